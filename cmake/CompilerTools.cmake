@@ -1,0 +1,17 @@
+# Picks up ccache and lld where they exist: neither is required, both cut the
+# edit-build cycle to seconds on two cores.
+find_program(TILEWRIGHT_CCACHE ccache)
+if(TILEWRIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TILEWRIGHT_CCACHE})
+  # Precompiled headers and __TIME__ would otherwise defeat the cache.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${TILEWRIGHT_CCACHE})
+endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  add_compile_options(-fno-pch-timestamp)
+endif()
+find_program(TILEWRIGHT_LLD NAMES ld.lld-19 ld.lld HINTS /usr/lib/llvm-19/bin)
+if(TILEWRIGHT_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+add_compile_options(-Wall -Wextra -Wno-unused-parameter -ffunction-sections -fdata-sections)

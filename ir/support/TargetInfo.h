@@ -1,0 +1,58 @@
+//===- TargetInfo.h - What passes may ask about a GPU -----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: a GPU target as a value. Passes and codegen read these fields; only
+// codegen/target compares architecture numbers and fills them in.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_IR_SUPPORT_TARGETINFO_H
+#define TILEWRIGHT_IR_SUPPORT_TARGETINFO_H
+
+#include <cstdint>
+#include <string>
+
+namespace tilewright {
+
+struct TargetInfo {
+  /// As the assembler and LLVM spell it: "sm_90a".
+  std::string name;
+  /// Compute capability times ten: 90. For keys and messages, not for decisions.
+  int capability = 0;
+  /// PTX ISA version times ten that is written: 85.
+  int ptxVersion = 0;
+
+  int log2WarpSize = 5;
+  int maxWarpsPerBlock = 32;
+  /// Bytes of shared memory that one block may ask for (opt-in maximum).
+  int64_t maxSharedBytesPerBlock = 0;
+  int64_t registersPerMultiprocessor = 65536;
+  int maxRegistersPerThread = 255;
+
+  /// Widest global access of one thread in bytes.
+  int maxVectorBytes = 16;
+  /// Bytes that 32 banks of shared memory serve per cycle.
+  int sharedBankBytesPerCycle = 128;
+  /// Whether evict_first and evict_last cache hints exist.
+  bool hasEvictionHints = true;
+  /// Native bf16 add and mul (otherwise through fma or f32).
+  bool hasBf16Arithmetic = false;
+  /// Conversions between fp8 and f16 pairs in hardware.
+  bool hasFp8Conversions = false;
+  /// Atomic add of packed f16x2/bf16x2 and of bf16.
+  bool hasBf16AtomicAdd = false;
+  /// redux.sync on 32-bit integers.
+  bool hasIntegerRedux = false;
+  /// stmatrix.
+  bool hasStoreMatrix = false;
+};
+
+/// The target of a name such as "sm_90a" or of a capability such as 90.
+/// Implemented by codegen/target. Raises E0306 where the name is unknown.
+TargetInfo getTargetInfo(const std::string &name);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_IR_SUPPORT_TARGETINFO_H
