@@ -54,6 +54,11 @@ constexpr llvm::StringLiteral divisibilityAttr = "tw.divisibility";
 /// Any op that needs scratch: its byte offset in shared memory (i32), set by
 /// AllocateShared.
 constexpr llvm::StringLiteral scratchOffsetAttr = "tw.scratch_offset";
+/// On tw.load, tw.store, tw.atomic_rmw (i32): how many consecutive elements along
+/// the fastest dimension are proven contiguous, aligned to their total size and
+/// equal in mask. Set by AssignLayouts from the axis analysis; codegen may use
+/// vectors up to it. Absent means 1.
+constexpr llvm::StringLiteral vectorElementsAttr = "tw.vector_elements";
 /// On scf.for: what tl.range asked for (i32 each; the last two are units).
 constexpr llvm::StringLiteral loopStagesAttr = "tw.loop_stages";
 constexpr llvm::StringLiteral loopUnrollAttr = "tw.loop_unroll";
