@@ -53,6 +53,8 @@ private:
 uint32_t multiply(const Columns &columns, uint64_t mask);
 /// 1 where an odd number of bits is set.
 uint32_t parity(uint32_t bits);
+/// The position of the highest set bit; 0 for 0 and 1.
+int floorLog2(uint64_t value);
 int rank(const Columns &columns);
 bool inSpan(const Columns &columns, uint32_t vector);
 /// A basis of {mask : XOR of the named columns is 0}.

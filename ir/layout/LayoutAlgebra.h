@@ -28,8 +28,12 @@ struct HardwareIndex {
   uint32_t operator[](InDim dim) const { return part[static_cast<int>(dim)]; }
   uint32_t &operator[](InDim dim) { return part[static_cast<int>(dim)]; }
   HardwareIndex &operator^=(const HardwareIndex &other);
-  bool operator==(const HardwareIndex &other) const { return part == other.part; }
-  bool operator!=(const HardwareIndex &other) const { return part != other.part; }
+  bool operator==(const HardwareIndex &other) const {
+    return part == other.part;
+  }
+  bool operator!=(const HardwareIndex &other) const {
+    return part != other.part;
+  }
   bool isZero() const;
 };
 
@@ -43,7 +47,9 @@ struct ElementMap {
 struct IndexMap {
   std::array<std::vector<HardwareIndex>, numInDims> columns;
 
-  std::vector<HardwareIndex> &operator[](InDim dim) { return columns[static_cast<int>(dim)]; }
+  std::vector<HardwareIndex> &operator[](InDim dim) {
+    return columns[static_cast<int>(dim)];
+  }
   const std::vector<HardwareIndex> &operator[](InDim dim) const {
     return columns[static_cast<int>(dim)];
   }
@@ -57,7 +63,7 @@ struct IndexMap {
 };
 
 /// All five dimensions, in the order in which inverses prefer them.
-constexpr std::array<InDim, numInDims> allInDims = {
+inline constexpr std::array<InDim, numInDims> allInDims = {
     InDim::Register, InDim::Lane, InDim::Warp, InDim::Block, InDim::Offset};
 
 /// The columns of all input dimensions, in the order of allInDims.
@@ -70,13 +76,14 @@ uint32_t applyLayout(const LinearLayout &layout, const HardwareIndex &index);
 LinearLayout compose(const LinearLayout &layout, const Columns &elementColumns,
                      std::vector<int> log2Shape);
 
-/// The block-diagonal product: per dimension, `outer` numbers tiles of the shape
-/// of `inner`. Input bits of `inner` come first. Both have the same rank.
+/// The block-diagonal product: per dimension, `outer` numbers tiles of the
+/// shape of `inner`. Input bits of `inner` come first. Both have the same rank.
 LinearLayout product(const LinearLayout &inner, const LinearLayout &outer);
 
 /// The layout `outer` with layout == product(inner, outer), where there is one:
 /// whether the tile `inner` (a vector, an ldmatrix tile) factors out.
-std::optional<LinearLayout> leftDivide(const LinearLayout &layout, const LinearLayout &inner);
+std::optional<LinearLayout> leftDivide(const LinearLayout &layout,
+                                       const LinearLayout &inner);
 
 /// A map `inv` with layout(inv(e)) == e for every element. Where an element has
 /// several places, columns that are dependent on earlier ones (order of
@@ -86,13 +93,15 @@ std::optional<ElementMap> rightInverse(const LinearLayout &layout);
 std::optional<ElementMap> invert(const LinearLayout &layout);
 
 /// dst^-1 o src: the place in `dst` of what a place in `src` holds. Where `dst`
-/// holds copies it names one of them (free variables zero). With a memory layout
-/// as `dst` this gives the offset at which a register is stored. Nothing where
-/// `dst` does not hold every element of `src`.
-std::optional<IndexMap> invertAndCompose(const LinearLayout &src, const LinearLayout &dst);
+/// holds copies it names one of them (free variables zero). With a memory
+/// layout as `dst` this gives the offset at which a register is stored. Nothing
+/// where `dst` does not hold every element of `src`.
+std::optional<IndexMap> invertAndCompose(const LinearLayout &src,
+                                         const LinearLayout &dst);
 
 /// `layout` with only the input dimensions `dims`.
-LinearLayout sublayout(const LinearLayout &layout, const std::vector<InDim> &dims);
+LinearLayout sublayout(const LinearLayout &layout,
+                       const std::vector<InDim> &dims);
 
 /// The zero columns of every dimension, as masks.
 HardwareIndex freeVariables(const LinearLayout &layout);

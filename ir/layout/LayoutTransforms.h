@@ -7,9 +7,9 @@
 // broadcast, join, split and cat, so that none of them moves data between
 // threads.
 //
-// Why here: elements are numbered row-major as one integer, so a shape operation
-// is a rearrangement of the bits of the columns. Registers keep their numbers
-// unless a function below says otherwise.
+// Why here: elements are numbered row-major as one integer, so a shape
+// operation is a rearrangement of the bits of the columns. Registers keep their
+// numbers unless a function below says otherwise.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,24 +21,27 @@
 namespace tilewright {
 
 /// The same columns under another shape of the same size.
-LinearLayout reshapeLayout(const LinearLayout &layout, std::vector<int> newLog2Shape);
+LinearLayout reshapeLayout(const LinearLayout &layout,
+                           std::vector<int> newLog2Shape);
 
 /// Dimension i of the result is dimension order[i] of `layout`.
-LinearLayout permuteDims(const LinearLayout &layout, const std::vector<int> &order);
+LinearLayout permuteDims(const LinearLayout &layout,
+                         const std::vector<int> &order);
 /// The operand layout that permuteDims(., order) turns into `result`.
-LinearLayout permuteOperandLayout(const LinearLayout &result, const std::vector<int> &order);
+LinearLayout permuteOperandLayout(const LinearLayout &result,
+                                  const std::vector<int> &order);
 
 /// Inserts a dimension of extent 1 before `axis`.
 LinearLayout expandDims(const LinearLayout &layout, int axis);
 /// Removes the dimension `axis` of extent 1.
 LinearLayout squeezeDim(const LinearLayout &layout, int axis);
 
-/// The layout of a reduction's result: the element bits of `axis` are gone (with
-/// keepDim the dimension stays, with extent 1), register columns that became
-/// zero are dropped, other zero columns stay and mean copies.
+/// The layout of a reduction's result: the element bits of `axis` are gone
+/// (with keepDim the dimension stays, with extent 1), register columns that
+/// became zero are dropped, other zero columns stay and mean copies.
 LinearLayout sliceDim(const LinearLayout &layout, int axis, bool keepDim);
-/// For each register of `layout`, the register of sliceDim(layout, axis, .) that
-/// has its other coordinates.
+/// For each register of `layout`, the register of sliceDim(layout, axis, .)
+/// that has its other coordinates.
 std::vector<int> sliceRegisters(const LinearLayout &layout, int axis);
 
 /// The layout that the operand of a broadcast to `result` must have for the
@@ -62,7 +65,8 @@ struct SplitLayout {
 };
 /// Nothing where the last dimension is not one register bit of its own.
 std::optional<SplitLayout> splitLayout(const LinearLayout &operand);
-/// `operand` where splitLayout accepts it, else the nearest layout that it does.
+/// `operand` where splitLayout accepts it, else the nearest layout that it
+/// does.
 LinearLayout splitOperandLayout(const LinearLayout &operand);
 
 /// Concatenation of two tiles of `layout` along `axis`: the new top bit of that

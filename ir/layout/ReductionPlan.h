@@ -1,21 +1,24 @@
-//===- ReductionPlan.h - How a tile is reduced along one dimension *- C++ -*-===//
+//===- ReductionPlan.h - How a tile is reduced along one dimension *- C++
+//-*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: for a tile in a distributed layout, which registers of a thread, which
-// lanes and which warps hold elements that differ only along `axis`, what shared
-// memory the exchange between warps takes, and the layout of the result.
+// lanes and which warps hold elements that differ only along `axis`, what
+// shared memory the exchange between warps takes, and the layout of the result.
 //
 // How code generation uses it:
 //  1. Per result register, combine the registers of its group, in order.
-//  2. For each lane mask, combine with the value of lane ^ mask (butterfly). All
+//  2. For each lane mask, combine with the value of lane ^ mask (butterfly).
+//  All
 //     lanes that share a result now hold it.
-//  3. If warps take part: each thread outside `duplicateMasks` writes its results
+//  3. If warps take part: each thread outside `duplicateMasks` writes its
+//  results
 //     to scratch; one barrier; every thread reads the 2^log2Warps partial
-//     results of each of its results, which lie next to each other, and combines
-//     them in order. No second barrier is needed before use, one before the
-//     scratch is used again.
+//     results of each of its results, which lie next to each other, and
+//     combines them in order. No second barrier is needed before use, one
+//     before the scratch is used again.
 //  The result then has `result` as layout: lanes and warps along the axis hold
 //  copies.
 //
@@ -60,9 +63,9 @@ struct ReductionPlan {
   //===--- the exchange between warps, where warpBits is not empty -------===//
   int numPartials() const { return 1 << warpBits.size(); }
   /// Slot (elements) at which a thread writes result register r: the XOR of
-  /// registerSlots over the bits of r, laneSlots and warpSlots over those of its
-  /// lane and warp. With partialSlots left out of warpSlots it is the slot of the
-  /// first of numPartials() neighbours to read.
+  /// registerSlots over the bits of r, laneSlots and warpSlots over those of
+  /// its lane and warp. With partialSlots left out of warpSlots it is the slot
+  /// of the first of numPartials() neighbours to read.
   Columns registerSlots, laneSlots, warpSlots;
   /// The part of warpSlots that numbers the partial result.
   Columns partialSlots;
