@@ -494,10 +494,11 @@ def test_changed_global_is_noticed(mock, compiler):
     assert mock.count == 3
 
 
-def test_kernels_are_collected(mock):
+def test_kernels_are_collected(mock, compiler):
     add = make_kernel()
     add[(1, )](*tensors(), 5, BLOCK=64)
     gone = weakref.ref(add)
+    compiler.calls.clear()  # it keeps the functions it was asked for
     del add
     gc.collect()
     assert gone() is None and mock.library.mockUnloaded() == 1
@@ -520,7 +521,8 @@ def test_launches_from_threads(mock, compiler):
     for thread in threads:
         thread.join()
     assert not failures and mock.count == 800
-    assert len(compiler.calls) == 8 == add._table_size()  # 4 blocks, n divisible by 16 or not
+    # n is divisible by 16 only where i % 16 == 11, which is one of the four blocks.
+    assert len(compiler.calls) == 5 == add._table_size()
 
 
 def test_recursive_launch_in_grid_function(mock):
