@@ -6,7 +6,7 @@
 # options. So LLVM is removed from every exported MLIR target and the LLVM
 # components are linked by name.
 list(APPEND CMAKE_PREFIX_PATH /usr/lib/llvm-19)
-find_package(MLIR 19 REQUIRED CONFIG)
+find_package(MLIR 19.1 REQUIRED CONFIG)
 message(STATUS "LLVM ${LLVM_PACKAGE_VERSION} at ${LLVM_DIR}")
 
 get_property(mlirTargets GLOBAL PROPERTY MLIR_EXPORTED_TARGETS)

@@ -1,0 +1,40 @@
+//===- EmitPtx.h - LLVM dialect to LLVM IR to PTX ---------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CODEGEN_EMIT_EMITPTX_H
+#define TILEWRIGHT_CODEGEN_EMIT_EMITPTX_H
+
+#include "ir/support/TargetInfo.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+
+namespace tilewright::codegen {
+
+struct EmitOptions {
+  /// Lets LLVM contract a*b+c to an fma.
+  bool enableFpFusion = true;
+  bool lineInfo = true;
+  /// Path of libdevice.10.bc; empty where none was found. Linked only into
+  /// modules that call it.
+  std::string libdevicePath;
+};
+
+struct EmittedKernel {
+  std::string kernelName;
+  std::string llvmIR;
+  std::string ptx;
+};
+
+/// Translates a module of the LLVM dialect, optimises it and emits PTX. Emits
+/// diagnostics at the module on failure.
+mlir::FailureOr<EmittedKernel> emitPtx(mlir::ModuleOp module, const TargetInfo &target, const EmitOptions &options);
+
+} // namespace tilewright::codegen
+
+#endif // TILEWRIGHT_CODEGEN_EMIT_EMITPTX_H

@@ -1,0 +1,172 @@
+//===- Lowering.h - Tile IR to the LLVM dialect -----------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: lowers one kernel of the layout level to an llvm.func.
+//
+// How: one walk over the structured IR. A tile becomes a list of LLVM values,
+// one per register of its layout; a scalar a list of one. The lists live in a
+// table beside the IR, never in LLVM structs: packing and unpacking structs of
+// n registers costs n^2, and that is what makes large tiles slow to compile
+// elsewhere. scf.for, scf.if and scf.while become blocks whose arguments are
+// the registers.
+//
+// Each family of ops has one file that enters its functions into a table.
+//
+// Not handled: optimisation. LLVM's own pipeline removes the address arithmetic
+// of registers that no access uses.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CODEGEN_LOWER_LOWERING_H
+#define TILEWRIGHT_CODEGEN_LOWER_LOWERING_H
+
+#include "ir/dialect/TileDialect.h"
+#include "ir/support/Remark.h"
+#include "ir/support/TargetInfo.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+
+#include <map>
+#include <memory>
+
+namespace tilewright::codegen {
+
+/// One LLVM value per register of a tile, in the order of the register index;
+/// one value for a scalar.
+using Registers = llvm::SmallVector<mlir::Value>;
+
+class FunctionLowering;
+/// Lowers one op: reads operands with `lowering.get`, sets results with
+/// `lowering.set`. On failure it has emitted an error at the op.
+using OpLowering = mlir::LogicalResult (*)(mlir::Operation *, FunctionLowering &);
+using LoweringTable = llvm::DenseMap<mlir::OperationName, OpLowering>;
+
+/// The state of lowering one kernel.
+class FunctionLowering {
+public:
+  FunctionLowering(mlir::LLVM::LLVMFuncOp function, const LoweringTable &table,
+                   const TargetInfo &target, RemarkCollector *remarks);
+
+  mlir::OpBuilder builder;
+  mlir::LLVM::LLVMFuncOp function;
+  const TargetInfo &target;
+  /// May be null.
+  RemarkCollector *remarks;
+  /// Warps of one program.
+  int numWarps = 4;
+
+  //===--- values -------------------------------------------------------===//
+  const Registers &get(mlir::Value value) const;
+  mlir::Value getScalar(mlir::Value value) const { return get(value).front(); }
+  void set(mlir::Value value, Registers registers);
+  /// How an element is held in a register: f32 as f32, a pointer as !llvm.ptr
+  /// of its address space, fp8 as i8, i1 as i1.
+  mlir::Type registerType(mlir::Type elementType) const;
+  /// Number of registers per thread of a type: 1 for scalars.
+  static int numRegisters(mlir::Type type);
+  /// The layout of a tile value.
+  static LinearLayout layoutOf(mlir::Value tile);
+
+  //===--- regions ------------------------------------------------------===//
+  /// Lowers all ops of a block but its terminator at the insertion point.
+  mlir::LogicalResult lowerBlockBody(mlir::Block &block);
+  /// Inlines a combine region on scalars (operands in order left, right) at the
+  /// insertion point; returns what it yields.
+  mlir::FailureOr<Registers> inlineCombine(mlir::Region &combine, llvm::ArrayRef<mlir::Value> operands);
+
+  //===--- thread indices (i32, computed once in the entry block) --------===//
+  mlir::Value threadId();
+  mlir::Value laneId();
+  mlir::Value warpId();
+  /// The element (i32) that a register of this thread holds: the XOR of the
+  /// lane's and warp's columns, computed once per layout and cached, and the
+  /// register's constant.
+  mlir::Value elementIndex(const LinearLayout &layout, int registerIndex);
+  /// The XOR of `columns` over the set bits of `index` (i32): the building
+  /// block of every layout-derived address.
+  mlir::Value applyColumns(llvm::ArrayRef<uint32_t> columns, mlir::Value index);
+
+  //===--- shared memory and synchronisation ------------------------------===//
+  /// Address (ptr addrspace 3) of byte `offset` of the kernel's shared memory.
+  mlir::Value sharedAddress(int64_t offset);
+  /// The scratch that AllocateShared gave to `op`.
+  int64_t scratchOffset(mlir::Operation *op) const;
+  void barrier();
+  /// shfl.sync.idx / .bfly of any register type: packs or splits to 32 bits.
+  mlir::Value shuffleIndex(mlir::Value value, mlir::Value sourceLane);
+  mlir::Value shuffleXor(mlir::Value value, int laneMask);
+
+  //===--- small builders -------------------------------------------------===//
+  /// Constants are made once per kernel, in the entry block.
+  mlir::Value constantI32(int64_t value);
+  mlir::Value constantI64(int64_t value);
+  mlir::Value constantInt(mlir::Type integerType, int64_t value);
+  mlir::Value constantFloat(mlir::Type floatType, double value);
+  mlir::Value constant(mlir::TypedAttr value);
+  /// The zero of any register type.
+  mlir::Value zero(mlir::Type registerType);
+  /// The bits of a register as an integer of its width (a pointer: i64), and
+  /// back.
+  mlir::Value toBits(mlir::Value value);
+  mlir::Value fromBits(mlir::Value bits, mlir::Type registerType);
+  static unsigned bitWidth(mlir::Type registerType);
+  /// Whether this thread is the first among those that hold copies of the same
+  /// elements; null where no two threads hold copies. For scalars: thread 0.
+  mlir::Value ownsElements(mlir::Type type);
+  /// Calls a function that emitPtx links in: "__tw_..." of our device library,
+  /// "__nv_..." of libdevice, or one that the driver provides.
+  mlir::Value callExternal(llvm::StringRef name, mlir::Type result, llvm::ArrayRef<mlir::Value> operands);
+  /// Address (generic) of a zero-terminated constant string.
+  mlir::Value stringConstant(llvm::StringRef text);
+
+  /// Inline assembly with LLVM constraint syntax; no result type for none.
+  /// Without side effects it is a pure function of its operands, or, with the
+  /// clobber ~{memory} among the constraints, one that also reads memory.
+  mlir::Value inlineAsm(mlir::Type result, llvm::ArrayRef<mlir::Value> operands, llvm::StringRef assembly,
+                        llvm::StringRef constraints, bool hasSideEffects);
+  mlir::Location loc;
+
+  /// Appends to the entry block, whose values all others may use.
+  mlir::OpBuilder entryBuilder;
+  /// Joins the entry block to the body; called once, at the end.
+  void finish();
+
+private:
+  const LoweringTable &table;
+  /// Behind pointers, so that a reference from `get` survives a `set`.
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Registers>> values;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
+  /// The thread's part of elementIndex by lane and warp columns.
+  std::map<std::vector<uint32_t>, mlir::Value> threadElements, owners;
+  mlir::Block *bodyBlock = nullptr;
+  mlir::Value threadIdValue, laneIdValue, warpIdValue, sharedBase;
+};
+
+//===--- one function per family (one file each) ---------------------------===//
+void addElementwiseLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addCastLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addShapeLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addMemoryLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addAtomicLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addReduceLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addScanLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addConvertLayoutLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addDebugLowerings(LoweringTable &table, mlir::MLIRContext *context);
+
+void addMathLowerings(LoweringTable &table, mlir::MLIRContext *context);
+
+/// Replaces the module's tile functions by llvm.func kernels. The module must
+/// be at layout level with shared memory allocated (passes/pipeline).
+mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, const TargetInfo &target, RemarkCollector *remarks);
+
+/// Registers --tw-lower-to-llvm and --tw-emit-ptx (option target=sm_90a) for
+/// tilewright-opt.
+void registerCodegenPasses();
+
+} // namespace tilewright::codegen
+
+#endif // TILEWRIGHT_CODEGEN_LOWER_LOWERING_H

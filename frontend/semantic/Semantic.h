@@ -1,0 +1,161 @@
+//===- Semantic.h - The meaning of the tile language ------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: what each operator and each tl function means, once, for the compiler
+// and the interpreter: operand classes, promotion, broadcasting, result types,
+// errors. It computes nothing itself; it speaks to a TileBuilder.
+//
+// How a binary operator is typed: (1) literals with a kind not above the other
+// operand's are weak and take its type; (2) else the promotion table; (3) both
+// operands are cast and broadcast; (4) the builder gets one primitive.
+//
+// Reference: the promotion table is that of Triton 3.5 to 3.8.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_FRONTEND_SEMANTIC_SEMANTIC_H
+#define TILEWRIGHT_FRONTEND_SEMANTIC_SEMANTIC_H
+
+#include "frontend/semantic/TileBuilder.h"
+
+#include <tuple>
+#include <variant>
+
+namespace tilewright::semantic {
+
+/// A number known at compile time. Integers outside int64 but inside uint64 are
+/// kept as bits with `isUnsigned64`.
+struct Literal {
+  enum class Kind { Bool, Int, Float } kind;
+  int64_t intValue = 0;
+  bool isUnsigned64 = false;
+  double floatValue = 0;
+
+  static Literal boolean(bool value) { return {Kind::Bool, value, false, 0}; }
+  static Literal integer(int64_t value) { return {Kind::Int, value, false, 0}; }
+  static Literal unsigned64(uint64_t value) { return {Kind::Int, static_cast<int64_t>(value), true, 0}; }
+  static Literal floating(double value) { return {Kind::Float, 0, false, value}; }
+};
+
+/// The three operand classes: tile and run-time scalar (both Value), literal.
+using Operand = std::variant<Value, Literal>;
+
+enum class Arithmetic { Add, Sub, Mul, TrueDiv, FloorDiv, Mod, And, Or, Xor, LeftShift, RightShift };
+enum class Comparison { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
+enum class NanMode { None, All };
+
+class Semantic {
+public:
+  explicit Semantic(TileBuilder &builder) : builder(builder) {}
+  TileBuilder &tileBuilder() { return builder; }
+
+  //===--- types ----------------------------------------------------------===//
+  /// Largest number of elements of a tile (E0107).
+  static constexpr int64_t maxTileElements = 1 << 20;
+  /// Raises E0106 or E0107 for a shape a tile cannot have.
+  static void checkShape(const std::vector<int64_t> &shape);
+  /// The type a literal takes when it stands alone.
+  static DType literalType(const Literal &literal);
+  /// The common scalar type of two operands under the promotion table.
+  DType promote(const Operand &lhs, const Operand &rhs, bool isDivisionOrModulo);
+  Value toValue(const Operand &operand);
+  Value scalarConstant(const Literal &literal, const DType &type);
+
+  //===--- operators ------------------------------------------------------===//
+  Value arithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs);
+  Value compare(Comparison op, const Operand &lhs, const Operand &rhs);
+  Value negate(const Value &operand);
+  Value invert(const Value &operand);
+  Value logicalNot(const Value &operand);
+  Value logicalAnd(const Operand &lhs, const Operand &rhs);
+  Value logicalOr(const Operand &lhs, const Operand &rhs);
+
+  //===--- creation and shape --------------------------------------------===//
+  Value programId(int64_t axis);
+  Value numPrograms(int64_t axis);
+  Value arange(int64_t start, int64_t end);
+  Value full(const std::vector<int64_t> &shape, const Operand &value, const DType &type);
+  /// Stretches both to their common shape.
+  std::pair<Value, Value> broadcast(const Value &lhs, const Value &rhs);
+  Value broadcastTo(const Value &value, const std::vector<int64_t> &shape);
+  Value expandDims(const Value &value, int64_t axis);
+  Value reshape(const Value &value, const std::vector<int64_t> &shape, bool mayReorder);
+  Value permute(const Value &value, const std::vector<int64_t> &order);
+  Value join(const Value &lhs, const Value &rhs);
+  std::pair<Value, Value> split(const Value &value);
+  Value concatenate(const Value &lhs, const Value &rhs);
+  Value item(const Value &value);
+
+  //===--- arithmetic helpers --------------------------------------------===//
+  Value cast(const Operand &value, const DType &type,
+             std::optional<Rounding> rounding = std::nullopt, bool bitcast = false);
+  Value where(const Operand &condition, const Operand &ifTrue, const Operand &ifFalse);
+  Value minimum(const Operand &lhs, const Operand &rhs, NanMode mode);
+  Value maximum(const Operand &lhs, const Operand &rhs, NanMode mode);
+  Value clamp(const Operand &value, const Operand &low, const Operand &high, NanMode mode);
+  Value fma(const Operand &x, const Operand &y, const Operand &z);
+  Value fdiv(const Operand &lhs, const Operand &rhs, bool ieeeRounding);
+  Value divRounded(const Operand &lhs, const Operand &rhs);
+  Value sqrtRounded(const Operand &value);
+  Value mulHigh(const Operand &lhs, const Operand &rhs);
+  Value abs(const Operand &value);
+  /// exp, exp2, log, log2, sin, cos, sqrt, rsqrt, erf, floor, ceil, tanh: f32
+  /// and f64 only. `name` is what messages call it.
+  Value math(UnaryOp op, const Operand &value, const std::string &name);
+
+  //===--- memory ---------------------------------------------------------===//
+  Value load(const Value &pointer, const std::optional<Operand> &mask,
+             const std::optional<Operand> &other, const LoadOptions &options);
+  void store(const Value &pointer, const Operand &value, const std::optional<Operand> &mask,
+             const StoreOptions &options);
+  enum class AtomicName { Add, Max, Min, And, Or, Xor, Exchange };
+  Value atomicRmw(AtomicName op, const Value &pointer, const Operand &value,
+                  const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
+  Value atomicCas(const Value &pointer, const Operand &compare, const Operand &value,
+                  MemorySemantic semantic, MemoryScope scope);
+  static LoadOptions parseLoadOptions(const std::string &cacheModifier,
+                                      const std::string &evictionPolicy, bool isVolatile);
+  static StoreOptions parseStoreOptions(const std::string &cacheModifier,
+                                        const std::string &evictionPolicy);
+  static MemorySemantic parseSemantic(const std::string &name);
+  static MemoryScope parseScope(const std::string &name);
+
+  //===--- across elements ------------------------------------------------===//
+  /// `axis` absent flattens first. With keepDims the axis stays with extent 1.
+  std::vector<Value> reduce(std::vector<Value> inputs, std::optional<int64_t> axis,
+                            const CombineFunction &combine, bool keepDims);
+  std::vector<Value> scan(std::vector<Value> inputs, int64_t axis, bool reverse,
+                          const CombineFunction &combine);
+
+  //===--- hints, debugging -----------------------------------------------===//
+  Value hint(HintKind kind, const Value &value, const std::vector<int64_t> &values);
+  void assume(const Value &condition);
+  void barrier();
+  void print(const std::string &prefix, const std::vector<Operand> &values, bool hex);
+  void deviceAssert(const Operand &condition, const std::string &message,
+                    const std::optional<Operand> &mask);
+
+private:
+  Value castTo(const Value &value, const DType &type, Rounding rounding = Rounding::NearestEven);
+  std::pair<Value, Value> unify(const Operand &lhs, const Operand &rhs, bool isDivisionOrModulo);
+  /// A scalar in the shape of `shapeOf`, which may be a scalar as well.
+  Value splatLike(const Value &scalar, const Value &shapeOf);
+  Value pointerArithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs);
+  Value bitwise(Arithmetic op, const Operand &lhs, const Operand &rhs);
+  Value selectExtremum(bool isMaximum, const Operand &lhs, const Operand &rhs, NanMode mode);
+  /// The operand as int1 for and, or, not: E0116 for other types.
+  Value logicalOperand(const Operand &operand, const char *name);
+  Value binaryThroughFloat32(BinaryOp op, const Value &lhs, const Value &rhs);
+  Value maskOperand(const Operand &mask, const Value &pointer, const char *name);
+  Value floatExtremumAtomic(bool isMaximum, const Value &pointer, const Value &value,
+                            const std::optional<Value> &mask, MemorySemantic semantic,
+                            MemoryScope scope);
+
+  TileBuilder &builder;
+};
+
+} // namespace tilewright::semantic
+
+#endif // TILEWRIGHT_FRONTEND_SEMANTIC_SEMANTIC_H

@@ -1,0 +1,159 @@
+//===- TileBuilder.h - What an evaluator must be able to do -----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the abstract builder behind Semantic. Semantic has checked and promoted
+// everything before it calls: operands of an elementwise operation have equal
+// types and shapes, masks have the pointer's shape, axes are in range. So a
+// builder raises no language errors; each method is one primitive.
+//
+// Two implementations: frontend/emit makes MLIR, runtime/interpreter computes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_FRONTEND_SEMANTIC_TILEBUILDER_H
+#define TILEWRIGHT_FRONTEND_SEMANTIC_TILEBUILDER_H
+
+#include "frontend/semantic/Types.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewright::semantic {
+
+/// Elementwise operations of two operands of one type. Signedness is explicit.
+enum class BinaryOp {
+  Add, Sub, Mul,           // integers wrap, floats round to nearest even
+  DivSigned, DivUnsigned,  // truncate toward zero
+  RemSigned, RemUnsigned,  // sign of the dividend
+  DivFloat, RemFloat,      // DivFloat may be approximate (2 ULP) in f32; RemFloat is C fmod
+  DivFloatRounded,         // correctly rounded, f32
+  And, Or, Xor, ShiftLeft, ShiftRightLogical, ShiftRightArithmetic,
+  MinSigned, MaxSigned, MinUnsigned, MaxUnsigned,
+  MinNumber, MaxNumber,    // the operand that is not NaN
+  MinPropagateNan, MaxPropagateNan,
+  MulHighSigned, MulHighUnsigned,
+};
+
+enum class UnaryOp {
+  NegFloat, AbsFloat, AbsInt,
+  Exp, Exp2, Log, Log2, Sin, Cos, Sqrt, SqrtRounded, Rsqrt, Erf, Floor, Ceil,
+  // From libdevice or a polynomial:
+  Tanh,
+};
+
+enum class ComparePredicate {
+  Equal, NotEqual,
+  LessSigned, LessEqualSigned, GreaterSigned, GreaterEqualSigned,
+  LessUnsigned, LessEqualUnsigned, GreaterUnsigned, GreaterEqualUnsigned,
+  // Floats: ordered, except NotEqual which is true with NaN.
+  FloatEqual, FloatNotEqual, FloatLess, FloatLessEqual, FloatGreater, FloatGreaterEqual,
+};
+
+enum class CastOp {
+  SignExtend, ZeroExtend, Truncate,
+  FloatExtend,
+  FloatTruncate,            // nearest even, or toward zero
+  SignedToFloat, UnsignedToFloat, FloatToSigned, FloatToUnsigned,
+  PointerToInt, IntToPointer, PointerCast, Bitcast,
+};
+enum class Rounding { NearestEven, TowardZero };
+
+enum class CacheModifier { None, CA, CG, CS, CV, WB, WT };
+enum class EvictionPolicy { Normal, EvictFirst, EvictLast };
+enum class AtomicOp { Add, FloatAdd, And, Or, Xor, MaxSigned, MinSigned, MaxUnsigned, MinUnsigned, Exchange };
+enum class MemorySemantic { Relaxed, Acquire, Release, AcquireRelease };
+enum class MemoryScope { Block, Gpu, System };
+enum class HintKind { Divisibility, Contiguity, Constancy };
+
+struct LoadOptions {
+  CacheModifier cache = CacheModifier::None;
+  EvictionPolicy eviction = EvictionPolicy::Normal;
+  bool isVolatile = false;
+};
+struct StoreOptions {
+  CacheModifier cache = CacheModifier::None;
+  EvictionPolicy eviction = EvictionPolicy::Normal;
+};
+
+/// Combines two tuples of partial results. The emitter calls it once with
+/// scalars, inside the region of the operation; the interpreter calls it with
+/// tiles, once per level of a tree.
+using CombineFunction =
+    std::function<std::vector<Value>(const std::vector<Value> &lhs, const std::vector<Value> &rhs)>;
+
+class TileBuilder {
+public:
+  virtual ~TileBuilder() = default;
+
+  //===--- constants and indices ------------------------------------------===//
+  /// A scalar of integer type `type`; `bits` is its two's complement value.
+  virtual Value constantInt(DType type, uint64_t bits) = 0;
+  virtual Value constantFloat(DType type, double value) = 0;
+  /// A null pointer of pointer type `type`.
+  virtual Value constantNull(DType type) = 0;
+  virtual Value programId(int axis) = 0;
+  virtual Value numPrograms(int axis) = 0;
+  /// int32 tile start, start+1, ..., end-1.
+  virtual Value range(int32_t start, int32_t end) = 0;
+
+  //===--- shape ----------------------------------------------------------===//
+  virtual Value splat(const Value &scalar, const std::vector<int64_t> &shape) = 0;
+  /// Stretches dimensions of extent 1; ranks are equal.
+  virtual Value broadcast(const Value &tile, const std::vector<int64_t> &shape) = 0;
+  virtual Value expandDims(const Value &tile, int axis) = 0;
+  virtual Value reshape(const Value &tile, const std::vector<int64_t> &shape, bool mayReorder) = 0;
+  virtual Value permute(const Value &tile, const std::vector<int> &order) = 0;
+  /// A new last dimension of extent 2.
+  virtual Value join(const Value &lhs, const Value &rhs) = 0;
+  virtual std::pair<Value, Value> split(const Value &tile) = 0;
+  virtual Value concatenate(const Value &lhs, const Value &rhs) = 0;
+  /// A one-element tile as a scalar.
+  virtual Value extractScalar(const Value &tile) = 0;
+
+  //===--- elementwise ----------------------------------------------------===//
+  virtual Value unary(UnaryOp op, const Value &operand) = 0;
+  virtual Value binary(BinaryOp op, const Value &lhs, const Value &rhs) = 0;
+  virtual Value compare(ComparePredicate predicate, const Value &lhs, const Value &rhs) = 0;
+  virtual Value select(const Value &condition, const Value &ifTrue, const Value &ifFalse) = 0;
+  virtual Value fma(const Value &x, const Value &y, const Value &z) = 0;
+  virtual Value cast(CastOp op, const Value &operand, const DType &to, Rounding rounding) = 0;
+  /// pointer + offset elements; the offset has the pointer's shape and any
+  /// integer width. Unsigned offsets are zero-extended.
+  virtual Value addPointer(const Value &pointer, const Value &offset) = 0;
+
+  //===--- memory ---------------------------------------------------------===//
+  /// `mask` and `other` may be absent. Lanes with a false mask do not touch
+  /// memory and hold `other`, or zero where it is absent.
+  virtual Value load(const Value &pointer, const std::optional<Value> &mask,
+                     const std::optional<Value> &other, const LoadOptions &options) = 0;
+  virtual void store(const Value &pointer, const Value &value, const std::optional<Value> &mask,
+                     const StoreOptions &options) = 0;
+  virtual Value atomicRmw(AtomicOp op, const Value &pointer, const Value &value,
+                          const std::optional<Value> &mask, MemorySemantic semantic,
+                          MemoryScope scope) = 0;
+  virtual Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
+                          MemorySemantic semantic, MemoryScope scope) = 0;
+
+  //===--- across elements ------------------------------------------------===//
+  /// All inputs have one shape. The results lack `axis`; scalars for rank 1.
+  virtual std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,
+                                    const CombineFunction &combine) = 0;
+  virtual std::vector<Value> scan(const std::vector<Value> &inputs, int axis, bool reverse,
+                                  const CombineFunction &combine) = 0;
+
+  //===--- hints, debugging -----------------------------------------------===//
+  virtual Value hint(HintKind kind, const Value &value, const std::vector<int64_t> &values) = 0;
+  virtual void assume(const Value &condition) = 0;
+  virtual void barrier() = 0;
+  virtual void print(const std::string &prefix, const std::vector<Value> &values, bool hex) = 0;
+  virtual void deviceAssert(const Value &condition, const std::string &message,
+                            const std::optional<Value> &mask) = 0;
+};
+
+} // namespace tilewright::semantic
+
+#endif // TILEWRIGHT_FRONTEND_SEMANTIC_TILEBUILDER_H

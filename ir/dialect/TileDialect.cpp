@@ -1,0 +1,145 @@
+//===- TileDialect.cpp - The tw dialect -----------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ir/dialect/TileDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "ir/dialect/TileDialect.cpp.inc"
+#include "ir/dialect/TileEnums.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/dialect/TileTypes.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/dialect/TileAttributes.cpp.inc"
+
+namespace tilewright::ir {
+
+void TWDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "ir/dialect/TileTypes.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ir/dialect/TileAttributes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ir/dialect/TileOps.cpp.inc"
+      >();
+}
+
+Operation *TWDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                          Location location) {
+  return arith::ConstantOp::materialize(builder, value, type, location);
+}
+
+//===----------------------------------------------------------------------===//
+// LayoutAttr
+//===----------------------------------------------------------------------===//
+
+/// `name = [1, 2, 4]`; the list may be empty.
+static ParseResult parseColumns(AsmParser &parser, llvm::StringRef name, llvm::SmallVectorImpl<uint32_t> &columns) {
+  if (parser.parseKeyword(name) || parser.parseEqual())
+    return failure();
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        [&] { return parser.parseInteger(columns.emplace_back()); });
+}
+
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  llvm::SmallVector<uint32_t> registers, lanes, warps, blocks;
+  if (parser.parseLess() || parseColumns(parser, "register", registers) || parser.parseComma() ||
+      parseColumns(parser, "lane", lanes) || parser.parseComma() || parseColumns(parser, "warp", warps) ||
+      parser.parseComma() || parseColumns(parser, "block", blocks) || parser.parseGreater())
+    return {};
+  return LayoutAttr::get(parser.getContext(), registers, lanes, warps, blocks);
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const {
+  auto list = [&](llvm::StringRef name, llvm::ArrayRef<uint32_t> columns) {
+    printer << name << " = [";
+    llvm::interleaveComma(columns, printer);
+    printer << "]";
+  };
+  printer << "<";
+  list("register", getRegisters());
+  list(", lane", getLanes());
+  list(", warp", getWarps());
+  list(", block", getBlocks());
+  printer << ">";
+}
+
+LinearLayout LayoutAttr::toLinear(llvm::ArrayRef<int64_t> shape) const {
+  LinearLayout layout(log2Shape(shape));
+  auto copy = [&](InDim dim, llvm::ArrayRef<uint32_t> columns) {
+    layout.columns(dim).assign(columns.begin(), columns.end());
+  };
+  copy(InDim::Register, getRegisters());
+  copy(InDim::Lane, getLanes());
+  copy(InDim::Warp, getWarps());
+  copy(InDim::Block, getBlocks());
+  return layout;
+}
+
+LayoutAttr LayoutAttr::fromLinear(MLIRContext *context, const LinearLayout &layout) {
+  return LayoutAttr::get(context, layout.columns(InDim::Register), layout.columns(InDim::Lane),
+                         layout.columns(InDim::Warp), layout.columns(InDim::Block));
+}
+
+//===----------------------------------------------------------------------===//
+// Helpers on types
+//===----------------------------------------------------------------------===//
+
+LayoutAttr getLayout(RankedTensorType type) {
+  return llvm::dyn_cast_or_null<LayoutAttr>(type.getEncoding());
+}
+
+LinearLayout getLinearLayout(RankedTensorType type) {
+  return getLayout(type).toLinear(type.getShape());
+}
+
+RankedTensorType withLayout(RankedTensorType type, LayoutAttr layout) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(), layout);
+}
+
+RankedTensorType withLayout(RankedTensorType type, const LinearLayout &layout) {
+  return withLayout(type, LayoutAttr::fromLinear(type.getContext(), layout));
+}
+
+std::vector<int> log2Shape(llvm::ArrayRef<int64_t> shape) {
+  std::vector<int> result;
+  for (int64_t extent : shape)
+    result.push_back(llvm::Log2_64(extent));
+  return result;
+}
+
+unsigned elementBits(Type elementType) {
+  if (llvm::isa<PointerType>(elementType))
+    return 64;
+  return std::max(8u, elementType.getIntOrFloatBitWidth());
+}
+
+bool isElementwise(Operation *op) {
+  if (op->getNumRegions() != 0 || op->getNumResults() != 1)
+    return false;
+  if (op->hasTrait<OpTrait::Elementwise>())
+    return true;
+  // arith.constant has no operands and arith.select is elementwise by trait.
+  return false;
+}
+
+int numWarps(ModuleOp module) {
+  if (auto attr = module->getAttrOfType<IntegerAttr>(numWarpsAttr))
+    return static_cast<int>(attr.getInt());
+  return 4;
+}
+
+} // namespace tilewright::ir

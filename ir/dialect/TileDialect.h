@@ -1,0 +1,92 @@
+//===- TileDialect.h - The tw dialect ---------------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the dialect, its types and attributes, its ops, and the attribute names
+// that modules and functions carry.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_IR_DIALECT_TILEDIALECT_H
+#define TILEWRIGHT_IR_DIALECT_TILEDIALECT_H
+
+#include "ir/layout/LinearLayout.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "ir/dialect/TileDialect.h.inc"
+#include "ir/dialect/TileEnums.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/dialect/TileTypes.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ir/dialect/TileAttributes.h.inc"
+#define GET_OP_CLASSES
+#include "ir/dialect/TileOps.h.inc"
+
+namespace tilewright::ir {
+
+/// Attributes of the module (i32 unless said otherwise). A kernel module holds
+/// one public func.func.
+constexpr llvm::StringLiteral numWarpsAttr = "tw.num_warps";
+constexpr llvm::StringLiteral numStagesAttr = "tw.num_stages";
+constexpr llvm::StringLiteral numBlocksAttr = "tw.num_ctas";
+constexpr llvm::StringLiteral maxRegistersAttr = "tw.max_registers";
+/// Bytes of shared memory, set by AllocateShared.
+constexpr llvm::StringLiteral sharedBytesAttr = "tw.shared_bytes";
+/// "sm_90a" (string).
+constexpr llvm::StringLiteral targetAttr = "tw.target";
+/// Function argument: the value is divisible by it (i64).
+constexpr llvm::StringLiteral divisibilityAttr = "tw.divisibility";
+/// Any op that needs scratch: its byte offset in shared memory (i32), set by
+/// AllocateShared.
+constexpr llvm::StringLiteral scratchOffsetAttr = "tw.scratch_offset";
+/// On tw.load, tw.store, tw.atomic_rmw (i32): how many consecutive elements along
+/// the fastest dimension are proven contiguous, aligned to their total size and
+/// equal in mask. Set by AssignLayouts from the axis analysis; codegen may use
+/// vectors up to it. Absent means 1.
+constexpr llvm::StringLiteral vectorElementsAttr = "tw.vector_elements";
+/// Beside it (i32): the dimension along which those elements run, where it is
+/// not the last one.
+constexpr llvm::StringLiteral vectorDimensionAttr = "tw.vector_dimension";
+/// On scf.for: what tl.range asked for (i32 each; the last two are units).
+constexpr llvm::StringLiteral loopStagesAttr = "tw.loop_stages";
+constexpr llvm::StringLiteral loopUnrollAttr = "tw.loop_unroll";
+constexpr llvm::StringLiteral loopFlattenAttr = "tw.loop_flatten";
+constexpr llvm::StringLiteral loopWarpSpecializeAttr = "tw.loop_warp_specialize";
+constexpr llvm::StringLiteral loopNoLicmAttr = "tw.loop_no_licm";
+
+/// The layout of a tensor type; null where it has none (tile level).
+LayoutAttr getLayout(mlir::RankedTensorType type);
+/// The linear layout of a tensor type of the layout level.
+LinearLayout getLinearLayout(mlir::RankedTensorType type);
+/// `type` with another layout.
+mlir::RankedTensorType withLayout(mlir::RankedTensorType type, LayoutAttr layout);
+mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayout &layout);
+/// log2 of the extents; all are powers of two by verification.
+std::vector<int> log2Shape(llvm::ArrayRef<int64_t> shape);
+/// Bits of one element in registers and memory: 8 for i1, 64 for pointers.
+unsigned elementBits(mlir::Type elementType);
+
+/// Whether an op acts on each element by itself with operands and results of
+/// one shape: arith, math, and the elementwise ops of tw.
+bool isElementwise(mlir::Operation *op);
+
+int numWarps(mlir::ModuleOp module);
+
+} // namespace tilewright::ir
+
+#endif // TILEWRIGHT_IR_DIALECT_TILEDIALECT_H

@@ -1,0 +1,460 @@
+//===- TileOps.td - The tw dialect -------------------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: what a tile language adds to arith, math, scf and func. Elementwise
+// arithmetic is arith and math on tensors; control flow is scf; this dialect
+// has program indices, shapes, pointers, memory, reductions, layouts.
+//
+// Levels: at tile level tensors have no encoding. At layout level every tensor
+// carries #tw.layout and ConvertLayout appears. Rationale.md has the decisions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_IR_DIALECT_TILEOPS_TD
+#define TILEWRIGHT_IR_DIALECT_TILEOPS_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/CommonAttrConstraints.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Dialect, types, attributes
+//===----------------------------------------------------------------------===//
+
+def TW_Dialect : Dialect {
+  let name = "tw";
+  let cppNamespace = "::tilewright::ir";
+  let summary = "programs on tiles: pointers, memory, shapes, reductions, layouts";
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::func::FuncDialect"];
+}
+
+class TW_Type<string name, string typeMnemonic> : TypeDef<TW_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def TW_Pointer : TW_Type<"Pointer", "ptr"> {
+  let summary = "a 64-bit address of elements of one type";
+  let description = [{
+    `!tw.ptr<f32>` points to global memory; `!tw.ptr<f32, 3>` to shared memory.
+    The boolean `i1` is stored as a byte, so pointers to it are `!tw.ptr<i8>`.
+  }];
+  let parameters = (ins "::mlir::Type":$pointee, DefaultValuedParameter<"unsigned", "1">:$addressSpace);
+  let assemblyFormat = "`<` $pointee (`,` $addressSpace^)? `>`";
+  let builders = [TypeBuilderWithInferredContext<(ins "::mlir::Type":$pointee), [{
+    return Base::get(pointee.getContext(), pointee, 1);
+  }]>];
+}
+
+def TW_Layout : AttrDef<TW_Dialect, "Layout"> {
+  let mnemonic = "layout";
+  let summary = "the linear layout of a tile: which element each hardware index holds";
+  let description = [{
+    The columns of a `tilewright::LinearLayout`, one list per input dimension; the
+    extents come from the tensor type that carries the attribute. Elements are
+    row-major positions (ir/layout/LinearLayout.h has a worked example):
+
+        tensor<4x4xf32, #tw.layout<register = [1, 2], lane = [4, 8], warp = [], block = []>>
+  }];
+  let parameters = (ins ArrayRefParameter<"uint32_t">:$registers, ArrayRefParameter<"uint32_t">:$lanes,
+                        ArrayRefParameter<"uint32_t">:$warps, ArrayRefParameter<"uint32_t">:$blocks);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The layout of a tile of this shape.
+    ::tilewright::LinearLayout toLinear(::llvm::ArrayRef<int64_t> shape) const;
+    static LayoutAttr fromLinear(::mlir::MLIRContext *context, const ::tilewright::LinearLayout &layout);
+  }];
+}
+
+class TW_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::tilewright::ir";
+  let genSpecializedAttr = 0;
+}
+class TW_EnumAttr<EnumAttrInfo info, string mnemonic> : EnumAttr<TW_Dialect, info, mnemonic> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def TW_CacheModifierKind : TW_Enum<"CacheModifier", "which caches an access uses", [
+  I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"ca", 1>, I32EnumAttrCase<"cg", 2>, I32EnumAttrCase<"cs", 3>,
+  I32EnumAttrCase<"cv", 4>, I32EnumAttrCase<"wb", 5>, I32EnumAttrCase<"wt", 6>]>;
+def TW_CacheModifier : TW_EnumAttr<TW_CacheModifierKind, "cache">;
+
+def TW_EvictionKind : TW_Enum<"Eviction", "how long a line should stay in cache", [
+  I32EnumAttrCase<"normal", 0>, I32EnumAttrCase<"evict_first", 1>, I32EnumAttrCase<"evict_last", 2>]>;
+def TW_Eviction : TW_EnumAttr<TW_EvictionKind, "eviction">;
+
+def TW_AtomicKindEnum : TW_Enum<"AtomicKind", "read-modify-write operation", [
+  I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"fadd", 1>, I32EnumAttrCase<"bit_and", 2, "and">, I32EnumAttrCase<"bit_or", 3, "or">,
+  I32EnumAttrCase<"bit_xor", 4, "xor">, I32EnumAttrCase<"smax", 5>, I32EnumAttrCase<"smin", 6>,
+  I32EnumAttrCase<"umax", 7>, I32EnumAttrCase<"umin", 8>, I32EnumAttrCase<"exchange", 9>]>;
+def TW_AtomicKind : TW_EnumAttr<TW_AtomicKindEnum, "atomic">;
+
+def TW_SemanticKind : TW_Enum<"MemorySemantic", "memory ordering", [
+  I32EnumAttrCase<"relaxed", 0>, I32EnumAttrCase<"acquire", 1>, I32EnumAttrCase<"release", 2>,
+  I32EnumAttrCase<"acq_rel", 3>]>;
+def TW_Semantic : TW_EnumAttr<TW_SemanticKind, "semantic">;
+
+def TW_ScopeKind : TW_Enum<"MemoryScope", "who observes the ordering", [
+  I32EnumAttrCase<"cta", 0>, I32EnumAttrCase<"gpu", 1>, I32EnumAttrCase<"sys", 2>]>;
+def TW_Scope : TW_EnumAttr<TW_ScopeKind, "scope">;
+
+def TW_RoundingKind : TW_Enum<"FloatRounding", "rounding of a float conversion", [
+  I32EnumAttrCase<"nearest_even", 0>, I32EnumAttrCase<"toward_zero", 1>]>;
+def TW_Rounding : TW_EnumAttr<TW_RoundingKind, "rounding">;
+
+def TW_PreciseKind : TW_Enum<"PreciseMath", "correctly rounded f32 operation", [
+  I32EnumAttrCase<"div", 0>, I32EnumAttrCase<"sqrt", 1>]>;
+
+//===----------------------------------------------------------------------===//
+// Constraints and base classes
+//===----------------------------------------------------------------------===//
+
+def TW_PtrOrPtrTile : Type<
+  CPred<"::llvm::isa<::tilewright::ir::PointerType>(::mlir::getElementTypeOrSelf($_self))">,
+  "pointer or tile of pointers">;
+def TW_Tile : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">, "tile",
+                   "::mlir::RankedTensorType">;
+def TW_Any : Type<CPred<"true">, "any type">;
+def TW_IntOrIntTile : Type<CPred<"::mlir::getElementTypeOrSelf($_self).isSignlessInteger()">,
+                           "integer or tile of integers">;
+def TW_BoolOrBoolTile : Type<CPred<"::mlir::getElementTypeOrSelf($_self).isSignlessInteger(1)">,
+                             "i1 or tile of i1">;
+def TW_FloatOrFloatTile : Type<CPred<"::llvm::isa<::mlir::FloatType>(::mlir::getElementTypeOrSelf($_self))">,
+                               "float or tile of floats">;
+
+class TW_Op<string mnemonic, list<Trait> traits = []> : Op<TW_Dialect, mnemonic, traits>;
+class TW_PureOp<string mnemonic, list<Trait> traits = []> : TW_Op<mnemonic, !listconcat([Pure], traits)>;
+/// Operands and results are alike in shape and layout: the op acts on each
+/// register by itself.
+class TW_ElementwiseOp<string mnemonic, list<Trait> traits = []>
+  : TW_PureOp<mnemonic, !listconcat([Elementwise, SameOperandsAndResultShape], traits)>;
+
+//===----------------------------------------------------------------------===//
+// Programs and creation
+//===----------------------------------------------------------------------===//
+
+def TW_ProgramIdOp : TW_PureOp<"program_id"> {
+  let summary = "index of this program along one axis of the grid";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict `:` type($result)";
+}
+
+def TW_NumProgramsOp : TW_PureOp<"num_programs"> {
+  let summary = "extent of the grid along one axis";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$axis attr-dict `:` type($result)";
+}
+
+def TW_RangeOp : TW_PureOp<"range"> {
+  let summary = "the consecutive integers start to end - 1";
+  let arguments = (ins I32Attr:$start, I32Attr:$end);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$start `to` $end attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def TW_SplatOp : TW_PureOp<"splat"> {
+  let summary = "a tile whose elements are all one scalar";
+  let arguments = (ins TW_Any:$source);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+def TW_ExpandDimsOp : TW_PureOp<"expand_dims"> {
+  let summary = "inserts a dimension of extent 1";
+  let arguments = (ins TW_Tile:$source, I32Attr:$axis);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$source `,` $axis attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def TW_BroadcastOp : TW_PureOp<"broadcast"> {
+  let summary = "stretches dimensions of extent 1";
+  let arguments = (ins TW_Tile:$source);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def TW_ReshapeOp : TW_PureOp<"reshape"> {
+  let summary = "the same elements in row-major order under another shape";
+  let description = [{
+    With `may_reorder` the compiler may permute the elements if that saves moving
+    them; nothing but the multiset of values is then promised.
+  }];
+  let arguments = (ins TW_Tile:$source, UnitAttr:$mayReorder);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$source (`may_reorder` $mayReorder^)? attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def TW_PermuteOp : TW_PureOp<"permute"> {
+  let summary = "permutes dimensions: result dimension i is source dimension order[i]";
+  let arguments = (ins TW_Tile:$source, DenseI32ArrayAttr:$order);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$source $order attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def TW_JoinOp : TW_PureOp<"join", [AllTypesMatch<["lhs", "rhs"]>]> {
+  let summary = "stacks two tiles along a new last dimension of extent 2";
+  let arguments = (ins TW_Tile:$lhs, TW_Tile:$rhs);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def TW_SplitOp : TW_PureOp<"split"> {
+  let summary = "the two halves of a tile along its last dimension of extent 2";
+  let arguments = (ins TW_Tile:$source);
+  let results = (outs TW_Tile:$lhs, TW_Tile:$rhs);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($lhs) `,` type($rhs)";
+  let hasVerifier = 1;
+}
+
+def TW_ConcatOp : TW_PureOp<"concat", [AllTypesMatch<["lhs", "rhs"]>]> {
+  let summary = "the elements of both tiles, along the first dimension";
+  let arguments = (ins TW_Tile:$lhs, TW_Tile:$rhs);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def TW_ExtractScalarOp : TW_PureOp<"extract_scalar"> {
+  let summary = "the only element of a one-element tile";
+  let arguments = (ins TW_Tile:$source);
+  let results = (outs TW_Any:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise: what arith and math do not have
+//===----------------------------------------------------------------------===//
+
+def TW_AddPtrOp : TW_ElementwiseOp<"addptr", [AllTypesMatch<["pointer", "result"]>]> {
+  let summary = "advances pointers by a number of elements";
+  let description = [{
+    The offset is sign-extended to 64 bits, or zero-extended with `unsigned`.
+  }];
+  let arguments = (ins TW_PtrOrPtrTile:$pointer, TW_IntOrIntTile:$offset, UnitAttr:$isUnsigned);
+  let results = (outs TW_PtrOrPtrTile:$result);
+  let assemblyFormat = "$pointer `,` $offset (`unsigned` $isUnsigned^)? attr-dict `:` type($pointer) `,` type($offset)";
+}
+
+def TW_FloatCastOp : TW_ElementwiseOp<"float_cast"> {
+  let summary = "converts between float types, fp8 included";
+  let description = [{
+    E4M3 saturates finite values; NaN stays NaN. Widening is exact.
+  }];
+  let arguments = (ins TW_FloatOrFloatTile:$source, DefaultValuedAttr<TW_Rounding, "FloatRounding::nearest_even">:$rounding);
+  let results = (outs TW_FloatOrFloatTile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+}
+
+def TW_PtrToIntOp : TW_ElementwiseOp<"ptr_to_int"> {
+  let summary = "the address as a 64-bit integer";
+  let arguments = (ins TW_PtrOrPtrTile:$source);
+  let results = (outs TW_IntOrIntTile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+}
+
+def TW_IntToPtrOp : TW_ElementwiseOp<"int_to_ptr"> {
+  let summary = "a 64-bit integer as an address";
+  let arguments = (ins TW_IntOrIntTile:$source);
+  let results = (outs TW_PtrOrPtrTile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+}
+
+def TW_BitcastOp : TW_ElementwiseOp<"bitcast"> {
+  let summary = "the same bits as another type of equal width, pointers included";
+  let arguments = (ins TW_Any:$source);
+  let results = (outs TW_Any:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def TW_MulHighOp : TW_ElementwiseOp<"mul_high", [SameOperandsAndResultType]> {
+  let summary = "the upper half of an integer product";
+  let arguments = (ins TW_IntOrIntTile:$lhs, TW_IntOrIntTile:$rhs, UnitAttr:$isSigned);
+  let results = (outs TW_IntOrIntTile:$result);
+  let assemblyFormat = "$lhs `,` $rhs (`signed` $isSigned^)? attr-dict `:` type($result)";
+}
+
+def TW_PreciseSqrtOp : TW_ElementwiseOp<"precise_sqrt", [SameOperandsAndResultType]> {
+  let summary = "correctly rounded square root";
+  let arguments = (ins TW_FloatOrFloatTile:$source);
+  let results = (outs TW_FloatOrFloatTile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($result)";
+}
+
+def TW_PreciseDivOp : TW_ElementwiseOp<"precise_div", [SameOperandsAndResultType]> {
+  let summary = "correctly rounded division; arith.divf may be off by 2 ULP in f32";
+  let arguments = (ins TW_FloatOrFloatTile:$lhs, TW_FloatOrFloatTile:$rhs);
+  let results = (outs TW_FloatOrFloatTile:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
+}
+
+def TW_HintOp : TW_ElementwiseOp<"hint", [SameOperandsAndResultType]> {
+  let summary = "a promise about the values of a tile or scalar; the identity otherwise";
+  let description = [{
+    Each list has one entry per dimension (one for a scalar). `divisibility`: the
+    first of each run of consecutive values is divisible by it. `contiguity`: values
+    come in runs of that length. `constancy`: in runs of equal values.
+  }];
+  let arguments = (ins TW_Any:$source, OptionalAttr<DenseI64ArrayAttr>:$divisibility,
+                       OptionalAttr<DenseI64ArrayAttr>:$contiguity, OptionalAttr<DenseI64ArrayAttr>:$constancy);
+  let results = (outs TW_Any:$result);
+  let assemblyFormat = [{$source (`divisibility` $divisibility^)? (`contiguity` $contiguity^)?
+                         (`constancy` $constancy^)? attr-dict `:` type($result)}];
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+def TW_LoadOp : TW_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "loads through pointers; lanes with a false mask hold `other`, or zero";
+  let description = [{
+    Example:
+
+        %x = tw.load %p, %mask, %other : tensor<128x!tw.ptr<f32>> -> tensor<128xf32>
+  }];
+  let arguments = (ins TW_PtrOrPtrTile:$pointer, Optional<TW_BoolOrBoolTile>:$mask, Optional<TW_Any>:$other,
+                       DefaultValuedAttr<TW_CacheModifier, "CacheModifier::none">:$cache,
+                       DefaultValuedAttr<TW_Eviction, "Eviction::normal">:$eviction,
+                       UnitAttr:$isVolatile);
+  let results = (outs TW_Any:$result);
+  let assemblyFormat = [{$pointer (`mask` $mask^ `:` type($mask))? (`other` $other^ `:` type($other))?
+                         attr-dict `:` type($pointer) `->` type($result)}];
+  let hasVerifier = 1;
+}
+
+def TW_StoreOp : TW_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "stores through pointers where the mask is true";
+  let arguments = (ins TW_PtrOrPtrTile:$pointer, TW_Any:$value, Optional<TW_BoolOrBoolTile>:$mask,
+                       DefaultValuedAttr<TW_CacheModifier, "CacheModifier::none">:$cache,
+                       DefaultValuedAttr<TW_Eviction, "Eviction::normal">:$eviction);
+  let assemblyFormat = [{$pointer `,` $value (`mask` $mask^ `:` type($mask))?
+                         attr-dict `:` type($pointer) `,` type($value)}];
+  let hasVerifier = 1;
+}
+
+def TW_AtomicRmwOp : TW_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "read-modify-write; the result is the old value";
+  let description = [{
+    A scalar atomic happens once per program and its result is known to all threads.
+    Lanes with a false mask do nothing and their result is unspecified.
+  }];
+  let arguments = (ins TW_AtomicKind:$kind, TW_PtrOrPtrTile:$pointer, TW_Any:$value,
+                       Optional<TW_BoolOrBoolTile>:$mask, TW_Semantic:$semantic, TW_Scope:$scope);
+  let results = (outs TW_Any:$result);
+  let assemblyFormat = [{$kind `,` $semantic `,` $scope `,` $pointer `,` $value (`mask` $mask^ `:` type($mask))?
+                         attr-dict `:` type($pointer) `,` type($value)}];
+}
+
+def TW_AtomicCasOp : TW_Op<"atomic_cas", [AllTypesMatch<["compare", "value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "compare and swap; the result is the old value";
+  let arguments = (ins TW_PtrOrPtrTile:$pointer, TW_Any:$compare, TW_Any:$value, TW_Semantic:$semantic, TW_Scope:$scope);
+  let results = (outs TW_Any:$result);
+  let assemblyFormat = [{$semantic `,` $scope `,` $pointer `,` $compare `,` $value attr-dict
+                         `:` type($pointer) `,` type($value)}];
+}
+
+//===----------------------------------------------------------------------===//
+// Across elements
+//===----------------------------------------------------------------------===//
+
+class TW_CombineOp<string mnemonic> : TW_PureOp<mnemonic, [SingleBlock, SameVariadicOperandSize]> {
+  let description = [{
+    The region combines two tuples of scalars: its arguments are the n left elements,
+    then the n right ones; `tw.yield` gives the n results. It must be associative.
+    The order of combination is not specified.
+  }];
+  let regions = (region SizedRegion<1>:$combine);
+  let results = (outs Variadic<TW_Any>:$results);
+  let hasVerifier = 1;
+}
+
+def TW_ReduceOp : TW_CombineOp<"reduce"> {
+  let summary = "combines all elements along one axis; scalars for a tile of rank 1";
+  let arguments = (ins Variadic<TW_Tile>:$sources, I32Attr:$axis);
+  let assemblyFormat = "$sources `axis` $axis $combine attr-dict `:` functional-type($sources, $results)";
+}
+
+def TW_ScanOp : TW_CombineOp<"scan"> {
+  let summary = "inclusive prefix combination along one axis, from the end with `reverse`";
+  let arguments = (ins Variadic<TW_Tile>:$sources, I32Attr:$axis, UnitAttr:$reverse);
+  let assemblyFormat = "$sources `axis` $axis (`reverse` $reverse^)? $combine attr-dict `:` functional-type($sources, $results)";
+}
+
+def TW_YieldOp : TW_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["ReduceOp", "ScanOp"]>]> {
+  let summary = "ends a combine region";
+  let arguments = (ins Variadic<TW_Any>:$operands);
+  let assemblyFormat = "$operands attr-dict `:` type($operands)";
+}
+
+//===----------------------------------------------------------------------===//
+// Hints without a value, debugging
+//===----------------------------------------------------------------------===//
+
+def TW_AssumeOp : TW_Op<"assume", [MemoryEffects<[MemWrite]>]> {
+  let summary = "promises that a scalar condition holds";
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+}
+
+def TW_BarrierOp : TW_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits for all threads of the program and orders their memory accesses";
+  let assemblyFormat = "attr-dict";
+}
+
+def TW_PrintOp : TW_Op<"print", [MemoryEffects<[MemWrite]>]> {
+  let summary = "prints values, one line per element, with program and element indices";
+  let arguments = (ins StrAttr:$prefix, UnitAttr:$hex, Variadic<TW_Any>:$values, DenseBoolArrayAttr:$isSigned);
+  let assemblyFormat = "$prefix (`hex` $hex^)? ($values^ `:` type($values))? attr-dict";
+}
+
+def TW_AssertOp : TW_Op<"assert", [MemoryEffects<[MemWrite]>]> {
+  let summary = "stops the kernel where a condition is false";
+  let arguments = (ins TW_BoolOrBoolTile:$condition, StrAttr:$message);
+  let assemblyFormat = "$condition `,` $message attr-dict `:` type($condition)";
+}
+
+//===----------------------------------------------------------------------===//
+// Layout level
+//===----------------------------------------------------------------------===//
+
+def TW_ConvertLayoutOp : TW_PureOp<"convert_layout", [SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
+  let summary = "the same tile distributed over threads in another way";
+  let arguments = (ins TW_Tile:$source);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+#endif // TILEWRIGHT_IR_DIALECT_TILEOPS_TD

@@ -1,0 +1,28 @@
+//===- Bindings.h - The parts of the extension module -----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PYTHON_BINDINGS_BINDINGS_H
+#define TILEWRIGHT_PYTHON_BINDINGS_BINDINGS_H
+
+#include <pybind11/pybind11.h>
+
+namespace tilewright {
+
+/// Error translation, knobs, driver, assembler.
+void bindRuntime(pybind11::module_ &module);
+/// `kernel[grid]` and the dispatcher behind it.
+void bindLaunch(pybind11::module_ &module);
+/// dtype, tensor and the functions of the language.
+void bindLanguage(pybind11::module_ &module);
+/// The context of a natively running kernel and its memory.
+void bindInterpreter(pybind11::module_ &module);
+/// compile_kernel and IR tools.
+void bindCompile(pybind11::module_ &module);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_PYTHON_BINDINGS_BINDINGS_H

@@ -1,0 +1,17 @@
+//===- Module.cpp - The extension module tilewright._core -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/bindings/Bindings.h"
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "Compiler, interpreter and launcher of Tilewright.";
+  tilewright::bindRuntime(module); // first: errors of the others need it
+  tilewright::bindLanguage(module);
+  tilewright::bindInterpreter(module);
+  tilewright::bindCompile(module);
+  tilewright::bindLaunch(module);
+}
