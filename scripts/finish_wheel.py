@@ -1,17 +1,16 @@
-# ===- finish_wheel.py - Platform tag and checks of a wheel ----------------===#
-#
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
-# What: gives a freshly built wheel the manylinux tag that its symbols allow and
-# refuses one that would not work elsewhere.
-#
-# How: 1. reads the versions of glibc that the extension's symbols ask for; the
-# newest one is the tag; 2. checks that the extension needs only libraries that
-# every Linux has, that nothing but its init function is visible, and that the
-# wheel is within its size; 3. renames it into the output folder.
-#
-# ===----------------------------------------------------------------------===#
+"""Platform tag and checks of a wheel.
+
+Gives a freshly built wheel the manylinux tag that its symbols allow and
+refuses one that would not work elsewhere.
+
+How: 1. reads the versions of glibc that the extension's symbols ask for; the
+newest one is the tag; 2. checks that the extension needs only libraries that
+every Linux has, that nothing but its init function is visible, and that the
+wheel is within its size; 3. renames it into the output folder.
+"""
+
 import re
 import subprocess
 import sys

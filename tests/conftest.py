@@ -1,12 +1,11 @@
-# ===- conftest.py - Fixtures of every Python test --------------------------===#
-#
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
-# What: the `device` fixture, which runs one test in the interpreter, assembled
-# for every target, and on a GPU; and the marks `e2e` and `gpu` that select them.
-#
-# ===----------------------------------------------------------------------===#
+"""Fixtures of every Python test.
+
+The `device` fixture, which runs one test in the interpreter, assembled
+for every target, and on a GPU; and the marks `e2e` and `gpu` that select them.
+"""
+
 import os
 import sys
 from pathlib import Path

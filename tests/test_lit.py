@@ -1,12 +1,11 @@
-# ===- test_lit.py - Every FileCheck test as a pytest test -----------------===#
-#
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
-# What: one pytest test per file below tests/lit. lit runs once over all of them
-# and its JSON report answers for each.
-#
-# ===----------------------------------------------------------------------===#
+"""Every FileCheck test as a pytest test.
+
+One pytest test per file below tests/lit. lit runs once over all of them
+and its JSON report answers for each.
+"""
+
 import functools
 import json
 import subprocess

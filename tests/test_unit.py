@@ -1,15 +1,14 @@
-# ===- test_unit.py - Every GoogleTest case as a pytest test ---------------===#
-#
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
-# What: one pytest test per GoogleTest case, so that one line counts everything.
-#
-# How: the program runs once, at the first case asked for; its JSON report
-# answers for each case. A case that the report lacks (the program died before
-# it) fails with the program's last output.
-#
-# ===----------------------------------------------------------------------===#
+"""Every GoogleTest case as a pytest test.
+
+One pytest test per GoogleTest case, so that one line counts everything.
+
+How: the program runs once, at the first case asked for; its JSON report
+answers for each case. A case that the report lacks (the program died before
+it) fails with the program's last output.
+"""
+
 import functools
 import json
 import subprocess

@@ -1,12 +1,11 @@
-# ===- compare.py - Comparisons that know what is exact ----------------------===#
-#
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
-# What: `assert_same` for results that have one right answer (NaN equals NaN, and
-# -0 differs from 0), `assert_near` for those with an error bound.
-#
-# ===----------------------------------------------------------------------===#
+"""Comparisons that know what is exact.
+
+`assert_same` for results that have one right answer (NaN equals NaN, and
+-0 differs from 0), `assert_near` for those with an error bound.
+"""
+
 import ml_dtypes
 import numpy as np
 

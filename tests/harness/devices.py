@@ -1,26 +1,25 @@
-# ===- devices.py - The same test in the interpreter, assembled, on a GPU ---===#
-#
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
-# What: a device turns NumPy arrays into what a kernel takes, launches, and reads
-# results back as NumPy arrays. Three of them:
-#
-#   interpreter  NumPy arrays as they are; runs everywhere
-#   assemble     compiles and assembles for every target, runs nothing; the test
-#                ends, passed, where it asks for a result. For machines without
-#                a GPU: it never claims to have computed anything
-#   gpu          torch tensors on the GPU
-#
-# A test therefore launches first and looks at results afterwards.
-#
-# ===----------------------------------------------------------------------===#
+"""The same test in the interpreter, assembled, on a GPU.
+
+A device turns NumPy arrays into what a kernel takes, launches, and reads
+results back as NumPy arrays. Three of them:
+
+  interpreter  NumPy arrays as they are; runs everywhere
+  assemble     compiles and assembles for every target, runs nothing; the test
+               ends, passed, where it asks for a result. For machines without
+               a GPU: it never claims to have computed anything
+  gpu          torch tensors on the GPU
+
+A test therefore launches first and looks at results afterwards.
+"""
+
 import ctypes
 import functools
 
 import numpy as np
 
-from harness.types import SIGNATURE_NAMES, name_of
+from harness.types import NUMPY_TYPES, name_of
 
 # The general path and the fast one; 86 and 89 share sm_80's code.
 TARGETS = ["sm_80", "sm_90a"]
@@ -98,8 +97,6 @@ class Gpu(Interpreter):
         import torch
 
         dtype = next(name for name, value in self.torch_types().items() if value == array.dtype)
-        from harness.types import NUMPY_TYPES
-
         data = array.contiguous().reshape(-1).view(torch.uint8).cpu().numpy()
         return data.view(NUMPY_TYPES[dtype]).reshape(tuple(array.shape))
 
@@ -122,17 +119,3 @@ class Assemble(Interpreter):
         assert self.launches, "the test read a result before it launched a kernel"
         raise Assembled
 
-
-def signature_type(value) -> str:
-    """How a signature writes a host value."""
-    if isinstance(value, np.ndarray):
-        return "*" + SIGNATURE_NAMES[name_of(value.dtype)]
-    if isinstance(value, bool):
-        return "u1"
-    if isinstance(value, int):
-        if -(2**31) <= value < 2**31:
-            return "i32"
-        return "i64" if value < 2**63 else "u64"
-    if isinstance(value, float):
-        return "fp32"
-    raise TypeError(f"no signature for {type(value).__name__}")

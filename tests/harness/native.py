@@ -1,13 +1,12 @@
-# ===- native.py - Where the built programs are ----------------------------===#
-#
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
-# What: the build folder and its programs. `make test` names the folder; then a
-# missing program is a failure. Without it (a wheel on a GPU machine) the tests
-# that need one are skipped.
-#
-# ===----------------------------------------------------------------------===#
+"""Where the built programs are.
+
+The build folder and its programs. `make test` names the folder; then a
+missing program is a failure. Without it (a wheel on a GPU machine) the tests
+that need one are skipped.
+"""
+
 import os
 from pathlib import Path
 

@@ -1,13 +1,12 @@
-# ===- types.py - Element types, special values, random inputs --------------===#
-#
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
-# What: one table of the element types that memory can hold, by the name the
-# language gives them, and inputs that find mistakes: every special value first,
-# then random ones.
-#
-# ===----------------------------------------------------------------------===#
+"""Element types, special values, random inputs.
+
+One table of the element types that memory can hold, by the name the
+language gives them, and inputs that find mistakes: every special value first,
+then random ones.
+"""
+
 import ml_dtypes
 import numpy as np
 

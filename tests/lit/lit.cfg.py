@@ -1,13 +1,12 @@
-# ===- lit.cfg.py - Configuration of the FileCheck tests -------------------===#
-#
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
-# What: finds tilewright-opt in the build folder (TILEWRIGHT_BUILD_DIR, else
-# build/ of the checkout) and FileCheck of LLVM 19 on the PATH. `config` is put
-# here by lit itself.
-#
-# ===----------------------------------------------------------------------===#
+"""Configuration of the FileCheck tests.
+
+Finds tilewright-opt in the build folder (TILEWRIGHT_BUILD_DIR, else
+build/ of the checkout) and FileCheck of LLVM 19 on the PATH. `config` is put
+here by lit itself.
+"""
+
 import os
 import shutil
 from pathlib import Path
