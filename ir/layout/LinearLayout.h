@@ -24,9 +24,9 @@
 //     lane bit 1     -> 8  (row 2)              1  0  0  0
 //
 //   Register 3 of lane 2 holds 1 ^ 2 ^ 8 = 11, that is row 2, column 3.
-//   Owning columns instead swaps the two groups: register -> 4, 8, lane -> 1, 2.
-//   Converting from the first to the second is dst^-1 o src: register bit 0
-//   (column 1) becomes lane bit 0 of the destination, and so on: data crosses
+//   Owning columns instead swaps the two groups: register -> 4, 8, lane ->
+//   1, 2. Converting from the first to the second is dst^-1 o src: register bit
+//   0 (column 1) becomes lane bit 0 of the destination, and so on: data crosses
 //   lanes, so it takes shuffles.
 //   A zero column means broadcast: with lane -> 4, 0 the lanes 2 and 3 hold
 //   copies of what lanes 0 and 1 hold.
@@ -75,16 +75,21 @@ public:
   /// The mask of all element bits of dimension `dim`.
   uint32_t dimMask(int dim) const;
 
-  const Columns &columns(InDim dim) const { return cols[static_cast<int>(dim)]; }
+  const Columns &columns(InDim dim) const {
+    return cols[static_cast<int>(dim)];
+  }
   Columns &columns(InDim dim) { return cols[static_cast<int>(dim)]; }
-  int numInBits(InDim dim) const { return static_cast<int>(columns(dim).size()); }
+  int numInBits(InDim dim) const {
+    return static_cast<int>(columns(dim).size());
+  }
   int inSize(InDim dim) const { return 1 << numInBits(dim); }
   int totalInBits() const;
 
   //===--- evaluation ----------------------------------------------------===//
   /// The element that `index` of one input dimension contributes.
   uint32_t apply(InDim dim, uint32_t index) const;
-  uint32_t apply(uint32_t reg, uint32_t lane, uint32_t warp, uint32_t block = 0) const;
+  uint32_t apply(uint32_t reg, uint32_t lane, uint32_t warp,
+                 uint32_t block = 0) const;
   /// The coordinates of a flat element, slowest dimension first.
   std::vector<uint32_t> coordinates(uint32_t element) const;
 
