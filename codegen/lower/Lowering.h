@@ -29,6 +29,9 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Builders.h"
 
+#include <map>
+#include <memory>
+
 namespace tilewright::codegen {
 
 /// One LLVM value per register of a tile, in the order of the register index;
@@ -97,17 +100,49 @@ public:
   mlir::Value shuffleXor(mlir::Value value, int laneMask);
 
   //===--- small builders -------------------------------------------------===//
+  /// Constants are made once per kernel, in the entry block.
   mlir::Value constantI32(int64_t value);
   mlir::Value constantI64(int64_t value);
+  mlir::Value constantInt(mlir::Type integerType, int64_t value);
+  mlir::Value constantFloat(mlir::Type floatType, double value);
+  mlir::Value constant(mlir::TypedAttr value);
+  /// The zero of any register type.
+  mlir::Value zero(mlir::Type registerType);
+  /// The bits of a register as an integer of its width (a pointer: i64), and
+  /// back.
+  mlir::Value toBits(mlir::Value value);
+  mlir::Value fromBits(mlir::Value bits, mlir::Type registerType);
+  static unsigned bitWidth(mlir::Type registerType);
+  /// Whether this thread is the first among those that hold copies of the same
+  /// elements; null where no two threads hold copies. For scalars: thread 0.
+  mlir::Value ownsElements(mlir::Type type);
+  /// Calls a function that emitPtx links in: "__tw_..." of our device library,
+  /// "__nv_..." of libdevice, or one that the driver provides.
+  mlir::Value callExternal(llvm::StringRef name, mlir::Type result, llvm::ArrayRef<mlir::Value> operands);
+  /// Address (generic) of a zero-terminated constant string.
+  mlir::Value stringConstant(llvm::StringRef text);
+
   /// Inline assembly with LLVM constraint syntax; no result type for none.
+  /// Without side effects it is a pure function of its operands, or, with the
+  /// clobber ~{memory} among the constraints, one that also reads memory.
   mlir::Value inlineAsm(mlir::Type result, llvm::ArrayRef<mlir::Value> operands, llvm::StringRef assembly,
                         llvm::StringRef constraints, bool hasSideEffects);
   mlir::Location loc;
 
+  /// Appends to the entry block, whose values all others may use.
+  mlir::OpBuilder entryBuilder;
+  /// Joins the entry block to the body; called once, at the end.
+  void finish();
+
 private:
   const LoweringTable &table;
-  llvm::DenseMap<mlir::Value, Registers> values;
-  mlir::Value threadIdValue, laneIdValue, warpIdValue;
+  /// Behind pointers, so that a reference from `get` survives a `set`.
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Registers>> values;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
+  /// The thread's part of elementIndex by lane and warp columns.
+  std::map<std::vector<uint32_t>, mlir::Value> threadElements, owners;
+  mlir::Block *bodyBlock = nullptr;
+  mlir::Value threadIdValue, laneIdValue, warpIdValue, sharedBase;
 };
 
 //===--- one function per family (one file each) ---------------------------===//
@@ -122,9 +157,15 @@ void addConvertLayoutLowerings(LoweringTable &table, mlir::MLIRContext *context)
 void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDebugLowerings(LoweringTable &table, mlir::MLIRContext *context);
 
+void addMathLowerings(LoweringTable &table, mlir::MLIRContext *context);
+
 /// Replaces the module's tile functions by llvm.func kernels. The module must
 /// be at layout level with shared memory allocated (passes/pipeline).
 mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, const TargetInfo &target, RemarkCollector *remarks);
+
+/// Registers --tw-lower-to-llvm and --tw-emit-ptx (option target=sm_90a) for
+/// tilewright-opt.
+void registerCodegenPasses();
 
 } // namespace tilewright::codegen
 

@@ -20,6 +20,7 @@
 
 #include "frontend/semantic/TileBuilder.h"
 
+#include <tuple>
 #include <variant>
 
 namespace tilewright::semantic {
@@ -139,6 +140,18 @@ public:
 private:
   Value castTo(const Value &value, const DType &type, Rounding rounding = Rounding::NearestEven);
   std::pair<Value, Value> unify(const Operand &lhs, const Operand &rhs, bool isDivisionOrModulo);
+  /// A scalar in the shape of `shapeOf`, which may be a scalar as well.
+  Value splatLike(const Value &scalar, const Value &shapeOf);
+  Value pointerArithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs);
+  Value bitwise(Arithmetic op, const Operand &lhs, const Operand &rhs);
+  Value selectExtremum(bool isMaximum, const Operand &lhs, const Operand &rhs, NanMode mode);
+  /// The operand as int1 for and, or, not: E0116 for other types.
+  Value logicalOperand(const Operand &operand, const char *name);
+  Value binaryThroughFloat32(BinaryOp op, const Value &lhs, const Value &rhs);
+  Value maskOperand(const Operand &mask, const Value &pointer, const char *name);
+  Value floatExtremumAtomic(bool isMaximum, const Value &pointer, const Value &value,
+                            const std::optional<Value> &mask, MemorySemantic semantic,
+                            MemoryScope scope);
 
   TileBuilder &builder;
 };

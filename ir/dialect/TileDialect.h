@@ -59,6 +59,9 @@ constexpr llvm::StringLiteral scratchOffsetAttr = "tw.scratch_offset";
 /// equal in mask. Set by AssignLayouts from the axis analysis; codegen may use
 /// vectors up to it. Absent means 1.
 constexpr llvm::StringLiteral vectorElementsAttr = "tw.vector_elements";
+/// Beside it (i32): the dimension along which those elements run, where it is
+/// not the last one.
+constexpr llvm::StringLiteral vectorDimensionAttr = "tw.vector_dimension";
 /// On scf.for: what tl.range asked for (i32 each; the last two are units).
 constexpr llvm::StringLiteral loopStagesAttr = "tw.loop_stages";
 constexpr llvm::StringLiteral loopUnrollAttr = "tw.loop_unroll";

@@ -1,0 +1,301 @@
+//===- CompileModule.cpp - From tile IR to a cubin ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/CompileModule.h"
+
+#include "codegen/emit/EmitPtx.h"
+#include "codegen/emit/NvJitLink.h"
+#include "codegen/lower/Lowering.h"
+#include "ir/dialect/TileDialect.h"
+#include "ir/support/Knobs.h"
+#include "passes/pipeline/Pipeline.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+#include <fstream>
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+//===----------------------------------------------------------------------===//
+// Locations and diagnostics
+//===----------------------------------------------------------------------===//
+
+/// Line `number` of `file`, empty where it cannot be read: a location may name
+/// a file of another machine.
+static std::string readSourceLine(const std::string &file, unsigned number) {
+  std::ifstream stream(file);
+  std::string line;
+  for (unsigned index = 0; index < number; ++index)
+    if (!std::getline(stream, line))
+      return "";
+  return line;
+}
+
+static void collectFrames(Location location, std::string function, std::vector<SourceFrame> &frames) {
+  if (auto site = llvm::dyn_cast<CallSiteLoc>(location)) {
+    collectFrames(site.getCallee(), "", frames);
+    collectFrames(site.getCaller(), "", frames);
+  } else if (auto name = llvm::dyn_cast<NameLoc>(location)) {
+    collectFrames(name.getChildLoc(), name.getName().str(), frames);
+  } else if (auto fused = llvm::dyn_cast<FusedLoc>(location)) {
+    if (!fused.getLocations().empty())
+      collectFrames(fused.getLocations().front(), function, frames);
+  } else if (auto place = llvm::dyn_cast<FileLineColLoc>(location)) {
+    SourceFrame frame;
+    frame.file = place.getFilename().str();
+    frame.function = function;
+    frame.line = place.getLine();
+    frame.column = place.getColumn();
+    frame.sourceLine = readSourceLine(frame.file, place.getLine());
+    frames.push_back(std::move(frame));
+  }
+}
+
+std::vector<SourceFrame> framesOfLocation(Location location) {
+  std::vector<SourceFrame> frames;
+  collectFrames(location, "", frames);
+  return frames;
+}
+
+namespace {
+
+/// Collects the errors that MLIR reports while it lives.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+            return success();
+          if (message.empty()) {
+            message = diagnostic.str();
+            frames = framesOfLocation(diagnostic.getLocation());
+            for (Diagnostic &note : diagnostic.getNotes())
+              notes.push_back(note.str());
+          }
+          return success();
+        }) {}
+
+  /// The first error as an exception. A message "[E0301] ..." keeps its code;
+  /// its last note becomes the help. Everything else is our fault: E0900.
+  [[noreturn]] void raise(const std::string &step, ModuleOp module) {
+    if (message.size() > 8 && message[0] == '[')
+      if (const ErrorEntry *entry = findErrorEntry(message.substr(1, 5))) {
+        Error error(entry->code, message.substr(8), notes.empty() ? "" : notes.back());
+        for (size_t index = 0; index + 1 < notes.size(); ++index)
+          error.addNote(notes[index]);
+        addFrames(error);
+        throw error;
+      }
+    std::string path = "(set TILEWRIGHT_REPRODUCER_DIR to keep one)";
+    std::string directory = knobText(Knob::REPRODUCER_DIR);
+    if (!directory.empty()) {
+      path = directory + "/" + step + ".mlir";
+      std::error_code ignored;
+      llvm::raw_fd_ostream stream(path, ignored);
+      if (!ignored)
+        module->print(stream, OpPrintingFlags().enableDebugInfo());
+    }
+    Error error = makeError(ErrorCode::E0900, fmt::arg("pass", step),
+                            fmt::arg("message", message.empty() ? "failed without a message" : message),
+                            fmt::arg("path", path));
+    addFrames(error);
+    throw error;
+  }
+
+private:
+  void addFrames(Error &error) {
+    for (SourceFrame &frame : frames)
+      error.addFrame(frame);
+  }
+
+  std::string message;
+  std::vector<SourceFrame> frames;
+  std::vector<std::string> notes;
+  ScopedDiagnosticHandler handler;
+};
+
+//===----------------------------------------------------------------------===//
+// Dumps and times
+//===----------------------------------------------------------------------===//
+
+/// Serves TILEWRIGHT_DUMP and the step times.
+class StepObserver {
+public:
+  StepObserver(CompiledModule &result) : result(result), filter(knobText(Knob::DUMP)) { restart(); }
+
+  void restart() { start = std::chrono::steady_clock::now(); }
+
+  void finished(llvm::StringRef step, llvm::function_ref<void(llvm::raw_ostream &)> print) {
+    std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    result.stepSeconds.emplace_back(step.str(), elapsed.count());
+    if (wants(step)) {
+      std::string text;
+      llvm::raw_string_ostream stream(text);
+      print(stream);
+      // Unchanged stages say so instead of repeating themselves.
+      if (text == lastText)
+        llvm::errs() << "// ----- after " << step << ": unchanged -----//\n";
+      else
+        llvm::errs() << "// ----- after " << step << " -----//\n" << text << "\n";
+      lastText = std::move(text);
+    }
+    restart();
+  }
+
+private:
+  /// The knob is "1" or "all" for every step, or a comma-separated list.
+  bool wants(llvm::StringRef step) const {
+    if (filter.empty() || filter == "0")
+      return false;
+    if (filter == "1" || filter == "all")
+      return true;
+    llvm::SmallVector<llvm::StringRef> names;
+    llvm::StringRef(filter).split(names, ',');
+    return llvm::is_contained(names, step);
+  }
+
+  CompiledModule &result;
+  std::string filter;
+  std::string lastText;
+  std::chrono::steady_clock::time_point start;
+};
+
+std::string printModule(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream);
+  return text;
+}
+
+/// The argument a pointer is computed from; null where it is loaded or chosen
+/// at run time in a way not followed here.
+BlockArgument baseArgument(Value pointer) {
+  while (Operation *op = pointer.getDefiningOp()) {
+    if (op->getNumOperands() == 0)
+      return {};
+    pointer = op->getOperand(0);
+  }
+  auto argument = llvm::dyn_cast<BlockArgument>(pointer);
+  return argument && llvm::isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? argument : BlockArgument();
+}
+
+/// Arguments that a store or an atomic may write. Where a base cannot be traced
+/// every pointer argument counts as written.
+std::vector<int> findWrittenArguments(ModuleOp module) {
+  std::vector<int> written;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    llvm::SmallVector<bool> isWritten(function.getNumArguments(), false);
+    auto mark = [&](Value pointer) {
+      if (BlockArgument argument = baseArgument(pointer)) {
+        isWritten[argument.getArgNumber()] = true;
+        return;
+      }
+      for (BlockArgument argument : function.getArguments())
+        if (llvm::isa<ir::PointerType>(argument.getType()))
+          isWritten[argument.getArgNumber()] = true;
+    };
+    function.walk([&](Operation *op) {
+      if (auto store = llvm::dyn_cast<ir::StoreOp>(op))
+        mark(store.getPointer());
+      else if (auto atomic = llvm::dyn_cast<ir::AtomicRmwOp>(op))
+        mark(atomic.getPointer());
+      else if (auto swap = llvm::dyn_cast<ir::AtomicCasOp>(op))
+        mark(swap.getPointer());
+    });
+    for (auto [index, flag] : llvm::enumerate(isWritten))
+      if (flag)
+        written.push_back(static_cast<int>(index));
+  }
+  return written;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The stages
+//===----------------------------------------------------------------------===//
+
+CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
+  CompiledModule result;
+  TargetInfo target = getTargetInfo(options.target);
+  DiagnosticCollector diagnostics(module.getContext());
+  StepObserver observer(result);
+  auto reached = [&](llvm::StringRef stage) { return options.lastStage == stage; };
+
+  result.ttir = printModule(module);
+  result.writtenArguments = findWrittenArguments(module);
+  observer.finished("frontend", [&](llvm::raw_ostream &stream) { stream << result.ttir; });
+  if (reached("ttir"))
+    return result;
+
+  passes::PipelineOptions pipelineOptions;
+  pipelineOptions.target = &target;
+  pipelineOptions.remarks = &result.remarks;
+  pipelineOptions.afterStep = [&](llvm::StringRef step, ModuleOp current) {
+    observer.finished(step, [&](llvm::raw_ostream &stream) { current->print(stream); });
+  };
+  if (failed(passes::runPipeline(module, pipelineOptions)))
+    diagnostics.raise("pipeline", module);
+  result.ttgir = printModule(module);
+  result.numWarps = ir::numWarps(module);
+  if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))
+    result.sharedBytes = bytes.getInt();
+  if (reached("ttgir"))
+    return result;
+
+  observer.restart();
+  if (failed(lowerToLLVM(module, target, &result.remarks)))
+    diagnostics.raise("lower-to-llvm", module);
+  observer.finished("lower-to-llvm", [&](llvm::raw_ostream &stream) { module->print(stream); });
+
+  EmitOptions emitOptions;
+  emitOptions.enableFpFusion = options.enableFpFusion;
+  emitOptions.lineInfo = options.lineInfo;
+  emitOptions.libdevicePath = findLibdevice();
+  FailureOr<EmittedKernel> emitted = emitPtx(module, target, emitOptions);
+  if (failed(emitted))
+    diagnostics.raise("emit-ptx", module);
+  result.kernelName = std::move(emitted->kernelName);
+  result.llir = std::move(emitted->llvmIR);
+  result.ptx = std::move(emitted->ptx);
+  observer.finished("emit-ptx", [&](llvm::raw_ostream &stream) { stream << result.llir << result.ptx; });
+  if (reached("llir") || reached("ptx"))
+    return result;
+
+  AssembleOptions assembleOptions;
+  assembleOptions.lineInfo = options.lineInfo;
+  assembleOptions.maxRegisters = options.maxRegisters;
+  assembleOptions.kernelName = result.kernelName;
+  AssembleResult assembled = assemblePtx(result.ptx, target.name, assembleOptions);
+  result.cubin = std::move(assembled.cubin);
+  result.registers = assembled.registers;
+  result.spillBytes = assembled.spillStoreBytes;
+  result.assembler = assembled.assembler;
+  for (std::string &warning : assembled.warnings) {
+    Remark remark;
+    remark.kind = "assembler-warning";
+    remark.applied = false;
+    remark.reason = std::move(warning);
+    result.remarks.add(std::move(remark));
+  }
+  if (result.spillBytes > 0) {
+    Remark remark;
+    remark.kind = "register-spills";
+    remark.applied = false;
+    remark.numbers = {{"spillBytes", result.spillBytes}, {"registers", result.registers}};
+    remark.reason = "the values alive at once do not fit the registers; more warps or a smaller tile would help";
+    result.remarks.add(std::move(remark));
+  }
+  observer.finished("assemble", [](llvm::raw_ostream &) {});
+  return result;
+}
+
+} // namespace tilewright::codegen

@@ -1,0 +1,62 @@
+//===- CompileModule.h - From tile IR to a cubin ----------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the whole way behind the front end, in this process: passes, lowering,
+// LLVM, PTX, assembler. It keeps the text of every stage, the remarks and the
+// time of every step, and turns MLIR diagnostics into coded errors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CODEGEN_EMIT_COMPILEMODULE_H
+#define TILEWRIGHT_CODEGEN_EMIT_COMPILEMODULE_H
+
+#include "ir/support/Error.h"
+#include "ir/support/Remark.h"
+#include "ir/support/TargetInfo.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tilewright::codegen {
+
+struct CompileOptions {
+  std::string target;
+  bool enableFpFusion = true;
+  bool lineInfo = true;
+  /// Where to stop: "ttir", "ttgir", "llir", "ptx" or "cubin".
+  std::string lastStage = "cubin";
+  /// Most registers per thread; 0 leaves it to the assembler.
+  int maxRegisters = 0;
+};
+
+struct CompiledModule {
+  std::string kernelName;
+  std::string ttir, ttgir, llir, ptx;
+  std::string cubin; // empty where no assembler library was found
+  int numWarps = 0;
+  int64_t sharedBytes = 0;
+  /// Of the assembler's report; -1 where there was none.
+  int registers = -1, spillBytes = -1;
+  std::string assembler;
+  /// Indices of the pointer arguments that the kernel may write.
+  std::vector<int> writtenArguments;
+  RemarkCollector remarks;
+  std::vector<std::pair<std::string, double>> stepSeconds;
+};
+
+/// Compiles a kernel module of tile level. Raises Error: E0301 where shared
+/// memory does not fit, E0304 from the assembler, E0900 for our own faults.
+CompiledModule compileModule(mlir::ModuleOp module, const CompileOptions &options);
+
+/// The frame that an MLIR location of the front end stands for, innermost
+/// first.
+std::vector<SourceFrame> framesOfLocation(mlir::Location location);
+
+} // namespace tilewright::codegen
+
+#endif // TILEWRIGHT_CODEGEN_EMIT_COMPILEMODULE_H

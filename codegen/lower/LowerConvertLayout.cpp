@@ -1,0 +1,234 @@
+//===- LowerConvertLayout.cpp - Layout conversions ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: tw.convert_layout, by the plan of ir/layout/ConversionPlan.h, which has
+// decided between renaming registers, shuffles and shared memory and explains
+// each. This file only spells the plan out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/Lowering.h"
+#include "codegen/lower/SharedExchange.h"
+#include "ir/layout/ConversionPlan.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+namespace {
+
+class ConvertLowering {
+public:
+  ConvertLowering(ir::ConvertLayoutOp op, FunctionLowering &lowering)
+      : op(op), lowering(lowering), source(lowering.get(op.getSource())) {}
+
+  LogicalResult run() {
+    plan = planConversion(FunctionLowering::layoutOf(op.getSource()), FunctionLowering::layoutOf(op.getResult()),
+                          ir::elementBits(getElementTypeOrSelf(op.getSource())));
+    switch (plan.kind) {
+    case ConversionKind::None:
+    case ConversionKind::Registers:
+      renameRegisters();
+      return success();
+    case ConversionKind::Shuffle:
+      emitShuffles();
+      return success();
+    case ConversionKind::SharedMemory:
+      emitSharedMemory();
+      return success();
+    case ConversionKind::AcrossBlocks:
+      return op.emitOpError("conversions across blocks of a cluster are not supported");
+    }
+    return failure();
+  }
+
+private:
+  void renameRegisters() {
+    Registers result;
+    for (int reg : plan.registers)
+      result.push_back(source[reg]);
+    lowering.set(op.getResult(), std::move(result));
+  }
+
+  //===--- shuffles -------------------------------------------------------===//
+
+  /// Whether parity(lane & laneMask) ^ parity(warp & warpMask) is odd (i1).
+  Value holds(const RegisterSwap &swap) {
+    OpBuilder &builder = lowering.builder;
+    Value bits;
+    auto include = [&](uint32_t mask, Value index) {
+      Value count = builder.create<LLVM::CtPopOp>(
+          lowering.loc, builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(mask)));
+      bits = bits ? builder.create<LLVM::AddOp>(lowering.loc, bits, count).getResult() : count;
+    };
+    if (uint32_t mask = swap.threadMask[InDim::Lane])
+      include(mask, lowering.laneId());
+    if (uint32_t mask = swap.threadMask[InDim::Warp])
+      include(mask, lowering.warpId());
+    return builder.create<LLVM::TruncOp>(lowering.loc, builder.getI1Type(), bits);
+  }
+
+  void exchange(Registers &registers, ArrayRef<RegisterSwap> swaps) {
+    for (const RegisterSwap &swap : swaps) {
+      Value condition = holds(swap);
+      for (size_t low = 0; low < registers.size(); ++low) {
+        size_t high = low ^ swap.registerMask;
+        if (high <= low || high >= registers.size() || !registers[low] || !registers[high])
+          continue;
+        Value first = lowering.builder.create<LLVM::SelectOp>(lowering.loc, condition, registers[high], registers[low]);
+        registers[high] =
+            lowering.builder.create<LLVM::SelectOp>(lowering.loc, condition, registers[low], registers[high]);
+        registers[low] = first;
+      }
+    }
+  }
+
+  /// Several elements in one value for one shuffle: a vector of integers.
+  Value pack(ArrayRef<Value> elements) {
+    if (elements.size() == 1)
+      return elements.front();
+    OpBuilder &builder = lowering.builder;
+    Type element = elements.front().getType();
+    unsigned bits = std::max(8u, element.getIntOrFloatBitWidth());
+    Value word = lowering.constantI32(0);
+    for (auto [index, value] : llvm::enumerate(elements)) {
+      Value integer = isa<IntegerType>(element)
+                          ? value
+                          : builder.create<LLVM::BitcastOp>(lowering.loc, builder.getIntegerType(bits), value);
+      Value wide = builder.create<LLVM::ZExtOp>(lowering.loc, builder.getI32Type(), integer);
+      Value placed = builder.create<LLVM::ShlOp>(lowering.loc, wide, lowering.constantI32(index * bits));
+      word = builder.create<LLVM::OrOp>(lowering.loc, word, placed);
+    }
+    return word;
+  }
+
+  Registers unpack(Value word, Type element, size_t count) {
+    if (count == 1)
+      return {word};
+    OpBuilder &builder = lowering.builder;
+    unsigned width = element.getIntOrFloatBitWidth(), bits = std::max(8u, width);
+    Registers elements;
+    for (size_t index = 0; index < count; ++index) {
+      Value shifted = builder.create<LLVM::LShrOp>(lowering.loc, word, lowering.constantI32(index * bits));
+      Value integer = builder.create<LLVM::TruncOp>(lowering.loc, builder.getIntegerType(width), shifted);
+      elements.push_back(isa<IntegerType>(element)
+                             ? integer
+                             : builder.create<LLVM::BitcastOp>(lowering.loc, element, integer).getResult());
+    }
+    return elements;
+  }
+
+  void emitShuffles() {
+    const ShufflePlan &shuffle = plan.shuffle;
+    OpBuilder &builder = lowering.builder;
+    Type element = source.front().getType();
+    Registers work;
+    for (int reg : shuffle.sourceRegisters)
+      work.push_back(source[reg]);
+    exchange(work, shuffle.before);
+
+    Value sourceLane;
+    if (!shuffle.isButterfly())
+      sourceLane = builder.create<LLVM::XOrOp>(lowering.loc, lowering.applyColumns(shuffle.laneFromLane, lowering.laneId()),
+                                               lowering.applyColumns(shuffle.laneFromWarp, lowering.warpId()));
+    Registers slots(shuffle.numSlots);
+    for (const ShuffleRound &round : shuffle.rounds) {
+      Registers offered;
+      for (int reg : round.sources)
+        offered.push_back(work[reg]);
+      Value word = pack(offered);
+      if (!shuffle.isLocal(round)) {
+        if (shuffle.isButterfly())
+          word = lowering.shuffleXor(word, round.laneXor);
+        else
+          word = lowering.shuffleIndex(word, round.laneXor ? builder
+                                                                 .create<LLVM::XOrOp>(lowering.loc, sourceLane,
+                                                                                      lowering.constantI32(round.laneXor))
+                                                                 .getResult()
+                                                           : sourceLane);
+      }
+      Registers received = unpack(word, element, round.sources.size());
+      for (auto [slot, value] : llvm::zip(round.slots, received))
+        slots[slot] = value;
+    }
+    exchange(slots, shuffle.after);
+    Registers result;
+    for (int slot : shuffle.destinationSlots)
+      result.push_back(slots[slot]);
+    lowering.set(op.getResult(), std::move(result));
+  }
+
+  //===--- shared memory --------------------------------------------------===//
+
+  /// offset(access, thread) = (XOR of the side's columns) ^ access.offset, in
+  /// elements. Bits that no thread touches are the same added as XORed, and an
+  /// added constant becomes an immediate of the access.
+  Value slotOf(const SharedSide &side, Value threadPart, uint32_t offset, int64_t &immediate) {
+    immediate = offset & side.addableMask;
+    uint32_t rest = offset & ~side.addableMask;
+    if (!rest)
+      return threadPart;
+    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, threadPart, lowering.constantI32(rest));
+  }
+
+  Value threadPart(const SharedSide &side) {
+    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, lowering.applyColumns(side.laneOffsets, lowering.laneId()),
+                                                lowering.applyColumns(side.warpOffsets, lowering.warpId()));
+  }
+
+  void emitSharedMemory() {
+    const SharedMemoryPlan &shared = plan.sharedMemory;
+    SharedExchange scratch(lowering, lowering.scratchOffset(op));
+    int bits = shared.storedBits;
+    Type element = source.front().getType();
+    Value writeThread = threadPart(shared.write), readThread = threadPart(shared.read);
+    Registers read(FunctionLowering::numRegisters(op.getType()));
+
+    for (int piece = 0; piece < shared.numPieces; ++piece) {
+      // The piece before is still being read.
+      if (piece > 0)
+        lowering.barrier();
+      scratch.onlyOwners(shared.write.duplicateMasks, [&] {
+        for (const SharedAccess &access : shared.write.accesses[piece]) {
+          Registers values;
+          for (int reg : access.registers)
+            values.push_back(source[reg]);
+          int64_t immediate;
+          Value slot = slotOf(shared.write, writeThread, access.offset, immediate);
+          scratch.store(immediate * bits / 8, slot, bits, values);
+        }
+      });
+      lowering.barrier();
+      for (const SharedAccess &access : shared.read.accesses[piece]) {
+        int64_t immediate;
+        Value slot = slotOf(shared.read, readThread, access.offset, immediate);
+        Registers values = scratch.load(immediate * bits / 8, slot, bits, element, access.registers.size());
+        for (auto [reg, value] : llvm::zip(access.registers, values))
+          read[reg] = value;
+      }
+    }
+    Registers result;
+    for (int reg : shared.readRegisterOf)
+      result.push_back(read[reg]);
+    lowering.set(op.getResult(), std::move(result));
+  }
+
+  ir::ConvertLayoutOp op;
+  FunctionLowering &lowering;
+  const Registers source;
+  ConversionPlan plan;
+};
+
+LogicalResult lowerConvertLayout(Operation *op, FunctionLowering &lowering) {
+  return ConvertLowering(cast<ir::ConvertLayoutOp>(op), lowering).run();
+}
+
+} // namespace
+
+void addConvertLayoutLowerings(LoweringTable &table, MLIRContext *context) {
+  table[OperationName(ir::ConvertLayoutOp::getOperationName(), context)] = lowerConvertLayout;
+}
+
+} // namespace tilewright::codegen

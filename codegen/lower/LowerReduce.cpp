@@ -1,0 +1,211 @@
+//===- LowerReduce.cpp - Reductions ---------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: tw.reduce, by the plan of ir/layout/ReductionPlan.h.
+//
+// How: (1) fold the registers of a thread as a balanced tree, which leaves
+// independent operations for the scheduler; (2) butterfly over the lanes along
+// the axis; (3) one exchange through shared memory and one barrier, after which
+// every thread folds the partial results of all warps itself: a second barrier
+// to spread one warp's result would cost more than the few operations saved.
+//
+// The order of combination is the same in every thread that shares a result, so
+// copies of a result agree bit for bit. Where the combine function is one
+// commutative op no care is needed; else lanes swap operands by their bit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/Lowering.h"
+#include "codegen/lower/SharedExchange.h"
+#include "ir/layout/ReductionPlan.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+namespace {
+
+class ReduceLowering {
+public:
+  ReduceLowering(ir::ReduceOp op, FunctionLowering &lowering) : op(op), lowering(lowering) {}
+
+  LogicalResult run() {
+    SmallVector<int> elementBits;
+    for (Value source : op.getSources())
+      elementBits.push_back(ir::elementBits(getElementTypeOrSelf(source)));
+    std::optional<ReductionPlan> found =
+        planReduction(FunctionLowering::layoutOf(op.getSources().front()), op.getAxis(),
+                      std::vector<int>(elementBits.begin(), elementBits.end()));
+    if (!found)
+      return op.emitOpError("cannot reduce a swizzled layout; convert it first");
+    plan = std::move(*found);
+
+    if (failed(foldRegisters()) || failed(foldLanes()))
+      return failure();
+    if (!plan.warpBits.empty() && failed(foldWarps()))
+      return failure();
+    for (auto [index, result] : llvm::enumerate(op.getResults()))
+      lowering.set(result, operandOf(index));
+    return success();
+  }
+
+private:
+  size_t numOperands() { return op.getSources().size(); }
+  size_t numResults() const { return plan.groups.size(); }
+
+  /// The registers of operand `index` over all partial results.
+  Registers operandOf(size_t index) {
+    Registers registers;
+    for (Registers &tuple : partials)
+      registers.push_back(tuple[index]);
+    return registers;
+  }
+
+  FailureOr<Registers> combine(ArrayRef<Value> lhs, ArrayRef<Value> rhs) {
+    Registers operands(lhs);
+    operands.append(rhs.begin(), rhs.end());
+    return lowering.inlineCombine(op.getCombine(), operands);
+  }
+
+  /// Folds tuples pairwise until one is left; neighbours first, so the order
+  /// along the axis is kept.
+  FailureOr<Registers> foldTree(SmallVector<Registers> tuples) {
+    while (tuples.size() > 1) {
+      SmallVector<Registers> next;
+      for (size_t index = 0; index + 1 < tuples.size(); index += 2) {
+        FailureOr<Registers> joined = combine(tuples[index], tuples[index + 1]);
+        if (failed(joined))
+          return failure();
+        next.push_back(std::move(*joined));
+      }
+      if (tuples.size() % 2)
+        next.push_back(tuples.back());
+      tuples = std::move(next);
+    }
+    return tuples.front();
+  }
+
+  LogicalResult foldRegisters() {
+    for (const std::vector<int> &group : plan.groups) {
+      SmallVector<Registers> tuples;
+      for (int reg : group) {
+        Registers &tuple = tuples.emplace_back();
+        for (Value source : op.getSources())
+          tuple.push_back(lowering.get(source)[reg]);
+      }
+      FailureOr<Registers> folded = foldTree(std::move(tuples));
+      if (failed(folded))
+        return failure();
+      partials.push_back(std::move(*folded));
+    }
+    return success();
+  }
+
+  /// One op of two operands that may be swapped: the order of lanes is free.
+  bool isCommutative() {
+    Block &block = op.getCombine().front();
+    if (block.getOperations().size() != 2)
+      return false;
+    Operation &only = block.front();
+    return only.hasTrait<OpTrait::IsCommutative>() ||
+           isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxNumFOp,
+               arith::MinNumFOp>(only);
+  }
+
+  LogicalResult foldLanes() {
+    bool ordered = !isCommutative();
+    for (uint32_t mask : plan.laneMasks) {
+      Value isUpper;
+      if (ordered) {
+        Value bit = lowering.builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(), lowering.constantI32(mask));
+        isUpper = lowering.builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::ne, bit,
+                                                        lowering.constantI32(0));
+      }
+      for (Registers &mine : partials) {
+        Registers lhs = mine, rhs;
+        for (Value value : mine)
+          rhs.push_back(lowering.shuffleXor(value, mask));
+        if (ordered)
+          for (auto [low, high] : llvm::zip(lhs, rhs)) {
+            Value first = lowering.builder.create<LLVM::SelectOp>(lowering.loc, isUpper, high, low);
+            high = lowering.builder.create<LLVM::SelectOp>(lowering.loc, isUpper, low, high);
+            low = first;
+          }
+        FailureOr<Registers> joined = combine(lhs, rhs);
+        if (failed(joined))
+          return failure();
+        mine = std::move(*joined);
+      }
+    }
+    return success();
+  }
+
+  /// slot(result register, thread) = XOR of the plan's columns.
+  ///   address = scratch + offset of operand + bytes * slot
+  LogicalResult foldWarps() {
+    SharedExchange exchange(lowering, lowering.scratchOffset(op));
+    Value lanePart = lowering.applyColumns(plan.laneSlots, lowering.laneId());
+    Value writePart = lowering.builder.create<LLVM::XOrOp>(
+        lowering.loc, lanePart, lowering.applyColumns(plan.warpSlots, lowering.warpId()));
+    Columns readColumns = plan.warpSlots;
+    for (auto [index, column] : llvm::enumerate(readColumns))
+      column ^= plan.partialSlots[index];
+    Value readPart = lowering.builder.create<LLVM::XOrOp>(lowering.loc, lanePart,
+                                                          lowering.applyColumns(readColumns, lowering.warpId()));
+
+    exchange.onlyOwners(plan.duplicateMasks, [&] {
+      for (size_t result = 0; result < numResults(); ++result)
+        for (size_t operand = 0; operand < numOperands(); ++operand)
+          exchange.store(plan.scratch[operand].byteOffset, slotOf(writePart, result), plan.scratch[operand].storedBits,
+                         {partials[result][operand]});
+    });
+    lowering.barrier();
+
+    int numPartials = plan.numPartials();
+    for (size_t result = 0; result < numResults(); ++result) {
+      SmallVector<Registers> tuples(numPartials, Registers(numOperands()));
+      for (size_t operand = 0; operand < numOperands(); ++operand) {
+        Registers loaded =
+            exchange.load(plan.scratch[operand].byteOffset, slotOf(readPart, result), plan.scratch[operand].storedBits,
+                          partials[result][operand].getType(), numPartials);
+        for (int index = 0; index < numPartials; ++index)
+          tuples[index][operand] = loaded[index];
+      }
+      FailureOr<Registers> folded = foldTree(std::move(tuples));
+      if (failed(folded))
+        return failure();
+      partials[result] = std::move(*folded);
+    }
+    return success();
+  }
+
+  Value slotOf(Value threadPart, size_t result) {
+    uint32_t constant = 0;
+    for (auto [bit, column] : llvm::enumerate(plan.registerSlots))
+      if (result >> bit & 1)
+        constant ^= column;
+    if (!constant)
+      return threadPart;
+    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, threadPart, lowering.constantI32(constant));
+  }
+
+  ir::ReduceOp op;
+  FunctionLowering &lowering;
+  ReductionPlan plan;
+  /// partials[result register][operand].
+  SmallVector<Registers> partials;
+};
+
+LogicalResult lowerReduce(Operation *op, FunctionLowering &lowering) {
+  return ReduceLowering(cast<ir::ReduceOp>(op), lowering).run();
+}
+
+} // namespace
+
+void addReduceLowerings(LoweringTable &table, MLIRContext *context) {
+  table[OperationName(ir::ReduceOp::getOperationName(), context)] = lowerReduce;
+}
+
+} // namespace tilewright::codegen

@@ -1,0 +1,115 @@
+//===- SharedExchange.cpp - Registers through shared scratch --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/SharedExchange.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+void SharedExchange::onlyOwners(const HardwareIndex &duplicates, llvm::function_ref<void()> body) {
+  uint32_t laneMask = duplicates[InDim::Lane], warpMask = duplicates[InDim::Warp];
+  if (!laneMask && !warpMask) {
+    body();
+    return;
+  }
+  OpBuilder &builder = lowering.builder;
+  Value bits = lowering.constantI32(0);
+  auto include = [&](uint32_t mask, Value index) {
+    if (mask)
+      bits = builder.create<LLVM::OrOp>(
+          lowering.loc, bits, builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(mask)));
+  };
+  include(laneMask, laneMask ? lowering.laneId() : Value());
+  include(warpMask, warpMask ? lowering.warpId() : Value());
+  Value isOwner =
+      builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::eq, bits, lowering.constantI32(0));
+
+  Block *before = builder.getInsertionBlock();
+  Block *after = before->splitBlock(builder.getInsertionPoint());
+  Block *owners = builder.createBlock(after);
+  builder.setInsertionPointToEnd(before);
+  builder.create<LLVM::CondBrOp>(lowering.loc, isOwner, owners, after);
+  builder.setInsertionPointToStart(owners);
+  body();
+  builder.create<LLVM::BrOp>(lowering.loc, ValueRange(), after);
+  builder.setInsertionPointToStart(after);
+}
+
+Value SharedExchange::address(int64_t base, Value slot, int storedBits) {
+  OpBuilder &builder = lowering.builder;
+  Value start = lowering.sharedAddress(scratchOffset + base);
+  return builder.create<LLVM::GEPOp>(lowering.loc, start.getType(), builder.getIntegerType(storedBits), start, slot);
+}
+
+Value SharedExchange::toStored(Value value, int storedBits) {
+  OpBuilder &builder = lowering.builder;
+  Type stored = builder.getIntegerType(storedBits);
+  Type type = value.getType();
+  if (isa<LLVM::LLVMPointerType>(type))
+    return builder.create<LLVM::PtrToIntOp>(lowering.loc, stored, value);
+  if (isa<IntegerType>(type))
+    return type.getIntOrFloatBitWidth() < unsigned(storedBits)
+               ? builder.create<LLVM::ZExtOp>(lowering.loc, stored, value).getResult()
+               : value;
+  return builder.create<LLVM::BitcastOp>(lowering.loc, stored, value);
+}
+
+Value SharedExchange::fromStored(Value stored, Type registerType) {
+  OpBuilder &builder = lowering.builder;
+  if (isa<LLVM::LLVMPointerType>(registerType))
+    return builder.create<LLVM::IntToPtrOp>(lowering.loc, registerType, stored);
+  if (isa<IntegerType>(registerType))
+    return registerType.getIntOrFloatBitWidth() < stored.getType().getIntOrFloatBitWidth()
+               ? builder.create<LLVM::TruncOp>(lowering.loc, registerType, stored).getResult()
+               : stored;
+  return builder.create<LLVM::BitcastOp>(lowering.loc, registerType, stored);
+}
+
+void SharedExchange::store(int64_t base, Value slot, int storedBits, ArrayRef<Value> values) {
+  OpBuilder &builder = lowering.builder;
+  Value where = address(base, slot, storedBits);
+  if (values.size() == 1) {
+    builder.create<LLVM::StoreOp>(lowering.loc, toStored(values.front(), storedBits), where, storedBits / 8);
+    return;
+  }
+  auto type = LLVM::getFixedVectorType(builder.getIntegerType(storedBits), values.size());
+  Value vector = builder.create<LLVM::UndefOp>(lowering.loc, type);
+  for (auto [index, value] : llvm::enumerate(values))
+    vector = builder.create<LLVM::InsertElementOp>(lowering.loc, vector, toStored(value, storedBits),
+                                                   lowering.constantI32(index));
+  builder.create<LLVM::StoreOp>(lowering.loc, vector, where, storedBits / 8 * values.size());
+}
+
+Registers SharedExchange::load(int64_t base, Value slot, int storedBits, Type registerType, int count) {
+  OpBuilder &builder = lowering.builder;
+  Value where = address(base, slot, storedBits);
+  Type stored = builder.getIntegerType(storedBits);
+  Registers loaded;
+  int perVector = std::min(count, std::max(1, 128 / storedBits));
+  for (int start = 0; start < count; start += perVector) {
+    Value place = start == 0 ? where
+                             : builder.create<LLVM::GEPOp>(lowering.loc, where.getType(), stored, where,
+                                                           ArrayRef<LLVM::GEPArg>{int32_t(start)});
+    if (perVector == 1) {
+      Value element = builder.create<LLVM::LoadOp>(lowering.loc, stored, place, storedBits / 8);
+      loaded.push_back(fromStored(element, registerType));
+      continue;
+    }
+    Value vector = builder.create<LLVM::LoadOp>(lowering.loc, LLVM::getFixedVectorType(stored, perVector), place,
+                                                storedBits / 8 * perVector);
+    for (int index = 0; index < perVector; ++index) {
+      Value element = builder.create<LLVM::ExtractElementOp>(lowering.loc, vector, lowering.constantI32(index));
+      loaded.push_back(fromStored(element, registerType));
+    }
+  }
+  return loaded;
+}
+
+} // namespace tilewright::codegen

@@ -1,0 +1,57 @@
+//===- ScanPlan.cpp - How a tile is scanned along one dimension -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ir/layout/ScanPlan.h"
+
+#include <algorithm>
+
+namespace tilewright {
+
+/// The hardware bit whose column is exactly `element`; registers first.
+static std::optional<ScanStep> findHolder(const LinearLayout &layout, uint32_t element) {
+  for (InDim dim : {InDim::Register, InDim::Lane, InDim::Warp}) {
+    const Columns &columns = layout.columns(dim);
+    for (size_t bit = 0; bit < columns.size(); ++bit)
+      if (columns[bit] == element)
+        return ScanStep{dim, 1u << bit};
+  }
+  return std::nullopt;
+}
+
+std::optional<ScanPlan> planScan(const LinearLayout &layout, int axis, const std::vector<int> &elementBits) {
+  if (!layout.isPermutationLike())
+    return std::nullopt;
+  ScanPlan plan;
+  int start = layout.dimStartBit(axis), count = layout.log2Shape()[axis];
+  int numTotalsBits = layout.numInBits(InDim::Register);
+  int maxTotalsBits = -1;
+  for (int bit = start; bit < start + count; ++bit) {
+    std::optional<ScanStep> step = findHolder(layout, 1u << bit);
+    if (!step)
+      return std::nullopt;
+    plan.steps.push_back(*step);
+    // The first exchange has the most totals: later ones have merged more runs.
+    if (step->dim == InDim::Warp && maxTotalsBits < 0)
+      maxTotalsBits = numTotalsBits;
+    if (step->dim == InDim::Register)
+      --numTotalsBits;
+  }
+  for (int bits : elementBits) {
+    plan.operandOffsets.push_back(plan.scratchBytes);
+    plan.storedBytes.push_back(std::max(bits, 8) / 8);
+    if (maxTotalsBits >= 0)
+      plan.scratchBytes += int64_t(plan.storedBytes.back()) *
+                           (int64_t(1) << (maxTotalsBits + layout.numInBits(InDim::Lane) +
+                                           layout.numInBits(InDim::Warp)));
+    plan.scratchBytes = (plan.scratchBytes + 15) / 16 * 16;
+  }
+  if (maxTotalsBits < 0)
+    plan.scratchBytes = 0;
+  return plan;
+}
+
+} // namespace tilewright

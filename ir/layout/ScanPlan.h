@@ -1,0 +1,58 @@
+//===- ScanPlan.h - How a tile is scanned along one dimension ---*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the steps of an inclusive scan along `axis` of a tile in a distributed
+// layout, and the shared memory they need.
+//
+// How: position bits of the axis are taken from the lowest to the highest. After
+// the bits 0..k-1 every position holds the scan within its run of 2^k, and the
+// total of the run is known to all holders of the run. A step for bit k joins
+// two neighbouring runs: positions of the upper run combine the lower run's
+// total in front of theirs, and both take the joint total. Where the bit lives
+// decides how the lower total is reached:
+//   Register  it is in this thread already
+//   Lane      one butterfly shuffle per total
+//   Warp      one exchange through shared memory per total
+// Totals are kept once per group of registers that lie in the same run.
+//
+// Example: the 4x4 tile of LinearLayout.h, lane owns a row, scanned along rows
+// (axis 0): steps Lane 1, Lane 2, with four totals each. Along columns: steps
+// Register 1, Register 2.
+//
+// Not handled: layouts that mix bits in one column; convert first.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_IR_LAYOUT_SCANPLAN_H
+#define TILEWRIGHT_IR_LAYOUT_SCANPLAN_H
+
+#include "ir/layout/LinearLayout.h"
+
+namespace tilewright {
+
+struct ScanStep {
+  InDim dim;
+  /// The bit of that index, as a mask.
+  uint32_t mask;
+};
+
+struct ScanPlan {
+  /// One per position bit of the axis, lowest first.
+  std::vector<ScanStep> steps;
+  /// Scratch for the totals of one exchange: for operand i, total number t of
+  /// thread (lane, warp) lies at operandOffsets[i] + storedBytes[i] *
+  /// ((t * warps + warp) * lanes + lane).
+  std::vector<int64_t> operandOffsets;
+  std::vector<int> storedBytes;
+  int64_t scratchBytes = 0;
+};
+
+/// `elementBits` has one entry per operand. Nothing where a column has several
+/// bits, or where a position bit of the axis has no column.
+std::optional<ScanPlan> planScan(const LinearLayout &layout, int axis, const std::vector<int> &elementBits);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_IR_LAYOUT_SCANPLAN_H

@@ -1,0 +1,161 @@
+//===- Knobs.cpp - The registry of switches -------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ir/support/Knobs.h"
+#include "ir/support/Error.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <iterator>
+#include <vector>
+
+namespace tilewright {
+
+static const KnobEntry knobTable[] = {
+#define TILEWRIGHT_KNOB(NAME, TYPE, DEFAULT, GROUP, ATTRIBUTE, TRITON, DOC)    \
+  {#NAME, KnobType::TYPE, DEFAULT, GROUP, ATTRIBUTE, TRITON, DOC},
+#include "ir/support/Knobs.def"
+};
+
+const KnobEntry *knobTableBegin() { return std::begin(knobTable); }
+const KnobEntry *knobTableEnd() { return std::end(knobTable); }
+
+const KnobEntry &knobEntry(Knob knob) {
+  return knobTable[static_cast<size_t>(knob)];
+}
+
+std::string knobText(Knob knob) {
+  const KnobEntry &entry = knobEntry(knob);
+  std::string name = std::string("TILEWRIGHT_") + entry.name;
+  if (const char *value = std::getenv(name.c_str()))
+    return value;
+  if (*entry.tritonName)
+    if (const char *value = std::getenv(entry.tritonName))
+      return value;
+  return entry.defaultText;
+}
+
+static const char *typeName(KnobType type) {
+  switch (type) {
+  case KnobType::Bool:
+    return "a boolean (0, 1, true, false, on, off)";
+  case KnobType::Int:
+    return "an integer";
+  case KnobType::Float:
+    return "a number";
+  case KnobType::String:
+    return "text";
+  case KnobType::Path:
+    return "a path";
+  }
+  return "text";
+}
+
+[[noreturn]] static void raiseBadValue(const KnobEntry &entry,
+                                       const std::string &text) {
+  throw makeError(ErrorCode::E0701, fmt::arg("X", entry.name),
+                  fmt::arg("v", text), fmt::arg("type", typeName(entry.type)));
+}
+
+/// 1 or 0, or -1 for a text that is no boolean. Empty counts as unset, so off.
+static int parseBool(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  for (const char *word : {"1", "true", "on", "yes", "y"})
+    if (text == word)
+      return 1;
+  for (const char *word : {"", "0", "false", "off", "no", "n"})
+    if (text == word)
+      return 0;
+  return -1;
+}
+
+static bool parseInt(const std::string &text, int64_t &result) {
+  char *end = nullptr;
+  errno = 0;
+  result = std::strtoll(text.c_str(), &end, 0);
+  return !text.empty() && *end == '\0' && errno == 0;
+}
+
+static bool parseFloat(const std::string &text, double &result) {
+  char *end = nullptr;
+  result = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0';
+}
+
+void checkKnobText(const KnobEntry &entry, const std::string &text) {
+  int64_t intValue;
+  double floatValue;
+  bool valid = true;
+  if (entry.type == KnobType::Bool)
+    valid = parseBool(text) >= 0;
+  else if (entry.type == KnobType::Int)
+    valid = parseInt(text, intValue);
+  else if (entry.type == KnobType::Float)
+    valid = parseFloat(text, floatValue);
+  if (!valid)
+    raiseBadValue(entry, text);
+}
+
+bool knobBool(Knob knob) {
+  std::string text = knobText(knob);
+  int value = parseBool(text);
+  if (value < 0)
+    raiseBadValue(knobEntry(knob), text);
+  return value == 1;
+}
+
+int64_t knobInt(Knob knob) {
+  std::string text = knobText(knob);
+  int64_t value;
+  if (!parseInt(text, value))
+    raiseBadValue(knobEntry(knob), text);
+  return value;
+}
+
+double knobFloat(Knob knob) {
+  std::string text = knobText(knob);
+  double value;
+  if (!parseFloat(text, value))
+    raiseBadValue(knobEntry(knob), text);
+  return value;
+}
+
+/// Levenshtein distance; names are short, so the quadratic form does.
+static size_t editDistance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1,
+                         diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearestKnobName(const std::string &name) {
+  std::string best;
+  size_t bestDistance = ~size_t(0);
+  for (const KnobEntry &entry : knobTable) {
+    size_t distance = editDistance(name, entry.name);
+    if (distance < bestDistance) {
+      bestDistance = distance;
+      best = entry.name;
+    }
+  }
+  return best;
+}
+
+} // namespace tilewright

@@ -1,0 +1,61 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tilewright: a tile language embedded in Python and a just-in-time compiler for it.
+
+    import tilewright
+    import tilewright.language as tl
+
+    @tilewright.jit
+    def add(x, y, out, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+
+    add[(tilewright.cdiv(n, 1024),)](x, y, out, n, BLOCK=1024)
+
+Importing this package touches neither CUDA nor a framework; submodules are
+loaded when first named.
+"""
+
+import importlib as _importlib
+
+from ._version import __version__
+from .errors import (CompilationError, InterpreterError, OutOfResources, TilewrightError, TritonError)
+from .runtime.jit import (JITFunction, KernelInterface, MockTensor, TensorWrapper, constexpr_function, jit,
+                          must_use_result, reinterpret)
+from .runtime.mathematics import cdiv, next_power_of_2
+
+# name -> (module, attribute); None as attribute means the module itself.
+_lazy = {
+    "autotune": ("runtime.autotuner", "autotune"),
+    "Autotuner": ("runtime.autotuner", "Autotuner"),
+    "Config": ("runtime.autotuner", "Config"),
+    "heuristics": ("runtime.autotuner", "heuristics"),
+    "set_allocator": ("runtime.allocation", "set_allocator"),
+    "compile": ("compiler.compiler", "compile"),
+    "ASTSource": ("compiler.compiler", "ASTSource"),
+    "CompiledKernel": ("compiler.compiler", "CompiledKernel"),
+    **{name: (name, None) for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
+                                      "errors", "cli")},
+}
+
+__all__ = [
+    "ASTSource", "Autotuner", "CompilationError", "CompiledKernel", "Config", "InterpreterError", "JITFunction",
+    "KernelInterface", "MockTensor", "OutOfResources", "TensorWrapper", "TilewrightError", "TritonError", "autotune",
+    "backends", "cdiv", "compile", "compiler", "constexpr_function", "errors", "heuristics", "jit", "knobs",
+    "language", "must_use_result", "next_power_of_2", "reinterpret", "runtime", "set_allocator", "testing", "tools",
+]
+
+
+def __getattr__(name):
+    try:
+        module, attribute = _lazy[name]
+    except KeyError:
+        raise AttributeError(f"module 'tilewright' has no attribute '{name}'") from None
+    loaded = _importlib.import_module("." + module, __name__)
+    value = loaded if attribute is None else getattr(loaded, attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(set(globals()) | set(_lazy))

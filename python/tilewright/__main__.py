@@ -1,0 +1,9 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`python -m tilewright ...`"""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

@@ -1,0 +1,39 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`GPUTarget`, and the base class that libraries look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+
+@dataclass(frozen=True)
+class GPUTarget:
+    """A GPU to compile for. `arch` is a capability (90) or a name (sm_90a)."""
+
+    backend: str = "cuda"
+    arch: Union[int, str] = 90
+    warp_size: int = 32
+
+    @property
+    def name(self) -> str:
+        """As the assembler spells it: sm_90a."""
+        from .. import _core
+
+        if isinstance(self.arch, str):
+            return self.arch if self.arch.startswith("sm_") else "sm_" + self.arch.removeprefix("sm")
+        return _core.target_name(self.arch)
+
+
+class BaseBackend:
+    """What a backend is called and which targets it takes."""
+
+    supports_native_tensor_specialization = True
+
+    def __init__(self, target: GPUTarget):
+        self.target = target
+
+    @staticmethod
+    def supports_target(target: GPUTarget) -> bool:
+        return target.backend == "cuda"

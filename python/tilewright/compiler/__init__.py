@@ -1,0 +1,9 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Explicit compilation: `compile(ASTSource(...), target)` and what it returns."""
+
+from .compiler import ASTSource, CompiledKernel, IRSource, LazyDict, compile, make_backend
+from .errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
+
+__all__ = ["ASTSource", "CompilationError", "CompileTimeAssertionFailure", "CompiledKernel", "IRSource", "LazyDict",
+           "UnsupportedLanguageConstruct", "compile", "make_backend"]

@@ -1,0 +1,469 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiling one specialisation and the object that holds the result.
+
+`compile_for_launch` serves the launcher, `compile` serves users and tools. Both end
+in one native call, `_core.compile_kernel`, which returns every stage as text or
+bytes; loading into a device happens at the first launch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import namedtuple
+from typing import Optional
+
+from .. import _core, errors
+from ..backends.compiler import GPUTarget
+from .options import parse_options
+
+__all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
+
+# ---------------------------------------------------------------------------
+# Sources
+# ---------------------------------------------------------------------------
+
+
+class ASTSource:
+    """A function with the types and constants of one specialisation.
+
+    `signature` maps parameters to type strings ("constexpr" is allowed), `constexprs`
+    maps names, positions or paths of one position to values, `attrs` maps the same
+    keys to the divisibility, or to Triton's [["tt.divisibility", 16]].
+    """
+
+    ext = "ttir"
+
+    def __init__(self, fn, signature, constexprs=None, attrs=None):
+        self.fn = fn
+        self.name = fn.__name__
+        self.constants = {self._name_of(k): v for k, v in (constexprs or {}).items()}
+        self.signature = {self._name_of(k): v for k, v in dict(signature).items()}
+        self.attrs = dict(attrs or {})
+        # Python orders arguments by the declaration, never by the dict given.
+        self.runtime_signature = {
+            p: self.signature[p] for p in fn.arg_names
+            if p in self.signature and p not in self.constants and self.signature[p] != "constexpr"
+        }
+        self.divisibility = {}
+        for key, value in self.attrs.items():
+            number = self._divisibility_of(value)
+            if number > 1 and self._name_of(key) in self.runtime_signature:
+                self.divisibility[self._name_of(key)] = number
+        self._check()
+
+    @property
+    def constexprs(self):
+        return self.constants
+
+    def _name_of(self, key):
+        if isinstance(key, tuple) and len(key) == 1:
+            key = key[0]
+        return self.fn.arg_names[key] if isinstance(key, int) else key
+
+    @staticmethod
+    def _divisibility_of(value) -> int:
+        if isinstance(value, int):
+            return value
+        return next((int(entry[1]) for entry in value if entry[0] == "tt.divisibility"), 1)
+
+    def _check(self):
+        text = f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
+        for name in (*self.signature, *self.constants):
+            if name not in self.fn.arg_names:
+                raise errors.make("E0205", problem="unexpected", a=name, sig=text)
+        for param in self.fn.params:
+            if param.name in self.constants or param.name in self.runtime_signature:
+                continue
+            if not param.has_default:
+                raise errors.make("E0205", problem="missing", a=param.name, sig=text)
+            self.constants[param.name] = param.default
+
+    def hash(self) -> str:
+        from ..runtime.dependencies import encode_value
+
+        constants = {k: encode_value(v) for k, v in sorted(self.constants.items())}
+        text = f"{self.fn.cache_key}|{self.runtime_signature}|{constants}|{sorted(self.divisibility.items())}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+class IRSource:
+    """A file with one stage's text, which is compiled from there on."""
+
+    def __init__(self, path):
+        self.path = os.fspath(path)
+        self.ext = os.path.splitext(self.path)[1].lstrip(".")
+        with open(self.path) as file:
+            self.src = file.read()
+        self.name = os.path.basename(self.path).split(".")[0]
+
+    def hash(self) -> str:
+        return hashlib.sha256(f"{self.ext}|{self.src}".encode()).hexdigest()
+
+
+def compiler_key() -> str:
+    """Identity of this compiler build, part of every key."""
+    from .. import __version__
+
+    return f"tilewright-{__version__}-{_core.build_id()}"
+
+
+# Triton's name; libraries hash it into keys of their own.
+triton_key = compiler_key
+
+
+def make_backend(target):
+    from ..backends.nvidia.compiler import CUDABackend
+
+    return CUDABackend(target)
+
+
+# ---------------------------------------------------------------------------
+# The compiled kernel
+# ---------------------------------------------------------------------------
+
+
+class LazyDict(dict):
+    """A dict whose launch metadata is added when somebody reads it."""
+
+    def __init__(self, data):
+        super().__init__(data)
+        self.data = self
+        self.extras = []
+
+    def get(self, *args):
+        if not args:
+            for function, arguments in self.extras:
+                self.update(function(*arguments))
+            self.extras.clear()
+            return self
+        return super().get(*args)
+
+    def add(self, function, args):
+        self.extras.append((function, args))
+
+
+class AsmDict(dict):
+    """Stages by name; `sass` is disassembled when first read."""
+
+    def __missing__(self, key):
+        if key != "sass":
+            raise KeyError(key)
+        from ..tools.disasm import get_sass
+
+        cubin = self.get("cubin")
+        if cubin is None:
+            raise KeyError("sass (no assembler library was found, so there is no cubin)")
+        self["sass"] = text = get_sass(cubin)
+        return text
+
+
+_Metadata = namedtuple("KernelMetadata", [
+    "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
+    "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
+    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "n_regs", "n_spills", "assembler", "warp_size",
+    "hash"])
+
+
+def _make_metadata(result, options, target, digest) -> _Metadata:
+    given = dict(result.get("metadata") or {})
+    values = {
+        "name": result.get("name"), "target": target, "num_warps": options["num_warps"] or 4,
+        "num_ctas": options["num_ctas"], "num_stages": options["num_stages"], "shared": 0, "global_scratch_size": 0,
+        "global_scratch_align": 16, "profile_scratch_size": 0, "profile_scratch_align": 1, "tmem_size": 0,
+        "cluster_dims": (options["num_ctas"], 1, 1), "launch_pdl": bool(options["launch_pdl"]),
+        "launch_cooperative_grid": bool(options["launch_cooperative_grid"]), "maxnreg": options["maxnreg"],
+        "debug": bool(options["debug"]), "written_args": None, "n_regs": None, "n_spills": None, "assembler": None,
+        "warp_size": target.warp_size, "hash": digest,
+    }
+    # The target stays an object; the compiler reports its name.
+    values.update({k: v for k, v in given.items() if k in values and k != "target"})
+    return _Metadata(**values)
+
+
+class CompiledKernel:
+    """One specialisation: every stage, its resources, and a function per device.
+
+    `kernel[grid](*args)` launches it without looking at argument types: pass what
+    the kernel was compiled for, with or without the constexpr arguments.
+    """
+
+    def __init__(self, src, result, options, target, digest):
+        self.src = src
+        self.hash = digest
+        self.metadata = _make_metadata(result, options, target, digest)
+        self.name = self.metadata.name or src.name
+        self.remarks = list(result.get("remarks") or ())
+        self.asm = AsmDict()
+        source = getattr(src, "fn", None)
+        if source is not None:
+            self.asm["source"] = source.src
+        for stage in ("ttir", "ttgir", "llir", "ptx", "cubin"):
+            if result.get(stage) is not None:
+                self.asm[stage] = result[stage]
+        self.asm["json"] = self._metadata_json()
+        self._n_regs, self._n_spills = self.metadata.n_regs, self.metadata.n_spills
+        self._n_max_threads = None
+        self._loaded: dict = {}
+        self.signature = dict(getattr(src, "runtime_signature", {}))
+        self.constants = dict(getattr(src, "constants", {}))
+
+    def _metadata_json(self) -> str:
+        values = self.metadata._asdict()
+        values["target"] = {"backend": "cuda", "arch": values["target"].arch, "warp_size": values["target"].warp_size}
+        return json.dumps(values, default=str)
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory of one block."""
+        return self.metadata.shared
+
+    # -- loading ------------------------------------------------------------
+
+    def load(self, device: Optional[int] = None):
+        """Loads the kernel into a device and returns the native handle; idempotent."""
+        from .. import knobs
+
+        if device is None:
+            device = _core.current_device()
+        loaded = self._loaded.get(device)
+        if loaded is not None:
+            return loaded
+        image = self.asm.get("cubin")
+        knobs.runtime.kernel_load_start_hook(None, None, self.name, self.metadata._asdict(), self.hash)
+        meta = self.metadata
+        loaded = _core.load_kernel(
+            device, image if image is not None else self.asm["ptx"].encode(), self.name, list(self.signature.values()),
+            meta.num_warps * meta.warp_size, meta.shared, meta.num_ctas, bool(meta.launch_cooperative_grid),
+            bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0)
+        self._loaded[device] = loaded
+        self._n_regs = loaded.n_regs
+        self._n_spills = loaded.n_spills if self._n_spills is None else self._n_spills
+        self._n_max_threads = loaded.n_max_threads
+        knobs.runtime.kernel_load_end_hook(loaded.module, loaded.function, self.name, self.metadata._asdict(),
+                                           self.hash)
+        return loaded
+
+    def _init_handles(self):
+        return self.load()
+
+    @property
+    def n_regs(self):
+        """Registers per thread, from the assembler's report or the loaded function."""
+        return self._n_regs if self._n_regs is not None else self.load().n_regs
+
+    @property
+    def n_spills(self):
+        """Spills per thread in words of 4 bytes."""
+        return self._n_spills if self._n_spills is not None else self.load().n_spills
+
+    @property
+    def n_max_threads(self):
+        return self._n_max_threads if self._n_max_threads is not None else self.load().n_max_threads
+
+    @property
+    def module(self):
+        return self.load().module
+
+    @property
+    def function(self):
+        return self.load().function
+
+    # -- launching ----------------------------------------------------------
+
+    def _runtime_arguments(self, args):
+        """`args` without the constants: all parameters or only the run-time ones."""
+        names = list(self.signature)
+        if len(args) == len(names):
+            return args
+        all_names = self.src.fn.arg_names if hasattr(self.src, "fn") else names
+        if len(args) == len(all_names):
+            return tuple(a for name, a in zip(all_names, args) if name in self.signature)
+        raise errors.make("E0205", problem="missing" if len(args) < len(names) else "unexpected",
+                          a=names[len(args)] if len(args) < len(names) else f"#{len(args)}",
+                          sig=f"{self.name}({', '.join(names)})")
+
+    def __getitem__(self, grid):
+
+        def runner(*args, stream=None):
+            device = _core.current_device()
+            if stream is None:
+                stream = _core.current_stream(device)
+            _core.launch_loaded(self.load(device), _grid3(grid), stream, self._runtime_arguments(args))
+
+        return runner
+
+    def run(self, grid_0, grid_1, grid_2, stream, function, packed_metadata, launch_metadata, enter_hook, exit_hook,
+            *args):
+        """Triton's low-level entry; the handles are our own, so they are not needed."""
+        if enter_hook is not None:
+            enter_hook(launch_metadata)
+        _core.launch_loaded(self.load(), (grid_0, grid_1, grid_2), stream, self._runtime_arguments(args))
+        if exit_hook is not None:
+            exit_hook(launch_metadata)
+
+    @property
+    def packed_metadata(self):
+        meta = self.metadata
+        return (meta.num_warps, meta.num_ctas, meta.shared)
+
+    def launch_metadata(self, grid, stream, *args):
+        """What profilers are told about a launch."""
+        data = LazyDict({"name": self.name, "function": self.function, "stream": stream})
+        function = getattr(getattr(self.src, "fn", None), "launch_metadata", None)
+        if function is not None:
+            named = dict(zip(self.src.fn.arg_names, args))
+            data.add(function, (grid, self.metadata, named))
+        return data
+
+    def __repr__(self):
+        return f"CompiledKernel({self.name!r}, {self.metadata.target.name}, num_warps={self.metadata.num_warps})"
+
+
+def _grid3(grid):
+    grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid, )
+    return grid + (1, ) * (3 - len(grid))
+
+
+# ---------------------------------------------------------------------------
+# Compiling
+# ---------------------------------------------------------------------------
+
+
+def _as_target(target) -> GPUTarget:
+    if target is None:
+        from ..runtime.driver import driver
+
+        return driver.active.get_current_target()
+    if isinstance(target, GPUTarget):
+        return target
+    if isinstance(target, str):
+        return GPUTarget("cuda", target, 32)
+    return GPUTarget(target.backend, target.arch, target.warp_size)
+
+
+def _compile(src: ASTSource, target: GPUTarget, options: dict) -> CompiledKernel:
+    from .. import knobs
+
+    if options["arch"]:
+        target = GPUTarget(target.backend, str(options["arch"]), target.warp_size)
+    text = f"{compiler_key()}|{src.hash()}|{target.name}|{sorted((k, repr(v)) for k, v in options.items())}"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    _core.set_library_search_path(_wheel_folders())
+    result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants), dict(src.divisibility),
+                                  dict(options), target.name)
+    kernel = CompiledKernel(src, result, options, target, digest)
+    if knobs.compilation.remarks:
+        import sys
+
+        for remark in kernel.remarks:
+            print(remark, file=sys.stderr)
+    return kernel
+
+
+_folders = None
+
+
+def _wheel_folders():
+    """Folders of sys.path that hold `nvidia` wheels; searched by the native side."""
+    global _folders
+    import sys
+
+    if _folders is None or _folders[0] != len(sys.path):
+        found = [os.path.join(p, "nvidia") for p in sys.path if os.path.isdir(os.path.join(p or ".", "nvidia"))]
+        _folders = (len(sys.path), found)
+    return _folders[1]
+
+
+def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
+    """Compiles an ASTSource, or a file of one stage, for a target; needs no GPU.
+
+    `target` is a GPUTarget or a name such as "sm_90a"; the current device where None.
+    """
+    target = _as_target(target)
+    parsed = parse_options({k: v for k, v in dict(options or {}).items() if k != "backend_name"})
+    if isinstance(src, ASTSource):
+        return _compile(src, target, parsed)
+    source = src if isinstance(src, IRSource) else IRSource(src)
+    _core.set_library_search_path(_wheel_folders())
+    result = _core.compile_ir(source.src, source.ext, parsed, target.name)
+    digest = hashlib.sha256(f"{compiler_key()}|{source.hash()}|{target.name}".encode()).hexdigest()
+    return CompiledKernel(source, result, parsed, target, digest)
+
+
+def source_of_specialization(fn, specs) -> ASTSource:
+    """The ASTSource of what the launcher found out about its arguments."""
+    signature, constexprs, divisibility = {}, {}, {}
+    for param, spec in zip(fn.params, specs):
+        if spec[0] == "c":
+            constexprs[param.name] = spec[1]
+        else:
+            signature[param.name] = spec[1]
+            if spec[2] > 1:
+                divisibility[param.name] = spec[2]
+    return ASTSource(fn, signature, constexprs, divisibility)
+
+
+def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKernel:
+    """The slow path of a launch: compile once per specialisation, load for `device`."""
+    from .. import knobs
+    from ..runtime.driver import driver
+
+    options = dict(given_options)
+    if fn.debug is not None and "debug" not in options:
+        options["debug"] = fn.debug
+    if knobs.runtime.debug:
+        options["debug"] = True
+    options.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
+    options = parse_options(options)
+    target = driver.active.get_current_target(device if device >= 0 else None)
+    src = source_of_specialization(fn, specs)
+    key = (target.name, src.hash(), tuple(sorted((k, repr(v)) for k, v in options.items())))
+    kernels = fn.device_caches[device][0]
+    kernel = kernels.get(key)
+    if kernel is None or knobs.compilation.always_compile:
+        if device >= 0 and not warmup:
+            _core.check_not_capturing(device, fn.__name__)
+        if _call_hook(knobs.runtime.jit_cache_hook, fn, key, src, options, device, warmup, False):
+            return None
+        # One device's kernel serves another of the same target.
+        kernel = next((cache[0][key] for cache in fn.device_caches.values() if key in cache[0]), None)
+        if kernel is None or knobs.compilation.always_compile:
+            kernel = _compile(src, target, options)
+        kernels[key] = kernel
+        _call_hook(knobs.runtime.jit_post_compile_hook, fn, key, src, options, device, warmup, True)
+    return kernel
+
+
+def _call_hook(hook, fn, key, src, options, device, warmup, already_compiled):
+    """Triton's compile hooks: they get a description as keywords."""
+    if not hook:
+        return False
+    description = {"signature": dict(src.signature), "device": device, "constants": dict(src.constants),
+                   "num_warps": options["num_warps"], "num_ctas": options["num_ctas"],
+                   "num_stages": options["num_stages"], "extern_libs": options["extern_libs"],
+                   "specialization_data": _specialization_json(fn, src, options), "is_warmup": warmup}
+    name = f"{fn.module}.{fn.__qualname__}"
+    text = f"{fn.__name__}[num_warps={options['num_warps']}, num_stages={options['num_stages']}]" \
+           f"({', '.join(f'{k}: {v}' for k, v in src.signature.items())})"
+    info = namedtuple("JitFunctionInfo", ["module", "name", "jit_function"])(fn.module, name, fn)
+    return hook(key=str(key), repr=text, fn=info, compile=description, is_manual_warmup=warmup,
+                already_compiled=already_compiled)
+
+
+def _specialization_json(fn, src, options) -> str:
+    plain = {k: v for k, v in src.constants.items() if isinstance(v, (bool, int, float, str, type(None)))}
+    return json.dumps({"name": fn.__name__, "signature": src.runtime_signature, "constants": plain,
+                       "complete": len(plain) == len(src.constants), "attrs": src.divisibility,
+                       "options": {k: v for k, v in options.items() if isinstance(v, (bool, int, float, str))}})
+
+
+def preload(fn, text):
+    """Compiles from `_specialization_json`."""
+    data = json.loads(text)
+    if data["name"] != fn.__name__:
+        raise RuntimeError(f"the recorded specialisation is of '{data['name']}', not of '{fn.__name__}'")
+    src = ASTSource(fn, data["signature"], data["constants"], data["attrs"])
+    return compile(src, None, data["options"])

@@ -1,0 +1,63 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launch and compile options: names, defaults, checks."""
+
+from __future__ import annotations
+
+import difflib
+
+from .. import errors
+
+# None as a default means that the compiler chooses. Those that only other GPU
+# families or later releases use are accepted, and part of the key.
+DEFAULTS = {
+    "num_warps": None, "num_stages": 3, "num_ctas": 1, "maxnreg": None, "warp_size": 32, "enable_fp_fusion": True,
+    "enable_reflect_ftz": True, "launch_cooperative_grid": False, "launch_pdl": False, "debug": False,
+    "sanitize_overflow": True, "arch": None, "ptx_version": None, "ptx_options": None, "ir_override": None,
+    "default_dot_input_precision": "tf32", "allowed_dot_input_precisions": ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"),
+    "supported_fp8_dtypes": ("fp8e5", "fp8e4nv"), "deprecated_fp8_dot_operand_dtypes": (),
+    "max_num_imprecise_acc_default": None, "extern_libs": None, "clc": False, "instrumentation_mode": "",
+    "fpsan_homomorphic_casts": False, "min_shared_mem": None, "cluster_dims": None, "optimize_epilogue": None,
+}
+
+
+def _reject(name):
+    near = difflib.get_close_matches(name, DEFAULTS, n=1)
+    help = None if near else "pass it as a parameter of the kernel, or remove it"
+    raise errors.make("E0210", o=name, near=near[0] if near else "", help=help)
+
+
+def _plain(value):
+    return value.value if type(value).__name__ == "constexpr" else value
+
+
+def parse_options(given: dict) -> dict:
+    """All options with their values; E0209 and E0210 for what cannot be."""
+    options = dict(DEFAULTS)
+    for name, value in given.items():
+        if name not in DEFAULTS:
+            _reject(name)
+        options[name] = _plain(value)
+    warps = options["num_warps"]
+    if warps is not None:
+        if isinstance(warps, bool) or not isinstance(warps, int) or not 1 <= warps <= 32 or warps & (warps - 1):
+            raise errors.make("E0209", n=warps)
+    _check_int(options, "num_stages", 0, "an integer of at least 0")
+    _check_int(options, "num_ctas", 1, "a power of two from 1 to 16")
+    if options["num_ctas"] > 16 or options["num_ctas"] & (options["num_ctas"] - 1):
+        _wrong(options, "num_ctas", "a power of two from 1 to 16")
+    if options["maxnreg"] is not None:
+        _check_int(options, "maxnreg", 1, "an integer of at least 1, or None")
+    return options
+
+
+def _check_int(options, name, least, rule):
+    value = options[name]
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        _wrong(options, name, rule)
+
+
+def _wrong(options, name, rule):
+    # E0209 names num_warps in its pattern; the other options share its code.
+    message = f"{name}={options[name]}; use {rule}"
+    raise errors.from_native("E0209", "InvalidOption", message, f"use {rule}")

@@ -1,0 +1,358 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every exception a user can meet.
+
+The texts live once, in the C++ catalogue (ir/support/ErrorCatalogue.def); this
+module holds the classes. Native errors arrive through `from_native`; Python code
+raises the same errors with `make("E0205", problem="missing", a="x", sig="...")`.
+
+Classes that Triton has keep their names as bases, so `except CompilationError`
+in existing code still catches what it did.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = [
+    "TilewrightError", "TritonError", "CompilationError",
+    "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct",
+    "OutOfResources", "PTXASError", "AutotunerError", "InterpreterError", "make",
+    "from_native", "warn",
+]
+
+
+class Frame:
+    """A place in the user's source; lines and columns count from 1."""
+
+    __slots__ = ("file", "function", "line", "column", "end_line", "end_column", "source_line")
+
+    def __init__(self, file, function, line, column=0, end_line=0, end_column=0, source_line=""):
+        self.file, self.function = file, function
+        self.line, self.column = line, column
+        self.end_line, self.end_column = end_line, end_column
+        self.source_line = source_line
+
+    def __repr__(self):
+        return f"Frame({self.file}:{self.line}:{self.column} in {self.function})"
+
+
+class TilewrightError(Exception):
+    """Root of all. `code`, `message`, `help`, `frames` (innermost first), `notes`."""
+
+    code = ""
+    message = ""
+    help = ""
+    frames = ()
+    notes = ()
+
+    def __str__(self):
+        # KeyError, a base of some subclasses, would show the repr of its argument.
+        return str(self.args[0]) if self.args else self.message
+
+    def __reduce__(self):
+        # Tuning and compile workers send errors between processes.
+        return (_rebuild, (self.code, type(self).__name__, self.message, self.help,
+                           [], list(self.notes), str(self)))
+
+
+TritonError = TilewrightError
+
+
+class CompilationError(TilewrightError):
+    """The kernel breaks a rule of the language (codes E01xx)."""
+
+    def __init__(self, src=None, node=None, message=None):
+        # Triton's three-argument form: source text, AST node, message.
+        if message is None and node is None:
+            super().__init__(src or "")
+            self.message = src or ""
+            return
+        self.src, self.node, self.message = src, node, message or ""
+        text = self.message
+        if node is not None and src is not None:
+            lines = src.split("\n")
+            line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
+            text = f"at {node.lineno}:{node.col_offset}:\n{line}\n{' ' * node.col_offset}^\n{text}"
+        super().__init__(text)
+
+
+class CompileTimeAssertionFailure(CompilationError):
+    pass
+
+
+class UnsupportedLanguageConstruct(CompilationError):
+    pass
+
+
+class SourceUnavailable(CompilationError, OSError):
+    pass
+
+
+class UnsupportedSyntax(UnsupportedLanguageConstruct):
+    pass
+
+
+class GlobalNotConstant(CompilationError, NameError):
+    pass
+
+
+class UndefinedName(CompilationError, NameError):
+    pass
+
+
+class TypeMismatch(CompilationError, TypeError):
+    pass
+
+
+class InvalidShape(CompilationError, ValueError):
+    pass
+
+
+class UnsupportedType(CompilationError, TypeError):
+    pass
+
+
+class NotConstexpr(CompilationError, ValueError):
+    pass
+
+
+class StaticAssertFailed(CompileTimeAssertionFailure):
+    pass
+
+
+class CompileLimit(CompilationError):
+    pass
+
+
+class InvalidArgument(TilewrightError, TypeError, ValueError):
+    """An argument of a launch or of a call inside a kernel."""
+
+
+class InvalidDevice(TilewrightError, RuntimeError):
+    pass
+
+
+class InvalidGrid(TilewrightError, TypeError, ValueError):
+    pass
+
+
+class InvalidOption(TilewrightError, KeyError, ValueError):
+    """An option of a launch or of the tuner; KeyError because Triton raises that."""
+
+
+class OffsetOverflow(TilewrightError, OverflowError):
+    pass
+
+
+class ForkedProcess(TilewrightError, RuntimeError):
+    pass
+
+
+class CaptureActive(TilewrightError, RuntimeError):
+    pass
+
+
+class InvalidDescriptor(TilewrightError, ValueError):
+    pass
+
+
+class OutOfResources(TilewrightError):
+    """The kernel is legal but does not fit this GPU."""
+
+    def __init__(self, required=0, limit=0, name="shared memory"):
+        self.required, self.limit, self.name = required, limit, name
+        self.message = f"out of resource: {name}, Required: {required}, Hardware limit: {limit}"
+        self.help = "reduce the block sizes or num_stages"
+        super().__init__(f"{self.message}\n  help: {self.help}")
+
+    def __reduce__(self):
+        if self.code:
+            return super().__reduce__()
+        return (type(self), (self.required, self.limit, self.name))
+
+
+class OutOfMemory(TilewrightError, MemoryError):
+    pass
+
+
+class AssemblerError(TilewrightError, RuntimeError):
+    pass
+
+
+PTXASError = AssemblerError
+
+
+class CompileTimeout(TilewrightError, TimeoutError):
+    pass
+
+
+class UnsupportedTarget(TilewrightError, RuntimeError):
+    pass
+
+
+class DeviceFault(TilewrightError, RuntimeError):
+    pass
+
+
+class ContextLost(TilewrightError, RuntimeError):
+    pass
+
+
+class DeviceAssert(TilewrightError, RuntimeError):
+    pass
+
+
+class NoDevice(TilewrightError, RuntimeError):
+    pass
+
+
+class DriverTooOld(TilewrightError, RuntimeError):
+    pass
+
+
+class KernelHang(TilewrightError, TimeoutError):
+    pass
+
+
+class InterpreterError(TilewrightError):
+    """Something that the interpreter found while it ran the kernel."""
+
+
+class OutOfBounds(InterpreterError, IndexError):
+    pass
+
+
+class DataRace(InterpreterError, RuntimeError):
+    pass
+
+
+class AutotunerError(TilewrightError):
+    pass
+
+
+class NoValidConfig(AutotunerError, RuntimeError):
+    pass
+
+
+class TuneMismatch(AutotunerError, RuntimeError):
+    pass
+
+
+class ConfigError(TilewrightError, ValueError):
+    pass
+
+
+class InstallError(TilewrightError, ImportError):
+    pass
+
+
+class IRParseError(TilewrightError, ValueError):
+    pass
+
+
+class IRVerifyError(TilewrightError, ValueError):
+    pass
+
+
+class InternalError(TilewrightError, RuntimeError):
+    """A defect of Tilewright itself, never of the kernel."""
+
+
+class CacheWarning(UserWarning):
+    pass
+
+
+class TuneWarning(UserWarning):
+    pass
+
+
+class ConfigWarning(UserWarning):
+    pass
+
+
+def _variant(base, *more):
+    """A class that prints as `base` and is also caught by the classes in `more`."""
+    return type(base.__name__, (base, *more), {"__module__": base.__module__, "__doc__": base.__doc__})
+
+
+# Single codes whose Triton counterpart raises another built-in class, or whose
+# class belongs to launches in one code and to compilation in another.
+_by_code = {
+    "E0117": _variant(InvalidArgument, CompilationError),
+    "E0119": _variant(InvalidArgument, CompilationError),
+    "E0122": _variant(InvalidArgument, CompilationError),
+    "E0211": _variant(InvalidArgument, OverflowError),
+    # A dtype that cannot be an argument is not a fault in the kernel's text.
+    "E0206": type("UnsupportedType", (TilewrightError, TypeError), {"__module__": __name__}),
+}
+
+
+def class_of(code: str, class_name: str):
+    """The exception class of a code; the class of the catalogue where none is special."""
+    found = _by_code.get(code) or globals().get(class_name)
+    return found if isinstance(found, type) else InternalError
+
+
+def from_native(code, class_name, message, help="", frames=(), notes=(), text=None):
+    """Builds the exception object of a native error (called from C++)."""
+    cls = class_of(code, class_name)
+    if text is None:
+        text = f"[{code}] {message}" + "".join(f"\n  note: {n}" for n in notes) + (f"\n  help: {help}" if help else "")
+    error = cls.__new__(cls)
+    error.args = (text,)
+    error.code, error.message, error.help = code, message, help
+    error.frames = tuple(f if isinstance(f, Frame) else Frame(*f) for f in frames)
+    error.notes = tuple(notes)
+    if isinstance(error, OutOfResources):
+        # Triton's attributes, read back from the two numbers of the first line.
+        numbers = [int(n.replace(",", "")) for n in re.findall(r"(?<![\w])\d[\d,]*", message)]
+        error.required, error.limit = (numbers[0], numbers[-1]) if numbers else (0, 0)
+        error.name = "shared memory" if code == "E0301" else "registers"
+    return error
+
+
+def _rebuild(code, class_name, message, help, frames, notes, text):
+    return from_native(code, class_name, message, help, frames, notes, text)
+
+
+def make(code, *, frames=(), notes=(), cause=None, help=None, **arguments):
+    """The error of `code` with the catalogue's patterns filled in, to be raised."""
+    from . import _core
+
+    class_name, pattern, help_pattern = _core.error_catalogue()[code]
+    message = pattern.format(**arguments)
+    if help is None:
+        help = help_pattern.format(**arguments)
+    frames = [f if isinstance(f, Frame) else Frame(*f) for f in frames]
+    text = f"[{code}] {message}"
+    for position, f in enumerate(frames):
+        text += f"\n  {'called from' if position else 'at'} {f.file}:{f.line}:{max(f.column, 1)} in kernel '{f.function}'"
+        if f.source_line.strip():
+            text += f"\n      {f.source_line.strip()}"
+    text += "".join(f"\n  note: {n}" for n in notes) + (f"\n  help: {help}" if help else "")
+    error = from_native(code, class_name, message, help, frames, notes, text)
+    if cause is not None:
+        error.__cause__ = cause
+    return error
+
+
+_warned = set()
+
+
+def warn(code, **arguments):
+    """Issues a W code once per process and text."""
+    import warnings
+
+    error_class, pattern, help_pattern = _catalogue_row(code)
+    text = f"[{code}] {pattern.format(**arguments)}"
+    if text in _warned:
+        return
+    _warned.add(text)
+    warnings.warn(f"{text}\n  help: {help_pattern.format(**arguments)}", globals()[error_class], stacklevel=3)
+
+
+def _catalogue_row(code):
+    from . import _core
+
+    return _core.error_catalogue()[code]

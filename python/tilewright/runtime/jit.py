@@ -1,0 +1,423 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`@jit` and the object it makes.
+
+`JITFunction` derives from the native `KernelDispatcher`: `kernel[grid](...)` is C++
+from the subscript to the driver call as long as the specialisation is known. This
+module is the rest: source, signature, and the slow path that compiles.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import threading
+from collections import defaultdict
+from typing import Any, Callable, Generic, Optional, TypeVar
+
+from .. import _core, errors
+from .mathematics import constexpr_function
+from .source import FunctionSource
+
+__all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "constexpr_function", "jit",
+           "must_use_result", "reinterpret"]
+
+T = TypeVar("T")
+
+# ---------------------------------------------------------------------------
+# Parameters
+# ---------------------------------------------------------------------------
+
+_short_types = {
+    "bool": "i1", "int1": "i1", "uint1": "u1",
+    **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
+    **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
+    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
+    "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
+}
+_known_types = set(_short_types.values())
+
+
+def _annotation_text(annotation) -> str:
+    """An annotation as text without its module: `tl.int64`, "tl.int64" and int64 alike."""
+    if annotation is inspect.Parameter.empty:
+        return ""
+    if isinstance(annotation, str):
+        text = annotation.strip().strip("'\"")
+    elif isinstance(annotation, type):
+        text = annotation.__name__
+    else:
+        text = str(annotation)
+    star = text[:len(text) - len(text.lstrip("*"))]
+    return star + text[len(star):].rsplit(".", 1)[-1]
+
+
+class KernelParam:
+    """One parameter of a kernel: what its declaration says."""
+
+    def __init__(self, num: int, param: inspect.Parameter, do_not_specialize: bool,
+                 do_not_specialize_on_alignment: bool):
+        self.num = num
+        self._param = param
+        self.name = param.name
+        self.do_not_specialize = do_not_specialize
+        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
+        self.annotation = _annotation_text(param.annotation)
+        self.is_constexpr = self.annotation.startswith("constexpr")
+        self.is_const = self.annotation == "const" or self.annotation.startswith("*k")
+        self.default = param.default
+        self.has_default = param.default is not inspect.Parameter.empty
+        self.annotation_type = self._annotation_type()
+
+    def _annotation_type(self) -> str:
+        """The short name of an explicit type ("i64", "*fp32"), else empty."""
+        text = self.annotation
+        star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
+        base = _short_types.get(text[len(star):], text[len(star):])
+        return star + base if base in _known_types else ""
+
+    def __repr__(self):
+        return f"KernelParam({self.name!r})"
+
+
+# ---------------------------------------------------------------------------
+# Things with [grid]
+# ---------------------------------------------------------------------------
+
+
+class KernelInterface(Generic[T]):
+    """Anything that can be launched: subclasses provide `run(*args, grid, warmup, **kwargs)`."""
+
+    run: T
+
+    def warmup(self, *args, grid, **kwargs):
+        """Compiles without launching; dtypes may stand for tensors."""
+        return self.run(*(MockTensor.wrap_dtype(a) for a in args), grid=grid, warmup=True,
+                        **{k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()})
+
+    def __getitem__(self, grid) -> T:
+        return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
+
+
+class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
+    """A Python function that is compiled per specialisation and launched on a grid."""
+
+    def __init__(self, fn, version=None, do_not_specialize=None, do_not_specialize_on_alignment=None, debug=None,
+                 noinline=None, repr=None, launch_metadata=None, source=None):
+        if not inspect.isfunction(fn):
+            raise errors.make("E0123", n=getattr(fn, "__name__", type(fn).__name__))
+        from .. import knobs
+
+        self.fn = fn
+        self.module = fn.__module__
+        self.version = version
+        self.debug = debug
+        self.noinline = bool(noinline)
+        self.launch_metadata = launch_metadata
+        self._repr = repr
+        self._source = FunctionSource(fn, source)
+        self.interpreted = knobs.runtime.interpret
+        self.signature = inspect.signature(fn)
+        self.do_not_specialize = list(do_not_specialize or [])
+        self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or [])
+        self.params = [self._make_param(i, p) for i, p in enumerate(self.signature.parameters.values())]
+        self.arg_names = [p.name for p in self.params]
+        self.constexprs = [p.num for p in self.params if p.is_constexpr]
+        self.pre_run_hooks: list = []
+        self.used_global_vals: dict = {}
+        # device -> [kernels by specialisation, ...]; the tuple form is Triton's.
+        self.device_caches = defaultdict(lambda: ({}, {}, None, None, None))
+        self._compile_lock = threading.RLock()
+        self._cache_key: Optional[str] = None
+        self.hash: Optional[str] = None
+        self.__name__ = fn.__name__
+        self.__qualname__ = fn.__qualname__
+        self.__doc__ = fn.__doc__
+        self.__module__ = fn.__module__
+        self.__globals__ = fn.__globals__
+        # None marks "no default" in the native table, so the value is boxed.
+        self._configure(fn.__name__, [(p.name, p.is_constexpr, p.annotation_type, p.is_const, p.do_not_specialize,
+                                       p.do_not_specialize_on_alignment, (p.default, ) if p.has_default else None)
+                                      for p in self.params], self.pre_run_hooks, self.interpreted)
+
+    def _make_param(self, num, param):
+        if param.kind in (param.VAR_KEYWORD, param.KEYWORD_ONLY):
+            raise errors.make("E0102", stmt="keyword-only parameter", alternative="use positional parameters",
+                              frames=[(self._source.file, self.fn.__name__, self.fn.__code__.co_firstlineno)])
+
+        def listed(names):
+            return num in names or param.name in names
+
+        return KernelParam(num, param, listed(self.do_not_specialize), listed(self.do_not_specialize_on_alignment))
+
+    # -- source -------------------------------------------------------------
+
+    @property
+    def file(self) -> str:
+        """Path of the file that holds the function."""
+        return self._source.file
+
+    @property
+    def src(self) -> str:
+        """The text from `def` on, dedented."""
+        return self._source.src
+
+    @src.setter
+    def src(self, value):
+        raise AttributeError("'src' is read-only; a changed text goes through _unsafe_update_src(text)")
+
+    def _unsafe_update_src(self, text: str):
+        """Compiles `text` instead of the function's own source from now on."""
+        self._source.replace(text)
+        self._cache_key = self.hash = None
+        self.used_global_vals.clear()
+        self._clear_table()
+
+    @property
+    def raw_src(self):
+        return self._source.text.splitlines(keepends=True)
+
+    @property
+    def starting_line_number(self) -> int:
+        return self._source.first_line
+
+    def parse(self):
+        """The `ast.FunctionDef` with the file's own line and column numbers; cached."""
+        return self._source.tree()
+
+    def source_line(self, number: int) -> str:
+        """One line of the file, for messages."""
+        return self._source.line(number)
+
+    def lookup_global(self, name: str) -> Any:
+        """The value a free name has: closure, then module globals, then builtins.
+
+        Raises KeyError for an unknown name. Values that a kernel may freeze are
+        remembered: later launches check that they are still the same.
+        """
+        fn = self.fn
+        free = fn.__code__.co_freevars
+        if name in free:
+            cell = fn.__closure__[free.index(name)]
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                raise KeyError(name) from None
+            self._remember_global(name, value, cell)
+            return value
+        if name in fn.__globals__:
+            value = fn.__globals__[name]
+            self._remember_global(name, value, fn.__globals__)
+            return value
+        return vars(builtins)[name]
+
+    def _remember_global(self, name, value, owner):
+        if not _is_frozen_value(value):
+            return
+        key = (name, id(owner))
+        if key not in self.used_global_vals:
+            self.used_global_vals[key] = (value, owner)
+            self._watch_global(name, value, owner)
+
+    def _global_changed(self, name, before, now):
+        """Called by a launch that found another object under a watched name."""
+        same = type(before) is type(now) and bool(getattr(before, "value", before) == getattr(now, "value", now))
+        if same:
+            return
+        raise RuntimeError(f"global variable '{name}' has value {now!r}, but '{self.__name__}' was compiled when it "
+                           f"was {before!r}; pass it as an argument instead")
+
+    # -- identity -----------------------------------------------------------
+
+    @property
+    def cache_key(self) -> str:
+        """Digest of the text and of everything it reaches by name, not of its place."""
+        if self._cache_key is None:
+            from .dependencies import digest
+
+            self._cache_key = self.hash = digest(self)
+        return self._cache_key
+
+    @property
+    def type(self):
+        """The type of a function as a constexpr argument, under Triton's name."""
+        from ..language import constexpr_type
+
+        return constexpr_type(self)
+
+    def repr(self, proxy) -> str:
+        """The symbol name of a specialisation."""
+        return self.__name__ if self._repr is None else self._repr(proxy)
+
+    def is_gluon(self) -> bool:
+        return False
+
+    def __repr__(self):
+        return f"JITFunction({self.module}:{self.__qualname__})"
+
+    # -- running ------------------------------------------------------------
+
+    def __call__(self, *args, **kwargs):
+        # Inside a natively running kernel a helper is called like any function.
+        result = _core.call_in_context(self, args, kwargs) if hasattr(_core, "call_in_context") else NotImplemented
+        if result is NotImplemented:
+            raise RuntimeError(f"a kernel cannot be called directly from the host; "
+                               f"give it a grid: {self.__name__}[grid](...)")
+        return result
+
+    def run(self, *args, grid, warmup, **kwargs):
+        """Launches, or only compiles with `warmup`; returns the compiled kernel."""
+        for old in ("device", "device_type", "stream"):
+            if old in kwargs and old not in self.arg_names:
+                raise errors.make("E0210", o=old, near="set it in the framework instead")
+        if warmup:
+            return self._warm(args, kwargs)
+        return self[grid](*args, **kwargs)
+
+    def precompile(self, *args, **kwargs):
+        """Compiles and loads for these arguments without launching."""
+        kwargs.pop("grid", None)
+        return self.warmup(*args, grid=(1, ), **kwargs)
+
+    def add_pre_run_hook(self, hook: Callable):
+        """`hook(*args, **kwargs)` runs before each launch."""
+        if not callable(hook):
+            raise TypeError("a pre-run hook must be callable")
+        self.pre_run_hooks.append(hook)
+
+    def preload(self, specialization_data: str):
+        """Compiles a specialisation that a compile hook recorded as JSON."""
+        from ..compiler.compiler import preload
+
+        return preload(self, specialization_data)
+
+    # -- slow paths, called from C++ ----------------------------------------
+
+    def _compile_specialization(self, specs, options, device, warmup):
+        """Compiles what a launch needs and did not find.
+
+        `specs` has one entry per parameter: ("c", value) for a constexpr, else
+        ("t", type string, divisibility). `device` is the ordinal or -1 for none.
+        """
+        from ..compiler.compiler import compile_for_launch
+
+        with self._compile_lock:
+            return compile_for_launch(self, specs, options, device, warmup)
+
+    def _run_interpreted(self, grid, bound):
+        """Runs the function on the CPU: `bound` maps every parameter to its value."""
+        from .interpreter import run_interpreted
+
+        return run_interpreted(self, grid, bound)
+
+
+def _is_frozen_value(value) -> bool:
+    """Whether a kernel takes a copy of the value into its code."""
+    if type(value).__name__ == "constexpr":
+        return True
+    return isinstance(value, (bool, int, float, str, tuple, type(None)))
+
+
+def jit(fn: Optional[Callable] = None, *, version=None, repr=None, launch_metadata=None, do_not_specialize=None,
+        do_not_specialize_on_alignment=None, debug=None, noinline=None, source=None):
+    """Decorator: the function becomes a kernel (or a helper that kernels call).
+
+    Use it bare or with keywords. `source` gives the text of the function where
+    Python cannot find it.
+    """
+
+    def decorate(function):
+        return JITFunction(function, version=version, do_not_specialize=do_not_specialize,
+                           do_not_specialize_on_alignment=do_not_specialize_on_alignment, debug=debug,
+                           noinline=noinline, repr=repr, launch_metadata=launch_metadata, source=source)
+
+    return decorate if fn is None else decorate(fn)
+
+
+def must_use_result(x, s=True):
+    """Marks a builtin: calling it as a bare statement is an error, `s` may be its text."""
+    if isinstance(x, str):
+        return lambda fn: must_use_result(fn, x)
+    x._must_use_result = s
+    return x
+
+
+# ---------------------------------------------------------------------------
+# Stand-ins for tensors
+# ---------------------------------------------------------------------------
+
+
+class MockTensor:
+    """Stands for a tensor in `warmup`: a dtype, a null pointer (so 16-byte aligned)."""
+
+    @staticmethod
+    def wrap_dtype(arg):
+        kind = type(arg)
+        if kind.__name__ == "dtype" and kind.__module__.split(".")[0] in ("torch", "tilewright", "numpy"):
+            return MockTensor(arg)
+        return arg
+
+    def __init__(self, dtype, shape=None):
+        self.dtype = dtype
+        self.shape = [1] if shape is None else shape
+
+    def stride(self):
+        strides = [1]
+        for size in self.shape[1:]:
+            strides.append(strides[-1] * size)
+        return tuple(reversed(strides))
+
+    @staticmethod
+    def data_ptr():
+        return 0
+
+    @staticmethod
+    def ptr_range():
+        return 0
+
+
+class TensorWrapper:
+    """A framework tensor seen with another element type."""
+
+    def __init__(self, base, dtype):
+        self.dtype = dtype
+        self.base = base
+        self.data = getattr(base, "data", None)
+        self.device = getattr(base, "device", None)
+        self.shape = getattr(base, "shape", None)
+
+    def data_ptr(self):
+        return self.base.data_ptr()
+
+    def stride(self, *args):
+        return self.base.stride(*args)
+
+    def __str__(self):
+        return f"TensorWrapper[{self.dtype}]({self.base})"
+
+    def element_size(self):
+        return self.base.element_size()
+
+    def cpu(self):
+        return TensorWrapper(self.base.cpu(), self.dtype)
+
+    def copy_(self, other):
+        self.base.copy_(other.base)
+
+    def clone(self):
+        return TensorWrapper(self.base.clone(), self.dtype)
+
+    def to(self, device):
+        return TensorWrapper(self.base.to(device), self.dtype)
+
+    def new_empty(self, sizes):
+        return TensorWrapper(self.base.new_empty(sizes), self.dtype)
+
+
+def reinterpret(tensor, dtype):
+    """`tensor` with its bytes read as `dtype`; wrappers are not nested."""
+    if isinstance(tensor, TensorWrapper):
+        return tensor.base if dtype == tensor.base.dtype else TensorWrapper(tensor.base, dtype)
+    if hasattr(tensor, "data_ptr"):
+        return TensorWrapper(tensor, dtype)
+    raise TypeError(f"cannot reinterpret a {type(tensor).__name__}")

@@ -1,0 +1,102 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The source of a kernel: its text, its AST and where both stand in the file.
+
+Line and column numbers of the AST are those of the file. A nested (indented)
+function is not dedented for that: its text is parsed as it stands below an
+`if 1:` line, so columns need no correction, not even in continuation lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import re
+import textwrap
+
+from .. import errors
+
+
+class FunctionSource:
+    """Lazily read source of one Python function."""
+
+    def __init__(self, fn, source=None):
+        self.fn = fn
+        self.file = fn.__code__.co_filename
+        self._given = source
+        self._lines = None
+        self._first_line = None
+        self._tree = None
+        self._src = None
+
+    def _read(self):
+        if self._lines is not None:
+            return
+        if self._given is not None:
+            self._lines = self._given.splitlines(keepends=True)
+            self._first_line = 1
+            return
+        try:
+            self._lines, self._first_line = inspect.getsourcelines(self.fn)
+        except (OSError, TypeError, SyntaxError, IndexError) as error:
+            raise errors.make("E0101", name=self.fn.__name__, cause=error) from error
+        # At top level inspect counts from 0 for a whole module only; keep 1-based.
+        self._first_line = max(self._first_line, 1)
+
+    @property
+    def first_line(self) -> int:
+        """Line of the first decorator, or of `def` where there is none."""
+        self._read()
+        return self._first_line
+
+    @property
+    def text(self) -> str:
+        """The text as it stands in the file, decorators included."""
+        self._read()
+        return "".join(self._lines)
+
+    @property
+    def src(self) -> str:
+        """The dedented text from `def` on."""
+        if self._src is None:
+            text = textwrap.dedent(self.text)
+            start = re.search(r"^def\s+\w+\s*\(", text, re.MULTILINE)
+            if start is None:
+                raise errors.make("E0101", name=self.fn.__name__)
+            self._src = text[start.start():]
+        return self._src
+
+    def replace(self, text: str):
+        """Puts other text in place of the function's own (used by code generators)."""
+        self._given, self._lines, self._tree, self._src = text, None, None, None
+
+    def line(self, number: int) -> str:
+        """The text of one line of the file, for messages; empty where unknown."""
+        self._read()
+        offset = number - self._first_line
+        if 0 <= offset < len(self._lines):
+            return self._lines[offset].rstrip("\n")
+        return linecache.getline(self.file, number).rstrip("\n")
+
+    def tree(self) -> ast.FunctionDef:
+        if self._tree is None:
+            self._tree = self._parse()
+        return self._tree
+
+    def _parse(self) -> ast.FunctionDef:
+        self._read()
+        text = self.text
+        wrapped = bool(self._lines) and self._lines[0][:1] in (" ", "\t")
+        try:
+            module = ast.parse("if 1:\n" + text if wrapped else text, filename=self.file)
+        except SyntaxError as error:
+            raise errors.make("E0101", name=self.fn.__name__, cause=error) from error
+        body = module.body[0].body if wrapped else module.body
+        node = next((n for n in body if isinstance(n, ast.FunctionDef)), None)
+        if node is None:
+            # A lambda, or an async function: there is no `def` to compile.
+            raise errors.make("E0101", name=self.fn.__name__)
+        ast.increment_lineno(node, self._first_line - (2 if wrapped else 1))
+        node.decorator_list = []
+        return node

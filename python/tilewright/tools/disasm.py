@@ -1,0 +1,54 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Disassembly of cubins with NVIDIA's tools, where they are found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+from .. import knobs
+
+
+def path_to_binary(name: str):
+    """The absolute path of cuobjdump or nvdisasm, or None: knob, PATH, toolkits, wheels."""
+    configured = getattr(knobs.nvidia, name)
+    if configured:
+        return configured if os.access(configured, os.X_OK) else None
+    found = shutil.which(name)
+    if found:
+        return os.path.abspath(found)
+    from ..compiler.compiler import _wheel_folders
+
+    candidates = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
+    for folder in _wheel_folders():
+        candidates += [os.path.join(folder, sub) for sub in ("cu13", "cuda_nvcc", "cuda_cuobjdump", "cuda_nvdisasm")]
+    for folder in filter(None, candidates):
+        path = os.path.join(folder, "bin", name)
+        if os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def get_sass(cubin: bytes, fun=None) -> str:
+    """The machine code of a cubin as text; `fun` picks one function."""
+    nvdisasm, cuobjdump = path_to_binary("nvdisasm"), path_to_binary("cuobjdump")
+    if nvdisasm is None and cuobjdump is None:
+        raise FileNotFoundError("neither nvdisasm nor cuobjdump was found; install the CUDA toolkit's binary "
+                                "utilities or set TILEWRIGHT_NVDISASM_PATH")
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        if cuobjdump is not None:
+            command = [cuobjdump, "-sass", *(["-fun", fun] if fun else []), file.name]
+        else:
+            command = [nvdisasm, "-c", *(["-fun", fun] if fun else []), file.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{os.path.basename(command[0])} failed: {done.stderr.strip()}")
+    return done.stdout
+
+
+extract = get_sass

@@ -1,0 +1,118 @@
+// One function per message of the verifiers.
+// RUN: tilewright-opt %s -split-input-file -verify-diagnostics
+
+func.func @range_length() {
+  // expected-error @+1 {{result has 8 elements, the bounds give 4}}
+  %0 = tw.range 0 to 4 : tensor<8xi32>
+  return
+}
+
+// -----
+
+func.func @range_type() {
+  // expected-error @+1 {{result must be a 1-D tile of i32}}
+  %0 = tw.range 0 to 4 : tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @splat_type(%x: f32) {
+  // expected-error @+1 {{source is 'f32', result elements are 'f16'}}
+  %0 = tw.splat %x : f32 -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @expand(%x: tensor<8xf32>) {
+  // expected-error @+1 {{axis 2 is outside 0 to 1}}
+  %0 = tw.expand_dims %x, 2 : tensor<8xf32> -> tensor<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%x: tensor<4xf32>) {
+  // expected-error @+1 {{only extents of 1 stretch}}
+  %0 = tw.broadcast %x : tensor<4xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @reshape(%x: tensor<4xf32>) {
+  // expected-error @+1 {{element counts differ: 4 and 8}}
+  %0 = tw.reshape %x : tensor<4xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @permute(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{order is not a permutation}}
+  %0 = tw.permute %x [0, 0] : tensor<4x8xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @join(%x: tensor<4xf32>) {
+  // expected-error @+1 {{the joined tile must add a last extent of 2}}
+  %0 = tw.join %x, %x : tensor<4xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @load_pointee(%p: tensor<8x!tw.ptr<f32>>) {
+  // expected-error @+1 {{pointee is 'f32', value elements are 'f16'}}
+  %0 = tw.load %p : tensor<8x!tw.ptr<f32>> -> tensor<8xf16>
+  return
+}
+
+// -----
+
+func.func @load_mask(%p: tensor<8x!tw.ptr<f32>>, %m: tensor<4xi1>) {
+  // expected-error @+1 {{shapes of pointer, value and mask differ}}
+  %0 = tw.load %p mask %m : tensor<4xi1> : tensor<8x!tw.ptr<f32>> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_axis(%x: tensor<8xf32>) {
+  // expected-error @+1 {{axis 1 is outside rank 1}}
+  %0 = tw.reduce %x axis 1 {
+  ^bb0(%a: f32, %b: f32):
+    tw.yield %a : f32
+  } : (tensor<8xf32>) -> f32
+  return
+}
+
+// -----
+
+func.func @reduce_result(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{result does not drop axis 1}}
+  %0 = tw.reduce %x axis 1 {
+  ^bb0(%a: f32, %b: f32):
+    tw.yield %a : f32
+  } : (tensor<4x8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @bitcast(%x: tensor<4xf32>) {
+  // expected-error @+1 {{widths differ: 32 and 16 bits}}
+  %0 = tw.bitcast %x : tensor<4xf32> -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @convert_layout(%x: tensor<4xf32>) {
+  // expected-error @+1 {{needs layouts on both sides}}
+  %0 = tw.convert_layout %x : tensor<4xf32> -> tensor<4xf32>
+  return
+}
