@@ -259,7 +259,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   EmitOptions emitOptions;
   emitOptions.enableFpFusion = options.enableFpFusion;
   emitOptions.lineInfo = options.lineInfo;
-  emitOptions.libdevicePath = options.libdevicePath;
+  emitOptions.libdevicePath = findLibdevice();
   FailureOr<EmittedKernel> emitted = emitPtx(module, target, emitOptions);
   if (failed(emitted))
     diagnostics.raise("emit-ptx", module);
@@ -272,12 +272,27 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
 
   AssembleOptions assembleOptions;
   assembleOptions.lineInfo = options.lineInfo;
-  if (assemblerAvailable()) {
-    AssembleResult assembled = assemblePtx(result.ptx, target.name, assembleOptions);
-    result.cubin = std::move(assembled.cubin);
-    result.registers = assembled.registers;
-    result.spillBytes = assembled.spillBytes;
-    result.assembler = assembled.assembler;
+  assembleOptions.maxRegisters = options.maxRegisters;
+  assembleOptions.kernelName = result.kernelName;
+  AssembleResult assembled = assemblePtx(result.ptx, target.name, assembleOptions);
+  result.cubin = std::move(assembled.cubin);
+  result.registers = assembled.registers;
+  result.spillBytes = assembled.spillStoreBytes;
+  result.assembler = assembled.assembler;
+  for (std::string &warning : assembled.warnings) {
+    Remark remark;
+    remark.kind = "assembler-warning";
+    remark.applied = false;
+    remark.reason = std::move(warning);
+    result.remarks.add(std::move(remark));
+  }
+  if (result.spillBytes > 0) {
+    Remark remark;
+    remark.kind = "register-spills";
+    remark.applied = false;
+    remark.numbers = {{"spillBytes", result.spillBytes}, {"registers", result.registers}};
+    remark.reason = "the values alive at once do not fit the registers; more warps or a smaller tile would help";
+    result.remarks.add(std::move(remark));
   }
   observer.finished("assemble", [](llvm::raw_ostream &) {});
   return result;

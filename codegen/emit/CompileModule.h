@@ -30,13 +30,14 @@ struct CompileOptions {
   bool lineInfo = true;
   /// Where to stop: "ttir", "ttgir", "llir", "ptx" or "cubin".
   std::string lastStage = "cubin";
-  std::string libdevicePath;
+  /// Most registers per thread; 0 leaves it to the assembler.
+  int maxRegisters = 0;
 };
 
 struct CompiledModule {
   std::string kernelName;
   std::string ttir, ttgir, llir, ptx;
-  std::vector<uint8_t> cubin; // empty where no assembler library was found
+  std::string cubin; // empty where no assembler library was found
   int numWarps = 0;
   int64_t sharedBytes = 0;
   /// Of the assembler's report; -1 where there was none.
