@@ -121,6 +121,17 @@ static PyObject *assignFunction(PyObject *, PyObject *object) {
     return Py_NewRef(object);
   return guarded([&] { return assigned(object); });
 }
+static PyObject *unwrapFunction(PyObject *, PyObject *object) {
+  return guarded([&] { return unwrapConstexpr(object); });
+}
+/// loop_index(number, dtype): an index of a run-time loop.
+static PyObject *loopIndex(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] {
+    semantic::DType type = toDType(args[1], "loop index");
+    uint64_t bits = PyLong_AsUnsignedLongLongMask(args[0]);
+    return wrapValue(requireContext("range").semantic().tileBuilder().constantInt(type, bits));
+  });
+}
 static PyObject *truthFunction(PyObject *, PyObject *object) {
   return guarded([&] { return py::bool_(truth(object)); });
 }
@@ -143,6 +154,8 @@ static PyObject *joinOr(PyObject *, PyObject *const *args, Py_ssize_t) {
 
 static PyMethodDef kernelFunctions[] = {
     {"assign", assignFunction, METH_O, "The value a name holds after `name = x`."},
+    {"unwrap", unwrapFunction, METH_O, "`constexpr(x)` as x."},
+    {"loop_index", reinterpret_cast<PyCFunction>(loopIndex), METH_FASTCALL, "An index of a loop."},
     {"truth", truthFunction, METH_O, "The value of a condition."},
     {"logical_not", notFunction, METH_O, "`not x`."},
     {"decides_and", decidesAnd, METH_O, "Whether a compile-time x makes `x and ...` x."},

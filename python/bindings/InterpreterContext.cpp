@@ -98,8 +98,11 @@ static uint64_t unsignedScalar(const Value &value) {
 }
 
 std::optional<Literal> InterpreterContext::concreteScalar(const Value &value) {
-  if (value.type.numElements() != 1)
+  builder.valueWasRead();
+  if (interpreter::countOf(value) != 1) {
+    builder.branchedOnTile = true;
     return std::nullopt;
+  }
   const DType &type = value.type.scalar;
   if (type.isBool())
     return Literal::boolean(*interpreter::elementsOf<uint8_t>(value) != 0);
@@ -159,7 +162,10 @@ py::object toNumpy(const Value &value) {
   return array;
 }
 
-py::object InterpreterContext::concreteArray(const Value &value) { return toNumpy(value); }
+py::object InterpreterContext::concreteArray(const Value &value) {
+  builder.valueWasRead();
+  return toNumpy(value);
+}
 
 //===----------------------------------------------------------------------===//
 // Output and places

@@ -24,7 +24,7 @@ def _is_tensor(value) -> bool:
 
 def unwrap(value):
     """`constexpr(x)` as x."""
-    return _core.unwrap_constexpr(value)
+    return _kernel.unwrap(value)
 
 
 def _not_constexpr(what):
@@ -86,11 +86,8 @@ def _number(value) -> int:
 
 def _run_time_range(start, stop, step):
     """Indices of the promoted type of the bounds, as run-time scalars."""
-    if all(isinstance(v, int) for v in (start, stop, step)):
-        kind = None
-    else:
-        # The type rules live in the language: let it promote the three bounds.
-        kind = (_kernel.assign(start) + _kernel.assign(stop) + _kernel.assign(step)).dtype
+    # The type rules live in the language: let it promote the three bounds.
+    kind = (_kernel.assign(start) + _kernel.assign(stop) + _kernel.assign(step)).dtype
     bounds = (_number(start), _number(stop), _number(step))
     if bounds[2] == 0:
         raise errors.make("E0117", message="the step of a loop is 0", help="use a step that is not 0")

@@ -27,7 +27,7 @@ import ast
 import builtins
 import types
 
-from .. import _core, errors
+from .. import errors
 from ..frontend_rules import FORBIDDEN
 from . import kernel_helpers
 
@@ -451,7 +451,7 @@ def rewrite(jit_function):
 
     cells = dict(zip(free, original.__closure__ or ()))
     cells.update({_helper(name): types.CellType(value) for name, value in kernel_helpers.closure.items()})
-    defaults = tuple(_core.unwrap_constexpr(value) for value in original.__defaults__ or ())
+    defaults = tuple(kernel_helpers.unwrap(value) for value in original.__defaults__ or ())
     function = types.FunctionType(code, original.__globals__, original.__name__, defaults or None,
                                   tuple(cells[name] for name in code.co_freevars))
     function.__qualname__, function.__module__ = original.__qualname__, original.__module__
