@@ -1,0 +1,413 @@
+//===- NvJitLink.cpp - PTX to cubin in this process -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/NvJitLink.h"
+#include "ir/support/Error.h"
+#include "ir/support/Knobs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <mutex>
+#include <unistd.h>
+
+namespace tilewright {
+
+namespace fs = std::filesystem;
+
+//===----------------------------------------------------------------------===//
+// Where things are
+//===----------------------------------------------------------------------===//
+
+static std::mutex searchMutex;
+static std::vector<std::string> wheelFolders;
+
+void setWheelFolders(std::vector<std::string> folders) {
+  std::lock_guard<std::mutex> lock(searchMutex);
+  wheelFolders = std::move(folders);
+}
+
+/// Files of `folder` whose name starts with `prefix`, newest version first.
+static std::vector<std::string> filesStartingWith(const fs::path &folder,
+                                                  const std::string &prefix) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (fs::directory_iterator it(folder, ignored), end; it != end;
+       it.increment(ignored)) {
+    if (ignored)
+      break;
+    if (it->path().filename().string().rfind(prefix, 0) == 0)
+      found.push_back(it->path().string());
+  }
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+/// Toolkit roots: the variables that name one, then /usr/local/cuda and its
+/// versioned siblings, highest first.
+static std::vector<fs::path> toolkitRoots() {
+  std::vector<fs::path> roots;
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char *value = std::getenv(variable))
+      if (*value)
+        roots.push_back(value);
+  roots.push_back("/usr/local/cuda");
+  for (const std::string &root : filesStartingWith("/usr/local", "cuda-"))
+    roots.push_back(root);
+  return roots;
+}
+
+static std::vector<std::string> snapshotWheelFolders() {
+  std::lock_guard<std::mutex> lock(searchMutex);
+  return wheelFolders;
+}
+
+static void append(std::vector<std::string> &to, std::vector<std::string> from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+/// Candidates for nvJitLink in the order of the header.
+static std::vector<std::string> nvJitLinkCandidates() {
+  const char *prefix = "libnvJitLink.so";
+  std::vector<std::string> candidates;
+  for (const std::string &folder : snapshotWheelFolders())
+    // Wheels of CUDA 13 share one folder, those of CUDA 12 have one each.
+    for (const char *sub : {"cu13/lib", "nvjitlink/lib"})
+      append(candidates, filesStartingWith(fs::path(folder) / sub, prefix));
+  for (const fs::path &root : toolkitRoots())
+    for (const char *sub : {"lib64", "lib", "targets/x86_64-linux/lib"})
+      append(candidates, filesStartingWith(root / sub, prefix));
+  candidates.push_back("libnvJitLink.so.13");
+  candidates.push_back("libnvJitLink.so.12");
+  return candidates;
+}
+
+std::string findLibdevice() {
+  std::string configured = knobText(Knob::LIBDEVICE_PATH);
+  if (!configured.empty())
+    return configured;
+  std::vector<fs::path> candidates;
+  const char *name = "libdevice.10.bc";
+  for (const std::string &folder : snapshotWheelFolders())
+    for (const char *sub : {"cu13", "cuda_nvcc"})
+      candidates.push_back(fs::path(folder) / sub / "nvvm/libdevice" / name);
+  for (const fs::path &root : toolkitRoots())
+    candidates.push_back(root / "nvvm/libdevice" / name);
+  std::error_code ignored;
+  for (const fs::path &candidate : candidates)
+    if (fs::exists(candidate, ignored))
+      return candidate.string();
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// The library
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// nvJitLink's functions. The library exports them with its version in the name
+/// (__nvJitLinkCreate_13_0); its header maps the plain names to them.
+struct Library {
+  void *handle = nullptr;
+  std::string path;
+  unsigned major = 0, minor = 0;
+
+  int (*create)(void **, uint32_t, const char **) = nullptr;
+  int (*destroy)(void **) = nullptr;
+  int (*addData)(void *, int, const void *, size_t, const char *) = nullptr;
+  int (*complete)(void *) = nullptr;
+  int (*cubinSize)(void *, size_t *) = nullptr;
+  int (*cubin)(void *, void *) = nullptr;
+  int (*errorLogSize)(void *, size_t *) = nullptr;
+  int (*errorLog)(void *, char *) = nullptr;
+  int (*infoLogSize)(void *, size_t *) = nullptr;
+  int (*infoLog)(void *, char *) = nullptr;
+
+  bool open(const std::string &candidate);
+  bool resolve();
+  std::string version() const { return fmt::format("{}.{}", major, minor); }
+};
+
+constexpr int kSuccess = 0;
+constexpr int kUnrecognizedOption = 1;
+constexpr int kUnrecognizedArch = 16, kUnsupportedArch = 17;
+constexpr int kInputPtx = 2;
+
+} // namespace
+
+bool Library::open(const std::string &candidate) {
+  handle = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return false;
+  path = candidate;
+  auto getVersion = reinterpret_cast<int (*)(unsigned *, unsigned *)>(
+      dlsym(handle, "nvJitLinkVersion"));
+  if (getVersion && getVersion(&major, &minor) == kSuccess && resolve())
+    return true;
+  dlclose(handle);
+  handle = nullptr;
+  return false;
+}
+
+bool Library::resolve() {
+  auto symbol = [&](const char *name, auto &function) {
+    std::string mangled = fmt::format("__nvJitLink{}_{}_{}", name, major, minor);
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(
+        dlsym(handle, mangled.c_str()));
+    return function != nullptr;
+  };
+  return symbol("Create", create) && symbol("Destroy", destroy) &&
+         symbol("AddData", addData) && symbol("Complete", complete) &&
+         symbol("GetLinkedCubinSize", cubinSize) &&
+         symbol("GetLinkedCubin", cubin) &&
+         symbol("GetErrorLogSize", errorLogSize) &&
+         symbol("GetErrorLog", errorLog) &&
+         symbol("GetInfoLogSize", infoLogSize) && symbol("GetInfoLog", infoLog);
+}
+
+/// The library, opened once; null where none is found or the knob says "off".
+/// A miss is not kept: wheel folders may become known later.
+static const Library *getLibrary() {
+  static std::mutex mutex;
+  static const Library *library = nullptr;
+  static std::string libraryKnob;
+  std::string configured = knobText(Knob::NVJITLINK);
+  if (configured == "off" || configured == "0")
+    return nullptr;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (library && libraryKnob == configured)
+    return library;
+  std::vector<std::string> candidates =
+      configured.empty() ? nvJitLinkCandidates()
+                         : std::vector<std::string>{configured};
+  for (const std::string &candidate : candidates) {
+    auto opened = std::make_unique<Library>();
+    if (opened->open(candidate)) {
+      library = opened.release(); // lives as long as the process
+      libraryKnob = configured;
+      return library;
+    }
+  }
+  if (!configured.empty())
+    throw Error(ErrorCode::E0701,
+                fmt::format("TILEWRIGHT_NVJITLINK='{}': expected the path of an "
+                            "nvJitLink library, or 'off'",
+                            configured),
+                "unset it or name a library");
+  return nullptr;
+}
+
+std::string assemblerVersion() {
+  const Library *library = getLibrary();
+  return library ? "nvJitLink " + library->version() : "";
+}
+
+std::string assemblerPath() {
+  const Library *library = getLibrary();
+  return library ? library->path : "";
+}
+
+//===----------------------------------------------------------------------===//
+// The report
+//===----------------------------------------------------------------------===//
+
+/// The number just before `words` in `line`, or -1: "Used 40 registers".
+static int numberBefore(const std::string &line, const char *words) {
+  size_t end = line.find(words);
+  if (end == std::string::npos)
+    return -1;
+  while (end > 0 && line[end - 1] == ' ')
+    --end;
+  size_t start = end;
+  while (start > 0 && std::isdigit(static_cast<unsigned char>(line[start - 1])))
+    --start;
+  return start == end ? -1 : std::atoi(line.substr(start, end - start).c_str());
+}
+
+static std::vector<std::string> splitLines(const std::string &text) {
+  std::vector<std::string> lines;
+  size_t start = 0;
+  while (start < text.size()) {
+    size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+  return lines;
+}
+
+/// Reads resources and warnings. A module has one kernel; functions that were
+/// not inlined report before it and their stack is part of the kernel's, so the
+/// largest number of each kind is the one that matters.
+static void readReport(AssembleResult &result) {
+  for (const std::string &line : splitLines(result.log)) {
+    auto keepLargest = [&](int &value, const char *words) {
+      value = std::max(value, numberBefore(line, words));
+    };
+    keepLargest(result.registers, "registers");
+    keepLargest(result.stackBytes, "bytes stack frame");
+    keepLargest(result.spillStoreBytes, "bytes spill stores");
+    keepLargest(result.spillLoadBytes, "bytes spill loads");
+    if (line.find("warning") != std::string::npos ||
+        line.find("Potential Performance Loss") != std::string::npos)
+      result.warnings.push_back(line);
+  }
+}
+
+/// The first line that says what is wrong.
+static std::string firstErrorLine(const std::string &log) {
+  std::vector<std::string> lines = splitLines(log);
+  for (const char *word : {"error", "fatal"})
+    for (const std::string &line : lines)
+      if (line.find(word) != std::string::npos)
+        return line;
+  for (const std::string &line : lines)
+    if (!line.empty())
+      return line;
+  return "no message";
+}
+
+//===----------------------------------------------------------------------===//
+// Assembling
+//===----------------------------------------------------------------------===//
+
+/// Writes the PTX with the options in a comment; the path, or why there is none.
+static std::string writeReproducer(const std::string &ptx, const std::string &arch,
+                                   const std::vector<std::string> &options,
+                                   const std::string &kernelName) {
+  std::string folder = knobText(Knob::REPRODUCER_DIR);
+  std::error_code error;
+  if (folder.empty())
+    folder = fs::temp_directory_path(error).string();
+  std::string safe;
+  for (char c : kernelName.substr(0, 64))
+    safe += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  static std::atomic<int> counter{0};
+  std::string path = fmt::format("{}/tilewright-{}-{}-{}.ptx", folder, safe,
+                                 getpid(), counter++);
+  // O_EXCL: never write through a link that somebody put there.
+  int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0)
+    return fmt::format("(nothing: {} {})", path, std::strerror(errno));
+  std::string text = "// ptxas -arch=" + arch;
+  for (const std::string &option : options)
+    text += " " + option;
+  text += "\n" + ptx;
+  size_t written = 0;
+  while (written < text.size()) {
+    ssize_t count = ::write(file, text.data() + written, text.size() - written);
+    if (count <= 0)
+      break;
+    written += static_cast<size_t>(count);
+  }
+  ::close(file);
+  return path;
+}
+
+namespace {
+
+/// One run of the library; destroys its handle at the end of the scope.
+struct Run {
+  const Library &library;
+  void *handle = nullptr;
+
+  explicit Run(const Library &library) : library(library) {}
+  ~Run() {
+    if (handle)
+      library.destroy(&handle);
+  }
+
+  std::string log(int (*getSize)(void *, size_t *),
+                  int (*getText)(void *, char *)) const {
+    size_t size = 0;
+    if (!handle || getSize(handle, &size) != kSuccess || size == 0)
+      return "";
+    std::string text(size, '\0');
+    if (getText(handle, text.data()) != kSuccess)
+      return "";
+    text.resize(std::strlen(text.c_str()));
+    return text;
+  }
+};
+
+} // namespace
+
+static std::vector<std::string> commandOptions(const std::string &arch,
+                                               const AssembleOptions &options) {
+  std::vector<std::string> list = {"-arch=" + arch,
+                                   fmt::format("-O{}", options.optimizationLevel),
+                                   "-verbose", "-Xptxas=-v"};
+  if (options.lineInfo)
+    list.push_back("-lineinfo");
+  if (options.maxRegisters > 0)
+    list.push_back(fmt::format("-maxrregcount={}", options.maxRegisters));
+  return list;
+}
+
+[[noreturn]] static void raiseUnsupportedTarget(const Library &library,
+                                                const std::string &arch) {
+  throw makeError(ErrorCode::E0306, fmt::arg("arch", arch),
+                  fmt::arg("ver", library.version()),
+                  fmt::arg("v", library.major + 1));
+}
+
+AssembleResult assemblePtx(const std::string &ptx, const std::string &arch,
+                           const AssembleOptions &options) {
+  AssembleResult result;
+  const Library *library = getLibrary();
+  if (!library)
+    return result;
+  result.assembler = "nvJitLink " + library->version();
+
+  std::vector<std::string> list = commandOptions(arch, options);
+  std::vector<const char *> arguments;
+  for (const std::string &option : list)
+    arguments.push_back(option.c_str());
+
+  Run run(*library);
+  int status = library->create(&run.handle, static_cast<uint32_t>(arguments.size()),
+                               arguments.data());
+  if (status == kUnrecognizedArch || status == kUnsupportedArch)
+    raiseUnsupportedTarget(*library, arch);
+  if (status == kSuccess)
+    status = library->addData(run.handle, kInputPtx, ptx.c_str(), ptx.size() + 1,
+                              options.kernelName.c_str());
+  if (status == kSuccess)
+    status = library->complete(run.handle);
+  size_t size = 0;
+  if (status == kSuccess)
+    status = library->cubinSize(run.handle, &size);
+  if (status == kSuccess) {
+    result.cubin.resize(size);
+    status = library->cubin(run.handle, result.cubin.data());
+  }
+  result.log = run.log(library->infoLogSize, library->infoLog);
+  if (status == kSuccess) {
+    readReport(result);
+    return result;
+  }
+
+  std::string errors = run.log(library->errorLogSize, library->errorLog);
+  if (status == kUnrecognizedArch || status == kUnsupportedArch)
+    raiseUnsupportedTarget(*library, arch);
+  if (errors.empty())
+    errors = fmt::format("nvJitLink returned {}{}", status,
+                         status == kUnrecognizedOption ? " (option)" : "");
+  throw makeError(
+      ErrorCode::E0304, fmt::arg("ver", library->version()),
+      fmt::arg("line", firstErrorLine(errors)),
+      fmt::arg("path", writeReproducer(ptx, arch, list, options.kernelName)))
+      .addNote(errors);
+}
+
+} // namespace tilewright

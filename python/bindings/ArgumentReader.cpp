@@ -1,0 +1,664 @@
+//===- ArgumentReader.cpp - Python arguments as launch arguments ----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/bindings/ArgumentReader.h"
+#include "ir/support/Error.h"
+#include "python/bindings/PythonError.h"
+#include "python/bindings/TorchAccess.h"
+#include "runtime/driver/Driver.h"
+
+#include <cstring>
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+using namespace launch;
+
+//===----------------------------------------------------------------------===//
+// Small helpers
+//===----------------------------------------------------------------------===//
+
+static PyObject *interned(const char *text) {
+  return PyUnicode_InternFromString(text);
+}
+
+/// Attribute as a new reference, or null without an error set.
+static PyObject *tryAttribute(PyObject *object, PyObject *name) {
+  PyObject *result = PyObject_GetAttr(object, name);
+  if (!result)
+    PyErr_Clear();
+  return result;
+}
+
+static bool moduleStartsWith(PyTypeObject *type, const char *prefix) {
+  static PyObject *moduleName = interned("__module__");
+  py::object module = py::reinterpret_steal<py::object>(
+      tryAttribute(reinterpret_cast<PyObject *>(type), moduleName));
+  if (!module || !PyUnicode_Check(module.ptr()))
+    return false;
+  const char *text = PyUnicode_AsUTF8(module.ptr());
+  size_t length = std::strlen(prefix);
+  return text && std::strncmp(text, prefix, length) == 0 &&
+         (text[length] == '\0' || text[length] == '.');
+}
+
+static std::string typeNameOf(PyObject *value) {
+  return Py_TYPE(value)->tp_name;
+}
+
+[[noreturn]] static void raiseArgumentType(const std::string &name,
+                                           PyObject *value) {
+  throw makeError(ErrorCode::E0204, fmt::arg("a", name),
+                  fmt::arg("t", typeNameOf(value)));
+}
+
+/// The part of a type's name after the last dot.
+static const char *shortTypeName(PyTypeObject *type) {
+  const char *dot = std::strrchr(type->tp_name, '.');
+  return dot ? dot + 1 : type->tp_name;
+}
+
+py::object unwrapHostConstexpr(PyObject *value) {
+  static PyTypeObject *constexprType = nullptr;
+  static PyObject *valueName = interned("value");
+  PyTypeObject *type = Py_TYPE(value);
+  if (!constexprType && !std::strcmp(shortTypeName(type), "constexpr") &&
+      moduleStartsWith(type, "tilewright")) {
+    Py_INCREF(type);
+    constexprType = type;
+  }
+  if (type != constexprType)
+    return py::reinterpret_borrow<py::object>(value);
+  return py::reinterpret_steal<py::object>(
+      checked(PyObject_GetAttr(value, valueName)));
+}
+
+//===----------------------------------------------------------------------===//
+// Constexpr values
+//===----------------------------------------------------------------------===//
+
+ConstTokens::~ConstTokens() { Py_XDECREF(dict); }
+
+uint64_t ConstTokens::token(PyObject *value, const LaunchParam &param) {
+  if (!dict)
+    dict = checked(PyDict_New());
+  py::object dictKey;
+  if (PyUnicode_CheckExact(value)) {
+    dictKey = py::reinterpret_borrow<py::object>(value);
+  } else if (PyTuple_Check(value) || PyList_Check(value) || PyDict_Check(value)) {
+    // 1, 1.0 and True are equal inside a tuple but compile differently.
+    dictKey = py::make_tuple(
+        py::handle(reinterpret_cast<PyObject *>(Py_TYPE(value))),
+        py::module_::import("tilewright.runtime.dependencies")
+            .attr("encode_value")(py::handle(value)));
+  } else {
+    dictKey = py::make_tuple(
+        py::handle(reinterpret_cast<PyObject *>(Py_TYPE(value))),
+        py::handle(value));
+  }
+  PyObject *found = PyDict_GetItemWithError(dict, dictKey.ptr());
+  if (found)
+    return PyLong_AsUnsignedLongLong(found);
+  if (PyErr_Occurred()) {
+    PyErr_Clear();
+    throw makeError(ErrorCode::E0204, fmt::arg("a", param.nameText),
+                    fmt::arg("t", typeNameOf(value)))
+        .addNote("a constexpr argument must be hashable: it is part of the "
+                 "key of the compiled kernel");
+  }
+  uint64_t next = static_cast<uint64_t>(PyDict_Size(dict));
+  py::int_ number(next);
+  if (PyDict_SetItem(dict, dictKey.ptr(), number.ptr()) < 0)
+    throw py::error_already_set();
+  return next;
+}
+
+uint8_t ArgumentReader::constCode(size_t i, PyObject *value, uint64_t &word) {
+  static const LaunchParam option;
+  if (value == Py_None)
+    return kConstNone;
+  if (value == Py_True)
+    return kConstTrue;
+  if (value == Py_False)
+    return kConstFalse;
+  if (PyLong_CheckExact(value)) {
+    int overflow = 0;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (!overflow) {
+      word = static_cast<uint64_t>(number);
+      return kConstInt;
+    }
+  } else if (PyFloat_CheckExact(value)) {
+    double number = PyFloat_AS_DOUBLE(value);
+    std::memcpy(&word, &number, sizeof(word));
+    return kConstFloat;
+  }
+  word = tokens.token(value, i < params.size() ? params[i] : option);
+  return kConstToken;
+}
+
+void ArgumentReader::readConstexpr(size_t i, PyObject *value) {
+  uint64_t word = 0;
+  uint8_t code = constCode(i, unwrapHostConstexpr(value).ptr(), word);
+  key.codes()[i] = code;
+  if (hasConstWord(code))
+    key.addWord(word);
+}
+
+void ArgumentReader::addOption(unsigned slot, PyObject *value) {
+  uint64_t word = 0;
+  uint8_t code = constCode(params.size(), unwrapHostConstexpr(value).ptr(), word);
+  // The high bit keeps an option's word apart from any small value.
+  key.addWord((uint64_t(1) << 63) | (uint64_t(slot) << 8) | code);
+  key.addWord(word);
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+void ArgumentReader::readInt(size_t i, PyObject *value) {
+  const LaunchParam &param = params[i];
+  int overflow = 0;
+  long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  bool isUnsigned64 = false;
+  if (overflow) {
+    unsigned long long large =
+        overflow > 0 ? PyLong_AsUnsignedLongLong(value) : ~0ull;
+    if (overflow < 0 || (large == ~0ull && PyErr_Occurred())) {
+      PyErr_Clear();
+      throw makeError(ErrorCode::E0211, fmt::arg("a", param.nameText),
+                      fmt::arg("v", std::string(py::str(py::handle(value)))));
+    }
+    isUnsigned64 = true;
+    number = static_cast<long long>(large);
+  }
+  if (param.annotatedFloat)
+    return readFloat(i, PyLong_AsDouble(value));
+  if (param.annotatedPointer)
+    raiseArgumentType(param.nameText, value);
+  if (param.annotatedBool && !isUnsigned64 && (number == 0 || number == 1))
+    return readBool(i, number != 0);
+  if (number == 1 && !param.noSpecialize && !isUnsigned64) {
+    key.codes()[i] = kIntOne;
+    return;
+  }
+  uint8_t code;
+  slots[i] = static_cast<uint64_t>(number);
+  if (!param.annotation.empty()) {
+    if (!packInt(param.annotation, number, isUnsigned64, slots[i]))
+      throw makeError(ErrorCode::E0119,
+                      fmt::arg("v", std::string(py::str(py::handle(value)))),
+                      fmt::arg("t", param.annotation))
+          .addNote("in argument '" + param.nameText + "'");
+    code = kAnnotatedScalar;
+  } else if (isUnsigned64) {
+    code = kUInt64;
+  } else {
+    code = number >= INT32_MIN && number <= INT32_MAX ? kInt32 : kInt64;
+  }
+  if (number % 16 == 0 && !param.noSpecialize && !param.noAlignment)
+    code |= kDivisible;
+  key.codes()[i] = code;
+}
+
+void ArgumentReader::readFloat(size_t i, double value) {
+  const LaunchParam &param = params[i];
+  if (param.annotation.empty()) {
+    packFloat("fp32", value, slots[i]);
+    key.codes()[i] = kFloat32;
+    return;
+  }
+  if (!packFloat(param.annotation, value, slots[i]))
+    throw makeError(ErrorCode::E0204, fmt::arg("a", param.nameText),
+                    fmt::arg("t", "float"))
+        .addNote("the parameter is declared as " + param.annotation);
+  key.codes()[i] = kAnnotatedScalar;
+}
+
+void ArgumentReader::readBool(size_t i, bool value) {
+  const LaunchParam &param = params[i];
+  slots[i] = value;
+  if (param.annotatedFloat)
+    return readFloat(i, value ? 1.0 : 0.0);
+  key.codes()[i] = param.annotation.empty() ? kBool : kAnnotatedScalar;
+}
+
+//===----------------------------------------------------------------------===//
+// Pointers
+//===----------------------------------------------------------------------===//
+
+/// Element types by identity of the dtype object. torch's and NumPy's dtypes are
+/// singletons, so a hit needs no comparison; the table keeps them alive.
+namespace {
+struct DtypeCache {
+  static constexpr size_t kSize = 64;
+  PyObject *objects[kSize] = {};
+  ElementType types[kSize] = {};
+
+  static size_t slot(PyObject *object) {
+    return (reinterpret_cast<uintptr_t>(object) >> 4) * 0x9e3779b1u >> 7 & (kSize - 1);
+  }
+};
+DtypeCache dtypeCache;
+} // namespace
+
+static std::string dtypeText(PyObject *dtype) {
+  // NumPy's str is "float32" for native types and "<f4" forms for others; its
+  // name is always plain. torch and the language have a good str.
+  static PyObject *nameAttribute = interned("name");
+  if (moduleStartsWith(Py_TYPE(dtype), "numpy")) {
+    py::object name =
+        py::reinterpret_steal<py::object>(tryAttribute(dtype, nameAttribute));
+    if (name && PyUnicode_Check(name.ptr()))
+      return py::str(name);
+  }
+  return py::str(py::handle(dtype));
+}
+
+ElementType ArgumentReader::elementType(size_t i, PyObject *dtype) {
+  size_t slot = DtypeCache::slot(dtype);
+  if (dtypeCache.objects[slot] == dtype)
+    return dtypeCache.types[slot];
+  std::string text = dtypeText(dtype);
+  ElementType type = parseElementType(text);
+  if (type == ElementType::Invalid)
+    throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText),
+                    fmt::arg("d", text));
+  // A newer dtype takes the slot of an older one that hashes the same.
+  Py_INCREF(dtype);
+  Py_XDECREF(dtypeCache.objects[slot]);
+  dtypeCache.objects[slot] = dtype;
+  dtypeCache.types[slot] = type;
+  return type;
+}
+
+void ArgumentReader::setPointer(size_t i, uint64_t address, ElementType type) {
+  const LaunchParam &param = params[i];
+  slots[i] = address;
+  uint8_t code = param.annotatedPointer
+                     ? static_cast<uint8_t>(kAnnotatedPointer)
+                     : static_cast<uint8_t>(kPointer + static_cast<uint8_t>(type));
+  if (address % 16 == 0 && !param.noSpecialize && !param.noAlignment)
+    code |= kDivisible;
+  key.codes()[i] = code;
+}
+
+void ArgumentReader::setDevice(size_t i, int ordinal) {
+  if (deviceOrdinal == ordinal)
+    return;
+  if (deviceOrdinal < 0) {
+    deviceOrdinal = ordinal;
+    deviceFrom = i;
+    return;
+  }
+  throw makeError(ErrorCode::E0202,
+                  fmt::arg("list", fmt::format("'{}' on cuda:{}, '{}' on cuda:{}",
+                                               params[deviceFrom].nameText,
+                                               deviceOrdinal, params[i].nameText,
+                                               ordinal)));
+}
+
+/// A CPU tensor in pinned memory has an address that the GPU can use.
+uint64_t ArgumentReader::hostVisiblePointer(size_t i, uint64_t address) {
+  uint64_t visible = 0;
+  driver::Driver *driver = address ? driver::Driver::tryGet() : nullptr;
+  if (driver && driver->api().pointerGetAttribute(
+                    &visible, driver::kPointerDevicePointer, address) ==
+                    driver::kCudaSuccess &&
+      visible)
+    return visible;
+  throw makeError(ErrorCode::E0201, fmt::arg("a", params[i].nameText));
+}
+
+void ArgumentReader::readTorch(size_t i, PyObject *value) {
+  TorchAccess *torch = TorchAccess::get();
+  uint64_t address = torch->dataPointer(value);
+  int ordinal = torch->deviceIndex(value);
+  if (from != Framework::Torch)
+    from = Framework::Torch;
+  if (ordinal >= 0)
+    setDevice(i, ordinal);
+  else if (!isWarmup)
+    address = hostVisiblePointer(i, address);
+  PyObject *dtype = checked(torch->dtype(value));
+  ElementType type = ElementType::Invalid;
+  try {
+    type = elementType(i, dtype);
+  } catch (...) {
+    Py_DECREF(dtype);
+    throw;
+  }
+  Py_DECREF(dtype);
+  setPointer(i, address, type);
+}
+
+namespace {
+enum class DeviceKind { Unknown, Cpu, Cuda };
+}
+
+/// Reads what frameworks put under `.device`: torch.device (type, index),
+/// cupy.cuda.Device (id), an int, or a text such as "cuda:1".
+static DeviceKind readDeviceAttribute(PyObject *value, int &ordinal) {
+  static PyObject *deviceName = interned("device");
+  static PyObject *typeName = interned("type");
+  static PyObject *indexName = interned("index");
+  static PyObject *idName = interned("id");
+  auto get = [](PyObject *o, PyObject *n) {
+    return py::reinterpret_steal<py::object>(tryAttribute(o, n));
+  };
+  py::object device = get(value, deviceName);
+  if (!device || device.is_none())
+    return DeviceKind::Unknown;
+  if (PyLong_Check(device.ptr())) {
+    ordinal = device.cast<int>();
+    return DeviceKind::Cuda;
+  }
+  std::string text;
+  if (PyUnicode_Check(device.ptr())) {
+    text = py::str(device);
+  } else if (py::object type = get(device.ptr(), typeName);
+             type && PyUnicode_Check(type.ptr())) {
+    text = py::str(type);
+    py::object index = get(device.ptr(), indexName);
+    if (index && PyLong_Check(index.ptr()))
+      text += ":" + std::to_string(index.cast<int>());
+  } else if (py::object id = get(device.ptr(), idName);
+             id && PyLong_Check(id.ptr())) {
+    ordinal = id.cast<int>();
+    return DeviceKind::Cuda;
+  }
+  if (text.rfind("cpu", 0) == 0)
+    return DeviceKind::Cpu;
+  if (text.rfind("cuda", 0) != 0)
+    return DeviceKind::Unknown;
+  size_t colon = text.find(':');
+  ordinal = colon == std::string::npos ? currentDeviceOrdinal()
+                                       : std::atoi(text.c_str() + colon + 1);
+  return DeviceKind::Cuda;
+}
+
+void ArgumentReader::readDataPointerObject(size_t i, PyObject *value,
+                                           PyObject *method) {
+  static PyObject *dtypeName = interned("dtype");
+  PyObject *number = checked(PyObject_CallNoArgs(method));
+  uint64_t address = PyLong_AsUnsignedLongLongMask(number);
+  Py_DECREF(number);
+  if (PyErr_Occurred())
+    throw py::error_already_set();
+  int ordinal = 0;
+  DeviceKind kind = readDeviceAttribute(value, ordinal);
+  if (kind == DeviceKind::Cuda)
+    setDevice(i, ordinal);
+  else if (kind == DeviceKind::Cpu && !isWarmup)
+    address = hostVisiblePointer(i, address);
+  py::object dtype =
+      py::reinterpret_steal<py::object>(tryAttribute(value, dtypeName));
+  if (!dtype)
+    raiseArgumentType(params[i].nameText, value);
+  if (from == Framework::None && moduleStartsWith(Py_TYPE(value), "torch"))
+    from = Framework::Torch;
+  setPointer(i, address, elementType(i, dtype.ptr()));
+}
+
+void ArgumentReader::readArrayInterface(size_t i, PyObject *interface,
+                                        PyObject *value) {
+  static PyObject *dtypeName = interned("dtype");
+  py::dict dict = py::reinterpret_borrow<py::dict>(interface);
+  py::tuple data = dict["data"];
+  uint64_t address = data[0].cast<uint64_t>();
+  if (data.size() > 1 && data[1].cast<bool>() && i < 64)
+    readOnly |= uint64_t(1) << i;
+  std::string text = py::str(dict["typestr"]);
+  ElementType type = parseElementType(text);
+  if (type == ElementType::Invalid) {
+    // bfloat16 and fp8 have no type string of their own.
+    py::object dtype =
+        py::reinterpret_steal<py::object>(tryAttribute(value, dtypeName));
+    if (!dtype)
+      throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText),
+                      fmt::arg("d", text));
+    type = elementType(i, dtype.ptr());
+  }
+  int ordinal = 0;
+  if (readDeviceAttribute(value, ordinal) == DeviceKind::Cuda) {
+    setDevice(i, ordinal);
+  } else if (driver::Driver *driver = address ? driver::Driver::tryGet() : nullptr) {
+    int found = -1;
+    if (driver->api().pointerGetAttribute(&found, driver::kPointerDeviceOrdinal,
+                                          address) == driver::kCudaSuccess &&
+        found >= 0)
+      setDevice(i, found);
+  }
+  if (from == Framework::None) {
+    bool isCupy = moduleStartsWith(Py_TYPE(value), "cupy");
+    from = isCupy ? Framework::Cupy : Framework::ArrayInterface;
+    if (dict.contains("stream") && !dict["stream"].is_none())
+      arrayStream = dict["stream"].cast<uint64_t>();
+  }
+  setPointer(i, address, type);
+}
+
+//===--- DLPack -----------------------------------------------------------===//
+
+namespace {
+// The fields of DLPack's DLManagedTensor that are read (its ABI of version 0).
+struct DLTensor {
+  void *data;
+  int32_t deviceType, deviceId;
+  int32_t ndim;
+  uint8_t typeCode, typeBits;
+  uint16_t lanes;
+  int64_t *shape, *strides;
+  uint64_t byteOffset;
+};
+constexpr int kDlCpu = 1, kDlCuda = 2, kDlCudaHost = 3, kDlCudaManaged = 13;
+} // namespace
+
+static ElementType dlpackType(uint8_t code, uint8_t bits) {
+  static const ElementType ints[] = {ElementType::Int8, ElementType::Int16,
+                                     ElementType::Int32, ElementType::Int64};
+  static const ElementType unsigneds[] = {ElementType::UInt8, ElementType::UInt16,
+                                          ElementType::UInt32, ElementType::UInt64};
+  int width = bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : bits == 64 ? 3 : -1;
+  if (code == 6)
+    return ElementType::Int1;
+  if (width < 0)
+    return ElementType::Invalid;
+  switch (code) {
+  case 0:
+    return ints[width];
+  case 1:
+    return unsigneds[width];
+  case 2:
+    return width == 1   ? ElementType::Float16
+           : width == 2 ? ElementType::Float32
+           : width == 3 ? ElementType::Float64
+                        : ElementType::Invalid;
+  case 4:
+    return width == 1 ? ElementType::BFloat16 : ElementType::Invalid;
+  default:
+    return ElementType::Invalid;
+  }
+}
+
+void ArgumentReader::readDlpack(size_t i, PyObject *value) {
+  py::object capsule = py::reinterpret_borrow<py::object>(value).attr("__dlpack__")();
+  auto *tensor = static_cast<DLTensor *>(
+      PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  if (!tensor)
+    throw py::error_already_set();
+  ElementType type = dlpackType(tensor->typeCode, tensor->typeBits);
+  if (type == ElementType::Invalid || tensor->lanes != 1)
+    throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText),
+                    fmt::arg("d", fmt::format("DLPack type {} of {} bits",
+                                              tensor->typeCode, tensor->typeBits)));
+  uint64_t address = reinterpret_cast<uint64_t>(tensor->data) + tensor->byteOffset;
+  if (tensor->deviceType == kDlCuda || tensor->deviceType == kDlCudaManaged)
+    setDevice(i, tensor->deviceId);
+  else if (tensor->deviceType == kDlCpu || tensor->deviceType == kDlCudaHost)
+    address = hostVisiblePointer(i, address);
+  else
+    raiseArgumentType(params[i].nameText, value);
+  // Its destructor gives the buffer back; the launch must come first.
+  keepAlive.push_back(std::move(capsule));
+  setPointer(i, address, type);
+}
+
+//===----------------------------------------------------------------------===//
+// The switch
+//===----------------------------------------------------------------------===//
+
+/// Functions, dtypes and constexpr objects are compile-time values wherever they
+/// are passed.
+static bool isCompileTimeObject(PyObject *value) {
+  PyTypeObject *type = Py_TYPE(value);
+  if (!moduleStartsWith(type, "tilewright"))
+    return false;
+  const char *name = shortTypeName(type);
+  return !std::strcmp(name, "dtype") || !std::strcmp(name, "JITFunction") ||
+         !std::strcmp(name, "constexpr") || !std::strcmp(name, "pointer_type");
+}
+
+void ArgumentReader::readOther(size_t i, PyObject *value) {
+  static PyObject *dataPtrName = interned("data_ptr");
+  static PyObject *interfaceName = interned("__cuda_array_interface__");
+  static PyObject *dlpackName = interned("__dlpack__");
+  PyTypeObject *type = Py_TYPE(value);
+  if (PyLong_Check(value))
+    return readInt(i, value);
+  if (PyFloat_Check(value))
+    return readFloat(i, PyFloat_AS_DOUBLE(value));
+  if (moduleStartsWith(type, "numpy")) {
+    if (!std::strcmp(type->tp_name, "numpy.ndarray")) {
+      sawNumpy = true;
+      return;
+    }
+    if (!std::strncmp(type->tp_name, "numpy.bool", 10))
+      return readBool(i, PyObject_IsTrue(value) == 1);
+  }
+  if (isCompileTimeObject(value))
+    return readConstexpr(i, value);
+  if (py::object method =
+          py::reinterpret_steal<py::object>(tryAttribute(value, dataPtrName)))
+    return readDataPointerObject(i, value, method.ptr());
+  if (py::object interface =
+          py::reinterpret_steal<py::object>(tryAttribute(value, interfaceName)))
+    return readArrayInterface(i, interface.ptr(), value);
+  if (PyObject_HasAttr(value, dlpackName))
+    return readDlpack(i, value);
+  if (PyIndex_Check(value)) {
+    py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(value));
+    if (number)
+      return readInt(i, number.ptr());
+    PyErr_Clear();
+  }
+  if (type->tp_as_number && type->tp_as_number->nb_float) {
+    double number = PyFloat_AsDouble(value);
+    if (!PyErr_Occurred())
+      return readFloat(i, number);
+    PyErr_Clear();
+  }
+  raiseArgumentType(params[i].nameText, value);
+}
+
+void ArgumentReader::read(size_t i, PyObject *value) {
+  if (params[i].isConstexpr)
+    return readConstexpr(i, value);
+  PyTypeObject *type = Py_TYPE(value);
+  if (type == &PyLong_Type)
+    return readInt(i, value);
+  if (type == &PyFloat_Type)
+    return readFloat(i, PyFloat_AS_DOUBLE(value));
+  if (type == &PyBool_Type)
+    return readBool(i, value == Py_True);
+  if (value == Py_None) {
+    key.codes()[i] = kConstNone;
+    return;
+  }
+  TorchAccess *torch = TorchAccess::get();
+  if (torch && torch->isPlainTensor(type))
+    return readTorch(i, value);
+  readOther(i, value);
+}
+
+bool ArgumentReader::readAll(PyObject *const *bound) {
+  for (size_t i = 0; i < params.size(); ++i)
+    read(i, bound[i]);
+  return !sawNumpy;
+}
+
+//===----------------------------------------------------------------------===//
+// Typed packing, streams, devices
+//===----------------------------------------------------------------------===//
+
+uint64_t packTyped(const std::string &type, PyObject *value,
+                   const std::string &name) {
+  uint64_t bits = 0;
+  py::object plain = unwrapHostConstexpr(value);
+  value = plain.ptr();
+  if (!type.empty() && type[0] == '*') {
+    if (PyLong_Check(value))
+      return PyLong_AsUnsignedLongLongMask(value);
+    LaunchParam param;
+    param.nameText = name;
+    std::vector<LaunchParam> params = {param};
+    ConstTokens tokens;
+    KeyBuilder key(1, 2);
+    ArgumentReader reader(params, tokens, key, &bits, /*isWarmup=*/false);
+    reader.readAll(&value);
+    return bits;
+  }
+  bool packed = false;
+  if (PyFloat_Check(value)) {
+    packed = packFloat(type, PyFloat_AS_DOUBLE(value), bits);
+  } else if (PyLong_Check(value)) {
+    int overflow = 0;
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow > 0)
+      number = static_cast<long long>(PyLong_AsUnsignedLongLongMask(value));
+    packed = packInt(type, number, overflow > 0, bits) ||
+             packFloat(type, PyLong_AsDouble(value), bits);
+  }
+  if (!packed)
+    throw makeError(ErrorCode::E0204, fmt::arg("a", name),
+                    fmt::arg("t", typeNameOf(value)))
+        .addNote("the kernel was compiled for " + type);
+  return bits;
+}
+
+static uint64_t cupyStream() {
+  static PyObject *cupyName = interned("cupy");
+  py::object cupy =
+      py::reinterpret_steal<py::object>(PyImport_GetModule(cupyName));
+  if (!cupy)
+    return 0;
+  return cupy.attr("cuda").attr("get_current_stream")().attr("ptr").cast<uint64_t>();
+}
+
+uint64_t currentStreamOf(Framework framework, int device, uint64_t fallback) {
+  if (framework == Framework::Cupy)
+    return cupyStream();
+  if (framework == Framework::ArrayInterface && fallback)
+    return fallback;
+  TorchAccess *torch = TorchAccess::get();
+  if (torch && (framework == Framework::Torch || torch->currentDevice() >= 0))
+    return torch->currentStream(device);
+  return framework == Framework::None ? cupyStream() : 0;
+}
+
+int currentDeviceOrdinal() {
+  if (TorchAccess *torch = TorchAccess::get()) {
+    int ordinal = torch->currentDevice();
+    if (ordinal >= 0)
+      return ordinal;
+  }
+  return driver::Driver::get().currentDevice();
+}
+
+} // namespace tilewright

@@ -1,0 +1,131 @@
+//===- TorchAccess.cpp - Reading torch tensors and streams ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/bindings/TorchAccess.h"
+#include "python/bindings/PythonError.h"
+
+#include <dlfcn.h>
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+TorchAccess *TorchAccess::get() {
+  static TorchAccess *access = nullptr;
+  if (access)
+    return access;
+  static PyObject *name = PyUnicode_InternFromString("torch");
+  // Looks into sys.modules only.
+  PyObject *torch = PyImport_GetModule(name);
+  if (!torch)
+    return nullptr;
+  auto created = std::make_unique<TorchAccess>();
+  // While torch is half imported its names are missing: try again next time.
+  if (created->initialise(torch))
+    access = created.release();
+  Py_DECREF(torch);
+  return access;
+}
+
+/// Attribute of a dotted path as a new reference, or null without an error.
+static PyObject *find(py::handle object, std::initializer_list<const char *> path) {
+  py::object current = py::reinterpret_borrow<py::object>(object);
+  for (const char *name : path) {
+    PyObject *next = PyObject_GetAttrString(current.ptr(), name);
+    if (!next) {
+      PyErr_Clear();
+      return nullptr;
+    }
+    current = py::reinterpret_steal<py::object>(next);
+  }
+  return current.release().ptr();
+}
+
+bool TorchAccess::initialise(py::handle torch) {
+  PyObject *tensor = find(torch, {"Tensor"});
+  if (!tensor || !PyType_Check(tensor))
+    return false;
+  tensorType = reinterpret_cast<PyTypeObject *>(tensor);
+  PyObject *parameter = find(torch, {"nn", "Parameter"});
+  parameterType = parameter && PyType_Check(parameter)
+                      ? reinterpret_cast<PyTypeObject *>(parameter)
+                      : tensorType;
+  dataPtrMethod = find(tensor, {"data_ptr"});
+  getDeviceMethod = find(tensor, {"get_device"});
+  // A getter must not be bound: take it from the dictionaries of the classes.
+  py::tuple mro = py::reinterpret_borrow<py::tuple>(tensorType->tp_mro);
+  for (py::handle base : mro) {
+    py::object dict = base.attr("__dict__");
+    if (dict.contains("dtype")) {
+      dtypeDescriptor = py::object(dict["dtype"]).release().ptr();
+      getDtype = Py_TYPE(dtypeDescriptor)->tp_descr_get;
+      break;
+    }
+  }
+  rawStream = find(torch, {"_C", "_cuda_getCurrentRawStream"});
+  getCudaDevice = find(torch, {"_C", "_cuda_getDevice"});
+  isInitialized = find(torch, {"cuda", "is_initialized"});
+  return dataPtrMethod && getDeviceMethod && getDtype;
+}
+
+uint64_t TorchAccess::dataPointer(PyObject *tensor) const {
+  PyObject *number = checked(
+      PyObject_Vectorcall(dataPtrMethod, &tensor, 1, nullptr));
+  uint64_t value = PyLong_AsUnsignedLongLongMask(number);
+  Py_DECREF(number);
+  return value;
+}
+
+int TorchAccess::deviceIndex(PyObject *tensor) const {
+  PyObject *number = checked(
+      PyObject_Vectorcall(getDeviceMethod, &tensor, 1, nullptr));
+  long value = PyLong_AsLong(number);
+  Py_DECREF(number);
+  return static_cast<int>(value);
+}
+
+uint64_t TorchAccess::currentStream(int device) {
+  if (!lookedForShim) {
+    lookedForShim = true;
+    // Already in the process if torch can use CUDA; never loaded by us.
+    if (void *library = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD))
+      streamShim = reinterpret_cast<int32_t (*)(int32_t, void **)>(
+          dlsym(library, "aoti_torch_get_current_cuda_stream"));
+  }
+  if (streamShim) {
+    void *stream = nullptr;
+    if (streamShim(device, &stream) == 0)
+      return reinterpret_cast<uint64_t>(stream);
+  }
+  if (!rawStream)
+    return 0;
+  PyObject *local = nullptr;
+  PyObject *&number =
+      device < 16 ? deviceNumbers[device] : local;
+  if (!number)
+    number = checked(PyLong_FromLong(device));
+  PyObject *handle = PyObject_Vectorcall(rawStream, &number, 1, nullptr);
+  Py_XDECREF(local);
+  checked(handle);
+  uint64_t value = PyLong_AsUnsignedLongLongMask(handle);
+  Py_DECREF(handle);
+  return value;
+}
+
+int TorchAccess::currentDevice() {
+  if (!isInitialized || !getCudaDevice)
+    return -1;
+  py::object initialised =
+      py::reinterpret_steal<py::object>(checked(PyObject_CallNoArgs(isInitialized)));
+  if (!PyObject_IsTrue(initialised.ptr()))
+    return -1;
+  py::object index =
+      py::reinterpret_steal<py::object>(checked(PyObject_CallNoArgs(getCudaDevice)));
+  return index.cast<int>();
+}
+
+} // namespace tilewright

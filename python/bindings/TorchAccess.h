@@ -1,0 +1,63 @@
+//===- TorchAccess.h - Reading torch tensors and streams --------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the three facts of a tensor (address, dtype object, device) and the
+// current stream, by the cheapest way that needs no torch header: unbound method
+// descriptors and getters of torch's own C types, fetched once, and for the
+// stream the C shim that torch keeps stable for compiled models.
+//
+// torch is never imported here: it is used when the program has imported it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PYTHON_BINDINGS_TORCHACCESS_H
+#define TILEWRIGHT_PYTHON_BINDINGS_TORCHACCESS_H
+
+#include <pybind11/pybind11.h>
+
+namespace tilewright {
+
+class TorchAccess {
+public:
+  /// Null until the program has imported torch.
+  static TorchAccess *get();
+
+  /// torch.Tensor or torch.nn.Parameter themselves; subclasses may change what
+  /// the methods mean and go the general way.
+  bool isPlainTensor(PyTypeObject *type) const {
+    return type == tensorType || type == parameterType;
+  }
+  uint64_t dataPointer(PyObject *tensor) const;
+  /// New reference.
+  PyObject *dtype(PyObject *tensor) const {
+    return getDtype(dtypeDescriptor, tensor,
+                    reinterpret_cast<PyObject *>(Py_TYPE(tensor)));
+  }
+  /// Ordinal, or -1 for the CPU.
+  int deviceIndex(PyObject *tensor) const;
+  /// The handle of torch's current stream on a device.
+  uint64_t currentStream(int device);
+  /// torch's current device; -1 where torch has not initialised CUDA.
+  int currentDevice();
+
+private:
+  bool initialise(pybind11::handle torch);
+
+  PyTypeObject *tensorType = nullptr;
+  PyTypeObject *parameterType = nullptr;
+  PyObject *dataPtrMethod = nullptr, *getDeviceMethod = nullptr;
+  PyObject *dtypeDescriptor = nullptr;
+  descrgetfunc getDtype = nullptr;
+  PyObject *rawStream = nullptr;     // torch._C._cuda_getCurrentRawStream
+  PyObject *getCudaDevice = nullptr; // torch._C._cuda_getDevice
+  PyObject *isInitialized = nullptr; // torch.cuda.is_initialized
+  bool lookedForShim = false;
+  int32_t (*streamShim)(int32_t, void **) = nullptr;
+  PyObject *deviceNumbers[16] = {}; // Python ints, made once
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_PYTHON_BINDINGS_TORCHACCESS_H

@@ -1,0 +1,215 @@
+//===- Module.cpp - A kernel loaded into a device -------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/driver/Module.h"
+#include "ir/support/Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tilewright::driver {
+
+/// Blocks of a cluster that every Hopper GPU accepts; more needs an opt-in.
+static constexpr int kPortableClusterSize = 8;
+/// Dynamic shared memory that needs no opt-in, on every GPU.
+static constexpr int64_t kDefaultSharedBytes = 48 * 1024;
+
+LoadedKernel::LoadedKernel(int device, const std::string &image,
+                           const KernelRequirements &requirements)
+    : ordinal(device), required(requirements) {
+  Driver &driver = Driver::get();
+  driver.checkNotLost();
+  Device &target = driver.device(ordinal);
+  checkFits(target);
+  ContextGuard guard(driver, target);
+  load(image);
+  try {
+    prepareFunction(target);
+  } catch (...) {
+    driver.api().moduleUnload(moduleHandle);
+    throw;
+  }
+}
+
+LoadedKernel::~LoadedKernel() {
+  // In a forked child the handle belongs to the parent.
+  if (!moduleHandle || Driver::isForkedChild())
+    return;
+  if (Driver *driver = Driver::tryGet()) {
+    // At process exit the driver may be gone already; its result is of no use.
+    try {
+      ContextGuard guard(*driver, driver->device(ordinal));
+      driver->api().moduleUnload(moduleHandle);
+    } catch (const std::exception &) {
+    }
+  }
+}
+
+void LoadedKernel::checkFits(const Device &device) const {
+  const DeviceProperties &p = device.properties;
+  if (required.sharedBytes <= p.sharedBytesPerBlockOptin)
+    return;
+  std::string arch = fmt::format("sm_{}", p.capability);
+  throw Error(ErrorCode::E0301,
+              fmt::format(errorEntry(ErrorCode::E0301).message,
+                          fmt::arg("n", required.sharedBytes),
+                          fmt::arg("arch", arch),
+                          fmt::arg("m", p.sharedBytesPerBlockOptin)),
+              "reduce num_stages or the block sizes");
+}
+
+/// Name of the first log line that is an error, else the first line.
+static std::string firstErrorLine(const std::string &log) {
+  size_t start = 0;
+  std::string first;
+  while (start < log.size()) {
+    size_t end = std::min(log.find('\n', start), log.size());
+    std::string line = log.substr(start, end - start);
+    if (line.find("error") != std::string::npos)
+      return line;
+    if (first.empty())
+      first = line;
+    start = end + 1;
+  }
+  return first.empty() ? "no log" : first;
+}
+
+[[noreturn]] static void raiseLoadError(Driver &driver, CudaResult result,
+                                        const Device &device,
+                                        const std::string &log) {
+  int version = driver.version();
+  std::string cuda = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  switch (result) {
+  case kCudaUnsupportedPtxVersion:
+    throw makeError(ErrorCode::E0405, fmt::arg("v", version),
+                    fmt::arg("c", cuda), fmt::arg("r", "a newer CUDA"));
+  case kCudaInvalidPtx:
+  case kCudaJitCompilerNotFound:
+    throw makeError(ErrorCode::E0304, fmt::arg("ver", "(driver " + cuda + ")"),
+                    fmt::arg("line", firstErrorLine(log)),
+                    fmt::arg("path", "asm['ptx'] of the kernel"));
+  case kCudaNoBinaryForGpu:
+  case kCudaInvalidImage:
+    throw makeError(ErrorCode::E0900, fmt::arg("pass", "load"),
+                    fmt::arg("message",
+                             fmt::format("{} on {} (sm_{})",
+                                         driver.errorName(result),
+                                         device.properties.name,
+                                         device.properties.capability)),
+                    fmt::arg("path", "asm of the kernel"));
+  default:
+    driver.check(result, "cuModuleLoadDataEx");
+    throw std::logic_error("check() returned for an error");
+  }
+}
+
+void LoadedKernel::load(const std::string &image) {
+  Driver &driver = Driver::get();
+  // PTX is text that must end in a zero byte; std::string's data() does.
+  bool isPtx = image.compare(0, 4, "\x7f"
+                                   "ELF") != 0;
+  std::string errorLog(8192, '\0'), infoLog(8192, '\0');
+  int options[6];
+  void *values[6];
+  unsigned count = 0;
+  auto option = [&](int id, uintptr_t value) {
+    options[count] = id;
+    values[count++] = reinterpret_cast<void *>(value);
+  };
+  option(kJitErrorLogBuffer, reinterpret_cast<uintptr_t>(errorLog.data()));
+  option(kJitErrorLogBufferSize, errorLog.size());
+  option(kJitInfoLogBuffer, reinterpret_cast<uintptr_t>(infoLog.data()));
+  option(kJitInfoLogBufferSize, infoLog.size());
+  if (isPtx) {
+    option(kJitGenerateLineInfo, 1);
+    if (required.maxRegisters > 0)
+      option(kJitMaxRegisters, required.maxRegisters);
+  }
+  CudaResult result = driver.api().moduleLoadDataEx(
+      &moduleHandle, image.data(), count, options, values);
+  if (result == kCudaSuccess)
+    return;
+  moduleHandle = nullptr;
+  raiseLoadError(driver, result, driver.device(ordinal), errorLog.c_str());
+}
+
+void LoadedKernel::prepareFunction(const Device &device) {
+  Driver &driver = Driver::get();
+  const CudaApi &api = driver.api();
+  driver.check(
+      api.moduleGetFunction(&functionHandle, moduleHandle, required.name.c_str()),
+      "cuModuleGetFunction");
+  api.funcGetAttribute(&registers, kFuncNumRegisters, functionHandle);
+  api.funcGetAttribute(&localBytes, kFuncLocalBytes, functionHandle);
+  api.funcGetAttribute(&maxThreadsPerBlock, kFuncMaxThreadsPerBlock,
+                       functionHandle);
+  int perBlock = device.properties.registersPerBlock;
+  if (required.threadsPerBlock > maxThreadsPerBlock && maxThreadsPerBlock > 0) {
+    int warps = 1;
+    while (warps * 2 * device.properties.warpSize <= maxThreadsPerBlock)
+      warps *= 2;
+    int budget = perBlock / required.threadsPerBlock / 8 * 8;
+    throw makeError(ErrorCode::E0302, fmt::arg("regs", registers),
+                    fmt::arg("t", required.threadsPerBlock),
+                    fmt::arg("m", perBlock), fmt::arg("w", warps),
+                    fmt::arg("r", budget));
+  }
+  if (required.sharedBytes > kDefaultSharedBytes)
+    driver.check(api.funcSetAttribute(functionHandle, kFuncMaxDynamicSharedBytes,
+                                      static_cast<int>(required.sharedBytes)),
+                 "cuFuncSetAttribute");
+  if (required.numCtas > kPortableClusterSize)
+    driver.check(
+        api.funcSetAttribute(functionHandle, kFuncNonPortableClusterSize, 1),
+        "cuFuncSetAttribute");
+
+  auto attribute = [&](int id) -> LaunchAttribute & {
+    LaunchAttribute &a = attributes[numAttributes++];
+    std::memset(&a, 0, sizeof(a));
+    a.id = id;
+    return a;
+  };
+  if (required.programmaticLaunch)
+    attribute(kLaunchProgrammaticStreamSerialization).value.flag = 1;
+  if (required.cooperative)
+    attribute(kLaunchCooperative).value.flag = 1;
+  if (required.numCtas > 1) {
+    LaunchAttribute &cluster = attribute(kLaunchClusterDimension);
+    cluster.value.clusterDim[0] = required.numCtas;
+    cluster.value.clusterDim[1] = cluster.value.clusterDim[2] = 1;
+    attribute(kLaunchClusterSchedulingPolicy).value.flag = 1; // spread
+  }
+}
+
+CudaResult LoadedKernel::launch(const unsigned grid[3], CudaStream stream,
+                                void **parameters) const {
+  LaunchConfig config;
+  // A program of the grid is a cluster: its blocks lie along x.
+  config.gridX = grid[0] * required.numCtas;
+  config.gridY = grid[1];
+  config.gridZ = grid[2];
+  config.blockX = required.threadsPerBlock;
+  config.blockY = config.blockZ = 1;
+  config.sharedBytes = static_cast<unsigned>(required.sharedBytes);
+  config.stream = stream;
+  config.attributes =
+      numAttributes ? const_cast<LaunchAttribute *>(attributes) : nullptr;
+  config.numAttributes = numAttributes;
+  return Driver::get().api().launchKernelEx(&config, functionHandle, parameters,
+                                            nullptr);
+}
+
+void checkNotCapturing(CudaStream stream, const std::string &name) {
+  int status = 0;
+  CudaResult result = Driver::get().api().streamIsCapturing(stream, &status);
+  // 906: asking about the legacy stream while another stream captures.
+  constexpr CudaResult kCaptureImplicit = 906;
+  if ((result == kCudaSuccess && status != 0) || result == kCaptureImplicit)
+    throw makeError(ErrorCode::E0214, fmt::arg("name", name));
+}
+
+} // namespace tilewright::driver

@@ -1,0 +1,79 @@
+//===- ArgumentTypes.h - What a launch argument can be ----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the one-byte code of an argument in a specialisation key, and element
+// types under the names that NumPy, torch and the language give them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_RUNTIME_LAUNCH_ARGUMENTTYPES_H
+#define TILEWRIGHT_RUNTIME_LAUNCH_ARGUMENTTYPES_H
+
+#include <cstdint>
+#include <string>
+
+namespace tilewright::launch {
+
+/// Element types that a pointer argument can have.
+enum class ElementType : uint8_t {
+  Invalid, Int1,
+  Int8, Int16, Int32, Int64,
+  UInt8, UInt16, UInt32, UInt64,
+  Float16, BFloat16, Float32, Float64,
+  Float8E4M3, Float8E5M2, Float8E4B15, Float8E4B8, Float8E5B16,
+};
+
+/// "fp32": the language's short name.
+const char *elementTypeName(ElementType type);
+/// From "float32", "torch.float32", "<f4", "fp32", "tl.float32"; Invalid where
+/// the language has no such type.
+ElementType parseElementType(const std::string &text);
+
+/// Code of one argument in the key. Constexpr codes from Int to Token are
+/// followed by one word with the value; pointers are kPointer + ElementType.
+enum ArgumentCode : uint8_t {
+  kConstNone = 1,
+  kConstTrue,
+  kConstFalse,
+  kConstInt,
+  kConstFloat,
+  kConstToken,
+  /// An int equal to 1 in a run-time position: compiled in as a constant.
+  kIntOne,
+
+  kInt32 = 16,
+  kInt64,
+  kUInt64,
+  kBool,
+  kFloat32,
+  /// The parameter's annotation gives the type.
+  kAnnotatedScalar,
+  kAnnotatedPointer,
+
+  kPointer = 32,
+  /// Flag: the address or the integer is divisible by 16.
+  kDivisible = 0x80,
+};
+
+inline bool isConstCode(uint8_t code) { return code < kInt32; }
+inline bool hasConstWord(uint8_t code) {
+  return code >= kConstInt && code <= kConstToken;
+}
+
+/// The type string of a run-time code: "i32", "*fp32", "*kfp32".
+std::string typeString(uint8_t code, bool isConstPointer,
+                       const std::string &annotation);
+
+/// Bits of a double as the annotated scalar type wants them ("fp16", "bf16",
+/// "fp32", "fp64"), rounded to nearest even; false for any other type.
+bool packFloat(const std::string &type, double value, uint64_t &bits);
+/// Range check and bits of an integer for "i8" ... "u64", "i1". `isUnsigned64`
+/// says that `value` holds a uint64 above the int64 range.
+bool packInt(const std::string &type, int64_t value, bool isUnsigned64,
+             uint64_t &bits);
+
+} // namespace tilewright::launch
+
+#endif // TILEWRIGHT_RUNTIME_LAUNCH_ARGUMENTTYPES_H
