@@ -35,6 +35,14 @@ public:
   virtual std::string targetName() const = 0;
   /// The value of a launch option: "debug", "enable_fp_fusion"; None if unset.
   virtual pybind11::object option(const std::string &name) const = 0;
+  /// The number in a one-element value, where it is known by now: bool(x),
+  /// int(x), float(x) and x as an index work with it. Nothing while compiling.
+  virtual std::optional<semantic::Literal> concreteScalar(const semantic::Value &) {
+    return std::nullopt;
+  }
+  /// The elements as a NumPy array, for repr() and print(); None while
+  /// compiling.
+  virtual pybind11::object concreteArray(const semantic::Value &) { return pybind11::none(); }
 };
 
 /// The innermost context of this thread; null outside kernels.

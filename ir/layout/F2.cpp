@@ -1,4 +1,4 @@
-//===- F2.cpp - Small linear algebra over F2 ----------------------------===//
+//===- F2.cpp - Small linear algebra over F2 ------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LayoutAlgebra.cpp - Composing and inverting layouts --------------===//
+//===- LayoutAlgebra.cpp - Composing and inverting layouts ----------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -233,6 +233,15 @@ std::vector<int> keptRegisterBits(const LinearLayout &layout) {
     if (basis.insert(layout.columns(InDim::Register)[bit]))
       kept.push_back(bit);
   return kept;
+}
+
+std::vector<int> keptRegisters(const LinearLayout &layout) {
+  std::vector<int> kept = keptRegisterBits(layout);
+  std::vector<int> registers(size_t(1) << kept.size(), 0);
+  for (size_t compact = 0; compact < registers.size(); ++compact)
+    for (size_t bit = 0; bit < kept.size(); ++bit)
+      registers[compact] |= (compact >> bit & 1) << kept[bit];
+  return registers;
 }
 
 LinearLayout removeZeroRegisters(const LinearLayout &layout) {

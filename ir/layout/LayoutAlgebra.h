@@ -114,6 +114,8 @@ LinearLayout removeZeroRegisters(const LinearLayout &layout);
 std::vector<int> compactRegisterOf(const LinearLayout &layout);
 /// The bits (ascending) of the register index that removeZeroRegisters keeps.
 std::vector<int> keptRegisterBits(const LinearLayout &layout);
+/// For each register of removeZeroRegisters(layout), its number in `layout`.
+std::vector<int> keptRegisters(const LinearLayout &layout);
 
 } // namespace tilewright
 

@@ -1,4 +1,4 @@
-//===- LayoutConstructors.cpp - Layouts that occur in practice ----------===//
+//===- LayoutConstructors.cpp - Layouts that occur in practice ------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- LayoutMemory.cpp - What a layout says about memory accesses ------===//
+//===- LayoutMemory.cpp - What a layout says about memory accesses --------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

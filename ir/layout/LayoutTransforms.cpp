@@ -1,4 +1,4 @@
-//===- LayoutTransforms.cpp - Layouts through shape operations ----------===//
+//===- LayoutTransforms.cpp - Layouts through shape operations ------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

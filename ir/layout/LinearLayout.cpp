@@ -1,4 +1,4 @@
-//===- LinearLayout.cpp - Linear layouts over F2 ------------------------===//
+//===- LinearLayout.cpp - Linear layouts over F2 --------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,0 +1,57 @@
+# Every command of the project. `make` alone lists them.
+#
+# demo and test do the whole set-up themselves (system packages, .venv, build)
+# and reuse whatever is there already.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+BUILD := build
+VENV := .venv
+BIN := $(VENV)/bin
+# The interpreter that `make wheel` builds for; `make setup` takes it too.
+PYTHON ?=
+# Extra arguments for pytest: make test ARGS='-k softmax'
+ARGS ?=
+
+.PHONY: help setup configure build demo test test-gpu wheel fmt lint bench docs clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install system packages, make .venv
+	@PYTHON='$(PYTHON)' scripts/setup
+
+configure: setup
+	@test -f $(BUILD)/build.ninja || cmake --preset dev -B $(BUILD)
+
+build: configure ## build the extension, tilewright-opt and the unit tests
+	@cmake --build $(BUILD)
+
+demo: configure ## build, then run real kernels: on the GPU, or in the interpreter
+	@cmake --build $(BUILD) --target _core
+	@$(BIN)/python scripts/demo.py
+
+test: build ## build, then pass the unit, lit, diag and e2e tests
+	@TILEWRIGHT_BUILD_DIR=$(abspath $(BUILD)) $(BIN)/python -m pytest $(ARGS) </dev/null
+
+test-gpu: build ## the e2e tests on this machine's GPU; fails where there is none
+	@TILEWRIGHT_REQUIRE_GPU=1 TILEWRIGHT_BUILD_DIR=$(abspath $(BUILD)) $(BIN)/python -m pytest tests/e2e -m gpu $(ARGS) </dev/null
+
+wheel: setup ## build a wheel for PYTHON=<interpreter> into dist/
+	@scripts/wheel $(if $(PYTHON),$(PYTHON),$(BIN)/python)
+
+fmt: setup ## rewrite C++ and Python in the house style
+	@scripts/format
+
+lint: setup ## check formatting, names, includes, words
+	@scripts/format --check
+	@$(BIN)/python -m pytest -q tests/tools $(ARGS) </dev/null
+
+bench: build ## measure beside torch and Triton (needs a GPU)
+	@$(BIN)/python benchmarks/memory_bound.py $(ARGS)
+	@$(BIN)/python benchmarks/host_side.py $(ARGS)
+
+docs: setup ## rewrite the generated pages of docs/
+	@$(BIN)/python scripts/generate_docs.py
+
+clean: ## remove build folders and wheels; keeps .venv and the compiler cache
+	rm -rf $(BUILD) build-* dist .pytest_cache python/tilewright/_core*.so

@@ -1,0 +1,226 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the host pays: launches, first calls, the import.
+
+    python benchmarks/host_side.py [--quick] [--out FOLDER]
+
+  launch      host time per warm launch, without waiting for the GPU, beside the
+              bare driver call and Triton
+  first call  vector add, softmax, layer norm with nothing cached for them, in a
+              process that has compiled something else before; waits for the GPU
+  import      `import tilewright` in a fresh process that has imported NumPy
+"""
+
+import argparse
+import ctypes
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import peers
+
+# The driver queues about a thousand launches before it makes the host wait, so a
+# batch stays below that and the GPU is drained, untimed, between batches.
+BATCH = 200
+
+
+def microseconds_per_launch(launch, batches: int) -> float:
+    """Median over batches of the host time of one launch."""
+    import torch
+
+    launch()
+    torch.cuda.synchronize()
+    times = []
+    for _ in range(batches):
+        start = time.perf_counter()
+        for _ in range(BATCH):
+            launch()
+        times.append((time.perf_counter() - start) / BATCH * 1e6)
+        torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def build_floor(folder: str):
+    """launch_floor.c as a library, or None without a C compiler."""
+    compiler = next((c for c in ("cc", "gcc", "clang", "clang-19") if shutil.which(c)), None)
+    if not compiler:
+        return None
+    library = Path(folder) / "launch_floor.so"
+    source = Path(__file__).with_name("launch_floor.c")
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True)
+    function = ctypes.CDLL(str(library)).launch_floor
+    function.restype = ctypes.c_double
+    return function
+
+
+def bare_launch(floor, compiled, pointers, ints, batches: int) -> float:
+    """Microseconds of cuLaunchKernel itself with the same kernel and arguments."""
+    import torch
+
+    values = [ctypes.c_void_p(p) for p in pointers] + [ctypes.c_int(i) for i in ints]
+    # A kernel may take hidden pointers after its own: null ones do here.
+    values += [ctypes.c_void_p(0)] * 4
+    arguments = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
+    threads = compiled.metadata.num_warps * 32
+    stream = torch.cuda.current_stream().cuda_stream
+    times = []
+    for _ in range(batches):
+        nanoseconds = floor(ctypes.c_void_p(compiled.function), threads, compiled.metadata.shared,
+                            ctypes.c_void_p(stream), arguments, BATCH)
+        if nanoseconds < 0:
+            raise RuntimeError("cuLaunchKernel failed")
+        times.append(nanoseconds / 1000)
+        torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def measure_launches(ours, triton, batches: int) -> list[dict]:
+    import torch
+
+    a, b, c, d = (torch.rand(1024, device="cuda") for _ in range(4))
+    cases = {
+        "launch, 3 tensors, 1 int": (
+            lambda kernels: kernels.add_kernel[(1,)](a, b, c, 1000, BLOCK=1024), (a, b, c), (1000,)),
+        "launch, 4 tensors, 6 ints": (
+            lambda kernels: kernels.many_arguments_kernel[(1,)](a, b, c, d, 100, 200, 300, 2, 3, 4, BLOCK=1024),
+            (a, b, c, d), (100, 200, 300, 2, 3, 4)),
+    }
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        floor = build_floor(folder)
+        for name, (launch, tensors, ints) in cases.items():
+            result = {"row": name, "unit": "us"}
+            # Twice in turn, the smaller counts: the host's clock swings too.
+            for _ in range(2):
+                for peer, kernels in (("Tilewright", ours), ("Triton", triton)):
+                    if kernels:
+                        value = microseconds_per_launch(lambda: launch(kernels), batches)
+                        result[peer] = min(value, result.get(peer, value))
+                if floor and ours:
+                    compiled = launch(ours)
+                    value = bare_launch(floor, compiled, [t.data_ptr() for t in tensors], ints, batches)
+                    result["driver"] = min(value, result.get("driver", value))
+            results.append(result)
+    return results
+
+
+def renamed_kernels(compiler: str, folder: str, number: int):
+    """kernels.py with other names for its kernels, so that no cache can know them."""
+    text = peers.KERNELS.read_text().replace("_kernel(", f"_kernel_{number}(")
+    path = Path(folder) / f"kernels_{number}.py"
+    path.write_text(text)
+    return peers.load_kernels(compiler, path), f"_kernel_{number}"
+
+
+def first_calls(compiler: str, repetitions: int) -> dict[str, float]:
+    """Median milliseconds of the first call of each kernel."""
+    import torch
+
+    rows, columns = 64, 4096
+    x = torch.rand(rows, columns, device="cuda")
+    weight, out = torch.rand(columns, device="cuda"), torch.empty_like(x)
+    times: dict[str, list[float]] = {"vector add": [], "softmax": [], "layer norm": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(repetitions + 1):
+            kernels, suffix = renamed_kernels(compiler, folder, number)
+            if kernels is None:
+                return {}
+            calls = {
+                "vector add": lambda: getattr(kernels, "add" + suffix)[(rows * columns // 1024,)](
+                    x, x, out, rows * columns, BLOCK=1024),
+                "softmax": lambda: getattr(kernels, "softmax" + suffix)[(rows,)](
+                    x, out, columns, columns, BLOCK=columns),
+                "layer norm": lambda: getattr(kernels, "layer_norm" + suffix)[(rows,)](
+                    x, weight, weight, out, columns, columns, 1e-5, BLOCK=columns),
+            }
+            for name, call in calls.items():
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                call()
+                torch.cuda.synchronize()
+                if number > 0:  # the first set warms the process
+                    times[name].append((time.perf_counter() - start) * 1e3)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def import_milliseconds(package: str, repetitions: int) -> float | None:
+    """Time of the import on top of NumPy, each in a process of its own."""
+    script = ("import time, numpy; start = time.perf_counter(); "
+              f"import {package}; print((time.perf_counter() - start) * 1e3)")
+    times = []
+    for _ in range(repetitions):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+        if done.returncode:
+            return None
+        times.append(float(done.stdout))
+    return statistics.median(times)
+
+
+FIRST_EVER = """
+import sys, time, torch
+sys.path.insert(0, {folder!r})
+import peers
+x = torch.rand(4096, device="cuda"); torch.cuda.synchronize()
+kernels = peers.load_kernels({compiler!r})
+start = time.perf_counter()
+kernels.add_kernel[(4,)](x, x, x, 4096, BLOCK=1024)
+torch.cuda.synchronize()
+print((time.perf_counter() - start) * 1e3)
+"""
+
+
+def first_call_ever(compiler: str) -> float | None:
+    """First kernel of a process, with an empty cache directory."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = dict(os.environ, TILEWRIGHT_CACHE_DIR=folder, TRITON_CACHE_DIR=folder)
+        script = FIRST_EVER.format(folder=str(Path(__file__).parent), compiler=compiler)
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    return float(done.stdout.split()[-1]) if done.returncode == 0 else None
+
+
+def line_of(result: dict) -> list[str]:
+    def cell(name):
+        value = result.get(name)
+        return f"{value:.1f}" if value is not None else "-"
+
+    ratio = f"{result['Tilewright'] / result['driver']:.2f}" if result.get("driver") and result.get("Tilewright") else "-"
+    return [result["row"], result["unit"], cell("driver"), cell("Triton"), cell("Tilewright"), ratio]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument("--out", default="", help="folder for the JSON and Markdown reports")
+    options = parser.parse_args()
+    import torch
+
+    if not torch.cuda.is_available():
+        print("needs a GPU", file=sys.stderr)
+        return 2
+    repetitions = 3 if options.quick else 7
+    with tempfile.TemporaryDirectory() as cache:
+        # Read by both packages when they are imported: nothing is cached before.
+        os.environ["TILEWRIGHT_CACHE_DIR"] = os.environ["TRITON_CACHE_DIR"] = cache
+        ours, triton = peers.load_kernels("tilewright"), peers.load_kernels("triton")
+        results = measure_launches(ours, triton, batches=10 if options.quick else 50)
+        first = {"Tilewright": first_calls("tilewright", repetitions), "Triton": first_calls("triton", repetitions)}
+        for name in ("vector add", "softmax", "layer norm"):
+            results.append({"row": f"first call, {name}", "unit": "ms",
+                            **{peer: values.get(name) for peer, values in first.items()}})
+        results.append({"row": "first call of a process", "unit": "ms", "Tilewright": first_call_ever("tilewright"),
+                        "Triton": first_call_ever("triton")})
+        results.append({"row": "import, on top of NumPy", "unit": "ms",
+                        "Tilewright": import_milliseconds("tilewright", repetitions),
+                        "Triton": import_milliseconds("triton", repetitions)})
+    header = ["host side", "unit", "bare driver", "Triton", "Tilewright", "to driver"]
+    peers.write_report(options.out, "host_side", "Host side", results, header, [line_of(r) for r in results])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

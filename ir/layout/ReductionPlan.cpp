@@ -1,0 +1,143 @@
+//===- ReductionPlan.cpp - How a tile is reduced along one dimension ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How: the elements that one result element combines differ by the span of the
+// axis parts of all columns. A register, lane or warp bit takes part if its
+// axis part is not already spanned by the bits before it; otherwise what it
+// would bring has been combined already (copies), and combining it again would
+// count elements twice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ir/layout/ReductionPlan.h"
+
+#include "ir/layout/F2.h"
+#include "ir/layout/LayoutTransforms.h"
+
+#include <algorithm>
+
+namespace tilewright {
+
+/// Partial results are read as vectors of up to 16 bytes.
+static constexpr int64_t scratchAlignment = 16;
+
+//===--- reading a plan ---------------------------------------------------===//
+
+uint32_t ReductionPlan::writeSlot(uint32_t reg, uint32_t lane,
+                                  uint32_t warp) const {
+  return f2::multiply(registerSlots, reg) ^ f2::multiply(laneSlots, lane) ^
+         f2::multiply(warpSlots, warp);
+}
+
+uint32_t ReductionPlan::readSlot(uint32_t reg, uint32_t lane,
+                                 uint32_t warp) const {
+  return writeSlot(reg, lane, warp) ^ f2::multiply(partialSlots, warp);
+}
+
+//===--- the steps --------------------------------------------------------===//
+
+/// Whether each column moves along the axis or across it, never both.
+static bool separatesAxis(const LinearLayout &layout, uint32_t axisMask) {
+  for (uint32_t column : flatten(layout))
+    if ((column & axisMask) != 0 && (column & ~axisMask) != 0)
+      return false;
+  return true;
+}
+
+/// The bits of `dim` that take part, by ascending position along the axis.
+static std::vector<int> takePart(f2::Basis &combined,
+                                 const LinearLayout &layout, InDim dim,
+                                 uint32_t axisMask) {
+  const Columns &columns = layout.columns(dim);
+  std::vector<int> bits;
+  for (int bit = 0; bit < layout.numInBits(dim); ++bit)
+    if ((columns[bit] & axisMask) != 0 && combined.insert(columns[bit]))
+      bits.push_back(bit);
+  std::sort(bits.begin(), bits.end(),
+            [&](int a, int b) { return columns[a] < columns[b]; });
+  return bits;
+}
+
+static void groupRegisters(ReductionPlan &plan, const LinearLayout &layout,
+                           int axis) {
+  uint32_t axisMask = layout.dimMask(axis);
+  std::vector<int> resultOf = sliceRegisters(layout, axis);
+  uint32_t keptMask = 0;
+  for (int bit : keptRegisterBits(layout))
+    keptMask |= uint32_t(1) << bit;
+  plan.groups.resize(plan.result.inSize(InDim::Register));
+  for (int reg = 0; reg < layout.inSize(InDim::Register); ++reg)
+    if ((reg & ~keptMask) == 0) // the others are copies
+      plan.groups[resultOf[reg]].push_back(reg);
+  auto position = [&](int reg) {
+    return layout.apply(InDim::Register, reg) & axisMask;
+  };
+  for (std::vector<int> &group : plan.groups)
+    std::sort(group.begin(), group.end(),
+              [&](int a, int b) { return position(a) < position(b); });
+}
+
+/// Slot = (result element, partial result), partial results next to each other.
+static void planExchange(ReductionPlan &plan,
+                         const std::vector<int> &elementBits) {
+  int log2Partials = static_cast<int>(plan.warpBits.size());
+  auto slotsOf = [&](InDim dim) {
+    Columns slots;
+    for (uint32_t element : plan.result.columns(dim))
+      slots.push_back(element << log2Partials);
+    return slots;
+  };
+  plan.registerSlots = slotsOf(InDim::Register);
+  plan.laneSlots = slotsOf(InDim::Lane);
+  plan.warpSlots = slotsOf(InDim::Warp);
+  plan.partialSlots.assign(plan.warpSlots.size(), 0);
+  for (int i = 0; i < log2Partials; ++i) {
+    plan.partialSlots[plan.warpBits[i]] = uint32_t(1) << i;
+    plan.warpSlots[plan.warpBits[i]] ^= uint32_t(1) << i;
+  }
+  // Threads whose slots others write already.
+  f2::Basis written(plan.registerSlots);
+  auto markCopies = [&](InDim dim, const Columns &slots) {
+    for (size_t bit = 0; bit < slots.size(); ++bit)
+      if (!written.insert(slots[bit]))
+        plan.duplicateMasks[dim] |= uint32_t(1) << bit;
+  };
+  markCopies(InDim::Lane, plan.laneSlots);
+  markCopies(InDim::Warp, plan.warpSlots);
+
+  int64_t numSlots = int64_t(1) << (plan.result.numOutBits() + log2Partials);
+  for (int bits : elementBits) {
+    int storedBits = std::max(8, bits);
+    plan.scratch.push_back({plan.scratchBytes, storedBits});
+    int64_t bytes = numSlots * (storedBits / 8);
+    plan.scratchBytes +=
+        (bytes + scratchAlignment - 1) / scratchAlignment * scratchAlignment;
+  }
+}
+
+std::optional<ReductionPlan>
+planReduction(const LinearLayout &layout, int axis,
+              const std::vector<int> &elementBits) {
+  uint32_t axisMask = layout.dimMask(axis);
+  if (!separatesAxis(layout, axisMask))
+    return std::nullopt;
+  ReductionPlan plan;
+  plan.result = sliceDim(layout, axis, /*keepDim=*/false);
+  plan.resultKeepDim = sliceDim(layout, axis, /*keepDim=*/true);
+  groupRegisters(plan, layout, axis);
+
+  f2::Basis combined;
+  takePart(combined, layout, InDim::Register, axisMask);
+  for (int bit : takePart(combined, layout, InDim::Lane, axisMask))
+    plan.laneMasks.push_back(uint32_t(1) << bit);
+  plan.warpBits = takePart(combined, layout, InDim::Warp, axisMask);
+  if (!takePart(combined, layout, InDim::Block, axisMask).empty())
+    return std::nullopt;
+  if (!plan.warpBits.empty())
+    planExchange(plan, elementBits);
+  return plan;
+}
+
+} // namespace tilewright

@@ -1,0 +1,61 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The Python syntax that a kernel may not contain, once for both evaluators.
+
+The compiler's walker and the interpreter's rewriter look up the class name of
+each AST node here and raise E0102 with the two texts: what the construct is
+called, and what to write instead.
+"""
+
+# ast class name -> (what to call it, alternative)
+FORBIDDEN = {
+    # statements
+    "AsyncFor": ("async for", "use a plain for loop"),
+    "AsyncFunctionDef": ("async def", "define a module-level function with @tilewright.jit"),
+    "AsyncWith": ("async with", "remove it: kernels have no event loop"),
+    "Break": ("break", "use a while loop with a condition, or a mask"),
+    "ClassDef": ("class", "define the class outside the kernel"),
+    "Continue": ("continue", "put the rest of the loop body under an if"),
+    "Delete": ("del", "remove it: values live until their last use"),
+    "FunctionDef": ("nested function", "define a module-level function with @tilewright.jit"),
+    "Global": ("global", "pass the value as an argument"),
+    "Import": ("import", "import at module level"),
+    "ImportFrom": ("import", "import at module level"),
+    "Match": ("match", "use if and elif"),
+    "Nonlocal": ("nonlocal", "return the value"),
+    "Raise": ("raise", "use tl.device_assert or tl.static_assert"),
+    "Try": ("try", "check the condition with if, or use tl.device_assert"),
+    "TryStar": ("try", "check the condition with if, or use tl.device_assert"),
+    "TypeAlias": ("type", "define the alias outside the kernel"),
+    "With": ("with", "remove it: kernels have no context managers"),
+    # expressions
+    "Await": ("await", "remove it: kernels have no event loop"),
+    "Bytes": ("bytes literal", "use integers"),
+    "Complex": ("complex number", "keep the real and imaginary parts in two tiles"),
+    "Dict": ("dict", "use a tuple or a namedtuple"),
+    "DictComp": ("dict comprehension", "use a tuple"),
+    "GeneratorExp": ("generator expression", "use a list comprehension over a tuple"),
+    "In": ("in", "compare with == and combine with or"),
+    "Lambda": ("lambda", "define a module-level function with @tilewright.jit"),
+    "MatMult": ("@", "use tl.dot"),
+    "NotIn": ("not in", "compare with != and combine with and"),
+    "Set": ("set", "use a tuple"),
+    "SetComp": ("set comprehension", "use a list comprehension over a tuple"),
+    "Starred": ("starred target", "name every element"),
+    "TemplateStr": ("t-string", "use an f-string"),
+    "Yield": ("yield", "store the value, or return a tuple"),
+    "YieldFrom": ("yield from", "store the value, or return a tuple"),
+    # Shapes of otherwise allowed nodes; the walkers test for them by these keys.
+    "AttributeTarget": ("assignment to an attribute", "assign to a name"),
+    "ChainedAssign": ("a = b = c", "use one assignment per name"),
+    "ChainedCompare": ("a < b < c", "use (a < b) & (b < c)"),
+    "ForElse": ("for ... else", "use a flag that the loop sets"),
+    "ForOverTuple": ("for over a tuple", "use tl.static_range(len(t)) and index the tuple"),
+    "ForTarget": ("tuple as a loop variable", "use one name and index"),
+    "KeywordArguments": ("**kwargs", "name the parameters"),
+    "KeywordOnly": ("keyword-only parameter", "use positional parameters"),
+    "NestedComprehension": ("nested comprehension", "use tl.static_range"),
+    "PowTile": ("** on a tile", "multiply, or use tl.exp2 and tl.log2"),
+    "SubscriptTarget": ("assignment to an element", "use tl.where to build a new tile"),
+    "WhileElse": ("while ... else", "use a flag that the loop sets"),
+}

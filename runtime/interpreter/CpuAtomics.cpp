@@ -1,0 +1,106 @@
+//===- CpuAtomics.cpp - Atomic operations of CPU tiles --------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: programs run one after another, so a plain read, combine and write per
+// lane, in lane order, is one of the orders a GPU may take. Lanes that hit the
+// same address see each other. Inactive lanes return zero.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/CpuTileBuilder.h"
+#include "runtime/interpreter/FloatChunks.h"
+#include "runtime/interpreter/SmallFloat.h"
+
+#include <algorithm>
+
+namespace tilewright::interpreter {
+
+template <typename U>
+static U combineInteger(AtomicOp op, U old, U operand) {
+  using S = std::make_signed_t<U>;
+  S signedOld = static_cast<S>(old), signedOperand = static_cast<S>(operand);
+  switch (op) {
+  case AtomicOp::Add: return static_cast<U>(old + operand);
+  case AtomicOp::And: return static_cast<U>(old & operand);
+  case AtomicOp::Or: return static_cast<U>(old | operand);
+  case AtomicOp::Xor: return static_cast<U>(old ^ operand);
+  case AtomicOp::MaxSigned: return signedOld > signedOperand ? old : operand;
+  case AtomicOp::MinSigned: return signedOld < signedOperand ? old : operand;
+  case AtomicOp::MaxUnsigned: return std::max(old, operand);
+  case AtomicOp::MinUnsigned: return std::min(old, operand);
+  case AtomicOp::Exchange:
+  case AtomicOp::FloatAdd: return operand; // FloatAdd is handled by type
+  }
+  return operand;
+}
+
+/// Adds as the element's own type does: f32 and f64 directly, smaller floats in
+/// f32 with one rounding.
+template <typename U>
+static U addFloat(ScalarKind kind, U old, U operand) {
+  if constexpr (sizeof(U) == 8) {
+    return bitCast<U>(bitCast<double>(old) + bitCast<double>(operand));
+  } else if constexpr (sizeof(U) == 4) {
+    return bitCast<U>(bitCast<float>(old) + bitCast<float>(operand));
+  } else {
+    float a, b;
+    decodeFloats(kind, &old, 0, 1, &a);
+    decodeFloats(kind, &operand, 0, 1, &b);
+    a += b;
+    U result;
+    encodeFloats(kind, &a, &result, 0, 1);
+    return result;
+  }
+}
+
+Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &value,
+                                const std::optional<Value> &mask, MemorySemantic, MemoryScope) {
+  valueWasRead();
+  const DType &type = pointer.type.scalar.pointee();
+  int size = elementSize(type.kind());
+  const uint8_t *active = mask ? elementsOf<uint8_t>(*mask) : nullptr;
+  memory.check({AccessKind::Atomic, pointer, active, size}, program);
+  NewTile result{pointer.type.withScalar(type)};
+  const uint64_t *addresses = elementsOf<uint64_t>(pointer);
+  dispatchWord(size, [&](auto word) {
+    using Word = decltype(word);
+    const Word *operands = elementsOf<Word>(value);
+    Word *olds = result.elements<Word>();
+    for (int64_t i = 0; i < result.count; ++i) {
+      olds[i] = 0;
+      if (active && !active[i])
+        continue;
+      Word *place = reinterpret_cast<Word *>(addresses[i]);
+      olds[i] = *place;
+      *place = op == AtomicOp::FloatAdd ? addFloat<Word>(type.kind(), olds[i], operands[i])
+                                        : combineInteger<Word>(op, olds[i], operands[i]);
+    }
+  });
+  return std::move(result.value);
+}
+
+Value CpuTileBuilder::atomicCas(const Value &pointer, const Value &compare, const Value &value,
+                                MemorySemantic, MemoryScope) {
+  valueWasRead();
+  const DType &type = pointer.type.scalar.pointee();
+  int size = elementSize(type.kind());
+  memory.check({AccessKind::Atomic, pointer, nullptr, size}, program);
+  NewTile result{pointer.type.withScalar(type)};
+  const uint64_t *addresses = elementsOf<uint64_t>(pointer);
+  dispatchWord(size, [&](auto word) {
+    using Word = decltype(word);
+    const Word *expected = elementsOf<Word>(compare), *desired = elementsOf<Word>(value);
+    Word *olds = result.elements<Word>();
+    for (int64_t i = 0; i < result.count; ++i) {
+      Word *place = reinterpret_cast<Word *>(addresses[i]);
+      olds[i] = *place;
+      if (olds[i] == expected[i]) // bits, as the hardware compares
+        *place = desired[i];
+    }
+  });
+  return std::move(result.value);
+}
+
+} // namespace tilewright::interpreter

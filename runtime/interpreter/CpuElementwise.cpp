@@ -1,0 +1,491 @@
+//===- CpuElementwise.cpp - Elementwise operations of CPU tiles -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How: a kernel is a plain function over runs of elements. An operation picks
+// one by operation and element type, once; small floats run the f32 kernel on
+// widened chunks. The kernels are loops that compilers vectorise, hence
+// selections instead of branches where possible.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/interpreter/CpuTileBuilder.h"
+#include "runtime/interpreter/FloatChunks.h"
+#include "runtime/interpreter/SmallFloat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace tilewright::interpreter {
+
+using BinaryKernel = void (*)(const void *lhs, const void *rhs, void *result, int64_t count);
+using UnaryKernel = void (*)(const void *operand, void *result, int64_t count);
+
+template <typename T, typename F>
+static void mapBinary(const void *lhs, const void *rhs, void *result, int64_t count, F function) {
+  const T *a = static_cast<const T *>(lhs), *b = static_cast<const T *>(rhs);
+  T *out = static_cast<T *>(result);
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = function(a[i], b[i]);
+}
+
+/// A captureless lambda over elements as a kernel over runs.
+#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
+  return [](const void *lhs, const void *rhs, void *result, int64_t count) {                       \
+    mapBinary<T>(lhs, rhs, result, count, [](T a, T b) -> T { return EXPRESSION; });               \
+  }
+
+//===--- integers ---------------------------------------------------------===//
+
+template <typename T>
+static T mulHigh(T a, T b) {
+  using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+  return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> (sizeof(T) * 8));
+}
+
+/// The quotient of the most negative number by -1 wraps, as on the GPU.
+template <typename T>
+static T divideInteger(T a, T b) {
+  if (b == 0)
+    return 0;
+  if (std::is_signed_v<T> && b == static_cast<T>(-1))
+    return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
+  return static_cast<T>(a / b);
+}
+template <typename T>
+static T remainderInteger(T a, T b) {
+  if (b == 0)
+    return a;
+  if (std::is_signed_v<T> && b == static_cast<T>(-1))
+    return 0;
+  return static_cast<T>(a % b);
+}
+
+/// U is the unsigned type of the element's width, S the signed one.
+template <typename U>
+static BinaryKernel integerKernel(BinaryOp op) {
+  using S = std::make_signed_t<U>;
+  constexpr U bits = sizeof(U) * 8;
+  switch (op) {
+  // Widths below int promote to int: the cast back wraps.
+  case BinaryOp::Add: TILEWRIGHT_KERNEL(U, static_cast<U>(a + b));
+  case BinaryOp::Sub: TILEWRIGHT_KERNEL(U, static_cast<U>(a - b));
+  case BinaryOp::Mul: TILEWRIGHT_KERNEL(U, static_cast<U>(static_cast<uint64_t>(a) * b));
+  case BinaryOp::DivSigned: TILEWRIGHT_KERNEL(S, divideInteger<S>(a, b));
+  case BinaryOp::DivUnsigned: TILEWRIGHT_KERNEL(U, divideInteger<U>(a, b));
+  case BinaryOp::RemSigned: TILEWRIGHT_KERNEL(S, remainderInteger<S>(a, b));
+  case BinaryOp::RemUnsigned: TILEWRIGHT_KERNEL(U, remainderInteger<U>(a, b));
+  case BinaryOp::And: TILEWRIGHT_KERNEL(U, static_cast<U>(a & b));
+  case BinaryOp::Or: TILEWRIGHT_KERNEL(U, static_cast<U>(a | b));
+  case BinaryOp::Xor: TILEWRIGHT_KERNEL(U, static_cast<U>(a ^ b));
+  // Amounts are unsigned and clamp to the width, as PTX's shl and shr do.
+  case BinaryOp::ShiftLeft:
+    TILEWRIGHT_KERNEL(U, b < bits ? static_cast<U>(a << (b & (bits - 1))) : U(0));
+  case BinaryOp::ShiftRightLogical:
+    TILEWRIGHT_KERNEL(U, b < bits ? static_cast<U>(a >> (b & (bits - 1))) : U(0));
+  case BinaryOp::ShiftRightArithmetic:
+    TILEWRIGHT_KERNEL(S, static_cast<S>(a >> (static_cast<U>(b) < bits ? b : S(bits - 1))));
+  case BinaryOp::MinSigned: TILEWRIGHT_KERNEL(S, a < b ? a : b);
+  case BinaryOp::MaxSigned: TILEWRIGHT_KERNEL(S, a > b ? a : b);
+  case BinaryOp::MinUnsigned: TILEWRIGHT_KERNEL(U, a < b ? a : b);
+  case BinaryOp::MaxUnsigned: TILEWRIGHT_KERNEL(U, a > b ? a : b);
+  case BinaryOp::MulHighSigned: TILEWRIGHT_KERNEL(S, mulHigh<S>(a, b));
+  case BinaryOp::MulHighUnsigned: TILEWRIGHT_KERNEL(U, mulHigh<U>(a, b));
+  default: return nullptr; // a float operation on integers: Semantic rules it out
+  }
+}
+
+/// One bit: addition and subtraction wrap to exclusive or.
+static BinaryKernel booleanKernel(BinaryOp op) {
+  using U = uint8_t;
+  switch (op) {
+  case BinaryOp::Add:
+  case BinaryOp::Sub:
+  case BinaryOp::Xor: TILEWRIGHT_KERNEL(U, static_cast<U>(a ^ b));
+  case BinaryOp::Mul:
+  case BinaryOp::And:
+  case BinaryOp::MinUnsigned:
+  case BinaryOp::MaxSigned: // as a signed bit, true is -1
+  case BinaryOp::DivUnsigned: TILEWRIGHT_KERNEL(U, static_cast<U>(a & b));
+  case BinaryOp::Or:
+  case BinaryOp::MaxUnsigned:
+  case BinaryOp::MinSigned: TILEWRIGHT_KERNEL(U, static_cast<U>(a | b));
+  case BinaryOp::RemUnsigned:
+  case BinaryOp::ShiftLeft:
+  case BinaryOp::ShiftRightLogical: TILEWRIGHT_KERNEL(U, static_cast<U>(a & ~b & 1));
+  case BinaryOp::ShiftRightArithmetic: TILEWRIGHT_KERNEL(U, static_cast<U>(a | (b & 0)));
+  default: return integerKernel<U>(op);
+  }
+}
+
+//===--- floats -----------------------------------------------------------===//
+
+/// The GPU's f32 arithmetic has one NaN. f64 keeps what the CPU gives.
+static inline float canonical(float value) {
+  return value == value ? value : bitCast<float>(0x7fffffffu);
+}
+static inline double canonical(double value) { return value; }
+
+template <typename T>
+using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+
+/// Minimum that orders -0 below +0: equal numbers differ in the sign bit only,
+/// so or-ing their bits takes the negative one.
+template <typename T>
+static inline T orderedMin(T a, T b) {
+  T equal = bitCast<T>(bitCast<BitsOf<T>>(a) | bitCast<BitsOf<T>>(b));
+  return a < b ? a : (b < a ? b : equal);
+}
+template <typename T>
+static inline T orderedMax(T a, T b) {
+  T equal = bitCast<T>(bitCast<BitsOf<T>>(a) & bitCast<BitsOf<T>>(b));
+  return a > b ? a : (b > a ? b : equal);
+}
+
+template <typename T>
+static BinaryKernel floatKernel(BinaryOp op) {
+  switch (op) {
+  case BinaryOp::Add: TILEWRIGHT_KERNEL(T, canonical(a + b));
+  case BinaryOp::Sub: TILEWRIGHT_KERNEL(T, canonical(a - b));
+  case BinaryOp::Mul: TILEWRIGHT_KERNEL(T, canonical(a * b));
+  case BinaryOp::DivFloat:
+  case BinaryOp::DivFloatRounded: TILEWRIGHT_KERNEL(T, canonical(a / b));
+  case BinaryOp::RemFloat: TILEWRIGHT_KERNEL(T, canonical(std::fmod(a, b)));
+  case BinaryOp::MinNumber:
+    TILEWRIGHT_KERNEL(T, canonical(a != a ? b : (b != b ? a : orderedMin(a, b))));
+  case BinaryOp::MaxNumber:
+    TILEWRIGHT_KERNEL(T, canonical(a != a ? b : (b != b ? a : orderedMax(a, b))));
+  case BinaryOp::MinPropagateNan:
+    TILEWRIGHT_KERNEL(T, canonical(a != a ? a : (b != b ? b : orderedMin(a, b))));
+  case BinaryOp::MaxPropagateNan:
+    TILEWRIGHT_KERNEL(T, canonical(a != a ? a : (b != b ? b : orderedMax(a, b))));
+  default: return nullptr;
+  }
+}
+#undef TILEWRIGHT_KERNEL
+
+static bool isFloatKind(ScalarKind kind) {
+  return kind >= ScalarKind::Float8E4M3 && kind <= ScalarKind::Float64;
+}
+/// Floats whose arithmetic is done in f32 and rounded back.
+static bool isSmallFloat(ScalarKind kind) {
+  return kind >= ScalarKind::Float8E4M3 && kind <= ScalarKind::BFloat16;
+}
+
+static BinaryKernel kernelFor(BinaryOp op, ScalarKind kind) {
+  if (kind == ScalarKind::Int1)
+    return booleanKernel(op);
+  if (kind == ScalarKind::Float64)
+    return floatKernel<double>(op);
+  if (isFloatKind(kind))
+    return floatKernel<float>(op);
+  switch (elementSize(kind)) {
+  case 1: return integerKernel<uint8_t>(op);
+  case 2: return integerKernel<uint16_t>(op);
+  case 4: return integerKernel<uint32_t>(op);
+  default: return integerKernel<uint64_t>(op);
+  }
+}
+
+/// A builder that is asked for something no type rule allows is our bug.
+[[noreturn]] static void throwNoKernel(const char *what, const Value &operand) {
+  throw makeError(ErrorCode::E0900, fmt::arg("pass", "interpreter"),
+                  fmt::arg("message", fmt::format("no {} operation on elements of kind {}", what,
+                                                  static_cast<int>(operand.type.scalar.kind()))),
+                  fmt::arg("path", "-"));
+}
+
+static void binarySmallFloat(BinaryKernel kernel, ScalarKind kind, const Value &lhs,
+                             const Value &rhs, NewTile &result) {
+  float a[chunkSize], b[chunkSize], c[chunkSize];
+  for (int64_t start = 0; start < result.count; start += chunkSize) {
+    int64_t n = std::min(chunkSize, result.count - start);
+    decodeFloats(kind, tileOf(lhs).as<void>(), start, n, a);
+    decodeFloats(kind, tileOf(rhs).as<void>(), start, n, b);
+    kernel(a, b, c, n);
+    encodeFloats(kind, c, result.tile().as<void>(), start, n);
+  }
+}
+
+void CpuTileBuilder::checkDivisor(BinaryOp op, const Value &divisor) {
+  if (op != BinaryOp::DivSigned && op != BinaryOp::DivUnsigned && op != BinaryOp::RemSigned &&
+      op != BinaryOp::RemUnsigned)
+    return;
+  int64_t lane = -1, count = countOf(divisor);
+  dispatchWord(elementSize(divisor.type.scalar.kind()), [&](auto word) {
+    const auto *elements = elementsOf<decltype(word)>(divisor);
+    for (int64_t i = count; i-- > 0;)
+      lane = elements[i] == 0 ? i : lane;
+  });
+  if (lane < 0)
+    return;
+  std::string message = fmt::format("division by zero in lane {}; program ({},{},{})", lane,
+                                    program.id[0], program.id[1], program.id[2]);
+  throw makeError(ErrorCode::E0117, fmt::arg("message", message),
+                  fmt::arg("help", "select a non-zero divisor with tl.where first"));
+}
+
+Value CpuTileBuilder::binary(BinaryOp op, const Value &lhs, const Value &rhs) {
+  ScalarKind kind = lhs.type.scalar.kind();
+  BinaryKernel kernel = kernelFor(op, kind);
+  if (!kernel)
+    throwNoKernel("binary", lhs);
+  if (checkDivision)
+    checkDivisor(op, rhs);
+  NewTile result{lhs.type};
+  if (isSmallFloat(kind))
+    binarySmallFloat(kernel, kind, lhs, rhs, result);
+  else
+    kernel(tileOf(lhs).as<void>(), tileOf(rhs).as<void>(), result.tile().as<void>(), result.count);
+  return noted(CombineTape::Primitive::Binary, op, {&lhs, &rhs}, std::move(result.value));
+}
+
+Value CpuTileBuilder::addPointer(const Value &pointer, const Value &offset) {
+  valueWasRead(); // addresses are not recorded
+  NewTile result{pointer.type};
+  uint64_t size = elementSize(pointer.type.scalar.pointee().kind());
+  const uint64_t *bases = elementsOf<uint64_t>(pointer);
+  uint64_t *addresses = result.elements<uint64_t>();
+  auto add = [&](auto zero) {
+    using Offset = decltype(zero);
+    const Offset *offsets = elementsOf<Offset>(offset);
+    for (int64_t i = 0; i < result.count; ++i)
+      addresses[i] = bases[i] + static_cast<uint64_t>(static_cast<int64_t>(offsets[i])) * size;
+  };
+  switch (offset.type.scalar.kind()) {
+  case ScalarKind::Int8: add(int8_t()); break;
+  case ScalarKind::Int16: add(int16_t()); break;
+  case ScalarKind::Int32: add(int32_t()); break;
+  case ScalarKind::Int1:
+  case ScalarKind::UInt8: add(uint8_t()); break;
+  case ScalarKind::UInt16: add(uint16_t()); break;
+  case ScalarKind::UInt32: add(uint32_t()); break;
+  default: add(int64_t()); break;
+  }
+  result.tile().allocation = tileOf(pointer).allocation;
+  return std::move(result.value);
+}
+
+//===--- unary ------------------------------------------------------------===//
+
+template <typename T, typename F>
+static void mapUnary(const void *operand, void *result, int64_t count, F function) {
+  const T *in = static_cast<const T *>(operand);
+  T *out = static_cast<T *>(result);
+  for (int64_t i = 0; i < count; ++i)
+    out[i] = function(in[i]);
+}
+#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
+  return [](const void *operand, void *result, int64_t count) {                                    \
+    mapUnary<T>(operand, result, count, [](T x) -> T { return EXPRESSION; });                      \
+  }
+
+/// f32 functions are computed in f64 and rounded: within 0.5000001 ULP, which
+/// is the reference that the GPU's approximations are measured against.
+template <typename T>
+static UnaryKernel mathKernel(UnaryOp op) {
+  switch (op) {
+  case UnaryOp::Exp: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::exp(double(x)))));
+  case UnaryOp::Exp2: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::exp2(double(x)))));
+  case UnaryOp::Log: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::log(double(x)))));
+  case UnaryOp::Log2: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::log2(double(x)))));
+  case UnaryOp::Sin: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::sin(double(x)))));
+  case UnaryOp::Cos: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::cos(double(x)))));
+  case UnaryOp::Erf: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::erf(double(x)))));
+  case UnaryOp::Tanh: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::tanh(double(x)))));
+  case UnaryOp::Sqrt:
+  case UnaryOp::SqrtRounded: TILEWRIGHT_KERNEL(T, canonical(std::sqrt(x)));
+  case UnaryOp::Rsqrt: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(1.0 / std::sqrt(double(x)))));
+  case UnaryOp::Floor: TILEWRIGHT_KERNEL(T, canonical(std::floor(x)));
+  case UnaryOp::Ceil: TILEWRIGHT_KERNEL(T, canonical(std::ceil(x)));
+  default: return nullptr;
+  }
+}
+
+/// Sign operations work on the bits, so that they are exact on every format.
+template <typename U>
+static UnaryKernel signKernel(UnaryOp op) {
+  constexpr U sign = static_cast<U>(U(1) << (sizeof(U) * 8 - 1));
+  switch (op) {
+  case UnaryOp::NegFloat: TILEWRIGHT_KERNEL(U, static_cast<U>(x ^ sign));
+  case UnaryOp::AbsFloat: TILEWRIGHT_KERNEL(U, static_cast<U>(x & ~sign));
+  case UnaryOp::AbsInt: TILEWRIGHT_KERNEL(U, static_cast<U>(x & sign ? 0 - x : x));
+  default: return nullptr;
+  }
+}
+#undef TILEWRIGHT_KERNEL
+
+static UnaryKernel signKernelFor(UnaryOp op, ScalarKind kind) {
+  switch (elementSize(kind)) {
+  case 1: return signKernel<uint8_t>(op);
+  case 2: return signKernel<uint16_t>(op);
+  case 4: return signKernel<uint32_t>(op);
+  default: return signKernel<uint64_t>(op);
+  }
+}
+
+Value CpuTileBuilder::unary(UnaryOp op, const Value &operand) {
+  ScalarKind kind = operand.type.scalar.kind();
+  NewTile result{operand.type};
+  const void *source = tileOf(operand).as<void>();
+  if (UnaryKernel kernel = signKernelFor(op, kind)) {
+    kernel(source, result.tile().as<void>(), result.count);
+    return noted(CombineTape::Primitive::Unary, op, {&operand}, std::move(result.value));
+  }
+  UnaryKernel kernel = kind == ScalarKind::Float64 ? mathKernel<double>(op) : mathKernel<float>(op);
+  if (!kernel || !isFloatKind(kind))
+    throwNoKernel("unary", operand);
+  if (!isSmallFloat(kind)) {
+    kernel(source, result.tile().as<void>(), result.count);
+    return noted(CombineTape::Primitive::Unary, op, {&operand}, std::move(result.value));
+  }
+  float in[chunkSize], out[chunkSize];
+  for (int64_t start = 0; start < result.count; start += chunkSize) {
+    int64_t n = std::min(chunkSize, result.count - start);
+    decodeFloats(kind, source, start, n, in);
+    kernel(in, out, n);
+    encodeFloats(kind, out, result.tile().as<void>(), start, n);
+  }
+  return noted(CombineTape::Primitive::Unary, op, {&operand}, std::move(result.value));
+}
+
+//===--- comparisons ------------------------------------------------------===//
+
+using CompareKernel = void (*)(const void *lhs, const void *rhs, uint8_t *result, int64_t count);
+
+template <typename T, typename F>
+static void mapCompare(const void *lhs, const void *rhs, uint8_t *result, int64_t count,
+                       F function) {
+  const T *a = static_cast<const T *>(lhs), *b = static_cast<const T *>(rhs);
+  for (int64_t i = 0; i < count; ++i)
+    result[i] = function(a[i], b[i]);
+}
+#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
+  return [](const void *lhs, const void *rhs, uint8_t *result, int64_t count) {                    \
+    mapCompare<T>(lhs, rhs, result, count, [](T a, T b) -> uint8_t { return EXPRESSION; });        \
+  }
+
+template <typename U>
+static CompareKernel integerCompare(ComparePredicate predicate) {
+  using S = std::make_signed_t<U>;
+  switch (predicate) {
+  case ComparePredicate::Equal: TILEWRIGHT_KERNEL(U, a == b);
+  case ComparePredicate::NotEqual: TILEWRIGHT_KERNEL(U, a != b);
+  case ComparePredicate::LessSigned: TILEWRIGHT_KERNEL(S, a < b);
+  case ComparePredicate::LessEqualSigned: TILEWRIGHT_KERNEL(S, a <= b);
+  case ComparePredicate::GreaterSigned: TILEWRIGHT_KERNEL(S, a > b);
+  case ComparePredicate::GreaterEqualSigned: TILEWRIGHT_KERNEL(S, a >= b);
+  case ComparePredicate::LessUnsigned: TILEWRIGHT_KERNEL(U, a < b);
+  case ComparePredicate::LessEqualUnsigned: TILEWRIGHT_KERNEL(U, a <= b);
+  case ComparePredicate::GreaterUnsigned: TILEWRIGHT_KERNEL(U, a > b);
+  case ComparePredicate::GreaterEqualUnsigned: TILEWRIGHT_KERNEL(U, a >= b);
+  default: return nullptr;
+  }
+}
+
+template <typename T>
+static CompareKernel floatCompare(ComparePredicate predicate) {
+  switch (predicate) {
+  case ComparePredicate::FloatEqual: TILEWRIGHT_KERNEL(T, a == b);
+  case ComparePredicate::FloatNotEqual: TILEWRIGHT_KERNEL(T, a != b);
+  case ComparePredicate::FloatLess: TILEWRIGHT_KERNEL(T, a < b);
+  case ComparePredicate::FloatLessEqual: TILEWRIGHT_KERNEL(T, a <= b);
+  case ComparePredicate::FloatGreater: TILEWRIGHT_KERNEL(T, a > b);
+  case ComparePredicate::FloatGreaterEqual: TILEWRIGHT_KERNEL(T, a >= b);
+  default: return nullptr;
+  }
+}
+#undef TILEWRIGHT_KERNEL
+
+static CompareKernel compareKernelFor(ComparePredicate predicate, ScalarKind kind) {
+  if (kind == ScalarKind::Float64)
+    return floatCompare<double>(predicate);
+  if (isFloatKind(kind))
+    return floatCompare<float>(predicate);
+  switch (elementSize(kind)) {
+  case 1: return integerCompare<uint8_t>(predicate);
+  case 2: return integerCompare<uint16_t>(predicate);
+  case 4: return integerCompare<uint32_t>(predicate);
+  default: return integerCompare<uint64_t>(predicate);
+  }
+}
+
+Value CpuTileBuilder::compare(ComparePredicate predicate, const Value &lhs, const Value &rhs) {
+  ScalarKind kind = lhs.type.scalar.kind();
+  CompareKernel kernel = compareKernelFor(predicate, kind);
+  if (!kernel)
+    throwNoKernel("comparison", lhs);
+  NewTile result{lhs.type.withScalar(ScalarKind::Int1)};
+  const void *a = tileOf(lhs).as<void>(), *b = tileOf(rhs).as<void>();
+  uint8_t *bits = result.elements<uint8_t>();
+  if (!isSmallFloat(kind)) {
+    kernel(a, b, bits, result.count);
+    return noted(CombineTape::Primitive::Compare, predicate, {&lhs, &rhs}, std::move(result.value));
+  }
+  float wideA[chunkSize], wideB[chunkSize];
+  for (int64_t start = 0; start < result.count; start += chunkSize) {
+    int64_t n = std::min(chunkSize, result.count - start);
+    decodeFloats(kind, a, start, n, wideA);
+    decodeFloats(kind, b, start, n, wideB);
+    kernel(wideA, wideB, bits + start, n);
+  }
+  return noted(CombineTape::Primitive::Compare, predicate, {&lhs, &rhs}, std::move(result.value));
+}
+
+//===--- select and fma ---------------------------------------------------===//
+
+Value CpuTileBuilder::select(const Value &condition, const Value &ifTrue, const Value &ifFalse) {
+  NewTile result{ifTrue.type};
+  const uint8_t *bits = elementsOf<uint8_t>(condition);
+  // One condition may govern whole tiles: step 0 reads it again and again.
+  int64_t step = condition.type.isTile() ? 1 : 0;
+  dispatchWord(elementSize(ifTrue.type.scalar.kind()), [&](auto word) {
+    using Word = decltype(word);
+    const Word *a = elementsOf<Word>(ifTrue), *b = elementsOf<Word>(ifFalse);
+    Word *out = result.elements<Word>();
+    if (step == 0)
+      std::copy_n(*bits ? a : b, result.count, out);
+    else
+      for (int64_t i = 0; i < result.count; ++i)
+        out[i] = bits[i] ? a[i] : b[i];
+  });
+  if (tileOf(ifTrue).allocation == tileOf(ifFalse).allocation)
+    result.tile().allocation = tileOf(ifTrue).allocation;
+  return noted(CombineTape::Primitive::Select, 0, {&condition, &ifTrue, &ifFalse},
+               std::move(result.value));
+}
+
+/// Integers have no fused form; the wrapped sum is exact anyway.
+Value CpuTileBuilder::fma(const Value &x, const Value &y, const Value &z) {
+  ScalarKind kind = x.type.scalar.kind();
+  if (!isFloatKind(kind))
+    return binary(BinaryOp::Add, binary(BinaryOp::Mul, x, y), z);
+  NewTile result{x.type};
+  if (kind == ScalarKind::Float64) {
+    const double *a = elementsOf<double>(x), *b = elementsOf<double>(y), *c = elementsOf<double>(z);
+    for (int64_t i = 0; i < result.count; ++i)
+      result.elements<double>()[i] = std::fma(a[i], b[i], c[i]);
+    return noted(CombineTape::Primitive::Fma, 0, {&x, &y, &z}, std::move(result.value));
+  }
+  if (kind == ScalarKind::Float32) {
+    const float *a = elementsOf<float>(x), *b = elementsOf<float>(y), *c = elementsOf<float>(z);
+    for (int64_t i = 0; i < result.count; ++i)
+      result.elements<float>()[i] = canonical(std::fma(a[i], b[i], c[i]));
+    return noted(CombineTape::Primitive::Fma, 0, {&x, &y, &z}, std::move(result.value));
+  }
+  float a[chunkSize], b[chunkSize], c[chunkSize];
+  for (int64_t start = 0; start < result.count; start += chunkSize) {
+    int64_t n = std::min(chunkSize, result.count - start);
+    decodeFloats(kind, tileOf(x).as<void>(), start, n, a);
+    decodeFloats(kind, tileOf(y).as<void>(), start, n, b);
+    decodeFloats(kind, tileOf(z).as<void>(), start, n, c);
+    for (int64_t i = 0; i < n; ++i)
+      a[i] = roundToOddFloat(fmaRoundToOdd(a[i], b[i], c[i]));
+    encodeFloats(kind, a, result.tile().as<void>(), start, n);
+  }
+  return noted(CombineTape::Primitive::Fma, 0, {&x, &y, &z}, std::move(result.value));
+}
+
+} // namespace tilewright::interpreter

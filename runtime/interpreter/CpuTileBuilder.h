@@ -1,0 +1,145 @@
+//===- CpuTileBuilder.h - Computes tiles at once on the CPU -----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the second evaluator behind Semantic. Where the emitter writes an
+// operation down, this builder performs it: every method returns the finished
+// elements. Results follow the GPU bit for bit where the language defines bits:
+// f32 NaN results are 0x7fffffff, 8- and 16-bit arithmetic rounds once, shifts
+// by too much give 0 or the sign, float to int saturates.
+//
+// Where what is: CpuShape.cpp (constants, ranges, shape), CpuElementwise.cpp,
+// CpuCast.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp, CpuPrint.cpp. Each
+// picks a typed loop once per operation, never per element.
+//
+// Not handled here: Python. What a tile's user sees of the host (standard
+// output, source places) comes in through InterpreterHost.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_RUNTIME_INTERPRETER_CPUTILEBUILDER_H
+#define TILEWRIGHT_RUNTIME_INTERPRETER_CPUTILEBUILDER_H
+
+#include "frontend/semantic/TileBuilder.h"
+#include "ir/support/Error.h"
+#include "runtime/interpreter/CombineTape.h"
+#include "runtime/interpreter/Memory.h"
+
+namespace tilewright::interpreter {
+
+using semantic::AtomicOp;
+using semantic::BinaryOp;
+using semantic::CastOp;
+using semantic::CombineFunction;
+using semantic::ComparePredicate;
+using semantic::HintKind;
+using semantic::LoadOptions;
+using semantic::MemoryScope;
+using semantic::MemorySemantic;
+using semantic::Rounding;
+using semantic::StoreOptions;
+using semantic::UnaryOp;
+
+/// What the builder needs of whoever runs the kernel.
+class InterpreterHost {
+public:
+  virtual ~InterpreterHost() = default;
+  /// Writes a line of kernel output.
+  virtual void writeLine(const std::string &line) = 0;
+  /// The place in the kernel that is running, for assertion messages.
+  virtual SourceFrame currentFrame() = 0;
+};
+
+class CpuTileBuilder : public semantic::TileBuilder {
+public:
+  explicit CpuTileBuilder(InterpreterHost &host) : host(host) {}
+
+  Memory memory;
+  ProgramPosition program;
+  /// Raise for an integer division by zero instead of giving 0 (quotient) or
+  /// the dividend (remainder).
+  bool checkDivision = false;
+  /// Records primitives while a combine function is called, else null.
+  CombineTape *tape = nullptr;
+  /// Set when a condition was asked of a tile with several elements.
+  bool branchedOnTile = false;
+  /// To be called when a value becomes known to the host: what the kernel does
+  /// next may depend on it.
+  void valueWasRead() {
+    if (tape)
+      tape->invalidate();
+  }
+
+  Value constantInt(DType type, uint64_t bits) override;
+  Value constantFloat(DType type, double value) override;
+  Value constantNull(DType type) override;
+  Value programId(int axis) override;
+  Value numPrograms(int axis) override;
+  Value range(int32_t start, int32_t end) override;
+  /// A scalar pointer to element [0, ..., 0] of a registered array.
+  Value pointerTo(AllocationId id, DType type);
+
+  Value splat(const Value &scalar, const std::vector<int64_t> &shape) override;
+  Value broadcast(const Value &tile, const std::vector<int64_t> &shape) override;
+  Value expandDims(const Value &tile, int axis) override;
+  Value reshape(const Value &tile, const std::vector<int64_t> &shape, bool mayReorder) override;
+  Value permute(const Value &tile, const std::vector<int> &order) override;
+  Value join(const Value &lhs, const Value &rhs) override;
+  std::pair<Value, Value> split(const Value &tile) override;
+  Value concatenate(const Value &lhs, const Value &rhs) override;
+  Value extractScalar(const Value &tile) override;
+
+  Value unary(UnaryOp op, const Value &operand) override;
+  Value binary(BinaryOp op, const Value &lhs, const Value &rhs) override;
+  Value compare(ComparePredicate predicate, const Value &lhs, const Value &rhs) override;
+  Value select(const Value &condition, const Value &ifTrue, const Value &ifFalse) override;
+  Value fma(const Value &x, const Value &y, const Value &z) override;
+  Value cast(CastOp op, const Value &operand, const DType &to, Rounding rounding) override;
+  Value addPointer(const Value &pointer, const Value &offset) override;
+
+  Value load(const Value &pointer, const std::optional<Value> &mask,
+             const std::optional<Value> &other, const LoadOptions &options) override;
+  void store(const Value &pointer, const Value &value, const std::optional<Value> &mask,
+             const StoreOptions &options) override;
+  Value atomicRmw(AtomicOp op, const Value &pointer, const Value &value,
+                  const std::optional<Value> &mask, MemorySemantic semantic,
+                  MemoryScope scope) override;
+  Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
+                  MemorySemantic semantic, MemoryScope scope) override;
+
+  std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,
+                            const CombineFunction &combine) override;
+  std::vector<Value> scan(const std::vector<Value> &inputs, int axis, bool reverse,
+                          const CombineFunction &combine) override;
+
+  Value hint(HintKind kind, const Value &value, const std::vector<int64_t> &values) override;
+  void assume(const Value &condition) override;
+  void barrier() override;
+  void print(const std::string &prefix, const std::vector<Value> &values, bool hex) override;
+  void deviceAssert(const Value &condition, const std::string &message,
+                    const std::optional<Value> &mask) override;
+
+private:
+  void failAssertion(const std::string &message, const Value &condition, int64_t lane);
+  void checkDivisor(BinaryOp op, const Value &divisor);
+  /// `result`, after a recording tape has heard of it.
+  template <typename Op>
+  Value noted(CombineTape::Primitive primitive, Op op,
+              std::initializer_list<const Value *> operands, Value result,
+              Rounding rounding = Rounding::NearestEven) {
+    if (tape)
+      tape->note(primitive, static_cast<int>(op), operands, result, rounding);
+    return result;
+  }
+
+  InterpreterHost &host;
+};
+
+/// The elements as text, as print shows them: "3", "[1.5, 2.0]", with the
+/// middle of long axes left out.
+std::string formatTile(const Value &value, bool hex);
+
+} // namespace tilewright::interpreter
+
+#endif // TILEWRIGHT_RUNTIME_INTERPRETER_CPUTILEBUILDER_H

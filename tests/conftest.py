@@ -1,0 +1,56 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Fixtures of every Python test.
+
+The `device` fixture, which runs one test in the interpreter, assembled
+for every target, and on a GPU; and the marks `e2e` and `gpu` that select them.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from harness import devices  # noqa: E402
+
+GPU_REQUIRED = os.environ.get("TILEWRIGHT_REQUIRE_GPU") == "1"
+
+
+@pytest.fixture(params=["interpreter", "assemble", pytest.param("gpu", marks=pytest.mark.gpu)])
+def device(request):
+    """A device of harness/devices.py. Use it as: array, run, numpy."""
+    if request.param == "interpreter":
+        return devices.Interpreter()
+    problem = devices.gpu_problem()
+    if request.param == "assemble":
+        if not problem:
+            pytest.skip("a GPU is here: the same kernel runs on it")
+        return devices.Assemble()
+    if problem and GPU_REQUIRED:
+        pytest.fail(f"a GPU is required: {problem}")
+    if problem:
+        pytest.skip(problem)
+    return devices.Gpu()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """A test on the assemble device ends where it asks for a result."""
+    try:
+        return (yield)
+    except devices.Assembled:
+        return True
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "e2e" in Path(item.fspath).parts:
+            item.add_marker(pytest.mark.e2e)
+
+
+def pytest_report_header():
+    problem = devices.gpu_problem()
+    return f"tilewright: gpu tests {'skipped: ' + problem if problem else 'run'}"

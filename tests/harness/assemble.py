@@ -1,0 +1,64 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compile a kernel for a target without a GPU.
+
+From the arguments of a launch to the machine code for a target, through the
+public `tilewright.compile`. Equal launches are assembled once per session.
+"""
+
+import numpy as np
+
+from harness.types import SIGNATURE_NAMES, name_of
+
+# Names that a launch may give beside the kernel's own parameters.
+OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion"}
+_done: dict[tuple, object] = {}
+
+
+def signature_type(value) -> str:
+    """How a signature writes a host value."""
+    if isinstance(value, np.ndarray):
+        return "*" + SIGNATURE_NAMES[name_of(value.dtype)]
+    if isinstance(value, bool):
+        return "u1"
+    if isinstance(value, int):
+        if -(2**31) <= value < 2**31:
+            return "i32"
+        return "i64" if value < 2**63 else "u64"
+    if isinstance(value, float):
+        return "fp32"
+    raise TypeError(f"no signature for {type(value).__name__}")
+
+
+def specialise(kernel, args, options):
+    """Signature, constants and divisibility of a launch, as the launcher would find them."""
+    bound = dict(zip(kernel.arg_names, args))
+    bound.update({name: value for name, value in options.items() if name not in OPTIONS})
+    signature, constants, divisibility = {}, {}, {}
+    for parameter in kernel.params:
+        if parameter.name not in bound and parameter.has_default:
+            bound[parameter.name] = parameter.default
+        value = bound[parameter.name]
+        is_number = type(value) is int and not parameter.do_not_specialize
+        if parameter.is_constexpr or value is None or callable(value) or (is_number and value == 1):
+            constants[parameter.name] = value
+            continue
+        signature[parameter.name] = parameter.annotation_type or signature_type(value)
+        if isinstance(value, np.ndarray) or (is_number and value % 16 == 0):
+            divisibility[parameter.name] = 16
+    return signature, constants, divisibility
+
+
+def assemble_for(kernel, target, args, options):
+    """The compiled kernel for `target`; its cubin is there and not empty."""
+    import tilewright
+
+    signature, constants, divisibility = specialise(kernel, args, options)
+    compile_options = {name: value for name, value in options.items() if name in OPTIONS}
+    key = (kernel, target, repr((signature, constants, divisibility, compile_options)))
+    if key not in _done:
+        source = tilewright.ASTSource(kernel, signature, constants, divisibility)
+        compiled = tilewright.compile(source, target, compile_options)
+        assert compiled.asm["cubin"][:4] == b"\x7fELF", "no machine code"
+        _done[key] = compiled
+    return _done[key]

@@ -1,0 +1,121 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The same test in the interpreter, assembled, on a GPU.
+
+A device turns NumPy arrays into what a kernel takes, launches, and reads
+results back as NumPy arrays. Three of them:
+
+  interpreter  NumPy arrays as they are; runs everywhere
+  assemble     compiles and assembles for every target, runs nothing; the test
+               ends, passed, where it asks for a result. For machines without
+               a GPU: it never claims to have computed anything
+  gpu          torch tensors on the GPU
+
+A test therefore launches first and looks at results afterwards.
+"""
+
+import ctypes
+import functools
+
+import numpy as np
+
+from harness.types import NUMPY_TYPES, name_of
+
+# The general path and the fast one; 86 and 89 share sm_80's code.
+TARGETS = ["sm_80", "sm_90a"]
+
+
+class Assembled(BaseException):
+    """Ends a test on the assemble device: every kernel so far was assembled."""
+
+
+@functools.cache
+def gpu_problem() -> str:
+    """Why no kernel can run on a GPU here, or nothing."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no CUDA driver"
+    count = ctypes.c_int()
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0 or count.value == 0:
+        return "no GPU"
+    try:
+        import torch
+    except ImportError:
+        return "torch is not installed"
+    return "" if torch.cuda.is_available() else "torch finds no GPU"
+
+
+class Interpreter:
+    name = "interpreter"
+    is_interpreter = True
+
+    def array(self, array):
+        """A private copy of a NumPy array, as an argument for a kernel."""
+        return np.array(array, order="C", copy=True)
+
+    def empty(self, shape, dtype):
+        """Filled with a pattern, so that an element that no program wrote shows."""
+        array = np.empty(shape, dtype)
+        array.reshape(-1).view(np.uint8)[...] = 0xA5 if array.dtype != np.bool_ else 1
+        return self.array(array)
+
+    def run(self, kernel, grid, *args, **options):
+        kernel[grid](*args, **options)
+
+    def numpy(self, array):
+        return array
+
+
+class Gpu(Interpreter):
+    name = "gpu"
+    is_interpreter = False
+
+    @staticmethod
+    @functools.cache
+    def torch_types():
+        import torch
+
+        return {
+            "int8": torch.int8, "int16": torch.int16, "int32": torch.int32, "int64": torch.int64,
+            "uint8": torch.uint8, "uint16": torch.uint16, "uint32": torch.uint32, "uint64": torch.uint64,
+            "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32,
+            "float64": torch.float64, "float8e4nv": torch.float8_e4m3fn, "float8e5": torch.float8_e5m2,
+            "int1": torch.bool,
+        }  # fmt: skip
+
+    def array(self, array):
+        import torch
+
+        # Through bytes: NumPy's bfloat16 and fp8 come from ml_dtypes, which torch
+        # does not know.
+        array = np.ascontiguousarray(array)
+        data = torch.from_numpy(array.reshape(-1).view(np.uint8).copy()).cuda()
+        return data.view(self.torch_types()[name_of(array.dtype)]).reshape(array.shape)
+
+    def numpy(self, array):
+        import torch
+
+        dtype = next(name for name, value in self.torch_types().items() if value == array.dtype)
+        data = array.contiguous().reshape(-1).view(torch.uint8).cpu().numpy()
+        return data.view(NUMPY_TYPES[dtype]).reshape(tuple(array.shape))
+
+
+class Assemble(Interpreter):
+    name = "assemble"
+    is_interpreter = False
+
+    def __init__(self):
+        self.launches = 0
+
+    def run(self, kernel, grid, *args, **options):
+        from harness.assemble import assemble_for
+
+        self.launches += 1
+        for target in TARGETS:
+            assemble_for(kernel, target, args, options)
+
+    def numpy(self, array):
+        assert self.launches, "the test read a result before it launched a kernel"
+        raise Assembled
+

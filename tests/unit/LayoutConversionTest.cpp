@@ -1,0 +1,469 @@
+//===- LayoutConversionTest.cpp - Conversions on a software GPU -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: every plan is carried out, step by step as its header says, on arrays
+// of [block][warp][lane][register] whose values are element numbers; the
+// destination must then hold what its layout says.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LayoutTestSupport.h"
+#include "ir/layout/ConversionPlan.h"
+#include "ir/layout/LayoutConstructors.h"
+#include "ir/layout/LayoutMemory.h"
+#include "ir/layout/LayoutTransforms.h"
+
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace tilewright;
+using namespace tilewright::layouttest;
+
+namespace {
+
+constexpr uint32_t nothing = ~0u;
+using Registers = std::vector<uint32_t>;
+
+/// The registers of every thread.
+struct Machine {
+  int blocks, warps, lanes;
+  std::vector<Registers> threads;
+
+  explicit Machine(const LinearLayout &layout, int numRegisters)
+      : blocks(layout.inSize(InDim::Block)), warps(layout.inSize(InDim::Warp)),
+        lanes(layout.inSize(InDim::Lane)),
+        threads(blocks * warps * lanes, Registers(numRegisters, nothing)) {}
+
+  Registers &at(int lane, int warp, int block) {
+    return threads[(block * warps + warp) * lanes + lane];
+  }
+  template <typename Visit> void forEachThread(Visit visit) {
+    for (int block = 0; block < blocks; ++block)
+      for (int warp = 0; warp < warps; ++warp)
+        for (int lane = 0; lane < lanes; ++lane)
+          visit(lane, warp, block);
+  }
+};
+
+} // namespace
+
+/// Every register holds the number of its element.
+static Machine holding(const LinearLayout &layout) {
+  Machine machine(layout, layout.inSize(InDim::Register));
+  machine.forEachThread([&](int lane, int warp, int block) {
+    for (int reg = 0; reg < layout.inSize(InDim::Register); ++reg)
+      machine.at(lane, warp, block)[reg] = layout.apply(reg, lane, warp, block);
+  });
+  return machine;
+}
+
+static void exchange(const std::vector<RegisterSwap> &swaps, Machine &machine) {
+  machine.forEachThread([&](int lane, int warp, int block) {
+    Registers &registers = machine.at(lane, warp, block);
+    for (const RegisterSwap &swap : swaps) {
+      if (!swap.holds(lane, warp, block))
+        continue;
+      Registers before = registers;
+      for (size_t reg = 0; reg < registers.size(); ++reg)
+        registers[reg] = before[reg ^ swap.registerMask];
+    }
+  });
+}
+
+static Machine runShuffle(const ShufflePlan &plan, Machine src,
+                          int elementBits) {
+  Machine work = src;
+  work.forEachThread([&](int lane, int warp, int block) {
+    Registers &registers = work.at(lane, warp, block);
+    registers.resize(plan.sourceRegisters.size());
+    for (size_t i = 0; i < registers.size(); ++i)
+      registers[i] = src.at(lane, warp, block)[plan.sourceRegisters[i]];
+  });
+  exchange(plan.before, work);
+  Machine slots = work;
+  slots.forEachThread([&](int lane, int warp, int block) {
+    slots.at(lane, warp, block).assign(plan.numSlots, nothing);
+  });
+  for (const ShuffleRound &round : plan.rounds) {
+    EXPECT_EQ(round.sources.size(), round.slots.size());
+    EXPECT_LE(round.sources.size() * elementBits,
+              std::max(32, elementBits) + 0u);
+    slots.forEachThread([&](int lane, int warp, int block) {
+      int from = plan.sourceLane(round, lane, warp, block);
+      if (plan.isLocal(round))
+        EXPECT_EQ(from, lane);
+      if (plan.isButterfly())
+        EXPECT_EQ(from, lane ^ static_cast<int>(round.laneXor));
+      for (size_t j = 0; j < round.slots.size(); ++j)
+        slots.at(lane, warp, block)[round.slots[j]] =
+            work.at(from, warp, block)[round.sources[j]];
+    });
+  }
+  exchange(plan.after, slots);
+  Machine dst = slots;
+  dst.forEachThread([&](int lane, int warp, int block) {
+    Registers &registers = dst.at(lane, warp, block);
+    registers.clear();
+    for (int slot : plan.destinationSlots)
+      registers.push_back(slots.at(lane, warp, block)[slot]);
+  });
+  return dst;
+}
+
+static uint32_t threadOffset(const SharedSide &side, int lane, int warp,
+                             int block) {
+  return f2::multiply(side.laneOffsets, lane) ^
+         f2::multiply(side.warpOffsets, warp) ^
+         f2::multiply(side.blockOffsets, block);
+}
+
+/// Visits (register, offset) of every element that a thread accesses in a
+/// piece.
+template <typename Visit>
+static void forEachAccess(const SharedSide &side, int piece, uint32_t thread,
+                          Visit visit) {
+  for (const SharedAccess &access : side.accesses[piece]) {
+    EXPECT_EQ(static_cast<int>(access.registers.size()), side.vectorElements);
+    uint32_t first = thread ^ access.offset;
+    // The header's promise about immediates.
+    uint32_t added = access.offset & side.addableMask;
+    EXPECT_EQ((thread ^ (access.offset & ~side.addableMask)) + added, first);
+    EXPECT_EQ(first % side.vectorElements, 0u);
+    for (int i = 0; i < side.vectorElements; ++i)
+      visit(access.registers[i], first + i);
+  }
+}
+
+static Machine runShared(const SharedMemoryPlan &plan, Machine src,
+                         const LinearLayout &dstLayout) {
+  Machine dst(dstLayout, dstLayout.inSize(InDim::Register));
+  size_t elements = plan.scratchBytes / (plan.storedBits / 8);
+  EXPECT_EQ(elements, size_t(1) << plan.memory.numInBits(InDim::Offset));
+  for (int piece = 0; piece < plan.numPieces; ++piece) {
+    std::vector<Registers> memory(src.blocks, Registers(elements, nothing));
+    src.forEachThread([&](int lane, int warp, int block) {
+      const HardwareIndex &copies = plan.write.duplicateMasks;
+      if ((lane & copies[InDim::Lane]) || (warp & copies[InDim::Warp]))
+        return;
+      forEachAccess(plan.write, piece,
+                    threadOffset(plan.write, lane, warp, block),
+                    [&](int reg, uint32_t offset) {
+                      ASSERT_LT(offset, elements);
+                      EXPECT_EQ(memory[block][offset], nothing); // written once
+                      memory[block][offset] = src.at(lane, warp, block)[reg];
+                    });
+    });
+    for (uint32_t offset = 0; piece == 0 && offset < elements; ++offset)
+      EXPECT_EQ(memory[0][offset], plan.memory.apply(InDim::Offset, offset));
+    dst.forEachThread([&](int lane, int warp, int block) {
+      forEachAccess(plan.read, piece,
+                    threadOffset(plan.read, lane, warp, block),
+                    [&](int reg, uint32_t offset) {
+                      ASSERT_LT(offset, elements);
+                      dst.at(lane, warp, block)[reg] = memory[block][offset];
+                    });
+    });
+  }
+  dst.forEachThread([&](int lane, int warp, int block) {
+    Registers &registers = dst.at(lane, warp, block), loaded = registers;
+    for (size_t reg = 0; reg < registers.size(); ++reg)
+      registers[reg] = loaded[plan.readRegisterOf[reg]];
+  });
+  return dst;
+}
+
+static void expectHolds(Machine &machine, const LinearLayout &layout,
+                        const std::string &what) {
+  Machine expected = holding(layout);
+  EXPECT_EQ(machine.threads, expected.threads)
+      << what << "\n to " << layout.toString();
+}
+
+/// Plans, carries out and checks one conversion.
+static ConversionPlan convertAndCheck(const LinearLayout &src,
+                                      const LinearLayout &dst, int elementBits,
+                                      const ConversionOptions &options = {}) {
+  ConversionPlan plan = planConversion(src, dst, elementBits, options);
+  std::string what =
+      std::string(conversionKindName(plan.kind)) + " from " + src.toString();
+  Machine from = holding(src);
+  switch (plan.kind) {
+  case ConversionKind::None:
+  case ConversionKind::Registers: {
+    Machine to(dst, dst.inSize(InDim::Register));
+    to.forEachThread([&](int lane, int warp, int block) {
+      for (size_t reg = 0; reg < plan.registers.size(); ++reg)
+        to.at(lane, warp, block)[reg] =
+            from.at(lane, warp, block)[plan.registers[reg]];
+    });
+    expectHolds(to, dst, what);
+    break;
+  }
+  case ConversionKind::Shuffle: {
+    Machine to = runShuffle(plan.shuffle, from, elementBits);
+    expectHolds(to, dst, what);
+    break;
+  }
+  case ConversionKind::SharedMemory: {
+    Machine to = runShared(plan.sharedMemory, from, dst);
+    expectHolds(to, dst, what);
+    break;
+  }
+  case ConversionKind::AcrossBlocks:
+    break;
+  }
+  EXPECT_FALSE(plan.reason.empty());
+  return plan;
+}
+
+TEST(LayoutConversion, WorkedExampleOfTheHeader) {
+  LinearLayout rows({2, 2}), columns({2, 2});
+  rows.columns(InDim::Register) = columns.columns(InDim::Lane) = {1, 2};
+  rows.columns(InDim::Lane) = columns.columns(InDim::Register) = {4, 8};
+  ConversionPlan plan = convertAndCheck(rows, columns, 32);
+  ASSERT_EQ(plan.kind, ConversionKind::Shuffle);
+  const ShufflePlan &shuffle = plan.shuffle;
+  EXPECT_TRUE(shuffle.isButterfly());
+  EXPECT_EQ(shuffle.numShuffles(32), 3);
+  ASSERT_EQ(shuffle.rounds.size(), 4u);
+  for (int k = 0; k < 4; ++k) {
+    EXPECT_EQ(shuffle.rounds[k].laneXor, static_cast<uint32_t>(k));
+    EXPECT_EQ(shuffle.rounds[k].sources, std::vector<int>{k});
+    EXPECT_EQ(shuffle.rounds[k].slots, std::vector<int>{k});
+  }
+  for (const std::vector<RegisterSwap> *swaps :
+       {&shuffle.before, &shuffle.after}) {
+    ASSERT_EQ(swaps->size(), 2u);
+    for (uint32_t bit = 0; bit < 2; ++bit) {
+      EXPECT_EQ((*swaps)[bit].registerMask, 1u << bit);
+      EXPECT_EQ((*swaps)[bit].threadMask[InDim::Lane], 1u << bit);
+    }
+  }
+  EXPECT_EQ(shuffle.destinationSlots, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST(LayoutConversion, KindsByWhatMoves) {
+  LinearLayout blocked = makeBlocked({6, 6}, {0, 2}, {2, 3}, {2, 0}, {1, 0});
+  EXPECT_EQ(convertAndCheck(blocked, blocked, 32).kind, ConversionKind::None);
+  LinearLayout renamed = blocked;
+  std::reverse(renamed.columns(InDim::Register).begin(),
+               renamed.columns(InDim::Register).end());
+  EXPECT_EQ(convertAndCheck(blocked, renamed, 32).kind,
+            ConversionKind::Registers);
+  LinearLayout lanes = blocked;
+  std::swap(lanes.columns(InDim::Lane)[0], lanes.columns(InDim::Register)[0]);
+  EXPECT_EQ(convertAndCheck(blocked, lanes, 32).kind, ConversionKind::Shuffle);
+  ConversionOptions noShuffle;
+  noShuffle.allowShuffle = false;
+  EXPECT_EQ(convertAndCheck(blocked, lanes, 32, noShuffle).kind,
+            ConversionKind::SharedMemory);
+  LinearLayout warps = blocked;
+  std::swap(warps.columns(InDim::Warp)[0], warps.columns(InDim::Register)[0]);
+  EXPECT_EQ(convertAndCheck(blocked, warps, 32).kind,
+            ConversionKind::SharedMemory);
+  // Copies in registers are renamed away and made again.
+  LinearLayout copies = blocked;
+  copies.columns(InDim::Register)
+      .insert(copies.columns(InDim::Register).begin(), 0);
+  EXPECT_EQ(convertAndCheck(blocked, copies, 32).kind,
+            ConversionKind::Registers);
+  EXPECT_EQ(convertAndCheck(copies, blocked, 32).kind,
+            ConversionKind::Registers);
+}
+
+TEST(LayoutConversion, OneSwapCostsHalfTheRegisters) {
+  LinearLayout src({8}), dst({8});
+  src.columns(InDim::Register) = {1, 2, 4};
+  src.columns(InDim::Lane) = {8, 16, 32, 64, 128};
+  dst.columns(InDim::Register) = {8, 2, 4};
+  dst.columns(InDim::Lane) = {1, 16, 32, 64, 128};
+  std::optional<ShufflePlan> plan = planShuffle(src, dst, 32);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->numShuffles(32), 4);
+  EXPECT_EQ(plan->before.size(), 1u);
+  EXPECT_EQ(plan->after.size(), 1u);
+  EXPECT_EQ(plan->numShuffles(64), 8);
+  // 8-bit elements travel four to a shuffle.
+  EXPECT_EQ(planShuffle(src, dst, 8)->numShuffles(8), 1);
+}
+
+TEST(LayoutConversion, SourceCopiesInRegistersNeedNoShuffle) {
+  // Every lane holds all eight elements; the destination spreads them.
+  LinearLayout src({3}), dst({3});
+  src.columns(InDim::Register) = {1, 2, 4};
+  src.columns(InDim::Lane) = {0, 0, 0};
+  dst.columns(InDim::Lane) = {1, 2, 4};
+  ConversionPlan plan = convertAndCheck(src, dst, 32);
+  EXPECT_EQ(plan.kind, ConversionKind::Shuffle);
+  EXPECT_EQ(plan.shuffle.numShuffles(32), 0);
+  // And back, the spread elements are gathered by every lane: 7 of 8 shuffles.
+  plan = convertAndCheck(dst, src, 32);
+  EXPECT_EQ(plan.kind, ConversionKind::Shuffle);
+  EXPECT_LE(plan.shuffle.numShuffles(32), 8);
+}
+
+TEST(LayoutConversion, RandomLayoutsWithCopies) {
+  RandomLayouts random(51);
+  std::map<ConversionKind, int> kinds;
+  for (int trial = 0; trial < 1500; ++trial) {
+    std::vector<int> shape = random.shape(2, random.upTo(11));
+    int warps = random.upTo(2);
+    LinearLayout src = random.distributed(shape, 5, warps);
+    LinearLayout dst = random.distributed(shape, 5, warps);
+    int elementBits = std::vector<int>{1, 8, 16, 32, 64}[random.upTo(4)];
+    ConversionPlan plan = convertAndCheck(src, dst, elementBits);
+    ++kinds[plan.kind];
+    ASSERT_NE(plan.kind, ConversionKind::AcrossBlocks);
+    if (plan.kind == ConversionKind::SharedMemory) {
+      EXPECT_EQ(plan.sharedMemory.write.extraWavefronts, 0) << src.toString();
+      EXPECT_EQ(plan.sharedMemory.read.extraWavefronts, 0) << dst.toString();
+      EXPECT_EQ(plan.sharedMemory.numPieces, 1);
+    }
+  }
+  EXPECT_GT(kinds[ConversionKind::Shuffle], 100);
+  EXPECT_GT(kinds[ConversionKind::SharedMemory], 100);
+}
+
+TEST(LayoutConversion, WithinWarpsShufflesAlwaysExist) {
+  RandomLayouts random(52);
+  int butterflies = 0, total = 0, missing = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    std::vector<int> shape = random.shape(2, 2 + random.upTo(8));
+    int laneBits = 1 + random.upTo(4);
+    bool mixed = random.chance(30);
+    auto make = [&] {
+      return mixed ? random.mixed(shape, laneBits, 0)
+                   : random.distributed(shape, laneBits, 0);
+    };
+    LinearLayout src = make(), dst = make();
+    if (random.chance(
+            50)) { // a warp dimension both sides agree on, up to registers
+      src = product(src, LinearLayout({1, 0}));
+      dst = product(dst, LinearLayout({1, 0}));
+      uint32_t top = 1u << (src.numOutBits() - 1);
+      src.columns(InDim::Warp) = {top};
+      dst.columns(InDim::Warp) = {top ^
+                                  dst.apply(InDim::Register, random.bits(2))};
+    }
+    int elementBits = 8 << random.upTo(3);
+    std::optional<ShufflePlan> plan = planShuffle(src, dst, elementBits);
+    ++total;
+    if (!plan) {
+      ++missing;
+      continue;
+    }
+    butterflies += plan->isButterfly();
+    Machine to = runShuffle(*plan, holding(src), elementBits);
+    expectHolds(to, dst, "shuffle from " + src.toString());
+  }
+  EXPECT_GT(butterflies, 100);
+  EXPECT_EQ(missing, 0) << "of " << total;
+}
+
+TEST(LayoutConversion, SwizzledRegistersGoThroughSharedMemory) {
+  RandomLayouts random(53);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<int> shape = random.shape(2, 4 + random.upTo(7));
+    LinearLayout src = random.mixed(shape, 5, 2),
+                 dst = random.mixed(shape, 5, 2);
+    int elementBits = 8 << random.upTo(3);
+    ConversionOptions options;
+    options.allowShuffle = false;
+    options.maxScratchBytes = random.chance(50) ? 0 : 512;
+    convertAndCheck(src, dst, elementBits, options);
+  }
+}
+
+TEST(LayoutConversion, PiecesStayWithinTheLimit) {
+  RandomLayouts random(54);
+  int inPieces = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    std::vector<int> shape = random.shape(2, 10 + random.upTo(2));
+    LinearLayout src = random.distributed(shape, 5, 2),
+                 dst = random.distributed(shape, 5, 2);
+    ConversionOptions options;
+    options.allowShuffle = false;
+    options.maxScratchBytes = 2048;
+    ConversionPlan plan = convertAndCheck(src, dst, 32, options);
+    if (plan.kind != ConversionKind::SharedMemory)
+      continue;
+    const SharedMemoryPlan &shared = plan.sharedMemory;
+    inPieces += shared.numPieces > 1;
+    EXPECT_EQ(shared.scratchBytes * shared.numPieces, int64_t(4)
+                                                          << src.numOutBits());
+    EXPECT_EQ(shared.write.extraWavefronts + shared.read.extraWavefronts, 0);
+    // Not in more pieces than needed.
+    if (shared.numPieces > 1)
+      EXPECT_GT(shared.scratchBytes * 2, 2048);
+  }
+  EXPECT_GT(inPieces, 50);
+}
+
+TEST(LayoutConversion, VectorsOfCommonRegistersAndOneWideSide) {
+  // 64x64 f16, both sides own 8 elements of a row in different rows of warps.
+  LinearLayout src = makeBlocked({6, 6}, {0, 3}, {2, 3}, {2, 0}, {1, 0});
+  LinearLayout dst = makeBlocked({6, 6}, {0, 3}, {4, 1}, {0, 2}, {1, 0});
+  SharedMemoryPlan plan = *planSharedMemory(src, dst, 16);
+  EXPECT_EQ(plan.write.vectorElements, 8);
+  EXPECT_EQ(plan.read.vectorElements, 8);
+  EXPECT_EQ(plan.scratchBytes, 8192);
+  // A transposition has no common registers: one side is wide nevertheless.
+  dst = makeBlocked({6, 6}, {3, 0}, {3, 2}, {0, 2}, {0, 1});
+  plan = *planSharedMemory(src, dst, 16);
+  EXPECT_EQ(std::max(plan.write.vectorElements, plan.read.vectorElements), 8);
+  EXPECT_EQ(plan.write.extraWavefronts + plan.read.extraWavefronts, 0);
+}
+
+TEST(LayoutConversion, AccumulatorsToStoresAndOperands) {
+  for (int elementBits : {16, 32}) {
+    LinearLayout acc = makeWgmmaAccumulator({7, 7}, 2);
+    LinearLayout store = makeCoalesced({7, 7}, {1, 0}, 128 / elementBits, 5, 2);
+    ConversionPlan plan = convertAndCheck(acc, store, elementBits);
+    EXPECT_EQ(plan.kind, ConversionKind::SharedMemory);
+    EXPECT_EQ(plan.sharedMemory.write.extraWavefronts, 0);
+    EXPECT_EQ(plan.sharedMemory.read.extraWavefronts, 0);
+    EXPECT_EQ(plan.sharedMemory.read.vectorElements, 128 / elementBits);
+  }
+  // P of attention: 16 bits stay in place, 8 bits cross lanes of a quad only.
+  LinearLayout acc = makeWgmmaAccumulator({6, 6}, 2);
+  EXPECT_EQ(convertAndCheck(
+                acc, makeDotOperand(DotOperand::A, {6, 6}, {2, 0}, 16), 16)
+                .kind,
+            ConversionKind::None);
+  EXPECT_EQ(
+      convertAndCheck(acc, makeDotOperand(DotOperand::A, {6, 6}, {2, 0}, 8), 8)
+          .kind,
+      ConversionKind::Shuffle);
+  // A row vector from a reduction, spread over another layout.
+  LinearLayout rowMax = sliceDim(acc, 1, false);
+  convertAndCheck(rowMax, makeCoalesced({6}, {0}, 1, 5, 2), 32);
+  convertAndCheck(makeCoalesced({6}, {0}, 1, 5, 2), rowMax, 32);
+}
+
+TEST(LayoutConversion, BlocksOfACluster) {
+  RandomLayouts random(55);
+  for (int trial = 0; trial < 100; ++trial) {
+    // Both sides split the rows over two blocks the same way.
+    std::vector<int> part = random.shape(2, 8), half{1, 0};
+    LinearLayout blocks(half);
+    blocks.columns(InDim::Block) = {1};
+    LinearLayout src = product(random.distributed(part, 5, 1), blocks);
+    LinearLayout dst = product(random.distributed(part, 5, 1), blocks);
+    if (trial % 2 &&
+        !dst.columns(InDim::Register).empty()) // other rows of the same block
+      dst.columns(InDim::Block)[0] ^= dst.columns(InDim::Register)[0];
+    ConversionPlan plan = convertAndCheck(src, dst, 32);
+    EXPECT_NE(plan.kind, ConversionKind::AcrossBlocks);
+    // A block bit and a register bit change places: data crosses blocks.
+    LinearLayout crossing = removeZeroRegisters(dst);
+    if (crossing.columns(InDim::Register).empty())
+      continue;
+    std::swap(crossing.columns(InDim::Block)[0],
+              crossing.columns(InDim::Register)[0]);
+    if (trial % 2 == 0)
+      EXPECT_EQ(convertAndCheck(src, crossing, 32).kind,
+                ConversionKind::AcrossBlocks);
+  }
+}
