@@ -5,7 +5,7 @@
 import pathlib
 
 import pytest
-from mock_driver import run_in_mock_process
+from harness.mock_driver import run_in_mock_process
 
 HERE = pathlib.Path(__file__).parent
 
