@@ -173,8 +173,8 @@ static void bindProtocol(py::class_<TypeObject> &dtype) {
   dtype.def("__deepcopy__", [](py::object self, py::handle) { return self; });
 }
 
-/// dtype("fp32"), dtype("int32"): the object of the kind, not a new one.
-static py::object makeDType(py::handle name) {
+/// The type of "fp32", "int32", "i32"; E0120 for a name that is none.
+static DType parseDType(py::handle name) {
   std::string text = py::cast<std::string>(py::str(unwrapConstexpr(name)));
   DType type;
   if (!DType::parse(text, type)) {
@@ -183,7 +183,7 @@ static py::object makeDType(py::handle name) {
                     fmt::arg("help", "names are int1, int8 to int64, uint8 to uint64, fp8e4nv, "
                                      "fp8e5, fp16, bf16, fp32, fp64 and void"));
   }
-  return wrapDType(type);
+  return type;
 }
 
 static void bindPointerAndBlock(py::module_ &language) {
@@ -233,7 +233,9 @@ void bindLanguageTypes(py::module_ &language) {
   bindPredicates(dtype);
   bindAttributes(dtype);
   bindProtocol(dtype);
-  language.def("make_dtype", &makeDType);
+  dtype.def(py::init([](py::handle name) { return TypeObject{parseDType(name)}; }), py::arg("name"));
+  // The object of the kind, so that `is` holds for types that come from a pickle.
+  language.def("make_dtype", [](py::handle name) { return wrapDType(parseDType(name)); });
   dtype.def("__reduce__", [makeName = language.attr("make_dtype")](const TypeObject &t) {
     return py::make_tuple(makeName, py::make_tuple(scalarOf(t).name()));
   });
