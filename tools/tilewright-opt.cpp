@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/lower/Lowering.h"
 #include "ir/dialect/TileDialect.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -15,5 +16,6 @@ int main(int argc, char **argv) {
   registry.insert<tilewright::ir::TWDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
                   mlir::scf::SCFDialect, mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
+  tilewright::codegen::registerCodegenPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Tilewright pass driver\n", registry));
 }

@@ -1,0 +1,181 @@
+//===- EmitPtx.cpp - LLVM dialect to LLVM IR to PTX -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the last stage in this process before the assembler.
+//
+// How:
+//  1. translate the module with MLIR's exporter,
+//  2. say of inline PTX what it may touch, so that it moves and merges,
+//  3. link the device library or libdevice where a function of them is called,
+//  4. optimise (Optimize.cpp),
+//  5. run LLVM's NVPTX back end.
+//
+// Not handled: flushing denormals. IEEE denormals are kept everywhere, which
+// costs nothing on memory-bound kernels and one multiplication in ex2 and lg2.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/EmitPtx.h"
+
+#include "codegen/emit/DebugScopes.h"
+#include "codegen/emit/DeviceLibrary.h"
+#include "codegen/emit/Optimize.h"
+#include "codegen/target/Targets.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+#include <mutex>
+
+extern "C" void LLVMInitializeNVPTXTarget();
+extern "C" void LLVMInitializeNVPTXTargetInfo();
+extern "C" void LLVMInitializeNVPTXTargetMC();
+extern "C" void LLVMInitializeNVPTXAsmPrinter();
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+static constexpr const char *tripleText = "nvptx64-nvidia-cuda";
+
+//===----------------------------------------------------------------------===//
+// Target machine
+//===----------------------------------------------------------------------===//
+
+static const llvm::Target *nvptxTarget() {
+  static std::once_flag once;
+  static const llvm::Target *target = nullptr;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    std::string error;
+    target = llvm::TargetRegistry::lookupTarget(tripleText, error);
+  });
+  return target;
+}
+
+static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const TargetInfo &info, bool enableFpFusion) {
+  const llvm::Target *target = nvptxTarget();
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = enableFpFusion ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
+  options.NoInfsFPMath = options.NoNaNsFPMath = options.UnsafeFPMath = false;
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(tripleText, llvmProcessor(info), llvmFeatures(info), options,
+                                  llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+static void registerTranslations(MLIRContext *context) {
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  context->appendDialectRegistry(registry);
+}
+
+/// Inline PTX without side effects reads memory if it clobbers it, else it is a
+/// function of its operands (the convention of FunctionLowering::inlineAsm). LLVM
+/// assumes the worst of every call otherwise and keeps dead and equal ones.
+static void annotateInlineAssembly(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function)) {
+      auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      auto *assembly = call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
+      if (!assembly)
+        continue;
+      call->addFnAttr(llvm::Attribute::NoUnwind);
+      if (assembly->hasSideEffects())
+        continue;
+      bool reads = llvm::StringRef(assembly->getConstraintString()).contains("~{memory}");
+      call->setMemoryEffects(reads ? llvm::MemoryEffects::readOnly() : llvm::MemoryEffects::none());
+      call->addFnAttr(llvm::Attribute::WillReturn);
+    }
+}
+
+static void setModuleTarget(llvm::Module &module, llvm::TargetMachine &machine) {
+  module.setTargetTriple(tripleText);
+  module.setDataLayout(machine.createDataLayout());
+  // Read by libdevice's functions: keep denormals.
+  module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", static_cast<uint32_t>(0));
+}
+
+static std::string printAssembly(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  // The verifier would run over every function again.
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile,
+                                  /*DisableVerify=*/true))
+    return "";
+  passes.run(module);
+  return text.str().str();
+}
+
+/// The only kernel of the module.
+static std::string kernelNameOf(ModuleOp module) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>())
+    if (function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
+      return function.getName().str();
+  return "";
+}
+
+FailureOr<EmittedKernel> emitPtx(ModuleOp module, const TargetInfo &target, const EmitOptions &options) {
+  EmittedKernel result;
+  result.kernelName = kernelNameOf(module);
+  if (result.kernelName.empty())
+    return module.emitError("module has no kernel");
+  std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(target, options.enableFpFusion);
+  if (!machine)
+    return module.emitError("LLVM was built without its NVPTX back end");
+
+  // 1. Translate.
+  registerTranslations(module.getContext());
+  if (options.lineInfo)
+    attachDebugScopes(module);
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(module, context);
+  if (!translated)
+    return failure();
+  setModuleTarget(*translated, *machine);
+  // 2. Effects of inline PTX.
+  annotateInlineAssembly(*translated);
+  // 3. Libraries.
+  std::string error = linkDeviceLibraries(*translated, options.libdevicePath);
+  if (!error.empty())
+    return module.emitError(error);
+  // 4. Optimise.
+  optimizeModule(*translated, *machine);
+  {
+    llvm::raw_string_ostream stream(result.llvmIR);
+    translated->print(stream, nullptr);
+  }
+  // 5. Emit.
+  result.ptx = printAssembly(*translated, *machine);
+  if (result.ptx.empty())
+    return module.emitError("the NVPTX back end cannot write assembly");
+  return result;
+}
+
+} // namespace tilewright::codegen

@@ -1,0 +1,396 @@
+//===- FunctionLowering.cpp - The state of lowering one kernel ------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the value table, thread indices, constants and small builders that all
+// families share.
+//
+// How: the LLVM function starts with a block of its own for constants and
+// thread indices. Everything in it dominates the rest, so each is made once,
+// which keeps the number of ops (and so the compile time) proportional to the
+// real work.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/Lowering.h"
+
+#include "ir/layout/LayoutMemory.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+FunctionLowering::FunctionLowering(LLVM::LLVMFuncOp function, const LoweringTable &table, const TargetInfo &target,
+                                   RemarkCollector *remarks)
+    : builder(function.getContext()), function(function), target(target), remarks(remarks), loc(function.getLoc()),
+      entryBuilder(function.getContext()), table(table) {
+  Block *entry = function.addEntryBlock(builder);
+  bodyBlock = builder.createBlock(&function.getBody());
+  entryBuilder.setInsertionPointToEnd(entry);
+  builder.setInsertionPointToStart(bodyBlock);
+}
+
+void FunctionLowering::finish() { entryBuilder.create<LLVM::BrOp>(function.getLoc(), ValueRange(), bodyBlock); }
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+const Registers &FunctionLowering::get(Value value) const {
+  auto found = values.find(value);
+  assert(found != values.end() && "value used before it was lowered");
+  return *found->second;
+}
+
+void FunctionLowering::set(Value value, Registers registers) {
+  // A combine region or a loop body is lowered several times: the last wins.
+  std::unique_ptr<Registers> &slot = values[value];
+  if (slot)
+    *slot = std::move(registers);
+  else
+    slot = std::make_unique<Registers>(std::move(registers));
+}
+
+Type FunctionLowering::registerType(Type elementType) const {
+  MLIRContext *context = elementType.getContext();
+  if (auto pointer = llvm::dyn_cast<ir::PointerType>(elementType))
+    return LLVM::LLVMPointerType::get(context, pointer.getAddressSpace());
+  if (llvm::isa<IndexType>(elementType))
+    return IntegerType::get(context, 64);
+  // LLVM has no 8-bit floats: their bits are integers.
+  if (llvm::isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() == 8)
+    return IntegerType::get(context, 8);
+  return elementType;
+}
+
+int FunctionLowering::numRegisters(Type type) {
+  auto tile = llvm::dyn_cast<RankedTensorType>(type);
+  return tile ? 1 << ir::getLayout(tile).getRegisters().size() : 1;
+}
+
+LinearLayout FunctionLowering::layoutOf(Value tile) {
+  return ir::getLinearLayout(llvm::cast<RankedTensorType>(tile.getType()));
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+LogicalResult FunctionLowering::lowerBlockBody(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    loc = op.getLoc();
+    auto lower = table.find(op.getName());
+    if (lower == table.end())
+      return op.emitOpError("has no lowering to machine code");
+    // A missing layout would surface as a crash far from its cause.
+    for (Type type : op.getResultTypes())
+      if (auto tile = llvm::dyn_cast<RankedTensorType>(type); tile && !ir::getLayout(tile))
+        return op.emitOpError("result has no layout: ") << type;
+    if (failed(lower->second(&op, *this)))
+      return failure();
+  }
+  return success();
+}
+
+FailureOr<Registers> FunctionLowering::inlineCombine(Region &combine, llvm::ArrayRef<Value> operands) {
+  Block &block = combine.front();
+  for (auto [argument, value] : llvm::zip(block.getArguments(), operands))
+    set(argument, {value});
+  Location outer = loc;
+  if (failed(lowerBlockBody(block)))
+    return failure();
+  loc = outer;
+  Registers results;
+  for (Value yielded : block.getTerminator()->getOperands())
+    results.push_back(getScalar(yielded));
+  return results;
+}
+
+//===----------------------------------------------------------------------===//
+// Thread indices
+//===----------------------------------------------------------------------===//
+
+Value FunctionLowering::threadId() {
+  if (!threadIdValue)
+    threadIdValue = entryBuilder.create<NVVM::ThreadIdXOp>(function.getLoc(), entryBuilder.getI32Type());
+  return threadIdValue;
+}
+
+Value FunctionLowering::laneId() {
+  if (!laneIdValue) {
+    Value thread = threadId(), mask = constantI32((1 << target.log2WarpSize) - 1);
+    laneIdValue = entryBuilder.create<LLVM::AndOp>(function.getLoc(), thread, mask);
+  }
+  return laneIdValue;
+}
+
+Value FunctionLowering::warpId() {
+  if (!warpIdValue) {
+    Value thread = threadId(), shift = constantI32(target.log2WarpSize);
+    warpIdValue = entryBuilder.create<LLVM::LShrOp>(function.getLoc(), thread, shift);
+  }
+  return warpIdValue;
+}
+
+/// The columns of lane and warp, as columns of the thread index.
+static std::vector<uint32_t> threadColumns(const LinearLayout &layout, int log2WarpSize) {
+  std::vector<uint32_t> columns = layout.columns(InDim::Lane);
+  columns.resize(log2WarpSize, 0);
+  const Columns &warps = layout.columns(InDim::Warp);
+  columns.insert(columns.end(), warps.begin(), warps.end());
+  return columns;
+}
+
+Value FunctionLowering::elementIndex(const LinearLayout &layout, int registerIndex) {
+  std::vector<uint32_t> columns = threadColumns(layout, target.log2WarpSize);
+  uint32_t constantPart = layout.apply(InDim::Register, registerIndex);
+  uint32_t threadBits = 0;
+  for (uint32_t column : columns)
+    threadBits |= column;
+  if (threadBits == 0)
+    return constantI32(constantPart);
+
+  Value &threadPart = threadElements[columns];
+  if (!threadPart) {
+    Value thread = threadId();
+    OpBuilder::InsertionGuard guard(builder);
+    builder.restoreInsertionPoint(entryBuilder.saveInsertionPoint());
+    threadPart = applyColumns(columns, thread);
+  }
+  if (constantPart == 0)
+    return threadPart;
+  Value constantValue = constantI32(constantPart);
+  // Disjoint bits: an addition that cannot wrap folds into address offsets,
+  // which an exclusive or does not.
+  if ((constantPart & threadBits) == 0)
+    return builder.create<LLVM::AddOp>(loc, threadPart, constantValue,
+                                       LLVM::IntegerOverflowFlags::nsw | LLVM::IntegerOverflowFlags::nuw);
+  return builder.create<LLVM::XOrOp>(loc, threadPart, constantValue);
+}
+
+Value FunctionLowering::applyColumns(llvm::ArrayRef<uint32_t> columns, Value index) {
+  // Index bit i reaches element bit b by a shift of b - i. All pairs of one
+  // shift are one mask and one shift: a row-major layout is a single group.
+  std::map<int, uint32_t> maskOfShift;
+  for (size_t from = 0; from < columns.size(); ++from)
+    for (int to = 0; to < 32; ++to)
+      if (columns[from] >> to & 1)
+        maskOfShift[to - static_cast<int>(from)] |= 1u << from;
+  Value result;
+  uint32_t resultBits = 0;
+  for (auto [shift, mask] : maskOfShift) {
+    Value part = builder.create<LLVM::AndOp>(loc, index, constantI32(mask));
+    if (shift > 0)
+      part = builder.create<LLVM::ShlOp>(loc, part, constantI32(shift));
+    else if (shift < 0)
+      part = builder.create<LLVM::LShrOp>(loc, part, constantI32(-shift));
+    uint32_t partBits = shift >= 0 ? mask << shift : mask >> -shift;
+    if (!result)
+      result = part;
+    else if (resultBits & partBits)
+      result = builder.create<LLVM::XOrOp>(loc, result, part);
+    else
+      result = builder.create<LLVM::OrOp>(loc, result, part);
+    resultBits |= partBits;
+  }
+  return result ? result : constantI32(0);
+}
+
+Value FunctionLowering::ownsElements(Type type) {
+  // Thread bits that must be zero. A scalar is held by every thread.
+  uint32_t mask = (static_cast<uint32_t>(numWarps) << target.log2WarpSize) - 1;
+  if (auto tile = llvm::dyn_cast<RankedTensorType>(type)) {
+    HardwareIndex duplicates = duplicateThreadMasks(ir::getLinearLayout(tile));
+    mask = duplicates[InDim::Lane] | duplicates[InDim::Warp] << target.log2WarpSize;
+  }
+  if (mask == 0)
+    return {};
+  Value &owner = owners[{mask}];
+  if (!owner) {
+    Value bits = threadId(), maskValue = constantI32(mask), none = constantI32(0);
+    bits = entryBuilder.create<LLVM::AndOp>(function.getLoc(), bits, maskValue);
+    owner = entryBuilder.create<LLVM::ICmpOp>(function.getLoc(), LLVM::ICmpPredicate::eq, bits, none);
+  }
+  return owner;
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory and synchronisation
+//===----------------------------------------------------------------------===//
+
+/// Shared memory is dynamic: a launch may then ask for more than 48 KB, and its
+/// size is no part of the code. Its name is known to nobody else.
+static constexpr llvm::StringLiteral sharedSymbol = "__tw_shared";
+
+Value FunctionLowering::sharedAddress(int64_t offset) {
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), 3);
+  auto byte = builder.getIntegerType(8);
+  if (!sharedBase) {
+    auto module = function->getParentOfType<ModuleOp>();
+    if (!module.lookupSymbol(sharedSymbol)) {
+      OpBuilder moduleBuilder(module.getBodyRegion());
+      moduleBuilder.create<LLVM::GlobalOp>(function.getLoc(), LLVM::LLVMArrayType::get(byte, 0), /*isConstant=*/false,
+                                           LLVM::Linkage::External, sharedSymbol, Attribute(), /*alignment=*/128,
+                                           /*addrSpace=*/3);
+    }
+    sharedBase = entryBuilder.create<LLVM::AddressOfOp>(function.getLoc(), pointer, sharedSymbol);
+  }
+  if (offset == 0)
+    return sharedBase;
+  return builder.create<LLVM::GEPOp>(loc, pointer, byte, sharedBase,
+                                     llvm::ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)}, /*inbounds=*/true);
+}
+
+int64_t FunctionLowering::scratchOffset(Operation *op) const {
+  auto offset = op->getAttrOfType<IntegerAttr>(ir::scratchOffsetAttr);
+  return offset ? offset.getInt() : 0;
+}
+
+void FunctionLowering::barrier() { builder.create<NVVM::Barrier0Op>(loc); }
+
+/// One shfl.sync of 32 bits. The segment covers the whole warp (clamp 31).
+static Value shuffleWord(FunctionLowering &lowering, Value word, Value lane, NVVM::ShflKind kind) {
+  Value all = lowering.constantI32(-1), clamp = lowering.constantI32(31);
+  return lowering.builder.create<NVVM::ShflOp>(lowering.loc, word.getType(), all, word, lane, clamp, kind, UnitAttr());
+}
+
+/// Splits or widens a register to 32-bit words, shuffles each.
+static Value shuffle(FunctionLowering &lowering, Value value, Value lane, NVVM::ShflKind kind) {
+  OpBuilder &builder = lowering.builder;
+  Location loc = lowering.loc;
+  Type wordType = builder.getI32Type();
+  unsigned width = FunctionLowering::bitWidth(value.getType());
+  Value bits = lowering.toBits(value);
+  if (width < 32) {
+    Value word = builder.create<LLVM::ZExtOp>(loc, wordType, bits);
+    word = shuffleWord(lowering, word, lane, kind);
+    return lowering.fromBits(builder.create<LLVM::TruncOp>(loc, bits.getType(), word), value.getType());
+  }
+  if (width == 32)
+    return lowering.fromBits(shuffleWord(lowering, bits, lane, kind), value.getType());
+  Value shift = lowering.constantI64(32);
+  Value low = builder.create<LLVM::TruncOp>(loc, wordType, bits);
+  Value high = builder.create<LLVM::TruncOp>(loc, wordType, builder.create<LLVM::LShrOp>(loc, bits, shift));
+  low = builder.create<LLVM::ZExtOp>(loc, bits.getType(), shuffleWord(lowering, low, lane, kind));
+  high = builder.create<LLVM::ZExtOp>(loc, bits.getType(), shuffleWord(lowering, high, lane, kind));
+  Value both = builder.create<LLVM::OrOp>(loc, builder.create<LLVM::ShlOp>(loc, high, shift), low);
+  return lowering.fromBits(both, value.getType());
+}
+
+Value FunctionLowering::shuffleIndex(Value value, Value sourceLane) {
+  return shuffle(*this, value, sourceLane, NVVM::ShflKind::idx);
+}
+
+Value FunctionLowering::shuffleXor(Value value, int laneMask) {
+  return shuffle(*this, value, constantI32(laneMask), NVVM::ShflKind::bfly);
+}
+
+//===----------------------------------------------------------------------===//
+// Small builders
+//===----------------------------------------------------------------------===//
+
+Value FunctionLowering::constant(TypedAttr value) {
+  Value &slot = constants[value];
+  if (!slot)
+    slot = entryBuilder.create<LLVM::ConstantOp>(function.getLoc(), value);
+  return slot;
+}
+
+Value FunctionLowering::constantInt(Type integerType, int64_t value) {
+  return constant(builder.getIntegerAttr(integerType, value));
+}
+
+Value FunctionLowering::constantI32(int64_t value) {
+  return constant(builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
+Value FunctionLowering::constantI64(int64_t value) { return constant(builder.getI64IntegerAttr(value)); }
+
+Value FunctionLowering::constantFloat(Type floatType, double value) {
+  return constant(builder.getFloatAttr(floatType, value));
+}
+
+Value FunctionLowering::zero(Type registerType) {
+  if (llvm::isa<FloatType>(registerType))
+    return constantFloat(registerType, 0.0);
+  if (llvm::isa<IntegerType>(registerType))
+    return constantInt(registerType, 0);
+  return entryBuilder.create<LLVM::ZeroOp>(function.getLoc(), registerType);
+}
+
+unsigned FunctionLowering::bitWidth(Type registerType) {
+  return llvm::isa<LLVM::LLVMPointerType>(registerType) ? 64 : registerType.getIntOrFloatBitWidth();
+}
+
+Value FunctionLowering::toBits(Value value) {
+  Type type = value.getType();
+  if (llvm::isa<IntegerType>(type))
+    return value;
+  Type integer = builder.getIntegerType(bitWidth(type));
+  if (llvm::isa<LLVM::LLVMPointerType>(type))
+    return builder.create<LLVM::PtrToIntOp>(loc, integer, value);
+  return builder.create<LLVM::BitcastOp>(loc, integer, value);
+}
+
+Value FunctionLowering::fromBits(Value bits, Type registerType) {
+  if (bits.getType() == registerType)
+    return bits;
+  if (llvm::isa<LLVM::LLVMPointerType>(registerType))
+    return builder.create<LLVM::IntToPtrOp>(loc, registerType, bits);
+  return builder.create<LLVM::BitcastOp>(loc, registerType, bits);
+}
+
+Value FunctionLowering::callExternal(llvm::StringRef name, Type result, llvm::ArrayRef<Value> operands) {
+  auto module = function->getParentOfType<ModuleOp>();
+  auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
+  if (!callee) {
+    llvm::SmallVector<Type> types;
+    for (Value operand : operands)
+      types.push_back(operand.getType());
+    Type resultType = result ? result : LLVM::LLVMVoidType::get(builder.getContext());
+    OpBuilder moduleBuilder(module.getBodyRegion());
+    callee = moduleBuilder.create<LLVM::LLVMFuncOp>(function.getLoc(), name,
+                                                    LLVM::LLVMFunctionType::get(resultType, types));
+  }
+  auto call = builder.create<LLVM::CallOp>(loc, callee, operands);
+  return result ? call.getResult() : Value();
+}
+
+Value FunctionLowering::stringConstant(llvm::StringRef text) {
+  auto module = function->getParentOfType<ModuleOp>();
+  std::string bytes = text.str();
+  bytes.push_back('\0');
+  auto attribute = builder.getStringAttr(bytes);
+  // Equal texts share one global; the name is only for reading the PTX.
+  std::string name;
+  for (int index = 0;; ++index) {
+    name = "__tw_text_" + std::to_string(index);
+    auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
+    if (global && global.getValueOrNull() == attribute)
+      break;
+    if (global)
+      continue;
+    OpBuilder moduleBuilder(module.getBodyRegion());
+    moduleBuilder.create<LLVM::GlobalOp>(function.getLoc(),
+                                         LLVM::LLVMArrayType::get(builder.getIntegerType(8), bytes.size()),
+                                         /*isConstant=*/true, LLVM::Linkage::Internal, name, attribute,
+                                         /*alignment=*/1, /*addrSpace=*/1);
+    break;
+  }
+  Value address =
+      builder.create<LLVM::AddressOfOp>(loc, LLVM::LLVMPointerType::get(builder.getContext(), 1), name);
+  return builder.create<LLVM::AddrSpaceCastOp>(loc, LLVM::LLVMPointerType::get(builder.getContext()), address);
+}
+
+Value FunctionLowering::inlineAsm(Type result, llvm::ArrayRef<Value> operands, llvm::StringRef assembly,
+                                  llvm::StringRef constraints, bool hasSideEffects) {
+  auto op = builder.create<LLVM::InlineAsmOp>(loc, result ? TypeRange(result) : TypeRange(), operands, assembly,
+                                              constraints, hasSideEffects, /*is_align_stack=*/false,
+                                              LLVM::AsmDialectAttr(), ArrayAttr());
+  return result ? op.getResult(0) : Value();
+}
+
+} // namespace tilewright::codegen

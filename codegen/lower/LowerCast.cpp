@@ -1,0 +1,264 @@
+//===- LowerCast.cpp - Conversions between element types ------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: integer, float, fp8, pointer and bit casts.
+//
+// How: what LLVM has is left to LLVM. 8-bit floats have two forms: pairs by the
+// hardware's cvt where the target has it, else a bit sequence of the device
+// library with the same results: round to nearest even, finite overflow and
+// infinity become the largest finite value, NaN stays NaN.
+//
+// Float to integer truncates as cvt.rzi does: out of range saturates.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/ElementwiseInternal.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+//===----------------------------------------------------------------------===//
+// 8-bit floats
+//===----------------------------------------------------------------------===//
+
+/// As the names of PTX and of the device library spell it.
+static const char *fp8Name(Type type) { return llvm::isa<Float8E5M2Type>(type) ? "e5m2" : "e4m3"; }
+
+static Value extendToI16(FunctionLowering &lowering, Value byte) {
+  return lowering.builder.create<LLVM::ZExtOp>(lowering.loc, lowering.builder.getIntegerType(16), byte);
+}
+
+/// Two fp8 bytes to two f16 values.
+static std::pair<Value, Value> widenPair(FunctionLowering &lowering, Type from, Value low, Value high) {
+  OpBuilder &builder = lowering.builder;
+  Location loc = lowering.loc;
+  Type half = builder.getF16Type(), word = builder.getI32Type();
+  Value pair = extendToI16(lowering, low);
+  // The upper byte of a single conversion may stay zero.
+  if (high) {
+    Value shifted =
+        builder.create<LLVM::ShlOp>(loc, extendToI16(lowering, high), lowering.constantInt(pair.getType(), 8));
+    pair = builder.create<LLVM::OrOp>(loc, pair, shifted);
+  }
+  std::string assembly = std::string("cvt.rn.f16x2.") + fp8Name(from) + "x2 $0, $1;";
+  Value both = lowering.inlineAsm(word, {pair}, assembly, "=r,h", /*hasSideEffects=*/false);
+  Value vector = builder.create<LLVM::BitcastOp>(loc, VectorType::get({2}, half), both);
+  return {builder.create<LLVM::ExtractElementOp>(loc, vector, lowering.constantI32(0)),
+          builder.create<LLVM::ExtractElementOp>(loc, vector, lowering.constantI32(1))};
+}
+
+static Value fp8ToHalf(FunctionLowering &lowering, Value byte, Type from) {
+  OpBuilder &builder = lowering.builder;
+  Location loc = lowering.loc;
+  if (lowering.target.hasFp8Conversions)
+    return widenPair(lowering, from, byte, Value()).first;
+  Type half = builder.getF16Type(), i16 = builder.getIntegerType(16);
+  Value bits = extendToI16(lowering, byte);
+  // E5M2 is the upper byte of f16.
+  if (llvm::isa<Float8E5M2Type>(from)) {
+    bits = builder.create<LLVM::ShlOp>(loc, bits, lowering.constantInt(i16, 8));
+    return builder.create<LLVM::BitcastOp>(loc, half, bits);
+  }
+  return lowering.callExternal("__tw_e4m3_to_half", half, {bits});
+}
+
+/// Two floats of `from` (f32 or f16) to two fp8 bytes.
+static std::pair<Value, Value> narrowPair(FunctionLowering &lowering, Type from, Type to, Value low, Value high) {
+  OpBuilder &builder = lowering.builder;
+  Location loc = lowering.loc;
+  Type i8 = builder.getIntegerType(8), i16 = builder.getIntegerType(16);
+  std::string assembly = std::string("cvt.rn.satfinite.") + fp8Name(to);
+  Value pair;
+  if (from.isF16()) {
+    Value vector = builder.create<LLVM::UndefOp>(loc, VectorType::get({2}, from));
+    vector = builder.create<LLVM::InsertElementOp>(loc, vector, low, lowering.constantI32(0));
+    vector = builder.create<LLVM::InsertElementOp>(loc, vector, high, lowering.constantI32(1));
+    Value word = builder.create<LLVM::BitcastOp>(loc, builder.getI32Type(), vector);
+    pair = lowering.inlineAsm(i16, {word}, assembly + "x2.f16x2 $0, $1;", "=h,r", /*hasSideEffects=*/false);
+  } else {
+    pair = lowering.inlineAsm(i16, {high, low}, assembly + "x2.f32 $0, $1, $2;", "=h,f,f", /*hasSideEffects=*/false);
+  }
+  Value upper = builder.create<LLVM::LShrOp>(loc, pair, lowering.constantInt(i16, 8));
+  return {builder.create<LLVM::TruncOp>(loc, i8, pair), builder.create<LLVM::TruncOp>(loc, i8, upper)};
+}
+
+static Value floatToFp8(FunctionLowering &lowering, Value value, Type from, Type to, ir::FloatRounding rounding) {
+  OpBuilder &builder = lowering.builder;
+  Type single = builder.getF32Type();
+  bool nearest = rounding == ir::FloatRounding::nearest_even;
+  if (nearest && lowering.target.hasFp8Conversions && from.isF16())
+    return narrowPair(lowering, from, to, value, value).first;
+  value = convertFloat(lowering, value, from, single, rounding);
+  if (nearest && lowering.target.hasFp8Conversions)
+    return narrowPair(lowering, single, to, value, value).first;
+  // The hardware has no truncating form either.
+  std::string name = std::string("__tw_float_to_") + fp8Name(to) + (nearest ? "" : "_rz");
+  Value bits = lowering.callExternal(name, builder.getI32Type(), {value});
+  return builder.create<LLVM::TruncOp>(lowering.loc, builder.getIntegerType(8), bits);
+}
+
+//===----------------------------------------------------------------------===//
+// Floats
+//===----------------------------------------------------------------------===//
+
+/// Narrowing toward zero between LLVM's float types.
+static Value truncateTowardZero(FunctionLowering &lowering, Value value, Type from, Type to) {
+  if (from.isF64() && to.isBF16()) // truncating twice is truncating once
+    return truncateTowardZero(lowering, truncateTowardZero(lowering, value, from, lowering.builder.getF32Type()),
+                              lowering.builder.getF32Type(), to);
+  auto name = [](Type type) { return type.isF64() ? "f64" : type.isF32() ? "f32" : type.isBF16() ? "bf16" : "f16"; };
+  std::string assembly = std::string("cvt.rz.") + name(to) + "." + name(from) + " $0, $1;";
+  const char *input = from.isF64() ? "d" : "f";
+  if (to.isF32())
+    return lowering.inlineAsm(to, {value}, assembly, std::string("=f,") + input, /*hasSideEffects=*/false);
+  Type bits = lowering.builder.getIntegerType(16);
+  Value result = lowering.inlineAsm(bits, {value}, assembly, std::string("=h,") + input, /*hasSideEffects=*/false);
+  return lowering.fromBits(result, to);
+}
+
+Value convertFloat(FunctionLowering &lowering, Value value, Type from, Type to, ir::FloatRounding rounding) {
+  OpBuilder &builder = lowering.builder;
+  if (from == to)
+    return value;
+  if (isFp8(to))
+    return floatToFp8(lowering, value, from, to, rounding);
+  if (isFp8(from)) {
+    // f16 holds every fp8 value; the rest of the way is exact too.
+    Type half = builder.getF16Type();
+    return convertFloat(lowering, fp8ToHalf(lowering, value, from), half, to);
+  }
+  unsigned fromBits = from.getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
+  if (fromBits == toBits) // f16 and bf16
+    return convertFloat(lowering, convertFloat(lowering, value, from, builder.getF32Type()), builder.getF32Type(), to,
+                        rounding);
+  if (fromBits < toBits) {
+    // LLVM has no direct way from bf16 to f64.
+    if (from.isBF16() && to.isF64())
+      value = builder.create<LLVM::FPExtOp>(lowering.loc, builder.getF32Type(), value);
+    return builder.create<LLVM::FPExtOp>(lowering.loc, to, value);
+  }
+  if (rounding == ir::FloatRounding::toward_zero)
+    return truncateTowardZero(lowering, value, from, to);
+  return builder.create<LLVM::FPTruncOp>(lowering.loc, to, value);
+}
+
+/// Casts whose hardware form takes pairs: two registers per instruction.
+static bool canCastPairs(Type from, Type to, ir::FloatRounding rounding, const TargetInfo &target) {
+  if (!target.hasFp8Conversions || rounding != ir::FloatRounding::nearest_even)
+    return false;
+  return isFp8(from) != isFp8(to);
+}
+
+static LogicalResult castPairs(Operation *op, FunctionLowering &lowering, Type from, Type to) {
+  const Registers &source = lowering.get(op->getOperand(0));
+  Type half = lowering.builder.getF16Type(), single = lowering.builder.getF32Type();
+  Registers results;
+  for (size_t index = 0; index < source.size(); index += 2) {
+    Value low = source[index], high = source[index + 1];
+    std::pair<Value, Value> pair;
+    if (isFp8(from)) {
+      pair = widenPair(lowering, from, low, high);
+      pair = {convertFloat(lowering, pair.first, half, to), convertFloat(lowering, pair.second, half, to)};
+    } else if (from.isF16()) {
+      pair = narrowPair(lowering, from, to, low, high);
+    } else {
+      pair = narrowPair(lowering, single, to, convertFloat(lowering, low, from, single),
+                        convertFloat(lowering, high, from, single));
+    }
+    results.push_back(pair.first);
+    results.push_back(pair.second);
+  }
+  lowering.set(op->getResult(0), std::move(results));
+  return success();
+}
+
+static LogicalResult lowerFloatCast(Operation *op, FunctionLowering &lowering) {
+  Type from = operandElementType(op, 0), to = resultElementType(op);
+  auto rounding = ir::FloatRounding::nearest_even;
+  if (auto cast = llvm::dyn_cast<ir::FloatCastOp>(op))
+    rounding = cast.getRounding();
+  if (canCastPairs(from, to, rounding, lowering.target) && lowering.get(op->getOperand(0)).size() % 2 == 0)
+    return castPairs(op, lowering, from, to);
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) {
+    return convertFloat(lowering, operands[0], from, to, rounding);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Integers, pointers, bits
+//===----------------------------------------------------------------------===//
+
+template <typename Target> static LogicalResult lowerIntegerCast(Operation *op, FunctionLowering &lowering) {
+  Type to = lowering.registerType(resultElementType(op));
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+    return lowering.builder.create<Target>(lowering.loc, to, operands[0]);
+  });
+}
+
+template <typename Target> static LogicalResult lowerToFloat(Operation *op, FunctionLowering &lowering) {
+  Type to = resultElementType(op), single = lowering.builder.getF32Type();
+  // Only f16, f32 and f64 have conversions from integers.
+  bool isDirect = to.isF16() || to.getIntOrFloatBitWidth() >= 32;
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+    Value result = lowering.builder.create<Target>(lowering.loc, isDirect ? to : single, operands[0]);
+    return isDirect ? result : convertFloat(lowering, result, single, to);
+  });
+}
+
+template <typename Target> static LogicalResult lowerToInteger(Operation *op, FunctionLowering &lowering) {
+  Type from = operandElementType(op, 0), to = resultElementType(op);
+  Type computed = from.getIntOrFloatBitWidth() < 32 ? Type(lowering.builder.getF32Type()) : from;
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+    Value value = convertFloat(lowering, operands[0], from, computed);
+    return lowering.builder.create<Target>(lowering.loc, to, value);
+  });
+}
+
+/// index is 64 bits wide.
+template <typename Extend> static LogicalResult lowerIndexCast(Operation *op, FunctionLowering &lowering) {
+  Type from = lowering.registerType(operandElementType(op, 0)), to = lowering.registerType(resultElementType(op));
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+    if (from == to)
+      return operands[0];
+    if (from.getIntOrFloatBitWidth() > to.getIntOrFloatBitWidth())
+      return lowering.builder.create<LLVM::TruncOp>(lowering.loc, to, operands[0]);
+    return lowering.builder.create<Extend>(lowering.loc, to, operands[0]);
+  });
+}
+
+/// Bits as they are: bitcasts, pointers to integers and back.
+static LogicalResult lowerBits(Operation *op, FunctionLowering &lowering) {
+  Type to = lowering.registerType(resultElementType(op));
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) {
+    if (operands[0].getType() == to)
+      return operands[0];
+    return lowering.fromBits(lowering.toBits(operands[0]), to);
+  });
+}
+
+void addCastLowerings(LoweringTable &table, MLIRContext *context) {
+  auto add = [&](llvm::StringRef name, OpLowering lower) { table[OperationName(name, context)] = lower; };
+  add("arith.extsi", lowerIntegerCast<LLVM::SExtOp>);
+  add("arith.extui", lowerIntegerCast<LLVM::ZExtOp>);
+  add("arith.trunci", lowerIntegerCast<LLVM::TruncOp>);
+  add("arith.sitofp", lowerToFloat<LLVM::SIToFPOp>);
+  add("arith.uitofp", lowerToFloat<LLVM::UIToFPOp>);
+  add("arith.fptosi", lowerToInteger<LLVM::FPToSIOp>);
+  add("arith.fptoui", lowerToInteger<LLVM::FPToUIOp>);
+  add("arith.index_cast", lowerIndexCast<LLVM::SExtOp>);
+  add("arith.index_castui", lowerIndexCast<LLVM::ZExtOp>);
+  add("arith.extf", lowerFloatCast);
+  add("arith.truncf", lowerFloatCast);
+  add("tw.float_cast", lowerFloatCast);
+  add("arith.bitcast", lowerBits);
+  add("tw.bitcast", lowerBits);
+  add("tw.ptr_to_int", lowerBits);
+  add("tw.int_to_ptr", lowerBits);
+}
+
+} // namespace tilewright::codegen

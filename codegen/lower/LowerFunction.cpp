@@ -1,0 +1,118 @@
+//===- LowerFunction.cpp - Kernels, arguments and the table of lowerings --===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: makes the llvm.func of a kernel with its attributes and arguments, and
+// lowers its body.
+//
+// How: pointers are arguments of the global address space. They are not said to
+// be noalias: two tensors of one launch may overlap. Known divisibility of a
+// pointer becomes its alignment; of an integer it was already used by the
+// passes, which chose the vector widths.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/Lowering.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+static LoweringTable makeTable(MLIRContext *context) {
+  LoweringTable table;
+  addElementwiseLowerings(table, context);
+  addMathLowerings(table, context);
+  addCastLowerings(table, context);
+  addShapeLowerings(table, context);
+  addMemoryLowerings(table, context);
+  addAtomicLowerings(table, context);
+  addReduceLowerings(table, context);
+  addScanLowerings(table, context);
+  addConvertLayoutLowerings(table, context);
+  addControlFlowLowerings(table, context);
+  addDebugLowerings(table, context);
+  return table;
+}
+
+static void setKernelAttributes(LLVM::LLVMFuncOp kernel, ModuleOp module, int numThreads) {
+  OpBuilder builder(module.getContext());
+  kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  // An exact block size lets the assembler spend all registers of it.
+  kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), builder.getDenseI32ArrayAttr({numThreads, 1, 1}));
+  if (auto registers = module->getAttrOfType<IntegerAttr>(ir::maxRegistersAttr); registers && registers.getInt() > 0)
+    kernel->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), builder.getI32IntegerAttr(registers.getInt()));
+}
+
+/// The llvm.func with the argument types and attributes of `source`, no body.
+static FailureOr<LLVM::LLVMFuncOp> declareKernel(func::FuncOp source) {
+  MLIRContext *context = source.getContext();
+  if (source.getNumResults() != 0)
+    return source.emitOpError("is a kernel and cannot return values");
+  llvm::SmallVector<Type> types;
+  for (Type type : source.getArgumentTypes()) {
+    if (auto pointer = llvm::dyn_cast<ir::PointerType>(type))
+      types.push_back(LLVM::LLVMPointerType::get(context, pointer.getAddressSpace()));
+    else if (llvm::isa<IntegerType>(type) ||
+             (llvm::isa<FloatType>(type) && type.getIntOrFloatBitWidth() >= 16))
+      types.push_back(type);
+    else
+      return source.emitOpError("argument type has no place in a launch: ") << type;
+  }
+  OpBuilder builder(source);
+  auto kernel = builder.create<LLVM::LLVMFuncOp>(
+      source.getLoc(), source.getName(), LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+  for (unsigned index = 0; index < types.size(); ++index) {
+    auto divisibility = source.getArgAttrOfType<IntegerAttr>(index, ir::divisibilityAttr);
+    if (divisibility && llvm::isa<LLVM::LLVMPointerType>(types[index]) &&
+        llvm::isPowerOf2_64(divisibility.getInt()))
+      kernel.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(),
+                        builder.getI64IntegerAttr(divisibility.getInt()));
+  }
+  return kernel;
+}
+
+static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table, const TargetInfo &target,
+                                 RemarkCollector *remarks) {
+  auto module = source->getParentOfType<ModuleOp>();
+  if (!source.getBody().hasOneBlock())
+    return source.emitOpError("has unstructured control flow");
+  // The symbol must be free for the kernel of the same name.
+  std::string name = source.getName().str();
+  source.setName(name + ".tile");
+  auto declared = declareKernel(source);
+  if (failed(declared))
+    return failure();
+  LLVM::LLVMFuncOp kernel = *declared;
+  kernel.setName(name);
+  int numWarps = ir::numWarps(module);
+  setKernelAttributes(kernel, module, numWarps << target.log2WarpSize);
+
+  FunctionLowering lowering(kernel, table, target, remarks);
+  lowering.numWarps = numWarps;
+  for (auto [from, to] : llvm::zip(source.getArguments(), kernel.getArguments()))
+    lowering.set(from, {to});
+  if (failed(lowering.lowerBlockBody(source.getBody().front())))
+    return failure();
+  lowering.builder.create<LLVM::ReturnOp>(source.getBody().front().getTerminator()->getLoc(), ValueRange());
+  lowering.finish();
+  return success();
+}
+
+LogicalResult lowerToLLVM(ModuleOp module, const TargetInfo &target, RemarkCollector *remarks) {
+  MLIRContext *context = module.getContext();
+  context->loadDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  LoweringTable table = makeTable(context);
+  for (func::FuncOp source : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+    if (source.isExternal())
+      return source.emitOpError("has no body");
+    if (source.isPublic() && failed(lowerKernel(source, table, target, remarks)))
+      return failure();
+    source.erase();
+  }
+  return success();
+}
+
+} // namespace tilewright::codegen

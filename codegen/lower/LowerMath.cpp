@@ -1,0 +1,175 @@
+//===- LowerMath.cpp - math on registers ----------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: elementary functions.
+//
+// How: three sources. The approximate instructions of PTX where they are
+// accurate enough; functions of our device library (codegen/emit/device) where
+// more is needed in f32; libdevice for f64 and for the rare functions. f16, bf16
+// and fp8 are computed in f32 and rounded once.
+//
+// Reference: errors in f32, in units in the last place.
+//   exp         ex2.approx(x * log2 e): 2 + |1.2 x|, as CUDA's __expf
+//   exp2        ex2.approx: 2
+//   log2        lg2.approx: 1 outside [0.5, 2]; absolute 2^-22 inside
+//   sqrt        sqrt.approx: 1;  tw.precise_sqrt is correctly rounded
+//   rsqrt       rsqrt.approx: 2
+//   others      stated with each function in DeviceMath.c
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/ElementwiseInternal.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+//===----------------------------------------------------------------------===//
+// Where each function comes from
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// How a function is computed in f32 (an instruction or a function) and in f64.
+struct MathFunction {
+  const char *op;
+  /// Inline PTX of one f32 operand, or null.
+  const char *instruction;
+  /// Functions for f32 and f64; the f32 one is used where `instruction` is null.
+  const char *single;
+  const char *twice;
+};
+
+} // namespace
+
+static const MathFunction functions[] = {
+    {"math.exp2", "ex2.approx.f32 $0, $1;", nullptr, "__nv_exp2"},
+    {"math.log2", "lg2.approx.f32 $0, $1;", nullptr, "__nv_log2"},
+    {"math.rsqrt", "rsqrt.approx.f32 $0, $1;", nullptr, "__nv_rsqrt"},
+    {"math.log", nullptr, "__tw_logf", "__nv_log"},
+    {"math.sin", nullptr, "__tw_sinf", "__nv_sin"},
+    {"math.cos", nullptr, "__tw_cosf", "__nv_cos"},
+    {"math.tanh", nullptr, "__tw_tanhf", "__nv_tanh"},
+    {"math.erf", nullptr, "__tw_erff", "__nv_erf"},
+    {"math.tan", nullptr, "__nv_tanf", "__nv_tan"},
+    {"math.log10", nullptr, "__nv_log10f", "__nv_log10"},
+    {"math.log1p", nullptr, "__nv_log1pf", "__nv_log1p"},
+    {"math.expm1", nullptr, "__nv_expm1f", "__nv_expm1"},
+    {"math.sinh", nullptr, "__nv_sinhf", "__nv_sinh"},
+    {"math.cosh", nullptr, "__nv_coshf", "__nv_cosh"},
+    {"math.asin", nullptr, "__nv_asinf", "__nv_asin"},
+    {"math.acos", nullptr, "__nv_acosf", "__nv_acos"},
+    {"math.atan", nullptr, "__nv_atanf", "__nv_atan"},
+    {"math.atan2", nullptr, "__nv_atan2f", "__nv_atan2"},
+    {"math.asinh", nullptr, "__nv_asinhf", "__nv_asinh"},
+    {"math.acosh", nullptr, "__nv_acoshf", "__nv_acosh"},
+    {"math.atanh", nullptr, "__nv_atanhf", "__nv_atanh"},
+    {"math.cbrt", nullptr, "__nv_cbrtf", "__nv_cbrt"},
+    {"math.powf", nullptr, "__nv_powf", "__nv_pow"},
+};
+
+static LogicalResult lowerFunction(Operation *op, FunctionLowering &lowering) {
+  const MathFunction *function = llvm::find_if(
+      functions, [&](const MathFunction &entry) { return op->getName().getStringRef() == entry.op; });
+  return mapInSinglePrecision(op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) {
+    if (!type.isF32())
+      return lowering.callExternal(function->twice, type, operands);
+    if (function->instruction)
+      return lowering.inlineAsm(type, operands, function->instruction, "=f,f", /*hasSideEffects=*/false);
+    return lowering.callExternal(function->single, type, operands);
+  });
+}
+
+static LogicalResult lowerExp(Operation *op, FunctionLowering &lowering) {
+  return mapInSinglePrecision(op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) -> Value {
+    if (!type.isF32())
+      return lowering.callExternal("__nv_exp", type, operands);
+    Value scale = lowering.constantFloat(type, 1.4426950408889634);
+    Value scaled = lowering.builder.create<LLVM::FMulOp>(lowering.loc, operands[0], scale);
+    return lowering.inlineAsm(type, {scaled}, "ex2.approx.f32 $0, $1;", "=f,f", /*hasSideEffects=*/false);
+  });
+}
+
+static LogicalResult lowerSqrt(Operation *op, FunctionLowering &lowering) {
+  return mapInSinglePrecision(op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) -> Value {
+    if (type.isF32())
+      return lowering.inlineAsm(type, operands, "sqrt.approx.f32 $0, $1;", "=f,f", /*hasSideEffects=*/false);
+    return lowering.builder.create<LLVM::SqrtOp>(lowering.loc, operands[0]);
+  });
+}
+
+/// Functions that LLVM expands into exact instructions in every float type.
+template <typename Target> static LogicalResult lowerIntrinsic(Operation *op, FunctionLowering &lowering) {
+  auto compute = [&](llvm::ArrayRef<Value> operands, Type) -> Value {
+    return lowering.builder.create<Target>(lowering.loc, operands[0].getType(), operands);
+  };
+  return mapInSinglePrecision(op, lowering, compute);
+}
+
+/// As lowerIntrinsic, but f16 and bf16 stay as they are: fma must round once.
+static LogicalResult lowerFma(Operation *op, FunctionLowering &lowering) {
+  auto compute = [&](llvm::ArrayRef<Value> operands, Type) -> Value {
+    return lowering.builder.create<LLVM::FMAOp>(lowering.loc, operands[0].getType(), operands);
+  };
+  if (isFp8(resultElementType(op)))
+    return mapInSinglePrecision(op, lowering, compute);
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) { return compute(operands, Type()); });
+}
+
+/// |x| clears the sign bit, of NaN too.
+static LogicalResult lowerAbsFloat(Operation *op, FunctionLowering &lowering) {
+  bool asBits = isFp8(resultElementType(op));
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+    if (!asBits)
+      return lowering.builder.create<LLVM::FAbsOp>(lowering.loc, operands[0].getType(), operands);
+    return lowering.builder.create<LLVM::AndOp>(lowering.loc, operands[0],
+                                                lowering.constantInt(operands[0].getType(), 127));
+  });
+}
+
+static LogicalResult lowerAbsInteger(Operation *op, FunctionLowering &lowering) {
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+    return lowering.builder.create<LLVM::AbsOp>(lowering.loc, operands[0].getType(), operands[0],
+                                                /*is_int_min_poison=*/false);
+  });
+}
+
+template <typename Target> static LogicalResult lowerCountZeros(Operation *op, FunctionLowering &lowering) {
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+    return lowering.builder.create<Target>(lowering.loc, operands[0].getType(), operands[0],
+                                           /*is_zero_poison=*/false);
+  });
+}
+
+static LogicalResult lowerPopulation(Operation *op, FunctionLowering &lowering) {
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
+    return lowering.builder.create<LLVM::CtPopOp>(lowering.loc, operands[0].getType(), operands);
+  });
+}
+
+void addMathLowerings(LoweringTable &table, MLIRContext *context) {
+  auto add = [&](llvm::StringRef name, OpLowering lower) { table[OperationName(name, context)] = lower; };
+  for (const MathFunction &function : functions)
+    add(function.op, lowerFunction);
+  add("math.exp", lowerExp);
+  add("math.sqrt", lowerSqrt);
+  add("tw.precise_sqrt", lowerIntrinsic<LLVM::SqrtOp>);
+  add("math.floor", lowerIntrinsic<LLVM::FFloorOp>);
+  add("math.ceil", lowerIntrinsic<LLVM::FCeilOp>);
+  add("math.trunc", lowerIntrinsic<LLVM::FTruncOp>);
+  add("math.round", lowerIntrinsic<LLVM::RoundOp>);
+  add("math.roundeven", lowerIntrinsic<LLVM::RoundEvenOp>);
+  add("math.copysign", lowerIntrinsic<LLVM::CopySignOp>);
+  add("math.fma", lowerFma);
+  add("math.absf", lowerAbsFloat);
+  add("math.absi", lowerAbsInteger);
+  add("math.ctlz", lowerCountZeros<LLVM::CountLeadingZerosOp>);
+  add("math.cttz", lowerCountZeros<LLVM::CountTrailingZerosOp>);
+  add("math.ctpop", lowerPopulation);
+}
+
+} // namespace tilewright::codegen

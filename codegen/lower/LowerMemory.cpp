@@ -1,0 +1,385 @@
+//===- LowerMemory.cpp - Loads and stores ---------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: tw.load and tw.store as vector accesses of up to 16 bytes per thread.
+//
+// How: registers that hold consecutive elements form one access, as wide as the
+// passes have proven (tw.vector_elements). An access without mask and modifier
+// is a native LLVM one, so that LLVM folds its address and schedules it; all
+// others are inline PTX under a predicate, since a branch around each access
+// would serialise them. Masked-off elements keep the initial value of the
+// register, which is `other` or zero.
+//
+// Every thread loads what it holds. Where several threads hold copies, one
+// stores: equal values to one address are harmless but cost bandwidth.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/MemoryInternal.h"
+
+#include "ir/layout/LayoutMemory.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+//===----------------------------------------------------------------------===//
+// Grouping
+//===----------------------------------------------------------------------===//
+
+AccessPlan planAccesses(Operation *op, Type type, const TargetInfo &target) {
+  AccessPlan plan;
+  auto tile = llvm::dyn_cast<RankedTensorType>(type);
+  if (!tile) {
+    plan.accesses = {{0}};
+    plan.copyOf = {0};
+    return plan;
+  }
+  LinearLayout layout = ir::getLinearLayout(tile);
+  auto proven = op->getAttrOfType<IntegerAttr>(ir::vectorElementsAttr);
+  auto dimension = op->getAttrOfType<IntegerAttr>(ir::vectorDimensionAttr);
+  int64_t widest = target.maxVectorBytes * 8 / ir::elementBits(tile.getElementType());
+  int64_t elements = std::max<int64_t>(1, std::min(widest, proven ? proven.getInt() : 1));
+  int axis = dimension ? static_cast<int>(dimension.getInt()) : layout.rank() - 1;
+  VectorRegisters vectors = vectorRegisters(layout, axis, llvm::Log2_64(elements));
+
+  // Registers whose zero columns are set repeat the one without them.
+  uint32_t copies = layout.freeVariableMask(InDim::Register);
+  plan.copyOf.resize(layout.inSize(InDim::Register));
+  for (int index = 0; index < layout.inSize(InDim::Register); ++index)
+    plan.copyOf[index] = index & ~copies;
+  for (int vector = 0; vector < vectors.numVectors(); ++vector) {
+    auto first = vectors.registers.begin() + vector * vectors.numElements();
+    if (*first & copies)
+      continue;
+    plan.accesses.emplace_back(first, first + vectors.numElements());
+  }
+  return plan;
+}
+
+WordFormat::WordFormat(unsigned elementBits, int numElements) : elementBits(elementBits) {
+  unsigned total = elementBits * numElements;
+  wordBits = elementBits == 64 ? 64 : std::min(32u, total);
+  numWords = static_cast<int>(total / wordBits);
+  perWord = numElements / numWords;
+}
+
+Type WordFormat::wordType(OpBuilder &builder) const { return builder.getIntegerType(wordBits); }
+
+llvm::SmallVector<Value> packWords(FunctionLowering &lowering, const WordFormat &format,
+                                   llvm::ArrayRef<Value> elements) {
+  OpBuilder &builder = lowering.builder;
+  Location loc = lowering.loc;
+  Type elementType = builder.getIntegerType(format.elementBits), wordType = format.wordType(builder);
+  llvm::SmallVector<Value> words;
+  for (int word = 0; word < format.numWords; ++word) {
+    Value packed;
+    for (int index = 0; index < format.perWord; ++index) {
+      Value bits = lowering.toBits(elements[word * format.perWord + index]);
+      if (bits.getType() != elementType) // a boolean is stored as a byte
+        bits = builder.create<LLVM::ZExtOp>(loc, elementType, bits);
+      if (format.perWord == 1) {
+        packed = bits;
+        break;
+      }
+      bits = builder.create<LLVM::ZExtOp>(loc, wordType, bits);
+      if (index > 0)
+        bits = builder.create<LLVM::ShlOp>(loc, bits, lowering.constantInt(wordType, index * format.elementBits));
+      packed = packed ? builder.create<LLVM::OrOp>(loc, packed, bits).getResult() : bits;
+    }
+    words.push_back(packed);
+  }
+  return words;
+}
+
+llvm::SmallVector<Value> unpackWords(FunctionLowering &lowering, const WordFormat &format,
+                                     llvm::ArrayRef<Value> words, Type registerType) {
+  OpBuilder &builder = lowering.builder;
+  Location loc = lowering.loc;
+  Type elementType = builder.getIntegerType(format.elementBits);
+  llvm::SmallVector<Value> elements;
+  for (Value word : words)
+    for (int index = 0; index < format.perWord; ++index) {
+      Value bits = word;
+      if (index > 0)
+        bits = builder.create<LLVM::LShrOp>(loc, bits,
+                                            lowering.constantInt(word.getType(), index * format.elementBits));
+      if (bits.getType() != elementType)
+        bits = builder.create<LLVM::TruncOp>(loc, elementType, bits);
+      if (registerType.isInteger(1))
+        elements.push_back(
+            builder.create<LLVM::ICmpOp>(loc, LLVM::ICmpPredicate::ne, bits, lowering.zero(elementType)));
+      else
+        elements.push_back(lowering.fromBits(bits, registerType));
+    }
+  return elements;
+}
+
+Value conjunction(FunctionLowering &lowering, Value left, Value right) {
+  if (!left || !right)
+    return left ? left : right;
+  return lowering.builder.create<LLVM::AndOp>(lowering.loc, left, right);
+}
+
+bool isAlways(Value predicate) {
+  if (!predicate)
+    return true;
+  auto constant = predicate.getDefiningOp<LLVM::ConstantOp>();
+  auto value = constant ? llvm::dyn_cast<IntegerAttr>(constant.getValue()) : IntegerAttr();
+  return value && !value.getValue().isZero();
+}
+
+//===----------------------------------------------------------------------===//
+// Modifiers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The part of an instruction's name between "ld" or "st" and the vector width,
+/// and the policy operand where one is needed.
+struct AccessModifiers {
+  std::string text;
+  Value policy;
+  bool isPlain = true;
+};
+
+} // namespace
+
+/// A cache policy that covers the whole access; made once per kernel would be
+/// enough, and LLVM merges equal ones since they are pure.
+static Value makePolicy(FunctionLowering &lowering, ir::Eviction eviction) {
+  std::string assembly =
+      "createpolicy.fractional.L2::" + ir::stringifyEviction(eviction).str() + ".b64 $0, 1.0;";
+  return lowering.inlineAsm(lowering.builder.getI64Type(), {}, assembly, "=l", /*hasSideEffects=*/false);
+}
+
+static AccessModifiers modifiersOf(FunctionLowering &lowering, unsigned addressSpace, ir::CacheModifier cache,
+                                   ir::Eviction eviction, bool isVolatile) {
+  AccessModifiers result;
+  result.text = isVolatile ? ".volatile" : "";
+  result.text += addressSpace == 3 ? ".shared" : ".global";
+  result.isPlain = !isVolatile;
+  // Shared memory has no caches, and a volatile access takes no hints.
+  if (isVolatile || addressSpace == 3)
+    return result;
+  if (cache != ir::CacheModifier::none) {
+    result.text += "." + ir::stringifyCacheModifier(cache).str();
+    result.isPlain = false;
+  }
+  if (eviction != ir::Eviction::normal && lowering.target.hasEvictionHints) {
+    // An instruction has either a cache operator or an L1 priority.
+    if (cache == ir::CacheModifier::none)
+      result.text += ".L1::" + ir::stringifyEviction(eviction).str();
+    result.text += ".L2::cache_hint";
+    result.policy = makePolicy(lowering, eviction);
+    result.isPlain = false;
+  }
+  return result;
+}
+
+/// ".v4.b32".
+static std::string widthSuffix(const WordFormat &format) {
+  std::string result = format.numWords > 1 ? ".v" + std::to_string(format.numWords) : "";
+  return result + ".b" + std::to_string(format.wordBits);
+}
+
+/// "{$2, $3}" for the operands from `first` on.
+static std::string wordList(int first, int count) {
+  std::string result = "{";
+  for (int index = 0; index < count; ++index)
+    result += (index ? ", $" : "$") + std::to_string(first + index);
+  return result + "}";
+}
+
+/// The words as registers of inline PTX, and back: bytes widen to 16 bits.
+static Value widenByte(FunctionLowering &lowering, Value word) {
+  if (!word.getType().isInteger(8))
+    return word;
+  return lowering.builder.create<LLVM::ZExtOp>(lowering.loc, lowering.builder.getIntegerType(16), word);
+}
+
+static Value narrowByte(FunctionLowering &lowering, Value word, const WordFormat &format) {
+  if (format.wordBits != 8)
+    return word;
+  return lowering.builder.create<LLVM::TruncOp>(lowering.loc, lowering.builder.getIntegerType(8), word);
+}
+
+//===----------------------------------------------------------------------===//
+// Load
+//===----------------------------------------------------------------------===//
+
+/// ld under a predicate; `initial` are the words where it is false.
+static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, Value address, Value predicate,
+                                                   const WordFormat &format, llvm::ArrayRef<Value> initial,
+                                                   const AccessModifiers &modifiers, bool isVolatile) {
+  OpBuilder &builder = lowering.builder;
+  int numWords = format.numWords;
+  // Operands: outputs, address, then predicate, policy, initial values.
+  llvm::SmallVector<Value> operands{address};
+  std::string constraints, tied;
+  for (int word = 0; word < numWords; ++word)
+    constraints += std::string(word ? ",=" : "=") + format.constraint();
+  constraints += ",l";
+  std::string assembly;
+  if (predicate) {
+    assembly = "@$" + std::to_string(numWords + operands.size()) + " ";
+    operands.push_back(predicate);
+    constraints += ",b";
+  }
+  assembly += "ld" + modifiers.text + widthSuffix(format) + " " + wordList(0, numWords) + ", [$" +
+              std::to_string(numWords) + "]";
+  if (modifiers.policy) {
+    assembly += ", $" + std::to_string(numWords + operands.size());
+    operands.push_back(modifiers.policy);
+    constraints += ",l";
+  }
+  if (predicate)
+    for (int word = 0; word < numWords; ++word) {
+      operands.push_back(widenByte(lowering, initial[word]));
+      constraints += "," + std::to_string(word);
+    }
+  constraints += ",~{memory}";
+
+  Type wordType = format.wordBits == 8 ? builder.getIntegerType(16) : format.wordType(builder);
+  llvm::SmallVector<Value> words;
+  if (numWords == 1) {
+    Value word = lowering.inlineAsm(wordType, operands, assembly + ";", constraints, isVolatile);
+    words.push_back(narrowByte(lowering, word, format));
+    return words;
+  }
+  llvm::SmallVector<Type> types(numWords, wordType);
+  Type structType = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
+  Value all = lowering.inlineAsm(structType, operands, assembly + ";", constraints, isVolatile);
+  for (int word = 0; word < numWords; ++word)
+    words.push_back(builder.create<LLVM::ExtractValueOp>(lowering.loc, all, word));
+  return words;
+}
+
+static llvm::SmallVector<Value> emitPlainLoad(FunctionLowering &lowering, Value address, const WordFormat &format) {
+  OpBuilder &builder = lowering.builder;
+  unsigned alignment = format.wordBits * format.numWords / 8;
+  if (format.numWords == 1)
+    return {builder.create<LLVM::LoadOp>(lowering.loc, format.wordType(builder), address, alignment)};
+  Type vectorType = VectorType::get({format.numWords}, format.wordType(builder));
+  Value vector = builder.create<LLVM::LoadOp>(lowering.loc, vectorType, address, alignment);
+  llvm::SmallVector<Value> words;
+  for (int word = 0; word < format.numWords; ++word)
+    words.push_back(builder.create<LLVM::ExtractElementOp>(lowering.loc, vector, lowering.constantI32(word)));
+  return words;
+}
+
+static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
+  auto load = llvm::cast<ir::LoadOp>(op);
+  Type elementType = getElementTypeOrSelf(load.getType());
+  Type registerType = lowering.registerType(elementType);
+  auto pointerType = llvm::cast<ir::PointerType>(getElementTypeOrSelf(load.getPointer()));
+  AccessPlan plan = planAccesses(op, load.getType(), lowering.target);
+  AccessModifiers modifiers = modifiersOf(lowering, pointerType.getAddressSpace(), load.getCache(),
+                                          load.getEviction(), load.getIsVolatile());
+  const Registers &pointers = lowering.get(load.getPointer());
+  const Registers *masks = load.getMask() ? &lowering.get(load.getMask()) : nullptr;
+  const Registers *others = load.getOther() ? &lowering.get(load.getOther()) : nullptr;
+
+  Registers results(pointers.size());
+  for (const AccessRegisters &access : plan.accesses) {
+    WordFormat format(ir::elementBits(elementType), static_cast<int>(access.size()));
+    // The mask is equal within a vector, by what vector_elements promises.
+    Value predicate = masks ? (*masks)[access.front()] : Value();
+    if (isAlways(predicate))
+      predicate = {};
+    llvm::SmallVector<Value> words;
+    if (!predicate && modifiers.isPlain) {
+      words = emitPlainLoad(lowering, pointers[access.front()], format);
+    } else {
+      llvm::SmallVector<Value> initial;
+      for (int index : access)
+        initial.push_back(others ? (*others)[index] : lowering.zero(registerType));
+      words = emitPredicatedLoad(lowering, pointers[access.front()], predicate, format,
+                                 packWords(lowering, format, initial), modifiers, load.getIsVolatile());
+    }
+    llvm::SmallVector<Value> elements = unpackWords(lowering, format, words, registerType);
+    for (auto [index, element] : llvm::zip(access, elements))
+      results[index] = element;
+  }
+  for (size_t index = 0; index < results.size(); ++index)
+    results[index] = results[plan.copyOf[index]];
+  lowering.set(load.getResult(), std::move(results));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Store
+//===----------------------------------------------------------------------===//
+
+static void emitPredicatedStore(FunctionLowering &lowering, Value address, Value predicate, const WordFormat &format,
+                                llvm::ArrayRef<Value> words, const AccessModifiers &modifiers) {
+  llvm::SmallVector<Value> operands{address};
+  std::string constraints = "l", assembly;
+  for (Value word : words) {
+    operands.push_back(widenByte(lowering, word));
+    constraints += std::string(",") + format.constraint();
+  }
+  if (predicate) {
+    assembly = "@$" + std::to_string(operands.size()) + " ";
+    operands.push_back(predicate);
+    constraints += ",b";
+  }
+  assembly += "st" + modifiers.text + widthSuffix(format) + " [$0], " + wordList(1, format.numWords);
+  if (modifiers.policy) {
+    assembly += ", $" + std::to_string(operands.size());
+    operands.push_back(modifiers.policy);
+    constraints += ",l";
+  }
+  constraints += ",~{memory}";
+  lowering.inlineAsm(Type(), operands, assembly + ";", constraints, /*hasSideEffects=*/true);
+}
+
+static void emitPlainStore(FunctionLowering &lowering, Value address, const WordFormat &format,
+                           llvm::ArrayRef<Value> words) {
+  OpBuilder &builder = lowering.builder;
+  unsigned alignment = format.wordBits * format.numWords / 8;
+  Value stored = words.front();
+  if (format.numWords > 1) {
+    stored = builder.create<LLVM::UndefOp>(lowering.loc, VectorType::get({format.numWords}, format.wordType(builder)));
+    for (int word = 0; word < format.numWords; ++word)
+      stored = builder.create<LLVM::InsertElementOp>(lowering.loc, stored, words[word], lowering.constantI32(word));
+  }
+  builder.create<LLVM::StoreOp>(lowering.loc, stored, address, alignment);
+}
+
+static LogicalResult lowerStore(Operation *op, FunctionLowering &lowering) {
+  auto store = llvm::cast<ir::StoreOp>(op);
+  Type valueType = store.getValue().getType();
+  auto pointerType = llvm::cast<ir::PointerType>(getElementTypeOrSelf(store.getPointer()));
+  AccessPlan plan = planAccesses(op, valueType, lowering.target);
+  AccessModifiers modifiers = modifiersOf(lowering, pointerType.getAddressSpace(), store.getCache(),
+                                          store.getEviction(), /*isVolatile=*/false);
+  const Registers &pointers = lowering.get(store.getPointer());
+  const Registers &values = lowering.get(store.getValue());
+  const Registers *masks = store.getMask() ? &lowering.get(store.getMask()) : nullptr;
+  Value owner = lowering.ownsElements(valueType);
+
+  for (const AccessRegisters &access : plan.accesses) {
+    WordFormat format(ir::elementBits(getElementTypeOrSelf(valueType)), static_cast<int>(access.size()));
+    llvm::SmallVector<Value> elements;
+    for (int index : access)
+      elements.push_back(values[index]);
+    llvm::SmallVector<Value> words = packWords(lowering, format, elements);
+    Value mask = masks ? (*masks)[access.front()] : Value();
+    Value predicate = isAlways(mask) ? owner : conjunction(lowering, mask, owner);
+    if (!predicate && modifiers.isPlain)
+      emitPlainStore(lowering, pointers[access.front()], format, words);
+    else
+      emitPredicatedStore(lowering, pointers[access.front()], predicate, format, words, modifiers);
+  }
+  return success();
+}
+
+void addMemoryLowerings(LoweringTable &table, MLIRContext *context) {
+  table[OperationName(ir::LoadOp::getOperationName(), context)] = lowerLoad;
+  table[OperationName(ir::StoreOp::getOperationName(), context)] = lowerStore;
+}
+
+} // namespace tilewright::codegen

@@ -1,0 +1,119 @@
+//===- Targets.cpp - The GPUs that code is made for -----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: one row per GPU family. Nothing outside this folder compares
+// architecture numbers.
+//
+// How: a name is looked up in the table; a chip newer than the last row gets
+// the newest row without its architecture-specific features, as PTX that the
+// driver compiles. LLVM 19 writes PTX up to version 8.5.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/target/Targets.h"
+
+#include "ir/support/Error.h"
+
+#include <algorithm>
+
+namespace tilewright {
+
+namespace {
+
+struct TargetRow {
+  const char *name;
+  int capability;
+  int64_t maxSharedBytesPerBlock;
+  bool hasFp8Conversions;
+  /// Hopper's native bf16 arithmetic and atomics, stmatrix.
+  bool isHopper;
+};
+
+} // namespace
+
+/// Shared memory: 1 KB of what the chip has belongs to the system.
+static const TargetRow rows[] = {
+    {"sm_80", 80, 166912, false, false},
+    {"sm_86", 86, 101376, false, false},
+    {"sm_89", 89, 101376, true, false},
+    {"sm_90", 90, 232448, true, true},
+    {"sm_90a", 90, 232448, true, true},
+};
+
+/// The version of PTX that LLVM 19 can write and CUDA 12.5 or later reads.
+static constexpr int ptxVersion = 85;
+
+static TargetInfo makeTarget(const TargetRow &row) {
+  TargetInfo info;
+  info.name = row.name;
+  info.capability = row.capability;
+  info.ptxVersion = ptxVersion;
+  info.maxSharedBytesPerBlock = row.maxSharedBytesPerBlock;
+  info.hasFp8Conversions = row.hasFp8Conversions;
+  info.hasBf16Arithmetic = row.isHopper;
+  info.hasBf16AtomicAdd = row.isHopper;
+  info.hasStoreMatrix = row.isHopper;
+  // Every family of the table is sm_80 or newer.
+  info.hasIntegerRedux = true;
+  info.hasEvictionHints = true;
+  return info;
+}
+
+/// The number in "sm_90a", "90a" or "90", and whether an "a" follows it; -1 for
+/// any other form.
+static int parseCapability(const std::string &name, bool &isSpecific) {
+  std::string digits = name.rfind("sm_", 0) == 0 ? name.substr(3) : name;
+  isSpecific = !digits.empty() && digits.back() == 'a';
+  if (isSpecific)
+    digits.pop_back();
+  bool isNumber = digits.size() >= 2 && digits.size() <= 4 &&
+                  std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return isNumber ? std::stoi(digits) : -1;
+}
+
+TargetInfo getTargetInfo(const std::string &name) {
+  for (const TargetRow &row : rows)
+    if (name == row.name)
+      return makeTarget(row);
+  bool isSpecific = false;
+  int capability = parseCapability(name, isSpecific);
+  const TargetRow *newest = std::end(rows) - 1;
+  // A bare capability of a known chip means all that the chip can do.
+  const TargetRow *best = nullptr;
+  for (const TargetRow &row : rows)
+    if (row.capability == capability)
+      best = &row;
+  if (best && name.rfind("sm_", 0) != 0)
+    return makeTarget(*best);
+  if (capability > newest->capability) {
+    for (const TargetRow &row : rows)
+      if (row.capability == newest->capability)
+        return makeTarget(row); // the first of them is the general one
+  }
+  // A chip between two rows (sm_87) runs the code of the older one.
+  if (!best && !isSpecific && capability > rows[0].capability) {
+    for (const TargetRow &row : rows)
+      if (row.capability < capability)
+        best = &row;
+    return makeTarget(*best);
+  }
+  throw makeError(ErrorCode::E0306, fmt::arg("arch", name), fmt::arg("ver", "8.5"), fmt::arg("v", "12.5"));
+}
+
+namespace codegen {
+
+std::string llvmProcessor(const TargetInfo &target) { return target.name; }
+
+std::string llvmFeatures(const TargetInfo &target) { return "+ptx" + std::to_string(target.ptxVersion); }
+
+std::vector<std::string> knownTargets() {
+  std::vector<std::string> names;
+  for (const TargetRow &row : rows)
+    names.push_back(row.name);
+  return names;
+}
+
+} // namespace codegen
+} // namespace tilewright
