@@ -9,6 +9,10 @@
 // tuples, namedtuples, dtypes, functions and attributes need no second
 // representation.
 //
+// How: `tensor` is a type of the C API with number slots of its own, because the
+// interpreter makes one object per tile operation; types are small pybind11
+// objects, one per scalar kind, so that `x.dtype is tl.float32` holds.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_FRONTEND_AST_PYTHONVALUE_H
@@ -20,15 +24,33 @@
 
 namespace tilewright {
 
-/// The C++ object behind `tilewright.language.tensor`.
-struct Tensor {
-  semantic::Value value;
+/// The C++ object behind `tilewright.language.dtype`, `pointer_type` and
+/// `block_type`.
+struct TypeObject {
+  semantic::Type type;
 };
+struct PointerTypeObject : TypeObject {};
+struct BlockTypeObject : TypeObject {};
+
+/// The class `tilewright.language.tensor`; made on the first call.
+pybind11::handle tensorType();
 
 pybind11::object wrapValue(semantic::Value value);
 bool isTensor(pybind11::handle object);
 const semantic::Value &unwrapValue(pybind11::handle tensor);
 
+/// The Python object of a scalar type: one per kind, a new one per pointer.
+pybind11::object wrapDType(const semantic::DType &type);
+/// As wrapDType for scalars, a block_type for tiles.
+pybind11::object wrapType(const semantic::Type &type);
+/// The type a Python object names: a dtype, or its name ("fp32", "*i8").
+std::optional<semantic::DType> tryDType(pybind11::handle object);
+/// As tryDType, but raises E0120 that names `what`.
+semantic::DType toDType(pybind11::handle object, const std::string &what);
+
+/// Tells C++ which Python class is `constexpr`; its instances hold `value`.
+void registerConstexprClass(pybind11::handle type);
+bool isConstexpr(pybind11::handle object);
 /// `constexpr(x)` as x (recursively), everything else as it stands.
 pybind11::object unwrapConstexpr(pybind11::handle object);
 
@@ -42,6 +64,8 @@ semantic::Value toValue(semantic::Semantic &semantic, pybind11::handle object,
                         const std::string &what);
 /// Ints of a tuple, list, constexpr or single int; E0112 for a run-time value.
 std::vector<int64_t> toIntList(pybind11::handle object, const std::string &what);
+/// A compile-time int; E0112 for a run-time value, E0120 for another object.
+int64_t toInt(pybind11::handle object, const std::string &what);
 
 } // namespace tilewright
 

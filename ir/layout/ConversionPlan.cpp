@@ -58,10 +58,13 @@ static int registerWords(const LinearLayout &layout, int elementBits) {
 }
 
 static std::string sharedReason(const SharedMemoryPlan &plan) {
-  return std::to_string(plan.scratchBytes) + " bytes in " +
-         std::to_string(plan.numPieces) + " pieces, write vectors of " +
-         std::to_string(plan.write.vectorElements) + ", read vectors of " +
-         std::to_string(plan.read.vectorElements) + ", " +
+  std::string pieces = plan.numPieces > 1
+                           ? " in " + std::to_string(plan.numPieces) + " pieces"
+                           : "";
+  return std::to_string(plan.scratchBytes) + " bytes" + pieces +
+         ", write vectors of " + std::to_string(plan.write.vectorElements) +
+         ", read vectors of " + std::to_string(plan.read.vectorElements) +
+         ", " +
          std::to_string(plan.write.extraWavefronts +
                         plan.read.extraWavefronts) +
          " extra wavefronts";

@@ -16,8 +16,10 @@ namespace tilewright {
 void bindRuntime(pybind11::module_ &module);
 /// `kernel[grid]` and the dispatcher behind it.
 void bindLaunch(pybind11::module_ &module);
-/// dtype, tensor and the functions of the language.
+/// The submodule `language`: tensor and the functions of the language.
 void bindLanguage(pybind11::module_ &module);
+/// dtype, pointer_type and block_type, into that submodule.
+void bindLanguageTypes(pybind11::module_ &language);
 /// The context of a natively running kernel and its memory.
 void bindInterpreter(pybind11::module_ &module);
 /// compile_kernel and IR tools.

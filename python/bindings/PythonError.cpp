@@ -70,12 +70,28 @@ void setPythonErrorFromCurrentException() noexcept {
   }
 }
 
+/// The innermost frame outside this package: `run`, the tuner and others stand
+/// between a user's line and the launcher. Null where there is none.
+static py::object userFrame() {
+  py::object frame =
+      py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(PyEval_GetFrame()));
+  while (frame && !frame.is_none()) {
+    py::object name = py::dict(frame.attr("f_globals")).attr("get")("__name__", "");
+    std::string module = py::str(name);
+    if (module != "tilewright" && module.rfind("tilewright.", 0) != 0)
+      return frame;
+    frame = frame.attr("f_back");
+  }
+  return py::object();
+}
+
 SourceFrame currentPythonFrame(const std::string &kernel) {
   SourceFrame result;
   result.function = kernel;
-  PyFrameObject *frame = PyEval_GetFrame(); // borrowed
-  if (!frame)
+  py::object owned = userFrame();
+  if (!owned)
     return result;
+  auto *frame = reinterpret_cast<PyFrameObject *>(owned.ptr());
   PyCodeObject *code = PyFrame_GetCode(frame);
   result.line = PyFrame_GetLineNumber(frame);
   result.file = py::str(py::handle(code->co_filename));

@@ -35,7 +35,7 @@ _lazy = {
     "ASTSource": ("compiler.compiler", "ASTSource"),
     "CompiledKernel": ("compiler.compiler", "CompiledKernel"),
     **{name: (name, None) for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
-                                      "errors", "cli")},
+                                      "errors", "cli", "triton_alias")},
 }
 
 __all__ = [

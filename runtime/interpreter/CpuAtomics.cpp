@@ -57,6 +57,7 @@ static U addFloat(ScalarKind kind, U old, U operand) {
 
 Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &value,
                                 const std::optional<Value> &mask, MemorySemantic, MemoryScope) {
+  valueWasRead();
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
   const uint8_t *active = mask ? elementsOf<uint8_t>(*mask) : nullptr;
@@ -82,6 +83,7 @@ Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &
 
 Value CpuTileBuilder::atomicCas(const Value &pointer, const Value &compare, const Value &value,
                                 MemorySemantic, MemoryScope) {
+  valueWasRead();
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
   memory.check({AccessKind::Atomic, pointer, nullptr, size}, program);

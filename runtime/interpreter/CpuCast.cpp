@@ -208,7 +208,7 @@ Value CpuTileBuilder::cast(CastOp op, const Value &operand, const DType &to, Rou
   case CastOp::FloatToUnsigned: floatToInteger(operand, false, result); break;
   default: floatToFloat(operand, result, rounding); break;
   }
-  return std::move(result.value);
+  return noted(CombineTape::Primitive::Cast, op, {&operand}, std::move(result.value), rounding);
 }
 
 } // namespace tilewright::interpreter

@@ -239,10 +239,11 @@ Value CpuTileBuilder::binary(BinaryOp op, const Value &lhs, const Value &rhs) {
     binarySmallFloat(kernel, kind, lhs, rhs, result);
   else
     kernel(tileOf(lhs).as<void>(), tileOf(rhs).as<void>(), result.tile().as<void>(), result.count);
-  return std::move(result.value);
+  return noted(CombineTape::Primitive::Binary, op, {&lhs, &rhs}, std::move(result.value));
 }
 
 Value CpuTileBuilder::addPointer(const Value &pointer, const Value &offset) {
+  valueWasRead(); // addresses are not recorded
   NewTile result{pointer.type};
   uint64_t size = elementSize(pointer.type.scalar.pointee().kind());
   const uint64_t *bases = elementsOf<uint64_t>(pointer);
@@ -331,14 +332,14 @@ Value CpuTileBuilder::unary(UnaryOp op, const Value &operand) {
   const void *source = tileOf(operand).as<void>();
   if (UnaryKernel kernel = signKernelFor(op, kind)) {
     kernel(source, result.tile().as<void>(), result.count);
-    return std::move(result.value);
+    return noted(CombineTape::Primitive::Unary, op, {&operand}, std::move(result.value));
   }
   UnaryKernel kernel = kind == ScalarKind::Float64 ? mathKernel<double>(op) : mathKernel<float>(op);
   if (!kernel || !isFloatKind(kind))
     throwNoKernel("unary", operand);
   if (!isSmallFloat(kind)) {
     kernel(source, result.tile().as<void>(), result.count);
-    return std::move(result.value);
+    return noted(CombineTape::Primitive::Unary, op, {&operand}, std::move(result.value));
   }
   float in[chunkSize], out[chunkSize];
   for (int64_t start = 0; start < result.count; start += chunkSize) {
@@ -347,7 +348,7 @@ Value CpuTileBuilder::unary(UnaryOp op, const Value &operand) {
     kernel(in, out, n);
     encodeFloats(kind, out, result.tile().as<void>(), start, n);
   }
-  return std::move(result.value);
+  return noted(CombineTape::Primitive::Unary, op, {&operand}, std::move(result.value));
 }
 
 //===--- comparisons ------------------------------------------------------===//
@@ -421,7 +422,7 @@ Value CpuTileBuilder::compare(ComparePredicate predicate, const Value &lhs, cons
   uint8_t *bits = result.elements<uint8_t>();
   if (!isSmallFloat(kind)) {
     kernel(a, b, bits, result.count);
-    return std::move(result.value);
+    return noted(CombineTape::Primitive::Compare, predicate, {&lhs, &rhs}, std::move(result.value));
   }
   float wideA[chunkSize], wideB[chunkSize];
   for (int64_t start = 0; start < result.count; start += chunkSize) {
@@ -430,7 +431,7 @@ Value CpuTileBuilder::compare(ComparePredicate predicate, const Value &lhs, cons
     decodeFloats(kind, b, start, n, wideB);
     kernel(wideA, wideB, bits + start, n);
   }
-  return std::move(result.value);
+  return noted(CombineTape::Primitive::Compare, predicate, {&lhs, &rhs}, std::move(result.value));
 }
 
 //===--- select and fma ---------------------------------------------------===//
@@ -452,7 +453,8 @@ Value CpuTileBuilder::select(const Value &condition, const Value &ifTrue, const 
   });
   if (tileOf(ifTrue).allocation == tileOf(ifFalse).allocation)
     result.tile().allocation = tileOf(ifTrue).allocation;
-  return std::move(result.value);
+  return noted(CombineTape::Primitive::Select, 0, {&condition, &ifTrue, &ifFalse},
+               std::move(result.value));
 }
 
 /// Integers have no fused form; the wrapped sum is exact anyway.
@@ -465,13 +467,13 @@ Value CpuTileBuilder::fma(const Value &x, const Value &y, const Value &z) {
     const double *a = elementsOf<double>(x), *b = elementsOf<double>(y), *c = elementsOf<double>(z);
     for (int64_t i = 0; i < result.count; ++i)
       result.elements<double>()[i] = std::fma(a[i], b[i], c[i]);
-    return std::move(result.value);
+    return noted(CombineTape::Primitive::Fma, 0, {&x, &y, &z}, std::move(result.value));
   }
   if (kind == ScalarKind::Float32) {
     const float *a = elementsOf<float>(x), *b = elementsOf<float>(y), *c = elementsOf<float>(z);
     for (int64_t i = 0; i < result.count; ++i)
       result.elements<float>()[i] = canonical(std::fma(a[i], b[i], c[i]));
-    return std::move(result.value);
+    return noted(CombineTape::Primitive::Fma, 0, {&x, &y, &z}, std::move(result.value));
   }
   float a[chunkSize], b[chunkSize], c[chunkSize];
   for (int64_t start = 0; start < result.count; start += chunkSize) {
@@ -483,7 +485,7 @@ Value CpuTileBuilder::fma(const Value &x, const Value &y, const Value &z) {
       a[i] = roundToOddFloat(fmaRoundToOdd(a[i], b[i], c[i]));
     encodeFloats(kind, a, result.tile().as<void>(), start, n);
   }
-  return std::move(result.value);
+  return noted(CombineTape::Primitive::Fma, 0, {&x, &y, &z}, std::move(result.value));
 }
 
 } // namespace tilewright::interpreter

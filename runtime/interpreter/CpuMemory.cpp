@@ -55,6 +55,7 @@ static void loadLanes(const uint64_t *addresses, const uint8_t *mask, const Word
 
 Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mask,
                            const std::optional<Value> &other, const LoadOptions &) {
+  valueWasRead();
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
   const uint8_t *active = maskOf(mask);
@@ -74,6 +75,7 @@ Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mas
 
 void CpuTileBuilder::store(const Value &pointer, const Value &value,
                            const std::optional<Value> &mask, const StoreOptions &) {
+  valueWasRead();
   int size = elementSize(pointer.type.scalar.pointee().kind());
   const uint8_t *active = maskOf(mask);
   memory.check({AccessKind::Store, pointer, active, size}, program);

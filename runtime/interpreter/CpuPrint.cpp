@@ -84,6 +84,7 @@ static std::string formatAxis(const Value &value, size_t axis, int64_t start, bo
 std::string formatTile(const Value &value, bool hex) { return formatAxis(value, 0, 0, hex); }
 
 void CpuTileBuilder::print(const std::string &prefix, const std::vector<Value> &values, bool hex) {
+  valueWasRead();
   std::string line =
       fmt::format("pid ({}, {}, {})", program.id[0], program.id[1], program.id[2]);
   if (!prefix.empty())
@@ -111,6 +112,7 @@ void CpuTileBuilder::failAssertion(const std::string &message, const Value &cond
 
 void CpuTileBuilder::deviceAssert(const Value &condition, const std::string &message,
                                   const std::optional<Value> &mask) {
+  valueWasRead();
   const uint8_t *bits = elementsOf<uint8_t>(condition);
   const uint8_t *active = mask ? elementsOf<uint8_t>(*mask) : nullptr;
   for (int64_t i = 0, count = countOf(condition); i < count; ++i)

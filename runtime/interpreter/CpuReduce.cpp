@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: combines along one axis with a function that is only known to be
-// associative. It is called with whole tiles, log2(n) times for a reduction of
-// n elements and twice that for a scan, so that a combine function written in
-// Python costs a few calls and not one per element.
+// associative. It is applied to whole tiles, log2(n) times for a reduction of
+// n elements and twice that for a scan; a function written in Python is called
+// once and replayed (CombineTape.h).
 //
 // How: neighbours are combined, elements 2i with 2i + 1, which keeps their
 // order. A scan combines neighbours, scans the half, and combines each result
@@ -71,7 +71,8 @@ static Values sliceAll(const Values &tiles, int axis, int64_t first, int64_t ste
   return result;
 }
 
-Values CpuTileBuilder::reduce(const Values &inputs, int axis, const CombineFunction &combine) {
+Values CpuTileBuilder::reduce(const Values &inputs, int axis, const CombineFunction &function) {
+  RecordedCombine combine(*this, function);
   Values partial = inputs;
   for (int64_t extent = inputs[0].type.shape[axis]; extent > 1; extent /= 2)
     partial = combine(sliceAll(partial, axis, 0, 2, extent / 2),
@@ -137,7 +138,7 @@ static Value reverseAxis(const Value &tile, int axis) {
   return slice(tile, axis, extent - 1, -1, extent);
 }
 
-static Values scanForward(const Values &inputs, int axis, const CombineFunction &combine) {
+static Values scanForward(const Values &inputs, int axis, RecordedCombine &combine) {
   int64_t half = inputs[0].type.shape[axis] / 2;
   if (half == 0)
     return inputs;
@@ -164,7 +165,8 @@ static Values scanForward(const Values &inputs, int axis, const CombineFunction 
 }
 
 Values CpuTileBuilder::scan(const Values &inputs, int axis, bool reverse,
-                            const CombineFunction &combine) {
+                            const CombineFunction &function) {
+  RecordedCombine combine(*this, function);
   if (!reverse)
     return scanForward(inputs, axis, combine);
   Values reversed;

@@ -69,7 +69,7 @@ Value CpuTileBuilder::splat(const Value &scalar, const Shape &shape) {
     using Word = decltype(word);
     std::fill_n(result.elements<Word>(), result.count, *elementsOf<Word>(scalar));
   });
-  return inheritAllocation(result, scalar);
+  return noted(CombineTape::Primitive::Splat, 0, {&scalar}, inheritAllocation(result, scalar));
 }
 
 /// Row-major strides in elements.

@@ -23,6 +23,7 @@
 
 #include "frontend/semantic/TileBuilder.h"
 #include "ir/support/Error.h"
+#include "runtime/interpreter/CombineTape.h"
 #include "runtime/interpreter/Memory.h"
 
 namespace tilewright::interpreter {
@@ -59,6 +60,16 @@ public:
   /// Raise for an integer division by zero instead of giving 0 (quotient) or
   /// the dividend (remainder).
   bool checkDivision = false;
+  /// Records primitives while a combine function is called, else null.
+  CombineTape *tape = nullptr;
+  /// Set when a condition was asked of a tile with several elements.
+  bool branchedOnTile = false;
+  /// To be called when a value becomes known to the host: what the kernel does
+  /// next may depend on it.
+  void valueWasRead() {
+    if (tape)
+      tape->invalidate();
+  }
 
   Value constantInt(DType type, uint64_t bits) override;
   Value constantFloat(DType type, double value) override;
@@ -112,6 +123,15 @@ public:
 private:
   void failAssertion(const std::string &message, const Value &condition, int64_t lane);
   void checkDivisor(BinaryOp op, const Value &divisor);
+  /// `result`, after a recording tape has heard of it.
+  template <typename Op>
+  Value noted(CombineTape::Primitive primitive, Op op,
+              std::initializer_list<const Value *> operands, Value result,
+              Rounding rounding = Rounding::NearestEven) {
+    if (tape)
+      tape->note(primitive, static_cast<int>(op), operands, result, rounding);
+    return result;
+  }
 
   InterpreterHost &host;
 };

@@ -76,10 +76,55 @@ TEST_F(InterpreterReduce, KeepsOrderOnEveryAxis) {
   }
 }
 
-TEST_F(InterpreterReduce, CallsTheFunctionLogarithmicallyOften) {
+TEST_F(InterpreterReduce, CallsAPureFunctionOnce) {
   Value result = builder.reduce({i32(slopes(1024)), i32(offsets(1024))}, 0, compose())[0];
-  EXPECT_EQ(calls, 10);
+  EXPECT_EQ(calls, 1);
   EXPECT_FALSE(result.type.isTile());
+}
+
+TEST_F(InterpreterReduce, CallsAFunctionThatReadsValuesOnEveryLevel) {
+  CombineFunction pure = compose();
+  CombineFunction reading = [&](const std::vector<Value> &first, const std::vector<Value> &second) {
+    builder.valueWasRead();
+    return pure(first, second);
+  };
+  std::vector<int32_t> slope = slopes(1024), offset = offsets(1024);
+  Value read = builder.reduce({i32(slope), i32(offset)}, 0, reading)[1];
+  EXPECT_EQ(calls, 10);
+  Value replayed = builder.reduce({i32(slope), i32(offset)}, 0, pure)[1];
+  EXPECT_EQ(elements<int32_t>(read), elements<int32_t>(replayed));
+}
+
+TEST_F(InterpreterReduce, CallsAFunctionThatBranchesPerElement) {
+  // max by a branch: fails on tiles, as a Python `if` does.
+  CombineFunction branching = [&](const std::vector<Value> &first, const std::vector<Value> &second) {
+    if (countOf(first[0]) != 1) {
+      builder.branchedOnTile = true;
+      throw makeError(ErrorCode::E0116, fmt::arg("message", ""), fmt::arg("help", ""));
+    }
+    bool larger = *elementsOf<int32_t>(first[0]) > *elementsOf<int32_t>(second[0]);
+    return std::vector<Value>{larger ? first[0] : second[0]};
+  };
+  Value largest = builder.reduce({i32({3, 9, -4, 7, 1, 2, 8, 5})}, 0, branching)[0];
+  EXPECT_EQ(elements<int32_t>(largest), std::vector<int32_t>{9});
+}
+
+TEST_F(InterpreterReduce, ReplaysConstantsCastsAndSelections) {
+  // (a > b ? a : b) with a detour over f32 and a constant: the largest element.
+  CombineFunction combine = [&](const std::vector<Value> &first, const std::vector<Value> &second) {
+    ++calls;
+    Value one = builder.splat(builder.constantInt(ScalarKind::Int32, 1), first[0].type.shape);
+    Value a = builder.binary(BinaryOp::Add, first[0], one);
+    Value b = builder.binary(BinaryOp::Add, second[0], one);
+    auto toFloat = [&](const Value &value) {
+      return builder.cast(CastOp::SignedToFloat, value, ScalarKind::Float32, Rounding::NearestEven);
+    };
+    Value larger = builder.compare(ComparePredicate::FloatGreater, toFloat(a), toFloat(b));
+    return std::vector<Value>{builder.binary(BinaryOp::Sub, builder.select(larger, a, b), one)};
+  };
+  Value result = builder.reduce({i32({3, 9, -4, 7, 1, 2, 80, 5})}, 0, combine)[0];
+  EXPECT_EQ(elements<int32_t>(result), std::vector<int32_t>{80});
+  EXPECT_EQ(calls, 1);
 }
 
 TEST_F(InterpreterReduce, ExtentOneNeedsNoCall) {

@@ -10,6 +10,7 @@ module is the rest: source, signature, and the slow path that compiles.
 from __future__ import annotations
 
 import builtins
+import difflib
 import inspect
 import threading
 from collections import defaultdict
@@ -269,15 +270,21 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         """Launches, or only compiles with `warmup`; returns the compiled kernel."""
         for old in ("device", "device_type", "stream"):
             if old in kwargs and old not in self.arg_names:
-                raise errors.make("E0210", o=old, near="set it in the framework instead")
+                self._reject_keyword(old)
         if warmup:
             return self._warm(args, kwargs)
         return self[grid](*args, **kwargs)
 
     def precompile(self, *args, **kwargs):
-        """Compiles and loads for these arguments without launching."""
+        """Compiles and loads for these arguments without launching.
+
+        A launch while a stream is captured into a graph needs this, or one earlier run.
+        """
         kwargs.pop("grid", None)
-        return self.warmup(*args, grid=(1, ), **kwargs)
+        kernel = self.warmup(*args, grid=(1, ), **kwargs)
+        if kernel is not None and _core.driver_available():
+            kernel.load()
+        return kernel
 
     def add_pre_run_hook(self, hook: Callable):
         """`hook(*args, **kwargs)` runs before each launch."""
@@ -303,6 +310,25 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
         with self._compile_lock:
             return compile_for_launch(self, specs, options, device, warmup)
+
+    def _reject_keyword(self, name):
+        """Raises the error of a keyword that is no parameter and no option."""
+        from ..compiler.options import DEFAULTS
+
+        if name in ("grid", "warmup", "stream", "device", "device_type"):
+            raise errors.make("E0210", o=name, help="device and stream come from the framework; the grid goes in "
+                              "brackets before the call", near="")
+        near = difflib.get_close_matches(name, [*self.arg_names, *DEFAULTS], n=1)
+        raise errors.make("E0210", o=name, near=near[0] if near else "",
+                          help=None if near else f"parameters are {', '.join(self.arg_names)}")
+
+    def _call_launch_hook(self, entering, kernel, grid, stream, args):
+        """Runs the global hooks around a launch."""
+        from .. import knobs
+
+        chain = knobs.runtime.launch_enter_hook if entering else knobs.runtime.launch_exit_hook
+        if chain:
+            chain(kernel.launch_metadata(grid, stream, *args))
 
     def _run_interpreted(self, grid, bound):
         """Runs the function on the CPU: `bound` maps every parameter to its value."""
@@ -353,7 +379,8 @@ class MockTensor:
     @staticmethod
     def wrap_dtype(arg):
         kind = type(arg)
-        if kind.__name__ == "dtype" and kind.__module__.split(".")[0] in ("torch", "tilewright", "numpy"):
+        # NumPy's dtypes are instances of classes such as Float32DType.
+        if kind.__name__.lower().endswith("dtype") and kind.__module__.split(".")[0] in ("torch", "tilewright", "numpy"):
             return MockTensor(arg)
         return arg
 

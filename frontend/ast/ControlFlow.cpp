@@ -1,0 +1,250 @@
+//===- ControlFlow.cpp - if and conditional expressions -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: a condition known now picks a branch and leaves no trace; a run-time
+// condition makes an scf.if. After the branches every name is one of:
+//   unchanged          the same object on both sides: stays
+//   merged             two values of one type: a result of the scf.if
+//   in one branch only gone, and a later use says so
+//   of two types       gone if it is new (a later use is E0105), E0105 at once if
+//                      it had a value before
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/ast/FunctionWalker.h"
+#include "frontend/ast/LanguageNames.h"
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+namespace scf = mlir::scf;
+using semantic::Operand;
+using semantic::Value;
+
+//===----------------------------------------------------------------------===//
+// Conditions
+//===----------------------------------------------------------------------===//
+
+/// A run-time condition as an i1 scalar.
+Value FunctionWalker::scalarCondition(const Value &value, const char *construct) {
+  Value scalar = value;
+  if (value.type.isTile()) {
+    if (value.type.numElements() != 1)
+      throw makeError(ErrorCode::E0121,
+                      fmt::arg("message", fmt::format("condition of '{}' is a tile {}; a scalar is required", construct,
+                                                      value.type.name())),
+                      fmt::arg("help", "use tl.where for elements, or reduce the tile with tl.max"));
+    scalar = semantic().item(value);
+  }
+  return scalar.type.scalar.isBool() ? scalar : semantic().cast(scalar, semantic::DType(semantic::ScalarKind::Int1));
+}
+
+std::optional<bool> FunctionWalker::staticCondition(Handle value, const char *construct, Value &condition) {
+  if (isTensor(value)) {
+    condition = scalarCondition(unwrapValue(value), construct);
+    return std::nullopt;
+  }
+  bool isAllowed = value.is_none() || PyBool_Check(value.ptr()) || PyLong_Check(value.ptr());
+  if (!isAllowed)
+    throw makeError(ErrorCode::E0120,
+                    fmt::arg("message", fmt::format("condition of '{}' has type {}; bool, int or None is required",
+                                                    construct, Py_TYPE(value.ptr())->tp_name)),
+                    fmt::arg("help", "compare it with a value, for example with == or 'is not None'"));
+  return PyObject_IsTrue(value.ptr()) == 1;
+}
+
+//===----------------------------------------------------------------------===//
+// The if statement
+//===----------------------------------------------------------------------===//
+
+FunctionWalker::Flow FunctionWalker::visitIf(Handle statement, const Rest &rest) {
+  py::object test = visitExpression(field(statement, f.test));
+  Value condition;
+  if (std::optional<bool> known = staticCondition(test, "if", condition))
+    return visitStatements(field(statement, *known ? f.body : f.orelse), 0, &rest);
+
+  py::object body = field(statement, f.body), orelse = field(statement, f.orelse);
+  // Inside a loop, or inside an `if` on trial, a return raises by itself.
+  bool mayReturn = loopDepth == 0 && mergingDepth == 0 && (containsReturn(body) || containsReturn(orelse));
+  if (!mayReturn) {
+    visitMergingIf(statement, condition);
+    return Flow::Next;
+  }
+  if (!returnsDirectly(body) && !returnsDirectly(orelse)) {
+    // The return may be under a condition that is false now. Assume so; if the
+    // assumption fails, drop what was made and start again.
+    Scope before = scope.branch();
+    mlir::Block *block = opBuilder().getInsertionBlock();
+    mlir::Operation *last = block->empty() ? nullptr : &block->back();
+    try {
+      visitMergingIf(statement, condition);
+      return Flow::Next;
+    } catch (const ReturnReached &) {
+      mergingDepth = 0;
+      currentNode = statement;
+      scope = std::move(before);
+      while (!block->empty() && &block->back() != last)
+        block->back().erase();
+      opBuilder().setInsertionPointToEnd(block);
+    }
+  }
+  visitReturningIf(statement, condition, rest);
+  return Flow::Returned;
+}
+
+scf::IfOp FunctionWalker::startIf(const Value &condition) {
+  return opBuilder().create<scf::IfOp>(location(), mlir::TypeRange(), emit::MlirBuilder::unwrap(condition),
+                                       /*addThenBlock=*/true, /*addElseBlock=*/true);
+}
+
+std::vector<Value> FunctionWalker::finishIf(scf::IfOp op, Branch &first, Branch &second) {
+  mlir::Location loc = location();
+  std::vector<semantic::Type> types;
+  llvm::SmallVector<mlir::Type> mlirTypes;
+  for (Branch *branch : {&first, &second}) {
+    llvm::SmallVector<mlir::Value> results;
+    opBuilder().setInsertionPointToEnd(branch->block);
+    for (const Operand &leaf : branch->leaves) {
+      Value value = semantic().toValue(leaf); // numbers are made where they are needed
+      results.push_back(emit::MlirBuilder::unwrap(value));
+      if (branch == &first) {
+        types.push_back(value.type);
+        mlirTypes.push_back(results.back().getType());
+      }
+    }
+    opBuilder().create<scf::YieldOp>(loc, results);
+  }
+  // The number of results is known only now: move both bodies to a new op.
+  opBuilder().setInsertionPoint(op);
+  auto complete = opBuilder().create<scf::IfOp>(op.getLoc(), mlirTypes, op.getCondition(), false, false);
+  complete.getThenRegion().takeBody(op.getThenRegion());
+  // An else without effect on names and without ops need not be.
+  bool emptyElse = types.empty() && second.block->getOperations().size() == 1;
+  if (!emptyElse)
+    complete.getElseRegion().takeBody(op.getElseRegion());
+  op.erase();
+  opBuilder().setInsertionPointAfter(complete);
+  std::vector<Value> results;
+  for (auto [type, result] : llvm::zip_equal(types, complete.getResults()))
+    results.push_back(emit::MlirBuilder::wrap(type, result));
+  return results;
+}
+
+void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
+  scf::IfOp op = startIf(condition);
+  Scope before = scope;
+  Branch branches[2] = {{op.thenBlock(), {}, {}, {}}, {op.elseBlock(), {}, {}, {}}};
+  PyObject *bodies[2] = {f.body, f.orelse};
+  ++mergingDepth;
+  for (int i = 0; i < 2; ++i) {
+    scope = before.branch();
+    opBuilder().setInsertionPointToStart(branches[i].block);
+    visitStatements(field(statement, bodies[i]), 0, nullptr);
+    branches[i].scope = std::move(scope);
+  }
+  --mergingDepth;
+  currentNode = statement;
+
+  scope = before.branch();
+  std::vector<Merge> merges;
+  auto [first, second] = std::tie(branches[0], branches[1]);
+  std::string line = std::to_string(intField(statement, f.lineno, 0));
+  for (auto [id, left] : first.scope.all()) {
+    Handle right = second.scope.find(id), old = before.find(id);
+    if (!right) {
+      scope.hide(id, fmt::format("it is assigned in one branch of the 'if' in line {} only; assign it before", line));
+      continue;
+    }
+    if (right.is(left)) {
+      if (!old || !old.is(left))
+        scope.set(id, left);
+      continue;
+    }
+    Merge merge{py::reinterpret_borrow<py::object>(id), {}, 0};
+    size_t leftCount = first.leaves.size(), rightCount = second.leaves.size();
+    if (ValueTree::merge(left, right, merge.tree, first.leaves, second.leaves)) {
+      merge.leaves = first.leaves.size() - leftCount;
+      merges.push_back(std::move(merge));
+      continue;
+    }
+    first.leaves.resize(leftCount, semantic::Literal::integer(0));
+    second.leaves.resize(rightCount, semantic::Literal::integer(0));
+    if (old)
+      throw makeError(ErrorCode::E0105, fmt::arg("v", py::cast<std::string>(py::str(id))),
+                      fmt::arg("t1", describeValue(left)), fmt::arg("t2", describeValue(right)));
+    scope.hideConflict(id, describeValue(left), describeValue(right));
+  }
+  for (auto [id, right] : second.scope.all())
+    if (!first.scope.find(id))
+      scope.hide(id, fmt::format("it is assigned in one branch of the 'if' in line {} only; assign it before", line));
+
+  std::vector<Value> results = finishIf(op, first, second);
+  size_t position = 0;
+  for (const Merge &merge : merges)
+    scope.set(merge.name, merge.tree.rebuild(results, position));
+}
+
+//===----------------------------------------------------------------------===//
+// Branches that return
+//===----------------------------------------------------------------------===//
+
+/// Visits what comes after an `if` up to the end of the function, inside the
+/// branch that the insertion point is in.
+void FunctionWalker::finishRest(const Rest *rest) {
+  for (; rest; rest = rest->next)
+    if (visitStatements(rest->statements, rest->index, rest->next) == Flow::Returned)
+      return;
+  returnValue = py::none();
+}
+
+void FunctionWalker::visitReturningIf(Handle statement, const Value &condition, const Rest &rest) {
+  scf::IfOp op = startIf(condition);
+  Scope before = scope;
+  Branch branches[2] = {{op.thenBlock(), {}, {}, {}}, {op.elseBlock(), {}, {}, {}}};
+  PyObject *bodies[2] = {f.body, f.orelse};
+  for (int i = 0; i < 2; ++i) {
+    scope = before.branch();
+    currentNode = statement;
+    opBuilder().setInsertionPointToStart(branches[i].block);
+    if (visitStatements(field(statement, bodies[i]), 0, &rest) == Flow::Next)
+      finishRest(&rest);
+    branches[i].block = opBuilder().getInsertionBlock();
+    branches[i].value = std::move(returnValue);
+  }
+  currentNode = statement;
+  returnValue = mergeValue(op, branches[0], branches[1], "the return value");
+}
+
+/// One value for both branches of `op`, which it ends.
+py::object FunctionWalker::mergeValue(scf::IfOp op, Branch &first, Branch &second, const std::string &what) {
+  ValueTree tree;
+  if (!ValueTree::merge(first.value, second.value, tree, first.leaves, second.leaves))
+    throw makeError(ErrorCode::E0105, fmt::arg("v", what), fmt::arg("t1", describeValue(first.value)),
+                    fmt::arg("t2", describeValue(second.value)));
+  std::vector<Value> results = finishIf(op, first, second);
+  size_t position = 0;
+  return tree.rebuild(results, position);
+}
+
+py::object FunctionWalker::visitIfExp(Handle node) {
+  py::object test = visitExpression(field(node, f.test));
+  Value condition;
+  if (std::optional<bool> known = staticCondition(test, "if ... else", condition))
+    return visitExpression(field(node, *known ? f.body : f.orelse));
+  scf::IfOp op = startIf(condition);
+  Scope before = scope;
+  Branch branches[2] = {{op.thenBlock(), {}, {}, {}}, {op.elseBlock(), {}, {}, {}}};
+  PyObject *bodies[2] = {f.body, f.orelse};
+  for (int i = 0; i < 2; ++i) {
+    scope = before.branch();
+    opBuilder().setInsertionPointToStart(branches[i].block);
+    branches[i].value = visitExpression(field(node, bodies[i]));
+  }
+  scope = before;
+  return mergeValue(op, branches[0], branches[1], unparse(node));
+}
+
+} // namespace tilewright

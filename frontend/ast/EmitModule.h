@@ -1,0 +1,43 @@
+//===- EmitModule.h - A kernel as a module of tile IR -----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the front end's entry: a jit function with the types and constants of
+// one specialisation becomes a verified module with one public func.func.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_FRONTEND_AST_EMITMODULE_H
+#define TILEWRIGHT_FRONTEND_AST_EMITMODULE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+
+namespace tilewright {
+
+/// A context of this thread with the dialects of tile IR, made once: loading
+/// dialects costs more than a small kernel.
+mlir::MLIRContext &threadContext();
+
+/// `signature` maps parameters to short types ("*fp32", "i32"), or to tuples of
+/// them; `constexprs` to values; `divisibility` to what an argument is known to
+/// be divisible by. Every parameter is in one of the first two or has a default.
+/// `options` are the launch options: num_warps, num_stages, num_ctas and maxnreg
+/// become attributes where present, the others can be asked by the language.
+///
+/// Raises tilewright::Error with its frames; a Python exception that caused it
+/// is handed to `cause` where that is given.
+mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, pybind11::handle jitFunction,
+                                             pybind11::dict signature, pybind11::dict constexprs,
+                                             pybind11::dict divisibility, pybind11::dict options,
+                                             const std::string &target, pybind11::object *cause = nullptr);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_FRONTEND_AST_EMITMODULE_H

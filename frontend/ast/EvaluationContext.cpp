@@ -1,0 +1,33 @@
+//===- EvaluationContext.cpp - The evaluator a kernel runs under ----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/ast/EvaluationContext.h"
+
+#include "ir/support/Error.h"
+
+namespace tilewright {
+
+// Compilations run on several threads at once, each with a context of its own.
+static thread_local EvaluationContext *innermostContext = nullptr;
+
+EvaluationContext *currentContext() { return innermostContext; }
+
+EvaluationContext &requireContext(const char *functionName) {
+  if (innermostContext)
+    return *innermostContext;
+  std::string message = fmt::format("{} was called outside a kernel", functionName);
+  throw makeError(ErrorCode::E0117, fmt::arg("message", message),
+                  fmt::arg("help", "call it inside a function decorated with @tilewright.jit"));
+}
+
+ContextScope::ContextScope(EvaluationContext &context) : previous(innermostContext) {
+  innermostContext = &context;
+}
+
+ContextScope::~ContextScope() { innermostContext = previous; }
+
+} // namespace tilewright

@@ -1,0 +1,188 @@
+//===- FunctionWalker.h - One instance of a function ------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: visits the body of one jit function for one set of arguments. Values are
+// Python objects: tensors (run time) or anything else (compile time).
+//
+// How it is split: ExpressionVisitor.cpp, Operators.cpp, CallVisitor.cpp and
+// Builtins.cpp give values; StatementVisitor.cpp assigns them;
+// ControlFlow.cpp (if) and Loops.cpp make regions; Names.cpp finds names;
+// Location.cpp knows the place.
+//
+// How a return in one branch of a run-time `if` works: the statements after the
+// `if`, to the end of the function, are visited inside each branch that falls
+// through. So after such an `if` the function is over, every path ends in one
+// value, and no flags are needed. The rest is a linked list of statement lists.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_FRONTEND_AST_FUNCTIONWALKER_H
+#define TILEWRIGHT_FRONTEND_AST_FUNCTIONWALKER_H
+
+#include "frontend/ast/AstNodes.h"
+#include "frontend/ast/Scope.h"
+#include "frontend/ast/ValueTree.h"
+#include "frontend/ast/Walker.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace tilewright {
+
+class FunctionWalker {
+public:
+  FunctionWalker(Walker &walker, pybind11::handle function, const pybind11::dict &arguments);
+
+  /// Visits the body; the value of the function. Errors leave with this
+  /// function's frame added.
+  pybind11::object run();
+
+  mlir::Location location();
+  const std::string &functionName() const { return name; }
+  pybind11::handle functionObject() const { return function; }
+  const pybind11::dict &boundArguments() const { return arguments; }
+
+private:
+  using Object = pybind11::object;
+  using Handle = pybind11::handle;
+
+  enum class Flow { Next, Returned };
+  /// What is left of the enclosing lists when a branch falls through.
+  struct Rest {
+    Handle statements;
+    size_t index;
+    const Rest *next;
+  };
+  /// Thrown by a `return` inside a run-time `if` that was first visited as if it
+  /// had none; the `if` is then visited again.
+  struct ReturnReached {};
+
+  //===--- StatementVisitor.cpp -------------------------------------------===//
+  Flow visitStatements(Handle statements, size_t index, const Rest *rest);
+  Flow visitStatement(Handle statement, const Rest &rest);
+  Flow visitReturn(Handle statement);
+  void visitAssign(Handle statement);
+  void visitAnnAssign(Handle statement);
+  void visitAugAssign(Handle statement);
+  void visitAssert(Handle statement);
+  void assignTarget(Handle target, Handle value);
+  void assignName(Handle name, Handle value);
+  /// A number as a run-time scalar, also inside tuples.
+  Object toRunTime(Handle value);
+  bool isConstexprAnnotation(Handle annotation);
+
+  //===--- ControlFlow.cpp ------------------------------------------------===//
+  Flow visitIf(Handle statement, const Rest &rest);
+  void visitMergingIf(Handle statement, const semantic::Value &condition);
+  void visitReturningIf(Handle statement, const semantic::Value &condition, const Rest &rest);
+  void finishRest(const Rest *rest);
+  Object visitIfExp(Handle node);
+  /// The truth of a compile-time condition, or nothing and `condition` set.
+  std::optional<bool> staticCondition(Handle value, const char *construct, semantic::Value &condition);
+  semantic::Value scalarCondition(const semantic::Value &value, const char *construct);
+
+  struct Merge {
+    Object name;
+    ValueTree tree;
+    size_t leaves; // how many
+  };
+  struct Branch {
+    mlir::Block *block;
+    Scope scope;
+    Object value; // of a returning branch or a conditional expression
+    std::vector<semantic::Operand> leaves;
+  };
+  mlir::scf::IfOp startIf(const semantic::Value &condition);
+  /// Ends both branches with their leaves; the results, in order.
+  std::vector<semantic::Value> finishIf(mlir::scf::IfOp op, Branch &first, Branch &second);
+  Object mergeValue(mlir::scf::IfOp op, Branch &first, Branch &second, const std::string &what);
+
+  //===--- Loops.cpp ------------------------------------------------------===//
+  void visitFor(Handle statement);
+  void visitWhile(Handle statement);
+  struct RangeLoop;
+  RangeLoop readRange(Handle call, const pybind11::tuple &args, const pybind11::dict &kwargs, bool isLanguageRange);
+  void runRangeLoop(Handle statement, RangeLoop &range);
+  void unrollRange(Handle statement, const pybind11::tuple &args, const pybind11::dict &kwargs);
+  struct Carried;
+  std::vector<Carried> carriedNames(const std::vector<Object> &assigned, const pybind11::set &promoted,
+                                    Handle inductionName, std::vector<semantic::Value> &initial);
+  void bindCarried(const std::vector<Carried> &carried, const std::vector<semantic::Value> &leaves);
+  std::vector<semantic::Value> collectCarried(const std::vector<Carried> &carried);
+  bool promoteChanged(const std::vector<Object> &assigned, const Scope &before, const Scope &after,
+                      Handle inductionName, pybind11::set &promoted);
+  void leaveLoop(const Scope &inner, const char *reason);
+
+  //===--- ExpressionVisitor.cpp ------------------------------------------===//
+  Object visitExpression(Handle node);
+  Object visitRaw(Handle node, NodeKind kind);
+  Object visitBoolOp(Handle node);
+  Object visitSubscript(Handle node);
+  Object visitAttribute(Handle node, bool keepWrapper);
+  Object visitJoinedStr(Handle node);
+  Object visitSlice(Handle node);
+  Object visitListComp(Handle node);
+  pybind11::list visitElements(Handle nodes);
+  /// As visitExpression, but `constexpr(f)` stays wrapped.
+  Object visitCallee(Handle node);
+
+  //===--- Operators.cpp --------------------------------------------------===//
+  Object visitBinOp(Handle node);
+  Object binaryOperator(NodeKind op, Handle lhs, Handle rhs);
+  Object visitUnaryOp(Handle node);
+  Object visitCompare(Handle node);
+
+  //===--- CallVisitor.cpp, Builtins.cpp ----------------------------------===//
+  Object visitCall(Handle node);
+  Object call(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs, Handle node);
+  Object callPython(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs);
+  Object callStatic(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs, Handle node);
+  pybind11::tuple visitArguments(Handle node, pybind11::dict &kwargs);
+  std::optional<Object> callBuiltin(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs,
+                                    Handle node);
+  Object foldExtremum(bool isMinimum, const pybind11::tuple &args);
+  void devicePrint(const pybind11::tuple &args);
+  bool isInstance(Handle object, Handle classes);
+
+  //===--- Names.cpp ------------------------------------------------------===//
+  Object lookup(Handle name);
+  Object lookupGlobal(Handle name);
+  bool isAllowedGlobal(Handle name, Handle value);
+  [[noreturn]] void reportUndefined(Handle name);
+
+  //===--- Location.cpp ---------------------------------------------------===//
+  SourceFrame sourceFrame() const;
+  /// Raises E0102 with the texts of tilewright.frontend_rules.
+  [[noreturn]] void refuse(const std::string &key);
+  [[noreturn]] void refuseNode(Handle node);
+  /// Raises E0112 with the text of the expression where a value is run time.
+  void requireStatic(Handle value, Handle node);
+
+  semantic::Semantic &semantic() { return walker.semantic(); }
+  mlir::OpBuilder &opBuilder() { return walker.opBuilder(); }
+
+  Walker &walker;
+  const AstNodes &nodes;
+  const NodeFields &f;
+  Object function;
+  pybind11::dict arguments;
+  std::string name, file;
+  Scope scope;
+  /// The innermost node under visit; after a throw, the one that raised.
+  Handle currentNode;
+  Object returnValue;
+  int loopDepth = 0;
+  /// Above zero inside a run-time `if` that is visited as if it had no return.
+  int mergingDepth = 0;
+
+  // Location.cpp: attributes made once, the location of the last node.
+  mlir::StringAttr fileAttribute, nameAttribute;
+  std::optional<mlir::Location> callerLocation;
+  std::optional<mlir::Location> cachedLocation;
+  Handle cachedNode;
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_FRONTEND_AST_FUNCTIONWALKER_H

@@ -1,0 +1,55 @@
+//===- LanguageNames.h - Objects the walker must recognise ------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the few Python objects whose calls or uses have a meaning of their own
+// in the walker (`range`, `tl.constexpr`, `print`, ...), looked up once, and the
+// classes of callables.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_FRONTEND_AST_LANGUAGENAMES_H
+#define TILEWRIGHT_FRONTEND_AST_LANGUAGENAMES_H
+
+#include <pybind11/pybind11.h>
+
+#include <string>
+#include <unordered_map>
+
+namespace tilewright {
+
+/// Python's own functions that a kernel may call.
+enum class Builtin {
+  None, Print, Range, Len, Float, Int, Bool, Str, List, Tuple, IsInstance, GetAttr, HasAttr, Min, Max, Abs,
+  Round, Any, All, Sum, Zip, Enumerate,
+};
+
+class LanguageNames {
+public:
+  static const LanguageNames &get();
+
+  pybind11::object constexprClass, rangeClass, staticRangeClass, dtypeClass, tensorClass;
+  pybind11::object deviceAssert;
+  pybind11::object builtinMark, constexprFunctionMark; // interned attribute names
+
+  Builtin builtin(pybind11::handle callee) const;
+  bool isJitFunction(pybind11::handle object) const;
+  /// The jit function inside tuning and heuristics wrappers, or null.
+  pybind11::object innerJitFunction(pybind11::handle object) const;
+  bool isMarked(pybind11::handle object, pybind11::handle mark) const;
+  bool isConstexprObject(pybind11::handle object) const;
+  /// Whether an object or its class is defined in the language package.
+  static bool isOfLanguage(pybind11::handle object);
+  /// (what to call it, alternative) of a construct that kernels may not use;
+  /// `key` is an AST class name or one of the table's own keys.
+  static std::pair<std::string, std::string> forbidden(const std::string &key);
+
+private:
+  LanguageNames();
+  std::unordered_map<PyObject *, Builtin> builtins;
+};
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_FRONTEND_AST_LANGUAGENAMES_H

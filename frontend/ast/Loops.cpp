@@ -1,0 +1,448 @@
+//===- Loops.cpp - for and while ------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: scf.for for range and tl.range, scf.while for while, unrolling for
+// tl.static_range.
+//
+// How the carried values are found: every name that the body assigns and that
+// has a run-time value before the loop is carried. A compile-time value (a
+// constexpr, an argument specialised to 1) stays one if the body, as it turns
+// out, leaves it alone; if it does not, the body is dropped and visited again
+// with the number as a run-time scalar. Values that the body assigns on dead
+// paths only are carried for nothing; canonicalisation removes them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/ast/FunctionWalker.h"
+#include "frontend/ast/LanguageNames.h"
+
+#include "frontend/emit/MlirTypes.h"
+#include "ir/dialect/TileDialect.h"
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+namespace arith = mlir::arith;
+namespace scf = mlir::scf;
+using emit::MlirBuilder;
+using semantic::DType;
+using semantic::Operand;
+using semantic::ScalarKind;
+using semantic::Value;
+
+/// Iterations that tl.static_range may unroll: beyond it compile time, not the
+/// kernel, becomes the problem.
+static constexpr int64_t maxUnrolledIterations = 4096;
+
+struct FunctionWalker::Carried {
+  Object name;
+  ValueTree tree;
+  Object before;
+};
+
+//===----------------------------------------------------------------------===//
+// Carried values
+//===----------------------------------------------------------------------===//
+
+std::vector<FunctionWalker::Carried> FunctionWalker::carriedNames(const std::vector<Object> &assigned,
+                                                                  const py::set &promoted, Handle inductionName,
+                                                                  std::vector<Value> &initial) {
+  std::vector<Carried> carried;
+  for (const Object &id : assigned) {
+    Handle value = scope.find(id);
+    if (!value || (inductionName && id.equal(inductionName)))
+      continue;
+    size_t count = initial.size();
+    ValueTree tree = ValueTree::flatten(semantic(), value, promoted.contains(id), initial);
+    if (initial.size() != count)
+      carried.push_back({id, std::move(tree), py::reinterpret_borrow<py::object>(value)});
+  }
+  return carried;
+}
+
+void FunctionWalker::bindCarried(const std::vector<Carried> &carried, const std::vector<Value> &leaves) {
+  size_t position = 0;
+  for (const Carried &entry : carried)
+    scope.set(entry.name, entry.tree.rebuild(leaves, position));
+}
+
+/// The carried names' values at the end of the body, as leaves.
+std::vector<Value> FunctionWalker::collectCarried(const std::vector<Carried> &carried) {
+  std::vector<Value> leaves;
+  for (const Carried &entry : carried) {
+    Handle now = scope.find(entry.name);
+    size_t count = leaves.size();
+    if (now && entry.tree.match(semantic(), now, leaves))
+      continue;
+    leaves.resize(count);
+    if (!now)
+      scope.explainAbsence(entry.name); // raises where two branches disagree
+    throw makeError(ErrorCode::E0118, fmt::arg("v", py::cast<std::string>(entry.name)),
+                    fmt::arg("t1", describeValue(entry.before)),
+                    fmt::arg("t2", now ? describeValue(now) : std::string("undefined")));
+  }
+  return leaves;
+}
+
+/// Whether `value` holds a number at the place of a number of `other` that
+/// differs, or a run-time value at the place of a number.
+static bool needsPromotion(py::handle before, py::handle after) {
+  if (before.is(after))
+    return false;
+  if (isNumber(before))
+    return !isSameConstant(before, after);
+  if (!PyTuple_Check(before.ptr()) || !PyTuple_Check(after.ptr()) || py::len(before) != py::len(after))
+    return false;
+  for (size_t i = 0, n = py::len(before); i < n; ++i)
+    if (needsPromotion(py::object(before[py::int_(i)]), py::object(after[py::int_(i)])))
+      return true;
+  return false;
+}
+
+/// Adds the names whose numbers the body changed; true if there are any, so that
+/// the loop must be made again.
+bool FunctionWalker::promoteChanged(const std::vector<Object> &assigned, const Scope &before, const Scope &after,
+                                    Handle inductionName, py::set &promoted) {
+  bool changed = false;
+  for (const Object &id : assigned) {
+    Handle old = before.find(id), now = after.find(id);
+    if (!old || !now || promoted.contains(id) || (inductionName && id.equal(inductionName)))
+      continue;
+    if (needsPromotion(old, now)) {
+      promoted.add(id);
+      changed = true;
+    } else if (!old.is(now) && !isTensor(old) && !PyTuple_Check(old.ptr()) && !isSameConstant(old, now)) {
+      // None, a type or a function cannot change at run time.
+      std::vector<Value> none;
+      if (!ValueTree::flatten(semantic(), old, false, none).hasLeaves())
+        throw makeError(ErrorCode::E0118, fmt::arg("v", py::cast<std::string>(id)), fmt::arg("t1", describeValue(old)),
+                        fmt::arg("t2", describeValue(now)));
+    }
+  }
+  return changed;
+}
+
+/// Names that the body made do not outlive it.
+void FunctionWalker::leaveLoop(const Scope &inner, const char *reason) {
+  for (auto [id, value] : inner.all())
+    if (!scope.find(id))
+      scope.hide(id, reason);
+}
+
+//===----------------------------------------------------------------------===//
+// for
+//===----------------------------------------------------------------------===//
+
+struct FunctionWalker::RangeLoop {
+  Operand start = semantic::Literal::integer(0), stop = semantic::Literal::integer(0),
+          step = semantic::Literal::integer(1);
+  bool descending = false;
+  llvm::SmallVector<mlir::NamedAttribute> hints;
+};
+
+void FunctionWalker::visitFor(Handle statement) {
+  if (py::len(field(statement, f.orelse)) != 0)
+    refuse("ForElse");
+  py::object target = field(statement, f.target), iterator = field(statement, f.iter);
+  if (nodes.kind(target) != NodeKind::Name) {
+    currentNode = target;
+    refuse("ForTarget");
+  }
+  currentNode = iterator;
+  if (nodes.kind(iterator) != NodeKind::Call) {
+    visitExpression(iterator); // an undefined name is the better message
+    refuse("ForOverTuple");
+  }
+  const LanguageNames &names = LanguageNames::get();
+  py::object callee = visitCallee(field(iterator, f.func));
+  bool isLanguageRange = callee.is(names.rangeClass);
+  bool isStatic = callee.is(names.staticRangeClass);
+  if (!isLanguageRange && !isStatic && names.builtin(callee) != Builtin::Range)
+    refuse("ForOverTuple");
+  py::dict kwargs;
+  py::tuple args = visitArguments(iterator, kwargs);
+  if (isStatic)
+    return unrollRange(statement, args, kwargs);
+  RangeLoop range = readRange(iterator, args, kwargs, isLanguageRange);
+  currentNode = statement;
+  runRangeLoop(statement, range);
+}
+
+/// Arguments by the names of tl.range; `count` of them are taken by position.
+static std::vector<py::object> bindRange(const char *function, llvm::ArrayRef<const char *> names,
+                                         const py::tuple &args, const py::dict &kwargs) {
+  std::vector<py::object> bound(names.size());
+  auto fail = [&](const std::string &problem) {
+    throw makeError(ErrorCode::E0122, fmt::arg("name", function), fmt::arg("problem", problem),
+                    fmt::arg("sig", fmt::format("{}({})", function, fmt::join(names, ", "))));
+  };
+  if (args.size() > names.size())
+    fail(fmt::format("{} positional arguments given, {} taken", args.size(), names.size()));
+  for (size_t i = 0; i < args.size(); ++i)
+    bound[i] = args[i];
+  for (auto [key, value] : kwargs) {
+    std::string text = py::cast<std::string>(key);
+    auto found = llvm::find_if(names, [&](const char *name) { return text == name; });
+    if (found == names.end())
+      fail(fmt::format("unexpected argument '{}'", text));
+    if (bound[found - names.begin()])
+      fail(fmt::format("argument '{}' is given twice", text));
+    bound[found - names.begin()] = py::reinterpret_borrow<py::object>(value);
+  }
+  if (!bound[0])
+    fail("missing argument 'arg1'");
+  for (py::object &value : bound)
+    if (!value)
+      value = py::none();
+  return bound;
+}
+
+FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple &args, const py::dict &kwargs,
+                                                    bool isLanguageRange) {
+  static const char *const names[] = {"arg1", "arg2", "step", "num_stages", "loop_unroll_factor",
+                                      "disallow_acc_multi_buffer", "flatten", "warp_specialize", "disable_licm"};
+  std::vector<py::object> bound = bindRange(isLanguageRange ? "tl.range" : "range",
+                                            llvm::ArrayRef(names).take_front(isLanguageRange ? 9 : 3), args, kwargs);
+  RangeLoop range;
+  auto bound64 = [&](Handle value, const char *what) { return toOperand(value, fmt::format("{} of 'range'", what)); };
+  if (bound[1].is_none()) {
+    range.stop = bound64(bound[0], "stop");
+  } else {
+    range.start = bound64(bound[0], "start");
+    range.stop = bound64(bound[1], "stop");
+  }
+  if (!bound[2].is_none())
+    range.step = bound64(bound[2], "step");
+  for (const Operand *operand : {&range.start, &range.stop, &range.step}) {
+    const Value *value = std::get_if<Value>(operand);
+    const semantic::Literal *literal = std::get_if<semantic::Literal>(operand);
+    bool isInteger = value ? !value->type.isTile() && value->type.scalar.isInteger()
+                           : literal->kind != semantic::Literal::Kind::Float;
+    if (!isInteger)
+      throw makeError(ErrorCode::E0120,
+                      fmt::arg("message", fmt::format("range() takes integer scalars, not {}",
+                                                      value ? value->type.name() : "a float")),
+                      fmt::arg("help", "cast the bound with .to(tl.int32)"));
+  }
+  if (const semantic::Literal *step = std::get_if<semantic::Literal>(&range.step)) {
+    if (step->intValue == 0)
+      throw makeError(ErrorCode::E0117, fmt::arg("message", "step of 'range' is zero"),
+                      fmt::arg("help", "use a step of at least 1, or a negative one to count down"));
+    range.descending = step->intValue < 0 && !step->isUnsigned64;
+  }
+  if (!isLanguageRange)
+    return range;
+
+  mlir::OpBuilder &builder = opBuilder();
+  auto number = [&](size_t index, llvm::StringRef attribute, int64_t ignoredBelow) {
+    requireStatic(bound[index], call);
+    if (bound[index].is_none())
+      return;
+    int64_t value = py::cast<int64_t>(bound[index]);
+    if (value >= ignoredBelow)
+      range.hints.push_back(builder.getNamedAttr(attribute, builder.getI32IntegerAttr(static_cast<int32_t>(value))));
+  };
+  auto flag = [&](size_t index, llvm::StringRef attribute) {
+    requireStatic(bound[index], call);
+    if (PyObject_IsTrue(bound[index].ptr()) == 1)
+      range.hints.push_back(builder.getNamedAttr(attribute, builder.getUnitAttr()));
+  };
+  number(3, ir::loopStagesAttr, 0);
+  number(4, ir::loopUnrollAttr, 2); // below 2 means none
+  flag(6, ir::loopFlattenAttr);
+  flag(7, ir::loopWarpSpecializeAttr);
+  flag(8, ir::loopNoLicmAttr);
+  return range;
+}
+
+/// The type of the induction variable: start, stop and step meet by the rules
+/// of integer arithmetic.
+static DType inductionType(semantic::Semantic &semantic, const Value &start, const Value &stop, const Value &step) {
+  DType type = semantic.promote(start, stop, /*isDivisionOrModulo=*/false);
+  Value carrier{semantic::Type(type), stop.handle};
+  type = semantic.promote(carrier, step, false);
+  // The boolean counts too, as the narrowest number a loop can have.
+  return type.isBool() ? DType(ScalarKind::Int32) : type;
+}
+
+void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
+  // A descending range runs upward from stop to start, exclusive, and its index
+  // is mirrored: i = start + stop - k.
+  if (range.descending) {
+    semantic::Literal &step = std::get<semantic::Literal>(range.step);
+    step.intValue = -step.intValue;
+  }
+  Value start = semantic().toValue(range.start), stop = semantic().toValue(range.stop);
+  Value step = semantic().toValue(range.step);
+  DType type = inductionType(semantic(), start, stop, step);
+  // scf.for compares as signed: narrow unsigned bounds get a wider counter.
+  bool widened = type.isUnsigned() && type.bitWidth() < 64;
+  DType counter = widened ? DType(ScalarKind::Int64) : type;
+  for (Value *bound : {&start, &stop, &step})
+    *bound = semantic().cast(semantic().cast(*bound, type), counter);
+  Value low = range.descending ? stop : start, high = range.descending ? start : stop;
+
+  py::object inductionName = field(field(statement, f.target), f.id);
+  py::object body = field(statement, f.body);
+  std::vector<Object> assigned = assignedNames(body);
+  py::set promoted;
+  Scope before = scope;
+  while (true) {
+    scope = before.branch();
+    std::vector<Value> initial;
+    std::vector<Carried> carried = carriedNames(assigned, promoted, inductionName, initial);
+    llvm::SmallVector<mlir::Value> initialValues;
+    for (const Value &value : initial)
+      initialValues.push_back(MlirBuilder::unwrap(value));
+    auto op = opBuilder().create<scf::ForOp>(location(), MlirBuilder::unwrap(low), MlirBuilder::unwrap(high),
+                                             MlirBuilder::unwrap(step), initialValues);
+    for (mlir::NamedAttribute hint : range.hints)
+      op->setAttr(hint.getName(), hint.getValue());
+    if (initialValues.empty())
+      op.getBody()->getTerminator()->erase();
+    opBuilder().setInsertionPointToStart(op.getBody());
+
+    std::vector<Value> inside;
+    for (auto [value, argument] : llvm::zip_equal(initial, op.getRegionIterArgs()))
+      inside.push_back(MlirBuilder::wrap(value.type, argument));
+    bindCarried(carried, inside);
+    Value index = MlirBuilder::wrap(counter, op.getInductionVar());
+    if (range.descending)
+      index = semantic().arithmetic(semantic::Arithmetic::Sub, start,
+                                    semantic().arithmetic(semantic::Arithmetic::Sub, index, stop));
+    scope.set(inductionName, wrapValue(widened ? semantic().cast(index, type) : index));
+
+    ++loopDepth;
+    visitStatements(body, 0, nullptr);
+    --loopDepth;
+    currentNode = statement;
+
+    if (promoteChanged(assigned, before, scope, inductionName, promoted)) {
+      opBuilder().setInsertionPoint(op);
+      op.erase();
+      continue;
+    }
+    llvm::SmallVector<mlir::Value> yielded;
+    for (const Value &value : collectCarried(carried))
+      yielded.push_back(MlirBuilder::unwrap(value));
+    opBuilder().create<scf::YieldOp>(location(), yielded);
+    opBuilder().setInsertionPointAfter(op);
+
+    Scope inner = std::move(scope);
+    scope = before.branch();
+    std::vector<Value> results;
+    for (auto [value, result] : llvm::zip_equal(initial, op.getResults()))
+      results.push_back(MlirBuilder::wrap(value.type, result));
+    bindCarried(carried, results);
+    leaveLoop(inner, "it is first assigned inside a loop and does not outlive it; assign it before the loop");
+    return;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Unrolling
+//===----------------------------------------------------------------------===//
+
+void FunctionWalker::unrollRange(Handle statement, const py::tuple &args, const py::dict &kwargs) {
+  static const char *const names[] = {"arg1", "arg2", "step"};
+  std::vector<py::object> bound = bindRange("tl.static_range", names, args, kwargs);
+  py::object iterator = field(statement, f.iter);
+  py::list numbers;
+  for (const py::object &value : bound) {
+    requireStatic(value, iterator);
+    if (!value.is_none())
+      numbers.append(value);
+  }
+  if (bound[1].is_none() && !bound[2].is_none())
+    numbers.insert(0, 0); // static_range(n, step=s)
+  py::object range = py::module_::import("builtins").attr("range")(*numbers);
+  int64_t count = static_cast<int64_t>(py::len(range));
+  if (count > maxUnrolledIterations)
+    throw makeError(ErrorCode::E0114, fmt::arg("n", count), fmt::arg("m", maxUnrolledIterations));
+  currentNode = statement;
+  py::object inductionName = field(field(statement, f.target), f.id);
+  for (Handle index : range) {
+    scope.set(inductionName, index);
+    ++loopDepth;
+    visitStatements(field(statement, f.body), 0, nullptr);
+    --loopDepth;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// while
+//===----------------------------------------------------------------------===//
+
+void FunctionWalker::visitWhile(Handle statement) {
+  if (py::len(field(statement, f.orelse)) != 0)
+    refuse("WhileElse");
+  py::object body = field(statement, f.body), test = field(statement, f.test);
+  std::vector<Object> assigned = assignedNames(test);
+  for (Object &id : assignedNames(body))
+    assigned.push_back(std::move(id));
+  py::set promoted;
+  Scope before = scope;
+  while (true) {
+    scope = before.branch();
+    std::vector<Value> initial;
+    std::vector<Carried> carried = carriedNames(assigned, promoted, {}, initial);
+    llvm::SmallVector<mlir::Value> initialValues;
+    llvm::SmallVector<mlir::Type> types;
+    llvm::SmallVector<mlir::Location> locations;
+    for (const Value &value : initial) {
+      initialValues.push_back(MlirBuilder::unwrap(value));
+      types.push_back(initialValues.back().getType());
+      locations.push_back(location());
+    }
+    auto op = opBuilder().create<scf::WhileOp>(location(), types, initialValues);
+    auto enter = [&](mlir::Region &region) {
+      mlir::Block *block = opBuilder().createBlock(&region, region.end(), types, locations);
+      std::vector<Value> inside;
+      for (auto [value, argument] : llvm::zip_equal(initial, block->getArguments()))
+        inside.push_back(MlirBuilder::wrap(value.type, argument));
+      bindCarried(carried, inside);
+    };
+    auto values = [&] {
+      llvm::SmallVector<mlir::Value> out;
+      for (const Value &value : collectCarried(carried))
+        out.push_back(MlirBuilder::unwrap(value));
+      return out;
+    };
+
+    enter(op.getBefore());
+    ++loopDepth;
+    py::object condition = visitExpression(test);
+    Value holds;
+    if (std::optional<bool> known = staticCondition(condition, "while", holds))
+      holds = semantic().toValue(semantic::Literal::boolean(*known));
+    llvm::SmallVector<mlir::Value> forwarded = values();
+    opBuilder().create<scf::ConditionOp>(location(), MlirBuilder::unwrap(holds), forwarded);
+
+    enter(op.getAfter());
+    visitStatements(body, 0, nullptr);
+    --loopDepth;
+    currentNode = statement;
+    if (promoteChanged(assigned, before, scope, {}, promoted)) {
+      opBuilder().setInsertionPoint(op);
+      op.erase();
+      continue;
+    }
+    llvm::SmallVector<mlir::Value> yielded = values();
+    opBuilder().create<scf::YieldOp>(location(), yielded);
+    opBuilder().setInsertionPointAfter(op);
+
+    Scope inner = std::move(scope);
+    scope = before.branch();
+    std::vector<Value> results;
+    for (auto [value, result] : llvm::zip_equal(initial, op.getResults()))
+      results.push_back(MlirBuilder::wrap(value.type, result));
+    bindCarried(carried, results);
+    leaveLoop(inner, "it is first assigned inside a loop and does not outlive it; assign it before the loop");
+    return;
+  }
+}
+
+} // namespace tilewright

@@ -1,0 +1,199 @@
+//===- PythonValue.cpp - Language values as Python objects ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/ast/PythonValue.h"
+
+#include "ir/support/Error.h"
+
+#include <array>
+#include <cstring>
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+using semantic::DType;
+using semantic::Literal;
+using semantic::Operand;
+using semantic::ScalarKind;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+py::object wrapDType(const DType &type) {
+  if (type.isPointer())
+    return py::cast(PointerTypeObject{{type}});
+  // Leaked on purpose: module teardown may run after Python is gone.
+  static auto *objects = new std::array<py::object, static_cast<size_t>(ScalarKind::Pointer)>();
+  py::object &object = (*objects)[static_cast<size_t>(type.kind())];
+  if (!object)
+    object = py::cast(TypeObject{type});
+  return object;
+}
+
+py::object wrapType(const semantic::Type &type) {
+  return type.isTile() ? py::cast(BlockTypeObject{{type}}) : wrapDType(type.scalar);
+}
+
+std::optional<DType> tryDType(py::handle object) {
+  py::object plain = unwrapConstexpr(object);
+  if (py::isinstance<TypeObject>(plain))
+    return py::cast<const TypeObject &>(plain).type.scalar;
+  DType parsed;
+  if (py::isinstance<py::str>(plain) && DType::parse(py::cast<std::string>(plain), parsed))
+    return parsed;
+  return std::nullopt;
+}
+
+DType toDType(py::handle object, const std::string &what) {
+  if (std::optional<DType> type = tryDType(object))
+    return *type;
+  std::string message = fmt::format("{} must be a dtype, got {}", what,
+                                    py::cast<std::string>(py::repr(unwrapConstexpr(object))));
+  throw makeError(ErrorCode::E0120, fmt::arg("message", message),
+                  fmt::arg("help", "use a type of the language such as tl.float32"));
+}
+
+//===----------------------------------------------------------------------===//
+// Compile-time values
+//===----------------------------------------------------------------------===//
+
+static PyTypeObject *constexprClass = nullptr;
+
+void registerConstexprClass(py::handle type) {
+  constexprClass = reinterpret_cast<PyTypeObject *>(type.inc_ref().ptr());
+}
+
+bool isConstexpr(py::handle object) {
+  return constexprClass && PyObject_TypeCheck(object.ptr(), constexprClass);
+}
+
+py::object unwrapConstexpr(py::handle object) {
+  static PyObject *valueName = PyUnicode_InternFromString("value");
+  py::object current = py::reinterpret_borrow<py::object>(object);
+  while (isConstexpr(current)) {
+    PyObject *inner = PyObject_GetAttr(current.ptr(), valueName);
+    if (!inner)
+      throw py::error_already_set();
+    current = py::reinterpret_steal<py::object>(inner);
+  }
+  return current;
+}
+
+static Literal integerLiteral(PyObject *integer) {
+  int overflow = 0;
+  long long value = PyLong_AsLongLongAndOverflow(integer, &overflow);
+  if (overflow == 0) {
+    if (value == -1 && PyErr_Occurred())
+      throw py::error_already_set();
+    return Literal::integer(value);
+  }
+  if (overflow > 0) {
+    unsigned long long bits = PyLong_AsUnsignedLongLong(integer);
+    if (!PyErr_Occurred())
+      return Literal::unsigned64(bits);
+    PyErr_Clear();
+  }
+  std::string text = py::cast<std::string>(py::str(py::handle(integer)));
+  throw makeError(ErrorCode::E0119, fmt::arg("v", text), fmt::arg("t", "64-bit integers"));
+}
+
+/// Scalars of NumPy that are no subclass of a Python number.
+static std::optional<Operand> numpyScalar(PyObject *object) {
+  const char *name = Py_TYPE(object)->tp_name;
+  if (std::strncmp(name, "numpy.", 6) != 0)
+    return std::nullopt;
+  if (std::strcmp(name, "numpy.bool") == 0 || std::strcmp(name, "numpy.bool_") == 0)
+    return Operand(Literal::boolean(PyObject_IsTrue(object) == 1));
+  if (std::strncmp(name + 6, "float", 5) == 0 && Py_TYPE(object)->tp_as_number) {
+    double value = PyFloat_AsDouble(object);
+    if (!PyErr_Occurred())
+      return Operand(Literal::floating(value));
+    PyErr_Clear();
+  }
+  return std::nullopt;
+}
+
+std::optional<Operand> tryOperand(py::handle handle) {
+  if (isTensor(handle))
+    return Operand(unwrapValue(handle));
+  PyObject *object = handle.ptr();
+  if (PyBool_Check(object))
+    return Operand(Literal::boolean(object == Py_True));
+  if (PyLong_Check(object))
+    return Operand(integerLiteral(object));
+  if (PyFloat_Check(object))
+    return Operand(Literal::floating(PyFloat_AS_DOUBLE(object)));
+  if (isConstexpr(handle))
+    return tryOperand(unwrapConstexpr(handle));
+  if (std::optional<Operand> scalar = numpyScalar(object))
+    return scalar;
+  if (PyIndex_Check(object) && !PySequence_Check(object)) {
+    py::object integer = py::reinterpret_steal<py::object>(PyNumber_Index(object));
+    if (!integer)
+      throw py::error_already_set();
+    return Operand(integerLiteral(integer.ptr()));
+  }
+  return std::nullopt;
+}
+
+/// "a str", "None": the class of an object, for messages.
+static std::string describe(py::handle object) {
+  if (object.is_none())
+    return "None";
+  return Py_TYPE(object.ptr())->tp_name;
+}
+
+Operand toOperand(py::handle object, const std::string &what) {
+  if (std::optional<Operand> operand = tryOperand(object))
+    return std::move(*operand);
+  std::string message = fmt::format("{} must be a tensor or a number, got {}", what,
+                                    describe(unwrapConstexpr(object)));
+  throw makeError(ErrorCode::E0120, fmt::arg("message", message),
+                  fmt::arg("help", "pass a value of the kernel or a Python number"));
+}
+
+semantic::Value toValue(semantic::Semantic &semantic, py::handle object, const std::string &what) {
+  if (isTensor(object))
+    return unwrapValue(object);
+  return semantic.toValue(toOperand(object, what));
+}
+
+int64_t toInt(py::handle handle, const std::string &what) {
+  py::object object = unwrapConstexpr(handle);
+  if (isTensor(object))
+    throw makeError(ErrorCode::E0112, fmt::arg("n", what));
+  if (!PyIndex_Check(object.ptr())) {
+    std::string message = fmt::format("{} must be an int, got {}", what, describe(object));
+    throw makeError(ErrorCode::E0120, fmt::arg("message", message),
+                    fmt::arg("help", "pass an int that is known at compile time"));
+  }
+  py::object integer = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
+  if (!integer)
+    throw py::error_already_set();
+  Literal literal = integerLiteral(integer.ptr());
+  if (literal.isUnsigned64) {
+    std::string text = py::cast<std::string>(py::str(integer));
+    throw makeError(ErrorCode::E0119, fmt::arg("v", text), fmt::arg("t", "i64"));
+  }
+  return literal.intValue;
+}
+
+std::vector<int64_t> toIntList(py::handle handle, const std::string &what) {
+  py::object object = unwrapConstexpr(handle);
+  std::vector<int64_t> result;
+  if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) {
+    result.push_back(toInt(object, what));
+    return result;
+  }
+  for (py::handle item : py::reinterpret_borrow<py::sequence>(object))
+    result.push_back(toInt(item, what));
+  return result;
+}
+
+} // namespace tilewright

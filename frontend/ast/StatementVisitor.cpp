@@ -1,0 +1,210 @@
+//===- StatementVisitor.cpp - Statements and assignment -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: lists of statements in order, and what assignment means: a Python number
+// becomes a run-time scalar unless the name is annotated constexpr, everything
+// else is bound as it stands.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/ast/FunctionWalker.h"
+#include "frontend/ast/LanguageNames.h"
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+FunctionWalker::Flow FunctionWalker::visitStatements(Handle statements, size_t index, const Rest *rest) {
+  py::list list = py::reinterpret_borrow<py::list>(statements);
+  for (size_t n = list.size(); index < n; ++index) {
+    Handle outer = currentNode;
+    currentNode = list[index];
+    Rest after{statements, index + 1, rest};
+    // Statements after a return are never visited.
+    if (visitStatement(list[index], after) == Flow::Returned)
+      return Flow::Returned;
+    currentNode = outer;
+  }
+  return Flow::Next;
+}
+
+FunctionWalker::Flow FunctionWalker::visitStatement(Handle statement, const Rest &rest) {
+  switch (nodes.kind(statement)) {
+  case NodeKind::Expr: {
+    py::object value = field(statement, f.value);
+    if (nodes.kind(value) != NodeKind::Constant) // a docstring
+      visitExpression(value);
+    return Flow::Next;
+  }
+  case NodeKind::Assign:
+    visitAssign(statement);
+    return Flow::Next;
+  case NodeKind::AugAssign:
+    visitAugAssign(statement);
+    return Flow::Next;
+  case NodeKind::AnnAssign:
+    visitAnnAssign(statement);
+    return Flow::Next;
+  case NodeKind::If:
+    return visitIf(statement, rest);
+  case NodeKind::For:
+    visitFor(statement);
+    return Flow::Next;
+  case NodeKind::While:
+    visitWhile(statement);
+    return Flow::Next;
+  case NodeKind::Return:
+    return visitReturn(statement);
+  case NodeKind::Assert:
+    visitAssert(statement);
+    return Flow::Next;
+  case NodeKind::Pass:
+    return Flow::Next;
+  default:
+    refuseNode(statement);
+  }
+}
+
+FunctionWalker::Flow FunctionWalker::visitReturn(Handle statement) {
+  if (loopDepth > 0)
+    throw makeError(ErrorCode::E0115);
+  if (mergingDepth > 0)
+    throw ReturnReached{};
+  py::object value = field(statement, f.value);
+  returnValue = value.is_none() ? py::object(py::none()) : visitExpression(value);
+  return Flow::Returned;
+}
+
+void FunctionWalker::visitAssert(Handle statement) {
+  py::object test = field(statement, f.test), message = field(statement, f.msg);
+  py::object condition = visitExpression(test);
+  py::object text = message.is_none() ? py::object(py::str(unparse(test))) : visitExpression(message);
+  requireStatic(text, message);
+  LanguageNames::get().deviceAssert(condition, py::str(text));
+}
+
+//===----------------------------------------------------------------------===//
+// Assignment
+//===----------------------------------------------------------------------===//
+
+py::object FunctionWalker::toRunTime(Handle value) {
+  if (isNumber(value))
+    return wrapValue(toValue(semantic(), value, "value"));
+  if (!PyTuple_Check(value.ptr()))
+    return py::reinterpret_borrow<py::object>(value);
+  py::tuple items = py::reinterpret_borrow<py::tuple>(value);
+  bool hasNumbers = false;
+  for (Handle item : items)
+    hasNumbers |= isNumber(item) || PyTuple_Check(item.ptr());
+  if (!hasNumbers)
+    return std::move(items);
+  py::tuple converted(items.size());
+  for (size_t i = 0; i < items.size(); ++i)
+    converted[i] = toRunTime(items[i]);
+  py::object type = py::type::of(value);
+  return py::hasattr(type, "_make") ? py::object(type.attr("_make")(converted)) : py::object(std::move(converted));
+}
+
+void FunctionWalker::assignName(Handle id, Handle value) { scope.set(id, value); }
+
+/// Binds a name, or the elements of a tuple to the names of a tuple.
+void FunctionWalker::assignTarget(Handle target, Handle value) {
+  currentNode = target;
+  switch (nodes.kind(target)) {
+  case NodeKind::Name:
+    return assignName(field(target, f.id), value);
+  case NodeKind::Tuple:
+  case NodeKind::List: {
+    py::list targets(field(target, f.elts));
+    if (!PyTuple_Check(value.ptr()))
+      throw makeError(ErrorCode::E0116,
+                      fmt::arg("message", fmt::format("cannot unpack {} into {} names", describeValue(value), targets.size())),
+                      fmt::arg("help", "only tuples are unpacked; use tl.split for the halves of a tile"));
+    py::tuple items = py::reinterpret_borrow<py::tuple>(value);
+    if (items.size() != targets.size())
+      throw makeError(ErrorCode::E0116,
+                      fmt::arg("message", fmt::format("cannot unpack {} values into {} names", items.size(), targets.size())),
+                      fmt::arg("help", "give as many names as there are values"));
+    for (size_t i = 0; i < items.size(); ++i)
+      assignTarget(targets[i], items[i]);
+    return;
+  }
+  case NodeKind::Starred:
+    refuse("Starred");
+  case NodeKind::Attribute:
+    refuse("AttributeTarget");
+  case NodeKind::Subscript:
+    refuse("SubscriptTarget");
+  default:
+    refuseNode(target);
+  }
+}
+
+void FunctionWalker::visitAssign(Handle statement) {
+  py::list targets(field(statement, f.targets));
+  if (targets.size() != 1)
+    refuse("ChainedAssign");
+  Handle target = targets[0];
+  py::object value = visitExpression(field(statement, f.value));
+  // `x: tl.constexpr` alone, before: the assignment keeps the constant.
+  if (nodes.kind(target) == NodeKind::Name) {
+    py::object id = field(target, f.id);
+    if (scope.isMarkedConstant(id)) {
+      requireStatic(value, field(statement, f.value));
+      if (scope.find(id)) {
+        std::string text = py::cast<std::string>(id);
+        throw makeError(ErrorCode::E0117, fmt::arg("message", fmt::format("'{}' is a constexpr and cannot be assigned again", text)),
+                        fmt::arg("help", "use another name, or leave out the annotation"));
+      }
+      return assignName(id, value);
+    }
+  }
+  assignTarget(target, toRunTime(value));
+}
+
+bool FunctionWalker::isConstexprAnnotation(Handle annotation) {
+  if (nodes.kind(annotation) == NodeKind::Constant || nodes.kind(annotation) == NodeKind::Subscript)
+    return unparse(annotation).find("constexpr") != std::string::npos;
+  // Annotations that name nothing are hints for a reader, not code.
+  try {
+    return visitExpression(annotation).is(LanguageNames::get().constexprClass);
+  } catch (const Error &) {
+    return false;
+  }
+}
+
+void FunctionWalker::visitAnnAssign(Handle statement) {
+  py::object target = field(statement, f.target), valueNode = field(statement, f.value);
+  bool isConstant = isConstexprAnnotation(field(statement, f.annotation));
+  currentNode = statement;
+  if (!isConstant) {
+    if (!valueNode.is_none())
+      assignTarget(target, toRunTime(visitExpression(valueNode)));
+    return;
+  }
+  if (nodes.kind(target) != NodeKind::Name)
+    refuse(nodes.kind(target) == NodeKind::Attribute ? "AttributeTarget" : "SubscriptTarget");
+  py::object id = field(target, f.id);
+  scope.markConstant(id);
+  if (valueNode.is_none()) {
+    scope.erase(id);
+    return;
+  }
+  py::object value = visitExpression(valueNode);
+  requireStatic(value, valueNode);
+  assignName(id, value);
+}
+
+void FunctionWalker::visitAugAssign(Handle statement) {
+  py::object target = field(statement, f.target);
+  if (nodes.kind(target) != NodeKind::Name)
+    refuse(nodes.kind(target) == NodeKind::Attribute ? "AttributeTarget" : "SubscriptTarget");
+  py::object id = field(target, f.id);
+  py::object old = unwrapConstexpr(lookup(id));
+  py::object value = binaryOperator(nodes.kind(field(statement, f.op)), old, visitExpression(field(statement, f.value)));
+  assignName(id, toRunTime(value));
+}
+
+} // namespace tilewright

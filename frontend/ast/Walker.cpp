@@ -1,0 +1,208 @@
+//===- Walker.cpp - One module while it is made ---------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/ast/Walker.h"
+
+#include "frontend/ast/FunctionWalker.h"
+#include "frontend/ast/LanguageNames.h"
+
+#include "mlir/IR/Location.h"
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+/// Calls in calls: deeper nesting is recursion that changes its constants
+/// without an end, and would exhaust the stack of this process.
+static constexpr size_t maxCallDepth = 100;
+
+Walker::Walker(mlir::MLIRContext &context, std::string target, py::dict options)
+    : builder(&context,
+              [this, unknown = mlir::UnknownLoc::get(&context)]() -> mlir::Location {
+                return stack.empty() ? mlir::Location(unknown) : stack.back()->location();
+              }),
+      meaning(builder), target(std::move(target)), options(std::move(options)) {}
+
+py::object Walker::option(const std::string &name) const {
+  return options.contains(name) ? py::object(options[py::str(name)]) : py::none();
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+static std::string nameOf(py::handle function) { return py::cast<std::string>(py::str(function.attr("__name__"))); }
+
+void Walker::checkRecursion(py::handle function, const py::dict &bound) const {
+  for (size_t i = 0; i < stack.size(); ++i) {
+    if (!stack[i]->functionObject().is(function))
+      continue;
+    // Other constants make another instance, so a recursion over them may end.
+    bool sameConstants = true;
+    for (auto [key, value] : bound)
+      if (!isTensor(value))
+        sameConstants &= isSameConstant(value, stack[i]->boundArguments()[key]);
+    if (!sameConstants && stack.size() < maxCallDepth)
+      continue;
+    std::string chain;
+    for (size_t j = i; j < stack.size() && j < i + 8; ++j)
+      chain += stack[j]->functionName() + " -> ";
+    Error error = makeError(ErrorCode::E0111, fmt::arg("a", ""), fmt::arg("b", ""));
+    throw Error(ErrorCode::E0111, "recursion: " + chain + nameOf(function), error.help());
+  }
+}
+
+py::object Walker::callFunction(py::handle jitFunction, py::tuple args, py::dict kwargs) {
+  py::object function = LanguageNames::get().innerJitFunction(jitFunction);
+  if (!function)
+    throw makeError(ErrorCode::E0123, fmt::arg("n", py::cast<std::string>(py::repr(jitFunction))));
+  py::dict bound = bindArguments(function, args, kwargs);
+  checkRecursion(function, bound);
+  FunctionWalker instance(*this, function, bound);
+  stack.push_back(&instance);
+  // The stack is popped by hand: an exception must still find its depth, and
+  // nothing between here and the pop may leave another way.
+  try {
+    py::object result = instance.run();
+    stack.pop_back();
+    return result;
+  } catch (...) {
+    stack.pop_back();
+    throw;
+  }
+}
+
+py::object Walker::runKernel(py::handle jitFunction, const py::dict &bound) {
+  FunctionWalker instance(*this, jitFunction, bound);
+  stack.push_back(&instance);
+  try {
+    py::object result = instance.run();
+    stack.pop_back();
+    return result;
+  } catch (...) {
+    stack.pop_back();
+    throw;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Binding
+//===----------------------------------------------------------------------===//
+
+static std::string signatureText(py::handle function) {
+  std::string text = nameOf(function) + "(";
+  bool first = true;
+  for (py::handle parameter : function.attr("params")) {
+    text += (first ? "" : ", ") + py::cast<std::string>(py::str(parameter.attr("name")));
+    if (py::cast<bool>(parameter.attr("has_default")))
+      text += "=" + py::cast<std::string>(py::str(py::repr(parameter.attr("default"))));
+    first = false;
+  }
+  return text + ")";
+}
+
+[[noreturn]] static void refuseCall(py::handle function, const std::string &problem) {
+  throw makeError(ErrorCode::E0122, fmt::arg("name", nameOf(function)), fmt::arg("problem", problem),
+                  fmt::arg("sig", signatureText(function)));
+}
+
+static void checkConstexpr(py::handle parameter, py::handle name, py::handle value) {
+  if (isTensor(value) && py::cast<bool>(parameter.attr("is_constexpr"))) {
+    std::string text = py::cast<std::string>(py::str(name));
+    Error error = makeError(ErrorCode::E0112, fmt::arg("n", text));
+    error.setHelp(fmt::format("parameter '{}' is a constexpr: pass a compile-time value", text));
+    throw error;
+  }
+}
+
+py::dict bindArguments(py::handle function, const py::tuple &args, const py::dict &kwargs) {
+  const AstNodes &nodes = AstNodes::get();
+  py::dict bound;
+  size_t position = 0, keywordsUsed = 0;
+  py::object vararg = field(field(function.attr("parse")(), nodes.fields.args), nodes.fields.vararg);
+  py::object varargName = vararg.is_none() ? py::object(py::none()) : field(vararg, nodes.fields.arg);
+  for (py::handle parameter : function.attr("params")) {
+    py::object name = parameter.attr("name");
+    if (!varargName.is_none() && name.equal(varargName)) {
+      bound[name] = py::reinterpret_steal<py::object>(PyTuple_GetSlice(args.ptr(), position, args.size()));
+      position = args.size();
+      continue;
+    }
+    bool byKeyword = kwargs.contains(name);
+    py::object value;
+    if (position < args.size()) {
+      if (byKeyword)
+        refuseCall(function, fmt::format("argument '{}' is given twice", py::cast<std::string>(py::str(name))));
+      value = args[position++];
+    } else if (byKeyword) {
+      value = kwargs[name];
+      ++keywordsUsed;
+    } else if (py::cast<bool>(parameter.attr("has_default"))) {
+      value = parameter.attr("default");
+    } else {
+      refuseCall(function, fmt::format("missing argument '{}'", py::cast<std::string>(py::str(name))));
+    }
+    value = unwrapConstexpr(value);
+    checkConstexpr(parameter, name, value);
+    bound[name] = value;
+  }
+  if (position < args.size())
+    refuseCall(function, fmt::format("{} positional arguments given, {} taken", args.size(), position));
+  if (keywordsUsed < kwargs.size())
+    for (auto [key, value] : kwargs)
+      if (!bound.contains(key))
+        refuseCall(function, fmt::format("unexpected argument '{}'", py::cast<std::string>(py::str(key))));
+  return bound;
+}
+
+//===----------------------------------------------------------------------===//
+// Python's exceptions
+//===----------------------------------------------------------------------===//
+
+static std::string textOf(py::handle object, const char *attribute) {
+  return py::cast<std::string>(py::str(object.attr(attribute)));
+}
+
+/// One of our own errors that has been through Python, with all it carried.
+static Error fromOwnException(py::handle exception, const ErrorEntry &entry) {
+  Error error(entry.code, textOf(exception, "message"), textOf(exception, "help"));
+  for (py::handle place : exception.attr("frames")) {
+    SourceFrame frame;
+    frame.file = textOf(place, "file");
+    frame.function = textOf(place, "function");
+    frame.line = py::cast<int>(place.attr("line"));
+    frame.column = py::cast<int>(place.attr("column"));
+    frame.endLine = py::cast<int>(place.attr("end_line"));
+    frame.endColumn = py::cast<int>(place.attr("end_column"));
+    frame.sourceLine = textOf(place, "source_line");
+    error.addFrame(std::move(frame));
+  }
+  for (py::handle note : exception.attr("notes"))
+    error.addNote(py::cast<std::string>(py::str(note)));
+  return error;
+}
+
+Error Walker::translate(py::error_already_set &exception) {
+  if (!exception.matches(PyExc_Exception))
+    throw; // KeyboardInterrupt, SystemExit: not an answer to the kernel
+  py::object value = exception.value();
+  py::object code = py::getattr(value, "code", py::none());
+  if (py::isinstance<py::str>(code) && py::hasattr(value, "frames"))
+    if (const ErrorEntry *entry = findErrorEntry(py::cast<std::string>(code))) {
+      // Our own error may have crossed Python twice; keep the first cause.
+      if (py::object inner = py::getattr(value, "__cause__", py::none()); !inner.is_none())
+        cause = inner;
+      return fromOwnException(value, *entry);
+    }
+  cause = value;
+  std::string kind = Py_TYPE(value.ptr())->tp_name;
+  std::string message = py::cast<std::string>(py::str(value));
+  return makeError(ErrorCode::E0117, fmt::arg("message", message.empty() ? kind : message),
+                   fmt::arg("help", kind + " was raised by Python code that runs at compile time"));
+}
+
+} // namespace tilewright

@@ -1,0 +1,240 @@
+//===- MlirBuilder.cpp - Tile IR behind the language ----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Constants, shapes, reductions, hints. Elementwise ops and memory have files of
+// their own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/emit/MlirBuilder.h"
+
+#include "frontend/emit/MlirTypes.h"
+#include "ir/dialect/TileDialect.h"
+
+namespace tilewright::emit {
+
+using semantic::ScalarKind;
+
+mlir::Type MlirBuilder::mlirType(const Type &type) { return toMlirType(context(), type); }
+
+//===----------------------------------------------------------------------===//
+// Constants and indices
+//===----------------------------------------------------------------------===//
+
+mlir::Value MlirBuilder::scalarInt(mlir::Type type, int64_t value) {
+  return make<mlir::arith::ConstantOp>(builder.getIntegerAttr(type, value));
+}
+
+mlir::Value MlirBuilder::splatConstant(mlir::TypedAttr scalar, const std::vector<int64_t> &shape) {
+  mlir::Value constant = make<mlir::arith::ConstantOp>(scalar);
+  return shape.empty() ? constant
+                       : make<ir::SplatOp>(tileOf(constant.getType(), shape), constant).getResult();
+}
+
+semantic::Value MlirBuilder::constantInt(DType type, uint64_t bits) {
+  mlir::Type target = mlirType(type);
+  // APInt refuses bits above the width: Semantic hands over sign-extended ones.
+  llvm::APInt value(64, bits);
+  mlir::Attribute attribute =
+      builder.getIntegerAttr(target, value.trunc(target.getIntOrFloatBitWidth()));
+  return wrap(type, make<mlir::arith::ConstantOp>(llvm::cast<mlir::TypedAttr>(attribute)));
+}
+
+semantic::Value MlirBuilder::constantFloat(DType type, double value) {
+  mlir::Type target = mlirType(type);
+  return wrap(type, make<mlir::arith::ConstantOp>(builder.getFloatAttr(target, value)));
+}
+
+semantic::Value MlirBuilder::constantNull(DType type) {
+  return emit<ir::IntToPtrOp>(type, scalarInt(builder.getI64Type(), 0));
+}
+
+semantic::Value MlirBuilder::programId(int axis) {
+  return emit<ir::ProgramIdOp>(DType(ScalarKind::Int32), builder.getI32IntegerAttr(axis));
+}
+
+semantic::Value MlirBuilder::numPrograms(int axis) {
+  return emit<ir::NumProgramsOp>(DType(ScalarKind::Int32), builder.getI32IntegerAttr(axis));
+}
+
+semantic::Value MlirBuilder::range(int32_t start, int32_t end) {
+  return emit<ir::RangeOp>(Type(ScalarKind::Int32, {int64_t(end) - start}),
+                           builder.getI32IntegerAttr(start), builder.getI32IntegerAttr(end));
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+semantic::Value MlirBuilder::splat(const Value &scalar, const std::vector<int64_t> &shape) {
+  return emit<ir::SplatOp>(scalar.type.withShape(shape), unwrap(scalar));
+}
+
+semantic::Value MlirBuilder::broadcast(const Value &tile, const std::vector<int64_t> &shape) {
+  return emit<ir::BroadcastOp>(tile.type.withShape(shape), unwrap(tile));
+}
+
+semantic::Value MlirBuilder::expandDims(const Value &tile, int axis) {
+  std::vector<int64_t> shape = tile.type.shape;
+  shape.insert(shape.begin() + axis, 1);
+  return emit<ir::ExpandDimsOp>(tile.type.withShape(std::move(shape)), unwrap(tile),
+                                builder.getI32IntegerAttr(axis));
+}
+
+semantic::Value MlirBuilder::reshape(const Value &tile, const std::vector<int64_t> &shape,
+                                     bool mayReorder) {
+  return emit<ir::ReshapeOp>(tile.type.withShape(shape), unwrap(tile),
+                             mayReorder ? builder.getUnitAttr() : mlir::UnitAttr());
+}
+
+semantic::Value MlirBuilder::permute(const Value &tile, const std::vector<int> &order) {
+  std::vector<int64_t> shape;
+  std::vector<int32_t> dims(order.begin(), order.end());
+  for (int dim : order)
+    shape.push_back(tile.type.shape[dim]);
+  return emit<ir::PermuteOp>(tile.type.withShape(std::move(shape)), unwrap(tile),
+                             builder.getDenseI32ArrayAttr(dims));
+}
+
+semantic::Value MlirBuilder::join(const Value &lhs, const Value &rhs) {
+  std::vector<int64_t> shape = lhs.type.shape;
+  shape.push_back(2);
+  Type result = lhs.type.withShape(std::move(shape));
+  if (lhs.type.isTile())
+    return emit<ir::JoinOp>(result, unwrap(lhs), unwrap(rhs));
+  // Scalars: tiles of one element have the dimension that join needs.
+  Value left = splat(lhs, {1}), right = splat(rhs, {1});
+  Value joined = emit<ir::JoinOp>(lhs.type.withShape({1, 2}), unwrap(left), unwrap(right));
+  return reshape(joined, {2}, /*mayReorder=*/false);
+}
+
+std::pair<semantic::Value, semantic::Value> MlirBuilder::split(const Value &tile) {
+  std::vector<int64_t> shape = tile.type.shape;
+  shape.pop_back();
+  if (shape.empty()) {
+    auto [left, right] = split(reshape(tile, {1, 2}, /*mayReorder=*/false));
+    return {extractScalar(left), extractScalar(right)};
+  }
+  Type half = tile.type.withShape(std::move(shape));
+  mlir::Type halfType = mlirType(half);
+  auto op = make<ir::SplitOp>(halfType, halfType, unwrap(tile));
+  return {wrap(half, op->getResult(0)), wrap(half, op->getResult(1))};
+}
+
+semantic::Value MlirBuilder::concatenate(const Value &lhs, const Value &rhs) {
+  std::vector<int64_t> shape = lhs.type.shape;
+  shape[0] *= 2;
+  return emit<ir::ConcatOp>(lhs.type.withShape(std::move(shape)), unwrap(lhs), unwrap(rhs));
+}
+
+semantic::Value MlirBuilder::extractScalar(const Value &tile) {
+  return emit<ir::ExtractScalarOp>(tile.type.withShape({}), unwrap(tile));
+}
+
+//===----------------------------------------------------------------------===//
+// Across elements
+//===----------------------------------------------------------------------===//
+
+void MlirBuilder::fillCombineRegion(mlir::Region &region, const std::vector<Value> &inputs,
+                                    const semantic::CombineFunction &combine) {
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  mlir::Block *block = builder.createBlock(&region);
+  mlir::Location loc = location();
+  std::vector<Value> sides[2];
+  for (std::vector<Value> &side : sides)
+    for (const Value &input : inputs) {
+      Type scalar = input.type.withShape({});
+      side.push_back(wrap(scalar, block->addArgument(mlirType(scalar), loc)));
+    }
+  llvm::SmallVector<mlir::Value> results;
+  for (const Value &result : combine(sides[0], sides[1]))
+    results.push_back(unwrap(result));
+  builder.create<ir::YieldOp>(loc, results);
+}
+
+static llvm::SmallVector<mlir::Value> unwrapAll(const std::vector<semantic::Value> &values) {
+  llvm::SmallVector<mlir::Value> out;
+  for (const semantic::Value &value : values)
+    out.push_back(MlirBuilder::unwrap(value));
+  return out;
+}
+
+static std::vector<semantic::Value> wrapAll(const std::vector<semantic::Type> &types,
+                                            mlir::ResultRange results) {
+  std::vector<semantic::Value> out;
+  for (auto [type, result] : llvm::zip_equal(types, results))
+    out.push_back(MlirBuilder::wrap(type, result));
+  return out;
+}
+
+std::vector<semantic::Value> MlirBuilder::reduce(const std::vector<Value> &inputs, int axis,
+                                                 const semantic::CombineFunction &combine) {
+  std::vector<Type> types;
+  llvm::SmallVector<mlir::Type> mlirTypes;
+  for (const Value &input : inputs) {
+    std::vector<int64_t> shape = input.type.shape;
+    shape.erase(shape.begin() + axis);
+    types.push_back(input.type.withShape(std::move(shape)));
+    mlirTypes.push_back(mlirType(types.back()));
+  }
+  auto op = make<ir::ReduceOp>(mlirTypes, unwrapAll(inputs), builder.getI32IntegerAttr(axis));
+  fillCombineRegion(op->getRegion(0), inputs, combine);
+  return wrapAll(types, op->getResults());
+}
+
+std::vector<semantic::Value> MlirBuilder::scan(const std::vector<Value> &inputs, int axis,
+                                               bool reverse,
+                                               const semantic::CombineFunction &combine) {
+  std::vector<Type> types;
+  llvm::SmallVector<mlir::Type> mlirTypes;
+  for (const Value &input : inputs) {
+    types.push_back(input.type);
+    mlirTypes.push_back(mlirType(input.type));
+  }
+  auto op = make<ir::ScanOp>(mlirTypes, unwrapAll(inputs), builder.getI32IntegerAttr(axis),
+                             reverse ? builder.getUnitAttr() : mlir::UnitAttr());
+  fillCombineRegion(op->getRegion(0), inputs, combine);
+  return wrapAll(types, op->getResults());
+}
+
+//===----------------------------------------------------------------------===//
+// Hints, debugging
+//===----------------------------------------------------------------------===//
+
+semantic::Value MlirBuilder::hint(semantic::HintKind kind, const Value &value,
+                                  const std::vector<int64_t> &values) {
+  mlir::DenseI64ArrayAttr list = builder.getDenseI64ArrayAttr(values), none;
+  return emit<ir::HintOp>(value.type, unwrap(value),
+                          kind == semantic::HintKind::Divisibility ? list : none,
+                          kind == semantic::HintKind::Contiguity ? list : none,
+                          kind == semantic::HintKind::Constancy ? list : none);
+}
+
+void MlirBuilder::assume(const Value &condition) { make<ir::AssumeOp>(unwrap(condition)); }
+
+void MlirBuilder::barrier() { make<ir::BarrierOp>(); }
+
+void MlirBuilder::print(const std::string &prefix, const std::vector<Value> &values, bool hex) {
+  llvm::SmallVector<bool> isSigned;
+  for (const Value &value : values)
+    isSigned.push_back(value.type.scalar.isSigned());
+  make<ir::PrintOp>(builder.getStringAttr(prefix), hex ? builder.getUnitAttr() : mlir::UnitAttr(),
+                    unwrapAll(values), builder.getDenseBoolArrayAttr(isSigned));
+}
+
+void MlirBuilder::deviceAssert(const Value &condition, const std::string &message,
+                               const OptionalValue &mask) {
+  mlir::Value holds = unwrap(condition);
+  if (mask) {
+    // A lane that the mask leaves out cannot fail: condition or not mask.
+    mlir::Value active = unwrap(*mask);
+    mlir::Value ones = splatConstant(builder.getBoolAttr(true), mask->type.shape);
+    mlir::Value inactive = make<mlir::arith::XOrIOp>(active, ones);
+    holds = make<mlir::arith::OrIOp>(holds, inactive);
+  }
+  make<ir::AssertOp>(holds, builder.getStringAttr(message));
+}
+
+} // namespace tilewright::emit

@@ -1,0 +1,157 @@
+//===- MlirMemory.cpp - Loads, stores and atomics as ops ------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/emit/MlirBuilder.h"
+
+#include "frontend/emit/MlirTypes.h"
+#include "ir/dialect/TileDialect.h"
+
+namespace tilewright::emit {
+
+namespace arith = mlir::arith;
+using semantic::ScalarKind;
+
+//===----------------------------------------------------------------------===//
+// The language's options as attributes
+//===----------------------------------------------------------------------===//
+
+static ir::CacheModifier toIr(semantic::CacheModifier cache) {
+  switch (cache) {
+  case semantic::CacheModifier::None:
+    return ir::CacheModifier::none;
+  case semantic::CacheModifier::CA:
+    return ir::CacheModifier::ca;
+  case semantic::CacheModifier::CG:
+    return ir::CacheModifier::cg;
+  case semantic::CacheModifier::CS:
+    return ir::CacheModifier::cs;
+  case semantic::CacheModifier::CV:
+    return ir::CacheModifier::cv;
+  case semantic::CacheModifier::WB:
+    return ir::CacheModifier::wb;
+  case semantic::CacheModifier::WT:
+    return ir::CacheModifier::wt;
+  }
+  llvm_unreachable("every modifier returns above");
+}
+
+static ir::Eviction toIr(semantic::EvictionPolicy eviction) {
+  switch (eviction) {
+  case semantic::EvictionPolicy::Normal:
+    return ir::Eviction::normal;
+  case semantic::EvictionPolicy::EvictFirst:
+    return ir::Eviction::evict_first;
+  case semantic::EvictionPolicy::EvictLast:
+    return ir::Eviction::evict_last;
+  }
+  llvm_unreachable("every policy returns above");
+}
+
+static ir::AtomicKind toIr(semantic::AtomicOp op) {
+  switch (op) {
+  case semantic::AtomicOp::Add:
+    return ir::AtomicKind::add;
+  case semantic::AtomicOp::FloatAdd:
+    return ir::AtomicKind::fadd;
+  case semantic::AtomicOp::And:
+    return ir::AtomicKind::bit_and;
+  case semantic::AtomicOp::Or:
+    return ir::AtomicKind::bit_or;
+  case semantic::AtomicOp::Xor:
+    return ir::AtomicKind::bit_xor;
+  case semantic::AtomicOp::MaxSigned:
+    return ir::AtomicKind::smax;
+  case semantic::AtomicOp::MinSigned:
+    return ir::AtomicKind::smin;
+  case semantic::AtomicOp::MaxUnsigned:
+    return ir::AtomicKind::umax;
+  case semantic::AtomicOp::MinUnsigned:
+    return ir::AtomicKind::umin;
+  case semantic::AtomicOp::Exchange:
+    return ir::AtomicKind::exchange;
+  }
+  llvm_unreachable("every operation returns above");
+}
+
+static ir::MemorySemantic toIr(semantic::MemorySemantic semantic) {
+  switch (semantic) {
+  case semantic::MemorySemantic::Relaxed:
+    return ir::MemorySemantic::relaxed;
+  case semantic::MemorySemantic::Acquire:
+    return ir::MemorySemantic::acquire;
+  case semantic::MemorySemantic::Release:
+    return ir::MemorySemantic::release;
+  case semantic::MemorySemantic::AcquireRelease:
+    return ir::MemorySemantic::acq_rel;
+  }
+  llvm_unreachable("every semantic returns above");
+}
+
+static ir::MemoryScope toIr(semantic::MemoryScope scope) {
+  switch (scope) {
+  case semantic::MemoryScope::Block:
+    return ir::MemoryScope::cta;
+  case semantic::MemoryScope::Gpu:
+    return ir::MemoryScope::gpu;
+  case semantic::MemoryScope::System:
+    return ir::MemoryScope::sys;
+  }
+  llvm_unreachable("every scope returns above");
+}
+
+static mlir::Value unwrapOptional(const std::optional<semantic::Value> &value) {
+  return value ? MlirBuilder::unwrap(*value) : mlir::Value();
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+semantic::Value MlirBuilder::load(const Value &pointer, const OptionalValue &mask,
+                                  const OptionalValue &other, const semantic::LoadOptions &options) {
+  Type result = pointer.type.withScalar(pointer.type.scalar.pointee());
+  bool isBool = result.scalar.isBool();
+  mlir::Type loaded = tileOf(toMemoryType(context(), result.scalar), result.shape);
+  mlir::Value fallback = unwrapOptional(other);
+  if (isBool && fallback)
+    fallback = make<arith::ExtUIOp>(loaded, fallback);
+  mlir::Value value =
+      make<ir::LoadOp>(loaded, unwrap(pointer), unwrapOptional(mask), fallback, toIr(options.cache),
+                       toIr(options.eviction), options.isVolatile);
+  if (isBool) {
+    // A stored boolean is any non-zero byte.
+    mlir::Value zero = splatConstant(builder.getI8IntegerAttr(0), result.shape);
+    value = make<arith::CmpIOp>(arith::CmpIPredicate::ne, value, zero);
+  }
+  return wrap(result, value);
+}
+
+void MlirBuilder::store(const Value &pointer, const Value &value, const OptionalValue &mask,
+                        const semantic::StoreOptions &options) {
+  mlir::Value stored = unwrap(value);
+  if (value.type.scalar.isBool())
+    stored = make<arith::ExtUIOp>(tileOf(builder.getI8Type(), value.type.shape), stored);
+  make<ir::StoreOp>(unwrap(pointer), stored, unwrapOptional(mask), toIr(options.cache),
+                    toIr(options.eviction));
+}
+
+semantic::Value MlirBuilder::atomicRmw(semantic::AtomicOp op, const Value &pointer,
+                                       const Value &value, const OptionalValue &mask,
+                                       semantic::MemorySemantic semantic,
+                                       semantic::MemoryScope scope) {
+  return emit<ir::AtomicRmwOp>(value.type, toIr(op), unwrap(pointer), unwrap(value),
+                               unwrapOptional(mask), toIr(semantic), toIr(scope));
+}
+
+semantic::Value MlirBuilder::atomicCas(const Value &pointer, const Value &compare,
+                                       const Value &value, semantic::MemorySemantic semantic,
+                                       semantic::MemoryScope scope) {
+  return emit<ir::AtomicCasOp>(value.type, unwrap(pointer), unwrap(compare), unwrap(value),
+                               toIr(semantic), toIr(scope));
+}
+
+} // namespace tilewright::emit

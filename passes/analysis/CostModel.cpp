@@ -1,0 +1,125 @@
+//===- CostModel.cpp - What layouts cost ----------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/analysis/CostModel.h"
+
+#include "passes/analysis/LayoutRules.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+/// Address (bytes) that the model gives to an element: elements of one run are
+/// neighbours; different runs are far apart, on lines of their own.
+static uint64_t modelAddress(const MemoryAccess &access, const LinearLayout &layout, uint32_t element) {
+  std::vector<uint32_t> coordinates = layout.coordinates(element);
+  int fast = access.order.front();
+  uint64_t run = std::max<int64_t>(1, access.run[fast]);
+  uint64_t row = coordinates[fast] / run;
+  for (auto [dim, coordinate] : llvm::enumerate(coordinates))
+    if (static_cast<int>(dim) != fast)
+      row = row * access.type.getDimSize(dim) + coordinate;
+  return (row << 32) + (coordinates[fast] % run) * access.elementBytes;
+}
+
+WarpTraffic warpTraffic(const MemoryAccess &access, const LinearLayout &layout) {
+  WarpTraffic traffic;
+  int vector = vectorElements(access, layout);
+  traffic.instructions = std::max(1, layout.inSize(InDim::Register) / vector);
+  llvm::DenseSet<uint64_t> sectors, lines;
+  for (int lane = 0; lane < layout.inSize(InDim::Lane); ++lane) {
+    uint64_t address = modelAddress(access, layout, layout.apply(InDim::Lane, lane));
+    for (int byte = 0; byte < vector * access.elementBytes; byte += std::min(32, access.elementBytes)) {
+      sectors.insert((address + byte) / 32);
+      lines.insert((address + byte) / 128);
+    }
+  }
+  traffic.sectors = sectors.size();
+  traffic.lines = lines.size();
+  // Copies in other warps do not store; their loads meet the first's in L1.
+  int copies = llvm::count(layout.columns(InDim::Warp), 0u);
+  traffic.warps = layout.inSize(InDim::Warp) >> copies;
+  return traffic;
+}
+
+double accessCycles(const MemoryAccess &access, const LinearLayout &layout) {
+  WarpTraffic traffic = warpTraffic(access, layout);
+  // Each line is fetched once from memory by the warps that differ; the others
+  // issue their loads too, and stores are left to one copy.
+  int issuing = access.isLoad() ? layout.inSize(InDim::Warp) : traffic.warps;
+  double issue = double(traffic.instructions) * issuing *
+                 std::max(cyclesPerAccessInstruction, traffic.lines * cyclesPerLine);
+  double memory = double(traffic.instructions) * traffic.warps * traffic.sectors * cyclesPerSector;
+  return issue + memory;
+}
+
+double conversionCycles(const LinearLayout &from, const LinearLayout &to, int elementBits) {
+  if (from == to)
+    return 0;
+  ConversionPlan plan = planConversion(from, to, elementBits);
+  double warps = from.inSize(InDim::Warp);
+  switch (plan.kind) {
+  case ConversionKind::None:
+  case ConversionKind::Registers:
+    return 0;
+  case ConversionKind::Shuffle: {
+    int shuffles = plan.shuffle.numShuffles(elementBits);
+    double swaps = plan.shuffle.before.size() + plan.shuffle.after.size();
+    double selects = swaps * from.inSize(InDim::Register);
+    return warps * (shuffles * cyclesPerShuffle + selects / warpInstructionsPerCycle);
+  }
+  case ConversionKind::SharedMemory: {
+    double bytes = 0;
+    for (const SharedSide *side : {&plan.sharedMemory.write, &plan.sharedMemory.read})
+      for (const auto &piece : side->accesses)
+        for (const SharedAccess &access : piece)
+          bytes += 32.0 * warps * access.registers.size() * (plan.sharedMemory.storedBits / 8.0) *
+                   (1 + side->extraWavefronts);
+    return bytes / sharedBytesPerCycle + plan.sharedMemory.numPieces * 2 * cyclesPerBarrier;
+  }
+  case ConversionKind::AcrossBlocks:
+    return 1e6;
+  }
+  return 0;
+}
+
+std::optional<double> recomputeInstructions(Operation *op) {
+  using Cost = std::optional<double>;
+  LayoutRule rule = layoutRule(op);
+  bool mayRepeat = rule == LayoutRule::Source || rule == LayoutRule::Shape || ir::isElementwise(op);
+  if (!mayRepeat || !isMemoryEffectFree(op))
+    return std::nullopt;
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  double wide = element.isIntOrFloat() && element.getIntOrFloatBitWidth() > 32 ? 2 : 1;
+  return llvm::TypeSwitch<Operation *, Cost>(op)
+      .Case<ir::SplatOp, arith::ConstantOp, ir::HintOp, ir::BitcastOp, ir::PtrToIntOp, ir::IntToPtrOp>(
+          [](auto) -> Cost { return 0; })
+      .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp>([](auto) -> Cost { return 0; })
+      // Both halves are needed for either.
+      .Case<ir::JoinOp, ir::ConcatOp, ir::SplitOp>([](auto) -> Cost { return std::nullopt; })
+      .Case([](ir::RangeOp) -> Cost { return 1; })
+      .Case([](ir::AddPtrOp) -> Cost { return 2; })
+      // Unless the divisor is constant: then a product and shifts.
+      .Case<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp>([&](auto) -> Cost {
+        return 8 * wide;
+      })
+      .Case<arith::DivFOp, ir::PreciseDivOp, ir::PreciseSqrtOp, math::SqrtOp, math::RsqrtOp, math::ExpOp,
+            math::Exp2Op, math::LogOp, math::Log2Op>([](auto) -> Cost { return 8; })
+      .Default([&](Operation *op) -> Cost {
+        // Functions of a library: tens of instructions.
+        if (llvm::isa<math::MathDialect>(op->getDialect()) &&
+            !llvm::isa<math::AbsFOp, math::AbsIOp, math::FmaOp, math::FloorOp, math::CeilOp>(op))
+          return 40;
+        return wide;
+      });
+}
+
+} // namespace tilewright::passes

@@ -1,0 +1,146 @@
+//===- LayoutRules.cpp - How layouts pass through each op -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/analysis/LayoutRules.h"
+
+#include "ir/layout/LayoutTransforms.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+RankedTensorType tileType(Value value) { return llvm::dyn_cast<RankedTensorType>(value.getType()); }
+
+bool isTile(Value value) { return static_cast<bool>(tileType(value)); }
+
+LayoutRule layoutRule(Operation *op) {
+  if (llvm::isa<scf::SCFDialect>(op->getDialect()))
+    return LayoutRule::Region;
+  if (!llvm::any_of(op->getOperands(), isTile) && !llvm::any_of(op->getResults(), isTile))
+    return LayoutRule::NoTiles;
+  return llvm::TypeSwitch<Operation *, LayoutRule>(op)
+      .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp>([](auto) { return LayoutRule::Source; })
+      .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp, ir::SplitOp, ir::ConcatOp>(
+          [](auto) { return LayoutRule::Shape; })
+      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp>(
+          [](auto) { return LayoutRule::Same; })
+      .Case([](ir::ReduceOp) { return LayoutRule::Reduce; })
+      .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })
+      .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp>([](auto) { return LayoutRule::Free; })
+      .Default([](Operation *op) { return ir::isElementwise(op) ? LayoutRule::Same : LayoutRule::Unknown; });
+}
+
+static std::vector<int> intOrder(llvm::ArrayRef<int32_t> order) { return {order.begin(), order.end()}; }
+
+/// Whether each column lies along `axis` or beside it, as reductions
+/// along it need (ReductionPlan.h).
+static bool separatesAxis(const LinearLayout &layout, int axis) {
+  uint32_t mask = layout.dimMask(axis);
+  for (InDim dim : {InDim::Register, InDim::Lane, InDim::Warp, InDim::Block})
+    for (uint32_t column : layout.columns(dim))
+      if ((column & mask) && (column & ~mask))
+        return false;
+  return true;
+}
+
+std::optional<LinearLayout> resultLayout(Operation *op, const LinearLayout &operand) {
+  using Result = std::optional<LinearLayout>;
+  auto shapeOf = [](Value value) { return ir::log2Shape(tileType(value).getShape()); };
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](ir::ExpandDimsOp expand) -> Result { return expandDims(operand, expand.getAxis()); })
+      .Case([&](ir::BroadcastOp) -> Result { return std::nullopt; })
+      .Case([&](ir::ReshapeOp reshape) -> Result { return reshapeLayout(operand, shapeOf(reshape.getResult())); })
+      .Case([&](ir::PermuteOp permute) -> Result { return permuteDims(operand, intOrder(permute.getOrder())); })
+      .Case([&](ir::JoinOp) -> Result { return joinLayout(operand); })
+      .Case([&](ir::SplitOp) -> Result {
+        std::optional<SplitLayout> split = splitLayout(operand);
+        return split ? Result(split->layout) : std::nullopt;
+      })
+      .Case([&](ir::ConcatOp) -> Result { return catLayout(operand, 0); })
+      .Case([&](ir::ReduceOp reduce) -> Result {
+        if (!separatesAxis(operand, reduce.getAxis()))
+          return std::nullopt;
+        return sliceDim(operand, reduce.getAxis(), /*keepDim=*/false);
+      })
+      .Case([&](ir::ScanOp) -> Result {
+        // planScan finds the one holder of each position bit.
+        return operand.isPermutationLike() ? Result(operand) : std::nullopt;
+      })
+      .Default([&](Operation *op) -> Result {
+        return layoutRule(op) == LayoutRule::Same ? Result(operand) : std::nullopt;
+      });
+}
+
+/// The operand layout of a concat with this result: the inverse of catLayout,
+/// where the top bit of dimension 0 is the highest of all bits.
+static std::optional<LinearLayout> concatOperand(const LinearLayout &result) {
+  std::vector<int> log2Shape = result.log2Shape();
+  if (log2Shape.empty() || log2Shape[0] == 0 || result.columns(InDim::Register).empty())
+    return std::nullopt;
+  --log2Shape[0];
+  LinearLayout half(log2Shape);
+  for (InDim dim : {InDim::Register, InDim::Lane, InDim::Warp, InDim::Block})
+    half.columns(dim) = result.columns(dim);
+  half.columns(InDim::Register).pop_back();
+  for (InDim dim : {InDim::Register, InDim::Lane, InDim::Warp, InDim::Block})
+    for (uint32_t column : half.columns(dim))
+      if (column >> half.numOutBits())
+        return std::nullopt;
+  return catLayout(half, 0) == result ? std::optional(half) : std::nullopt;
+}
+
+std::optional<LinearLayout> operandLayout(Operation *op, unsigned index, const LinearLayout &result) {
+  using Result = std::optional<LinearLayout>;
+  auto shapeOf = [&](unsigned index) { return ir::log2Shape(tileType(op->getOperand(index)).getShape()); };
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](ir::ExpandDimsOp expand) -> Result { return squeezeDim(result, expand.getAxis()); })
+      .Case([&](ir::BroadcastOp) -> Result { return broadcastOperandLayout(result, shapeOf(0)); })
+      .Case([&](ir::ReshapeOp) -> Result { return reshapeLayout(result, shapeOf(0)); })
+      .Case([&](ir::PermuteOp permute) -> Result {
+        return permuteOperandLayout(result, intOrder(permute.getOrder()));
+      })
+      .Case([&](ir::JoinOp) -> Result {
+        std::optional<SplitLayout> split = splitLayout(result);
+        // Join makes its new bit the lowest register bit.
+        return split && split->registerBit == 0 ? Result(split->layout) : std::nullopt;
+      })
+      .Case([&](ir::SplitOp) -> Result { return joinLayout(result); })
+      .Case([&](ir::ConcatOp) -> Result { return concatOperand(result); })
+      .Case([&](ir::ReduceOp) -> Result { return std::nullopt; })
+      .Case([&](ir::ScanOp) -> Result {
+        return result.isPermutationLike() ? Result(result) : std::nullopt;
+      })
+      .Default([&](Operation *op) -> Result {
+        return layoutRule(op) == LayoutRule::Same ? Result(result) : std::nullopt;
+      });
+}
+
+/// `layout` with columns that mix `axis` and others replaced by a plain layout
+/// of the same numbers of lanes and warps.
+static LinearLayout plainLayout(const LinearLayout &layout) {
+  LinearLayout plain(layout.log2Shape());
+  int next = 0, total = layout.numOutBits();
+  for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block})
+    for (int bit = 0; bit < layout.numInBits(dim); ++bit)
+      plain.columns(dim).push_back(next < total ? uint32_t(1) << next++ : 0);
+  while (next < total)
+    plain.columns(InDim::Register).push_back(uint32_t(1) << next++);
+  return plain;
+}
+
+LinearLayout acceptableOperandLayout(Operation *op, const LinearLayout &operand) {
+  if (llvm::isa<ir::BroadcastOp>(op) || resultLayout(op, operand))
+    return operand;
+  if (llvm::isa<ir::SplitOp>(op))
+    return splitOperandLayout(operand);
+  return plainLayout(operand);
+}
+
+} // namespace tilewright::passes

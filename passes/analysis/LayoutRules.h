@@ -1,0 +1,56 @@
+//===- LayoutRules.h - How layouts pass through each op ---------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: for every op on tiles the relation between the layouts of its operands
+// and of its results, in both directions. AssignLayouts, RemoveConversions and
+// VerifyLayouts all ask here, and code generation relies on exactly these rules
+// (Rationale.md, section "Layout rules").
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PASSES_ANALYSIS_LAYOUTRULES_H
+#define TILEWRIGHT_PASSES_ANALYSIS_LAYOUTRULES_H
+
+#include "ir/dialect/TileDialect.h"
+
+#include <optional>
+
+namespace tilewright::passes {
+
+/// The tile type of a value; null for scalars.
+mlir::RankedTensorType tileType(mlir::Value value);
+bool isTile(mlir::Value value);
+
+/// How an op relates layouts. Region ops (scf) are handled by their users.
+enum class LayoutRule : uint8_t {
+  NoTiles,   ///< nothing to relate
+  Source,    ///< no tile operand; any layout of the result: range, splat, constant
+  Same,      ///< all tile operands and results have one layout
+  Shape,     ///< expand_dims, broadcast, reshape, permute, join, split, concat
+  Reduce,    ///< result is the source without the axis
+  Free,      ///< every operand for itself, no tile result: print, assert, extract_scalar
+  Convert,   ///< convert_layout
+  Region,    ///< scf ops and their terminators
+  Unknown,
+};
+LayoutRule layoutRule(mlir::Operation *op);
+
+/// The layout of tile results that follows from that of the tile operands (of
+/// operand 0 for ops with several), for Same, Shape and Reduce; nothing where
+/// the op cannot take such an operand, or where it does not determine the result
+/// (broadcast).
+std::optional<LinearLayout> resultLayout(mlir::Operation *op, const LinearLayout &operand);
+
+/// The layout that the tile operand `index` must have for the results to have
+/// `result`; nothing where no operand layout gives this result (join, concat,
+/// split with another register order) or where it is not determined (reduce).
+std::optional<LinearLayout> operandLayout(mlir::Operation *op, unsigned index, const LinearLayout &result);
+
+/// The nearest layout to `operand` that resultLayout accepts.
+LinearLayout acceptableOperandLayout(mlir::Operation *op, const LinearLayout &operand);
+
+} // namespace tilewright::passes
+
+#endif // TILEWRIGHT_PASSES_ANALYSIS_LAYOUTRULES_H

@@ -1,0 +1,89 @@
+//===- MemoryAccess.cpp - Vector width and order of one access ------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/analysis/MemoryAccess.h"
+
+#include "ir/layout/LayoutMemory.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+bool MemoryAccess::isStore() const { return llvm::isa<ir::StoreOp>(op); }
+bool MemoryAccess::isLoad() const { return llvm::isa<ir::LoadOp>(op); }
+
+Value accessPointer(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp>([](auto access) { return access.getPointer(); })
+      .Default([](Operation *) { return Value(); });
+}
+
+Value accessMask(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp>([](auto access) { return access.getMask(); })
+      .Default([](Operation *) { return Value(); });
+}
+
+/// Lowers `limit.first` to `bound` and notes why.
+static void bound(MemoryAccess &access, int64_t bound, std::string reason) {
+  if (bound >= access.maxVectorElements)
+    return;
+  access.maxVectorElements = static_cast<int>(bound);
+  access.limit = std::move(reason);
+}
+
+std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axes, const TargetInfo &target) {
+  Value pointer = accessPointer(op);
+  auto type = pointer ? llvm::dyn_cast<RankedTensorType>(pointer.getType()) : RankedTensorType();
+  if (!type)
+    return std::nullopt;
+  MemoryAccess access;
+  access.op = op;
+  access.pointer = pointer;
+  access.mask = accessMask(op);
+  access.type = type;
+  access.elementBytes = ir::elementBits(llvm::cast<ir::PointerType>(type.getElementType()).getPointee()) / 8;
+
+  AxisInfo info = axes.get(pointer);
+  access.run = info.run;
+  access.order.resize(type.getRank());
+  std::iota(access.order.rbegin(), access.order.rend(), 0);
+  // Stable: where the runs are equally long the last dimension is the fastest.
+  llvm::stable_sort(access.order, [&](int lhs, int rhs) { return info.run[lhs] > info.run[rhs]; });
+
+  int fast = access.order.front();
+  int64_t alignment = info.divisibility[fast] / access.elementBytes;
+  access.maxVectorElements = std::max(1, target.maxVectorBytes / access.elementBytes);
+  access.limit = llvm::formatv("{0} bytes per access", target.maxVectorBytes).str();
+  // An atomic acts on one element; two halves pack where the hardware can.
+  if (access.isAtomic())
+    bound(access, 1, "atomic operation");
+  bound(access, type.getDimSize(fast), llvm::formatv("{0} elements along the tile", type.getDimSize(fast)).str());
+  bound(access, info.contiguity[fast],
+        llvm::formatv("addresses contiguous in groups of {0}", info.contiguity[fast]).str());
+  bound(access, std::max<int64_t>(1, alignment),
+        llvm::formatv("addresses divisible by {0} bytes", info.divisibility[fast]).str());
+  if (access.mask) {
+    int64_t constancy = axes.get(access.mask).constancy[fast];
+    bound(access, constancy, llvm::formatv("mask constant in groups of {0}", constancy).str());
+  }
+  return access;
+}
+
+int vectorElements(const MemoryAccess &access, const LinearLayout &layout) {
+  int limit = llvm::Log2_32(access.maxVectorElements);
+  return vectorRegisters(layout, access.order.front(), limit).numElements();
+}
+
+} // namespace tilewright::passes

@@ -1,0 +1,52 @@
+//===- MemoryAccess.h - Vector width and order of one access ----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: what the axis facts allow a load, store or atomic: along which dimension
+// lanes should run, how many elements one thread may access at once, and what
+// limited that number.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PASSES_ANALYSIS_MEMORYACCESS_H
+#define TILEWRIGHT_PASSES_ANALYSIS_MEMORYACCESS_H
+
+#include "ir/support/TargetInfo.h"
+#include "passes/analysis/AxisInfo.h"
+
+namespace tilewright::passes {
+
+/// A tw.load, tw.store, tw.atomic_rmw or tw.atomic_cas on tiles.
+struct MemoryAccess {
+  mlir::Operation *op = nullptr;
+  mlir::Value pointer, mask;
+  mlir::RankedTensorType type;
+  int elementBytes = 0;
+  /// Dimensions, fastest first: by length of the runs of addresses.
+  std::vector<int> order;
+  /// Elements that one thread may access at once along order[0].
+  int maxVectorElements = 1;
+  /// Length of the runs of addresses along each dimension, as far as known.
+  llvm::SmallVector<int64_t, 2> run;
+  /// What kept maxVectorElements down: "alignment of 4 bytes".
+  std::string limit;
+
+  bool isStore() const;
+  bool isLoad() const;
+  bool isAtomic() const { return !isStore() && !isLoad(); }
+};
+
+/// The pointer operand of an op that accesses global memory; null for others.
+mlir::Value accessPointer(mlir::Operation *op);
+mlir::Value accessMask(mlir::Operation *op);
+
+/// Nothing where `op` is not an access of a tile.
+std::optional<MemoryAccess> analyzeAccess(mlir::Operation *op, const AxisAnalysis &axes, const TargetInfo &target);
+
+/// The widest vector that a thread can use of `layout` for `access`.
+int vectorElements(const MemoryAccess &access, const LinearLayout &layout);
+
+} // namespace tilewright::passes
+
+#endif // TILEWRIGHT_PASSES_ANALYSIS_MEMORYACCESS_H

@@ -1,0 +1,119 @@
+//===- Pipeline.cpp - The ordered list of passes --------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/pipeline/Pipeline.h"
+
+#include "passes/transform/Passes.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+#include "llvm/Support/CommandLine.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+/// The whole way from tile level to what code generation takes.
+static void buildPipeline(OpPassManager &manager, const PassContext &context) {
+  //===--- tile level ------------------------------------------------------===//
+  // Constants and broadcasts first: all that follows sees fewer and smaller ops.
+  manager.addPass(createCombineOps(context));
+  // Equal addresses and masks become one value, which analyses rely on.
+  manager.addPass(createCSEPass());
+  // Before layouts, so that an invariant tile is converted once, outside.
+  manager.addPass(createHoistInvariants(context));
+  // Only tiles that are left count.
+  manager.addPass(createChooseNumWarps(context));
+
+  //===--- layout level ----------------------------------------------------===//
+  // Everything below reads layouts from the types.
+  manager.addPass(createAssignLayouts(context));
+  // Values recomputed for several users in one layout become one again.
+  manager.addPass(createCSEPass());
+  // After CSE has shown which conversions are the same.
+  manager.addPass(createRemoveConversions(context));
+  // The phase ends: no op may see two layouts of one tile.
+  manager.addPass(createVerifyLayouts(context));
+
+  //===--- resources -------------------------------------------------------===//
+  // Last change of the set of ops with scratch is behind us.
+  manager.addPass(createAllocateShared(context));
+  // Needs the offsets: disjoint scratch needs no barrier.
+  manager.addPass(createInsertBarriers(context));
+}
+
+namespace {
+
+/// Tells the caller of each step that has run.
+class StepCallback : public PassInstrumentation {
+public:
+  explicit StepCallback(const PipelineOptions &options) : options(options) {}
+
+  void runAfterPass(Pass *pass, Operation *op) override {
+    if (auto module = llvm::dyn_cast<ModuleOp>(op))
+      options.afterStep(pass->getArgument(), module);
+  }
+
+private:
+  const PipelineOptions &options;
+};
+
+} // namespace
+
+LogicalResult runPipeline(ModuleOp module, const PipelineOptions &options) {
+  PassContext context;
+  if (options.target)
+    context.target = *options.target;
+  context.remarks = options.remarks;
+
+  PassManager manager(module->getContext(), ModuleOp::getOperationName());
+  // Upstream's verifier costs as much as the passes; VerifyLayouts closes the
+  // phase, and the module is verified once at the end in debug builds.
+#ifdef NDEBUG
+  manager.enableVerifier(false);
+#endif
+  if (options.afterStep)
+    manager.addInstrumentation(std::make_unique<StepCallback>(options));
+  buildPipeline(manager, context);
+  return manager.run(module);
+}
+
+//===----------------------------------------------------------------------===//
+// tilewright-opt
+//===----------------------------------------------------------------------===//
+
+/// Without a target at hand tests see a GPU of ordinary size.
+static PassContext testContext() {
+  static llvm::cl::opt<bool> remarks("tw-remarks", llvm::cl::desc("print remarks of passes as diagnostics"));
+  PassContext context;
+  context.target.name = "sm_90a";
+  context.target.maxSharedBytesPerBlock = 232448;
+  context.remarksAsDiagnostics = remarks;
+  return context;
+}
+
+void registerPasses() {
+  // The option must exist before the command line is read.
+  (void)testContext();
+  registerPass([] { return createCombineOps(testContext()); });
+  registerPass([] { return createHoistInvariants(testContext()); });
+  registerPass([] { return createChooseNumWarps(testContext()); });
+  registerPass([] { return createAssignLayouts(testContext()); });
+  registerPass([] { return createRemoveConversions(testContext()); });
+  registerPass([] { return createVerifyLayouts(testContext()); });
+  registerPass([] { return createAllocateShared(testContext()); });
+  registerPass([] { return createInsertBarriers(testContext()); });
+  registerPass([] { return createPrintAxisInfo(testContext()); });
+  PassPipelineRegistration<>("tw-pipeline", "the whole pipeline from tile level",
+                             [](OpPassManager &manager) { buildPipeline(manager, testContext()); });
+}
+
+} // namespace tilewright::passes

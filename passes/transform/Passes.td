@@ -1,0 +1,62 @@
+//===- Passes.td - The passes on tile IR -------------------*- tablegen -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PASSES_TRANSFORM_PASSES_TD
+#define TILEWRIGHT_PASSES_TRANSFORM_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+class TilewrightPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
+  // Each pass takes a PassContext (Passes.h), which TableGen cannot express.
+  let constructor = "nullptr";
+}
+
+def CombineOps : TilewrightPass<"tw-combine-ops"> {
+  let summary = "simplifies pointer arithmetic and moves elementwise work before broadcasts";
+  let statistics = [Statistic<"numCombined", "combined", "Number of ops combined">];
+}
+
+def HoistInvariants : TilewrightPass<"tw-hoist-invariants"> {
+  let summary = "moves pure loop-invariant ops out of loops that allow it";
+  let statistics = [Statistic<"numHoisted", "hoisted", "Number of ops moved">,
+                    Statistic<"numRefused", "refused", "Number of loops left alone">];
+}
+
+def ChooseNumWarps : TilewrightPass<"tw-choose-num-warps"> {
+  let summary = "sets the number of warps where the user gave none";
+}
+
+def AssignLayouts : TilewrightPass<"tw-assign-layouts"> {
+  let summary = "gives every tile a layout, from coalesced memory accesses outwards";
+  let statistics = [Statistic<"numConversions", "conversions", "Number of layout conversions made">,
+                    Statistic<"numRecomputed", "recomputed", "Number of ops repeated in another layout">];
+}
+
+def RemoveConversions : TilewrightPass<"tw-remove-conversions"> {
+  let summary = "removes layout conversions that other choices make unnecessary";
+  let statistics = [Statistic<"numRemoved", "removed", "Number of conversions removed">,
+                    Statistic<"numMoved", "moved", "Number of conversions moved out of loops or to narrower types">];
+}
+
+def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
+  let summary = "checks that the layouts of each op's operands and results agree";
+}
+
+def AllocateShared : TilewrightPass<"tw-allocate-shared"> {
+  let summary = "places the scratch of ops in shared memory by liveness";
+  let options = [Option<"sharedLimit", "shared-limit", "int64_t", /*default=*/"0",
+                        "bytes per block; 0 takes the target's">];
+  let statistics = [Statistic<"numBuffers", "buffers", "Number of buffers placed">];
+}
+
+def InsertBarriers : TilewrightPass<"tw-insert-barriers"> {
+  let summary = "separates accesses of shared and global memory that threads could reorder";
+  let statistics = [Statistic<"numShared", "shared", "Number of barriers for shared memory">,
+                    Statistic<"numGlobal", "global", "Number of barriers for global memory">];
+}
+
+#endif // TILEWRIGHT_PASSES_TRANSFORM_PASSES_TD

@@ -1,0 +1,172 @@
+//===- VerifyLayouts.cpp - Checks that layouts agree ----------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the verifier of the layout level. Code generation moves data between
+// threads only in convert_layout, reductions and scans, so any other op whose
+// operands disagree would silently compute on wrong elements.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/analysis/LayoutRules.h"
+#include "passes/transform/Passes.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+#define GEN_PASS_DEF_VERIFYLAYOUTS
+#include "passes/transform/Passes.h.inc"
+
+namespace {
+
+class LayoutVerifier {
+public:
+  LayoutVerifier(int log2WarpSize, int numWarps) : log2WarpSize(log2WarpSize), log2Warps(llvm::Log2_32(numWarps)) {}
+
+  LogicalResult verify(Operation *op) {
+    for (Value value : op->getResults())
+      if (failed(verifyTile(op, value)))
+        return failure();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          if (failed(verifyTile(op, argument)))
+            return failure();
+    switch (layoutRule(op)) {
+    case LayoutRule::Same:
+      return verifySame(op);
+    case LayoutRule::Shape:
+    case LayoutRule::Reduce:
+      return verifyDerived(op);
+    case LayoutRule::Region:
+      return verifyRegion(op);
+    case LayoutRule::Unknown:
+      return op->emitError("no layout rule for this operation on tiles");
+    default:
+      return success();
+    }
+  }
+
+private:
+  int log2WarpSize, log2Warps;
+
+  LogicalResult verifyTile(Operation *op, Value value) {
+    RankedTensorType type = tileType(value);
+    if (!type)
+      return success();
+    if (!ir::getLayout(type))
+      return op->emitError("tile without a layout: ") << type;
+    LinearLayout layout = ir::getLinearLayout(type);
+    if (!layout.isSurjective())
+      return op->emitError("layout does not hold every element: ") << type;
+    if (layout.numInBits(InDim::Lane) != log2WarpSize || layout.numInBits(InDim::Warp) != log2Warps)
+      return op->emitError("layout has ") << layout.numInBits(InDim::Lane) << " lane and "
+                                          << layout.numInBits(InDim::Warp) << " warp bits, the program has "
+                                          << log2WarpSize << " and " << log2Warps << ": " << type;
+    return success();
+  }
+
+  static ir::LayoutAttr layoutOf(Value value) { return ir::getLayout(tileType(value)); }
+
+  LogicalResult verifySame(Operation *op) {
+    Value first;
+    for (Value value : llvm::concat<const Value>(llvm::to_vector(op->getResults()), llvm::to_vector(op->getOperands()))) {
+      if (!isTile(value))
+        continue;
+      if (!first)
+        first = value;
+      if (layoutOf(value) != layoutOf(first))
+        return op->emitError("operands and results must have one layout, found ")
+               << layoutOf(first) << " and " << layoutOf(value);
+    }
+    if (!first || resultLayout(op, ir::getLinearLayout(tileType(first))))
+      return success();
+    return op->emitError("cannot take this layout: ") << layoutOf(first);
+  }
+
+  LogicalResult verifyDerived(Operation *op) {
+    Value first = op->getOperand(0);
+    for (Value operand : op->getOperands())
+      if (layoutOf(operand) != layoutOf(first))
+        return op->emitError("operands must have one layout, found ") << layoutOf(first) << " and "
+                                                                       << layoutOf(operand);
+    LinearLayout source = ir::getLinearLayout(tileType(first));
+    for (Value result : op->getResults()) {
+      if (!isTile(result))
+        continue;
+      LinearLayout layout = ir::getLinearLayout(tileType(result));
+      if (llvm::isa<ir::BroadcastOp>(op)) {
+        std::optional<LinearLayout> needed = operandLayout(op, 0, layout);
+        if (needed != source)
+          return op->emitError("operand must have the layout ")
+                 << ir::LayoutAttr::fromLinear(op->getContext(), *needed) << ", found " << layoutOf(first);
+        continue;
+      }
+      std::optional<LinearLayout> given = resultLayout(op, source);
+      if (!given)
+        return op->emitError("cannot take this operand layout: ") << layoutOf(first);
+      if (*given != layout)
+        return op->emitError("result must have the layout ")
+               << ir::LayoutAttr::fromLinear(op->getContext(), *given) << ", found " << layoutOf(result);
+    }
+    return success();
+  }
+
+  /// The types of what is carried must be equal; upstream verifiers see that, but
+  /// do not run between steps of a release build.
+  LogicalResult verifyCarried(Operation *op, ValueRange from, ValueRange to) {
+    for (auto [source, target] : llvm::zip(from, to))
+      if (source.getType() != target.getType())
+        return op->emitError("carries ") << source.getType() << " into " << target.getType();
+    return success();
+  }
+
+  LogicalResult verifyRegion(Operation *op) {
+    if (auto loop = llvm::dyn_cast<scf::ForOp>(op))
+      return success(succeeded(verifyCarried(op, loop.getInitArgs(), loop.getRegionIterArgs())) &&
+                     succeeded(verifyCarried(op, loop.getBody()->getTerminator()->getOperands(),
+                                             loop.getRegionIterArgs())) &&
+                     succeeded(verifyCarried(op, loop.getRegionIterArgs(), loop.getResults())));
+    if (auto loop = llvm::dyn_cast<scf::WhileOp>(op))
+      return success(
+          succeeded(verifyCarried(op, loop.getInits(), loop.getBeforeArguments())) &&
+          succeeded(verifyCarried(op, loop.getConditionOp().getArgs(), loop.getAfterArguments())) &&
+          succeeded(verifyCarried(op, loop.getConditionOp().getArgs(), loop.getResults())) &&
+          succeeded(verifyCarried(op, loop.getYieldOp()->getOperands(), loop.getBeforeArguments())));
+    if (auto branch = llvm::dyn_cast<scf::IfOp>(op); branch && branch.getNumResults())
+      return success(succeeded(verifyCarried(op, branch.thenYield()->getOperands(), branch.getResults())) &&
+                     succeeded(verifyCarried(op, branch.elseYield()->getOperands(), branch.getResults())));
+    return success();
+  }
+};
+
+class VerifyLayoutsPass : public impl::VerifyLayoutsBase<VerifyLayoutsPass> {
+public:
+  explicit VerifyLayoutsPass(PassContext context) : context(std::move(context)) {}
+
+  void runOnOperation() override {
+    LayoutVerifier verifier(context.target.log2WarpSize, ir::numWarps(getOperation()));
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      return failed(verifier.verify(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+private:
+  PassContext context;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createVerifyLayouts(PassContext context) {
+  return std::make_unique<VerifyLayoutsPass>(std::move(context));
+}
+
+} // namespace tilewright::passes

@@ -1,0 +1,212 @@
+//===- InterpreterBindings.cpp - The interpreter as Python sees it --------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: `_core.InterpreterContext`, and the small functions that rewritten
+// kernels call where native Python would mean something else than the language
+// (assignment of a number, conditions, and/or/not). They are C functions without
+// argument parsing because a kernel calls them on every line.
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/bindings/Bindings.h"
+#include "python/bindings/InterpreterContext.h"
+
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+static bool isNumber(py::handle object) {
+  return PyBool_Check(object.ptr()) || PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr());
+}
+
+/// What a name holds after `name = object`: numbers become run-time scalars of
+/// their own type, also inside tuples; everything else stays.
+static py::object assigned(py::handle object) {
+  if (isTensor(object))
+    return py::reinterpret_borrow<py::object>(object);
+  py::object plain = unwrapConstexpr(object);
+  if (isNumber(plain))
+    return wrapValue(toValue(requireContext("assignment").semantic(), plain, "value"));
+  if (!PyTuple_Check(plain.ptr()))
+    return plain;
+  py::tuple items = py::reinterpret_borrow<py::tuple>(plain);
+  py::tuple result(items.size());
+  for (size_t i = 0; i < items.size(); ++i)
+    result[i] = assigned(items[i]);
+  if (py::hasattr(plain, "_fields")) // a namedtuple stays one
+    return py::type::handle_of(plain).attr("_make")(result);
+  return std::move(result);
+}
+
+[[noreturn]] static void throwCondition(const std::string &message, const char *help) {
+  throw makeError(ErrorCode::E0116, fmt::arg("message", message), fmt::arg("help", help));
+}
+
+/// The value of a condition. A tensor must have one element; a compile-time
+/// value must be a bool, an int or None.
+static bool truth(py::handle object) {
+  if (object.ptr() == Py_True)
+    return true;
+  if (object.ptr() == Py_False || object.is_none())
+    return false;
+  if (isTensor(object)) {
+    const semantic::Value &value = unwrapValue(object);
+    std::optional<semantic::Literal> literal = requireContext("condition").concreteScalar(value);
+    if (!literal)
+      throwCondition(fmt::format("a condition must be a scalar, not {}", value.type.name()),
+                     "reduce it with tl.max or tl.sum, or use tl.where");
+    return literal->kind == semantic::Literal::Kind::Float ? literal->floatValue != 0
+                                                           : literal->intValue != 0;
+  }
+  py::object plain = unwrapConstexpr(object);
+  if (plain.is_none())
+    return false;
+  if (PyBool_Check(plain.ptr()) || PyLong_Check(plain.ptr()))
+    return PyObject_IsTrue(plain.ptr()) == 1;
+  throwCondition(fmt::format("a compile-time condition must be a bool, an int or None, not {}",
+                             Py_TYPE(plain.ptr())->tp_name),
+                 "compare it explicitly");
+}
+
+/// Whether a compile-time operand alone decides `and` (false) or `or` (true).
+static bool decides(py::handle object, bool deciding) {
+  if (isTensor(object))
+    return false;
+  py::object plain = unwrapConstexpr(object);
+  int value = PyObject_IsTrue(plain.ptr());
+  if (value < 0)
+    throw py::error_already_set();
+  return (value == 1) == deciding;
+}
+
+/// `lhs and rhs` (or `or`) where lhs did not decide: compile-time operands that
+/// do not decide have no effect, run-time operands combine without a branch.
+static py::object joinLogical(py::handle lhs, py::handle rhs, bool isOr) {
+  if (!isTensor(lhs))
+    return py::reinterpret_borrow<py::object>(rhs);
+  if (!isTensor(rhs))
+    return py::reinterpret_borrow<py::object>(decides(rhs, isOr) ? rhs : lhs);
+  semantic::Semantic &meaning = requireContext("and").semantic();
+  const semantic::Value &a = unwrapValue(lhs), &b = unwrapValue(rhs);
+  return wrapValue(isOr ? meaning.logicalOr(a, b) : meaning.logicalAnd(a, b));
+}
+
+static py::object logicalNot(py::handle object) {
+  if (isTensor(object))
+    return wrapValue(requireContext("not").semantic().logicalNot(unwrapValue(object)));
+  return py::bool_(decides(object, false));
+}
+
+/// Runs `function`; a C++ exception becomes the Python error that pybind11
+/// would make of it.
+template <typename F>
+static PyObject *guarded(F function) {
+  try {
+    return py::object(function()).release().ptr();
+  } catch (py::error_already_set &error) {
+    error.restore();
+  } catch (...) {
+    py::detail::try_translate_exceptions();
+  }
+  return nullptr;
+}
+
+extern "C" {
+static PyObject *assignFunction(PyObject *, PyObject *object) {
+  if (isTensor(object))
+    return Py_NewRef(object);
+  return guarded([&] { return assigned(object); });
+}
+static PyObject *unwrapFunction(PyObject *, PyObject *object) {
+  return guarded([&] { return unwrapConstexpr(object); });
+}
+/// loop_index(number, dtype): an index of a run-time loop.
+static PyObject *loopIndex(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] {
+    semantic::DType type = toDType(args[1], "loop index");
+    uint64_t bits = PyLong_AsUnsignedLongLongMask(args[0]);
+    return wrapValue(requireContext("range").semantic().tileBuilder().constantInt(type, bits));
+  });
+}
+static PyObject *truthFunction(PyObject *, PyObject *object) {
+  return guarded([&] { return py::bool_(truth(object)); });
+}
+static PyObject *notFunction(PyObject *, PyObject *object) {
+  return guarded([&] { return logicalNot(object); });
+}
+static PyObject *decidesAnd(PyObject *, PyObject *object) {
+  return guarded([&] { return py::bool_(decides(object, false)); });
+}
+static PyObject *decidesOr(PyObject *, PyObject *object) {
+  return guarded([&] { return py::bool_(decides(object, true)); });
+}
+static PyObject *joinAnd(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] { return joinLogical(args[0], args[1], false); });
+}
+static PyObject *joinOr(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] { return joinLogical(args[0], args[1], true); });
+}
+} // extern "C"
+
+static PyMethodDef kernelFunctions[] = {
+    {"assign", assignFunction, METH_O, "The value a name holds after `name = x`."},
+    {"unwrap", unwrapFunction, METH_O, "`constexpr(x)` as x."},
+    {"loop_index", reinterpret_cast<PyCFunction>(loopIndex), METH_FASTCALL, "An index of a loop."},
+    {"truth", truthFunction, METH_O, "The value of a condition."},
+    {"logical_not", notFunction, METH_O, "`not x`."},
+    {"decides_and", decidesAnd, METH_O, "Whether a compile-time x makes `x and ...` x."},
+    {"decides_or", decidesOr, METH_O, "Whether a compile-time x makes `x or ...` x."},
+    {"join_and", reinterpret_cast<PyCFunction>(joinAnd), METH_FASTCALL, "`x and y`."},
+    {"join_or", reinterpret_cast<PyCFunction>(joinOr), METH_FASTCALL, "`x or y`."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+/// Text of an error whose frames were found afterwards.
+static std::string renderError(const std::string &code, const std::string &message,
+                               const std::string &help, const std::vector<py::tuple> &frames,
+                               const std::vector<std::string> &notes) {
+  const ErrorEntry *entry = findErrorEntry(code);
+  if (!entry)
+    return message;
+  Error error(entry->code, message, help);
+  for (const py::tuple &frame : frames)
+    error.addFrame({frame[0].cast<std::string>(), frame[1].cast<std::string>(),
+                    frame[2].cast<int>(), frame[3].cast<int>(), frame[4].cast<int>(),
+                    frame[5].cast<int>(), frame[6].cast<std::string>()});
+  for (const std::string &note : notes)
+    error.addNote(note);
+  return error.render();
+}
+
+void bindInterpreter(py::module_ &module) {
+  py::module_ kernel = module.def_submodule("kernel", "What rewritten kernels call.");
+  PyModule_AddFunctions(kernel.ptr(), kernelFunctions);
+  module.def("render_error", renderError);
+
+  py::class_<NativeFunction>(module, "NativeFunction")
+      .def(py::init([](py::object jit, py::object function,
+                       std::vector<std::pair<size_t, std::string>> constexprs) {
+        return NativeFunction{std::move(jit), std::move(function), std::move(constexprs)};
+      }))
+      .def_readonly("function", &NativeFunction::function)
+      .def_readonly("jit_function", &NativeFunction::jitFunction);
+
+  py::class_<InterpreterContext>(module, "InterpreterContext")
+      .def(py::init<py::object, py::dict>())
+      .def("add_array", &InterpreterContext::addArray)
+      .def("scalar", &InterpreterContext::scalar)
+      .def("was_written", &InterpreterContext::wasWritten)
+      .def("run", &InterpreterContext::run)
+      .def_property(
+          "check_races", [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
+          [](InterpreterContext &self, bool on) { self.tileBuilder().memory.checkRaces = on; })
+      .def_property(
+          "check_division", [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
+          [](InterpreterContext &self, bool on) { self.tileBuilder().checkDivision = on; });
+}
+
+} // namespace tilewright

@@ -1,0 +1,255 @@
+//===- InterpreterContext.cpp - A kernel that runs natively ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/bindings/InterpreterContext.h"
+#include "runtime/interpreter/FloatChunks.h"
+
+#include <cfenv>
+#include <pybind11/numpy.h>
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+using interpreter::AllocationId;
+using semantic::DType;
+using semantic::Literal;
+using semantic::ScalarKind;
+using semantic::Value;
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// Raises E0112 where a constexpr parameter would get a run-time value.
+static void requireCompileTime(py::handle argument, const std::string &name) {
+  if (isTensor(argument))
+    throw makeError(ErrorCode::E0112, fmt::arg("n", name));
+}
+
+py::object NativeFunction::call(const py::tuple &args, const py::dict &kwargs) const {
+  for (const auto &[position, name] : constexprs) {
+    if (position < args.size())
+      requireCompileTime(args[position], name);
+    else if (kwargs && kwargs.contains(name))
+      requireCompileTime(kwargs[name.c_str()], name);
+  }
+  return py::reinterpret_steal<py::object>(
+      PyObject_Call(function.ptr(), args.ptr(), kwargs && !kwargs.empty() ? kwargs.ptr() : nullptr));
+}
+
+/// `constexpr(x)` among arguments becomes x; other arguments stay.
+static py::tuple unwrapArguments(const py::tuple &args) {
+  py::tuple result(args.size());
+  for (size_t i = 0; i < args.size(); ++i)
+    result[i] = isTensor(args[i]) ? py::reinterpret_borrow<py::object>(args[i])
+                                  : unwrapConstexpr(args[i]);
+  return result;
+}
+
+InterpreterContext::InterpreterContext(py::object prepare, py::dict options)
+    : builder(*this), meaning(builder), prepare(std::move(prepare)), options(std::move(options)) {}
+
+py::object InterpreterContext::callFunction(py::handle jitFunction, py::tuple args,
+                                            py::dict kwargs) {
+  py::object native = py::getattr(jitFunction, "_native_function", py::none());
+  if (native.is_none())
+    native = prepare(jitFunction);
+  py::dict unwrapped;
+  if (kwargs)
+    for (auto item : kwargs)
+      unwrapped[item.first] = isTensor(item.second)
+                                  ? py::reinterpret_borrow<py::object>(item.second)
+                                  : unwrapConstexpr(item.second);
+  py::object result = native.cast<const NativeFunction &>().call(unwrapArguments(args), unwrapped);
+  if (!result)
+    throw py::error_already_set();
+  return result;
+}
+
+py::object InterpreterContext::option(const std::string &name) const {
+  return options.contains(name) ? py::object(options[name.c_str()]) : py::none();
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+static int64_t signedScalar(const Value &value) {
+  switch (interpreter::elementSize(value.type.scalar.kind())) {
+  case 1: return *interpreter::elementsOf<int8_t>(value);
+  case 2: return *interpreter::elementsOf<int16_t>(value);
+  case 4: return *interpreter::elementsOf<int32_t>(value);
+  default: return *interpreter::elementsOf<int64_t>(value);
+  }
+}
+
+static uint64_t unsignedScalar(const Value &value) {
+  switch (interpreter::elementSize(value.type.scalar.kind())) {
+  case 1: return *interpreter::elementsOf<uint8_t>(value);
+  case 2: return *interpreter::elementsOf<uint16_t>(value);
+  case 4: return *interpreter::elementsOf<uint32_t>(value);
+  default: return *interpreter::elementsOf<uint64_t>(value);
+  }
+}
+
+std::optional<Literal> InterpreterContext::concreteScalar(const Value &value) {
+  builder.valueWasRead();
+  if (interpreter::countOf(value) != 1) {
+    builder.branchedOnTile = true;
+    return std::nullopt;
+  }
+  const DType &type = value.type.scalar;
+  if (type.isBool())
+    return Literal::boolean(*interpreter::elementsOf<uint8_t>(value) != 0);
+  if (type.isFloating())
+    return Literal::floating(interpreter::decodeFloat(
+        type.kind(), interpreter::tileOf(value).as<void>(), 0));
+  if (type.isSigned())
+    return Literal::integer(signedScalar(value));
+  uint64_t bits = unsignedScalar(value);
+  if (bits > static_cast<uint64_t>(INT64_MAX))
+    return Literal::unsigned64(bits);
+  return Literal::integer(static_cast<int64_t>(bits));
+}
+
+/// NumPy's name of an element type; those of ml_dtypes start with its name.
+static const char *numpyName(ScalarKind kind) {
+  switch (kind) {
+  case ScalarKind::Int1: return "bool";
+  case ScalarKind::Int8: return "int8";
+  case ScalarKind::Int16: return "int16";
+  case ScalarKind::Int32: return "int32";
+  case ScalarKind::Int64: return "int64";
+  case ScalarKind::UInt8: return "uint8";
+  case ScalarKind::UInt16: return "uint16";
+  case ScalarKind::UInt32: return "uint32";
+  case ScalarKind::UInt64:
+  case ScalarKind::Pointer: return "uint64";
+  case ScalarKind::Float16: return "float16";
+  case ScalarKind::Float32: return "float32";
+  case ScalarKind::Float64: return "float64";
+  case ScalarKind::BFloat16: return "bfloat16";
+  case ScalarKind::Float8E4M3: return "float8_e4m3fn";
+  case ScalarKind::Float8E5M2: return "float8_e5m2";
+  default: return nullptr; // float8e4b15 is known nowhere else
+  }
+}
+
+py::object toNumpy(const Value &value) {
+  ScalarKind kind = value.type.scalar.kind();
+  py::module_ numpy = py::module_::import("numpy");
+  std::vector<py::ssize_t> shape(value.type.shape.begin(), value.type.shape.end());
+  int64_t count = interpreter::countOf(value);
+  const char *name = numpyName(kind);
+  if (!name) { // shown by value
+    py::array_t<float> array(shape);
+    interpreter::decodeFloats(kind, interpreter::tileOf(value).as<void>(), 0, count,
+                              array.mutable_data());
+    return std::move(array);
+  }
+  bool isExtension = kind == ScalarKind::BFloat16 || kind == ScalarKind::Float8E4M3 ||
+                     kind == ScalarKind::Float8E5M2;
+  py::object type = isExtension ? py::module_::import("ml_dtypes").attr(name) : py::str(name);
+  py::object array = numpy.attr("empty")(py::cast(shape), type);
+  py::object address = array.attr("ctypes").attr("data");
+  std::memcpy(reinterpret_cast<void *>(address.cast<uint64_t>()),
+              interpreter::tileOf(value).as<void>(), count * interpreter::elementSize(kind));
+  return array;
+}
+
+py::object InterpreterContext::concreteArray(const Value &value) {
+  builder.valueWasRead();
+  return toNumpy(value);
+}
+
+//===----------------------------------------------------------------------===//
+// Output and places
+//===----------------------------------------------------------------------===//
+
+void InterpreterContext::writeLine(const std::string &line) { py::print(line); }
+
+SourceFrame InterpreterContext::currentFrame() {
+  SourceFrame result;
+  py::object frame = py::module_::import("sys").attr("_getframe")();
+  py::object code = frame.attr("f_code");
+  result.file = code.attr("co_filename").cast<std::string>();
+  result.function = code.attr("co_name").cast<std::string>();
+  result.line = frame.attr("f_lineno").cast<int>();
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments and programs
+//===----------------------------------------------------------------------===//
+
+static DType parseType(const std::string &name) {
+  DType type;
+  if (!DType::parse(name, type))
+    throw makeError(ErrorCode::E0900, fmt::arg("pass", "interpreter"),
+                    fmt::arg("message", "unknown type '" + name + "'"), fmt::arg("path", "-"));
+  return type;
+}
+
+py::object InterpreterContext::addArray(const std::string &name, uint64_t address,
+                                        const std::string &dtype, std::vector<int64_t> shape,
+                                        const std::vector<int64_t> &byteStrides, bool writable,
+                                        bool isConst) {
+  DType element = parseType(dtype);
+  AllocationId id =
+      builder.memory.add(name, address, element, std::move(shape), byteStrides, writable);
+  return wrapValue(builder.pointerTo(id, DType::pointerTo(element, isConst)));
+}
+
+py::object InterpreterContext::scalar(const std::string &dtype, py::handle number) {
+  DType type = parseType(dtype);
+  if (type.isFloating())
+    return wrapValue(builder.constantFloat(type, number.cast<double>()));
+  // Two's complement of any 64-bit number, negative or above int64.
+  uint64_t bits = PyLong_AsUnsignedLongLongMask(py::int_(py::reinterpret_borrow<py::object>(number)).ptr());
+  return wrapValue(builder.constantInt(type, bits));
+}
+
+bool InterpreterContext::wasWritten(AllocationId id) const {
+  return builder.memory.allocation(id).written;
+}
+
+namespace {
+/// The CPU's default rounding and subnormals for a scope: libraries built with
+/// fast math switch subnormals off for the whole thread.
+class DefaultFloatEnvironment {
+public:
+  DefaultFloatEnvironment() {
+    std::fegetenv(&saved);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatEnvironment() { std::fesetenv(&saved); }
+
+private:
+  std::fenv_t saved;
+};
+} // namespace
+
+void InterpreterContext::run(const py::object &function, const py::tuple &args,
+                             std::array<int64_t, 3> grid) {
+  ContextScope scope(*this);
+  DefaultFloatEnvironment environment;
+  builder.program.grid = grid;
+  for (int64_t z = 0; z < grid[2]; ++z)
+    for (int64_t y = 0; y < grid[1]; ++y)
+      for (int64_t x = 0; x < grid[0]; ++x) {
+        builder.program.id = {x, y, z};
+        PyObject *result = PyObject_Call(function.ptr(), args.ptr(), nullptr);
+        if (!result || PyErr_CheckSignals() != 0) {
+          Py_XDECREF(result);
+          throw py::error_already_set();
+        }
+        Py_DECREF(result);
+      }
+}
+
+} // namespace tilewright

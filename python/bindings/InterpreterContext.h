@@ -1,0 +1,78 @@
+//===- InterpreterContext.h - A kernel that runs natively -------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the evaluation context of one interpreted launch: the CPU builder, the
+// meaning of the language on top of it, the launch's arrays, and the loop over
+// the programs. Python sees it as `_core.InterpreterContext`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PYTHON_BINDINGS_INTERPRETERCONTEXT_H
+#define TILEWRIGHT_PYTHON_BINDINGS_INTERPRETERCONTEXT_H
+
+#include "frontend/ast/EvaluationContext.h"
+#include "frontend/ast/PythonValue.h"
+#include "runtime/interpreter/CpuTileBuilder.h"
+
+#include <memory>
+
+namespace tilewright {
+
+/// A jit function rewritten to run natively: the Python function and what its
+/// declaration says about the parameters.
+struct NativeFunction {
+  pybind11::object jitFunction, function;
+  /// Positions and names of the constexpr parameters.
+  std::vector<std::pair<size_t, std::string>> constexprs;
+
+  pybind11::object call(const pybind11::tuple &args, const pybind11::dict &kwargs) const;
+};
+
+class InterpreterContext final : public EvaluationContext, public interpreter::InterpreterHost {
+public:
+  /// `prepare` maps a jit function to its NativeFunction.
+  InterpreterContext(pybind11::object prepare, pybind11::dict options);
+
+  //===--- EvaluationContext ----------------------------------------------===//
+  semantic::Semantic &semantic() override { return meaning; }
+  bool isCompiling() const override { return false; }
+  pybind11::object callFunction(pybind11::handle jitFunction, pybind11::tuple args,
+                                pybind11::dict kwargs) override;
+  std::string targetName() const override { return "interpreter"; }
+  pybind11::object option(const std::string &name) const override;
+  std::optional<semantic::Literal> concreteScalar(const semantic::Value &value) override;
+  pybind11::object concreteArray(const semantic::Value &value) override;
+
+  //===--- InterpreterHost ------------------------------------------------===//
+  void writeLine(const std::string &line) override;
+  SourceFrame currentFrame() override;
+
+  /// Registers an array and returns the pointer that the kernel gets.
+  pybind11::object addArray(const std::string &name, uint64_t address, const std::string &dtype,
+                            std::vector<int64_t> shape, const std::vector<int64_t> &byteStrides,
+                            bool writable, bool isConst);
+  /// A run-time scalar of type `dtype`: "i32", "fp32", "i1", ...
+  pybind11::object scalar(const std::string &dtype, pybind11::handle number);
+  bool wasWritten(interpreter::AllocationId id) const;
+  /// Runs all programs of the grid in order, x fastest.
+  void run(const pybind11::object &function, const pybind11::tuple &args,
+           std::array<int64_t, 3> grid);
+
+  interpreter::CpuTileBuilder &tileBuilder() { return builder; }
+
+private:
+  interpreter::CpuTileBuilder builder;
+  semantic::Semantic meaning;
+  pybind11::object prepare;
+  pybind11::dict options;
+};
+
+/// A NumPy array with a copy of the elements; bfloat16 and the 8-bit floats
+/// have the dtypes of ml_dtypes.
+pybind11::object toNumpy(const semantic::Value &value);
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_PYTHON_BINDINGS_INTERPRETERCONTEXT_H

@@ -1,0 +1,545 @@
+//===- LanguageBindings.cpp - The functions of the language ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: `_core.language.load(...)` and the like: each takes all its arguments by
+// position (language/core.py has the signatures, defaults and documentation),
+// turns them into operands and calls Semantic of the thread's context.
+//
+// How: one trampoline of the fast calling convention serves all functions; the
+// interpreter goes through here once per tile operation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/ast/EvaluationContext.h"
+#include "frontend/ast/PythonValue.h"
+#include "ir/support/Error.h"
+#include "python/bindings/Bindings.h"
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+using semantic::Arithmetic;
+using semantic::CombineFunction;
+using semantic::Comparison;
+using semantic::HintKind;
+using semantic::NanMode;
+using semantic::Operand;
+using semantic::Semantic;
+using semantic::UnaryOp;
+using semantic::Value;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+/// The arguments of one call, already bound to positions.
+class Arguments {
+public:
+  Arguments(EvaluationContext &context, const char *function, PyObject *const *values)
+      : context(context), function(function), values(values) {}
+
+  Semantic &language() const { return context.semantic(); }
+  EvaluationContext &evaluator() const { return context; }
+  py::handle raw(int i) const { return values[i]; }
+  bool isNone(int i) const { return unwrapConstexpr(values[i]).is_none(); }
+
+  Operand operand(int i, const char *name) const {
+    if (isTensor(values[i]))
+      return Operand(unwrapValue(values[i]));
+    return toOperand(values[i], text(name));
+  }
+  std::optional<Operand> optionalOperand(int i, const char *name) const {
+    if (values[i] == Py_None || isNone(i))
+      return std::nullopt;
+    return operand(i, name);
+  }
+  Value value(int i, const char *name) const {
+    if (isTensor(values[i]))
+      return unwrapValue(values[i]);
+    return toValue(language(), values[i], text(name));
+  }
+  int64_t integer(int i, const char *name) const {
+    return PyLong_CheckExact(values[i]) ? PyLong_AsLongLong(values[i]) : toInt(values[i], text(name));
+  }
+  bool flag(int i) const {
+    if (values[i] == Py_True || values[i] == Py_False)
+      return values[i] == Py_True;
+    int result = PyObject_IsTrue(unwrapConstexpr(values[i]).ptr());
+    if (result < 0)
+      throw py::error_already_set();
+    return result != 0;
+  }
+  std::string string(int i) const {
+    py::object object = unwrapConstexpr(values[i]);
+    return object.is_none() ? std::string() : py::cast<std::string>(py::str(object));
+  }
+  std::vector<int64_t> integers(int i, const char *name) const { return toIntList(values[i], text(name)); }
+  semantic::DType dtype(int i, const char *name) const { return toDType(values[i], text(name)); }
+  NanMode nanMode(int i) const { return flag(i) ? NanMode::All : NanMode::None; }
+
+  std::vector<Value> valueTuple(int i, const char *name) const {
+    std::vector<Value> result;
+    for (py::handle item : py::reinterpret_borrow<py::tuple>(values[i]))
+      result.push_back(toValue(language(), item, text(name)));
+    return result;
+  }
+
+private:
+  std::string text(const char *name) const { return std::string(function) + ": " + name; }
+
+  EvaluationContext &context;
+  const char *function;
+  PyObject *const *values;
+};
+
+py::object none() { return py::none(); }
+
+py::object wrapPair(std::pair<Value, Value> pair) {
+  return py::make_tuple(wrapValue(std::move(pair.first)), wrapValue(std::move(pair.second)));
+}
+
+py::object wrapAll(std::vector<Value> values) {
+  py::tuple result(values.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    result[i] = wrapValue(std::move(values[i]));
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Creation and shape
+//===----------------------------------------------------------------------===//
+
+py::object programId(const Arguments &a) { return wrapValue(a.language().programId(a.integer(0, "axis"))); }
+py::object numPrograms(const Arguments &a) { return wrapValue(a.language().numPrograms(a.integer(0, "axis"))); }
+py::object arange(const Arguments &a) {
+  return wrapValue(a.language().arange(a.integer(0, "start"), a.integer(1, "end")));
+}
+py::object full(const Arguments &a) {
+  return wrapValue(a.language().full(a.integers(0, "shape"), a.operand(1, "value"), a.dtype(2, "dtype")));
+}
+py::object toTensor(const Arguments &a) {
+  if (isTensor(a.raw(0)))
+    return py::reinterpret_borrow<py::object>(a.raw(0));
+  return wrapValue(a.value(0, "x"));
+}
+py::object broadcast(const Arguments &a) {
+  return wrapPair(a.language().broadcast(a.value(0, "input"), a.value(1, "other")));
+}
+py::object broadcastTo(const Arguments &a) {
+  return wrapValue(a.language().broadcastTo(a.value(0, "input"), a.integers(1, "shape")));
+}
+py::object expandDims(const Arguments &a) {
+  return wrapValue(a.language().expandDims(a.value(0, "input"), a.integer(1, "axis")));
+}
+py::object reshape(const Arguments &a) {
+  return wrapValue(a.language().reshape(a.value(0, "input"), a.integers(1, "shape"), a.flag(2)));
+}
+py::object permute(const Arguments &a) {
+  return wrapValue(a.language().permute(a.value(0, "input"), a.integers(1, "dims")));
+}
+py::object join(const Arguments &a) {
+  return wrapValue(a.language().join(a.value(0, "a"), a.value(1, "b")));
+}
+py::object split(const Arguments &a) { return wrapPair(a.language().split(a.value(0, "a"))); }
+py::object concatenate(const Arguments &a) {
+  return wrapValue(a.language().concatenate(a.value(0, "input"), a.value(1, "other")));
+}
+py::object item(const Arguments &a) { return wrapValue(a.language().item(a.value(0, "x"))); }
+
+py::object cast(const Arguments &a) {
+  std::optional<semantic::Rounding> rounding;
+  if (!a.isNone(2)) {
+    std::string name = a.string(2);
+    if (name == "rtne")
+      rounding = semantic::Rounding::NearestEven;
+    else if (name == "rtz")
+      rounding = semantic::Rounding::TowardZero;
+    else {
+      std::string message = fmt::format("fp_downcast_rounding is '{}'", name);
+      throw makeError(ErrorCode::E0117, fmt::arg("message", message),
+                      fmt::arg("help", "choose one of 'rtne', 'rtz'"));
+    }
+  }
+  return wrapValue(a.language().cast(a.operand(0, "input"), a.dtype(1, "dtype"), rounding, a.flag(3)));
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+template <Arithmetic op>
+py::object arithmetic(const Arguments &a) {
+  return wrapValue(a.language().arithmetic(op, a.operand(0, "x"), a.operand(1, "y")));
+}
+py::object where(const Arguments &a) {
+  return wrapValue(a.language().where(a.operand(0, "condition"), a.operand(1, "x"), a.operand(2, "y")));
+}
+py::object minimum(const Arguments &a) {
+  return wrapValue(a.language().minimum(a.operand(0, "x"), a.operand(1, "y"), a.nanMode(2)));
+}
+py::object maximum(const Arguments &a) {
+  return wrapValue(a.language().maximum(a.operand(0, "x"), a.operand(1, "y"), a.nanMode(2)));
+}
+py::object clamp(const Arguments &a) {
+  return wrapValue(a.language().clamp(a.operand(0, "x"), a.operand(1, "min"), a.operand(2, "max"), a.nanMode(3)));
+}
+py::object fma(const Arguments &a) {
+  return wrapValue(a.language().fma(a.operand(0, "x"), a.operand(1, "y"), a.operand(2, "z")));
+}
+py::object fdiv(const Arguments &a) {
+  return wrapValue(a.language().fdiv(a.operand(0, "x"), a.operand(1, "y"), a.flag(2)));
+}
+py::object divRounded(const Arguments &a) {
+  return wrapValue(a.language().divRounded(a.operand(0, "x"), a.operand(1, "y")));
+}
+py::object sqrtRounded(const Arguments &a) { return wrapValue(a.language().sqrtRounded(a.operand(0, "x"))); }
+py::object mulHigh(const Arguments &a) {
+  return wrapValue(a.language().mulHigh(a.operand(0, "x"), a.operand(1, "y")));
+}
+py::object absolute(const Arguments &a) { return wrapValue(a.language().abs(a.operand(0, "x"))); }
+py::object logicalAnd(const Arguments &a) {
+  return wrapValue(a.language().logicalAnd(a.operand(0, "x"), a.operand(1, "y")));
+}
+py::object logicalOr(const Arguments &a) {
+  return wrapValue(a.language().logicalOr(a.operand(0, "x"), a.operand(1, "y")));
+}
+py::object logicalNot(const Arguments &a) { return wrapValue(a.language().logicalNot(a.value(0, "x"))); }
+
+/// `name` is what messages call the function: libdevice has other spellings.
+template <UnaryOp op>
+py::object math(const Arguments &a) {
+  return wrapValue(a.language().math(op, a.operand(0, "x"), a.string(1)));
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+py::object load(const Arguments &a) {
+  return wrapValue(a.language().load(a.value(0, "pointer"), a.optionalOperand(1, "mask"),
+                                     a.optionalOperand(2, "other"),
+                                     Semantic::parseLoadOptions(a.string(3), a.string(4), a.flag(5))));
+}
+py::object store(const Arguments &a) {
+  a.language().store(a.value(0, "pointer"), a.operand(1, "value"), a.optionalOperand(2, "mask"),
+                     Semantic::parseStoreOptions(a.string(3), a.string(4)));
+  return none();
+}
+
+template <Semantic::AtomicName op>
+py::object atomicRmw(const Arguments &a) {
+  return wrapValue(a.language().atomicRmw(op, a.value(0, "pointer"), a.operand(1, "val"),
+                                          a.optionalOperand(2, "mask"),
+                                          Semantic::parseSemantic(a.string(3)),
+                                          Semantic::parseScope(a.string(4))));
+}
+py::object atomicCas(const Arguments &a) {
+  return wrapValue(a.language().atomicCas(a.value(0, "pointer"), a.operand(1, "cmp"), a.operand(2, "val"),
+                                          Semantic::parseSemantic(a.string(3)),
+                                          Semantic::parseScope(a.string(4))));
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+/// The combine steps of the library, done here so that neither evaluator runs
+/// Python for a sum. Results keep the type of their input.
+using NativeStep = Value (*)(Semantic &, const Value &, const Value &);
+
+Value keepType(Semantic &language, Value result, const Value &like) {
+  return result.type.scalar == like.type.scalar ? result : language.cast(result, like.type.scalar);
+}
+
+template <Arithmetic op>
+Value arithmeticStep(Semantic &language, const Value &lhs, const Value &rhs) {
+  return language.arithmetic(op, lhs, rhs);
+}
+template <NanMode mode>
+Value maximumStep(Semantic &language, const Value &lhs, const Value &rhs) {
+  return keepType(language, language.maximum(lhs, rhs, mode), lhs);
+}
+template <NanMode mode>
+Value minimumStep(Semantic &language, const Value &lhs, const Value &rhs) {
+  return keepType(language, language.minimum(lhs, rhs, mode), lhs);
+}
+
+NativeStep findStep(const std::string &name) {
+  static const std::pair<const char *, NativeStep> steps[] = {
+      {"sum", arithmeticStep<Arithmetic::Add>},    {"prod", arithmeticStep<Arithmetic::Mul>},
+      {"or", arithmeticStep<Arithmetic::Or>},      {"and", arithmeticStep<Arithmetic::And>},
+      {"xor", arithmeticStep<Arithmetic::Xor>},    {"max", maximumStep<NanMode::None>},
+      {"min", minimumStep<NanMode::None>},         {"max_nan", maximumStep<NanMode::All>},
+      {"min_nan", minimumStep<NanMode::All>}};
+  for (const auto &[candidate, step] : steps)
+    if (name == candidate)
+      return step;
+  return nullptr;
+}
+
+/// (value, index) pairs: the better value wins, a number before NaN, and among
+/// equals the lower index where ties break to the left. So the result does not
+/// depend on the order of the steps.
+std::vector<Value> selectBetter(Semantic &language, const std::vector<Value> &lhs,
+                                const std::vector<Value> &rhs, bool isMaximum, bool tieBreakLeft) {
+  const Value &left = lhs[0], &right = rhs[0];
+  Value takeLeft = language.compare(isMaximum ? Comparison::Greater : Comparison::Less, left, right);
+  bool isFloat = left.type.scalar.isFloating();
+  Value rightIsNan;
+  if (isFloat)
+    rightIsNan = language.compare(Comparison::NotEqual, right, right);
+  if (tieBreakLeft) {
+    Value equal = language.compare(Comparison::Equal, left, right);
+    if (isFloat) {
+      Value leftIsNan = language.compare(Comparison::NotEqual, left, left);
+      equal = language.logicalOr(equal, language.logicalAnd(leftIsNan, rightIsNan));
+      rightIsNan = language.logicalAnd(rightIsNan, language.logicalNot(leftIsNan));
+    }
+    Value isEarlier = language.compare(Comparison::Less, lhs[1], rhs[1]);
+    takeLeft = language.logicalOr(takeLeft, language.logicalAnd(equal, isEarlier));
+  }
+  if (isFloat)
+    takeLeft = language.logicalOr(takeLeft, rightIsNan);
+  return {language.where(takeLeft, left, right), language.where(takeLeft, lhs[1], rhs[1])};
+}
+
+CombineFunction nativeCombine(const std::string &name) {
+  if (NativeStep step = findStep(name))
+    return [step](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
+      Semantic &language = requireContext("tl.reduce").semantic();
+      std::vector<Value> results;
+      for (size_t i = 0; i < lhs.size(); ++i)
+        results.push_back(step(language, lhs[i], rhs[i]));
+      return results;
+    };
+  bool isMaximum = name.compare(0, 6, "argmax") == 0;
+  bool tieBreakLeft = name.find("fast") == std::string::npos;
+  return [=](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
+    return selectBetter(requireContext("tl.reduce").semantic(), lhs, rhs, isMaximum, tieBreakLeft);
+  };
+}
+
+/// What a jit function or builtin returned, as values.
+std::vector<Value> combineResults(Semantic &language, const py::object &returned) {
+  std::vector<Value> results;
+  if (!PyTuple_Check(returned.ptr())) {
+    results.push_back(toValue(language, returned, "the result of the combine function"));
+    return results;
+  }
+  for (py::handle result : py::reinterpret_borrow<py::tuple>(returned))
+    results.push_back(toValue(language, result, "the result of the combine function"));
+  return results;
+}
+
+CombineFunction pythonCombine(py::object function) {
+  return [function](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
+    EvaluationContext &context = requireContext("tl.reduce");
+    py::tuple arguments(lhs.size() + rhs.size());
+    size_t position = 0;
+    for (const std::vector<Value> *side : {&lhs, &rhs})
+      for (const Value &value : *side)
+        arguments[position++] = wrapValue(value);
+    // A function of the language itself needs no instance of its own.
+    bool isBuiltin = py::hasattr(function, "__tilewright_builtin__");
+    py::object returned = isBuiltin ? py::object(function(*arguments))
+                                    : context.callFunction(function, arguments, py::dict());
+    return combineResults(context.semantic(), returned);
+  };
+}
+
+/// A name of the library's steps, or a function of the user.
+CombineFunction combineOf(const Arguments &a, int i) {
+  py::object function = unwrapConstexpr(a.raw(i));
+  return PyUnicode_Check(function.ptr()) ? nativeCombine(py::cast<std::string>(function))
+                                         : pythonCombine(function);
+}
+
+py::object reduce(const Arguments &a) {
+  std::optional<int64_t> axis;
+  if (!a.isNone(1))
+    axis = a.integer(1, "axis");
+  return wrapAll(a.language().reduce(a.valueTuple(0, "input"), axis, combineOf(a, 2), a.flag(3)));
+}
+py::object scan(const Arguments &a) {
+  return wrapAll(a.language().scan(a.valueTuple(0, "input"), a.integer(1, "axis"), a.flag(3), combineOf(a, 2)));
+}
+
+//===----------------------------------------------------------------------===//
+// Hints and debugging
+//===----------------------------------------------------------------------===//
+
+template <HintKind kind>
+py::object hint(const Arguments &a) {
+  return wrapValue(a.language().hint(kind, a.value(0, "input"), a.integers(1, "values")));
+}
+py::object assume(const Arguments &a) {
+  a.language().assume(a.value(0, "cond"));
+  return none();
+}
+py::object debugBarrier(const Arguments &a) {
+  a.language().barrier();
+  return none();
+}
+py::object devicePrint(const Arguments &a) {
+  std::vector<Operand> values;
+  for (py::handle value : py::reinterpret_borrow<py::tuple>(a.raw(1)))
+    values.push_back(toOperand(value, "tl.device_print: a value"));
+  a.language().print(a.string(0), values, a.flag(2));
+  return none();
+}
+py::object deviceAssert(const Arguments &a) {
+  // Compiled kernels check only in debug mode; the interpreter always does.
+  if (a.evaluator().isCompiling()) {
+    py::object debug = a.evaluator().option("debug");
+    if (debug.is_none() || !py::cast<bool>(debug))
+      return none();
+  }
+  a.language().deviceAssert(a.operand(0, "cond"), a.string(1), a.optionalOperand(2, "mask"));
+  return none();
+}
+
+py::object isCompiling(const Arguments &a) { return py::bool_(a.evaluator().isCompiling()); }
+py::object targetName(const Arguments &a) { return py::str(a.evaluator().targetName()); }
+py::object option(const Arguments &a) { return a.evaluator().option(a.string(0)); }
+
+//===----------------------------------------------------------------------===//
+// The table
+//===----------------------------------------------------------------------===//
+
+struct Entry {
+  const char *name;
+  int arity;
+  py::object (*function)(const Arguments &);
+  const char *shownName; // in messages
+};
+
+using Name = Semantic::AtomicName;
+
+const Entry entries[] = {
+    {"program_id", 1, programId, "tl.program_id"},
+    {"num_programs", 1, numPrograms, "tl.num_programs"},
+    {"arange", 2, arange, "tl.arange"},
+    {"full", 3, full, "tl.full"},
+    {"to_tensor", 1, toTensor, "tl.to_tensor"},
+    {"cast", 4, cast, "tl.cast"},
+    {"broadcast", 2, broadcast, "tl.broadcast"},
+    {"broadcast_to", 2, broadcastTo, "tl.broadcast_to"},
+    {"expand_dims", 2, expandDims, "tl.expand_dims"},
+    {"reshape", 3, reshape, "tl.reshape"},
+    {"permute", 2, permute, "tl.permute"},
+    {"join", 2, join, "tl.join"},
+    {"split", 1, split, "tl.split"},
+    {"cat", 2, concatenate, "tl.cat"},
+    {"item", 1, item, "item()"},
+    {"add", 2, arithmetic<Arithmetic::Add>, "tl.add"},
+    {"sub", 2, arithmetic<Arithmetic::Sub>, "tl.sub"},
+    {"mul", 2, arithmetic<Arithmetic::Mul>, "tl.mul"},
+    {"where", 3, where, "tl.where"},
+    {"minimum", 3, minimum, "tl.minimum"},
+    {"maximum", 3, maximum, "tl.maximum"},
+    {"clamp", 4, clamp, "tl.clamp"},
+    {"fma", 3, fma, "tl.fma"},
+    {"fdiv", 3, fdiv, "tl.fdiv"},
+    {"div_rn", 2, divRounded, "tl.div_rn"},
+    {"sqrt_rn", 1, sqrtRounded, "tl.sqrt_rn"},
+    {"umulhi", 2, mulHigh, "tl.umulhi"},
+    {"abs", 1, absolute, "tl.abs"},
+    {"logical_and", 2, logicalAnd, "logical_and"},
+    {"logical_or", 2, logicalOr, "logical_or"},
+    {"logical_not", 1, logicalNot, "not"},
+    {"exp", 2, math<UnaryOp::Exp>, "tl.exp"},
+    {"exp2", 2, math<UnaryOp::Exp2>, "tl.exp2"},
+    {"log", 2, math<UnaryOp::Log>, "tl.log"},
+    {"log2", 2, math<UnaryOp::Log2>, "tl.log2"},
+    {"sin", 2, math<UnaryOp::Sin>, "tl.sin"},
+    {"cos", 2, math<UnaryOp::Cos>, "tl.cos"},
+    {"sqrt", 2, math<UnaryOp::Sqrt>, "tl.sqrt"},
+    {"rsqrt", 2, math<UnaryOp::Rsqrt>, "tl.rsqrt"},
+    {"erf", 2, math<UnaryOp::Erf>, "tl.erf"},
+    {"floor", 2, math<UnaryOp::Floor>, "tl.floor"},
+    {"ceil", 2, math<UnaryOp::Ceil>, "tl.ceil"},
+    {"tanh", 2, math<UnaryOp::Tanh>, "libdevice.tanh"},
+    {"load", 6, load, "tl.load"},
+    {"store", 5, store, "tl.store"},
+    {"atomic_add", 5, atomicRmw<Name::Add>, "tl.atomic_add"},
+    {"atomic_max", 5, atomicRmw<Name::Max>, "tl.atomic_max"},
+    {"atomic_min", 5, atomicRmw<Name::Min>, "tl.atomic_min"},
+    {"atomic_and", 5, atomicRmw<Name::And>, "tl.atomic_and"},
+    {"atomic_or", 5, atomicRmw<Name::Or>, "tl.atomic_or"},
+    {"atomic_xor", 5, atomicRmw<Name::Xor>, "tl.atomic_xor"},
+    {"atomic_xchg", 5, atomicRmw<Name::Exchange>, "tl.atomic_xchg"},
+    {"atomic_cas", 5, atomicCas, "tl.atomic_cas"},
+    {"reduce", 4, reduce, "tl.reduce"},
+    {"associative_scan", 4, scan, "tl.associative_scan"},
+    {"multiple_of", 2, hint<HintKind::Divisibility>, "tl.multiple_of"},
+    {"max_contiguous", 2, hint<HintKind::Contiguity>, "tl.max_contiguous"},
+    {"max_constancy", 2, hint<HintKind::Constancy>, "tl.max_constancy"},
+    {"assume", 1, assume, "tl.assume"},
+    {"debug_barrier", 0, debugBarrier, "tl.debug_barrier"},
+    {"device_print", 3, devicePrint, "tl.device_print"},
+    {"device_assert", 3, deviceAssert, "tl.device_assert"},
+    {"is_compiling", 0, isCompiling, "is_compiling"},
+    {"target_name", 0, targetName, "tl.target_info"},
+    {"option", 1, option, "option"},
+};
+
+PyObject *callEntry(PyObject *self, PyObject *const *values, Py_ssize_t count) {
+  try {
+    const auto *entry = static_cast<const Entry *>(PyCapsule_GetPointer(self, nullptr));
+    if (count != entry->arity) {
+      PyErr_Format(PyExc_TypeError, "%s takes %d positional arguments, got %zd", entry->name,
+                   entry->arity, count);
+      return nullptr;
+    }
+    EvaluationContext &context = requireContext(entry->shownName);
+    return entry->function(Arguments(context, entry->shownName, values)).release().ptr();
+  } catch (py::error_already_set &error) {
+    error.restore();
+  } catch (...) {
+    py::detail::try_translate_exceptions();
+  }
+  return nullptr;
+}
+
+void bindEntries(py::module_ &language) {
+  // Method definitions must outlive the functions made from them.
+  static auto *definitions = new std::vector<PyMethodDef>(std::size(entries));
+  for (size_t i = 0; i < std::size(entries); ++i) {
+    PyMethodDef &definition = (*definitions)[i];
+    definition.ml_name = entries[i].name;
+    definition.ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callEntry));
+    definition.ml_flags = METH_FASTCALL;
+    definition.ml_doc = nullptr;
+    py::capsule self(&entries[i]);
+    PyObject *function = PyCFunction_New(&definition, self.ptr());
+    if (!function)
+      throw py::error_already_set();
+    language.attr(entries[i].name) = py::reinterpret_steal<py::object>(function);
+  }
+}
+
+} // namespace
+
+void bindLanguage(py::module_ &module) {
+  py::module_ language = module.def_submodule("language", "Functions of the tile language.");
+  language.attr("tensor") = tensorType();
+  bindLanguageTypes(language);
+  bindEntries(language);
+  language.def("register_constexpr", &registerConstexprClass);
+  language.def("in_kernel", [] { return currentContext() != nullptr; });
+  // A jit function called from a natively running kernel; NotImplemented on the
+  // host, where a grid is needed.
+  module.def("call_in_context", [](py::handle function, py::tuple args, py::dict kwargs) -> py::object {
+    EvaluationContext *context = currentContext();
+    if (!context)
+      return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+    return context->callFunction(function, std::move(args), std::move(kwargs));
+  });
+}
+
+} // namespace tilewright

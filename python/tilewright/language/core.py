@@ -1,0 +1,659 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The functions of the tile language, with Triton's signatures.
+
+Each binds and documents its arguments and calls its native counterpart, which asks
+the running evaluator (compiler or interpreter). Arguments called constexpr must be
+known at compile time. Where a function also exists as a method, its first argument
+is the tensor.
+"""
+
+from __future__ import annotations
+
+import builtins
+import enum
+
+from .. import _core, errors
+from ._values import (PropagateNan, const, constexpr, constexpr_type, not_implemented, range, shape_argument, slice,
+                      slice_type, static_range, tuple, tuple_type, unwrap, unwrap_all)
+
+_language = _core.language
+
+tensor = _language.tensor
+dtype = _language.dtype
+pointer_type = _language.pointer_type
+block_type = _language.block_type
+
+void = _language.void
+int1, int8, int16 = _language.int1, _language.int8, _language.int16
+int32, int64 = _language.int32, _language.int64
+uint8, uint16 = _language.uint8, _language.uint16
+uint32, uint64 = _language.uint32, _language.uint64
+float8e5, float8e4nv, float8e4b15 = _language.float8e5, _language.float8e4nv, _language.float8e4b15
+float16, bfloat16 = _language.float16, _language.bfloat16
+float32, float64 = _language.float32, _language.float64
+pi32_t = pointer_type(int32)
+
+
+class _Signedness(enum.Enum):
+    SIGNED = 0
+    UNSIGNED = 1
+
+
+class _Kind(enum.Enum):
+    BOOLEAN = 0
+    INTEGRAL = 1
+    FLOATING = 2
+
+
+def _signedness(self):
+    """Of an integer type; int1 counts as unsigned."""
+    return _Signedness.SIGNED if self.is_int_signed() else _Signedness.UNSIGNED
+
+
+def _kind(self):
+    """The rank of a type in promotion."""
+    if self.is_bool():
+        return _Kind.BOOLEAN
+    return _Kind.FLOATING if self.is_floating() else _Kind.INTEGRAL
+
+
+dtype.SIGNEDNESS, dtype.KIND = _Signedness, _Kind
+dtype.int_signedness, dtype.kind = property(_signedness), _kind
+
+
+class _ForeignFloat8:
+    """An 8-bit float of other vendors: kernels name it in comparisons, none can use it."""
+
+    primitive_bitwidth, itemsize = 8, 1
+
+    def __init__(self, name):
+        self.name = name
+
+    def __getattr__(self, name):
+        if name.startswith("is_"):
+            answer = name in ("is_fp8", "is_floating", "is_" + self.name)
+            return lambda: answer
+        raise AttributeError(f"dtype {self.name} has no attribute '{name}'")
+
+    @property
+    def scalar(self):
+        return self
+
+    def __repr__(self):
+        return self.name
+
+
+float8e4b8, float8e5b16 = _ForeignFloat8("fp8e4b8"), _ForeignFloat8("fp8e5b16")
+
+TRITON_MAX_TENSOR_NUMEL = 1 << 20
+
+_unwrap_if_constexpr = unwrap
+
+
+def builtin(fn):
+    """Marks a Python function that kernels may call: it runs while they are evaluated."""
+    fn.__tilewright_builtin__ = True
+    return fn
+
+
+def is_builtin(fn):
+    return getattr(fn, "__tilewright_builtin__", False)
+
+
+def method(fn):
+    """Also makes the function a method of tensors."""
+    setattr(tensor, fn.__name__, fn)
+    return fn
+
+
+def _axis(axis):
+    return unwrap(axis)
+
+
+# ---------------------------------------------------------------------------
+# Programs of the grid
+# ---------------------------------------------------------------------------
+
+
+@builtin
+def program_id(axis):
+    """Index of this program along grid axis 0, 1 or 2, as int32."""
+    return _language.program_id(axis)
+
+
+@builtin
+def num_programs(axis):
+    """Size of the grid along axis 0, 1 or 2, as int32."""
+    return _language.num_programs(axis)
+
+
+# ---------------------------------------------------------------------------
+# Creation
+# ---------------------------------------------------------------------------
+
+
+@builtin
+def arange(start, end):
+    """The int32 tile start, start + 1, ..., end - 1.
+
+    Both bounds are constexpr; their distance is a power of two. E0106 if not.
+    """
+    return _language.arange(start, end)
+
+
+@builtin
+def full(shape, value, dtype):
+    """A tile of `shape` filled with `value`, a number or a one-element tensor."""
+    if unwrap(dtype) is None:
+        raise errors.make("E0120", message="tl.full needs a dtype", help="name one, such as tl.float32")
+    return _language.full(shape, value, dtype)
+
+
+@builtin
+def to_tensor(x):
+    """A Python number as a scalar of the type a literal has alone; tensors as they are.
+
+    int becomes the first of int32, uint32, int64, uint64 that holds it; float becomes
+    float32 where it is in that type's normal range, else float64; bool becomes int1.
+    """
+    return _language.to_tensor(x)
+
+
+@method
+@builtin
+def cast(input, dtype, fp_downcast_rounding=None, bitcast=False):
+    """`input` converted to `dtype`.
+
+    Floats narrow to nearest even, or toward zero with fp_downcast_rounding="rtz";
+    int1 becomes 0 or 1; anything becomes int1 by != 0; `bitcast` keeps the bits and
+    needs equal widths.
+    """
+    return _language.cast(input, dtype, fp_downcast_rounding, bitcast)
+
+
+@builtin
+def _to(self, dtype, fp_downcast_rounding=None, bitcast=False):
+    """As tl.cast."""
+    return _language.cast(self, dtype, fp_downcast_rounding, bitcast)
+
+
+_to.__name__ = "to"
+tensor.to = _to
+
+
+@builtin
+def cat(input, other, can_reorder=False, dim=0):
+    """Both tiles, one after the other along `dim`; shapes and types are equal."""
+    dim = unwrap(dim)
+    rank = len(to_tensor(input).shape)
+    if dim not in (0, -rank):
+        axis = dim + rank if dim < 0 else dim
+        order = [axis] + [d for d in builtins.range(rank) if d != axis]
+        inverse = [order.index(d) for d in builtins.range(rank)]
+        return permute(_language.cat(permute(input, order), permute(other, order)), inverse)
+    return _language.cat(input, other)
+
+
+@builtin
+def join(a, b):
+    """The broadcast operands as [..., 0] and [..., 1] of a new last dimension."""
+    return _language.join(a, b)
+
+
+@method
+@builtin
+def split(a):
+    """The inverse of join: a last dimension of 2 as two tensors."""
+    return _language.split(a)
+
+
+@method
+@builtin
+def item(self):
+    """A one-element tensor as a scalar."""
+    return _language.item(self)
+
+
+# ---------------------------------------------------------------------------
+# Shape
+# ---------------------------------------------------------------------------
+
+
+@builtin
+def broadcast(input, other):
+    """Both operands in their common shape."""
+    return _language.broadcast(input, other)
+
+
+@method
+@builtin
+def broadcast_to(input, *shape):
+    """`input` stretched to `shape`: equal rank, and extents that match or are 1."""
+    return _language.broadcast_to(input, shape_argument(shape))
+
+
+@method
+@builtin
+def trans(input, *dims):
+    """The axes in another order; without `dims` the last two are swapped."""
+    if not dims:
+        rank = len(input.shape)
+        if rank < 2:
+            raise errors.make("E0121", message=f"tl.trans needs at least two dimensions, got {input.type}",
+                              help="add one with x[None, :]")
+        dims = (*builtins.range(rank - 2), rank - 1, rank - 2)
+    return permute(input, *dims)
+
+
+@method
+@builtin
+def permute(input, *dims):
+    """The axes in the order `dims`, which names each once."""
+    return _language.permute(input, shape_argument(dims))
+
+
+@method
+@builtin
+def view(input, *shape):
+    """Deprecated: reshape that may reorder elements."""
+    return _language.reshape(input, shape_argument(shape), True)
+
+
+@method
+@builtin
+def reshape(input, *shape, can_reorder=False):
+    """The same elements in another shape; row-major order is kept unless `can_reorder`."""
+    return _language.reshape(input, shape_argument(shape), can_reorder)
+
+
+@method
+@builtin
+def expand_dims(input, axis):
+    """A new axis of extent 1 at `axis`, or at each of a tuple of axes."""
+    axes = unwrap_all(axis)
+    rank = len(to_tensor(input).shape) + len(axes)
+    positions = [a + rank if a < 0 else a for a in axes]
+    if len(set(positions)) != len(positions):
+        raise errors.make("E0117", message=f"tl.expand_dims: the axes {axes} are not distinct",
+                          help="name each new axis once")
+    if len(positions) == 1:
+        return _language.expand_dims(input, axes[0])
+    for position in sorted(positions):
+        input = _language.expand_dims(input, position)
+    return input
+
+
+@method
+@builtin
+def squeeze(x, dim):
+    """Removes axis `dim`, whose extent is 1."""
+    dim, shape = unwrap(dim), list(x.shape)
+    if not -len(shape) <= dim < len(shape) or shape[dim] != 1:
+        raise errors.make("E0121", message=f"tl.squeeze: dimension {dim} of {x.type} is not 1",
+                          help="name a dimension of extent 1")
+    del shape[dim]
+    return _language.reshape(x, builtins.tuple(shape), False)
+
+
+@method
+@builtin
+def unsqueeze(x, dim):
+    """As expand_dims with one axis."""
+    return _language.expand_dims(x, dim)
+
+
+# ---------------------------------------------------------------------------
+# Memory
+# ---------------------------------------------------------------------------
+
+
+@builtin
+def load(pointer, mask=None, other=None, boundary_check=(), padding_option="", cache_modifier="", eviction_policy="",
+         volatile=False):
+    """The elements behind a pointer or a tile of pointers.
+
+    Lanes whose `mask` is false touch no memory and hold `other`, or an undefined
+    value where it is absent. `mask` and `other` may have more elements than the
+    pointer. Block pointers take `boundary_check` and `padding_option` ("", "zero",
+    "nan") instead. cache_modifier: "", ".ca", ".cg", ".cs", ".cv"; eviction_policy:
+    "", "evict_first", "evict_last".
+    """
+    if isinstance(pointer, tensor):
+        if boundary_check or padding_option:
+            _check_no_boundary(boundary_check, padding_option)
+        return _language.load(pointer, mask, other, cache_modifier, eviction_policy, volatile)
+    if hasattr(pointer, "_load_block"):
+        _check_no_mask("load", mask, other)
+        return pointer._load_block(unwrap_all(boundary_check), unwrap(padding_option), cache_modifier,
+                                   eviction_policy, volatile)
+    return _language.load(pointer, mask, other, cache_modifier, eviction_policy, volatile)
+
+
+@method
+@builtin
+def store(pointer, value, mask=None, boundary_check=(), cache_modifier="", eviction_policy=""):
+    """Writes `value`, broadcast and cast to what the pointer points to.
+
+    Lanes whose `mask` is false are not written. cache_modifier: "", ".wb", ".cg",
+    ".cs", ".wt"; eviction_policy as for load.
+    """
+    if hasattr(pointer, "_store_block"):
+        _check_no_mask("store", mask)
+        return pointer._store_block(value, unwrap_all(boundary_check), cache_modifier, eviction_policy)
+    if boundary_check:
+        _check_no_boundary(boundary_check, "")
+    return _language.store(pointer, value, mask, cache_modifier, eviction_policy)
+
+
+def _check_no_boundary(boundary_check, padding_option):
+    if unwrap_all(boundary_check) != () or unwrap(padding_option):
+        raise errors.make("E0117", message="boundary_check and padding_option apply to block pointers only",
+                          help="use mask= and other=, or tl.make_block_ptr")
+
+
+def _check_no_mask(name, *values):
+    if builtins.any(unwrap(v) is not None for v in values):
+        raise errors.make("E0117", message=f"tl.{name}: a block pointer takes no mask",
+                          help="use boundary_check=")
+
+
+@method
+@builtin
+def atomic_add(pointer, val, mask=None, sem=None, scope=None):
+    """Adds `val` to memory at once and returns the old value.
+
+    sem: "acquire", "release", "acq_rel" (default), "relaxed"; scope: "cta", "gpu"
+    (default), "sys". Integers of 32 and 64 bits, floats of 16 to 64 bits.
+    """
+    return _language.atomic_add(pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_max(pointer, val, mask=None, sem=None, scope=None):
+    """As atomic_add with the maximum; 32 and 64 bits. Floats order by sign and bits."""
+    return _language.atomic_max(pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_min(pointer, val, mask=None, sem=None, scope=None):
+    """As atomic_add with the minimum; 32 and 64 bits. Floats order by sign and bits."""
+    return _language.atomic_min(pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_and(pointer, val, mask=None, sem=None, scope=None):
+    """As atomic_add with bitwise and; integers of 32 and 64 bits."""
+    return _language.atomic_and(pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_or(pointer, val, mask=None, sem=None, scope=None):
+    """As atomic_add with bitwise or; integers of 32 and 64 bits."""
+    return _language.atomic_or(pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_xor(pointer, val, mask=None, sem=None, scope=None):
+    """As atomic_add with exclusive or; integers of 32 and 64 bits."""
+    return _language.atomic_xor(pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_xchg(pointer, val, mask=None, sem=None, scope=None):
+    """Replaces the value in memory and returns the old one; 32 and 64 bits."""
+    return _language.atomic_xchg(pointer, val, mask, sem, scope)
+
+
+@method
+@builtin
+def atomic_cas(pointer, cmp, val, sem=None, scope=None):
+    """Writes `val` where memory holds `cmp`; returns the old value.
+
+    16, 32 and 64 bits; run-time operands must have the pointer's element type.
+    """
+    return _language.atomic_cas(pointer, cmp, val, sem, scope)
+
+
+# ---------------------------------------------------------------------------
+# Elementwise
+# ---------------------------------------------------------------------------
+
+
+@builtin
+def add(x, y, sanitize_overflow=True):
+    """x + y."""
+    return _language.add(x, y)
+
+
+@builtin
+def sub(x, y, sanitize_overflow=True):
+    """x - y."""
+    return _language.sub(x, y)
+
+
+@builtin
+def mul(x, y, sanitize_overflow=True):
+    """x * y."""
+    return _language.mul(x, y)
+
+
+@builtin
+def where(condition, x, y):
+    """x where `condition` holds, else y; all three are evaluated and broadcast."""
+    return _language.where(condition, x, y)
+
+
+@builtin
+def minimum(x, y, propagate_nan=PropagateNan.NONE):
+    """The smaller of each pair. bf16 is widened to f32; NaN as `propagate_nan` says."""
+    return _language.minimum(x, y, propagate_nan)
+
+
+@builtin
+def maximum(x, y, propagate_nan=PropagateNan.NONE):
+    """The larger of each pair. bf16 is widened to f32; NaN as `propagate_nan` says."""
+    return _language.maximum(x, y, propagate_nan)
+
+
+@builtin
+def clamp(x, min, max, propagate_nan=PropagateNan.NONE):
+    """x limited to [min, max], for floats; `max` wins where min > max."""
+    return _language.clamp(x, min, max, propagate_nan)
+
+
+@method
+@builtin
+def logical_and(self, other):
+    """Elementwise and of int1."""
+    return _language.logical_and(self, other)
+
+
+@method
+@builtin
+def logical_or(self, other):
+    """Elementwise or of int1."""
+    return _language.logical_or(self, other)
+
+
+# ---------------------------------------------------------------------------
+# Across elements
+# ---------------------------------------------------------------------------
+
+
+@method
+@builtin
+def reduce(input, axis, combine_fn, keep_dims=False):
+    """Combines the elements along `axis` (all of them for None) with `combine_fn`.
+
+    `input` is a tensor or a tuple of n tensors of one shape; `combine_fn` is a jit
+    function of 2n scalars that returns n, associative and commutative.
+    """
+    single = isinstance(input, tensor)
+    inputs = (input, ) if single else unwrap_all(input)
+    results = _language.reduce(inputs, _axis(axis), combine_fn, keep_dims)
+    return results[0] if single else tuple(results)
+
+
+@method
+@builtin
+def associative_scan(input, axis, combine_fn, reverse=False):
+    """Running combination along `axis`, each element included; from the end with `reverse`."""
+    single = isinstance(input, tensor)
+    inputs = (input, ) if single else unwrap_all(input)
+    results = _language.associative_scan(inputs, _axis(axis), combine_fn, reverse)
+    return results[0] if single else tuple(results)
+
+
+# ---------------------------------------------------------------------------
+# Hints, assertions, printing
+# ---------------------------------------------------------------------------
+
+
+@builtin
+def multiple_of(input, values):
+    """Promises that `input` (the first of each run) is a multiple of `values`."""
+    return _language.multiple_of(input, values)
+
+
+@builtin
+def max_contiguous(input, values):
+    """Promises runs of `values` consecutive numbers along each dimension."""
+    return _language.max_contiguous(input, values)
+
+
+@builtin
+def max_constancy(input, values):
+    """Promises runs of `values` equal elements along each dimension."""
+    return _language.max_constancy(input, values)
+
+
+@builtin
+def assume(cond):
+    """Promises that a scalar condition holds; the interpreter checks it."""
+    cond = unwrap(cond)
+    if isinstance(cond, bool):
+        # Known while compiling: nothing is left to promise.
+        return static_assert(cond, "the assumption is false") if not cond else None
+    return _language.assume(cond)
+
+
+@builtin
+def condition(arg, disable_licm=False):
+    """Wraps the test of a while loop to attach a hint; gives the test itself."""
+    return arg
+
+
+@builtin
+def expect_zero(x, mask):
+    """`x`, which is promised to be zero where `mask` holds."""
+    return x
+
+
+@builtin
+def debug_barrier():
+    """Waits for all threads of the program."""
+    return _language.debug_barrier()
+
+
+@builtin
+def static_print(*values, sep=" ", end="\n", file=None, flush=False):
+    """Prints while the kernel is compiled."""
+    builtins.print(*(unwrap(v) for v in values), sep=unwrap(sep), end=unwrap(end), file=file, flush=flush)
+
+
+@builtin
+def static_assert(cond, msg=""):
+    """Stops the compilation with `msg` where `cond`, a bool known now, is false."""
+    cond = unwrap(cond)
+    if isinstance(cond, tensor) or not isinstance(cond, bool):
+        raise errors.make("E0112", n="the condition of tl.static_assert")
+    if not cond:
+        raise errors.make("E0113", message=str(unwrap(msg)) or "static assertion failed", expr="False")
+
+
+@builtin
+def device_print(prefix, *args, hex=False):
+    """Prints a line per element from the running kernel, with program id and index."""
+    return _language.device_print(prefix, args, hex)
+
+
+@builtin
+def device_assert(cond, msg="", mask=None):
+    """Stops the kernel where `cond` is false; checked with debug=True and in the interpreter."""
+    return _language.device_assert(cond, msg, mask)
+
+
+# ---------------------------------------------------------------------------
+# Not there yet
+# ---------------------------------------------------------------------------
+
+
+@builtin
+def dot(input, other, acc=None, input_precision=None, allow_tf32=None, max_num_imprecise_acc=None, out_dtype=None):
+    """Matrix product of [M, K] and [K, N], or of batches of them, plus `acc`."""
+    raise not_implemented("tl.dot")
+
+
+@builtin
+def dot_scaled(lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc=None, fast_math=False, lhs_k_pack=True,
+               rhs_k_pack=True, out_dtype=float32):
+    """Matrix product of block-scaled operands."""
+    raise not_implemented("tl.dot_scaled")
+
+
+@builtin
+def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
+    """PTX for each group of `pack` elements."""
+    raise not_implemented("tl.inline_asm_elementwise")
+
+
+@builtin
+def map_elementwise(scalar_fn, *args, pack=1):
+    """A jit function of scalars for each element."""
+    raise not_implemented("tl.map_elementwise")
+
+
+@builtin
+def extern_elementwise(lib_name, lib_path, args, arg_type_symbol_dict, is_pure):
+    """A function of a bitcode library for each element."""
+    raise not_implemented("tl.core.extern_elementwise")
+
+
+@method
+@builtin
+def atomic_poll(pointer, expected_value, sem=None, scope=None, timeout_ns=None):
+    """Waits until memory holds `expected_value`."""
+    raise not_implemented("tl.atomic_poll")
+
+
+def get_int_dtype(bitwidth, signed):
+    """The integer type of a width and signedness."""
+    bitwidth, signed = unwrap(bitwidth), unwrap(signed)
+    table = {1: (int1, int1), 8: (uint8, int8), 16: (uint16, int16), 32: (uint32, int32), 64: (uint64, int64)}
+    if bitwidth not in table:
+        raise errors.make("E0120", message=f"there is no integer type of {bitwidth} bits",
+                          help="use 1, 8, 16, 32 or 64")
+    return table[bitwidth][bool(signed)]
+
+
+get_int_dtype.__tilewright_builtin__ = True
+
+
+def explain_call(fn, args, kwargs):
+    """The E0122 of a call that does not fit the signature of `fn`; None where it does."""
+    import inspect
+
+    signature = inspect.signature(fn)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as problem:
+        return errors.make("E0122", name=f"tl.{fn.__name__}", problem=str(problem),
+                           sig=f"{fn.__name__}{signature}")
+    return None

@@ -1,0 +1,5 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions beyond the portable language."""
+
+from . import cuda, libdevice

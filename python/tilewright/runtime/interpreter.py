@@ -1,0 +1,255 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs a kernel on the CPU as Python, one program after another.
+
+The function is rewritten once (kernel_rewriter), its arguments are turned into
+what the compiler would see (an int equal to 1 is a constant, other ints are i32
+or i64, a float is f32, arrays are pointers that know their bounds), and each
+program of the grid is one call. Tile operations are computed in C++.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+
+import numpy as np
+
+from .. import _core, errors, knobs
+from . import kernel_helpers, kernel_rewriter
+from .host_arrays import DeviceCopies, read_array, short_type
+
+__all__ = ["run_interpreted", "native_function"]
+
+_grid_limits = (2147483647, 65535, 65535)
+
+# ---------------------------------------------------------------------------
+# Functions
+# ---------------------------------------------------------------------------
+
+_jit_function_of_code: dict = {}
+
+
+def native_function(jit_function):
+    """The NativeFunction of a jit function; rewritten again only if its source changed."""
+    cached = jit_function.__dict__.get("_native_function")
+    tree = jit_function.parse()
+    if cached is not None and jit_function._native_tree is tree:
+        return cached
+    function = kernel_rewriter.rewrite(jit_function)
+    constexprs = [(p.num, p.name) for p in jit_function.params if p.is_constexpr]
+    native = _core.NativeFunction(jit_function, function, constexprs)
+    jit_function._native_tree = tree
+    jit_function._native_function = native
+    _jit_function_of_code[function.__code__] = jit_function
+    return native
+
+
+# ---------------------------------------------------------------------------
+# Grid
+# ---------------------------------------------------------------------------
+
+
+def _normalised_grid(grid, bound):
+    if callable(grid):
+        grid = grid(dict(bound))
+        axes = grid if isinstance(grid, (tuple, list)) else None
+        if axes is None:
+            try:
+                axes = (operator.index(grid), )
+            except TypeError:
+                raise errors.make("E0208", t=type(grid).__name__, x=0, y=0, z=0) from None
+    else:
+        axes = grid if isinstance(grid, (tuple, list)) else (grid, )
+    x, y, z = _grid_limits
+
+    def invalid(reason):
+        return errors.make("E0207", g=grid, reason=reason, x=x, y=y, z=z)
+
+    if not 1 <= len(axes) <= 3:
+        raise invalid(f"{len(axes)} dimensions")
+    sizes = []
+    for axis, limit in zip(axes, _grid_limits):
+        try:
+            size = operator.index(getattr(axis, "value", axis))
+        except TypeError:
+            raise invalid(f"{axis!r} is not an integer") from None
+        if size < 0:
+            raise invalid(f"{size} is negative")
+        if size > limit:
+            raise invalid(f"{size} is above the limit")
+        sizes.append(size)
+    return (*sizes, *(1 for _ in range(3 - len(sizes))))
+
+
+# ---------------------------------------------------------------------------
+# Arguments
+# ---------------------------------------------------------------------------
+
+
+class _Arguments:
+    """The arguments of one launch as the kernel gets them."""
+
+    def __init__(self, jit_function, bound):
+        self.jit_function = jit_function
+        self.arrays = []  # in the order of their allocation numbers
+        self.values = [self._read(param, bound[param.name]) for param in jit_function.params]
+
+    def _read(self, param, value):
+        """A function that makes the argument once the launch's context is there."""
+        value = kernel_helpers.unwrap(value)
+        if param.is_constexpr:
+            return lambda context: value
+        return self._run_time(param, param.name, value, not param.do_not_specialize)
+
+    def _run_time(self, param, name, value, specialize):
+        if value is None or kernel_helpers._is_jit_function(value):
+            return lambda context: value
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, (bool, int, float)):
+            return self._scalar(param, name, value, specialize)
+        if isinstance(value, (tuple, list)):
+            parts = [self._run_time(param, f"{name}[{i}]", kernel_helpers.unwrap(v), True) for i, v in enumerate(value)]
+            make = type(value)._make if hasattr(value, "_fields") else tuple
+            return lambda context: make([part(context) for part in parts])
+        array = read_array(name, value)
+        if array is None:
+            index = getattr(value, "__index__", None)
+            if index is None:
+                raise errors.make("E0204", a=name, t=type(value).__name__)
+            return self._scalar(param, name, index(), specialize)
+        if param.annotation_type.startswith("*"):
+            # `*kfp32`: the annotation decides what the elements are.
+            array = array._replace(dtype=param.annotation_type.lstrip("*k") or array.dtype)
+        self.arrays.append((name, array, param.is_const))
+        number = len(self.arrays) - 1
+        return lambda context: self.pointers[number]
+
+    def _scalar(self, param, name, value, specialize):
+        kind = param.annotation_type
+        if kind.startswith("*"):
+            raise errors.make("E0204", a=name, t=type(value).__name__)
+        if isinstance(value, bool):
+            kind = kind or "i1"
+        elif isinstance(value, float):
+            kind = kind or "fp32"
+        else:
+            if specialize and value == 1:
+                return lambda context: 1
+            if not kind:
+                if not -2**63 <= value < 2**64:
+                    raise errors.make("E0211", a=name, v=value)
+                kind = "i32" if -2**31 <= value < 2**31 else "i64" if value < 2**63 else "u64"
+        return lambda context: context.scalar(kind, value)
+
+    def make(self, context, copies):
+        self.pointers = [
+            context.add_array(name, copies.host_address(array), array.dtype, list(array.shape), list(array.strides),
+                              array.writable, is_const) for name, array, is_const in self.arrays
+        ]
+        return tuple(value(context) for value in self.values)
+
+
+# ---------------------------------------------------------------------------
+# Running
+# ---------------------------------------------------------------------------
+
+
+def run_interpreted(jit_function, grid, bound, options=None):
+    """Runs `jit_function` over `grid`; `bound` maps every parameter to its value."""
+    sizes = _normalised_grid(grid, bound)
+    if 0 in sizes:
+        return None
+    options = dict(options or {})
+    native = native_function(jit_function)
+    arguments = _Arguments(jit_function, bound)
+    copies = DeviceCopies([array for _, array, _ in arguments.arrays])
+    context = _core.InterpreterContext(native_function, options)
+    checks = {c.strip() for c in (options.get("check") or knobs.runtime.check or "").split(",")}
+    context.check_races = "races" in checks
+    context.check_division = "division" in checks
+    values = arguments.make(context, copies)
+    try:
+        context.run(native.function, values, sizes)
+    except errors.TilewrightError as error:
+        _attach_frames(error)
+        raise
+    except NameError as error:
+        raise _undefined_name(error) from error
+    copies.write_back([array for number, (_, array, _) in enumerate(arguments.arrays) if context.was_written(number)])
+    return None
+
+
+# ---------------------------------------------------------------------------
+# Errors
+# ---------------------------------------------------------------------------
+
+
+def _positions(code, instruction, line):
+    """(line, end line, column, end column) of one instruction; columns count bytes from 0."""
+    if sys.version_info >= (3, 11):
+        for index, position in enumerate(code.co_positions()):
+            if index == instruction // 2:
+                return position
+    return line, line, None, None
+
+
+def _frame_of(traceback):
+    code = traceback.tb_frame.f_code
+    jit_function = _jit_function_of_code.get(code)
+    if jit_function is None:
+        return None
+    line, end_line, start, end = _positions(code, traceback.tb_lasti, traceback.tb_lineno)
+    line, end_line = line or traceback.tb_lineno, end_line or traceback.tb_lineno
+    text = jit_function.source_line(line)
+
+    def column(of, offset):
+        return 0 if offset is None else len(of.encode()[:offset].decode(errors="replace")) + 1
+
+    end_text = text if end_line == line else jit_function.source_line(end_line)
+    return errors.Frame(jit_function.file, jit_function.__name__, line, column(text, start), end_line,
+                        column(end_text, end), text)
+
+
+def _kernel_frames(error):
+    """The places in kernels that the error passed, innermost first."""
+    frames, traceback = [], error.__traceback__
+    while traceback is not None:
+        frame = _frame_of(traceback)
+        if frame is not None:
+            frames.append(frame)
+        traceback = traceback.tb_next
+    return frames[::-1]
+
+
+def _attach_frames(error):
+    """Puts the places into an error of ours and renders it again."""
+    frames = _kernel_frames(error)
+    if error.frames or not frames:
+        # Found while rewriting: the place is the one in the source; callers follow.
+        frames = [*error.frames, *frames]
+    if not frames:
+        return
+    error.frames = tuple(frames)
+    rows = [(f.file, f.function, f.line, f.column, f.end_line, f.end_column, f.source_line) for f in frames]
+    error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes)), )
+
+
+def _undefined_name(error):
+    frames = _kernel_frames(error)
+    name = getattr(error, "name", None) or str(error).split("'")[1] if "'" in str(error) else str(error)
+    return errors.make("E0104", n=name, near=_nearest(name, error), frames=frames)
+
+
+def _nearest(name, error):
+    import difflib
+
+    candidates, traceback = set(), error.__traceback__
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if frame.f_code in _jit_function_of_code:
+            candidates = {n for n in (*frame.f_locals, *frame.f_globals) if not n.startswith("__")}
+        traceback = traceback.tb_next
+    close = difflib.get_close_matches(name, candidates - {name}, 1, 0.0)
+    return close[0] if close else name

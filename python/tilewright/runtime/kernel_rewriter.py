@@ -1,0 +1,458 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A jit function as a Python function that means what the language means.
+
+The AST is changed only where native Python would mean something else; lines and
+columns stay, and the code is compiled under its own file name, so tracebacks,
+pdb and editors show the user's source. What changes:
+
+    x = e                 x = assign(e)            numbers become run-time scalars
+    x: tl.constexpr = e   x = constant("x", e)     stays a compile-time value
+    x += e                x = assign(x + e)        never in place
+    if/while e            truth(e)                 a scalar's value, or a static bool
+    a and b, or, not      join_and(a, b)           no short-circuit at run time
+    a if e else b         branch(..., e)           run-time choice gives run-time values
+    for i in range(e)     iterate(range(e))        i is a run-time scalar
+    min, max, abs, ...    the language's own
+    assert e, m           device_assert(e, m)
+    x.value, a is b       see through constexpr
+
+The helpers are closure variables of the new function: a name of the user cannot
+hide them, and its globals stay the module's own dictionary.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+
+from .. import errors
+from ..frontend_rules import FORBIDDEN
+from . import kernel_helpers
+
+#: Builtins that mean something of their own in a kernel.
+_replaced_builtins = kernel_helpers.builtins_of_the_language
+#: Builtins that keep their meaning, as far as a kernel may call them.
+_plain_builtins = {
+    "True", "False", "None", "NotImplemented", "Ellipsis", "print", "breakpoint", "getattr", "hasattr", "str", "list",
+    "tuple", "repr", "type", "slice", "id", "locals", "globals", "dir", "vars", "ValueError", "TypeError",
+    "RuntimeError", "Exception", "AssertionError", "NotImplementedError", "__import__", "round", "any", "all", "sum",
+    "zip", "enumerate", "bool", "super", "object", "staticmethod", "property", "divmod", "pow", "sorted", "reversed",
+    "dict", "set", "frozenset", "bytes", "complex", "callable", "iter", "next", "map", "filter", "hash", "hex", "bin",
+    "oct", "ord", "chr", "format", "ascii", "input", "open", "compile", "eval", "exec", "issubclass", "memoryview",
+    "bytearray", "classmethod", "delattr", "setattr", "help", "exit", "quit", "copyright", "credits", "license",
+    "__build_class__", "__debug__", "__doc__", "__name__", "__package__", "__spec__", "__loader__",
+}
+#: Modules whose import inside a kernel is for looking, not for computing.
+_debuggers = {"pdb", "ipdb", "pudb", "debugpy", "bdb", "IPython"}
+
+_prefix = "__tw_"
+
+
+def _helper(name):
+    return _prefix + name
+
+
+def _load(name):
+    return ast.Name(id=name, ctx=ast.Load())
+
+
+def _call(helper, *args):
+    return ast.Call(func=_load(_helper(helper)), args=list(args), keywords=[])
+
+
+class _AssignedNames(ast.NodeVisitor):
+    """Names that the function body binds, and those declared constexpr without a value."""
+
+    def __init__(self, arguments):
+        self.names = set(arguments)
+        self.constants = set()
+
+    def visit_Name(self, node):
+        if isinstance(node.ctx, ast.Store):
+            self.names.add(node.id)
+
+    def visit_Import(self, node):
+        self.names.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+
+    def visit_AnnAssign(self, node):
+        if node.value is None and isinstance(node.target, ast.Name) and is_constexpr_annotation(node.annotation):
+            self.constants.add(node.target.id)
+        self.generic_visit(node)
+
+
+def is_constexpr_annotation(node) -> bool:
+    if isinstance(node, ast.Constant):
+        return str(node.value).rsplit(".", 1)[-1] == "constexpr"
+    return ast.unparse(node).rsplit(".", 1)[-1] == "constexpr"
+
+
+class Rewriter(ast.NodeTransformer):
+    """Rewrites the body of one jit function."""
+
+    def __init__(self, jit_function):
+        self.jit_function = jit_function
+        self.tree = jit_function.parse()
+        arguments = self.tree.args
+        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        if arguments.vararg is not None:
+            names.append(arguments.vararg.arg)
+        assigned = _AssignedNames(names)
+        for statement in self.tree.body:
+            assigned.visit(statement)
+        self.locals = assigned.names
+        self.constants = assigned.constants
+        self.loop_depth = 0
+        self.temporaries = 0
+
+    # -- errors ---------------------------------------------------------------
+
+    def error(self, code, node, **arguments):
+        return errors.make(code, frames=[frame_of_node(self.jit_function, node)], **arguments)
+
+    def refuse(self, key, node):
+        construct, alternative = FORBIDDEN[key]
+        raise self.error("E0102", node, stmt=construct, alternative=alternative)
+
+    def generic_visit(self, node):
+        key = type(node).__name__
+        if key in FORBIDDEN:
+            self.refuse(key, node)
+        return super().generic_visit(node)
+
+    # -- function -------------------------------------------------------------
+
+    def run(self) -> ast.FunctionDef:
+        """The rewritten `def`: same parameters, no annotations, defaults or decorators."""
+        old = self.tree.args
+        if old.kwonlyargs:
+            self.refuse("KeywordOnly", old.kwonlyargs[0])
+        if old.kwarg is not None:
+            self.refuse("KeywordArguments", old.kwarg)
+
+        def bare(argument):
+            return ast.copy_location(ast.arg(arg=argument.arg), argument)
+
+        arguments = ast.arguments(posonlyargs=[bare(a) for a in old.posonlyargs], args=[bare(a) for a in old.args],
+                                  vararg=None if old.vararg is None else bare(old.vararg), kwonlyargs=[],
+                                  kw_defaults=[], kwarg=None, defaults=[])
+        body = []
+        for statement in self.tree.body:
+            # The cached tree is shared with the compiler: change a copy.
+            result = self.visit(_copy(statement))
+            body.extend(result if isinstance(result, list) else [] if result is None else [result])
+        function = ast.FunctionDef(name=self.tree.name, args=arguments, body=body or [ast.Pass()], decorator_list=[],
+                                   returns=None, type_comment=None)
+        if hasattr(self.tree, "type_params"):
+            function.type_params = []
+        return ast.copy_location(function, self.tree)
+
+    # -- statements -----------------------------------------------------------
+
+    def _at(self, new, old):
+        return ast.copy_location(new, old)
+
+    def _check_target(self, target):
+        if isinstance(target, (ast.Tuple, ast.List)):
+            for element in target.elts:
+                self._check_target(element)
+        elif isinstance(target, ast.Attribute):
+            self.refuse("AttributeTarget", target)
+        elif isinstance(target, ast.Subscript):
+            self.refuse("SubscriptTarget", target)
+        elif isinstance(target, ast.Starred):
+            self.refuse("Starred", target)
+
+    def _assigned(self, target, value):
+        """`value` as `target` holds it."""
+        if isinstance(target, ast.Name) and target.id in self.constants:
+            return self._at(_call("constant", ast.Constant(target.id), value), value)
+        return self._at(_call("assign", value), value)
+
+    def visit_Assign(self, node):
+        if len(node.targets) != 1:
+            self.refuse("ChainedAssign", node)
+        self._check_target(node.targets[0])
+        node.value = self._assigned(node.targets[0], self.visit(node.value))
+        return node
+
+    def visit_AnnAssign(self, node):
+        self._check_target(node.target)
+        if node.value is None:
+            return self._at(ast.Pass(), node)
+        value = self.visit(node.value)
+        if is_constexpr_annotation(node.annotation) and isinstance(node.target, ast.Name):
+            value = self._at(_call("constant", ast.Constant(node.target.id), value), node.value)
+        else:
+            value = self._assigned(node.target, value)
+        return self._at(ast.Assign(targets=[node.target], value=value, type_comment=None), node)
+
+    def visit_AugAssign(self, node):
+        self._check_target(node.target)
+        name = self._at(ast.Name(id=node.target.id, ctx=ast.Load()), node.target)
+        operation = self.visit(self._at(ast.BinOp(left=name, op=node.op, right=node.value), node))
+        value = self._assigned(node.target, operation)
+        return self._at(ast.Assign(targets=[node.target], value=value, type_comment=None), node)
+
+    def visit_NamedExpr(self, node):
+        node.value = self._assigned(node.target, self.visit(node.value))
+        return node
+
+    def visit_Assert(self, node):
+        message = ast.Constant("") if node.msg is None else self.visit(node.msg)
+        check = self._at(_call("device_assert", self.visit(node.test), message), node)
+        return self._at(ast.Expr(value=check), node)
+
+    def visit_Return(self, node):
+        if self.loop_depth:
+            raise self.error("E0115", node)
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
+
+    def visit_If(self, node):
+        node.test = self._truth(node.test)
+        node.body = self._block(node.body)
+        node.orelse = self._block(node.orelse)
+        return node
+
+    def visit_While(self, node):
+        if node.orelse:
+            self.refuse("WhileElse", node.orelse[0])
+        node.test = self._truth(node.test)
+        node.body = self._loop_body(node.body)
+        return node
+
+    def visit_For(self, node):
+        if node.orelse:
+            self.refuse("ForElse", node.orelse[0])
+        if not isinstance(node.target, ast.Name):
+            self.refuse("ForTarget", node.target)
+        node.iter = self._at(_call("iterate", self.visit(node.iter)), node.iter)
+        node.body = self._loop_body(node.body)
+        return node
+
+    def _block(self, statements):
+        result = []
+        for statement in statements:
+            new = self.visit(statement)
+            result.extend(new if isinstance(new, list) else [new])
+        return result
+
+    def _loop_body(self, statements):
+        self.loop_depth += 1
+        body = self._block(statements)
+        self.loop_depth -= 1
+        return body
+
+    def visit_Import(self, node):
+        if any(alias.name.split(".")[0] not in _debuggers for alias in node.names):
+            self.refuse("Import", node)
+        return node
+
+    # -- expressions ----------------------------------------------------------
+
+    def _truth(self, node):
+        return self._at(_call("truth", self.visit(node)), node)
+
+    def _temporary(self):
+        self.temporaries += 1
+        return f"{_prefix}{self.temporaries}"
+
+    def visit_BoolOp(self, node):
+        """(t if decides_and(t := a) else join_and(t, b)), nested to the right."""
+        name = "and" if isinstance(node.op, ast.And) else "or"
+        values = [self.visit(value) for value in node.values]
+        result = values.pop()
+        while values:
+            value, held = values.pop(), self._temporary()
+            keep = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=value), value)
+            result = self._at(
+                ast.IfExp(test=self._at(_call(f"decides_{name}", keep), value), body=self._at(_load(held), value),
+                          orelse=self._at(_call(f"join_{name}", self._at(_load(held), value), result), node)), node)
+        return result
+
+    def visit_UnaryOp(self, node):
+        node.operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return self._at(_call("logical_not", node.operand), node)
+        return node
+
+    def visit_IfExp(self, node):
+        held = self._temporary()
+        keep = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=self.visit(node.test)), node.test)
+        choice = self._at(ast.IfExp(test=self._at(_call("truth", keep), node.test), body=self.visit(node.body),
+                                    orelse=self.visit(node.orelse)), node)
+        return self._at(_call("branch", choice, self._at(_load(held), node.test)), node)
+
+    def visit_Compare(self, node):
+        if len(node.ops) != 1:
+            self.refuse("ChainedCompare", node)
+        operator = node.ops[0]
+        if type(operator).__name__ in FORBIDDEN:
+            self.refuse(type(operator).__name__, node)
+        node.left, right = self.visit(node.left), self.visit(node.comparators[0])
+        if isinstance(operator, (ast.Is, ast.IsNot)):
+            return self._at(_call("is_same" if isinstance(operator, ast.Is) else "is_not_same", node.left, right), node)
+        node.comparators = [right]
+        return node
+
+    def visit_BinOp(self, node):
+        if isinstance(node.op, ast.MatMult):
+            self.refuse("MatMult", node)
+        return self.generic_visit(node)
+
+    def visit_Call(self, node):
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.refuse("KeywordArguments", keyword.value)
+        self._check_callee(node.func)
+        node.func = self.visit(node.func)
+        node.args = [self._argument(a) for a in node.args]
+        node.keywords = [self._at(ast.keyword(arg=k.arg, value=self.visit(k.value)), k) for k in node.keywords]
+        return node
+
+    def _argument(self, node):
+        if isinstance(node, ast.Starred):  # f(*args) is allowed, a starred target is not
+            node.value = self.visit(node.value)
+            return node
+        return self.visit(node)
+
+    def _check_callee(self, node):
+        """E0123 for a call, by a plain name, of a Python function that is no kernel function."""
+        if not isinstance(node, ast.Name) or node.id in self.locals:
+            return
+        try:
+            value = self.jit_function.lookup_global(node.id)
+        except KeyError:
+            return
+        if isinstance(value, types.FunctionType) and not kernel_helpers.is_callable_in_kernels(value):
+            if (value.__module__ or "").split(".")[0] not in _debuggers:
+                raise self.error("E0123", node, n=node.id)
+
+    def visit_Attribute(self, node):
+        node.value = self.visit(node.value)
+        if node.attr == "value" and isinstance(node.ctx, ast.Load):
+            return self._at(_call("value_of", node.value), node)
+        return node
+
+    def visit_List(self, node):
+        elements = [self.visit(element) for element in node.elts]
+        return self._at(ast.Tuple(elts=elements, ctx=node.ctx), node)
+
+    def visit_ListComp(self, node):
+        if len(node.generators) != 1:
+            self.refuse("NestedComprehension", node)
+        generator = node.generators[0]
+        if generator.is_async:
+            self.refuse("AsyncFor", node)
+        # The target is local to the comprehension; inside it, it hides a global.
+        inner = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
+        generator.iter = self._at(_call("iterate", self.visit(generator.iter)), generator.iter)
+        added = inner - self.locals
+        self.locals |= added
+        generator.ifs = [self._truth(condition) for condition in generator.ifs]
+        node.elt = self.visit(node.elt)
+        self.locals -= added
+        return self._at(_call("make_tuple", node), node)
+
+    def visit_FormattedValue(self, node):
+        # The language applies no format specifications.
+        node.value, node.format_spec = self.visit(node.value), None
+        return node
+
+    def visit_Constant(self, node):
+        if isinstance(node.value, bytes):
+            self.refuse("Bytes", node)
+        if isinstance(node.value, complex):
+            self.refuse("Complex", node)
+        return node
+
+    def visit_Name(self, node):
+        if not isinstance(node.ctx, ast.Load) or node.id in self.locals or node.id.startswith(_prefix):
+            return node
+        name = node.id
+        try:
+            value = self.jit_function.lookup_global(name)
+        except KeyError:
+            return node  # NameError when it is reached, as E0104
+        own = name in self.jit_function.fn.__code__.co_freevars or name in self.jit_function.fn.__globals__
+        if not own:
+            if name in _replaced_builtins:
+                return self._at(_load(_helper("builtin_" + name)), node)
+            if name not in _plain_builtins and hasattr(builtins, name) and not isinstance(value, type):
+                raise self.error("E0123", node, n=name)
+            return node
+        if kernel_helpers.is_constexpr_object(value):
+            return self._at(_call("unwrap", node), node)
+        if not kernel_helpers.is_allowed_global(name, value, self.jit_function):
+            raise self.error("E0103", node, g=name)
+        return node
+
+
+def _copy(node):
+    """A deep copy of an AST (copy.deepcopy is several times slower)."""
+    if isinstance(node, ast.AST):
+        new = type(node).__new__(type(node))
+        for name, value in vars(node).items():
+            setattr(new, name, _copy(value))
+        return new
+    if isinstance(node, list):
+        return [_copy(item) for item in node]
+    return node
+
+
+def frame_of_node(jit_function, node) -> errors.Frame:
+    line = jit_function.source_line(node.lineno)
+
+    def column(text, offset):
+        return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+    end_line = getattr(node, "end_lineno", None) or node.lineno
+    end = getattr(node, "end_col_offset", None) or 0
+    end_text = line if end_line == node.lineno else jit_function.source_line(end_line)
+    return errors.Frame(jit_function.file, jit_function.__name__, node.lineno, column(line, node.col_offset), end_line,
+                        column(end_text, end), line)
+
+
+def _find_code(code, name, line):
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType) and constant.co_name == name and constant.co_firstlineno == line:
+            return constant
+    raise RuntimeError(f"no code object of '{name}'")
+
+
+def rewrite(jit_function):
+    """The `types.FunctionType` that runs `jit_function` natively."""
+    definition = Rewriter(jit_function).run()
+    original = jit_function.fn
+    free = original.__code__.co_freevars
+    enclosed = [*free, *(_helper(name) for name in kernel_helpers.closure)]
+    # Names assigned in an enclosing function are closure variables of the kernel.
+    bindings = [ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=ast.Constant(None), type_comment=None)
+                for name in enclosed]
+    factory_name = _prefix + "factory"
+    factory = ast.FunctionDef(name=factory_name, body=[*bindings, definition], decorator_list=[], returns=None,
+                              type_comment=None,
+                              args=ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[],
+                                                 kwarg=None, defaults=[]))
+    if hasattr(definition, "type_params"):
+        factory.type_params = []
+    ast.copy_location(factory, definition)
+    for statement in bindings:
+        ast.copy_location(statement, definition)
+        ast.fix_missing_locations(statement)
+    ast.fix_missing_locations(factory)
+    module = compile(ast.Module(body=[factory], type_ignores=[]), jit_function.file, "exec", dont_inherit=True)
+    code = _find_code(_find_code(module, factory_name, definition.lineno), definition.name, definition.lineno)
+    if hasattr(code, "co_qualname"):
+        code = code.replace(co_qualname=original.__qualname__)
+
+    cells = dict(zip(free, original.__closure__ or ()))
+    cells.update({_helper(name): types.CellType(value) for name, value in kernel_helpers.closure.items()})
+    defaults = tuple(kernel_helpers.unwrap(value) for value in original.__defaults__ or ())
+    function = types.FunctionType(code, original.__globals__, original.__name__, defaults or None,
+                                  tuple(cells[name] for name in code.co_freevars))
+    function.__qualname__, function.__module__ = original.__qualname__, original.__module__
+    return function

@@ -1,0 +1,375 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Measuring and comparing.
+
+`do_bench` times with the driver's own events on the framework's current stream, so
+it needs no framework. pandas and matplotlib are used by `perf_report` where found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import functools
+import gc
+import html
+import math
+import os
+import statistics
+import sys
+
+from . import _core
+
+__all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_bench", "do_bench_cudagraph",
+           "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report"]
+
+# Above the L2 cache of every GPU: writing it evicts what the kernel left there.
+_CACHE_BYTES = 256 * 1024 * 1024
+
+# ---------------------------------------------------------------------------
+# Timing
+# ---------------------------------------------------------------------------
+
+
+def _quantile(values, q):
+    """Linear interpolation between order statistics, as torch.quantile."""
+    ordered = sorted(values)
+    position = q * (len(ordered) - 1)
+    low = math.floor(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
+
+
+def _summarize(times, quantiles, return_mode):
+    if quantiles is not None:
+        result = [_quantile(times, q) for q in quantiles]
+        return result[0] if len(result) == 1 else result
+    if return_mode == "all":
+        return times
+    return {"min": min, "max": max, "mean": statistics.fmean, "median": statistics.median}[return_mode](times)
+
+
+def _check_mode(return_mode):
+    modes = ("min", "max", "mean", "median", "all")
+    if return_mode not in modes:
+        raise ValueError(f"return_mode={return_mode!r}: expected one of {', '.join(modes)}")
+
+
+def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean"):
+    """Milliseconds that `fn` takes on the GPU, the L2 cache cleared before each run.
+
+    `warmup` and `rep` are times in ms, not counts. `quantiles` (a list) takes
+    precedence over `return_mode` (min, max, mean, median, all).
+    """
+    _check_mode(return_mode)
+    device = _core.current_device()
+    stream = _core.current_stream(device)
+    fn()
+    _core.synchronize(device)
+    cache = _core.DeviceBuffer(_CACHE_BYTES, "int8", device)
+
+    def clear():
+        _core.memset_async(cache.data_ptr(), 0, _CACHE_BYTES, stream)
+
+    start, end = _core.Event(), _core.Event()
+    start.record(stream)
+    for _ in range(5):
+        clear()
+        fn()
+    end.record(stream)
+    end.synchronize()
+    estimate = max(end.elapsed_since(start) / 5, 1e-6)
+
+    for _ in range(max(1, int(warmup / estimate))):
+        fn()
+    count = max(1, int(rep / estimate))
+    events = [(_core.Event(), _core.Event()) for _ in range(count)]
+    for start, end in events:
+        for tensor in grad_to_none or ():
+            tensor.grad = None
+        clear()
+        start.record(stream)
+        fn()
+        end.record(stream)
+    _core.synchronize(device)
+    return _summarize([end.elapsed_since(start) for start, end in events], quantiles, return_mode)
+
+
+@contextlib.contextmanager
+def cuda_graph_without_gc(*args, **kwargs):
+    """torch.cuda.graph with the collector off: a collection may free device memory."""
+    import torch
+
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        with torch.cuda.graph(*args, **kwargs):
+            yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
+    """Milliseconds per call of `fn` replayed in a CUDA graph: no host time in it. Needs torch."""
+    import torch
+
+    _check_mode(return_mode)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        fn()
+        if grad_to_none is not None:
+            for tensor in grad_to_none:
+                tensor.detach_()
+                tensor.requires_grad_(True)
+                tensor.grad = None
+        torch.cuda.synchronize()
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(5):
+            fn()
+        end.record()
+        torch.cuda.synchronize()
+        estimate = start.elapsed_time(end) / 5
+        count = 1000 if estimate == 0 else max(1, int(rep / estimate))
+        graph = torch.cuda.CUDAGraph()
+        with cuda_graph_without_gc(graph):
+            for _ in range(count):
+                for tensor in grad_to_none or ():
+                    tensor.grad = None
+                fn()
+        torch.cuda.synchronize()
+        times = []
+        for _ in range(10):
+            start.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            times.append(start.elapsed_time(end) / count)
+    return _summarize(times, quantiles, return_mode)
+
+
+# ---------------------------------------------------------------------------
+# Comparing
+# ---------------------------------------------------------------------------
+
+
+def _as_numpy(value):
+    import numpy as np
+
+    if hasattr(value, "detach"):  # a torch tensor; bfloat16 has no NumPy type
+        value = value.detach().cpu()
+        return value.float().numpy() if value.is_floating_point() else value.numpy()
+    if hasattr(value, "get") and hasattr(value, "__cuda_array_interface__"):  # CuPy
+        return value.get()
+    return np.asarray(value)
+
+
+def assert_close(x, y, atol=None, rtol=None, err_msg=""):
+    """Raises AssertionError unless x and y agree; by default within 1e-2 absolutely, 0 relatively.
+
+    Tolerances may be callables of the dtype of x. NaN equals NaN.
+    """
+    import numpy as np
+
+    def tolerance(given, default):
+        if callable(given):
+            return given(getattr(x, "dtype", None))
+        return default if given is None else given
+
+    atol, rtol = tolerance(atol, 1e-2), tolerance(rtol, 0.0)
+    a, b = _as_numpy(x), _as_numpy(y)
+    if a.dtype.kind not in "biufc":  # ml_dtypes
+        a = a.astype(np.float32)
+    if b.dtype.kind not in "biufc":
+        b = b.astype(np.float32)
+    if a.size <= 1 and b.size <= 1 and a.shape != b.shape:
+        a, b = a.reshape(()), b.reshape(())
+    np.testing.assert_allclose(a, b, atol=atol, rtol=rtol, equal_nan=True, err_msg=str(err_msg))
+
+
+# ---------------------------------------------------------------------------
+# Reports
+# ---------------------------------------------------------------------------
+
+
+class Benchmark:
+    """A sweep: `x_names` take the values of `x_vals`, one line per value of `line_arg`."""
+
+    def __init__(self, x_names, x_vals, line_arg, line_vals, line_names, plot_name, args, xlabel="", ylabel="",
+                 x_log=False, y_log=False, styles=None):
+        self.x_names, self.x_vals = x_names, x_vals
+        self.line_arg, self.line_vals, self.line_names = line_arg, line_vals, line_names
+        self.plot_name, self.args = plot_name, args
+        self.xlabel, self.ylabel = xlabel, ylabel
+        self.x_log, self.y_log = x_log, y_log
+        self.styles = styles
+
+
+class _Table:
+    """Rows with named columns; what is returned where pandas is missing."""
+
+    def __init__(self, columns, rows):
+        self.columns, self.rows = columns, rows
+
+    def __str__(self):
+        cells = [[str(c) for c in self.columns]]
+        cells += [[f"{v:.6g}" if isinstance(v, float) else str(v) for v in row] for row in self.rows]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.columns))]
+        return "\n".join("  ".join(c.rjust(w) for c, w in zip(row, widths)) for row in cells)
+
+    def to_csv(self, path, index=False, **_):
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            writer.writerows(self.rows)
+
+
+class Mark:
+    """What `perf_report` makes of a function: `run()` measures, prints, plots, saves."""
+
+    def __init__(self, fn, benchmarks):
+        self.fn = fn
+        self.benchmarks = benchmarks
+        functools.update_wrapper(self, fn)
+
+    def _measure(self, bench, kwargs):
+        x_names = list(bench.x_names)
+        low, high = [f"{n}-min" for n in bench.line_names], [f"{n}-max" for n in bench.line_names]
+        rows, spreads = [], []
+        for x in bench.x_vals:
+            values = list(x) if isinstance(x, (list, tuple)) else [x] * len(x_names)
+            if len(values) != len(x_names):
+                raise ValueError(f"expected {len(x_names)} values, got {len(values)}")
+            arguments = dict(zip(x_names, values))
+            middle, below, above = [], [], []
+            for line in bench.line_vals:
+                result = self.fn(**arguments, **{bench.line_arg: line}, **bench.args, **kwargs)
+                y, least, most = result if isinstance(result, (list, tuple)) else (result, None, None)
+                middle.append(y)
+                below.append(least)
+                above.append(most)
+            rows.append(values + middle)
+            spreads.append((below, above))
+        return [*x_names, *bench.line_names], rows, spreads, low, high
+
+    def _run(self, bench, save_path, show_plots, print_data, kwargs):
+        columns, rows, spreads, low, high = self._measure(bench, kwargs)
+        if bench.plot_name:
+            _plot(bench, rows, spreads, save_path, show_plots)
+        table = _Table(columns, rows)
+        if print_data:
+            print(f"{bench.plot_name}:\n{table}")
+        if save_path:
+            table.to_csv(os.path.join(save_path, f"{bench.plot_name}.csv"))
+        try:
+            import pandas
+        except ImportError:
+            return table
+        return pandas.DataFrame(rows, columns=columns)
+
+    def run(self, show_plots=False, print_data=False, save_path="", return_df=False, **kwargs):
+        many = isinstance(self.benchmarks, (list, tuple))
+        benchmarks = self.benchmarks if many else [self.benchmarks]
+        if save_path:
+            os.makedirs(save_path, exist_ok=True)
+        tables = [self._run(b, save_path, show_plots, print_data, kwargs) for b in benchmarks]
+        if save_path:
+            with open(os.path.join(save_path, "results.html"), "w") as page:
+                page.write("<html><body>\n")
+                for bench in benchmarks:
+                    page.write(f'<img src="{html.escape(bench.plot_name, quote=True)}.png"/>\n')
+                page.write("</body></html>\n")
+        if return_df:
+            return tables if many else tables[0]
+        return None
+
+
+def _plot(bench, rows, spreads, save_path, show_plots):
+    """Draws one benchmark where matplotlib is found and somebody will see it."""
+    if not save_path and not show_plots:
+        return
+    try:
+        if not show_plots:
+            import matplotlib
+
+            matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("matplotlib was not found; no plot is drawn", file=sys.stderr)
+        return
+    plt.figure()
+    axes = plt.subplot()
+    width = len(bench.x_names)
+    xs = [row[0] for row in rows]
+    for i, name in enumerate(bench.line_names):
+        color, style = bench.styles[i] if bench.styles else (None, None)
+        axes.plot(xs, [row[width + i] for row in rows], label=name, color=color, ls=style)
+        below, above = [s[0][i] for s in spreads], [s[1][i] for s in spreads]
+        if None not in below and None not in above:
+            axes.fill_between(xs, below, above, alpha=0.15, color=color)
+    axes.legend()
+    axes.set_xlabel(bench.xlabel or bench.x_names[0])
+    axes.set_ylabel(bench.ylabel)
+    axes.set_xscale("log" if bench.x_log else "linear")
+    axes.set_yscale("log" if bench.y_log else "linear")
+    if save_path:
+        plt.savefig(os.path.join(save_path, f"{bench.plot_name}.png"))
+    if show_plots:
+        plt.show()
+    plt.close()
+
+
+def perf_report(benchmarks):
+    """Decorator: the function is measured over one Benchmark or a list of them."""
+    return lambda fn: Mark(fn, benchmarks)
+
+
+# ---------------------------------------------------------------------------
+# The device
+# ---------------------------------------------------------------------------
+
+
+def nvsmi(attributes):
+    """Integers of `nvidia-smi --query-gpu` for the first device."""
+    import shutil
+    import subprocess
+
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        raise FileNotFoundError("nvidia-smi was not found")
+    done = subprocess.run([program, "-i", "0", f"--query-gpu={','.join(attributes)}", "--format=csv,noheader,nounits"],
+                          capture_output=True, text=True, check=True)
+    return [int(float(value)) for value in done.stdout.replace("\n", ",").split(",") if value.strip()]
+
+
+def _properties(device=None):
+    return _core.device_properties(_core.current_device() if device is None else device)
+
+
+def get_dram_gbps(device=None):
+    """Peak memory bandwidth in GB/s from the clock and the width of the bus."""
+    p = _properties(device)
+    return p["mem_clock_rate"] * 2 * p["mem_bus_width"] / 8 / 1e6
+
+
+def get_max_simd_tflops(dtype, clock_rate, device=None):
+    """Peak of the ordinary units in TFLOP/s at `clock_rate` in kHz: fp32, and twice that for 16 bits."""
+    p = _properties(device)
+    per_cycle = 256 * (2 if str(dtype).endswith(("16", "fp16", "bf16")) else 1)
+    return p["multiprocessor_count"] * per_cycle * clock_rate * 1e-9
+
+
+def get_max_tensorcore_tflops(dtype, clock_rate, device=None):
+    """Peak of the tensor cores in TFLOP/s at `clock_rate` in kHz (dense)."""
+    p = _properties(device)
+    bits = 8 if "8" in str(dtype) else 16 if str(dtype).endswith("16") else 32
+    base = _TF32_OPERATIONS.get(p["capability"])
+    if base is None:
+        raise ValueError(f"the peak of sm_{p['capability']} is not known")
+    # Each halving of the width doubles the rate.
+    return p["multiprocessor_count"] * base * (32 // bits) * clock_rate * 1e-9
+
+
+# tf32 operations (a multiply and an add are two) per multiprocessor and cycle, from
+# NVIDIA's data sheets.
+_TF32_OPERATIONS = {80: 1024, 86: 256, 89: 256, 90: 2048}

@@ -1,0 +1,17 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The whole launch path against a driver that records (tests/mock)."""
+
+import pathlib
+
+import pytest
+from mock_driver import run_in_mock_process
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.mark.parametrize("cases", ["cases_launch.py"])
+def test_launches_reach_the_driver(tmp_path, cases):
+    code, output = run_in_mock_process(HERE / cases, tmp_path)
+    assert code == 0, output
+    assert " passed" in output, output

@@ -1,0 +1,311 @@
+//===- MockCuda.cpp - A CUDA driver that records --------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: a shared library with the driver functions that runtime/driver resolves.
+// It runs nothing: it records each launch with the bytes of its parameters, so
+// that the path from Python arguments to the driver call can be checked, and its
+// host cost measured, on a machine without a GPU. TILEWRIGHT_LIBCUDA_PATH points
+// to it.
+//
+// A module image is "\x7fELF|parameter sizes with commas|registers|max threads";
+// an image that does not start so counts as PTX and takes no parameters.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/driver/CudaApi.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+using namespace tilewright::driver;
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+struct MockContext {
+  int device;
+};
+struct MockModule {
+  std::vector<size_t> parameterSizes;
+  int registers = 32, maxThreads = 1024;
+  bool isPtx = false;
+};
+struct MockLaunch {
+  unsigned grid[3], threads, shared, numAttributes;
+  unsigned clusterX;
+  uint64_t stream;
+  int device;
+  std::string parameters;
+};
+
+constexpr int kDevices = 2;
+MockContext contexts[kDevices] = {{0}, {1}};
+thread_local std::vector<MockContext *> stack;
+std::vector<MockLaunch> launches;
+bool recording = true;
+long launchCount = 0;
+int nextLaunchResult = 0, capturing = 0, loaded = 0, unloaded = 0;
+int dynamicSharedLimit = 0;
+uint64_t pinnedAddress = 0;
+
+MockContext *current() { return stack.empty() ? nullptr : stack.back(); }
+
+} // namespace
+
+//===--- What tests ask -----------------------------------------------------===//
+
+EXPORT void mockReset() {
+  launches.clear();
+  launchCount = nextLaunchResult = capturing = loaded = unloaded = 0;
+  dynamicSharedLimit = 0;
+  pinnedAddress = 0;
+  recording = true;
+}
+EXPORT void mockRecord(int on) { recording = on; }
+EXPORT long mockLaunchCount() { return launchCount; }
+EXPORT void mockFailNextLaunch(int result) { nextLaunchResult = result; }
+EXPORT void mockSetCapturing(int on) { capturing = on; }
+EXPORT void mockSetPinned(uint64_t address) { pinnedAddress = address; }
+EXPORT int mockLoaded() { return loaded; }
+EXPORT int mockUnloaded() { return unloaded; }
+EXPORT int mockDynamicSharedLimit() { return dynamicSharedLimit; }
+/// Fills eight numbers of a launch and returns the bytes of its parameters.
+EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
+  const MockLaunch &l = launches.at(index);
+  uint64_t values[] = {l.grid[0], l.grid[1], l.grid[2], l.threads, l.shared,
+                       l.stream, static_cast<uint64_t>(l.device), l.clusterX};
+  std::memcpy(numbers, values, sizeof(values));
+  std::memcpy(parameters, l.parameters.data(), l.parameters.size());
+  return static_cast<int>(l.parameters.size());
+}
+
+//===--- The driver's functions ---------------------------------------------===//
+
+EXPORT int cuInit(unsigned) { return 0; }
+EXPORT int cuDriverGetVersion(int *version) {
+  *version = 13000;
+  return 0;
+}
+EXPORT int cuGetErrorName(int result, const char **name) {
+  *name = result == 700   ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : result == 1   ? "CUDA_ERROR_INVALID_VALUE"
+          : result == 716 ? "CUDA_ERROR_MISALIGNED_ADDRESS"
+                          : "CUDA_ERROR_OTHER";
+  return 0;
+}
+EXPORT int cuGetErrorString(int, const char **text) {
+  *text = "mock";
+  return 0;
+}
+EXPORT int cuDeviceGetCount(int *count) {
+  *count = kDevices;
+  return 0;
+}
+EXPORT int cuDeviceGet(int *device, int ordinal) {
+  *device = ordinal;
+  return 0;
+}
+EXPORT int cuDeviceGetName(char *name, int size, int) {
+  std::strncpy(name, "Mock GPU", size);
+  return 0;
+}
+EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int) {
+  *bytes = size_t(1) << 34;
+  return 0;
+}
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int) {
+  switch (attribute) {
+  case kAttrMaxThreadsPerBlock:
+    *value = 1024;
+    break;
+  case kAttrSharedPerBlock:
+    *value = 49152;
+    break;
+  case kAttrSharedPerBlockOptin:
+    *value = 232448;
+    break;
+  case kAttrWarpSize:
+    *value = 32;
+    break;
+  case kAttrRegistersPerBlock:
+  case kAttrRegistersPerMultiprocessor:
+    *value = 65536;
+    break;
+  case kAttrCapabilityMajor:
+    *value = 9;
+    break;
+  case kAttrCapabilityMinor:
+    *value = 0;
+    break;
+  case kAttrMultiprocessorCount:
+    *value = 132;
+    break;
+  default:
+    *value = 1;
+  }
+  return 0;
+}
+EXPORT int cuDevicePrimaryCtxRetain(MockContext **context, int device) {
+  *context = &contexts[device];
+  return 0;
+}
+EXPORT int cuCtxGetCurrent(MockContext **context) {
+  *context = current();
+  return 0;
+}
+EXPORT int cuCtxSetCurrent(MockContext *context) {
+  if (!stack.empty())
+    stack.pop_back();
+  if (context)
+    stack.push_back(context);
+  return 0;
+}
+EXPORT int cuCtxGetDevice(int *device) {
+  if (!current())
+    return 201;
+  *device = current()->device;
+  return 0;
+}
+EXPORT int cuCtxPushCurrent_v2(MockContext *context) {
+  stack.push_back(context);
+  return 0;
+}
+EXPORT int cuCtxPopCurrent_v2(MockContext **context) {
+  *context = current();
+  stack.pop_back();
+  return 0;
+}
+EXPORT int cuCtxSynchronize() { return 0; }
+EXPORT int cuCtxSetLimit(int, size_t) { return 0; }
+
+EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned,
+                              int *, void **) {
+  if (!current())
+    return 201;
+  auto *result = new MockModule();
+  const char *text = static_cast<const char *>(image);
+  if (std::strncmp(text, "\x7f"
+                         "ELF|",
+                   5) == 0) {
+    std::string rest = text + 5;
+    size_t bar = rest.find('|');
+    const char *at = rest.c_str();
+    while (bar != std::string::npos && at < rest.c_str() + bar) {
+      char *end;
+      result->parameterSizes.push_back(std::strtoul(at, &end, 10));
+      if (end == at)
+        break;
+      at = end + 1;
+    }
+    if (bar != std::string::npos)
+      std::sscanf(rest.c_str() + bar, "|%d|%d", &result->registers,
+                  &result->maxThreads);
+  } else {
+    result->isPtx = true;
+  }
+  *module = result;
+  ++loaded;
+  return 0;
+}
+EXPORT int cuModuleUnload(MockModule *module) {
+  delete module;
+  ++unloaded;
+  return 0;
+}
+EXPORT int cuModuleGetFunction(MockModule **function, MockModule *module,
+                               const char *) {
+  *function = module;
+  return 0;
+}
+EXPORT int cuFuncGetAttribute(int *value, int attribute, MockModule *function) {
+  *value = attribute == kFuncNumRegisters         ? function->registers
+           : attribute == kFuncMaxThreadsPerBlock ? function->maxThreads
+           : attribute == kFuncLocalBytes         ? 16
+                                                  : 0;
+  return 0;
+}
+EXPORT int cuFuncSetAttribute(MockModule *, int attribute, int value) {
+  if (attribute == kFuncMaxDynamicSharedBytes)
+    dynamicSharedLimit = value;
+  return 0;
+}
+EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function,
+                            void **parameters, void **) {
+  if (!current())
+    return 201;
+  if (nextLaunchResult) {
+    int result = nextLaunchResult;
+    nextLaunchResult = 0;
+    return result;
+  }
+  ++launchCount;
+  if (!recording)
+    return 0;
+  MockLaunch l = {{config->gridX, config->gridY, config->gridZ},
+                  config->blockX,
+                  config->sharedBytes,
+                  config->numAttributes,
+                  1,
+                  reinterpret_cast<uint64_t>(config->stream),
+                  current()->device,
+                  {}};
+  for (unsigned i = 0; i < config->numAttributes; ++i)
+    if (config->attributes[i].id == kLaunchClusterDimension)
+      l.clusterX = config->attributes[i].value.clusterDim[0];
+  for (size_t i = 0; i < function->parameterSizes.size(); ++i)
+    l.parameters.append(static_cast<const char *>(parameters[i]),
+                        function->parameterSizes[i]);
+  launches.push_back(l);
+  return 0;
+}
+EXPORT int cuStreamSynchronize(void *) { return 0; }
+EXPORT int cuStreamIsCapturing(void *, int *status) {
+  *status = capturing;
+  return 0;
+}
+/// Addresses say where they are: device d owns [0x10000000000 * (d + 1), ...).
+EXPORT int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
+  uint64_t owner = address >> 40;
+  if (attribute == kPointerDeviceOrdinal && owner >= 1 && owner <= kDevices) {
+    *static_cast<int *>(value) = static_cast<int>(owner) - 1;
+    return 0;
+  }
+  if (attribute == kPointerDevicePointer && address == pinnedAddress) {
+    *static_cast<uint64_t *>(value) = address + 0x1000;
+    return 0;
+  }
+  return 1;
+}
+EXPORT int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
+  *pointer = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  return *pointer ? 0 : 2;
+}
+EXPORT int cuMemFree_v2(uint64_t pointer) {
+  std::free(reinterpret_cast<void *>(pointer));
+  return 0;
+}
+EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
+  std::memcpy(reinterpret_cast<void *>(to), from, bytes);
+  return 0;
+}
+EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
+  std::memcpy(to, reinterpret_cast<void *>(from), bytes);
+  return 0;
+}
+EXPORT int cuMemsetD8Async(uint64_t, unsigned char, size_t, void *) { return 0; }
+EXPORT int cuEventCreate(void **event, unsigned) {
+  *event = reinterpret_cast<void *>(1);
+  return 0;
+}
+EXPORT int cuEventDestroy_v2(void *) { return 0; }
+EXPORT int cuEventRecord(void *, void *) { return 0; }
+EXPORT int cuEventSynchronize(void *) { return 0; }
+EXPORT int cuEventElapsedTime(float *milliseconds, void *, void *) {
+  *milliseconds = 1.0f;
+  return 0;
+}
