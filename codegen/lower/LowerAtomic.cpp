@@ -200,8 +200,6 @@ static LogicalResult spreadThroughShared(Operation *op, FunctionLowering &loweri
       Value word = builder.create<LLVM::LoadOp>(lowering.loc, transport, addressOf(index), alignment);
       results[index] = unpackWords(lowering, format, word, results[index].getType()).front();
     }
-  // A scalar in a loop overwrites its scratch before slow readers are done.
-  lowering.barrier();
   return success();
 }
 

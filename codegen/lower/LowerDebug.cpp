@@ -157,7 +157,8 @@ static LogicalResult lowerPrint(Operation *op, FunctionLowering &lowering) {
     });
     return success();
   }
-  for (auto [position, value] : llvm::enumerate(print.getValues())) {
+  for (size_t position = 0; position < print.getValues().size(); ++position) {
+    Value value = print.getValues()[position];
     Type type = value.getType();
     auto tile = llvm::dyn_cast<RankedTensorType>(type);
     uint32_t copies = tile ? ir::getLinearLayout(tile).freeVariableMask(InDim::Register) : 0;
