@@ -126,6 +126,10 @@ private:
     // Atomics order themselves.
     if (onlyReads || (isAtomic(earlier) && isAtomic(later)))
       return false;
+    // A store of another iteration: a loop that writes one element twice with
+    // different threads would have to be ordered by the user.
+    if (earlier == later)
+      return false;
     return aliases.bases(accessPointer(earlier)).mayAlias(aliases.bases(accessPointer(later))) &&
            !isThreadLocal(earlier, later, otherIteration);
   }

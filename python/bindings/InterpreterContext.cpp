@@ -10,6 +10,7 @@
 
 #include <cfenv>
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 namespace py = pybind11;
 
