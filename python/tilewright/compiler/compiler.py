@@ -27,6 +27,16 @@ __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "co
 # ---------------------------------------------------------------------------
 
 
+def _plain_type(text: str) -> str:
+    """A type string under the one name that the compiler knows: u1 and bool are i1."""
+    from ..runtime.jit import _short_types
+
+    text = str(text).strip()
+    star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
+    base = text[len(star):]
+    return star + ("i1" if base == "u1" else _short_types.get(base, base))
+
+
 class ASTSource:
     """A function with the types and constants of one specialisation.
 
@@ -45,7 +55,7 @@ class ASTSource:
         self.attrs = dict(attrs or {})
         # Python orders arguments by the declaration, never by the dict given.
         self.runtime_signature = {
-            p: self.signature[p] for p in fn.arg_names
+            p: _plain_type(self.signature[p]) for p in fn.arg_names
             if p in self.signature and p not in self.constants and self.signature[p] != "constexpr"
         }
         self.divisibility = {}

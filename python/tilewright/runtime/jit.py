@@ -30,7 +30,7 @@ T = TypeVar("T")
 # ---------------------------------------------------------------------------
 
 _short_types = {
-    "bool": "i1", "int1": "i1", "uint1": "u1",
+    "bool": "i1", "int1": "i1", "uint1": "i1", "u1": "i1",
     **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
     **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
     "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
