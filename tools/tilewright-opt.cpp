@@ -7,6 +7,7 @@
 
 #include "codegen/lower/Lowering.h"
 #include "ir/dialect/TileDialect.h"
+#include "passes/pipeline/Pipeline.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
@@ -16,6 +17,7 @@ int main(int argc, char **argv) {
   registry.insert<tilewright::ir::TWDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
                   mlir::scf::SCFDialect, mlir::func::FuncDialect>();
   mlir::registerTransformsPasses();
+  tilewright::passes::registerPasses();
   tilewright::codegen::registerCodegenPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Tilewright pass driver\n", registry));
 }

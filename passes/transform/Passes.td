@@ -59,4 +59,8 @@ def InsertBarriers : TilewrightPass<"tw-insert-barriers"> {
                     Statistic<"numGlobal", "global", "Number of barriers for global memory">];
 }
 
+def PrintAxisInfo : TilewrightPass<"tw-print-axis-info"> {
+  let summary = "prints what is known of values along each dimension";
+}
+
 #endif // TILEWRIGHT_PASSES_TRANSFORM_PASSES_TD

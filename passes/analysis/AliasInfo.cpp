@@ -1,0 +1,101 @@
+//===- AliasInfo.cpp - Which memory a pointer may point into --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How: follows each pointer back over pointer operands and loop variables to its
+// sources, with a worklist per query.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/analysis/AliasInfo.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+bool PointerBases::mayAlias(const PointerBases &other) const {
+  return anywhere || other.anywhere ||
+         llvm::any_of(arguments, [&](Value argument) { return other.arguments.contains(argument); });
+}
+
+static bool isPointer(Value value) { return llvm::isa<ir::PointerType>(getElementTypeOrSelf(value)); }
+
+/// The values that may be carried into a block argument; false where unknown.
+static bool carriedInto(BlockArgument argument, llvm::SmallVectorImpl<Value> &sources) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto loop = llvm::dyn_cast<scf::ForOp>(parent)) {
+    unsigned index = argument.getArgNumber() - loop.getNumInductionVars();
+    sources.push_back(loop.getInitArgs()[index]);
+    sources.push_back(loop.getBody()->getTerminator()->getOperand(index));
+    return true;
+  }
+  if (auto loop = llvm::dyn_cast<scf::WhileOp>(parent)) {
+    unsigned index = argument.getArgNumber();
+    if (argument.getOwner() == loop.getAfterBody()) {
+      sources.push_back(loop.getConditionOp().getArgs()[index]);
+    } else {
+      sources.push_back(loop.getInits()[index]);
+      sources.push_back(loop.getYieldOp()->getOperand(index));
+    }
+    return true;
+  }
+  return false;
+}
+
+/// The values that may become a result of a region op; false where unknown.
+static bool carriedOutOf(OpResult result, llvm::SmallVectorImpl<Value> &sources) {
+  unsigned index = result.getResultNumber();
+  if (auto loop = llvm::dyn_cast<scf::ForOp>(result.getOwner())) {
+    sources.push_back(loop.getRegionIterArgs()[index]);
+    return true;
+  }
+  if (auto loop = llvm::dyn_cast<scf::WhileOp>(result.getOwner())) {
+    sources.push_back(loop.getConditionOp().getArgs()[index]);
+    return true;
+  }
+  if (auto branch = llvm::dyn_cast<scf::IfOp>(result.getOwner())) {
+    sources.push_back(branch.thenYield()->getOperand(index));
+    sources.push_back(branch.elseYield()->getOperand(index));
+    return true;
+  }
+  return false;
+}
+
+const PointerBases &AliasInfo::bases(Value pointer) {
+  if (auto found = known.find(pointer); found != known.end())
+    return found->second;
+  PointerBases bases;
+  llvm::SmallPtrSet<Value, 8> seen;
+  llvm::SmallVector<Value> worklist = {pointer};
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (auto argument = llvm::dyn_cast<BlockArgument>(value)) {
+      if (llvm::isa<func::FuncOp>(argument.getOwner()->getParentOp()))
+        bases.arguments.insert(argument);
+      else if (!carriedInto(argument, worklist))
+        bases.anywhere = true;
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (op->getNumRegions() != 0) {
+      if (!carriedOutOf(llvm::cast<OpResult>(value), worklist))
+        bases.anywhere = true;
+      continue;
+    }
+    // Pointers come from pointers, unless loaded or made from an integer.
+    auto operands = llvm::make_filter_range(op->getOperands(), isPointer);
+    if (op->getNumOperands() == 0 || operands.empty() || !isMemoryEffectFree(op))
+      bases.anywhere = true;
+    else
+      worklist.append(operands.begin(), operands.end());
+  }
+  return known[pointer] = std::move(bases);
+}
+
+} // namespace tilewright::passes

@@ -1,0 +1,41 @@
+//===- ScratchSize.h - Shared memory that an op needs inside ----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: how many bytes of scratch code generation uses for one op. AllocateShared
+// places them, InsertBarriers relies on their use:
+//
+//   convert_layout    of kind SharedMemory: ConversionPlan.h
+//   reduce            across warps: ReductionPlan.h
+//   scan              across warps: ScanPlan.h
+//   atomics with a used result, where threads other than the one that acts hold
+//                     copies of it (every scalar; tiles smaller than the
+//                     program): one slot per element
+//
+// All of them write their scratch, wait at a barrier of their own and then read.
+// There is no barrier behind the last read: the next op that writes the same
+// bytes needs one before, and that is InsertBarriers' work.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PASSES_ANALYSIS_SCRATCHSIZE_H
+#define TILEWRIGHT_PASSES_ANALYSIS_SCRATCHSIZE_H
+
+#include "ir/dialect/TileDialect.h"
+
+namespace tilewright::passes {
+
+/// Scratch starts at multiples of this: the widest access of shared memory.
+constexpr int64_t scratchAlignment = 16;
+
+/// Bytes of scratch, 0 for most ops. At layout level only.
+int64_t scratchBytes(mlir::Operation *op);
+
+/// What the scratch is for, in words of the language: "layout change of
+/// tile<128x64xf32>".
+std::string describeScratch(mlir::Operation *op);
+
+} // namespace tilewright::passes
+
+#endif // TILEWRIGHT_PASSES_ANALYSIS_SCRATCHSIZE_H
