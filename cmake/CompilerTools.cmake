@@ -2,10 +2,18 @@
 # edit-build cycle to seconds on two cores.
 find_program(TILEWRIGHT_CCACHE ccache)
 if(TILEWRIGHT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TILEWRIGHT_CCACHE})
-  # Precompiled headers and __TIME__ would otherwise defeat the cache.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${TILEWRIGHT_CCACHE})
+  # Objects are shared between checkouts and between build folders of one
+  # checkout (build/ and the wheels' build-wheel/):
+  #   BASEDIR, NOHASHDIR  paths below the checkout count relative to the build folder
+  #   PCH_EXTSUM          a precompiled header, whose bytes hold absolute paths,
+  #                       is known by a checksum of what it was made from (see
+  #                       tilewright_library)
+  #   SLOPPINESS          macros of a precompiled header are not expanded again,
+  #                       and its time is no part of its content
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    ${TILEWRIGHT_CCACHE})
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options("SHELL:-Xclang -fno-pch-timestamp")

@@ -1,9 +1,9 @@
-# tilewright_library(NAME DEPENDS ... [MLIR]): a static library of every .cpp in
-# the calling folder and the folders named in FOLDERS, so that adding a file
-# needs no edit here. PCH names a header to precompile: MLIR's headers cost
-# about 10 s per file otherwise.
+# tilewright_library(NAME DEPENDS ... [PCH name]): a static library of every .cpp
+# in the calling folder, or in the folders named in FOLDERS, so that adding a file
+# needs no edit here. PCH names a header precompiled by tilewright_header: MLIR's
+# headers cost about 10 s per file otherwise.
 function(tilewright_library name)
-  cmake_parse_arguments(ARG "" "PCH" "FOLDERS;DEPENDS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "PCH" "FOLDERS;DEPENDS" ${ARGN})
   if(NOT ARG_FOLDERS)
     set(ARG_FOLDERS .)
   endif()
@@ -22,6 +22,31 @@ function(tilewright_library name)
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC ${ARG_DEPENDS})
   if(ARG_PCH)
-    target_precompile_headers(${name} PRIVATE "${CMAKE_SOURCE_DIR}/${ARG_PCH}")
+    tilewright_use_header(${name} ${ARG_PCH})
   endif()
+endfunction()
+
+# tilewright_header(NAME header): precompiles a header in a target of its own, for
+# PCH NAME of the libraries; called at the top level. CMake's own use of a
+# precompiled header also puts the header's absolute path on each command line,
+# which would make every build folder different for ccache; -include-pch alone
+# does not.
+function(tilewright_header name header)
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/precompiled/${name}.cpp" CONTENT "")
+  add_library(${name} OBJECT "${CMAKE_BINARY_DIR}/precompiled/${name}.cpp")
+  target_link_libraries(${name} PRIVATE fmt::fmt-header-only)
+  target_precompile_headers(${name} PRIVATE "${CMAKE_SOURCE_DIR}/${header}")
+  # What ccache looks at instead of the binary. The header includes only headers
+  # of installed packages, so its text and their version say all.
+  file(SHA256 "${CMAKE_SOURCE_DIR}/${header}" text)
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum" CONTENT
+    "${text} ${CMAKE_CXX_COMPILER_VERSION} ${LLVM_PACKAGE_VERSION} ${CMAKE_BUILD_TYPE}\n")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${header}")
+endfunction()
+
+function(tilewright_use_header target name)
+  set(pch "${CMAKE_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch")
+  target_compile_options(${target} PRIVATE "SHELL:-include-pch ${pch}")
+  get_target_property(sources ${target} SOURCES)
+  set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS "${pch}")
 endfunction()

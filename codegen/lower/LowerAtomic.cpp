@@ -1,2 +1,314 @@
-#include "codegen/lower/Lowering.h"
-namespace tilewright::codegen { void addAtomicLowerings(LoweringTable &, mlir::MLIRContext *) {} }
+//===- LowerAtomic.cpp - Atomic read-modify-write -------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: tw.atomic_rmw and tw.atomic_cas.
+//
+// How: one instruction per element, done by the thread that owns the element
+// and only where the mask holds. Strategies:
+//
+//   result unused           red, which does not wait for the old value
+//   one thread per element  atom
+//   copies in lanes         atom by the first of them, then a shuffle
+//   copies in warps, too    atom, then through scratch in shared memory
+//   a scalar                thread 0, then through scratch: once per program
+//   bf16 below sm_90        a loop of atom.cas.b16
+//
+// A red has no acquire semantics; without a result there is nothing that would
+// tell what was acquired, so acquire becomes relaxed and acq_rel release.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/MemoryInternal.h"
+
+#include "ir/layout/LayoutMemory.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What one kind of atomic does to all its elements.
+struct AtomicForm {
+  /// Between "atom" or "red" and the operands: ".release.gpu.global.add.f32".
+  std::string suffix;
+  /// Inline PTX's letter of the value, and the integer it travels as.
+  const char *constraint = "r";
+  Type transportType;
+  bool hasResult = false;
+  /// Needs the loop of compare-and-swap.
+  bool isBf16Loop = false;
+};
+
+} // namespace
+
+/// ".add.f32" for a kind and element type; empty where there is none.
+static std::string operationSuffix(ir::AtomicKind kind, Type type, const TargetInfo &target) {
+  unsigned width = FunctionLowering::bitWidth(type);
+  std::string bits = std::to_string(width);
+  bool isFloat = llvm::isa<FloatType>(type);
+  if (kind == ir::AtomicKind::fadd) {
+    if (type.isF32() || type.isF64())
+      return ".add.f" + bits;
+    if (type.isF16() || type.isBF16())
+      return std::string(".add.noftz.") + (type.isF16() ? "f16" : "bf16");
+    return "";
+  }
+  if (width != 32 && width != 64)
+    return "";
+  switch (kind) {
+  case ir::AtomicKind::exchange:
+    return ".exch.b" + bits;
+  case ir::AtomicKind::add:
+    return isFloat ? "" : ".add.u" + bits;
+  case ir::AtomicKind::bit_and:
+    return isFloat ? "" : ".and.b" + bits;
+  case ir::AtomicKind::bit_or:
+    return isFloat ? "" : ".or.b" + bits;
+  case ir::AtomicKind::bit_xor:
+    return isFloat ? "" : ".xor.b" + bits;
+  case ir::AtomicKind::smax:
+    return isFloat ? "" : ".max.s" + bits;
+  case ir::AtomicKind::smin:
+    return isFloat ? "" : ".min.s" + bits;
+  case ir::AtomicKind::umax:
+    return isFloat ? "" : ".max.u" + bits;
+  case ir::AtomicKind::umin:
+    return isFloat ? "" : ".min.u" + bits;
+  case ir::AtomicKind::fadd:
+    break;
+  }
+  return "";
+}
+
+/// ".acq_rel.gpu.global"; the semantic of a red is weakened as said above.
+static std::string orderSuffix(ir::MemorySemantic semantic, ir::MemoryScope scope, unsigned addressSpace,
+                               bool hasResult) {
+  if (!hasResult && semantic == ir::MemorySemantic::acquire)
+    semantic = ir::MemorySemantic::relaxed;
+  if (!hasResult && semantic == ir::MemorySemantic::acq_rel)
+    semantic = ir::MemorySemantic::release;
+  return "." + ir::stringifyMemorySemantic(semantic).str() + "." + ir::stringifyMemoryScope(scope).str() +
+         (addressSpace == 3 ? ".shared" : ".global");
+}
+
+static const char *constraintOf(unsigned width) { return width == 64 ? "l" : width == 32 ? "r" : "h"; }
+
+/// "@$3 " where there is a predicate, which is the last operand.
+static std::string guardOf(llvm::SmallVectorImpl<Value> &operands, std::string &constraints, int numOutputs,
+                           Value predicate) {
+  if (!predicate)
+    return "";
+  std::string guard = "@$" + std::to_string(numOutputs + operands.size()) + " ";
+  operands.push_back(predicate);
+  constraints += ",b";
+  return guard;
+}
+
+/// One atom or red; returns the old bits, or null without a result.
+static Value emitAtomic(FunctionLowering &lowering, const AtomicForm &form, Value address,
+                        llvm::ArrayRef<Value> values, Value predicate) {
+  llvm::SmallVector<Value> operands{address};
+  std::string constraints = form.hasResult ? std::string("=") + form.constraint + ",l" : "l";
+  int numOutputs = form.hasResult ? 1 : 0;
+  std::string assembly = (form.hasResult ? "atom" : "red") + form.suffix + (form.hasResult ? " $0, [$1]" : " [$0]");
+  for (Value value : values) {
+    assembly += ", $" + std::to_string(numOutputs + operands.size());
+    operands.push_back(lowering.toBits(value));
+    constraints += std::string(",") + form.constraint;
+  }
+  std::string guard = guardOf(operands, constraints, numOutputs, predicate);
+  // A register that a false predicate leaves unset must have a value all the same.
+  if (form.hasResult && predicate) {
+    operands.push_back(lowering.zero(form.transportType));
+    constraints += ",0";
+  }
+  return lowering.inlineAsm(form.hasResult ? form.transportType : Type(), operands, guard + assembly + ";",
+                            constraints + ",~{memory}", /*hasSideEffects=*/true);
+}
+
+/// bf16 addition before Hopper: fma(old, 1, value) rounds once; retried until no
+/// other thread came between. `suffix` is the ordering of the cas.
+static Value emitBf16Add(FunctionLowering &lowering, const AtomicForm &form, Value address, Value value,
+                         Value predicate) {
+  llvm::SmallVector<Value> operands{address, lowering.toBits(value)};
+  std::string constraints = "=&h,l,h";
+  std::string skip = guardOf(operands, constraints, 1, predicate);
+  std::string assembly = "{\n"
+                         ".reg .pred again;\n"
+                         ".reg .b16 expected, sum, one;\n"
+                         "mov.b16 $0, 0;\n";
+  if (predicate)
+    assembly += "@!" + skip.substr(1) + "bra done;\n";
+  assembly += "mov.b16 one, 0x3f80;\n"
+              "ld.relaxed.gpu.global.b16 $0, [$1];\n"
+              "retry:\n"
+              "mov.b16 expected, $0;\n"
+              "fma.rn.bf16 sum, expected, one, $2;\n"
+              "atom" +
+              form.suffix +
+              " $0, [$1], expected, sum;\n"
+              "setp.ne.b16 again, $0, expected;\n"
+              "@again bra retry;\n"
+              "done:\n"
+              "}";
+  return lowering.inlineAsm(form.transportType, operands, assembly, constraints + ",~{memory}",
+                            /*hasSideEffects=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Spreading the result
+//===----------------------------------------------------------------------===//
+
+/// Gives the old values that owners hold to all threads that hold copies, through
+/// scratch. The barrier before the write is the barrier pass's business; the one
+/// between write and read is ours.
+static LogicalResult spreadThroughShared(Operation *op, FunctionLowering &lowering, Registers &results,
+                                         const AccessPlan &plan) {
+  if (!op->hasAttr(ir::scratchOffsetAttr))
+    return op->emitOpError("has no scratch in shared memory for its result");
+  OpBuilder &builder = lowering.builder;
+  Type type = op->getResult(0).getType();
+  Type transport = builder.getIntegerType(std::max(8u, FunctionLowering::bitWidth(results.front().getType())));
+  auto tile = llvm::dyn_cast<RankedTensorType>(type);
+  Value base = lowering.sharedAddress(lowering.scratchOffset(op));
+  auto addressOf = [&](int index) -> Value {
+    if (!tile)
+      return base;
+    Value element = lowering.elementIndex(ir::getLinearLayout(tile), index);
+    return builder.create<LLVM::GEPOp>(lowering.loc, base.getType(), transport, base, ValueRange{element});
+  };
+  WordFormat format(FunctionLowering::bitWidth(transport), 1);
+  Value owner = lowering.ownsElements(type);
+  for (const AccessRegisters &access : plan.accesses)
+    for (int index : access) {
+      llvm::SmallVector<Value> words = packWords(lowering, format, results[index]);
+      std::string assembly = "@$2 st.shared.b" + std::to_string(format.wordBits) + " [$0], $1;";
+      lowering.inlineAsm(Type(), {addressOf(index), words.front(), owner}, assembly,
+                         std::string("l,") + format.constraint() + ",b,~{memory}", /*hasSideEffects=*/true);
+    }
+  lowering.barrier();
+  for (const AccessRegisters &access : plan.accesses)
+    for (int index : access) {
+      unsigned alignment = FunctionLowering::bitWidth(transport) / 8;
+      Value word = builder.create<LLVM::LoadOp>(lowering.loc, transport, addressOf(index), alignment);
+      results[index] = unpackWords(lowering, format, word, results[index].getType()).front();
+    }
+  return success();
+}
+
+/// Gives the owners' values to the lanes that hold copies: each reads the lane
+/// with the copying bits cleared.
+static void spreadThroughLanes(FunctionLowering &lowering, uint32_t laneMask, Registers &results) {
+  Value kept = lowering.constantI32(~laneMask & 31);
+  Value source = lowering.builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(), kept);
+  for (Value &result : results)
+    if (result)
+      result = lowering.shuffleIndex(result, source);
+}
+
+static LogicalResult spreadResult(Operation *op, FunctionLowering &lowering, Registers &results,
+                                  const AccessPlan &plan) {
+  auto tile = llvm::dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  HardwareIndex duplicates;
+  if (tile)
+    duplicates = duplicateThreadMasks(ir::getLinearLayout(tile));
+  if (!tile || duplicates[InDim::Warp] != 0)
+    return spreadThroughShared(op, lowering, results, plan);
+  if (duplicates[InDim::Lane] != 0)
+    spreadThroughLanes(lowering, duplicates[InDim::Lane], results);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+/// Runs `emit(register, predicate)` for each element that this op touches and
+/// sets the results.
+static LogicalResult mapAtomics(Operation *op, FunctionLowering &lowering, Value pointer, Value mask, bool hasResult,
+                                llvm::function_ref<Value(int, Value)> emit) {
+  Type type = op->getResult(0).getType();
+  AccessPlan plan = planAccesses(op, type, lowering.target);
+  const Registers *masks = mask ? &lowering.get(mask) : nullptr;
+  Value owner = lowering.ownsElements(type);
+  Type registerType = lowering.registerType(getElementTypeOrSelf(type));
+  Registers results(lowering.get(pointer).size());
+  for (const AccessRegisters &access : plan.accesses)
+    for (int index : access) {
+      Value predicate = masks ? (*masks)[index] : Value();
+      predicate = isAlways(predicate) ? owner : conjunction(lowering, predicate, owner);
+      Value bits = emit(index, predicate);
+      if (hasResult)
+        results[index] = lowering.fromBits(bits, registerType);
+    }
+  if (!hasResult)
+    return success();
+  if (failed(spreadResult(op, lowering, results, plan)))
+    return failure();
+  for (size_t index = 0; index < results.size(); ++index)
+    results[index] = results[plan.copyOf[index]];
+  lowering.set(op->getResult(0), std::move(results));
+  return success();
+}
+
+static unsigned addressSpaceOf(Value pointer) {
+  return llvm::cast<ir::PointerType>(getElementTypeOrSelf(pointer.getType())).getAddressSpace();
+}
+
+static LogicalResult lowerAtomicRmw(Operation *op, FunctionLowering &lowering) {
+  auto atomic = llvm::cast<ir::AtomicRmwOp>(op);
+  Type type = lowering.registerType(getElementTypeOrSelf(atomic.getValue()));
+  std::string operation = operationSuffix(atomic.getKind(), type, lowering.target);
+  if (operation.empty())
+    return op->emitOpError("has no instruction for ") << getElementTypeOrSelf(atomic.getValue());
+  AtomicForm form;
+  form.hasResult = !op->getResult(0).use_empty();
+  form.isBf16Loop = type.isBF16() && !lowering.target.hasBf16AtomicAdd;
+  form.transportType = lowering.builder.getIntegerType(FunctionLowering::bitWidth(type));
+  form.constraint = constraintOf(FunctionLowering::bitWidth(type));
+  unsigned space = addressSpaceOf(atomic.getPointer());
+  form.suffix = orderSuffix(atomic.getSemantic(), atomic.getScope(), space, form.hasResult || form.isBf16Loop) +
+                (form.isBf16Loop ? ".cas.b16" : operation);
+  const Registers &pointers = lowering.get(atomic.getPointer()), &values = lowering.get(atomic.getValue());
+  return mapAtomics(op, lowering, atomic.getPointer(), atomic.getMask(), form.hasResult,
+                    [&](int index, Value predicate) {
+                      if (form.isBf16Loop)
+                        return emitBf16Add(lowering, form, pointers[index], values[index], predicate);
+                      return emitAtomic(lowering, form, pointers[index], values[index], predicate);
+                    });
+}
+
+static LogicalResult lowerAtomicCas(Operation *op, FunctionLowering &lowering) {
+  auto atomic = llvm::cast<ir::AtomicCasOp>(op);
+  Type type = lowering.registerType(getElementTypeOrSelf(atomic.getValue()));
+  unsigned width = FunctionLowering::bitWidth(type);
+  if (width < 16)
+    return op->emitOpError("has no instruction for ") << getElementTypeOrSelf(atomic.getValue());
+  AtomicForm form;
+  // There is no red form of it.
+  form.hasResult = true;
+  form.transportType = lowering.builder.getIntegerType(width);
+  form.constraint = constraintOf(width);
+  form.suffix = orderSuffix(atomic.getSemantic(), atomic.getScope(), addressSpaceOf(atomic.getPointer()), true) +
+                ".cas.b" + std::to_string(width);
+  const Registers &pointers = lowering.get(atomic.getPointer());
+  const Registers &compares = lowering.get(atomic.getCompare()), &values = lowering.get(atomic.getValue());
+  return mapAtomics(op, lowering, atomic.getPointer(), /*mask=*/Value(), !op->getResult(0).use_empty(),
+                    [&](int index, Value predicate) {
+                      return emitAtomic(lowering, form, pointers[index], {compares[index], values[index]}, predicate);
+                    });
+}
+
+void addAtomicLowerings(LoweringTable &table, MLIRContext *context) {
+  table[OperationName(ir::AtomicRmwOp::getOperationName(), context)] = lowerAtomicRmw;
+  table[OperationName(ir::AtomicCasOp::getOperationName(), context)] = lowerAtomicCas;
+}
+
+} // namespace tilewright::codegen

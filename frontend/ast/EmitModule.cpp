@@ -23,18 +23,6 @@ namespace py = pybind11;
 
 namespace tilewright {
 
-mlir::MLIRContext &threadContext() {
-  // Threads of MLIR's own would be made for nothing: compiles run in parallel
-  // one level above, each in its own context.
-  static thread_local std::unique_ptr<mlir::MLIRContext> context;
-  if (!context) {
-    context = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
-    context->loadDialect<ir::TWDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
-                         mlir::func::FuncDialect>();
-  }
-  return *context;
-}
-
 //===----------------------------------------------------------------------===//
 // Parameters
 //===----------------------------------------------------------------------===//
@@ -134,7 +122,7 @@ static void checkResult(py::handle result) {
 
 mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::handle jitFunction, py::dict signature,
                                              py::dict constexprs, py::dict divisibility, py::dict options,
-                                             const std::string &target, py::object *cause) {
+                                             const std::string &target) {
   py::object function = LanguageNames::get().innerJitFunction(jitFunction);
   if (!function)
     throw makeError(ErrorCode::E0123, fmt::arg("n", py::cast<std::string>(py::repr(jitFunction))));
@@ -185,8 +173,8 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
     verifyModule(*module);
     return module;
   } catch (const Error &) {
-    if (cause)
-      *cause = walker.takeCause();
+    if (py::object cause = walker.takeCause(); cause && !cause.is_none())
+      PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(cause.ptr())), cause.ptr());
     throw;
   }
 }

@@ -21,22 +21,21 @@
 
 namespace tilewright {
 
-/// A context of this thread with the dialects of tile IR, made once: loading
-/// dialects costs more than a small kernel.
-mlir::MLIRContext &threadContext();
-
 /// `signature` maps parameters to short types ("*fp32", "i32"), or to tuples of
 /// them; `constexprs` to values; `divisibility` to what an argument is known to
 /// be divisible by. Every parameter is in one of the first two or has a default.
 /// `options` are the launch options: num_warps, num_stages, num_ctas and maxnreg
 /// become attributes where present, the others can be asked by the language.
 ///
+/// The dialects of tile IR (tw, arith, math, scf, func) must be loaded.
+///
 /// Raises tilewright::Error with its frames; a Python exception that caused it
-/// is handed to `cause` where that is given.
+/// is left as Python's current error, where the translation to a Python
+/// exception finds it as the cause.
 mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, pybind11::handle jitFunction,
                                              pybind11::dict signature, pybind11::dict constexprs,
                                              pybind11::dict divisibility, pybind11::dict options,
-                                             const std::string &target, pybind11::object *cause = nullptr);
+                                             const std::string &target);
 
 } // namespace tilewright
 

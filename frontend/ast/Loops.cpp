@@ -321,7 +321,7 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
     currentNode = statement;
 
     if (promoteChanged(assigned, before, scope, inductionName, promoted)) {
-      opBuilder().setInsertionPoint(op);
+      opBuilder().setInsertionPointAfter(op);
       op.erase();
       continue;
     }
@@ -426,7 +426,7 @@ void FunctionWalker::visitWhile(Handle statement) {
     --loopDepth;
     currentNode = statement;
     if (promoteChanged(assigned, before, scope, {}, promoted)) {
-      opBuilder().setInsertionPoint(op);
+      opBuilder().setInsertionPointAfter(op);
       op.erase();
       continue;
     }

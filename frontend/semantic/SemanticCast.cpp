@@ -106,8 +106,9 @@ static uint64_t wrapToType(int64_t value, const DType &type) {
                          : shifted >> unusedBits;
 }
 
-/// A literal as a constant of `type`, with the value that converting its own
-/// full type at run time would give; nothing where that is undefined.
+/// A literal as a constant of `type`; nothing where a conversion at run time
+/// defines the value. A float literal is rounded once, from the number as it was
+/// written: 0.1 in an f64 tile is the double 0.1.
 static std::optional<Value> foldCast(Semantic &semantic, const Literal &literal,
                                      const DType &type) {
   TileBuilder &builder = semantic.tileBuilder();
@@ -119,11 +120,8 @@ static std::optional<Value> foldCast(Semantic &semantic, const Literal &literal,
   if (type.isBool())
     return builder.constantInt(type, isFloat ? number != 0 : literal.intValue != 0);
   if (type.isFloating()) {
-    bool isFloat32 = isFloat && Semantic::literalType(literal) == float32Type;
-    if (isFloat32)
-      return builder.constantFloat(type, static_cast<double>(static_cast<float>(number)));
-    // Other types have conversions of several steps; only f32 and f64 have one.
-    if (!isFloat && std::fabs(number) <= 256)
+    // Large integers may be rounded twice on their way to a small float.
+    if (isFloat || std::fabs(number) <= 256)
       return builder.constantFloat(type, number);
     return std::nullopt;
   }

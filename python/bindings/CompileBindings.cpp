@@ -146,6 +146,22 @@ py::dict compileKernel(py::handle function, py::dict signature, py::dict constex
   return compileWithoutLock(*module, options, target);
 }
 
+/// What the front end makes of a kernel, before any pass; for tests and for
+/// people who want to read it.
+std::string emitTtir(py::handle function, py::dict signature, py::dict constexprs, py::dict divisibility,
+                     py::dict options, const std::string &target, bool locations) {
+  PooledContext pooled;
+  OwningOpRef<ModuleOp> module =
+      emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  OpPrintingFlags flags;
+  if (locations)
+    flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
+  module->print(stream, flags);
+  return text;
+}
+
 /// Compiles tile IR given as text. Raises E0801 where it does not parse and
 /// E0802 where it breaks a rule of an op.
 py::dict compileIr(const std::string &text, const std::string &stage, py::dict options, const std::string &target) {
@@ -181,6 +197,9 @@ void bindCompile(py::module_ &module) {
   module.def("compile_kernel", &compileKernel, py::arg("function"), py::arg("signature"), py::arg("constexprs"),
              py::arg("divisibility"), py::arg("options"), py::arg("target"),
              "Compiles one specialisation of a jit function; returns the text of every stage.");
+  module.def("emit_ttir", &emitTtir, py::arg("function"), py::arg("signature"), py::arg("constexprs") = py::dict(),
+             py::arg("divisibility") = py::dict(), py::arg("options") = py::dict(), py::arg("target") = "",
+             py::arg("locations") = false, "The tile IR that the front end makes of one specialisation, as text.");
   module.def("compile_ir", &compileIr, py::arg("text"), py::arg("stage"), py::arg("options"), py::arg("target"),
              "Compiles tile IR given as text.");
 }

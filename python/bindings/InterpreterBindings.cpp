@@ -42,13 +42,9 @@ static py::object assigned(py::handle object) {
   return std::move(result);
 }
 
-[[noreturn]] static void throwCondition(const std::string &message, const char *help) {
-  throw makeError(ErrorCode::E0116, fmt::arg("message", message), fmt::arg("help", help));
-}
-
-/// The value of a condition. A tensor must have one element; a compile-time
-/// value must be a bool, an int or None.
-static bool truth(py::handle object) {
+/// The value of the condition of an "if", "while" or "if ... else". A tensor
+/// must have one element; a compile-time value must be a bool, an int or None.
+static bool truth(py::handle object, const char *construct) {
   if (object.ptr() == Py_True)
     return true;
   if (object.ptr() == Py_False || object.is_none())
@@ -57,19 +53,23 @@ static bool truth(py::handle object) {
     const semantic::Value &value = unwrapValue(object);
     std::optional<semantic::Literal> literal = requireContext("condition").concreteScalar(value);
     if (!literal)
-      throwCondition(fmt::format("a condition must be a scalar, not {}", value.type.name()),
-                     "reduce it with tl.max or tl.sum, or use tl.where");
+      throw makeError(
+          ErrorCode::E0121,
+          fmt::arg("message", fmt::format("condition of '{}' is a tile {}; a scalar is required",
+                                          construct, value.type.name())),
+          fmt::arg("help", "use tl.where for elements, or reduce the tile with tl.max"));
     return literal->kind == semantic::Literal::Kind::Float ? literal->floatValue != 0
                                                            : literal->intValue != 0;
   }
   py::object plain = unwrapConstexpr(object);
-  if (plain.is_none())
-    return false;
-  if (PyBool_Check(plain.ptr()) || PyLong_Check(plain.ptr()))
-    return PyObject_IsTrue(plain.ptr()) == 1;
-  throwCondition(fmt::format("a compile-time condition must be a bool, an int or None, not {}",
-                             Py_TYPE(plain.ptr())->tp_name),
-                 "compare it explicitly");
+  if (!plain.is_none() && !PyBool_Check(plain.ptr()) && !PyLong_Check(plain.ptr()))
+    throw makeError(
+        ErrorCode::E0120,
+        fmt::arg("message", fmt::format("condition of '{}' has type {}; bool, int or None is "
+                                        "required",
+                                        construct, Py_TYPE(plain.ptr())->tp_name)),
+        fmt::arg("help", "compare it with a value, for example with == or 'is not None'"));
+  return PyObject_IsTrue(plain.ptr()) == 1;
 }
 
 /// Whether a compile-time operand alone decides `and` (false) or `or` (true).
@@ -132,8 +132,24 @@ static PyObject *loopIndex(PyObject *, PyObject *const *args, Py_ssize_t) {
     return wrapValue(requireContext("range").semantic().tileBuilder().constantInt(type, bits));
   });
 }
-static PyObject *truthFunction(PyObject *, PyObject *object) {
-  return guarded([&] { return py::bool_(truth(object)); });
+static PyObject *truthOfIf(PyObject *, PyObject *object) {
+  return guarded([&] { return py::bool_(truth(object, "if")); });
+}
+static PyObject *truthOfWhile(PyObject *, PyObject *object) {
+  return guarded([&] { return py::bool_(truth(object, "while")); });
+}
+static PyObject *truthOfChoice(PyObject *, PyObject *object) {
+  return guarded([&] { return py::bool_(truth(object, "if ... else")); });
+}
+/// An int argument may be a number in one launch and a scalar in the next:
+/// `n.to(tl.int64)` means the same in both.
+static PyObject *promoteFunction(PyObject *, PyObject *object) {
+  if (!isNumber(object) && !isConstexpr(object))
+    return Py_NewRef(object);
+  return guarded([&] {
+    py::object plain = unwrapConstexpr(object);
+    return isNumber(plain) ? assigned(plain) : plain;
+  });
 }
 static PyObject *notFunction(PyObject *, PyObject *object) {
   return guarded([&] { return logicalNot(object); });
@@ -156,7 +172,10 @@ static PyMethodDef kernelFunctions[] = {
     {"assign", assignFunction, METH_O, "The value a name holds after `name = x`."},
     {"unwrap", unwrapFunction, METH_O, "`constexpr(x)` as x."},
     {"loop_index", reinterpret_cast<PyCFunction>(loopIndex), METH_FASTCALL, "An index of a loop."},
-    {"truth", truthFunction, METH_O, "The value of a condition."},
+    {"promote", promoteFunction, METH_O, "A number as a run-time scalar; else x."},
+    {"truth_if", truthOfIf, METH_O, "The value of the condition of an `if`."},
+    {"truth_while", truthOfWhile, METH_O, "The value of the condition of a `while`."},
+    {"truth_choice", truthOfChoice, METH_O, "The value of the condition of `a if c else b`."},
     {"logical_not", notFunction, METH_O, "`not x`."},
     {"decides_and", decidesAnd, METH_O, "Whether a compile-time x makes `x and ...` x."},
     {"decides_or", decidesOr, METH_O, "Whether a compile-time x makes `x or ...` x."},
@@ -189,8 +208,9 @@ void bindInterpreter(py::module_ &module) {
 
   py::class_<NativeFunction>(module, "NativeFunction")
       .def(py::init([](py::object jit, py::object function,
-                       std::vector<std::pair<size_t, std::string>> constexprs) {
-        return NativeFunction{std::move(jit), std::move(function), std::move(constexprs)};
+                       std::vector<std::pair<size_t, std::string>> constexprs,
+                       std::pair<int64_t, int64_t> arity) {
+        return NativeFunction{std::move(jit), std::move(function), std::move(constexprs), arity};
       }))
       .def_readonly("function", &NativeFunction::function)
       .def_readonly("jit_function", &NativeFunction::jitFunction);

@@ -10,10 +10,14 @@
 
 #include <cfenv>
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
 
 namespace py = pybind11;
 
 namespace tilewright {
+
+// Of frontend/ast/Walker.h, which would bring MLIR's headers into this file.
+py::dict bindArguments(py::handle jitFunction, const py::tuple &args, const py::dict &kwargs);
 
 using interpreter::AllocationId;
 using semantic::DType;
@@ -31,15 +35,25 @@ static void requireCompileTime(py::handle argument, const std::string &name) {
     throw makeError(ErrorCode::E0112, fmt::arg("n", name));
 }
 
+void NativeFunction::checkArguments(const py::tuple &args, const py::dict &kwargs) const {
+  int64_t count = static_cast<int64_t>(args.size());
+  bool fits = kwargs.empty() && count >= arity.first && (arity.second < 0 || count <= arity.second);
+  if (!fits)
+    bindArguments(jitFunction, args, kwargs);
+}
+
 py::object NativeFunction::call(const py::tuple &args, const py::dict &kwargs) const {
   for (const auto &[position, name] : constexprs) {
     if (position < args.size())
       requireCompileTime(args[position], name);
-    else if (kwargs && kwargs.contains(name))
+    else if (kwargs.contains(name))
       requireCompileTime(kwargs[name.c_str()], name);
   }
-  return py::reinterpret_steal<py::object>(
-      PyObject_Call(function.ptr(), args.ptr(), kwargs && !kwargs.empty() ? kwargs.ptr() : nullptr));
+  PyObject *result =
+      PyObject_Call(function.ptr(), args.ptr(), kwargs.empty() ? nullptr : kwargs.ptr());
+  if (!result)
+    throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
 }
 
 /// `constexpr(x)` among arguments becomes x; other arguments stay.
@@ -54,21 +68,48 @@ static py::tuple unwrapArguments(const py::tuple &args) {
 InterpreterContext::InterpreterContext(py::object prepare, py::dict options)
     : builder(*this), meaning(builder), prepare(std::move(prepare)), options(std::move(options)) {}
 
+/// Calls in calls beyond this are recursion that changes its constants without
+/// an end.
+static constexpr size_t maxCallDepth = 100;
+
+/// Raises E0111 where a function calls itself with the same constants: the
+/// compiler could not make a function of it.
+void InterpreterContext::checkRecursion(const NativeFunction &native, const py::tuple &args) const {
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (calls[i].first != &native)
+      continue;
+    bool sameConstants = calls[i].second.size() == args.size();
+    for (size_t k = 0; sameConstants && k < args.size(); ++k)
+      if (!isTensor(args[k]))
+        sameConstants = py::object(args[k]).equal(calls[i].second[k]);
+    if (!sameConstants && calls.size() < maxCallDepth)
+      continue;
+    std::string chain;
+    for (size_t k = i; k < calls.size() && k < i + 8; ++k)
+      chain += py::str(calls[k].first->jitFunction.attr("__name__")).cast<std::string>() + " -> ";
+    std::string last = py::str(native.jitFunction.attr("__name__")).cast<std::string>();
+    Error error = makeError(ErrorCode::E0111, fmt::arg("a", ""), fmt::arg("b", ""));
+    throw Error(ErrorCode::E0111, "recursion: " + chain + last, error.help());
+  }
+}
+
 py::object InterpreterContext::callFunction(py::handle jitFunction, py::tuple args,
                                             py::dict kwargs) {
-  py::object native = py::getattr(jitFunction, "_native_function", py::none());
-  if (native.is_none())
-    native = prepare(jitFunction);
-  py::dict unwrapped;
+  py::object holder = prepare(jitFunction);
+  const NativeFunction &native = holder.cast<const NativeFunction &>();
+  py::tuple plain = unwrapArguments(args);
+  py::dict named;
   if (kwargs)
     for (auto item : kwargs)
-      unwrapped[item.first] = isTensor(item.second)
-                                  ? py::reinterpret_borrow<py::object>(item.second)
-                                  : unwrapConstexpr(item.second);
-  py::object result = native.cast<const NativeFunction &>().call(unwrapArguments(args), unwrapped);
-  if (!result)
-    throw py::error_already_set();
-  return result;
+      named[item.first] = unwrapConstexpr(item.second);
+  native.checkArguments(plain, named);
+  checkRecursion(native, plain);
+  calls.emplace_back(&native, plain);
+  struct Pop {
+    std::vector<std::pair<const NativeFunction *, py::tuple>> &calls;
+    ~Pop() { calls.pop_back(); }
+  } pop{calls};
+  return native.call(plain, named);
 }
 
 py::object InterpreterContext::option(const std::string &name) const {
@@ -234,16 +275,17 @@ private:
 };
 } // namespace
 
-void InterpreterContext::run(const py::object &function, const py::tuple &args,
+void InterpreterContext::run(const NativeFunction &kernel, const py::tuple &args,
                              std::array<int64_t, 3> grid) {
   ContextScope scope(*this);
   DefaultFloatEnvironment environment;
   builder.program.grid = grid;
+  calls.assign(1, {&kernel, args});
   for (int64_t z = 0; z < grid[2]; ++z)
     for (int64_t y = 0; y < grid[1]; ++y)
       for (int64_t x = 0; x < grid[0]; ++x) {
         builder.program.id = {x, y, z};
-        PyObject *result = PyObject_Call(function.ptr(), args.ptr(), nullptr);
+        PyObject *result = PyObject_Call(kernel.function.ptr(), args.ptr(), nullptr);
         if (!result || PyErr_CheckSignals() != 0) {
           Py_XDECREF(result);
           throw py::error_already_set();

@@ -26,7 +26,11 @@ struct NativeFunction {
   pybind11::object jitFunction, function;
   /// Positions and names of the constexpr parameters.
   std::vector<std::pair<size_t, std::string>> constexprs;
+  /// Fewest and most positional arguments; the latter is -1 for a `*args`.
+  std::pair<int64_t, int64_t> arity;
 
+  /// Raises E0122 for arguments that do not fit the signature.
+  void checkArguments(const pybind11::tuple &args, const pybind11::dict &kwargs) const;
   pybind11::object call(const pybind11::tuple &args, const pybind11::dict &kwargs) const;
 };
 
@@ -57,12 +61,16 @@ public:
   pybind11::object scalar(const std::string &dtype, pybind11::handle number);
   bool wasWritten(interpreter::AllocationId id) const;
   /// Runs all programs of the grid in order, x fastest.
-  void run(const pybind11::object &function, const pybind11::tuple &args,
+  void run(const NativeFunction &kernel, const pybind11::tuple &args,
            std::array<int64_t, 3> grid);
 
   interpreter::CpuTileBuilder &tileBuilder() { return builder; }
 
 private:
+  void checkRecursion(const NativeFunction &native, const pybind11::tuple &args) const;
+
+  /// The calls that are running, for recursion without an end.
+  std::vector<std::pair<const NativeFunction *, pybind11::tuple>> calls;
   interpreter::CpuTileBuilder builder;
   semantic::Semantic meaning;
   pybind11::object prepare;

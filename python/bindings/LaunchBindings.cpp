@@ -151,6 +151,14 @@ struct OptionList {
 
 } // namespace
 
+static py::dict optionDict(const OptionList &options) {
+  py::dict dict;
+  for (size_t i = 0; i < options.count; ++i)
+    dict[py::handle(options.items[i].name)] =
+        unwrapHostConstexpr(options.items[i].value);
+  return dict;
+}
+
 /// Slot of an option name, or -1. The names come from compiler/options.py.
 static int optionSlot(PyObject *name) {
   static PyObject *slots = nullptr;
@@ -371,13 +379,9 @@ static py::object compileSpecialization(DispatcherObject *self,
                                         const uint8_t *codes,
                                         const OptionList &options, int device,
                                         bool warmup) {
-  py::dict optionDict;
-  for (size_t i = 0; i < options.count; ++i)
-    optionDict[py::handle(options.items[i].name)] =
-        unwrapHostConstexpr(options.items[i].value);
   return py::handle(reinterpret_cast<PyObject *>(self))
       .attr("_compile_specialization")(describe(*self->state, bound, codes),
-                                       optionDict, device, warmup);
+                                       optionDict(options), device, warmup);
 }
 
 /// Parameters that the kernel writes, from metadata.written_args (names).
@@ -578,11 +582,13 @@ struct CallStorage {
 };
 } // namespace
 
-static py::object runInterpreted(LauncherObject &launcher, PyObject *const *bound) {
+static py::object runInterpreted(LauncherObject &launcher, PyObject *const *bound,
+                                 const OptionList &options) {
   DispatcherObject *self = launcher.dispatcher;
   return py::handle(reinterpret_cast<PyObject *>(self))
       .attr("_run_interpreted")(py::handle(launcher.grid),
-                                boundDict(*self->state, bound));
+                                boundDict(*self->state, bound),
+                                optionDict(options));
 }
 
 static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args,
@@ -595,13 +601,13 @@ static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args,
     runPreHooks(state, args, numArgs, keywordNames);
   bindArguments(self, args, numArgs, keywordNames, storage.bound, options);
   if (state.interpreted)
-    return runInterpreted(launcher, storage.bound).release().ptr();
+    return runInterpreted(launcher, storage.bound, options).release().ptr();
 
   KeyBuilder key(state.params.size(), state.maxWords + 2 * options.count);
   ArgumentReader reader(state.params, state.tokens, key, storage.slots,
                         /*isWarmup=*/false);
   if (!reader.readAll(storage.bound))
-    return runInterpreted(launcher, storage.bound).release().ptr();
+    return runInterpreted(launcher, storage.bound, options).release().ptr();
   for (size_t i = 0; i < options.count; ++i)
     reader.addOption(options.items[i].slot, options.items[i].value);
   if (!state.watched.empty())

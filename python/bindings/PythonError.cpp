@@ -86,6 +86,8 @@ static py::object userFrame() {
 }
 
 SourceFrame currentPythonFrame(const std::string &kernel) {
+  // An exception on its way (the cause of our error) must not meet Python calls.
+  py::error_scope pending;
   SourceFrame result;
   result.function = kernel;
   py::object owned = userFrame();

@@ -14,6 +14,9 @@
 
 #include <pybind11/stl.h>
 
+#include <cstring>
+#include <link.h>
+
 namespace py = pybind11;
 
 namespace tilewright {
@@ -102,6 +105,15 @@ static py::dict deviceProperties(int ordinal) {
 
 /// Device memory for programs without a framework: self-tests and examples.
 namespace {
+/// Threads that have no context get the first device's.
+void ensureContext(driver::Driver &driver) {
+  driver::CudaContext current = nullptr;
+  driver.api().contextGetCurrent(&current);
+  if (!current)
+    driver.check(driver.api().contextSetCurrent(driver.device(0).primaryContext),
+                 "cuCtxSetCurrent");
+}
+
 class DeviceBuffer {
 public:
   DeviceBuffer(size_t bytes, std::string dtype, int ordinal)
@@ -112,9 +124,11 @@ public:
                  "cuMemAlloc");
   }
   ~DeviceBuffer() {
-    driver::Driver *driver = driver::Driver::tryGet();
-    if (driver && pointer)
-      driver->api().memFree(pointer);
+    driver::Driver *driver = pointer ? driver::Driver::tryGet() : nullptr;
+    if (!driver)
+      return;
+    ensureContext(*driver);
+    driver->api().memFree(pointer);
   }
   DeviceBuffer(const DeviceBuffer &) = delete;
 
@@ -154,6 +168,7 @@ class Event {
 public:
   Event() {
     driver::Driver &driver = driver::Driver::get();
+    ensureContext(driver);
     driver.check(driver.api().eventCreate(&event, 0), "cuEventCreate");
   }
   ~Event() {
@@ -228,6 +243,7 @@ static void bindDriver(py::module_ &module) {
   module.def("memset_async", [](uint64_t address, int value, size_t bytes,
                                 uint64_t stream) {
     driver::Driver &driver = driver::Driver::get();
+    ensureContext(driver);
     driver.check(driver.api().memsetD8Async(
                      address, static_cast<unsigned char>(value), bytes,
                      reinterpret_cast<driver::CudaStream>(stream)),
@@ -336,13 +352,68 @@ static void bindAssembler(py::module_ &module) {
   });
 }
 
+//===----------------------------------------------------------------------===//
+// Identity of the build
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct BuildIdSearch {
+  uintptr_t address; // some address inside this library
+  std::string id;
+};
+} // namespace
+
+/// Looks for the linker's GNU build-id note of the library that holds `address`.
+static int findBuildId(dl_phdr_info *info, size_t, void *data) {
+  auto &search = *static_cast<BuildIdSearch *>(data);
+  bool isOurs = false;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto &segment = info->dlpi_phdr[i];
+    uintptr_t start = info->dlpi_addr + segment.p_vaddr;
+    isOurs |= segment.p_type == PT_LOAD && search.address >= start &&
+              search.address < start + segment.p_memsz;
+  }
+  if (!isOurs)
+    return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto &segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE)
+      continue;
+    const char *at = reinterpret_cast<const char *>(info->dlpi_addr + segment.p_vaddr);
+    const char *end = at + segment.p_memsz;
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+      const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(at);
+      const char *name = at + sizeof(*note);
+      const char *bytes = name + (note->n_namesz + 3) / 4 * 4;
+      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+          std::memcmp(name, "GNU", 4) == 0) {
+        for (size_t k = 0; k < note->n_descsz; ++k)
+          search.id += fmt::format("{:02x}", static_cast<unsigned char>(bytes[k]));
+        return 1;
+      }
+      at = bytes + (note->n_descsz + 3) / 4 * 4;
+    }
+  }
+  return 1;
+}
+
+/// A digest of the linked library: part of every key, so that a kernel is never
+/// taken for one of another compiler build.
+static std::string buildId() {
+  static const std::string id = [] {
+    BuildIdSearch search{reinterpret_cast<uintptr_t>(&buildId), ""};
+    dl_iterate_phdr(findBuildId, &search);
+    return search.id.empty() ? std::string("unknown") : search.id;
+  }();
+  return id;
+}
+
 void bindRuntime(py::module_ &module) {
   bindErrors(module);
   bindKnobs(module);
   bindDriver(module);
   bindAssembler(module);
-  // Identity of the build: part of every key, compared by nothing else.
-  module.def("build_id", [] { return std::string(__DATE__ " " __TIME__); });
+  module.def("build_id", &buildId);
 }
 
 } // namespace tilewright

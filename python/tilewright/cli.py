@@ -302,9 +302,11 @@ def main(argv=None) -> int:
     """Entry of the console script; errors of the user's kernel are printed without a traceback."""
     from . import errors
 
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if argv[:1] == ["run"] and argv[1:2] not in (["-h"], ["--help"]):
+        # All that follows belongs to the script, options too: nothing for argparse.
+        return run_command(argparse.Namespace(rest=argv[1:]))
     arguments = _parser().parse_args(argv)
-    if arguments.command == "run":
-        return arguments.call(arguments)
     try:
         return arguments.call(arguments)
     except errors.TilewrightError as error:

@@ -86,7 +86,7 @@ class UnsupportedLanguageConstruct(CompilationError):
 
 
 class SourceUnavailable(CompilationError, OSError):
-    pass
+    """OSError is what inspect raises for it."""
 
 
 class UnsupportedSyntax(UnsupportedLanguageConstruct):
@@ -172,7 +172,7 @@ class OutOfResources(TilewrightError):
         return (type(self), (self.required, self.limit, self.name))
 
 
-class OutOfMemory(TilewrightError, MemoryError):
+class OutOfMemory(TilewrightError, RuntimeError):
     pass
 
 
@@ -183,7 +183,7 @@ class AssemblerError(TilewrightError, RuntimeError):
 PTXASError = AssemblerError
 
 
-class CompileTimeout(TilewrightError, TimeoutError):
+class CompileTimeout(TilewrightError, RuntimeError):
     pass
 
 
@@ -211,7 +211,7 @@ class DriverTooOld(TilewrightError, RuntimeError):
     pass
 
 
-class KernelHang(TilewrightError, TimeoutError):
+class KernelHang(TilewrightError, RuntimeError):
     pass
 
 

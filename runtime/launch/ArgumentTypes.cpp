@@ -142,6 +142,8 @@ static uint16_t toFloat16(double value) {
   if (std::isnan(value))
     return sign | 0x7e00;
   double magnitude = std::fabs(value);
+  if (magnitude == 0)
+    return sign;
   // 65520 is halfway between the largest half and what would come next.
   if (magnitude >= 65520.0)
     return sign | 0x7c00;

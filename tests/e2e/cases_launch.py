@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tilewright
-from mock_driver import Device, FakeCompiler, FakeTensor, Mock
+from harness.mock_driver import Device, FakeCompiler, FakeTensor, Mock
 from tilewright import _core, errors, knobs
 
 if "MOCK_CASES" not in os.environ:
@@ -365,7 +365,7 @@ def test_pinned_memory_is_no_cpu_tensor(mock):
 def test_numpy_arrays_go_to_the_interpreter(monkeypatch, mock):
     add = make_kernel()
     calls = []
-    monkeypatch.setattr(type(add), "_run_interpreted", lambda self, grid, bound: calls.append((grid, bound)))
+    monkeypatch.setattr(type(add), "_run_interpreted", lambda self, grid, bound, options: calls.append((grid, bound)))
     a = np.zeros(4, np.float32)
     add[(2, )](a, a, a, 4, BLOCK=4)
     assert calls == [((2, ), {"x": a, "y": a, "out": a, "n": 4, "BLOCK": 4})] and mock.count == 0

@@ -13,6 +13,7 @@
 
 typedef unsigned int u32;
 typedef unsigned short u16;
+typedef unsigned long long u64;
 
 #define DEVICE __attribute__((always_inline, const))
 
@@ -72,3 +73,213 @@ DEVICE u32 __tw_float_to_e4m3(float x) { return toFp8(x, 3, -6, 0x7e, 0); }
 DEVICE u32 __tw_float_to_e4m3_rz(float x) { return toFp8(x, 3, -6, 0x7e, 1); }
 DEVICE u32 __tw_float_to_e5m2(float x) { return toFp8(x, 2, -14, 0x7b, 0); }
 DEVICE u32 __tw_float_to_e5m2_rz(float x) { return toFp8(x, 2, -14, 0x7b, 1); }
+
+//===----------------------------------------------------------------------===//
+// Exponentials and logarithms
+//===----------------------------------------------------------------------===//
+
+static inline float approximateExp2(float x) {
+  float result;
+  __asm__("ex2.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+static inline float approximateReciprocal(float x) {
+  float result;
+  __asm__("rcp.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+
+static inline float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+// At most 1 ULP. x = 2^e (1 + f) with 1 + f in [2/3, 4/3), so that log x near 1
+// is log(1 + f) alone and keeps its relative accuracy.
+// log(1 + f) = f - f^2/2 + f^3 P(f), P minimax on [-1/3, 1/3].
+DEVICE float __tw_logf(float x) {
+  int isSmall = x < 0x1p-126f;
+  float scaled = isSmall ? x * 0x1p23f : x;
+  u32 bits = bitsOf(scaled);
+  u32 exponent = (bits - 0x3f2aaaab) & 0xff800000;
+  float f = floatOf(bits - exponent) - 1.0f;
+  float e = fma32((float)(int)exponent, 0x1p-23f, isSmall ? -23.0f : 0.0f);
+  float p = 0x1.ebd01cp-4f;
+  p = fma32(p, f, -0x1.071126p-3f);
+  p = fma32(p, f, 0x1.b87e56p-4f);
+  p = fma32(p, f, -0x1.f389fcp-4f);
+  p = fma32(p, f, 0x1.24f48cp-3f);
+  p = fma32(p, f, -0x1.559908p-3f);
+  p = fma32(p, f, 0x1.99977ep-3f);
+  p = fma32(p, f, -0x1.ffff0ep-3f);
+  p = fma32(p, f, 0x1.555556p-2f);
+  float square = f * f;
+  float r = f + fma32(square * f, p, -0.5f * square);
+  r = fma32(e, 0x1.62e43p-1f, r);
+  // Zero, negative, infinite, NaN.
+  float special = x == 0.0f ? -__builtin_inff() : x < 0.0f ? __builtin_nanf("") : x + x;
+  return x > 0.0f && x < __builtin_inff() ? r : special;
+}
+
+// At most 3 ULP. Near zero a polynomial, elsewhere 1 - 2 / (e^2x + 1).
+DEVICE float __tw_tanhf(float x) {
+  float a = __builtin_fabsf(x), square = x * x;
+  float p = 0x1.23e4ep-9f;
+  p = fma32(p, square, -0x1.0ec0eep-7f);
+  p = fma32(p, square, 0x1.6411a4p-6f);
+  p = fma32(p, square, -0x1.b9f9e6p-5f);
+  p = fma32(p, square, 0x1.11109cp-3f);
+  p = fma32(p, square, -0x1.555554p-2f);
+  float small = fma32(p * square, x, x);
+  float power = approximateExp2(a * 0x1.715476p+1f);
+  float large = fma32(-2.0f, approximateReciprocal(power + 1.0f), 1.0f);
+  return a < 0.6f ? small : __builtin_copysignf(large, x);
+}
+
+// At most 3 ULP. Near zero x + x P(x^2); elsewhere 1 - 2^Q(|x|), which is 1 from 4 on.
+DEVICE float __tw_erff(float x) {
+  float a = __builtin_fabsf(x), square = x * x;
+  float p = 0x1.496690p-14f;
+  p = fma32(p, square, -0x1.a3f582p-11f);
+  p = fma32(p, square, 0x1.540576p-8f);
+  p = fma32(p, square, -0x1.b7f904p-6f);
+  p = fma32(p, square, 0x1.ce2cf6p-4f);
+  p = fma32(p, square, -0x1.81273ep-2f);
+  p = fma32(p, square, 0x1.06eba8p-3f);
+  float small = fma32(p, x, x);
+  float clamped = a > 4.0f ? 4.0f : a;
+  float q = -0x1.0389bcp-15f;
+  q = fma32(q, clamped, 0x1.4bb2cp-11f);
+  q = fma32(q, clamped, -0x1.8c3d1ep-8f);
+  q = fma32(q, clamped, 0x1.297e92p-5f);
+  q = fma32(q, clamped, -0x1.402b56p-3f);
+  q = fma32(q, clamped, -0x1.d3c5dep-1f);
+  q = fma32(q, clamped, -0x1.a12d68p+0f);
+  q = fma32(q, clamped, 0x1.14051ep-12f);
+  float large = __builtin_copysignf(1.0f - approximateExp2(q), x);
+  float result = a < 0.97f ? small : large;
+  return x != x ? x + x : result;
+}
+
+//===----------------------------------------------------------------------===//
+// Sine and cosine
+//===----------------------------------------------------------------------===//
+
+// The bits of 2/pi behind the point, a zero word before them.
+static const __attribute__((address_space(4))) u32 twoOverPi[] = {
+    0,          0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
+
+// Payne and Hanek: x * 2/pi modulo 4 needs only a window of 96 bits of 2/pi.
+// Not inlined: large arguments are rare and every register would carry a copy.
+// Returns the quadrant in the upper and the reduced argument in the lower half.
+__attribute__((noinline, const)) static u64 reduceLarge(float x) {
+  u32 bits = bitsOf(x);
+  int exponent = (int)(bits >> 23 & 0xff) - 127;
+  if (exponent == 128)
+    return bitsOf(x - x);
+  u64 mantissa = (bits & 0x7fffff) | 0x800000;
+  // x = mantissa * 2^shift. Bits of 2/pi of weight 2^-k with k <= shift - 2 give
+  // multiples of 4; the window starts behind them.
+  int shift = exponent - 23;
+  int offset = shift - 2 + 32;
+  int word = offset >> 5, bit = offset & 31;
+  u32 window[3];
+  for (int index = 0; index < 3; ++index) {
+    u64 pair = (u64)twoOverPi[word + index] << 32 | twoOverPi[word + index + 1];
+    window[index] = (u32)(pair << bit >> 32);
+  }
+  u64 low = mantissa * window[2];
+  u64 middle = mantissa * window[1] + (low >> 32);
+  u64 high = mantissa * window[0] + (middle >> 32);
+  u64 product = high << 32 | (u32)middle; // 2 integer bits, 62 bits of fraction
+  u32 quadrant = (u32)(product >> 62) + (u32)(product >> 61 & 1);
+  double fraction = (double)(long long)(product << 2) * 0x1p-64;
+  float reduced = (float)(fraction * 0x1.921fb54442d18p+0);
+  if (bits >> 31) {
+    reduced = -reduced;
+    quadrant = 0 - quadrant;
+  }
+  return (u64)quadrant << 32 | bitsOf(reduced);
+}
+
+// sin(x + quadrants * pi/2), at most 2 ULP.
+static inline __attribute__((always_inline)) float sineOf(float x, u32 quadrants) {
+  // Three parts of pi/2 are exact enough while the multiple has 17 bits.
+  float multiple = __builtin_rintf(x * 0x1.45f306p-1f);
+  float r = fma32(multiple, -0x1.921fb6p+0f, x);
+  r = fma32(multiple, 0x1.777a5cp-25f, r);
+  r = fma32(multiple, 0x1.ee59dap-50f, r);
+  u32 quadrant = (u32)(int)multiple;
+  if (!(__builtin_fabsf(x) <= 105615.0f)) {
+    u64 reduced = reduceLarge(x);
+    r = floatOf((u32)reduced);
+    quadrant = (u32)(reduced >> 32);
+  }
+  quadrant += quadrants;
+  float square = r * r;
+  float s = fma32(0x1.6cb802p-19f, square, -0x1.a00f12p-13f);
+  s = fma32(s, square, 0x1.111108p-7f);
+  s = fma32(s, square, -0x1.555556p-3f);
+  s = fma32(s * square, r, r);
+  float c = fma32(-0x1.240b04p-22f, square, 0x1.a0107ep-16f);
+  c = fma32(c, square, -0x1.6c16b8p-10f);
+  c = fma32(c, square, 0x1.555556p-5f);
+  c = fma32(c, square, -0.5f);
+  c = fma32(c, square, 1.0f);
+  float result = quadrant & 1 ? c : s;
+  return quadrant & 2 ? -result : result;
+}
+
+DEVICE float __tw_sinf(float x) { return sineOf(x, 0); }
+DEVICE float __tw_cosf(float x) { return sineOf(x, 1); }
+
+//===----------------------------------------------------------------------===//
+// Remainder
+//===----------------------------------------------------------------------===//
+
+// a mod b for a / b too large for one quotient: 22 bits of it at a time.
+__attribute__((noinline, const)) static float remainderLarge(float a, float b) {
+  if (!(a < __builtin_inff()) || !(b > 0.0f))
+    return __builtin_nanf("");
+  // Scaling by powers of two is exact; subnormal divisors become normal.
+  float scale = b < 0x1p-100f ? 0x1p24f : 1.0f;
+  b *= scale;
+  for (int pass = 0; pass < 2; ++pass) {
+    // In the second pass a is below 2^24 b of the first and can be scaled too.
+    int exponentOfB = (int)(bitsOf(b) >> 23 & 0xff);
+    int gap = (int)(bitsOf(a) >> 23 & 0xff) - exponentOfB;
+    while (gap > 21) {
+      // divisor = b * 2^(gap - 21), in range since it is below a.
+      float divisor = floatOf(bitsOf(b) + ((u32)(gap - 21) << 23));
+      float quotient = __builtin_truncf(a / divisor);
+      a = fma32(-quotient, divisor, a);
+      a = a < 0.0f ? a + divisor : a;
+      a = a >= divisor ? a - divisor : a;
+      gap = (int)(bitsOf(a) >> 23 & 0xff) - exponentOfB;
+    }
+    if (pass == 0)
+      a *= scale;
+    if (scale == 1.0f)
+      break;
+  }
+  float quotient = __builtin_truncf(a / b);
+  a = fma32(-quotient, b, a);
+  a = a < 0.0f ? a + b : a;
+  a = a >= b ? a - b : a;
+  return a / scale;
+}
+
+// Exact, as C's fmodf.
+DEVICE float __tw_fmodf(float x, float y) {
+  float a = __builtin_fabsf(x), b = __builtin_fabsf(y);
+  float ratio = a / b;
+  float r;
+  if (ratio < 0x1p22f) {
+    // The quotient is at most one too large, by rounding up to an integer.
+    r = fma32(-__builtin_truncf(ratio), b, a);
+    r = r < 0.0f ? r + b : r;
+    r = r >= b ? r - b : r;
+    r = a < b ? a : r; // also finite x and infinite y
+  } else {
+    r = remainderLarge(a, b); // also NaN
+  }
+  return __builtin_copysignf(r, x);
+}

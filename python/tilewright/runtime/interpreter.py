@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import _core, errors, knobs
 from . import kernel_helpers, kernel_rewriter
-from .host_arrays import DeviceCopies, read_array, short_type
+from .host_arrays import DeviceCopies, read_array
 
 __all__ = ["run_interpreted", "native_function"]
 
@@ -38,11 +38,19 @@ def native_function(jit_function):
         return cached
     function = kernel_rewriter.rewrite(jit_function)
     constexprs = [(p.num, p.name) for p in jit_function.params if p.is_constexpr]
-    native = _core.NativeFunction(jit_function, function, constexprs)
+    native = _core.NativeFunction(jit_function, function, constexprs, _positional_arguments(jit_function))
     jit_function._native_tree = tree
     jit_function._native_function = native
     _jit_function_of_code[function.__code__] = jit_function
     return native
+
+
+def _positional_arguments(jit_function):
+    """(fewest, most) positional arguments of a call; most is -1 for a `*args`."""
+    fewest = sum(not p.has_default for p in jit_function.params)
+    if jit_function.parse().args.vararg is not None:
+        return fewest - 1, -1
+    return fewest, len(jit_function.params)
 
 
 # ---------------------------------------------------------------------------
@@ -171,12 +179,15 @@ def run_interpreted(jit_function, grid, bound, options=None):
     context.check_division = "division" in checks
     values = arguments.make(context, copies)
     try:
-        context.run(native.function, values, sizes)
+        context.run(native, values, sizes)
     except errors.TilewrightError as error:
         _attach_frames(error)
         raise
-    except NameError as error:
-        raise _undefined_name(error) from error
+    except (NameError, AttributeError, RecursionError) as error:
+        better = _explained(error)
+        if better is None:
+            raise
+        raise better from error
     copies.write_back([array for number, (_, array, _) in enumerate(arguments.arrays) if context.was_written(number)])
     return None
 
@@ -229,27 +240,39 @@ def _attach_frames(error):
     if error.frames or not frames:
         # Found while rewriting: the place is the one in the source; callers follow.
         frames = [*error.frames, *frames]
-    if not frames:
-        return
-    error.frames = tuple(frames)
-    rows = [(f.file, f.function, f.line, f.column, f.end_line, f.end_column, f.source_line) for f in frames]
-    error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes)), )
+    if frames:
+        error.frames = tuple(frames)
+        kernel_helpers.rendered(error)
 
 
-def _undefined_name(error):
+def _explained(error):
+    """The error of the language that an exception of Python stands for; None where it is the user's own."""
     frames = _kernel_frames(error)
-    name = getattr(error, "name", None) or str(error).split("'")[1] if "'" in str(error) else str(error)
-    return errors.make("E0104", n=name, near=_nearest(name, error), frames=frames)
+    traceback = error.__traceback__
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if not frames or traceback.tb_frame.f_code not in _jit_function_of_code:
+        return None  # raised below the kernel, not by it
+    if isinstance(error, RecursionError):
+        return None
+    if isinstance(error, AttributeError):
+        frame = frames[0]
+        text = frame.source_line[frame.column - 1:frame.end_column - 1] if frame.line == frame.end_line else ""
+        name, candidates = text or error.name, dir(error.obj) if hasattr(error, "obj") else ()
+        near = _nearest(error.name or "", candidates)
+        help = None if near else "see the list of names in the language reference"
+    else:
+        name = getattr(error, "name", None) or str(error).split("'")[1]
+        local = traceback.tb_frame.f_locals
+        near = _nearest(name, {*local, *traceback.tb_frame.f_globals})
+        help = None if near else "assign it before use, or pass it as an argument"
+    return kernel_helpers.rendered(errors.make("E0104", n=name, near=near, help=help, frames=frames))
 
 
-def _nearest(name, error):
+def _nearest(name, candidates):
+    """A name that is a slip away: at most a third of the letters differ."""
     import difflib
 
-    candidates, traceback = set(), error.__traceback__
-    while traceback is not None:
-        frame = traceback.tb_frame
-        if frame.f_code in _jit_function_of_code:
-            candidates = {n for n in (*frame.f_locals, *frame.f_globals) if not n.startswith("__")}
-        traceback = traceback.tb_next
-    close = difflib.get_close_matches(name, candidates - {name}, 1, 0.0)
-    return close[0] if close else name
+    names = [n for n in candidates if not n.startswith("__") and n != name]
+    close = difflib.get_close_matches(name, names, 1, 0.66)
+    return close[0] if close else ""

@@ -330,11 +330,13 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         if chain:
             chain(kernel.launch_metadata(grid, stream, *args))
 
-    def _run_interpreted(self, grid, bound):
+    def _run_interpreted(self, grid, bound, options):
         """Runs the function on the CPU: `bound` maps every parameter to its value."""
+        from ..compiler.options import parse_options
         from .interpreter import run_interpreted
 
-        return run_interpreted(self, grid, bound)
+        parse_options(options)  # the same mistakes are refused as on the GPU
+        return run_interpreted(self, grid, bound, options)
 
 
 def _is_frozen_value(value) -> bool:

@@ -9,10 +9,12 @@ on every line are C functions of `_core.kernel`; the rest is here.
 from __future__ import annotations
 
 import builtins
+import operator
 import types
 
 from .. import _core, errors
 from .. import language as tl
+from ..frontend_rules import FORBIDDEN
 
 _kernel = _core.kernel
 _tensor = tl.tensor
@@ -27,15 +29,35 @@ def unwrap(value):
     return _kernel.unwrap(value)
 
 
-def _not_constexpr(what):
-    return errors.make("E0112", n=what)
+def static(value, text):
+    """A value that must be known at compile time; `text` is its expression."""
+    if _is_tensor(value):
+        raise errors.make("E0112", n=text)
+    return unwrap(value)
 
 
 def constant(name, value):
     """`name: tl.constexpr = value`."""
-    if _is_tensor(value):
-        raise _not_constexpr(name)
-    return unwrap(value)
+    return static(value, name)
+
+
+def unpack(value, pattern):
+    """The value of `a, (b, c) = value`, checked against the form of the target."""
+    value = _kernel.assign(value)
+    if not isinstance(value, tuple):
+        described = str(value.type) if _is_tensor(value) else type(value).__name__
+        raise errors.make("E0116", message=f"cannot unpack {described} into {len(pattern)} names",
+                          help="only tuples are unpacked; use tl.split for the halves of a tile")
+    if len(value) != len(pattern):
+        raise errors.make("E0116", message=f"cannot unpack {len(value)} values into {len(pattern)} names",
+                          help="give as many names as there are values")
+    for item, part in zip(value, pattern):
+        if part is not None:
+            unpack(item, part)
+    return value
+
+
+tensor_attributes = {name for name in dir(tl.tensor) if not name.startswith("_")}
 
 
 def branch(result, condition):
@@ -62,6 +84,73 @@ def is_not_same(lhs, rhs):
 
 
 # ---------------------------------------------------------------------------
+# Calls
+# ---------------------------------------------------------------------------
+
+
+def call_static(function, texts, *args, **kwargs):
+    """A call that runs at compile time: all arguments must be known."""
+    function = unwrap(function)
+    values = [static(value, text) for value, text in zip((*args, *kwargs.values()), texts)]
+    return function(*values[:len(args)], **dict(zip(kwargs, values[len(args):])))
+
+
+def not_a_kernel_function(text):
+    raise errors.make("E0123", n=text)
+
+
+def not_constant(name):
+    raise errors.make("E0103", g=name)
+
+
+def inner_function(wrapper):
+    """The jit function inside tuning and heuristics wrappers."""
+    while not _is_jit_function(wrapper) and hasattr(wrapper, "fn"):
+        wrapper = wrapper.fn
+    return wrapper
+
+
+def kind_of_callee(callee) -> str:
+    """How a kernel calls a callable that it found by a global name."""
+    if callee is tl.constexpr:
+        return "constexpr"
+    if isinstance(callee, tl.constexpr):
+        inner = callee.value
+        return "static" if isinstance(inner, types.FunctionType) else kind_of_callee(inner)
+    if getattr(callee, "__tilewright_constexpr_function__", False):
+        return "static"
+    if getattr(callee, "__tilewright_builtin__", False) or _is_jit_function(callee):
+        return "value"
+    if hasattr(callee, "fn") and _is_jit_function(inner_function(callee)):
+        return "wrapped"
+    if isinstance(callee, type):
+        if callee in (int, float, bool, str):
+            return "static"
+        is_record = issubclass(callee, tuple) or hasattr(callee, "__tilewright_flatten__") or _in_language(callee)
+        return "value" if is_record or callee in (range, list, zip, enumerate, type) else "foreign"
+    module = getattr(callee, "__module__", None)
+    if module == "builtins":
+        return "static" if callee in (round, any, all) else "value" if callee.__name__ in _allowed_builtins else "foreign"
+    if module in ("math", "copy"):
+        return "static"
+    if _in_language(callee) or (module or "").split(".")[0] in _debuggers:
+        return "value"
+    owner = getattr(callee, "__self__", None)
+    if owner is not None and not isinstance(owner, types.ModuleType):
+        return "value"
+    return "foreign" if callable(callee) else "value"
+
+
+#: Builtin functions that a kernel may call, for computing or for looking.
+_allowed_builtins = {
+    "min", "max", "abs", "sum", "len", "isinstance", "getattr", "hasattr", "print", "breakpoint", "repr", "id",
+    "locals", "globals", "vars", "dir", "input", "__import__",
+}
+#: Modules whose use inside a kernel is for looking, not for computing.
+_debuggers = {"pdb", "ipdb", "pudb", "debugpy", "bdb", "IPython"}
+
+
+# ---------------------------------------------------------------------------
 # Loops
 # ---------------------------------------------------------------------------
 
@@ -69,50 +158,55 @@ def is_not_same(lhs, rhs):
 class Range:
     """Python's `range` as a kernel reads it: run-time indices whatever the bounds."""
 
-    __slots__ = ("start", "stop", "step")
+    __slots__ = ("start", "end", "step")
 
     def __init__(self, *bounds):
         if not 1 <= len(bounds) <= 3:
-            raise errors.make("E0122", name="range", problem=f"takes 1 to 3 arguments, got {len(bounds)}",
-                              sig="range(start, stop, step)")
-        bounds = tuple(unwrap(b) for b in bounds)
-        self.start, self.stop, self.step = ((0, bounds[0], 1) if len(bounds) == 1 else
-                                            (*bounds, 1) if len(bounds) == 2 else bounds)
+            problem = f"{len(bounds)} positional arguments given, 3 taken" if bounds else "missing argument 'arg1'"
+            raise errors.make("E0122", name="range", problem=problem, sig="range(arg1, arg2, step)")
+        self.start, self.end, self.step = ((0, bounds[0], 1) if len(bounds) == 1 else
+                                           (*bounds, 1) if len(bounds) == 2 else bounds)
 
 
-def _number(value) -> int:
-    return value if type(value) is int else value.__index__()
+#: Iterations that tl.static_range may have: the compiler unrolls them.
+_max_unrolled = 4096
 
 
-def _run_time_range(start, stop, step):
+def _check_bound(value):
+    plain_int = isinstance(value, int) or (not _is_tensor(value) and hasattr(value, "__index__"))
+    if not plain_int and not (_is_tensor(value) and not value.shape and value.dtype.is_int()):
+        described = str(value.type) if _is_tensor(value) else "a float" if isinstance(value, float) else repr(value)
+        raise errors.make("E0120", message=f"range() takes integer scalars, not {described}",
+                          help="cast the bound with .to(tl.int32)")
+
+
+def _run_time_range(bounds):
     """Indices of the promoted type of the bounds, as run-time scalars."""
+    for bound in bounds:
+        _check_bound(bound)
+    numbers = tuple(operator.index(bound) for bound in bounds)
+    if numbers[2] == 0:
+        raise errors.make("E0117", message="step of 'range' is zero",
+                          help="use a step of at least 1, or a negative one to count down")
     # The type rules live in the language: let it promote the three bounds.
-    kind = (_kernel.assign(start) + _kernel.assign(stop) + _kernel.assign(step)).dtype
-    bounds = (_number(start), _number(stop), _number(step))
-    if bounds[2] == 0:
-        raise errors.make("E0117", message="the step of a loop is 0", help="use a step that is not 0")
+    start, stop, step = map(_kernel.assign, bounds)
+    kind = (start + stop + step).dtype
     make = _kernel.loop_index
-    for number in builtins.range(*bounds):
+    for number in builtins.range(*numbers):
         yield make(number, kind)
 
 
 def iterate(iterable):
     """What `for` runs over: tensors for run-time ranges, Python ints for static ones."""
+    if isinstance(iterable, (Range, tl.range)):
+        return _run_time_range([unwrap(b) for b in (iterable.start, iterable.end, iterable.step)])
     if isinstance(iterable, tl.static_range):
-        bounds = [unwrap(b) for b in (iterable.start, iterable.end, iterable.step)]
-        for bound in bounds:
-            if _is_tensor(bound):
-                raise _not_constexpr("bound of tl.static_range")
-        return iter(builtins.range(*bounds))
-    if isinstance(iterable, tl.range):
-        return _run_time_range(unwrap(iterable.start), unwrap(iterable.end), unwrap(iterable.step))
-    if isinstance(iterable, Range):
-        return _run_time_range(iterable.start, iterable.stop, iterable.step)
-    iterable = unwrap(iterable)
-    if isinstance(iterable, (tuple, list, zip, enumerate)):
-        return iter(iterable)
-    raise errors.make("E0120", message=f"cannot iterate over {type(iterable).__name__}",
-                      help="use range, tl.range or tl.static_range")
+        numbers = builtins.range(iterable.start, iterable.end, iterable.step)
+        if len(numbers) > _max_unrolled:
+            raise errors.make("E0114", n=len(numbers), m=_max_unrolled)
+        return iter(numbers)
+    construct, alternative = FORBIDDEN["ForOverTuple"]
+    raise errors.make("E0102", stmt=construct, alternative=alternative)
 
 
 # ---------------------------------------------------------------------------
@@ -138,26 +232,9 @@ def _extremum(name):
     return function
 
 
-def _compile_time_only(function):
-    name = function.__name__
-
-    def wrapper(*values):
-        values = tuple(unwrap(v) for v in values)
-        if any(_is_tensor(v) for v in values):
-            raise _not_constexpr(f"argument of {name}()")
-        return function(*values)
-
-    wrapper.__name__ = name
-    return wrapper
-
-
 def _length(value):
     value = unwrap(value)
-    if _is_tensor(value):
-        if not value.shape:
-            raise errors.make("E0120", message="len() of a scalar", help="len() needs a tuple or a tile")
-        return value.shape[0]
-    return len(value)
+    return value.shape[0] if _is_tensor(value) else len(value)
 
 
 def _absolute(value):
@@ -167,21 +244,30 @@ def _absolute(value):
 
 def _is_instance(value, classes):
     classes = classes if isinstance(classes, tuple) else (classes, )
-    if tl.constexpr in classes and not _is_tensor(value):
-        return True  # every compile-time value is one, wrapped or not
+    # Every compile-time value is a constexpr, wrapped or not.
+    if tl.constexpr in classes and not _is_tensor(value) and not isinstance(value, tuple):
+        return True
     return isinstance(unwrap(value), tuple(c for c in classes if c is not tl.constexpr))
+
+
+def _sum(values, start=0):
+    total = start
+    for value in static(values, "argument of sum()"):
+        total = total + value
+    return total
 
 
 builtins_of_the_language = {
     "range": Range,
     "min": _extremum("min"),
     "max": _extremum("max"),
-    "int": _compile_time_only(int),
-    "float": _compile_time_only(float),
-    "bool": _compile_time_only(bool),
     "len": _length,
     "abs": _absolute,
     "isinstance": _is_instance,
+    "sum": _sum,
+    "list": tuple,
+    "zip": lambda *values: tuple(zip(*values)),
+    "enumerate": lambda values, start=0: tuple(enumerate(values, start)),
 }
 
 
@@ -194,11 +280,14 @@ def device_assert(condition, message=""):
 
 
 closure = {
-    "assign": _kernel.assign, "truth": _kernel.truth, "logical_not": _kernel.logical_not,
-    "decides_and": _kernel.decides_and, "decides_or": _kernel.decides_or, "join_and": _kernel.join_and,
-    "join_or": _kernel.join_or, "unwrap": unwrap, "constant": constant, "branch": branch, "value_of": value_of,
+    **{name: getattr(_kernel, name) for name in (
+        "assign", "truth_if", "truth_while", "truth_choice", "logical_not", "decides_and", "decides_or", "join_and",
+        "join_or", "unwrap", "promote")},
+    "static": static, "constant": constant, "unpack": unpack, "branch": branch, "value_of": value_of,
     "is_same": is_same, "is_not_same": is_not_same, "iterate": iterate, "device_assert": device_assert,
-    "make_tuple": tuple, **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
+    "call_static": call_static, "not_a_kernel_function": not_a_kernel_function, "not_constant": not_constant,
+    "inner_function": inner_function, "make_tuple": tuple,
+    **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
 }
 
 # ---------------------------------------------------------------------------
@@ -218,20 +307,34 @@ def _in_language(value) -> bool:
     return (getattr(value, "__module__", None) or "").split(".")[0] == "tilewright"
 
 
-def is_callable_in_kernels(function) -> bool:
-    return (_in_language(function) or _is_jit_function(function)
-            or getattr(function, "__tilewright_constexpr_function__", False)
-            or getattr(function, "__tilewright_builtin__", False))
+def _is_annotated_constexpr(name, jit_function) -> bool:
+    """Whether the module says `name: tl.constexpr = ...`."""
+    annotations = jit_function.__globals__.get("__annotations__")
+    annotation = annotations.get(name) if isinstance(annotations, dict) else None
+    return annotation is tl.constexpr or (isinstance(annotation, str) and "constexpr" in annotation)
 
 
 def is_allowed_global(name, value, jit_function) -> bool:
     """Whether a kernel may read this global by a plain name (E0103 otherwise)."""
     from .. import knobs
 
-    if isinstance(value, (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, types.MethodType)):
-        return True  # what may be called is checked at the call
-    if is_constexpr_object(value) or _is_jit_function(value) or _in_language(type(value)) or callable(value):
+    if value is None or isinstance(value, (tl.constexpr, types.ModuleType)) or callable(value):
         return True
-    if jit_function.__globals__.get("__name__", "").split(".")[0] == "tilewright":
+    if isinstance(value, tuple) and value and all(is_allowed_global(name, v, jit_function) for v in value):
         return True
-    return bool(knobs.compilation.allow_non_constexpr_globals)
+    if not isinstance(value, (bool, int, float, str)) and (_in_language(value) or _in_language(type(value))):
+        return True
+    return (_is_annotated_constexpr(name, jit_function) or _in_language(jit_function)
+            or bool(knobs.compilation.allow_non_constexpr_globals))
+
+
+# ---------------------------------------------------------------------------
+# Errors
+# ---------------------------------------------------------------------------
+
+
+def rendered(error):
+    """The error with its text made anew from its parts: places, carets, notes, help."""
+    rows = [(f.file, f.function, f.line, f.column, f.end_line, f.end_column, f.source_line) for f in error.frames]
+    error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes)), )
+    return error

@@ -16,6 +16,9 @@ pdb and editors show the user's source. What changes:
     min, max, abs, ...    the language's own
     assert e, m           device_assert(e, m)
     x.value, a is b       see through constexpr
+    math.sqrt(e)          call_static(...)         compile-time arguments only
+    t[i]                  t[static(i)]             compile-time index of a tuple
+    n.to(t)               promote(n).to(t)         also where n is a number
 
 The helpers are closure variables of the new function: a name of the user cannot
 hide them, and its globals stay the module's own dictionary.
@@ -24,7 +27,6 @@ hide them, and its globals stay the module's own dictionary.
 from __future__ import annotations
 
 import ast
-import builtins
 import types
 
 from .. import errors
@@ -33,17 +35,6 @@ from . import kernel_helpers
 
 #: Builtins that mean something of their own in a kernel.
 _replaced_builtins = kernel_helpers.builtins_of_the_language
-#: Builtins that keep their meaning, as far as a kernel may call them.
-_plain_builtins = {
-    "True", "False", "None", "NotImplemented", "Ellipsis", "print", "breakpoint", "getattr", "hasattr", "str", "list",
-    "tuple", "repr", "type", "slice", "id", "locals", "globals", "dir", "vars", "ValueError", "TypeError",
-    "RuntimeError", "Exception", "AssertionError", "NotImplementedError", "__import__", "round", "any", "all", "sum",
-    "zip", "enumerate", "bool", "super", "object", "staticmethod", "property", "divmod", "pow", "sorted", "reversed",
-    "dict", "set", "frozenset", "bytes", "complex", "callable", "iter", "next", "map", "filter", "hash", "hex", "bin",
-    "oct", "ord", "chr", "format", "ascii", "input", "open", "compile", "eval", "exec", "issubclass", "memoryview",
-    "bytearray", "classmethod", "delattr", "setattr", "help", "exit", "quit", "copyright", "credits", "license",
-    "__build_class__", "__debug__", "__doc__", "__name__", "__package__", "__spec__", "__loader__",
-}
 #: Modules whose import inside a kernel is for looking, not for computing.
 _debuggers = {"pdb", "ipdb", "pudb", "debugpy", "bdb", "IPython"}
 
@@ -109,7 +100,7 @@ class Rewriter(ast.NodeTransformer):
     # -- errors ---------------------------------------------------------------
 
     def error(self, code, node, **arguments):
-        return errors.make(code, frames=[frame_of_node(self.jit_function, node)], **arguments)
+        return kernel_helpers.rendered(errors.make(code, frames=[frame_of_node(self.jit_function, node)], **arguments))
 
     def refuse(self, key, node):
         construct, alternative = FORBIDDEN[key]
@@ -166,6 +157,8 @@ class Rewriter(ast.NodeTransformer):
 
     def _assigned(self, target, value):
         """`value` as `target` holds it."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return self._at(_call("unpack", value, _pattern(target)), value)
         if isinstance(target, ast.Name) and target.id in self.constants:
             return self._at(_call("constant", ast.Constant(target.id), value), value)
         return self._at(_call("assign", value), value)
@@ -200,7 +193,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Assert(self, node):
-        message = ast.Constant("") if node.msg is None else self.visit(node.msg)
+        message = ast.Constant(ast.unparse(node.test)) if node.msg is None else self.visit(node.msg)
         check = self._at(_call("device_assert", self.visit(node.test), message), node)
         return self._at(ast.Expr(value=check), node)
 
@@ -212,7 +205,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_If(self, node):
-        node.test = self._truth(node.test)
+        node.test = self._truth(node.test, "if")
         node.body = self._block(node.body)
         node.orelse = self._block(node.orelse)
         return node
@@ -220,7 +213,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_While(self, node):
         if node.orelse:
             self.refuse("WhileElse", node.orelse[0])
-        node.test = self._truth(node.test)
+        node.test = self._truth(node.test, "while")
         node.body = self._loop_body(node.body)
         return node
 
@@ -253,8 +246,8 @@ class Rewriter(ast.NodeTransformer):
 
     # -- expressions ----------------------------------------------------------
 
-    def _truth(self, node):
-        return self._at(_call("truth", self.visit(node)), node)
+    def _truth(self, node, construct):
+        return self._at(_call("truth_" + construct, self.visit(node)), node)
 
     def _temporary(self):
         self.temporaries += 1
@@ -282,7 +275,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_IfExp(self, node):
         held = self._temporary()
         keep = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=self.visit(node.test)), node.test)
-        choice = self._at(ast.IfExp(test=self._at(_call("truth", keep), node.test), body=self.visit(node.body),
+        choice = self._at(ast.IfExp(test=self._at(_call("truth_choice", keep), node.test), body=self.visit(node.body),
                                     orelse=self.visit(node.orelse)), node)
         return self._at(_call("branch", choice, self._at(_load(held), node.test)), node)
 
@@ -307,11 +300,26 @@ class Rewriter(ast.NodeTransformer):
         for keyword in node.keywords:
             if keyword.arg is None:
                 self.refuse("KeywordArguments", keyword.value)
-        self._check_callee(node.func)
-        node.func = self.visit(node.func)
+        found, callee = self._resolve(node.func)
+        kind = kernel_helpers.kind_of_callee(callee) if found else "value"
+        texts = [ast.unparse(argument) for argument in (*node.args, *(k.value for k in node.keywords))]
+        new_callee = self._callee(node.func, kind)
         node.args = [self._argument(a) for a in node.args]
         node.keywords = [self._at(ast.keyword(arg=k.arg, value=self.visit(k.value)), k) for k in node.keywords]
+        if kind == "static":
+            names = self._at(ast.Tuple(elts=[ast.Constant(t) for t in texts], ctx=ast.Load()), node)
+            node.args = [new_callee, names, *node.args]
+            new_callee = self._at(_load(_helper("call_static")), node.func)
+        node.func = new_callee
         return node
+
+    def _callee(self, node, kind):
+        if kind == "foreign":
+            return self._at(_call("not_a_kernel_function", ast.Constant(ast.unparse(node))), node)
+        if kind == "constexpr":
+            return self._at(_load(_helper("unwrap")), node)
+        callee = self.visit(node)
+        return self._at(_call("inner_function", callee), node) if kind == "wrapped" else callee
 
     def _argument(self, node):
         if isinstance(node, ast.Starred):  # f(*args) is allowed, a starred target is not
@@ -319,22 +327,51 @@ class Rewriter(ast.NodeTransformer):
             return node
         return self.visit(node)
 
-    def _check_callee(self, node):
-        """E0123 for a call, by a plain name, of a Python function that is no kernel function."""
-        if not isinstance(node, ast.Name) or node.id in self.locals:
-            return
-        try:
-            value = self.jit_function.lookup_global(node.id)
-        except KeyError:
-            return
-        if isinstance(value, types.FunctionType) and not kernel_helpers.is_callable_in_kernels(value):
-            if (value.__module__ or "").split(".")[0] not in _debuggers:
-                raise self.error("E0123", node, n=node.id)
+    def _resolve(self, node):
+        """(True, value) for a dotted name that starts at a global; modules and classes are looked into."""
+        if isinstance(node, ast.Name):
+            if node.id in self.locals:
+                return False, None
+            try:
+                return True, self.jit_function.lookup_global(node.id)
+            except KeyError:
+                return False, None
+        if isinstance(node, ast.Attribute):
+            found, base = self._resolve(node.value)
+            if found and isinstance(base, (types.ModuleType, type)) and hasattr(base, node.attr):
+                return True, getattr(base, node.attr)
+        return False, None
 
     def visit_Attribute(self, node):
+        if not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        found, base = self._resolve(node.value)
         node.value = self.visit(node.value)
-        if node.attr == "value" and isinstance(node.ctx, ast.Load):
+        if found and isinstance(base, types.ModuleType):
+            value = getattr(base, node.attr, None)
+            return self._at(_call("unwrap", node), node) if kernel_helpers.is_constexpr_object(value) else node
+        if node.attr == "value":
             return self._at(_call("value_of", node.value), node)
+        if node.attr in kernel_helpers.tensor_attributes:
+            node.value = self._at(_call("promote", node.value), node.value)
+        return node
+
+    def _static(self, node):
+        """A value that must be known at compile time."""
+        text = ast.Constant(ast.unparse(node))
+        return self._at(_call("static", self.visit(node), text), node)
+
+    def visit_Subscript(self, node):
+        node.value = self.visit(node.value)
+        if isinstance(node.slice, ast.Slice):
+            for name in ("lower", "upper", "step"):
+                bound = getattr(node.slice, name)
+                if bound is not None:
+                    setattr(node.slice, name, self._static(bound))
+        elif isinstance(node.slice, (ast.Constant, ast.Tuple)):
+            node.slice = self.visit(node.slice)
+        else:
+            node.slice = self._static(node.slice)
         return node
 
     def visit_List(self, node):
@@ -349,18 +386,13 @@ class Rewriter(ast.NodeTransformer):
             self.refuse("AsyncFor", node)
         # The target is local to the comprehension; inside it, it hides a global.
         inner = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
-        generator.iter = self._at(_call("iterate", self.visit(generator.iter)), generator.iter)
+        generator.iter = self._static(generator.iter)
         added = inner - self.locals
         self.locals |= added
-        generator.ifs = [self._truth(condition) for condition in generator.ifs]
+        generator.ifs = [self._static(condition) for condition in generator.ifs]
         node.elt = self.visit(node.elt)
         self.locals -= added
         return self._at(_call("make_tuple", node), node)
-
-    def visit_FormattedValue(self, node):
-        # The language applies no format specifications.
-        node.value, node.format_spec = self.visit(node.value), None
-        return node
 
     def visit_Constant(self, node):
         if isinstance(node.value, bytes):
@@ -370,25 +402,34 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Name(self, node):
-        if not isinstance(node.ctx, ast.Load) or node.id in self.locals or node.id.startswith(_prefix):
-            return node
         name = node.id
+        if not isinstance(node.ctx, ast.Load) or name in self.locals or name.startswith(_prefix):
+            return node
         try:
             value = self.jit_function.lookup_global(name)
         except KeyError:
             return node  # NameError when it is reached, as E0104
-        own = name in self.jit_function.fn.__code__.co_freevars or name in self.jit_function.fn.__globals__
-        if not own:
-            if name in _replaced_builtins:
-                return self._at(_load(_helper("builtin_" + name)), node)
-            if name not in _plain_builtins and hasattr(builtins, name) and not isinstance(value, type):
-                raise self.error("E0123", node, n=name)
-            return node
+        function = self.jit_function.fn
+        if name not in function.__code__.co_freevars and name not in function.__globals__:
+            return self._builtin(node)
         if kernel_helpers.is_constexpr_object(value):
             return self._at(_call("unwrap", node), node)
         if not kernel_helpers.is_allowed_global(name, value, self.jit_function):
-            raise self.error("E0103", node, g=name)
+            # Raised where it is read: a branch that is never taken may hold it.
+            return self._at(_call("not_constant", ast.Constant(name)), node)
         return node
+
+    def _builtin(self, node):
+        if node.id in _replaced_builtins:
+            return self._at(_load(_helper("builtin_" + node.id)), node)
+        return node
+
+
+def _pattern(target):
+    """A tuple of Nones and tuples in the form of an assignment's target."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return ast.Tuple(elts=[_pattern(element) for element in target.elts], ctx=ast.Load())
+    return ast.Constant(None)
 
 
 def _copy(node):

@@ -1,0 +1,132 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The command: doctor, compile, run, knobs."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import tilewright
+from tilewright import cli
+
+
+def command(*arguments, ok=True, **environment):
+    done = subprocess.run([sys.executable, "-m", "tilewright", *map(str, arguments)], capture_output=True,
+                          env={**os.environ, **environment})
+    assert (done.returncode == 0) == ok, done.stderr.decode()
+    return done.stdout if ok else done.stderr.decode()
+
+
+@pytest.fixture
+def kernel_file(tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text(textwrap.dedent("""
+        import triton
+        import triton.language as tl
+
+        @triton.autotune(configs=[triton.Config({"BLOCK": 64})], key=["n"])
+        @triton.jit
+        def tuned(x, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(x + i, i, i < n)
+
+        @triton.jit
+        def fill(x, value, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(x + i, value, i < n)
+    """))
+    return path
+
+
+@pytest.mark.parametrize("stage,needle", [("ptx", b".entry fill"), ("ir", b"func"), ("layout", b"func"),
+                                          ("llir", b"define"), ("cubin", b"\x7fELF")])
+def test_compile_without_a_gpu(kernel_file, stage, needle):
+    if stage == "cubin" and not tilewright._core.assembler_info()[0]:
+        pytest.skip("no assembler")
+    output = command("compile", f"{kernel_file}:fill", "--signature", "*fp32:16,fp32,i32,1024", "--emit", stage)
+    assert needle in output
+
+
+@pytest.mark.parametrize("target,line", [("sm_80", b".target sm_80"), ("sm_90a", b".target sm_90a")])
+def test_compile_for_targets(kernel_file, target, line):
+    output = command("compile", f"{kernel_file}:fill", "-s", "*fp32,fp32,i32,64", "-t", target)
+    assert line in output
+
+
+def test_compile_writes_a_file_and_looks_through_the_tuner(kernel_file, tmp_path):
+    out = tmp_path / "out.ptx"
+    command("compile", f"{kernel_file}:tuned", "-s", "x=*i32,n=i32,BLOCK=64", "-o", out, "--num-warps", 2)
+    assert ".reqntid 64" in out.read_text() or ".maxntid 64" in out.read_text()
+
+
+@pytest.mark.parametrize("kernel,signature,text", [
+    ("fill", "*fp32,fp32,i32", "[E0205] missing argument 'BLOCK'"),
+    ("fill", "*fp32,fp32,i32,64,5", "more entries in the signature than fill(x, value, n, BLOCK) has parameters"),
+    ("fill", "x=*fp32,y=i32", "[E0205] unexpected argument 'y'"),
+    ("nothing", "*fp32", "'nothing' is no jit function"),
+])
+def test_compile_mistakes(kernel_file, kernel, signature, text):
+    output = command("compile", f"{kernel_file}:{kernel}", "-s", signature, ok=False)
+    assert text in output and "Traceback" not in output
+
+
+def test_signatures():
+
+    class constexpr:
+        pass
+
+    @tilewright.jit
+    def f(a, b, c, D: constexpr, E: constexpr):
+        pass
+
+    assert cli.parse_signature(f, "*fp32:16, i32:1, fp32, (1, 2), 'a,b'") == (
+        {"a": "*fp32", "c": "fp32"}, {"b": 1, "D": (1, 2), "E": "a,b"}, {"a": 16})
+    assert cli.parse_signature(f, "D=4, *fp32, i64, i32, E=None") == (
+        {"a": "*fp32", "b": "i64", "c": "i32"}, {"D": 4, "E": None}, {})
+
+
+def test_run_makes_triton_mean_tilewright(tmp_path):
+    (tmp_path / "library.py").write_text("from triton.language import constexpr\nimport triton.runtime.jit as j\n")
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent("""
+        import sys, os
+        import library
+        import triton, triton.language as tl, triton.testing
+        import tilewright, tilewright.language
+        assert triton.language is tilewright.language and triton.jit is tilewright.jit
+        assert library.j is tilewright.runtime.jit and tl.constexpr is library.constexpr
+        assert tilewright.language.__name__ == "tilewright.language"
+        assert tuple(map(int, triton.__version__.split("."))) >= (3, 0)
+        print(__name__, sys.argv[1:], triton.cdiv(5, 2))
+    """))
+    assert command("run", script, "a", "--flag") == b"__main__ ['a', '--flag'] 3\n"
+    assert command("run", "-m", "script", "b", PYTHONPATH=os.pathsep.join(
+        [str(tmp_path), os.environ.get("PYTHONPATH", "")])) == b"__main__ ['b'] 3\n"
+    assert "no file" in command("run", tmp_path / "missing.py", ok=False)
+
+
+def test_triton_kernels_run_unchanged(kernel_file, tmp_path):
+    script = tmp_path / "main.py"
+    script.write_text(textwrap.dedent("""
+        import numpy as np
+        from kernels import fill
+        x = np.zeros(10, np.float32)
+        fill[(3,)](x, 2.5, 9, BLOCK=4)
+        print(x.tolist())
+    """))
+    assert command("run", script) == b"[2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 2.5, 0.0]\n"
+
+
+def test_knobs_are_listed():
+    output = command("knobs").decode()
+    assert "TILEWRIGHT_INTERPRET" in output and "TILEWRIGHT_REMARKS" in output
+
+
+def test_doctor():
+    output = command("doctor").decode()
+    for word in ("version", "Python", "assembler", "libdevice", "driver", "interpreter   ok", "compiler      ok"):
+        assert word in output, output
+    assert "FAILED" not in output

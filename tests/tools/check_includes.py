@@ -1,0 +1,92 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Who may include whom: one table, and no other include passes.
+
+    python tests/tools/check_includes.py
+
+A folder may include itself and what its row names. External headers that a
+folder must not see are in a table of their own: no LLVM in the runtime, nothing of
+MLIR or Python in the meaning of the language. A header whose name ends in
+Internal.h never leaves its folder.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+from tools.sources import files, read
+
+# Folder -> folders it may include beside itself. The longest matching folder
+# decides, for the including and for the included file.
+ALLOWED = {
+    "ir/support": [],
+    "ir/layout": ["ir/support"],
+    "ir/dialect": ["ir/support", "ir/layout"],
+    "frontend/semantic": ["ir/support"],
+    "frontend/emit": ["ir/support", "ir/layout", "ir/dialect", "frontend/semantic"],
+    "frontend/ast": ["ir/support", "ir/layout", "ir/dialect", "frontend/semantic", "frontend/emit"],
+    "passes": ["ir/support", "ir/layout", "ir/dialect"],
+    # codegen sees the headers of the pipeline and no other pass.
+    "codegen": ["ir/support", "ir/layout", "ir/dialect", "passes/pipeline"],
+    "runtime": ["ir/support"],
+    "runtime/interpreter": ["ir/support", "frontend/semantic"],
+    "autotune": ["ir/support", "runtime"],
+    "python/bindings": ["ir", "frontend", "passes", "codegen", "runtime", "autotune"],
+    "tools": ["ir", "frontend", "passes", "codegen"],
+    "tests": ["ir", "frontend", "passes", "codegen", "runtime", "autotune", "tests"],
+}
+
+# Folder -> external headers that must not appear in it, by prefix.
+FORBIDDEN = {
+    "ir/support": ["mlir/", "llvm/", "pybind11/", "Python.h"],
+    "ir/layout": ["mlir/", "llvm/", "pybind11/", "Python.h"],
+    "ir/dialect": ["pybind11/", "Python.h"],
+    "frontend/semantic": ["mlir/", "llvm/", "pybind11/", "Python.h", "numpy/"],
+    "frontend/emit": ["pybind11/", "Python.h"],
+    "passes": ["pybind11/", "Python.h", "cuda.h"],
+    "codegen": ["pybind11/", "Python.h", "cuda.h"],
+    "runtime": ["mlir/", "llvm/"],
+    "autotune": ["mlir/", "llvm/"],
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
+
+
+def longest(table, path: str) -> str | None:
+    """The most specific row of a table that a path lies in."""
+    rows = [row for row in table if path == row or path.startswith(row + "/")]
+    return max(rows, key=len, default=None)
+
+
+def problems_in(path: Path, text: str) -> list[str]:
+    own = path.parent.as_posix()
+    row = longest(ALLOWED, own)
+    if row is None:
+        return [f"{path}: its folder is not in the table"]
+    problems = []
+    for _, name in INCLUDE.findall(text):
+        forbidden = [prefix for prefix in FORBIDDEN.get(longest(FORBIDDEN, own), []) if name.startswith(prefix)]
+        if forbidden:
+            problems.append(f"{path}: must not see {forbidden[0]}, but includes {name}")
+        target = longest(ALLOWED, Path(name).parent.as_posix())
+        if target is None or Path(name).parts[0] not in {r.split("/")[0] for r in ALLOWED}:
+            continue
+        folder = Path(name).parent.as_posix()
+        same = target == row
+        allowed = any(folder == a or folder.startswith(a + "/") for a in ALLOWED[row])
+        # The interpreter's row is narrower than the runtime's, not part of it.
+        if not same and not allowed:
+            problems.append(f"{path}: {row} must not include {name}")
+        if name.endswith("Internal.h") and folder != own:
+            problems.append(f"{path}: {name} is for inside {folder} only")
+    return problems
+
+
+def problems() -> list[str]:
+    return [p for path in files(".h", ".cpp", ".def", ".inc") for p in problems_in(path, read(path))]
+
+
+if __name__ == "__main__":
+    found = problems()
+    print("\n".join(found) or "includes: ok")
+    sys.exit(bool(found))

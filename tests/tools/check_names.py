@@ -1,0 +1,65 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One name everywhere: a pass, its file, its flag and its test.
+
+    python tests/tools/check_names.py
+
+For a pass HoistLoads of passes/transform/Passes.td: the flag is tw-hoist-loads, the
+source passes/transform/HoistLoads.cpp (with the DEBUG_TYPE of the flag, where it
+has one), the test tests/lit/passes/hoist-loads.mlir. A unit test file is called
+after what it tests: FooTest.cpp.
+"""
+
+import re
+import sys
+
+from tools.sources import ROOT, files, read
+
+PASS = re.compile(r'^def (\w+) *: *\w*Pass<"([^"]+)"', re.MULTILINE)
+DEBUG_TYPE = re.compile(r'#define DEBUG_TYPE "([^"]+)"')
+
+
+def dashed(name: str) -> str:
+    """HoistLoads as hoist-loads."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def pass_problems(table: str, exists, debug_type) -> list[str]:
+    """`exists(path)` and `debug_type(path)` look at the repository."""
+    problems = []
+    for name, flag in PASS.findall(table):
+        expected = "tw-" + dashed(name)
+        if flag != expected:
+            problems.append(f"pass {name} has the flag {flag}, not {expected}")
+        source = f"passes/transform/{name}.cpp"
+        if not exists(source):
+            problems.append(f"pass {name} has no {source}")
+        elif debug_type(source) not in (None, expected):
+            problems.append(f"{source}: DEBUG_TYPE is {debug_type(source)}, not {expected}")
+        test = f"tests/lit/passes/{dashed(name)}.mlir"
+        if not exists(test):
+            problems.append(f"pass {name} has no {test}")
+    return problems
+
+
+def unit_problems(names: list[str]) -> list[str]:
+    return [f"tests/unit/{name}: call it {name.removesuffix('.cpp')}Test.cpp" for name in names
+            if name.endswith(".cpp") and not name.endswith("Test.cpp")]
+
+
+def find_debug_type(path: str):
+    found = DEBUG_TYPE.search(read(ROOT / path))
+    return found.group(1) if found else None
+
+
+def problems() -> list[str]:
+    found = []
+    for table in files(".td", folders=["passes"]):
+        found += pass_problems(read(table), lambda path: (ROOT / path).exists(), find_debug_type)
+    return found + unit_problems([path.name for path in files(".cpp", folders=["tests/unit"])])
+
+
+if __name__ == "__main__":
+    found = problems()
+    print("\n".join(found) or "names: ok")
+    sys.exit(bool(found))

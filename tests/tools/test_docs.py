@@ -1,0 +1,42 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Generated pages are up to date, and links between the pages lead somewhere."""
+
+import importlib.util
+import re
+
+import pytest
+
+from tools.sources import ROOT
+
+spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
+generate_docs = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(generate_docs)
+
+PAGES = [path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]]
+
+
+@pytest.mark.parametrize("path", sorted(generate_docs.pages()))
+def test_generated_page(path):
+    assert (ROOT / path).read_text() == generate_docs.pages()[path], f"{path} is stale: run make docs"
+
+
+def test_every_row_is_on_the_page():
+    """The page has as many entries as the table has rows: a row that is not parsed would be lost silently."""
+    support = ROOT / "ir" / "support"
+    rows = (support / "ErrorCatalogue.def").read_text().count("\nTILEWRIGHT_ERROR(")
+    assert generate_docs.pages()["docs/errors.md"].count("\n### ") == rows > 50
+    knobs = (support / "Knobs.def").read_text().count("\nTILEWRIGHT_KNOB(")
+    assert generate_docs.pages()["docs/knobs.md"].count("\n| `TILEWRIGHT_") == knobs > 10
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links(page):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
+        if "://" not in target:
+            assert (ROOT / page.parent / target).exists(), f"{page} links {target}"
+
+
+def test_folders_of_the_readme_exist():
+    for folder in re.findall(r"^\| `(\w+)/` \|", (ROOT / "README.md").read_text(), re.MULTILINE):
+        assert (ROOT / folder).is_dir(), folder

@@ -1,0 +1,98 @@
+//===- CodegenPtxTest.cpp - Kernels to PTX and through the assembler ------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: whole kernels in hand-written layouts are compiled for every target,
+// assembled where ptxas is found, and their resource reports checked.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tests/unit/CodegenTestSupport.h"
+
+#include <chrono>
+
+using namespace tilewright;
+using namespace tilewright::codegen;
+using namespace tilewright::codegen::testing;
+
+/// x + y over one row of `extent` elements by 4 warps, 4 elements a vector.
+static std::string vectorAdd(int extent) {
+  std::string n = std::to_string(extent), columns = "1, 2";
+  for (int column = 512; column < extent; column *= 2)
+    columns += ", " + std::to_string(column);
+  std::string text = R"(
+#b = #tw.layout<register = [COLUMNS], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+module attributes {tw.num_warps = 4 : i32} {
+func.func @add(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %y: !tw.ptr<f32> {tw.divisibility = 16 : i64},
+               %out: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %n: i32) {
+  %c = arith.constant EXTENT : i32
+  %pid = tw.program_id 0 : i32
+  %start = arith.muli %pid, %c : i32
+  %r = tw.range 0 to EXTENT : tensor<EXTENTxi32, #b>
+  %s = tw.splat %start : i32 -> tensor<EXTENTxi32, #b>
+  %offs = arith.addi %s, %r : tensor<EXTENTxi32, #b>
+  %ns = tw.splat %n : i32 -> tensor<EXTENTxi32, #b>
+  %mask = arith.cmpi slt, %offs, %ns : tensor<EXTENTxi32, #b>
+  %xs = tw.splat %x : !tw.ptr<f32> -> tensor<EXTENTx!tw.ptr<f32>, #b>
+  %xp = tw.addptr %xs, %offs : tensor<EXTENTx!tw.ptr<f32>, #b>, tensor<EXTENTxi32, #b>
+  %a = tw.load %xp mask %mask : tensor<EXTENTxi1, #b> {tw.vector_elements = 4 : i32}
+       : tensor<EXTENTx!tw.ptr<f32>, #b> -> tensor<EXTENTxf32, #b>
+  %ys = tw.splat %y : !tw.ptr<f32> -> tensor<EXTENTx!tw.ptr<f32>, #b>
+  %yp = tw.addptr %ys, %offs : tensor<EXTENTx!tw.ptr<f32>, #b>, tensor<EXTENTxi32, #b>
+  %b = tw.load %yp mask %mask : tensor<EXTENTxi1, #b> {tw.vector_elements = 4 : i32}
+       : tensor<EXTENTx!tw.ptr<f32>, #b> -> tensor<EXTENTxf32, #b>
+  %z = arith.addf %a, %b : tensor<EXTENTxf32, #b>
+  %os = tw.splat %out : !tw.ptr<f32> -> tensor<EXTENTx!tw.ptr<f32>, #b>
+  %op = tw.addptr %os, %offs : tensor<EXTENTx!tw.ptr<f32>, #b>, tensor<EXTENTxi32, #b>
+  tw.store %op, %z mask %mask : tensor<EXTENTxi1, #b> {tw.vector_elements = 4 : i32}
+       : tensor<EXTENTx!tw.ptr<f32>, #b>, tensor<EXTENTxf32, #b>
+  func.return
+}
+})";
+  auto replaceAll = [&](const std::string &from, const std::string &to) {
+    for (size_t position = text.find(from); position != std::string::npos; position = text.find(from))
+      text.replace(position, from.size(), to);
+  };
+  replaceAll("EXTENT", n);
+  replaceAll("COLUMNS", columns);
+  return text;
+}
+
+class CodegenPtx : public ::testing::TestWithParam<const char *> {};
+INSTANTIATE_TEST_SUITE_P(Targets, CodegenPtx, ::testing::Values("sm_80", "sm_86", "sm_89", "sm_90a"));
+
+TEST_P(CodegenPtx, VectorAddUsesWideAccessesAndFoldsAddresses) {
+  std::string ptx = compileToPtx(vectorAdd(1024), GetParam());
+  EXPECT_NE(ptx.find(std::string(".target ") + GetParam()), std::string::npos) << ptx;
+  EXPECT_EQ(countOf(ptx, "ld.global.v4.b32"), 4);
+  EXPECT_EQ(countOf(ptx, "st.global.v4.b32"), 2);
+  // One 64-bit address per tensor; the second vector is a constant away.
+  EXPECT_EQ(countOf(ptx, "mul.wide.s32"), 1);
+  EXPECT_NE(ptx.find(".reqntid 128, 1, 1"), std::string::npos);
+  auto report = assemble(ptx, GetParam());
+  if (!report)
+    GTEST_SKIP() << "no ptxas on the PATH: PTX was checked, not assembled";
+  EXPECT_TRUE(report->succeeded) << report->text;
+  EXPECT_FALSE(report->hasSpills()) << report->text;
+  EXPECT_LE(report->registers(), 32) << report->text;
+}
+
+// Compile time must not grow faster than the tile.
+TEST(CodegenPtxTime, LongRowsCompileQuickly) {
+  auto start = std::chrono::steady_clock::now();
+  std::string ptx = compileToPtx(vectorAdd(16384), "sm_90a");
+  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(countOf(ptx, "ld.global.v4.b32"), 64);
+  EXPECT_LT(elapsed.count(), 0.3);
+  RecordProperty("milliseconds", static_cast<int>(elapsed.count() * 1000));
+}
+
+TEST(CodegenPtxTime, SmallKernelsTakeMilliseconds) {
+  compileToPtx(vectorAdd(1024), "sm_90a"); // the target's tables are made once
+  auto start = std::chrono::steady_clock::now();
+  compileToPtx(vectorAdd(1024), "sm_90a");
+  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  RecordProperty("microseconds", static_cast<int>(elapsed.count() * 1e6));
+  EXPECT_LT(elapsed.count(), 0.05);
+}

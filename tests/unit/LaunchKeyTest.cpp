@@ -1,0 +1,120 @@
+//===- LaunchKeyTest.cpp - Specialisation keys and their table ------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/launch/KeyTable.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+
+using namespace tilewright::launch;
+
+namespace {
+
+/// Fills a key from a list of codes and a list of words.
+void fill(KeyBuilder &key, uint64_t header, const std::vector<uint8_t> &codes,
+          const std::vector<uint64_t> &words) {
+  key.setHeader(header);
+  for (size_t i = 0; i < codes.size(); ++i)
+    key.codes()[i] = codes[i];
+  for (uint64_t word : words)
+    key.addWord(word);
+}
+
+TEST(LaunchKey, EqualCallsHaveEqualKeys) {
+  KeyBuilder a(3, 2), b(3, 2);
+  fill(a, 1, {1, 2, 3}, {7, 8});
+  fill(b, 1, {1, 2, 3}, {7, 8});
+  EXPECT_EQ(a.hash(), b.hash());
+  KeyTable<int> table;
+  table.insert(a, a.hash(), std::make_unique<int>(42));
+  ASSERT_NE(table.find(b, b.hash()), nullptr);
+  EXPECT_EQ(*table.find(b, b.hash()), 42);
+}
+
+// Each part of a key decides: header, a code, a word, the number of words.
+TEST(LaunchKey, EveryPartCounts) {
+  KeyBuilder base(9, 3);
+  fill(base, 1, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {7, 8});
+  KeyTable<int> table;
+  table.insert(base, base.hash(), std::make_unique<int>(0));
+  auto expectMiss = [&](uint64_t header, std::vector<uint8_t> codes,
+                        std::vector<uint64_t> words) {
+    KeyBuilder other(codes.size(), 3);
+    fill(other, header, codes, words);
+    EXPECT_EQ(table.find(other, other.hash()), nullptr);
+    // A full comparison decides, not the hash alone.
+    EXPECT_EQ(table.find(other, base.hash()), nullptr);
+  };
+  expectMiss(2, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {7, 8});
+  expectMiss(1, {1, 2, 3, 4, 5, 6, 7, 8, 10}, {7, 8});
+  expectMiss(1, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {7, 9});
+  expectMiss(1, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {7});
+  expectMiss(1, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {7, 8, 0});
+}
+
+TEST(LaunchKey, LongKeysLeaveTheStack) {
+  std::vector<uint8_t> codes(300, 16);
+  std::vector<uint64_t> words(300, 5);
+  KeyBuilder a(300, 300), b(300, 300);
+  fill(a, 0, codes, words);
+  words.back() = 6;
+  fill(b, 0, codes, words);
+  EXPECT_GT(a.size(), KeyBuilder::kInlineWords);
+  KeyTable<int> table;
+  table.insert(a, a.hash(), std::make_unique<int>(1));
+  EXPECT_NE(table.find(a, a.hash()), nullptr);
+  EXPECT_EQ(table.find(b, b.hash()), nullptr);
+}
+
+// Against std::map, with keys that differ in few bits and hashes forced to meet.
+TEST(LaunchKey, TableAgreesWithAMap) {
+  std::mt19937 random(1);
+  for (bool collide : {false, true}) {
+    KeyTable<int> table;
+    std::map<std::pair<unsigned, unsigned>, int> expected;
+    for (int step = 0; step < 2000; ++step) {
+      unsigned code = random() % 20, word = random() % 40;
+      KeyBuilder key(1, 1);
+      fill(key, 0, {static_cast<uint8_t>(code)}, {word});
+      uint64_t hash = collide ? word % 3 : key.hash();
+      int *found = table.find(key, hash);
+      auto known = expected.find({code, word});
+      ASSERT_EQ(found != nullptr, known != expected.end());
+      if (found) {
+        ASSERT_EQ(*found, known->second);
+        continue;
+      }
+      table.insert(key, hash, std::make_unique<int>(step));
+      expected[{code, word}] = step;
+    }
+    EXPECT_EQ(table.size(), expected.size());
+    size_t visited = 0;
+    table.forEach([&](int &) { ++visited; });
+    EXPECT_EQ(visited, expected.size());
+    table.clear();
+    EXPECT_EQ(table.size(), 0u);
+  }
+}
+
+// The low bits index the table: neighbouring values must not share them.
+TEST(LaunchKey, HashSpreadsSmallValues) {
+  std::map<uint64_t, int> buckets;
+  for (uint64_t value = 0; value < 1024; ++value) {
+    KeyBuilder key(1, 1);
+    fill(key, 0, {4}, {value << 10}); // block sizes: the low bits are all zero
+    ++buckets[key.hash() & 1023];
+  }
+  int fullest = 0;
+  for (auto &[bucket, count] : buckets)
+    fullest = std::max(fullest, count);
+  EXPECT_LT(fullest, 12);
+}
+
+} // namespace
