@@ -76,13 +76,12 @@ py::object Walker::callFunction(py::handle jitFunction, py::tuple args, py::dict
   }
 }
 
-py::object Walker::runKernel(py::handle jitFunction, const py::dict &bound) {
+void Walker::runKernel(py::handle jitFunction, const py::dict &bound) {
   FunctionWalker instance(*this, jitFunction, bound);
   stack.push_back(&instance);
   try {
-    py::object result = instance.run();
+    instance.run();
     stack.pop_back();
-    return result;
   } catch (...) {
     stack.pop_back();
     throw;
