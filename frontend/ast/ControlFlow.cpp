@@ -61,9 +61,13 @@ std::optional<bool> FunctionWalker::staticCondition(Handle value, const char *co
 //===----------------------------------------------------------------------===//
 
 FunctionWalker::Flow FunctionWalker::visitIf(Handle statement, const Rest &rest) {
-  py::object test = visitExpression(field(statement, f.test));
+  py::object testNode = field(statement, f.test);
+  py::object test = visitExpression(testNode);
   Value condition;
-  if (std::optional<bool> known = staticCondition(test, "if", condition))
+  currentNode = testNode;
+  std::optional<bool> known = staticCondition(test, "if", condition);
+  currentNode = statement;
+  if (known)
     return visitStatements(field(statement, *known ? f.body : f.orelse), 0, &rest);
 
   py::object body = field(statement, f.body), orelse = field(statement, f.orelse);
@@ -215,7 +219,7 @@ void FunctionWalker::visitReturningIf(Handle statement, const Value &condition, 
     branches[i].value = std::move(returnValue);
   }
   currentNode = statement;
-  returnValue = mergeValue(op, branches[0], branches[1], "the return value");
+  returnValue = mergeValue(op, branches[0], branches[1], name + "()");
 }
 
 /// One value for both branches of `op`, which it ends.
@@ -230,9 +234,13 @@ py::object FunctionWalker::mergeValue(scf::IfOp op, Branch &first, Branch &secon
 }
 
 py::object FunctionWalker::visitIfExp(Handle node) {
-  py::object test = visitExpression(field(node, f.test));
+  py::object testNode = field(node, f.test);
+  py::object test = visitExpression(testNode);
   Value condition;
-  if (std::optional<bool> known = staticCondition(test, "if ... else", condition))
+  currentNode = testNode;
+  std::optional<bool> known = staticCondition(test, "if ... else", condition);
+  currentNode = node;
+  if (known)
     return visitExpression(field(node, *known ? f.body : f.orelse));
   scf::IfOp op = startIf(condition);
   Scope before = scope;

@@ -112,14 +112,6 @@ static void verifyModule(mlir::ModuleOp module) {
   throw error;
 }
 
-static void checkResult(py::handle result) {
-  if (result.is_none())
-    return;
-  throw makeError(ErrorCode::E0116,
-                  fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}", describeValue(result))),
-                  fmt::arg("help", "store the result through a pointer argument"));
-}
-
 mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::handle jitFunction, py::dict signature,
                                              py::dict constexprs, py::dict divisibility, py::dict options,
                                              const std::string &target) {
@@ -168,7 +160,7 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
       bound[name] = unwrapConstexpr(value);
     bound = bindArguments(function, py::tuple(), bound);
 
-    checkResult(walker.runKernel(function, bound));
+    walker.runKernel(function, bound);
     builder.create<mlir::func::ReturnOp>(loc);
     verifyModule(*module);
     return module;

@@ -36,15 +36,21 @@ py::object FunctionWalker::run() {
     currentNode = {};
     return std::move(returnValue);
   } catch (Error &error) {
-    if (currentNode)
-      error.addFrame(sourceFrame());
+    addFrameTo(error);
     throw;
   } catch (py::error_already_set &exception) {
     Error error = walker.translate(exception);
-    if (currentNode)
-      error.addFrame(sourceFrame());
+    addFrameTo(error);
     throw error;
   }
+}
+
+/// The chain is cut in the middle: a recursion without end would fill screens.
+void FunctionWalker::addFrameTo(Error &error) const {
+  constexpr size_t maxFrames = 8;
+  bool isKernel = walker.stack.size() == 1;
+  if (currentNode && (isKernel || error.frames().size() < maxFrames))
+    error.addFrame(sourceFrame());
 }
 
 } // namespace tilewright

@@ -153,6 +153,7 @@ private:
 
   //===--- Location.cpp ---------------------------------------------------===//
   SourceFrame sourceFrame() const;
+  void addFrameTo(Error &error) const;
   /// Raises E0102 with the texts of tilewright.frontend_rules.
   [[noreturn]] void refuse(const std::string &key);
   [[noreturn]] void refuseNode(Handle node);

@@ -69,6 +69,15 @@ void FunctionWalker::bindCarried(const std::vector<Carried> &carried, const std:
     scope.set(entry.name, entry.tree.rebuild(leaves, position));
 }
 
+static Error changedType(py::handle id, py::handle before, py::handle now) {
+  std::string type = now ? describeValue(now) : "undefined";
+  Error error = makeError(ErrorCode::E0118, fmt::arg("v", py::cast<std::string>(id)),
+                          fmt::arg("t1", describeValue(before)), fmt::arg("t2", type));
+  if (!isTensor(before) && !isNumber(before))
+    error.setHelp(fmt::format("only values of the kernel can change in a loop; start it as {}", type));
+  return error;
+}
+
 /// The carried names' values at the end of the body, as leaves.
 std::vector<Value> FunctionWalker::collectCarried(const std::vector<Carried> &carried) {
   std::vector<Value> leaves;
@@ -80,9 +89,7 @@ std::vector<Value> FunctionWalker::collectCarried(const std::vector<Carried> &ca
     leaves.resize(count);
     if (!now)
       scope.explainAbsence(entry.name); // raises where two branches disagree
-    throw makeError(ErrorCode::E0118, fmt::arg("v", py::cast<std::string>(entry.name)),
-                    fmt::arg("t1", describeValue(entry.before)),
-                    fmt::arg("t2", now ? describeValue(now) : std::string("undefined")));
+    throw changedType(entry.name, entry.before, now);
   }
   return leaves;
 }
@@ -118,8 +125,7 @@ bool FunctionWalker::promoteChanged(const std::vector<Object> &assigned, const S
       // None, a type or a function cannot change at run time.
       std::vector<Value> none;
       if (!ValueTree::flatten(semantic(), old, false, none).hasLeaves())
-        throw makeError(ErrorCode::E0118, fmt::arg("v", py::cast<std::string>(id)), fmt::arg("t1", describeValue(old)),
-                        fmt::arg("t2", describeValue(now)));
+        throw changedType(id, old, now);
     }
   }
   return changed;
@@ -416,6 +422,7 @@ void FunctionWalker::visitWhile(Handle statement) {
     ++loopDepth;
     py::object condition = visitExpression(test);
     Value holds;
+    currentNode = test;
     if (std::optional<bool> known = staticCondition(condition, "while", holds))
       holds = semantic().toValue(semantic::Literal::boolean(*known));
     llvm::SmallVector<mlir::Value> forwarded = values();

@@ -74,6 +74,12 @@ FunctionWalker::Flow FunctionWalker::visitReturn(Handle statement) {
     throw ReturnReached{};
   py::object value = field(statement, f.value);
   returnValue = value.is_none() ? py::object(py::none()) : visitExpression(value);
+  bool isKernel = walker.stack.size() == 1;
+  if (isKernel && !returnValue.is_none())
+    throw makeError(
+        ErrorCode::E0116,
+        fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}", describeValue(returnValue))),
+        fmt::arg("help", "store the result through a pointer argument"));
   return Flow::Returned;
 }
 

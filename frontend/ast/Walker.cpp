@@ -76,13 +76,12 @@ py::object Walker::callFunction(py::handle jitFunction, py::tuple args, py::dict
   }
 }
 
-py::object Walker::runKernel(py::handle jitFunction, const py::dict &bound) {
+void Walker::runKernel(py::handle jitFunction, const py::dict &bound) {
   FunctionWalker instance(*this, jitFunction, bound);
   stack.push_back(&instance);
   try {
-    py::object result = instance.run();
+    instance.run();
     stack.pop_back();
-    return result;
   } catch (...) {
     stack.pop_back();
     throw;
@@ -198,6 +197,13 @@ Error Walker::translate(py::error_already_set &exception) {
         cause = inner;
       return fromOwnException(value, *entry);
     }
+  // Without a traceback the call itself failed: its arguments do not fit.
+  if (exception.matches(PyExc_TypeError) && !exception.trace()) {
+    py::object explain = py::module_::import("tilewright.language.core").attr("explain_type_error");
+    py::object better = explain(py::str(value));
+    if (!better.is_none())
+      return fromOwnException(better, *findErrorEntry(textOf(better, "code")));
+  }
   cause = value;
   std::string kind = Py_TYPE(value.ptr())->tp_name;
   std::string message = py::cast<std::string>(py::str(value));

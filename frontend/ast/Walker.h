@@ -45,7 +45,7 @@ public:
   pybind11::object takeCause() { return std::move(cause); }
 
   /// Walks the body of a kernel with bound parameters (a dict of all names).
-  pybind11::object runKernel(pybind11::handle jitFunction, const pybind11::dict &bound);
+  void runKernel(pybind11::handle jitFunction, const pybind11::dict &bound);
 
 private:
   friend class FunctionWalker;

@@ -320,12 +320,12 @@ void ArgumentReader::readTorch(size_t i, PyObject *value) {
   TorchAccess *torch = TorchAccess::get();
   uint64_t address = torch->dataPointer(value);
   int ordinal = torch->deviceIndex(value);
-  if (from != Framework::Torch)
+  if (ordinal >= 0) {
     from = Framework::Torch;
-  if (ordinal >= 0)
     setDevice(i, ordinal);
-  else if (!isWarmup)
+  } else if (!isWarmup) {
     address = hostVisiblePointer(i, address);
+  }
   PyObject *dtype = checked(torch->dtype(value));
   ElementType type = ElementType::Invalid;
   try {

@@ -217,6 +217,13 @@ void InterpreterContext::writeLine(const std::string &line) { py::print(line); }
 SourceFrame InterpreterContext::currentFrame() {
   SourceFrame result;
   py::object frame = py::module_::import("sys").attr("_getframe")();
+  // The kernel's line, not that of a function of the language it called.
+  auto isOwn = [](const py::object &of) {
+    py::object module = of.attr("f_globals").attr("get")("__name__", "");
+    return py::str(module).cast<std::string>().rfind("tilewright.", 0) == 0;
+  };
+  while (isOwn(frame) && !frame.attr("f_back").is_none())
+    frame = frame.attr("f_back");
   py::object code = frame.attr("f_code");
   result.file = code.attr("co_filename").cast<std::string>();
   result.function = code.attr("co_name").cast<std::string>();

@@ -12,7 +12,9 @@
 
 #include "runtime/interpreter/CpuTileBuilder.h"
 #include "runtime/interpreter/FloatChunks.h"
+#include "runtime/interpreter/MathFunctions.h"
 #include "runtime/interpreter/SmallFloat.h"
+#include "runtime/interpreter/Vectorize.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,43 +26,53 @@ using BinaryKernel = void (*)(const void *lhs, const void *rhs, void *result, in
 using UnaryKernel = void (*)(const void *operand, void *result, int64_t count);
 
 template <typename T, typename F>
-static void mapBinary(const void *lhs, const void *rhs, void *result, int64_t count, F function) {
+static TILEWRIGHT_INLINE void mapBinary(const void *lhs, const void *rhs, void *result, int64_t count, F function) {
   const T *a = static_cast<const T *>(lhs), *b = static_cast<const T *>(rhs);
   T *out = static_cast<T *>(result);
   for (int64_t i = 0; i < count; ++i)
     out[i] = function(a[i], b[i]);
 }
 
-/// A captureless lambda over elements as a kernel over runs.
-#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
-  return [](const void *lhs, const void *rhs, void *result, int64_t count) {                       \
-    mapBinary<T>(lhs, rhs, result, count, [](T a, T b) -> T { return EXPRESSION; });               \
+/// A captureless lambda over elements as a kernel over runs, for the CPU at hand.
+#define TILEWRIGHT_RUN(ATTRIBUTE, T, EXPRESSION)                                                  \
+  [](const void *lhs, const void *rhs, void *result, int64_t count) ATTRIBUTE {                    \
+    mapBinary<T>(lhs, rhs, result, count, [](T a, T b) __attribute__((always_inline)) -> T {       \
+      return EXPRESSION;                                                                           \
+    });                                                                                            \
   }
+#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
+  return cpuIsWide() ? static_cast<BinaryKernel>(TILEWRIGHT_RUN(TILEWRIGHT_WIDE, T, EXPRESSION))   \
+                     : static_cast<BinaryKernel>(TILEWRIGHT_RUN(, T, EXPRESSION))
 
 //===--- integers ---------------------------------------------------------===//
 
 template <typename T>
-static T mulHigh(T a, T b) {
+static TILEWRIGHT_INLINE T mulHigh(T a, T b) {
   using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
   return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> (sizeof(T) * 8));
 }
 
-/// The quotient of the most negative number by -1 wraps, as on the GPU.
+/// The quotient of the most negative number by -1 wraps, as on the GPU. Up to
+/// 32 bits the truncated f64 quotient is exact, and vectorises.
 template <typename T>
-static T divideInteger(T a, T b) {
-  if (b == 0)
-    return 0;
-  if (std::is_signed_v<T> && b == static_cast<T>(-1))
-    return static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a));
-  return static_cast<T>(a / b);
+static TILEWRIGHT_INLINE T divideInteger(T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  bool isNegation = std::is_signed_v<T> && b == static_cast<T>(-1);
+  T divisor = b == 0 || isNegation ? T(1) : b;
+  T quotient;
+  if constexpr (sizeof(T) <= 4 && std::is_signed_v<T>)
+    quotient = static_cast<T>(static_cast<int32_t>(static_cast<double>(a) / divisor));
+  else
+    quotient = static_cast<T>(a / divisor);
+  return b == 0 ? T(0) : isNegation ? static_cast<T>(U(0) - static_cast<U>(a)) : quotient;
 }
 template <typename T>
-static T remainderInteger(T a, T b) {
-  if (b == 0)
-    return a;
-  if (std::is_signed_v<T> && b == static_cast<T>(-1))
-    return 0;
-  return static_cast<T>(a % b);
+static TILEWRIGHT_INLINE T remainderInteger(T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  // With a quotient of 0 for a zero divisor this is the dividend.
+  U product = static_cast<U>(static_cast<uint64_t>(static_cast<U>(divideInteger(a, b))) *
+                             static_cast<U>(b));
+  return static_cast<T>(static_cast<U>(static_cast<U>(a) - product));
 }
 
 /// U is the unsigned type of the element's width, S the signed one.
@@ -123,10 +135,10 @@ static BinaryKernel booleanKernel(BinaryOp op) {
 //===--- floats -----------------------------------------------------------===//
 
 /// The GPU's f32 arithmetic has one NaN. f64 keeps what the CPU gives.
-static inline float canonical(float value) {
+static TILEWRIGHT_INLINE float canonical(float value) {
   return value == value ? value : bitCast<float>(0x7fffffffu);
 }
-static inline double canonical(double value) { return value; }
+static TILEWRIGHT_INLINE double canonical(double value) { return value; }
 
 template <typename T>
 using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
@@ -134,12 +146,12 @@ using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 /// Minimum that orders -0 below +0: equal numbers differ in the sign bit only,
 /// so or-ing their bits takes the negative one.
 template <typename T>
-static inline T orderedMin(T a, T b) {
+static TILEWRIGHT_INLINE T orderedMin(T a, T b) {
   T equal = bitCast<T>(bitCast<BitsOf<T>>(a) | bitCast<BitsOf<T>>(b));
   return a < b ? a : (b < a ? b : equal);
 }
 template <typename T>
-static inline T orderedMax(T a, T b) {
+static TILEWRIGHT_INLINE T orderedMax(T a, T b) {
   T equal = bitCast<T>(bitCast<BitsOf<T>>(a) & bitCast<BitsOf<T>>(b));
   return a > b ? a : (b > a ? b : equal);
 }
@@ -165,6 +177,7 @@ static BinaryKernel floatKernel(BinaryOp op) {
   }
 }
 #undef TILEWRIGHT_KERNEL
+#undef TILEWRIGHT_RUN
 
 static bool isFloatKind(ScalarKind kind) {
   return kind >= ScalarKind::Float8E4M3 && kind <= ScalarKind::Float64;
@@ -197,16 +210,25 @@ static BinaryKernel kernelFor(BinaryOp op, ScalarKind kind) {
                   fmt::arg("path", "-"));
 }
 
-static void binarySmallFloat(BinaryKernel kernel, ScalarKind kind, const Value &lhs,
-                             const Value &rhs, NewTile &result) {
+static void binarySmallFloat(BinaryKernel kernel, ScalarKind kind, const void *lhs,
+                             const void *rhs, void *result, int64_t count) {
   float a[chunkSize], b[chunkSize], c[chunkSize];
-  for (int64_t start = 0; start < result.count; start += chunkSize) {
-    int64_t n = std::min(chunkSize, result.count - start);
-    decodeFloats(kind, tileOf(lhs).as<void>(), start, n, a);
-    decodeFloats(kind, tileOf(rhs).as<void>(), start, n, b);
+  for (int64_t start = 0; start < count; start += chunkSize) {
+    int64_t n = std::min(chunkSize, count - start);
+    decodeFloats(kind, lhs, start, n, a);
+    decodeFloats(kind, rhs, start, n, b);
     kernel(a, b, c, n);
-    encodeFloats(kind, c, result.tile().as<void>(), start, n);
+    encodeFloats(kind, c, result, start, n);
   }
+}
+
+void computeBinary(BinaryOp op, ScalarKind kind, const void *lhs, const void *rhs, void *result,
+                   int64_t count) {
+  BinaryKernel kernel = kernelFor(op, kind);
+  if (isSmallFloat(kind))
+    binarySmallFloat(kernel, kind, lhs, rhs, result, count);
+  else
+    kernel(lhs, rhs, result, count);
 }
 
 void CpuTileBuilder::checkDivisor(BinaryOp op, const Value &divisor) {
@@ -229,16 +251,13 @@ void CpuTileBuilder::checkDivisor(BinaryOp op, const Value &divisor) {
 
 Value CpuTileBuilder::binary(BinaryOp op, const Value &lhs, const Value &rhs) {
   ScalarKind kind = lhs.type.scalar.kind();
-  BinaryKernel kernel = kernelFor(op, kind);
-  if (!kernel)
+  if (!kernelFor(op, kind))
     throwNoKernel("binary", lhs);
   if (checkDivision)
     checkDivisor(op, rhs);
   NewTile result{lhs.type};
-  if (isSmallFloat(kind))
-    binarySmallFloat(kernel, kind, lhs, rhs, result);
-  else
-    kernel(tileOf(lhs).as<void>(), tileOf(rhs).as<void>(), result.tile().as<void>(), result.count);
+  computeBinary(op, kind, tileOf(lhs).as<void>(), tileOf(rhs).as<void>(),
+                result.tile().as<void>(), result.count);
   return noted(CombineTape::Primitive::Binary, op, {&lhs, &rhs}, std::move(result.value));
 }
 
@@ -271,26 +290,30 @@ Value CpuTileBuilder::addPointer(const Value &pointer, const Value &offset) {
 //===--- unary ------------------------------------------------------------===//
 
 template <typename T, typename F>
-static void mapUnary(const void *operand, void *result, int64_t count, F function) {
+static TILEWRIGHT_INLINE void mapUnary(const void *operand, void *result, int64_t count, F function) {
   const T *in = static_cast<const T *>(operand);
   T *out = static_cast<T *>(result);
   for (int64_t i = 0; i < count; ++i)
     out[i] = function(in[i]);
 }
-#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
-  return [](const void *operand, void *result, int64_t count) {                                    \
-    mapUnary<T>(operand, result, count, [](T x) -> T { return EXPRESSION; });                      \
+#define TILEWRIGHT_RUN(ATTRIBUTE, T, EXPRESSION)                                                  \
+  [](const void *operand, void *result, int64_t count) ATTRIBUTE {                                 \
+    mapUnary<T>(operand, result, count,                                                            \
+                [](T x) __attribute__((always_inline)) -> T { return EXPRESSION; });               \
   }
+#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
+  return cpuIsWide() ? static_cast<UnaryKernel>(TILEWRIGHT_RUN(TILEWRIGHT_WIDE, T, EXPRESSION))    \
+                     : static_cast<UnaryKernel>(TILEWRIGHT_RUN(, T, EXPRESSION))
 
 /// f32 functions are computed in f64 and rounded: within 0.5000001 ULP, which
 /// is the reference that the GPU's approximations are measured against.
 template <typename T>
 static UnaryKernel mathKernel(UnaryOp op) {
   switch (op) {
-  case UnaryOp::Exp: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::exp(double(x)))));
-  case UnaryOp::Exp2: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::exp2(double(x)))));
-  case UnaryOp::Log: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::log(double(x)))));
-  case UnaryOp::Log2: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::log2(double(x)))));
+  case UnaryOp::Exp: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(expOf(x))));
+  case UnaryOp::Exp2: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(exp2Of(x))));
+  case UnaryOp::Log: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(logOf(x))));
+  case UnaryOp::Log2: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(log2Of(x))));
   case UnaryOp::Sin: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::sin(double(x)))));
   case UnaryOp::Cos: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::cos(double(x)))));
   case UnaryOp::Erf: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::erf(double(x)))));
@@ -316,6 +339,7 @@ static UnaryKernel signKernel(UnaryOp op) {
   }
 }
 #undef TILEWRIGHT_KERNEL
+#undef TILEWRIGHT_RUN
 
 static UnaryKernel signKernelFor(UnaryOp op, ScalarKind kind) {
   switch (elementSize(kind)) {
@@ -356,16 +380,20 @@ Value CpuTileBuilder::unary(UnaryOp op, const Value &operand) {
 using CompareKernel = void (*)(const void *lhs, const void *rhs, uint8_t *result, int64_t count);
 
 template <typename T, typename F>
-static void mapCompare(const void *lhs, const void *rhs, uint8_t *result, int64_t count,
+static TILEWRIGHT_INLINE void mapCompare(const void *lhs, const void *rhs, uint8_t *result, int64_t count,
                        F function) {
   const T *a = static_cast<const T *>(lhs), *b = static_cast<const T *>(rhs);
   for (int64_t i = 0; i < count; ++i)
     result[i] = function(a[i], b[i]);
 }
-#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
-  return [](const void *lhs, const void *rhs, uint8_t *result, int64_t count) {                    \
-    mapCompare<T>(lhs, rhs, result, count, [](T a, T b) -> uint8_t { return EXPRESSION; });        \
+#define TILEWRIGHT_RUN(ATTRIBUTE, T, EXPRESSION)                                                  \
+  [](const void *lhs, const void *rhs, uint8_t *result, int64_t count) ATTRIBUTE {                 \
+    mapCompare<T>(lhs, rhs, result, count,                                                         \
+                  [](T a, T b) __attribute__((always_inline)) -> uint8_t { return EXPRESSION; });  \
   }
+#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
+  return cpuIsWide() ? static_cast<CompareKernel>(TILEWRIGHT_RUN(TILEWRIGHT_WIDE, T, EXPRESSION))  \
+                     : static_cast<CompareKernel>(TILEWRIGHT_RUN(, T, EXPRESSION))
 
 template <typename U>
 static CompareKernel integerCompare(ComparePredicate predicate) {
@@ -398,6 +426,7 @@ static CompareKernel floatCompare(ComparePredicate predicate) {
   }
 }
 #undef TILEWRIGHT_KERNEL
+#undef TILEWRIGHT_RUN
 
 static CompareKernel compareKernelFor(ComparePredicate predicate, ScalarKind kind) {
   if (kind == ScalarKind::Float64)

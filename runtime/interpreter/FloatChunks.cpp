@@ -7,6 +7,7 @@
 
 #include "runtime/interpreter/FloatChunks.h"
 #include "runtime/interpreter/SmallFloat.h"
+#include "runtime/interpreter/Vectorize.h"
 
 #include <array>
 
@@ -33,15 +34,35 @@ static void decode8(const uint8_t *source, int64_t count, float *result) {
 }
 
 template <typename Format>
-static void decode16(const uint16_t *source, int64_t count, float *result) {
+static TILEWRIGHT_INLINE void decode16Loop(const uint16_t *source, int64_t count, float *result) {
   for (int64_t i = 0; i < count; ++i)
     result[i] = decodeFloat16<Format>(source[i]);
 }
+template <typename Format>
+TILEWRIGHT_WIDE static void decode16Wide(const uint16_t *source, int64_t count, float *result) {
+  decode16Loop<Format>(source, count, result);
+}
+template <typename Format>
+static void decode16(const uint16_t *source, int64_t count, float *result) {
+  if (cpuIsWide())
+    return decode16Wide<Format>(source, count, result);
+  decode16Loop<Format>(source, count, result);
+}
 
 template <typename Format, bool TowardZero, typename Word>
-static void encode(const float *source, Word *result, int64_t count) {
+static TILEWRIGHT_INLINE void encodeLoop(const float *source, Word *result, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     result[i] = static_cast<Word>(encodeFloat<Format, TowardZero>(source[i]));
+}
+template <typename Format, bool TowardZero, typename Word>
+TILEWRIGHT_WIDE static void encodeWide(const float *source, Word *result, int64_t count) {
+  encodeLoop<Format, TowardZero>(source, result, count);
+}
+template <typename Format, bool TowardZero, typename Word>
+static void encode(const float *source, Word *result, int64_t count) {
+  if (cpuIsWide())
+    return encodeWide<Format, TowardZero>(source, result, count);
+  encodeLoop<Format, TowardZero>(source, result, count);
 }
 
 void decodeFloats(ScalarKind kind, const void *source, int64_t start, int64_t count,

@@ -9,6 +9,7 @@
 #include "ir/support/Error.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tilewright::interpreter {
 
@@ -65,25 +66,30 @@ AllocationId Memory::find(uint64_t address) const {
 }
 
 /// Whether all active lanes are inside `array` and aligned: one pass without
-/// branches in the common cases.
+/// branches or unsigned comparisons, which SSE2 has not. An offset is bad where
+/// it, or its distance to the last good one, has the top bit set.
 bool Memory::allInside(const Access &access, const Allocation &array) const {
   int64_t count = countOf(access.pointer);
   const uint64_t *addresses = elementsOf<uint64_t>(access.pointer);
   uint64_t size = access.sizeInBytes, span = array.high - array.low, low = array.low;
-  uint64_t alignMask = size - 1;
   if (span < size)
-    return access.mask && std::none_of(access.mask, access.mask + count, [](uint8_t m) { return m; });
-  uint64_t lastOffset = span - size;
-  uint64_t bad = 0;
+    return access.mask && !std::memchr(access.mask, 1, count);
+  uint64_t lastOffset = span - size, outside = 0, low3Bits = 0;
   if (!access.mask) {
-    for (int64_t i = 0; i < count; ++i)
-      bad |= static_cast<uint64_t>(addresses[i] - low > lastOffset) | (addresses[i] & alignMask);
+    for (int64_t i = 0; i < count; ++i) {
+      uint64_t offset = addresses[i] - low;
+      outside |= offset | (lastOffset - offset);
+      low3Bits |= addresses[i];
+    }
   } else {
-    for (int64_t i = 0; i < count; ++i)
-      bad |= (static_cast<uint64_t>(addresses[i] - low > lastOffset) | (addresses[i] & alignMask)) &
-             (0 - static_cast<uint64_t>(access.mask[i]));
+    for (int64_t i = 0; i < count; ++i) {
+      uint64_t active = 0 - static_cast<uint64_t>(access.mask[i]);
+      uint64_t offset = addresses[i] - low;
+      outside |= (offset | (lastOffset - offset)) & active;
+      low3Bits |= addresses[i] & active;
+    }
   }
-  return bad == 0;
+  return outside >> 63 == 0 && (low3Bits & (size - 1)) == 0;
 }
 
 void Memory::check(const Access &access, const ProgramPosition &program) {

@@ -30,7 +30,7 @@
 namespace tilewright::interpreter {
 
 template <typename To, typename From>
-inline To bitCast(From from) {
+inline __attribute__((always_inline)) To bitCast(From from) {
   static_assert(sizeof(To) == sizeof(From), "bitCast needs equal sizes");
   To to;
   std::memcpy(&to, &from, sizeof(To));
@@ -60,7 +60,7 @@ using E4B15 = FloatFormat<4, 3, 15, Overflow::Saturate, 0x7e, 0x7f>;
 
 /// The code of `value` in `Format`, rounded to nearest even, or toward zero.
 template <typename Format, bool TowardZero = false>
-inline uint32_t encodeFloat(float value) {
+inline __attribute__((always_inline)) uint32_t encodeFloat(float value) {
   constexpr int shift = 23 - Format::mantissaBits;
   constexpr bool sameExponent = Format::bias == 127;
   // Smallest normal number of the format, as f32 bits; 2^(1 - bias).
@@ -107,7 +107,7 @@ inline uint32_t encodeFloat(float value) {
 
 /// The exact value of a code of a 16-bit format.
 template <typename Format>
-inline float decodeFloat16(uint32_t code) {
+inline __attribute__((always_inline)) float decodeFloat16(uint32_t code) {
   if (Format::bias == 127)
     return bitCast<float>(code << 16);
   uint32_t sign = (code & Format::signBit) << 16;

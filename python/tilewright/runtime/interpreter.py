@@ -16,6 +16,7 @@ import sys
 import numpy as np
 
 from .. import _core, errors, knobs
+from ..language import core as tl_core
 from . import kernel_helpers, kernel_rewriter
 from .host_arrays import DeviceCopies, read_array
 
@@ -183,7 +184,7 @@ def run_interpreted(jit_function, grid, bound, options=None):
     except errors.TilewrightError as error:
         _attach_frames(error)
         raise
-    except (NameError, AttributeError, RecursionError) as error:
+    except (NameError, AttributeError, RecursionError, TypeError) as error:
         better = _explained(error)
         if better is None:
             raise
@@ -255,6 +256,12 @@ def _explained(error):
         return None  # raised below the kernel, not by it
     if isinstance(error, RecursionError):
         return None
+    if isinstance(error, TypeError):
+        better = tl_core.explain_type_error(str(error))
+        if better is None:
+            return None
+        better.frames = tuple(frames)
+        return kernel_helpers.rendered(better)
     if isinstance(error, AttributeError):
         frame = frames[0]
         text = frame.source_line[frame.column - 1:frame.end_column - 1] if frame.line == frame.end_line else ""

@@ -10,7 +10,6 @@ module is the rest: source, signature, and the slow path that compiles.
 from __future__ import annotations
 
 import builtins
-import difflib
 import inspect
 import threading
 from collections import defaultdict
@@ -30,7 +29,7 @@ T = TypeVar("T")
 # ---------------------------------------------------------------------------
 
 _short_types = {
-    "bool": "i1", "int1": "i1", "uint1": "u1",
+    "bool": "i1", "int1": "i1", "uint1": "i1", "u1": "i1",
     **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
     **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
     "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
@@ -313,6 +312,8 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
     def _reject_keyword(self, name):
         """Raises the error of a keyword that is no parameter and no option."""
+        import difflib
+
         from ..compiler.options import DEFAULTS
 
         if name in ("grid", "warmup", "stream", "device", "device_type"):

@@ -133,7 +133,9 @@ class Rewriter(ast.NodeTransformer):
             # The cached tree is shared with the compiler: change a copy.
             result = self.visit(_copy(statement))
             body.extend(result if isinstance(result, list) else [] if result is None else [result])
-        function = ast.FunctionDef(name=self.tree.name, args=arguments, body=body or [ast.Pass()], decorator_list=[],
+        # Under its own name the function would be a local of the factory and hide
+        # the global that recursive calls mean.
+        function = ast.FunctionDef(name=_prefix + "body", args=arguments, body=body or [ast.Pass()], decorator_list=[],
                                    returns=None, type_comment=None)
         if hasattr(self.tree, "type_params"):
             function.type_params = []
@@ -487,6 +489,7 @@ def rewrite(jit_function):
     ast.fix_missing_locations(factory)
     module = compile(ast.Module(body=[factory], type_ignores=[]), jit_function.file, "exec", dont_inherit=True)
     code = _find_code(_find_code(module, factory_name, definition.lineno), definition.name, definition.lineno)
+    code = code.replace(co_name=original.__name__)
     if hasattr(code, "co_qualname"):
         code = code.replace(co_qualname=original.__qualname__)
 
