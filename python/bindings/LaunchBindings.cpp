@@ -921,6 +921,9 @@ static void launchLoaded(LoadedKernelHandle &handle, const py::object &gridObjec
   Grid grid = parseGrid(gridObject.ptr());
   if (grid.isEmpty())
     return;
+  // The caller names the stream here; the launcher takes the framework's own.
+  driver::checkStreamDevice(reinterpret_cast<driver::CudaStream>(stream),
+                            handle.kernel.deviceOrdinal());
   size_t count = handle.types.size();
   if (arguments.size() != count)
     throw py::value_error("the number of arguments differs from the kernel's");

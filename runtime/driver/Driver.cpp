@@ -259,9 +259,7 @@ void Driver::check(CudaResult result, const char *what) {
     checkNotLost();
   }
   if (result == kCudaOutOfMemory)
-    throw Error(ErrorCode::E0303,
-                fmt::format("{} failed: no device memory is left", what),
-                "free device memory and try again");
+    throw makeError(ErrorCode::E0307, fmt::arg("what", what));
   if (result == kCudaNotInitialized || result == kCudaDeinitialized)
     throw makeError(ErrorCode::E0404)
         .addNote(fmt::format("{} returned {}", what, errorName(result)));

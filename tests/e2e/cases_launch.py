@@ -411,8 +411,8 @@ def test_kernel_object(mock):
     assert set(kernel.asm) >= {"source", "ttir", "ttgir", "llir", "ptx", "cubin", "json"}
     kernel[(9, )](x, y, out, 6)
     assert mock.launch().grid == (9, 1, 1) and mock.launch().unpack("QQQi")[3] == 6
-    kernel[(9, 2, 1)](x, y, out, 7, 64, stream=5)  # with the constants too
-    assert mock.launch().unpack("QQQi")[3] == 7 and mock.launch().stream == 5
+    kernel[(9, 2, 1)](x, y, out, 7, 64, stream=6)  # with the constants too
+    assert mock.launch().unpack("QQQi")[3] == 7 and mock.launch().stream == 6
 
 
 def test_kernel_without_cubin_is_loaded_as_ptx(mock, compiler, monkeypatch):

@@ -10,7 +10,6 @@ module is the rest: source, signature, and the slow path that compiles.
 from __future__ import annotations
 
 import builtins
-import difflib
 import inspect
 import threading
 from collections import defaultdict
@@ -313,6 +312,8 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
     def _reject_keyword(self, name):
         """Raises the error of a keyword that is no parameter and no option."""
+        import difflib
+
         from ..compiler.options import DEFAULTS
 
         if name in ("grid", "warmup", "stream", "device", "device_type"):
