@@ -127,8 +127,7 @@ static py::object checkTypes(ErrorCode code, PyObject *const *args) {
 
 /// Runs `function`; a C++ exception becomes the Python error that pybind11
 /// would make of it.
-template <typename F>
-static PyObject *guarded(F function) {
+template <typename F> static PyObject *guarded(F function) {
   try {
     return py::object(function()).release().ptr();
   } catch (py::error_already_set &error) {
@@ -260,10 +259,12 @@ void bindInterpreter(py::module_ &module) {
       .def("was_written", &InterpreterContext::wasWritten)
       .def("run", &InterpreterContext::run)
       .def_property(
-          "check_races", [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
+          "check_races",
+          [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
           [](InterpreterContext &self, bool on) { self.tileBuilder().memory.checkRaces = on; })
       .def_property(
-          "check_division", [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
+          "check_division",
+          [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
           [](InterpreterContext &self, bool on) { self.tileBuilder().checkDivision = on; });
 }
 
