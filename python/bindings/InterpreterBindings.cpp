@@ -98,32 +98,18 @@ static py::object logicalNot(py::handle object) {
   return py::bool_(decides(object, false));
 }
 
-/// The type that a value has, or would have, at run time.
-static std::optional<semantic::Type> runTimeType(py::handle object) {
-  if (isTensor(object))
-    return unwrapValue(object).type;
-  if (!isNumber(object))
-    return std::nullopt;
-  std::optional<semantic::Operand> operand = tryOperand(object);
-  return semantic::Type(semantic::Semantic::literalType(std::get<semantic::Literal>(*operand)));
-}
-
 /// Whether one name may hold both values: a compiled branch or loop has one
-/// type, or one constant, for each name.
+/// type, or one constant, for each name. Numbers count as what they would be at
+/// run time.
 static bool sameType(py::handle before, py::handle after) {
   if (before.is(after))
     return true;
-  std::optional<semantic::Type> first = runTimeType(before), second = runTimeType(after);
-  if (first && second)
-    return *first == *second;
-  if (PyTuple_Check(before.ptr()) && PyTuple_Check(after.ptr()) &&
-      py::len(before) == py::len(after)) {
-    for (size_t i = 0, n = py::len(before); i < n; ++i)
-      if (!sameType(PyTuple_GET_ITEM(before.ptr(), i), PyTuple_GET_ITEM(after.ptr(), i)))
-        return false;
-    return true;
-  }
-  return !first && !second && isSameConstant(before, after);
+  if (isTensor(before) && isTensor(after))
+    return unwrapValue(before).type == unwrapValue(after).type;
+  semantic::Semantic &meaning = requireContext("a loop").semantic();
+  std::vector<semantic::Value> leaves, others;
+  ValueTree tree = ValueTree::flatten(meaning, before, /*numbersAreLeaves=*/true, leaves);
+  return tree.match(meaning, after, others);
 }
 
 /// Raises `code` for the first name whose value changed its type.
@@ -141,8 +127,7 @@ static py::object checkTypes(ErrorCode code, PyObject *const *args) {
 
 /// Runs `function`; a C++ exception becomes the Python error that pybind11
 /// would make of it.
-template <typename F>
-static PyObject *guarded(F function) {
+template <typename F> static PyObject *guarded(F function) {
   try {
     return py::object(function()).release().ptr();
   } catch (py::error_already_set &error) {
@@ -274,10 +259,12 @@ void bindInterpreter(py::module_ &module) {
       .def("was_written", &InterpreterContext::wasWritten)
       .def("run", &InterpreterContext::run)
       .def_property(
-          "check_races", [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
+          "check_races",
+          [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
           [](InterpreterContext &self, bool on) { self.tileBuilder().memory.checkRaces = on; })
       .def_property(
-          "check_division", [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
+          "check_division",
+          [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
           [](InterpreterContext &self, bool on) { self.tileBuilder().checkDivision = on; });
 }
 
