@@ -397,3 +397,32 @@ def test_libdevice_round(device):
     out = device.empty(8, np.float32)
     device.run(libdevice_kernel, (1, ), device.array(x), out, F=tl.extra.libdevice.round, N=8)
     assert_same(device.numpy(out), np.array([1, -1, 2, 3, -3, 0, 8388609, -7], np.float32))
+
+
+@pytest.mark.parametrize("name, function", [("log10", np.log10), ("log1p", np.log1p), ("exp10", lambda x: 10.0**x),
+                                            ("expm1", np.expm1), ("sinh", np.sinh), ("cosh", np.cosh),
+                                            ("tan", np.tan)])
+def test_libdevice_composed(device, name, function):
+    """Correct to the last bit or its neighbour, also where the formula would cancel."""
+    x = np.array([1e-30, 3e-9, 1e-8, 1e-5, 6e-5, 1e-3, 0.1, 0.5, 1, 1.5, 2, 3.25, 5, 10, 20, 30], np.float32)
+    if name in ("expm1", "sinh", "tan"):
+        x[1::2] *= -1
+    out = device.empty(16, np.float32)
+    device.run(libdevice_kernel, (1, ), device.array(x), out, F=getattr(tl.extra.libdevice, name), N=16)
+    assert_near(device.numpy(out), function(x.astype(np.float64)).astype(np.float32), ulps=1)
+
+
+@tilewright.jit
+def pow_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    tl.store(out_ptr + offsets, tl.extra.libdevice.pow(tl.load(x_ptr + offsets), tl.load(y_ptr + offsets)))
+
+
+def test_libdevice_pow(device):
+    special = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 2.5, np.inf, -np.inf, np.nan, 1e-20, 7.25]
+    x, y = (a.reshape(-1).astype(np.float32) for a in np.meshgrid(special, special))
+    out = device.empty(256, np.float32)
+    device.run(pow_kernel, (1, ), device.array(x), device.array(y), out, N=256)
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
+    assert_near(device.numpy(out), expected, ulps=1)
