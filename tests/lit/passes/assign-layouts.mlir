@@ -41,6 +41,7 @@ module attributes {tw.num_warps = 4 : i32} {
 // -----
 // The mask may change every 2 elements, whatever the address allows.
 // REMARK: remark: vector-width: applied, widthInBits=64, elements=2, sectorsPerWarpAccess=8 (limited by mask constant in groups of 2)
+// CHECK-LABEL: @masked
 module attributes {tw.num_warps = 4 : i32} {
   func.func @masked(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %n: i32 {tw.divisibility = 2 : i64}) {
     %r = tw.range 0 to 1024 : tensor<1024xi32>

@@ -184,3 +184,75 @@ module attributes {tw.num_warps = 4 : i32} {
     return
   }
 }
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// Along a row in place: iterations are 512 elements apart and touch 512 each.
+// CHECK-LABEL: @in_place_loop
+// CHECK-NOT: tw.barrier
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @in_place_loop(%p: !tw.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 512 : i32
+    %r = tw.range 0 to 512 : tensor<512xi32, #a>
+    %s = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #a>
+    scf.for %i = %c0 to %n step %step : i32 {
+      %is = tw.splat %i : i32 -> tensor<512xi32, #a>
+      %o = arith.addi %is, %r : tensor<512xi32, #a>
+      %q = tw.addptr %s, %o : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+      %0 = tw.load %q : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+      tw.store %q, %0 : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+    }
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// Windows that overlap: the next iteration loads what other threads have stored.
+// CHECK-LABEL: @overlapping_loop
+// CHECK: scf.for
+// CHECK: tw.barrier
+// CHECK-NEXT: tw.load
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @overlapping_loop(%p: !tw.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 256 : i32
+    %r = tw.range 0 to 512 : tensor<512xi32, #a>
+    %s = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #a>
+    scf.for %i = %c0 to %n step %step : i32 {
+      %is = tw.splat %i : i32 -> tensor<512xi32, #a>
+      %o = arith.addi %is, %r : tensor<512xi32, #a>
+      %q = tw.addptr %s, %o : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+      %0 = tw.load %q : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+      tw.store %q, %0 : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+    }
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// The same with a pointer that is carried and advanced.
+// CHECK-LABEL: @carried_pointer
+// CHECK-NOT: tw.barrier
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @carried_pointer(%p: !tw.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %step = arith.constant dense<512> : tensor<512xi32, #a>
+    %r = tw.range 0 to 512 : tensor<512xi32, #a>
+    %s = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #a>
+    %first = tw.addptr %s, %r : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+    %end = scf.for %i = %c0 to %n step %c1 iter_args(%q = %first) -> (tensor<512x!tw.ptr<f32>, #a>) : i32 {
+      %0 = tw.load %q : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+      tw.store %q, %0 : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+      %next = tw.addptr %q, %step : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+      scf.yield %next : tensor<512x!tw.ptr<f32>, #a>
+    }
+    return
+  }
+}
