@@ -17,11 +17,16 @@ ARGS ?=
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install system packages, make .venv
+setup: ## install system packages, make .venv (with PYTHON=<interpreter>)
 	@PYTHON='$(PYTHON)' scripts/setup
 
+# CMake remembers the interpreter it was configured for: another one in .venv
+# needs a new configuration (objects come from the compiler cache).
 configure: setup
-	@test -f $(BUILD)/build.ninja || cmake --preset dev -B $(BUILD)
+	@python=$$($(BIN)/python -VV); \
+	if [ ! -f $(BUILD)/build.ninja ] || [ "$$python" != "$$(cat $(BUILD)/.python 2>/dev/null)" ]; then \
+	  rm -f $(BUILD)/CMakeCache.txt && cmake --preset dev -B $(BUILD) && echo "$$python" > $(BUILD)/.python; \
+	fi
 
 build: configure ## build the extension, tilewright-opt and the unit tests
 	@cmake --build $(BUILD)
@@ -36,7 +41,8 @@ test: build ## build, then pass the unit, lit, diag and e2e tests
 test-gpu: build ## the e2e tests on this machine's GPU; fails where there is none
 	@TILEWRIGHT_REQUIRE_GPU=1 TILEWRIGHT_BUILD_DIR=$(abspath $(BUILD)) $(BIN)/python -m pytest tests/e2e -m gpu $(ARGS) </dev/null
 
-wheel: setup ## build a wheel for PYTHON=<interpreter> into dist/
+wheel: ## build a wheel for PYTHON=<interpreter> into dist/
+	@PYTHON= scripts/setup
 	@scripts/wheel $(if $(PYTHON),$(PYTHON),$(BIN)/python)
 
 fmt: setup ## rewrite C++ and Python in the house style

@@ -40,3 +40,10 @@ def test_links(page):
 def test_folders_of_the_readme_exist():
     for folder in re.findall(r"^\| `(\w+)/` \|", (ROOT / "README.md").read_text(), re.MULTILINE):
         assert (ROOT / folder).is_dir(), folder
+
+
+def test_versions_agree():
+    """CMake's version is the wheel's; the package says its own without metadata."""
+    build = re.search(r"project\(tilewright VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+    package = re.search(r'__version__ = "([^"]+)"', (ROOT / "python/tilewright/_version.py").read_text()).group(1)
+    assert build == package
