@@ -18,11 +18,20 @@ summary="$out/summary.txt"
 : > "$summary"
 failed=0
 
+# Everything together: what has not started by then is not run, and said so.
+deadline=${TILEWRIGHT_SESSION_SECONDS:-470}
+
 # Runs one step under a time limit; its output goes to its own file.
 step() {
   local name=$1 seconds=$2
   shift 2
-  local start=$SECONDS status
+  local start=$SECONDS left=$((deadline - SECONDS)) status
+  if [ "$left" -lt 10 ]; then
+    printf '%-22s %-10s\n' "$name" "no time" | tee -a "$summary"
+    failed=1
+    return
+  fi
+  [ "$left" -lt "$seconds" ] && seconds=$left
   echo "== $name"
   timeout -k 10 "$seconds" "$@" > "$out/$name.log" 2>&1
   status=$?
