@@ -49,25 +49,10 @@ py::object FunctionWalker::visitCall(Handle node) {
 // Kinds of callables
 //===----------------------------------------------------------------------===//
 
-/// Python's own words about a wrong call name neither the signature nor `tl`;
-/// the language package explains it better. Leaves other errors as they are.
-static void explainWrongCall(py::handle callee, const py::tuple &args, const py::dict &kwargs) {
-  if (PyErr_Occurred() != PyExc_TypeError || !PyFunction_Check(callee.ptr()) || !LanguageNames::isOfLanguage(callee))
-    return;
-  py::error_already_set original;
-  py::object explanation = py::module_::import("tilewright.language.core").attr("explain_call")(callee, args, kwargs);
-  if (explanation.is_none())
-    original.restore();
-  else
-    PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(explanation.ptr())), explanation.ptr());
-}
-
 py::object FunctionWalker::callPython(Handle callee, const py::tuple &args, const py::dict &kwargs) {
   PyObject *result = PyObject_Call(callee.ptr(), args.ptr(), kwargs.ptr());
-  if (!result) {
-    explainWrongCall(callee, args, kwargs);
-    throw py::error_already_set();
-  }
+  if (!result)
+    throw py::error_already_set(); // Walker::translate words wrong calls
   return unwrapConstexpr(py::reinterpret_steal<py::object>(result));
 }
 
