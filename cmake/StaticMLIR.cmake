@@ -23,6 +23,20 @@ foreach(target ${mlirTargets})
   endif()
 endforeach()
 
+# The compression libraries go in statically too: a wheel must not ask for them.
+foreach(pair "ZLIB::ZLIB=z" "zstd::libzstd_shared=zstd")
+  string(REPLACE "=" ";" pair "${pair}")
+  list(GET pair 0 target)
+  list(GET pair 1 name)
+  find_library(TILEWRIGHT_STATIC_${name} NAMES lib${name}.a)
+  if(TARGET ${target} AND TILEWRIGHT_STATIC_${name})
+    set_target_properties(${target} PROPERTIES
+      IMPORTED_LOCATION "${TILEWRIGHT_STATIC_${name}}"
+      IMPORTED_LOCATION_RELEASE "${TILEWRIGHT_STATIC_${name}}"
+      IMPORTED_LOCATION_NONE "${TILEWRIGHT_STATIC_${name}}")
+  endif()
+endforeach()
+
 llvm_map_components_to_libnames(TILEWRIGHT_LLVM_LIBS
   core support passes nvptxcodegen nvptxdesc nvptxinfo analysis bitreader
   ipo linker irreader target transformutils scalaropts instcombine)

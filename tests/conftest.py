@@ -8,6 +8,7 @@ for every target, and on a GPU; and the marks `e2e` and `gpu` that select them.
 
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,16 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "e2e" in Path(item.fspath).parts:
             item.add_marker(pytest.mark.e2e)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Skips by reason, one line each: what did not run is part of the result."""
+    reasons = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    for reason, count in reasons.most_common():
+        terminalreporter.write_line(f"skipped {count}: {reason}")
 
 
 def pytest_report_header():

@@ -35,7 +35,8 @@ public:
   Location rebuild(Location location, LLVM::DISubprogramAttr outer);
 
 private:
-  Location rebuildUncached(Location location, llvm::StringRef function, LLVM::DISubprogramAttr outer);
+  Location rebuildUncached(Location location, llvm::StringRef function,
+                           LLVM::DISubprogramAttr outer);
 
   MLIRContext *context;
   LLVM::DICompileUnitAttr unit;
@@ -62,21 +63,25 @@ static FileLineColLoc placeOf(Location location) {
   return {};
 }
 
-LLVM::DISubprogramAttr ScopeBuilder::makeSubprogram(llvm::StringRef function, FileLineColLoc place) {
+LLVM::DISubprogramAttr ScopeBuilder::makeSubprogram(llvm::StringRef function,
+                                                    FileLineColLoc place) {
   auto name = StringAttr::get(context, function);
   LLVM::DIFileAttr &file = files[place.getFilename()];
   if (!file)
     file = LLVM::DIFileAttr::get(context, llvm::sys::path::filename(place.getFilename()),
                                  llvm::sys::path::parent_path(place.getFilename()));
   if (!unit)
-    unit = LLVM::DICompileUnitAttr::get(DistinctAttr::create(UnitAttr::get(context)), llvm::dwarf::DW_LANG_C, file, StringAttr::get(context, "tilewright"),
-                                        /*isOptimized=*/true, LLVM::DIEmissionKind::DebugDirectivesOnly);
+    unit = LLVM::DICompileUnitAttr::get(
+        DistinctAttr::create(UnitAttr::get(context)), llvm::dwarf::DW_LANG_C, file,
+        StringAttr::get(context, "tilewright"),
+        /*isOptimized=*/true, LLVM::DIEmissionKind::DebugDirectivesOnly);
   LLVM::DISubprogramAttr &subprogram = subprograms[{place.getFilename(), name}];
   if (!subprogram) {
     auto type = LLVM::DISubroutineTypeAttr::get(context, llvm::dwarf::DW_CC_normal, {});
     subprogram = LLVM::DISubprogramAttr::get(
-        context, DistinctAttr::create(UnitAttr::get(context)), unit, file, name, name, file, place.getLine(),
-        place.getLine(), LLVM::DISubprogramFlags::Definition | LLVM::DISubprogramFlags::Optimized, type);
+        context, DistinctAttr::create(UnitAttr::get(context)), unit, file, name, name, file,
+        place.getLine(), place.getLine(),
+        LLVM::DISubprogramFlags::Definition | LLVM::DISubprogramFlags::Optimized, type);
   }
   return subprogram;
 }
@@ -91,7 +96,8 @@ Location ScopeBuilder::rebuild(Location location, LLVM::DISubprogramAttr outer) 
 }
 
 /// `function` is the name that an enclosing NameLoc gave.
-Location ScopeBuilder::rebuildUncached(Location location, llvm::StringRef function, LLVM::DISubprogramAttr outer) {
+Location ScopeBuilder::rebuildUncached(Location location, llvm::StringRef function,
+                                       LLVM::DISubprogramAttr outer) {
   if (auto site = llvm::dyn_cast<CallSiteLoc>(location)) {
     Location caller = rebuild(site.getCaller(), outer);
     FileLineColLoc place = placeOf(site.getCallee());

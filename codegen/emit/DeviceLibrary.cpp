@@ -66,7 +66,8 @@ std::string linkDeviceLibraries(llvm::Module &module, const std::string &libdevi
     return "";
   if (libdevicePath.empty())
     return "the kernel calls '" + function.substr(5) +
-           "' of libdevice, which was not found; install the CUDA toolkit or the nvidia-cuda-nvcc package";
+           "' of libdevice, which was not found; install the CUDA toolkit or the nvidia-cuda-nvcc "
+           "package";
   auto buffer = llvm::MemoryBuffer::getFile(libdevicePath);
   if (!buffer)
     return "cannot read libdevice at '" + libdevicePath + "': " + buffer.getError().message();

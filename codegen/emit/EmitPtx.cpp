@@ -71,16 +71,17 @@ static const llvm::Target *nvptxTarget() {
   return target;
 }
 
-static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const TargetInfo &info, bool enableFpFusion) {
+static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const TargetInfo &info,
+                                                              bool enableFpFusion) {
   const llvm::Target *target = nvptxTarget();
   if (!target)
     return nullptr;
   llvm::TargetOptions options;
   options.AllowFPOpFusion = enableFpFusion ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Strict;
   options.NoInfsFPMath = options.NoNaNsFPMath = options.UnsafeFPMath = false;
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(tripleText, llvmProcessor(info), llvmFeatures(info), options,
-                                  llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      tripleText, llvmProcessor(info), llvmFeatures(info), options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
 }
 
 //===----------------------------------------------------------------------===//
@@ -141,7 +142,8 @@ static std::string kernelNameOf(ModuleOp module) {
   return "";
 }
 
-FailureOr<EmittedKernel> emitPtx(ModuleOp module, const TargetInfo &target, const EmitOptions &options) {
+FailureOr<EmittedKernel> emitPtx(ModuleOp module, const TargetInfo &target,
+                                 const EmitOptions &options) {
   EmittedKernel result;
   result.kernelName = kernelNameOf(module);
   if (result.kernelName.empty())

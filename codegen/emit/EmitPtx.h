@@ -33,7 +33,8 @@ struct EmittedKernel {
 
 /// Translates a module of the LLVM dialect, optimises it and emits PTX. Emits
 /// diagnostics at the module on failure.
-mlir::FailureOr<EmittedKernel> emitPtx(mlir::ModuleOp module, const TargetInfo &target, const EmitOptions &options);
+mlir::FailureOr<EmittedKernel> emitPtx(mlir::ModuleOp module, const TargetInfo &target,
+                                       const EmitOptions &options);
 
 } // namespace tilewright::codegen
 

@@ -48,7 +48,8 @@ struct CodegenPass : OperationPass<ModuleOp> {
     }
   }
 
-  Option<std::string> target{*this, "target", llvm::cl::desc("GPU, such as sm_90a"), llvm::cl::init("sm_90a")};
+  Option<std::string> target{*this, "target", llvm::cl::desc("GPU, such as sm_90a"),
+                             llvm::cl::init("sm_90a")};
 };
 
 struct LowerToLLVMPass : PassWrapper<LowerToLLVMPass, CodegenPass> {
@@ -57,7 +58,9 @@ struct LowerToLLVMPass : PassWrapper<LowerToLLVMPass, CodegenPass> {
   LowerToLLVMPass(const LowerToLLVMPass &other) : PassWrapper(other) {}
 
   StringRef getArgument() const override { return "tw-lower-to-llvm"; }
-  StringRef getDescription() const override { return "Lower a kernel with layouts to the LLVM dialect"; }
+  StringRef getDescription() const override {
+    return "Lower a kernel with layouts to the LLVM dialect";
+  }
 
   void runOnOperation() override {
     std::unique_ptr<TargetInfo> info = targetInfo();
@@ -91,8 +94,10 @@ struct EmitPtxPass : PassWrapper<EmitPtxPass, CodegenPass> {
 
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("contract to fma"), llvm::cl::init(true)};
   Option<bool> lines{*this, "lines", llvm::cl::desc("line information"), llvm::cl::init(false)};
-  Option<bool> showLLVM{*this, "llvm", llvm::cl::desc("print LLVM IR instead"), llvm::cl::init(false)};
-  Option<std::string> libdevice{*this, "libdevice", llvm::cl::desc("path of libdevice"), llvm::cl::init("")};
+  Option<bool> showLLVM{*this, "llvm", llvm::cl::desc("print LLVM IR instead"),
+                        llvm::cl::init(false)};
+  Option<std::string> libdevice{*this, "libdevice", llvm::cl::desc("path of libdevice"),
+                                llvm::cl::init("")};
 };
 
 } // namespace

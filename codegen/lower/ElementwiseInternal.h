@@ -23,7 +23,13 @@ using RegisterFunction = llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Val
 /// Applies `function` to each register. An operand that is a scalar beside tiles
 /// (the condition of a select) takes part in all of them. Registers with equal
 /// operands share one result: splats and broadcasts cost one computation.
-mlir::LogicalResult mapRegisters(mlir::Operation *op, FunctionLowering &lowering, RegisterFunction function);
+mlir::LogicalResult mapRegisters(mlir::Operation *op, FunctionLowering &lowering,
+                                 RegisterFunction function);
+
+/// As mapRegisters, but `function` gets two registers at a time as a vector where
+/// the target has packed arithmetic for the element type.
+mlir::LogicalResult mapPairs(mlir::Operation *op, FunctionLowering &lowering,
+                             RegisterFunction function);
 
 /// The element type of operand `index`, or of result 0.
 mlir::Type operandElementType(mlir::Operation *op, unsigned index);
@@ -31,7 +37,8 @@ mlir::Type resultElementType(mlir::Operation *op);
 
 /// Float of `from` held in a register, as a value of float type `to` (RN).
 /// Either may be an fp8 type, held as i8.
-mlir::Value convertFloat(FunctionLowering &lowering, mlir::Value value, mlir::Type from, mlir::Type to,
+mlir::Value convertFloat(FunctionLowering &lowering, mlir::Value value, mlir::Type from,
+                         mlir::Type to,
                          ir::FloatRounding rounding = ir::FloatRounding::nearest_even);
 
 /// Whether `type` is a float that is computed in f32 and rounded once: the fp8

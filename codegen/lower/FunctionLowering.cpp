@@ -23,17 +23,19 @@ using namespace mlir;
 
 namespace tilewright::codegen {
 
-FunctionLowering::FunctionLowering(LLVM::LLVMFuncOp function, const LoweringTable &table, const TargetInfo &target,
-                                   RemarkCollector *remarks)
-    : builder(function.getContext()), function(function), target(target), remarks(remarks), loc(function.getLoc()),
-      entryBuilder(function.getContext()), table(table) {
+FunctionLowering::FunctionLowering(LLVM::LLVMFuncOp function, const LoweringTable &table,
+                                   const TargetInfo &target, RemarkCollector *remarks)
+    : builder(function.getContext()), function(function), target(target), remarks(remarks),
+      loc(function.getLoc()), entryBuilder(function.getContext()), table(table) {
   Block *entry = function.addEntryBlock(builder);
   bodyBlock = builder.createBlock(&function.getBody());
   entryBuilder.setInsertionPointToEnd(entry);
   builder.setInsertionPointToStart(bodyBlock);
 }
 
-void FunctionLowering::finish() { entryBuilder.create<LLVM::BrOp>(function.getLoc(), ValueRange(), bodyBlock); }
+void FunctionLowering::finish() {
+  entryBuilder.create<LLVM::BrOp>(function.getLoc(), ValueRange(), bodyBlock);
+}
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -95,7 +97,8 @@ LogicalResult FunctionLowering::lowerBlockBody(Block &block) {
   return success();
 }
 
-FailureOr<Registers> FunctionLowering::inlineCombine(Region &combine, llvm::ArrayRef<Value> operands) {
+FailureOr<Registers> FunctionLowering::inlineCombine(Region &combine,
+                                                     llvm::ArrayRef<Value> operands) {
   Block &block = combine.front();
   for (auto [argument, value] : llvm::zip(block.getArguments(), operands))
     set(argument, {value});
@@ -115,7 +118,8 @@ FailureOr<Registers> FunctionLowering::inlineCombine(Region &combine, llvm::Arra
 
 Value FunctionLowering::threadId() {
   if (!threadIdValue)
-    threadIdValue = entryBuilder.create<NVVM::ThreadIdXOp>(function.getLoc(), entryBuilder.getI32Type());
+    threadIdValue =
+        entryBuilder.create<NVVM::ThreadIdXOp>(function.getLoc(), entryBuilder.getI32Type());
   return threadIdValue;
 }
 
@@ -167,7 +171,8 @@ Value FunctionLowering::elementIndex(const LinearLayout &layout, int registerInd
   // which an exclusive or does not.
   if ((constantPart & threadBits) == 0)
     return builder.create<LLVM::AddOp>(loc, threadPart, constantValue,
-                                       LLVM::IntegerOverflowFlags::nsw | LLVM::IntegerOverflowFlags::nuw);
+                                       LLVM::IntegerOverflowFlags::nsw |
+                                           LLVM::IntegerOverflowFlags::nuw);
   return builder.create<LLVM::XOrOp>(loc, threadPart, constantValue);
 }
 
@@ -212,7 +217,8 @@ Value FunctionLowering::ownsElements(Type type) {
   if (!owner) {
     Value bits = threadId(), maskValue = constantI32(mask), none = constantI32(0);
     bits = entryBuilder.create<LLVM::AndOp>(function.getLoc(), bits, maskValue);
-    owner = entryBuilder.create<LLVM::ICmpOp>(function.getLoc(), LLVM::ICmpPredicate::eq, bits, none);
+    owner =
+        entryBuilder.create<LLVM::ICmpOp>(function.getLoc(), LLVM::ICmpPredicate::eq, bits, none);
   }
   return owner;
 }
@@ -232,8 +238,9 @@ Value FunctionLowering::sharedAddress(int64_t offset) {
     auto module = function->getParentOfType<ModuleOp>();
     if (!module.lookupSymbol(sharedSymbol)) {
       OpBuilder moduleBuilder(module.getBodyRegion());
-      moduleBuilder.create<LLVM::GlobalOp>(function.getLoc(), LLVM::LLVMArrayType::get(byte, 0), /*isConstant=*/false,
-                                           LLVM::Linkage::External, sharedSymbol, Attribute(), /*alignment=*/128,
+      moduleBuilder.create<LLVM::GlobalOp>(function.getLoc(), LLVM::LLVMArrayType::get(byte, 0),
+                                           /*isConstant=*/false, LLVM::Linkage::External,
+                                           sharedSymbol, Attribute(), /*alignment=*/128,
                                            /*addrSpace=*/3);
     }
     sharedBase = entryBuilder.create<LLVM::AddressOfOp>(function.getLoc(), pointer, sharedSymbol);
@@ -241,7 +248,8 @@ Value FunctionLowering::sharedAddress(int64_t offset) {
   if (offset == 0)
     return sharedBase;
   return builder.create<LLVM::GEPOp>(loc, pointer, byte, sharedBase,
-                                     llvm::ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)}, /*inbounds=*/true);
+                                     llvm::ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)},
+                                     /*inbounds=*/true);
 }
 
 int64_t FunctionLowering::scratchOffset(Operation *op) const {
@@ -254,7 +262,8 @@ void FunctionLowering::barrier() { builder.create<NVVM::Barrier0Op>(loc); }
 /// One shfl.sync of 32 bits. The segment covers the whole warp (clamp 31).
 static Value shuffleWord(FunctionLowering &lowering, Value word, Value lane, NVVM::ShflKind kind) {
   Value all = lowering.constantI32(-1), clamp = lowering.constantI32(31);
-  return lowering.builder.create<NVVM::ShflOp>(lowering.loc, word.getType(), all, word, lane, clamp, kind, UnitAttr());
+  return lowering.builder.create<NVVM::ShflOp>(lowering.loc, word.getType(), all, word, lane, clamp,
+                                               kind, UnitAttr());
 }
 
 /// Splits or widens a register to 32-bit words, shuffles each.
@@ -267,13 +276,15 @@ static Value shuffle(FunctionLowering &lowering, Value value, Value lane, NVVM::
   if (width < 32) {
     Value word = builder.create<LLVM::ZExtOp>(loc, wordType, bits);
     word = shuffleWord(lowering, word, lane, kind);
-    return lowering.fromBits(builder.create<LLVM::TruncOp>(loc, bits.getType(), word), value.getType());
+    return lowering.fromBits(builder.create<LLVM::TruncOp>(loc, bits.getType(), word),
+                             value.getType());
   }
   if (width == 32)
     return lowering.fromBits(shuffleWord(lowering, bits, lane, kind), value.getType());
   Value shift = lowering.constantI64(32);
   Value low = builder.create<LLVM::TruncOp>(loc, wordType, bits);
-  Value high = builder.create<LLVM::TruncOp>(loc, wordType, builder.create<LLVM::LShrOp>(loc, bits, shift));
+  Value high =
+      builder.create<LLVM::TruncOp>(loc, wordType, builder.create<LLVM::LShrOp>(loc, bits, shift));
   low = builder.create<LLVM::ZExtOp>(loc, bits.getType(), shuffleWord(lowering, low, lane, kind));
   high = builder.create<LLVM::ZExtOp>(loc, bits.getType(), shuffleWord(lowering, high, lane, kind));
   Value both = builder.create<LLVM::OrOp>(loc, builder.create<LLVM::ShlOp>(loc, high, shift), low);
@@ -307,7 +318,9 @@ Value FunctionLowering::constantI32(int64_t value) {
   return constant(builder.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
-Value FunctionLowering::constantI64(int64_t value) { return constant(builder.getI64IntegerAttr(value)); }
+Value FunctionLowering::constantI64(int64_t value) {
+  return constant(builder.getI64IntegerAttr(value));
+}
 
 Value FunctionLowering::constantFloat(Type floatType, double value) {
   return constant(builder.getFloatAttr(floatType, value));
@@ -343,7 +356,8 @@ Value FunctionLowering::fromBits(Value bits, Type registerType) {
   return builder.create<LLVM::BitcastOp>(loc, registerType, bits);
 }
 
-Value FunctionLowering::callExternal(llvm::StringRef name, Type result, llvm::ArrayRef<Value> operands) {
+Value FunctionLowering::callExternal(llvm::StringRef name, Type result,
+                                     llvm::ArrayRef<Value> operands) {
   auto module = function->getParentOfType<ModuleOp>();
   auto callee = module.lookupSymbol<LLVM::LLVMFuncOp>(name);
   if (!callee) {
@@ -374,22 +388,24 @@ Value FunctionLowering::stringConstant(llvm::StringRef text) {
     if (global)
       continue;
     OpBuilder moduleBuilder(module.getBodyRegion());
-    moduleBuilder.create<LLVM::GlobalOp>(function.getLoc(),
-                                         LLVM::LLVMArrayType::get(builder.getIntegerType(8), bytes.size()),
-                                         /*isConstant=*/true, LLVM::Linkage::Internal, name, attribute,
-                                         /*alignment=*/1, /*addrSpace=*/1);
+    moduleBuilder.create<LLVM::GlobalOp>(
+        function.getLoc(), LLVM::LLVMArrayType::get(builder.getIntegerType(8), bytes.size()),
+        /*isConstant=*/true, LLVM::Linkage::Internal, name, attribute,
+        /*alignment=*/1, /*addrSpace=*/1);
     break;
   }
-  Value address =
-      builder.create<LLVM::AddressOfOp>(loc, LLVM::LLVMPointerType::get(builder.getContext(), 1), name);
-  return builder.create<LLVM::AddrSpaceCastOp>(loc, LLVM::LLVMPointerType::get(builder.getContext()), address);
+  Value address = builder.create<LLVM::AddressOfOp>(
+      loc, LLVM::LLVMPointerType::get(builder.getContext(), 1), name);
+  return builder.create<LLVM::AddrSpaceCastOp>(
+      loc, LLVM::LLVMPointerType::get(builder.getContext()), address);
 }
 
-Value FunctionLowering::inlineAsm(Type result, llvm::ArrayRef<Value> operands, llvm::StringRef assembly,
-                                  llvm::StringRef constraints, bool hasSideEffects) {
-  auto op = builder.create<LLVM::InlineAsmOp>(loc, result ? TypeRange(result) : TypeRange(), operands, assembly,
-                                              constraints, hasSideEffects, /*is_align_stack=*/false,
-                                              LLVM::AsmDialectAttr(), ArrayAttr());
+Value FunctionLowering::inlineAsm(Type result, llvm::ArrayRef<Value> operands,
+                                  llvm::StringRef assembly, llvm::StringRef constraints,
+                                  bool hasSideEffects) {
+  auto op = builder.create<LLVM::InlineAsmOp>(
+      loc, result ? TypeRange(result) : TypeRange(), operands, assembly, constraints,
+      hasSideEffects, /*is_align_stack=*/false, LLVM::AsmDialectAttr(), ArrayAttr());
   return result ? op.getResult(0) : Value();
 }
 

@@ -88,21 +88,23 @@ static std::string operationSuffix(ir::AtomicKind kind, Type type, const TargetI
 }
 
 /// ".acq_rel.gpu.global"; the semantic of a red is weakened as said above.
-static std::string orderSuffix(ir::MemorySemantic semantic, ir::MemoryScope scope, unsigned addressSpace,
-                               bool hasResult) {
+static std::string orderSuffix(ir::MemorySemantic semantic, ir::MemoryScope scope,
+                               unsigned addressSpace, bool hasResult) {
   if (!hasResult && semantic == ir::MemorySemantic::acquire)
     semantic = ir::MemorySemantic::relaxed;
   if (!hasResult && semantic == ir::MemorySemantic::acq_rel)
     semantic = ir::MemorySemantic::release;
-  return "." + ir::stringifyMemorySemantic(semantic).str() + "." + ir::stringifyMemoryScope(scope).str() +
-         (addressSpace == 3 ? ".shared" : ".global");
+  return "." + ir::stringifyMemorySemantic(semantic).str() + "." +
+         ir::stringifyMemoryScope(scope).str() + (addressSpace == 3 ? ".shared" : ".global");
 }
 
-static const char *constraintOf(unsigned width) { return width == 64 ? "l" : width == 32 ? "r" : "h"; }
+static const char *constraintOf(unsigned width) {
+  return width == 64 ? "l" : width == 32 ? "r" : "h";
+}
 
 /// "@$3 " where there is a predicate, which is the last operand.
-static std::string guardOf(llvm::SmallVectorImpl<Value> &operands, std::string &constraints, int numOutputs,
-                           Value predicate) {
+static std::string guardOf(llvm::SmallVectorImpl<Value> &operands, std::string &constraints,
+                           int numOutputs, Value predicate) {
   if (!predicate)
     return "";
   std::string guard = "@$" + std::to_string(numOutputs + operands.size()) + " ";
@@ -117,7 +119,8 @@ static Value emitAtomic(FunctionLowering &lowering, const AtomicForm &form, Valu
   llvm::SmallVector<Value> operands{address};
   std::string constraints = form.hasResult ? std::string("=") + form.constraint + ",l" : "l";
   int numOutputs = form.hasResult ? 1 : 0;
-  std::string assembly = (form.hasResult ? "atom" : "red") + form.suffix + (form.hasResult ? " $0, [$1]" : " [$0]");
+  std::string assembly =
+      (form.hasResult ? "atom" : "red") + form.suffix + (form.hasResult ? " $0, [$1]" : " [$0]");
   for (Value value : values) {
     assembly += ", $" + std::to_string(numOutputs + operands.size());
     operands.push_back(lowering.toBits(value));
@@ -129,14 +132,15 @@ static Value emitAtomic(FunctionLowering &lowering, const AtomicForm &form, Valu
     operands.push_back(lowering.zero(form.transportType));
     constraints += ",0";
   }
-  return lowering.inlineAsm(form.hasResult ? form.transportType : Type(), operands, guard + assembly + ";",
-                            constraints + ",~{memory}", /*hasSideEffects=*/true);
+  return lowering.inlineAsm(form.hasResult ? form.transportType : Type(), operands,
+                            guard + assembly + ";", constraints + ",~{memory}",
+                            /*hasSideEffects=*/true);
 }
 
 /// bf16 addition before Hopper: fma(old, 1, value) rounds once; retried until no
 /// other thread came between. `suffix` is the ordering of the cas.
-static Value emitBf16Add(FunctionLowering &lowering, const AtomicForm &form, Value address, Value value,
-                         Value predicate) {
+static Value emitBf16Add(FunctionLowering &lowering, const AtomicForm &form, Value address,
+                         Value value, Value predicate) {
   llvm::SmallVector<Value> operands{address, lowering.toBits(value)};
   std::string constraints = "=&h,l,h";
   std::string skip = guardOf(operands, constraints, 1, predicate);
@@ -169,20 +173,22 @@ static Value emitBf16Add(FunctionLowering &lowering, const AtomicForm &form, Val
 /// Gives the old values that owners hold to all threads that hold copies, through
 /// scratch. The barrier before the write is the barrier pass's business; the one
 /// between write and read is ours.
-static LogicalResult spreadThroughShared(Operation *op, FunctionLowering &lowering, Registers &results,
-                                         const AccessPlan &plan) {
+static LogicalResult spreadThroughShared(Operation *op, FunctionLowering &lowering,
+                                         Registers &results, const AccessPlan &plan) {
   if (!op->hasAttr(ir::scratchOffsetAttr))
     return op->emitOpError("has no scratch in shared memory for its result");
   OpBuilder &builder = lowering.builder;
   Type type = op->getResult(0).getType();
-  Type transport = builder.getIntegerType(std::max(8u, FunctionLowering::bitWidth(results.front().getType())));
+  Type transport =
+      builder.getIntegerType(std::max(8u, FunctionLowering::bitWidth(results.front().getType())));
   auto tile = llvm::dyn_cast<RankedTensorType>(type);
   Value base = lowering.sharedAddress(lowering.scratchOffset(op));
   auto addressOf = [&](int index) -> Value {
     if (!tile)
       return base;
     Value element = lowering.elementIndex(ir::getLinearLayout(tile), index);
-    return builder.create<LLVM::GEPOp>(lowering.loc, base.getType(), transport, base, ValueRange{element});
+    return builder.create<LLVM::GEPOp>(lowering.loc, base.getType(), transport, base,
+                                       ValueRange{element});
   };
   WordFormat format(FunctionLowering::bitWidth(transport), 1);
   Value owner = lowering.ownsElements(type);
@@ -191,13 +197,15 @@ static LogicalResult spreadThroughShared(Operation *op, FunctionLowering &loweri
       llvm::SmallVector<Value> words = packWords(lowering, format, results[index]);
       std::string assembly = "@$2 st.shared.b" + std::to_string(format.wordBits) + " [$0], $1;";
       lowering.inlineAsm(Type(), {addressOf(index), words.front(), owner}, assembly,
-                         std::string("l,") + format.constraint() + ",b,~{memory}", /*hasSideEffects=*/true);
+                         std::string("l,") + format.constraint() + ",b,~{memory}",
+                         /*hasSideEffects=*/true);
     }
   lowering.barrier();
   for (const AccessRegisters &access : plan.accesses)
     for (int index : access) {
       unsigned alignment = FunctionLowering::bitWidth(transport) / 8;
-      Value word = builder.create<LLVM::LoadOp>(lowering.loc, transport, addressOf(index), alignment);
+      Value word =
+          builder.create<LLVM::LoadOp>(lowering.loc, transport, addressOf(index), alignment);
       results[index] = unpackWords(lowering, format, word, results[index].getType()).front();
     }
   return success();
@@ -232,7 +240,8 @@ static LogicalResult spreadResult(Operation *op, FunctionLowering &lowering, Reg
 
 /// Runs `emit(register, predicate)` for each element that this op touches and
 /// sets the results.
-static LogicalResult mapAtomics(Operation *op, FunctionLowering &lowering, Value pointer, Value mask, bool hasResult,
+static LogicalResult mapAtomics(Operation *op, FunctionLowering &lowering, Value pointer,
+                                Value mask, bool hasResult,
                                 llvm::function_ref<Value(int, Value)> emit) {
   Type type = op->getResult(0).getType();
   AccessPlan plan = planAccesses(op, type, lowering.target);
@@ -269,18 +278,23 @@ static LogicalResult lowerAtomicRmw(Operation *op, FunctionLowering &lowering) {
   if (operation.empty())
     return op->emitOpError("has no instruction for ") << getElementTypeOrSelf(atomic.getValue());
   AtomicForm form;
-  form.hasResult = !op->getResult(0).use_empty();
+  bool isResultUsed = !op->getResult(0).use_empty();
+  // `red` has no exchange: the old value is written to a register nobody reads.
+  form.hasResult = isResultUsed || atomic.getKind() == ir::AtomicKind::exchange;
   form.isBf16Loop = type.isBF16() && !lowering.target.hasBf16AtomicAdd;
   form.transportType = lowering.builder.getIntegerType(FunctionLowering::bitWidth(type));
   form.constraint = constraintOf(FunctionLowering::bitWidth(type));
   unsigned space = addressSpaceOf(atomic.getPointer());
-  form.suffix = orderSuffix(atomic.getSemantic(), atomic.getScope(), space, form.hasResult || form.isBf16Loop) +
+  form.suffix = orderSuffix(atomic.getSemantic(), atomic.getScope(), space,
+                            form.hasResult || form.isBf16Loop) +
                 (form.isBf16Loop ? ".cas.b16" : operation);
-  const Registers &pointers = lowering.get(atomic.getPointer()), &values = lowering.get(atomic.getValue());
-  return mapAtomics(op, lowering, atomic.getPointer(), atomic.getMask(), form.hasResult,
+  const Registers &pointers = lowering.get(atomic.getPointer()),
+                  &values = lowering.get(atomic.getValue());
+  return mapAtomics(op, lowering, atomic.getPointer(), atomic.getMask(), isResultUsed,
                     [&](int index, Value predicate) {
                       if (form.isBf16Loop)
-                        return emitBf16Add(lowering, form, pointers[index], values[index], predicate);
+                        return emitBf16Add(lowering, form, pointers[index], values[index],
+                                           predicate);
                       return emitAtomic(lowering, form, pointers[index], values[index], predicate);
                     });
 }
@@ -296,13 +310,16 @@ static LogicalResult lowerAtomicCas(Operation *op, FunctionLowering &lowering) {
   form.hasResult = true;
   form.transportType = lowering.builder.getIntegerType(width);
   form.constraint = constraintOf(width);
-  form.suffix = orderSuffix(atomic.getSemantic(), atomic.getScope(), addressSpaceOf(atomic.getPointer()), true) +
+  form.suffix = orderSuffix(atomic.getSemantic(), atomic.getScope(),
+                            addressSpaceOf(atomic.getPointer()), true) +
                 ".cas.b" + std::to_string(width);
   const Registers &pointers = lowering.get(atomic.getPointer());
-  const Registers &compares = lowering.get(atomic.getCompare()), &values = lowering.get(atomic.getValue());
-  return mapAtomics(op, lowering, atomic.getPointer(), /*mask=*/Value(), !op->getResult(0).use_empty(),
-                    [&](int index, Value predicate) {
-                      return emitAtomic(lowering, form, pointers[index], {compares[index], values[index]}, predicate);
+  const Registers &compares = lowering.get(atomic.getCompare()),
+                  &values = lowering.get(atomic.getValue());
+  return mapAtomics(op, lowering, atomic.getPointer(), /*mask=*/Value(),
+                    !op->getResult(0).use_empty(), [&](int index, Value predicate) {
+                      return emitAtomic(lowering, form, pointers[index],
+                                        {compares[index], values[index]}, predicate);
                     });
 }
 

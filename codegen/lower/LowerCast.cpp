@@ -30,19 +30,21 @@ namespace tilewright::codegen {
 static const char *fp8Name(Type type) { return llvm::isa<Float8E5M2Type>(type) ? "e5m2" : "e4m3"; }
 
 static Value extendToI16(FunctionLowering &lowering, Value byte) {
-  return lowering.builder.create<LLVM::ZExtOp>(lowering.loc, lowering.builder.getIntegerType(16), byte);
+  return lowering.builder.create<LLVM::ZExtOp>(lowering.loc, lowering.builder.getIntegerType(16),
+                                               byte);
 }
 
 /// Two fp8 bytes to two f16 values.
-static std::pair<Value, Value> widenPair(FunctionLowering &lowering, Type from, Value low, Value high) {
+static std::pair<Value, Value> widenPair(FunctionLowering &lowering, Type from, Value low,
+                                         Value high) {
   OpBuilder &builder = lowering.builder;
   Location loc = lowering.loc;
   Type half = builder.getF16Type(), word = builder.getI32Type();
   Value pair = extendToI16(lowering, low);
   // The upper byte of a single conversion may stay zero.
   if (high) {
-    Value shifted =
-        builder.create<LLVM::ShlOp>(loc, extendToI16(lowering, high), lowering.constantInt(pair.getType(), 8));
+    Value shifted = builder.create<LLVM::ShlOp>(loc, extendToI16(lowering, high),
+                                                lowering.constantInt(pair.getType(), 8));
     pair = builder.create<LLVM::OrOp>(loc, pair, shifted);
   }
   std::string assembly = std::string("cvt.rn.f16x2.") + fp8Name(from) + "x2 $0, $1;";
@@ -68,7 +70,8 @@ static Value fp8ToHalf(FunctionLowering &lowering, Value byte, Type from) {
 }
 
 /// Two floats of `from` (f32 or f16) to two fp8 bytes.
-static std::pair<Value, Value> narrowPair(FunctionLowering &lowering, Type from, Type to, Value low, Value high) {
+static std::pair<Value, Value> narrowPair(FunctionLowering &lowering, Type from, Type to, Value low,
+                                          Value high) {
   OpBuilder &builder = lowering.builder;
   Location loc = lowering.loc;
   Type i8 = builder.getIntegerType(8), i16 = builder.getIntegerType(16);
@@ -79,15 +82,19 @@ static std::pair<Value, Value> narrowPair(FunctionLowering &lowering, Type from,
     vector = builder.create<LLVM::InsertElementOp>(loc, vector, low, lowering.constantI32(0));
     vector = builder.create<LLVM::InsertElementOp>(loc, vector, high, lowering.constantI32(1));
     Value word = builder.create<LLVM::BitcastOp>(loc, builder.getI32Type(), vector);
-    pair = lowering.inlineAsm(i16, {word}, assembly + "x2.f16x2 $0, $1;", "=h,r", /*hasSideEffects=*/false);
+    pair = lowering.inlineAsm(i16, {word}, assembly + "x2.f16x2 $0, $1;", "=h,r",
+                              /*hasSideEffects=*/false);
   } else {
-    pair = lowering.inlineAsm(i16, {high, low}, assembly + "x2.f32 $0, $1, $2;", "=h,f,f", /*hasSideEffects=*/false);
+    pair = lowering.inlineAsm(i16, {high, low}, assembly + "x2.f32 $0, $1, $2;", "=h,f,f",
+                              /*hasSideEffects=*/false);
   }
   Value upper = builder.create<LLVM::LShrOp>(loc, pair, lowering.constantInt(i16, 8));
-  return {builder.create<LLVM::TruncOp>(loc, i8, pair), builder.create<LLVM::TruncOp>(loc, i8, upper)};
+  return {builder.create<LLVM::TruncOp>(loc, i8, pair),
+          builder.create<LLVM::TruncOp>(loc, i8, upper)};
 }
 
-static Value floatToFp8(FunctionLowering &lowering, Value value, Type from, Type to, ir::FloatRounding rounding) {
+static Value floatToFp8(FunctionLowering &lowering, Value value, Type from, Type to,
+                        ir::FloatRounding rounding) {
   OpBuilder &builder = lowering.builder;
   Type single = builder.getF32Type();
   bool nearest = rounding == ir::FloatRounding::nearest_even;
@@ -109,19 +116,25 @@ static Value floatToFp8(FunctionLowering &lowering, Value value, Type from, Type
 /// Narrowing toward zero between LLVM's float types.
 static Value truncateTowardZero(FunctionLowering &lowering, Value value, Type from, Type to) {
   if (from.isF64() && to.isBF16()) // truncating twice is truncating once
-    return truncateTowardZero(lowering, truncateTowardZero(lowering, value, from, lowering.builder.getF32Type()),
-                              lowering.builder.getF32Type(), to);
-  auto name = [](Type type) { return type.isF64() ? "f64" : type.isF32() ? "f32" : type.isBF16() ? "bf16" : "f16"; };
+    return truncateTowardZero(
+        lowering, truncateTowardZero(lowering, value, from, lowering.builder.getF32Type()),
+        lowering.builder.getF32Type(), to);
+  auto name = [](Type type) {
+    return type.isF64() ? "f64" : type.isF32() ? "f32" : type.isBF16() ? "bf16" : "f16";
+  };
   std::string assembly = std::string("cvt.rz.") + name(to) + "." + name(from) + " $0, $1;";
   const char *input = from.isF64() ? "d" : "f";
   if (to.isF32())
-    return lowering.inlineAsm(to, {value}, assembly, std::string("=f,") + input, /*hasSideEffects=*/false);
+    return lowering.inlineAsm(to, {value}, assembly, std::string("=f,") + input,
+                              /*hasSideEffects=*/false);
   Type bits = lowering.builder.getIntegerType(16);
-  Value result = lowering.inlineAsm(bits, {value}, assembly, std::string("=h,") + input, /*hasSideEffects=*/false);
+  Value result = lowering.inlineAsm(bits, {value}, assembly, std::string("=h,") + input,
+                                    /*hasSideEffects=*/false);
   return lowering.fromBits(result, to);
 }
 
-Value convertFloat(FunctionLowering &lowering, Value value, Type from, Type to, ir::FloatRounding rounding) {
+Value convertFloat(FunctionLowering &lowering, Value value, Type from, Type to,
+                   ir::FloatRounding rounding) {
   OpBuilder &builder = lowering.builder;
   if (from == to)
     return value;
@@ -134,8 +147,8 @@ Value convertFloat(FunctionLowering &lowering, Value value, Type from, Type to, 
   }
   unsigned fromBits = from.getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
   if (fromBits == toBits) // f16 and bf16
-    return convertFloat(lowering, convertFloat(lowering, value, from, builder.getF32Type()), builder.getF32Type(), to,
-                        rounding);
+    return convertFloat(lowering, convertFloat(lowering, value, from, builder.getF32Type()),
+                        builder.getF32Type(), to, rounding);
   if (fromBits < toBits) {
     // LLVM has no direct way from bf16 to f64.
     if (from.isBF16() && to.isF64())
@@ -163,7 +176,8 @@ static LogicalResult castPairs(Operation *op, FunctionLowering &lowering, Type f
     std::pair<Value, Value> pair;
     if (isFp8(from)) {
       pair = widenPair(lowering, from, low, high);
-      pair = {convertFloat(lowering, pair.first, half, to), convertFloat(lowering, pair.second, half, to)};
+      pair = {convertFloat(lowering, pair.first, half, to),
+              convertFloat(lowering, pair.second, half, to)};
     } else if (from.isF16()) {
       pair = narrowPair(lowering, from, to, low, high);
     } else {
@@ -182,7 +196,8 @@ static LogicalResult lowerFloatCast(Operation *op, FunctionLowering &lowering) {
   auto rounding = ir::FloatRounding::nearest_even;
   if (auto cast = llvm::dyn_cast<ir::FloatCastOp>(op))
     rounding = cast.getRounding();
-  if (canCastPairs(from, to, rounding, lowering.target) && lowering.get(op->getOperand(0)).size() % 2 == 0)
+  if (canCastPairs(from, to, rounding, lowering.target) &&
+      lowering.get(op->getOperand(0)).size() % 2 == 0)
     return castPairs(op, lowering, from, to);
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) {
     return convertFloat(lowering, operands[0], from, to, rounding);
@@ -193,24 +208,28 @@ static LogicalResult lowerFloatCast(Operation *op, FunctionLowering &lowering) {
 // Integers, pointers, bits
 //===----------------------------------------------------------------------===//
 
-template <typename Target> static LogicalResult lowerIntegerCast(Operation *op, FunctionLowering &lowering) {
+template <typename Target>
+static LogicalResult lowerIntegerCast(Operation *op, FunctionLowering &lowering) {
   Type to = lowering.registerType(resultElementType(op));
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     return lowering.builder.create<Target>(lowering.loc, to, operands[0]);
   });
 }
 
-template <typename Target> static LogicalResult lowerToFloat(Operation *op, FunctionLowering &lowering) {
+template <typename Target>
+static LogicalResult lowerToFloat(Operation *op, FunctionLowering &lowering) {
   Type to = resultElementType(op), single = lowering.builder.getF32Type();
   // Only f16, f32 and f64 have conversions from integers.
   bool isDirect = to.isF16() || to.getIntOrFloatBitWidth() >= 32;
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
-    Value result = lowering.builder.create<Target>(lowering.loc, isDirect ? to : single, operands[0]);
+    Value result =
+        lowering.builder.create<Target>(lowering.loc, isDirect ? to : single, operands[0]);
     return isDirect ? result : convertFloat(lowering, result, single, to);
   });
 }
 
-template <typename Target> static LogicalResult lowerToInteger(Operation *op, FunctionLowering &lowering) {
+template <typename Target>
+static LogicalResult lowerToInteger(Operation *op, FunctionLowering &lowering) {
   Type from = operandElementType(op, 0), to = resultElementType(op);
   Type computed = from.getIntOrFloatBitWidth() < 32 ? Type(lowering.builder.getF32Type()) : from;
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
@@ -220,8 +239,10 @@ template <typename Target> static LogicalResult lowerToInteger(Operation *op, Fu
 }
 
 /// index is 64 bits wide.
-template <typename Extend> static LogicalResult lowerIndexCast(Operation *op, FunctionLowering &lowering) {
-  Type from = lowering.registerType(operandElementType(op, 0)), to = lowering.registerType(resultElementType(op));
+template <typename Extend>
+static LogicalResult lowerIndexCast(Operation *op, FunctionLowering &lowering) {
+  Type from = lowering.registerType(operandElementType(op, 0)),
+       to = lowering.registerType(resultElementType(op));
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     if (from == to)
       return operands[0];
@@ -242,7 +263,9 @@ static LogicalResult lowerBits(Operation *op, FunctionLowering &lowering) {
 }
 
 void addCastLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) { table[OperationName(name, context)] = lower; };
+  auto add = [&](llvm::StringRef name, OpLowering lower) {
+    table[OperationName(name, context)] = lower;
+  };
   add("arith.extsi", lowerIntegerCast<LLVM::SExtOp>);
   add("arith.extui", lowerIntegerCast<LLVM::ZExtOp>);
   add("arith.trunci", lowerIntegerCast<LLVM::TruncOp>);

@@ -28,7 +28,8 @@ static llvm::SmallVector<Value> flatten(FunctionLowering &lowering, ValueRange v
 }
 
 /// A new block after the current one with an argument per register of `types`.
-static Block *addBlock(FunctionLowering &lowering, TypeRange types, llvm::ArrayRef<Type> leading = {}) {
+static Block *addBlock(FunctionLowering &lowering, TypeRange types,
+                       llvm::ArrayRef<Type> leading = {}) {
   OpBuilder::InsertionGuard guard(lowering.builder);
   Block *block = lowering.builder.createBlock(&lowering.function.getBody());
   for (Type type : leading)
@@ -108,7 +109,8 @@ static LogicalResult lowerIf(Operation *op, FunctionLowering &lowering) {
   auto lowerArm = [&](Block &source, Block *block) -> LogicalResult {
     if (failed(lowerInto(lowering, source, block)))
       return failure();
-    builder.create<LLVM::BrOp>(loc, flatten(lowering, source.getTerminator()->getOperands()), merge);
+    builder.create<LLVM::BrOp>(loc, flatten(lowering, source.getTerminator()->getOperands()),
+                               merge);
     return success();
   };
   if (failed(lowerArm(*branch.thenBlock(), thenBlock)))
@@ -135,12 +137,14 @@ static LogicalResult lowerWhile(Operation *op, FunctionLowering &lowering) {
     return failure();
   auto condition = loop.getConditionOp();
   llvm::SmallVector<Value> passed = flatten(lowering, condition.getArgs());
-  builder.create<LLVM::CondBrOp>(loc, lowering.getScalar(condition.getCondition()), body, passed, exit, passed);
+  builder.create<LLVM::CondBrOp>(loc, lowering.getScalar(condition.getCondition()), body, passed,
+                                 exit, passed);
 
   bind(lowering, loop.getAfterArguments(), body);
   if (failed(lowerInto(lowering, *loop.getAfterBody(), body)))
     return failure();
-  builder.create<LLVM::BrOp>(loc, flatten(lowering, loop.getAfterBody()->getTerminator()->getOperands()), header);
+  builder.create<LLVM::BrOp>(
+      loc, flatten(lowering, loop.getAfterBody()->getTerminator()->getOperands()), header);
 
   builder.setInsertionPointToEnd(exit);
   bind(lowering, loop.getResults(), exit);
@@ -149,7 +153,9 @@ static LogicalResult lowerWhile(Operation *op, FunctionLowering &lowering) {
 }
 
 void addControlFlowLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) { table[OperationName(name, context)] = lower; };
+  auto add = [&](llvm::StringRef name, OpLowering lower) {
+    table[OperationName(name, context)] = lower;
+  };
   add(scf::ForOp::getOperationName(), lowerFor);
   add(scf::IfOp::getOperationName(), lowerIf);
   add(scf::WhileOp::getOperationName(), lowerWhile);

@@ -29,7 +29,8 @@ namespace tilewright::codegen {
 //===----------------------------------------------------------------------===//
 
 /// Runs `emit` in the threads where `condition` holds (null: in all).
-static void emitWhere(FunctionLowering &lowering, Value condition, llvm::function_ref<void()> emit) {
+static void emitWhere(FunctionLowering &lowering, Value condition,
+                      llvm::function_ref<void()> emit) {
   if (!condition)
     return emit();
   OpBuilder &builder = lowering.builder;
@@ -63,8 +64,8 @@ struct PrintLine {
 } // namespace
 
 /// C's variadic promotions: at least 32 bits, floats as f64.
-static void addValue(FunctionLowering &lowering, PrintLine &line, Value value, Type elementType, bool hex,
-                     bool isSigned) {
+static void addValue(FunctionLowering &lowering, PrintLine &line, Value value, Type elementType,
+                     bool hex, bool isSigned) {
   OpBuilder &builder = lowering.builder;
   Location loc = lowering.loc;
   if (llvm::isa<ir::PointerType>(elementType))
@@ -101,14 +102,17 @@ static void emitPrint(FunctionLowering &lowering, const PrintLine &line) {
     auto structType = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
     // In the entry block, so that a loop does not grow the stack.
     Value one = lowering.constantI32(1);
-    buffer = lowering.entryBuilder.create<LLVM::AllocaOp>(loc, pointer, structType, one, /*alignment=*/8);
+    buffer = lowering.entryBuilder.create<LLVM::AllocaOp>(loc, pointer, structType, one,
+                                                          /*alignment=*/8);
     for (auto [index, argument] : llvm::enumerate(line.arguments)) {
-      Value slot = builder.create<LLVM::GEPOp>(loc, pointer, structType, buffer,
-                                               llvm::ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(index)});
+      Value slot =
+          builder.create<LLVM::GEPOp>(loc, pointer, structType, buffer,
+                                      llvm::ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(index)});
       builder.create<LLVM::StoreOp>(loc, argument, slot);
     }
   }
-  lowering.callExternal("vprintf", builder.getI32Type(), {lowering.stringConstant(line.format), buffer});
+  lowering.callExternal("vprintf", builder.getI32Type(),
+                        {lowering.stringConstant(line.format), buffer});
 }
 
 /// A literal within a format.
@@ -129,16 +133,18 @@ static void addProgramIndex(FunctionLowering &lowering, PrintLine &line) {
 }
 
 /// " idx (1, 2)" of the element in a register.
-static void addElementIndex(FunctionLowering &lowering, PrintLine &line, const LinearLayout &layout, int index) {
+static void addElementIndex(FunctionLowering &lowering, PrintLine &line, const LinearLayout &layout,
+                            int index) {
   OpBuilder &builder = lowering.builder;
   Value element = lowering.elementIndex(layout, index);
   line.format += " idx (";
   for (int axis = 0; axis < layout.rank(); ++axis) {
     Value coordinate = lowering.constantI32(0);
     if (layout.log2Shape()[axis] > 0) {
-      coordinate = builder.create<LLVM::LShrOp>(lowering.loc, element, lowering.constantI32(layout.dimStartBit(axis)));
-      coordinate = builder.create<LLVM::AndOp>(lowering.loc, coordinate,
-                                               lowering.constantI32((1 << layout.log2Shape()[axis]) - 1));
+      coordinate = builder.create<LLVM::LShrOp>(lowering.loc, element,
+                                                lowering.constantI32(layout.dimStartBit(axis)));
+      coordinate = builder.create<LLVM::AndOp>(
+          lowering.loc, coordinate, lowering.constantI32((1 << layout.log2Shape()[axis]) - 1));
     }
     line.add(axis ? ", %u" : "%u", coordinate);
   }
@@ -175,7 +181,8 @@ static LogicalResult lowerPrint(Operation *op, FunctionLowering &lowering) {
         line.format += prefix;
         if (print.getValues().size() > 1)
           line.format += "(operand " + std::to_string(position) + ") ";
-        addValue(lowering, line, registers[index], getElementTypeOrSelf(type), print.getHex(), isSigned);
+        addValue(lowering, line, registers[index], getElementTypeOrSelf(type), print.getHex(),
+                 isSigned);
         line.format += "\n";
         emitPrint(lowering, line);
       }
@@ -212,15 +219,17 @@ static LogicalResult lowerAssert(Operation *op, FunctionLowering &lowering) {
     holds = conjunction(lowering, holds, condition);
   if (isAlways(holds))
     return success();
-  Value fails = builder.create<LLVM::XOrOp>(lowering.loc, holds, lowering.constantInt(holds.getType(), 1));
+  Value fails =
+      builder.create<LLVM::XOrOp>(lowering.loc, holds, lowering.constantInt(holds.getType(), 1));
   FileLineColLoc place = placeOf(op->getLoc());
   emitWhere(lowering, fails, [&] {
     // void __assertfail(message, file, line, function, character size)
-    lowering.callExternal("__assertfail", Type(),
-                          {lowering.stringConstant(assertion.getMessage()),
-                           lowering.stringConstant(place ? place.getFilename().strref() : "unknown"),
-                           lowering.constantI32(place ? place.getLine() : 0),
-                           lowering.stringConstant(lowering.function.getName()), lowering.constantI64(1)});
+    lowering.callExternal(
+        "__assertfail", Type(),
+        {lowering.stringConstant(assertion.getMessage()),
+         lowering.stringConstant(place ? place.getFilename().strref() : "unknown"),
+         lowering.constantI32(place ? place.getLine() : 0),
+         lowering.stringConstant(lowering.function.getName()), lowering.constantI64(1)});
   });
   return success();
 }
@@ -236,7 +245,9 @@ static LogicalResult lowerAssume(Operation *op, FunctionLowering &lowering) {
 }
 
 void addDebugLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) { table[OperationName(name, context)] = lower; };
+  auto add = [&](llvm::StringRef name, OpLowering lower) {
+    table[OperationName(name, context)] = lower;
+  };
   add(ir::PrintOp::getOperationName(), lowerPrint);
   add(ir::AssertOp::getOperationName(), lowerAssert);
   add(ir::BarrierOp::getOperationName(), lowerBarrier);

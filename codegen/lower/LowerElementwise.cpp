@@ -9,7 +9,8 @@
 // How: a table from arith ops to LLVM ops; the few that need more than renaming
 // have a function of their own. 8-bit floats are computed in f32 and rounded
 // once. f16 and bf16 go to LLVM as they are: it has instructions for them where
-// the target does and widens to f32 with one rounding where it does not.
+// the target does and widens to f32 with one rounding where it does not. Two
+// neighbouring registers are one packed operation where the target has those.
 //
 // Reference: f32 division is div.full.f32 (at most 2 ULP); tw.precise_div is
 // correctly rounded.
@@ -17,6 +18,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/lower/ElementwiseInternal.h"
+#include "codegen/lower/MemoryInternal.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -28,7 +30,9 @@ namespace tilewright::codegen {
 // Shared helpers
 //===----------------------------------------------------------------------===//
 
-Type operandElementType(Operation *op, unsigned index) { return getElementTypeOrSelf(op->getOperand(index)); }
+Type operandElementType(Operation *op, unsigned index) {
+  return getElementTypeOrSelf(op->getOperand(index));
+}
 Type resultElementType(Operation *op) { return getElementTypeOrSelf(op->getResult(0)); }
 
 bool isFp8(Type type) { return llvm::isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 8; }
@@ -64,7 +68,9 @@ LogicalResult mapInSinglePrecision(Operation *op, FunctionLowering &lowering,
   Type elementType = resultElementType(op);
   Type single = lowering.builder.getF32Type();
   if (elementType.getIntOrFloatBitWidth() >= 32)
-    return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) { return compute(operands, elementType); });
+    return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) {
+      return compute(operands, elementType);
+    });
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     llvm::SmallVector<Value> widened;
     for (Value operand : operands)
@@ -78,14 +84,16 @@ LogicalResult mapInSinglePrecision(Operation *op, FunctionLowering &lowering,
 // One op to one op
 //===----------------------------------------------------------------------===//
 
-template <typename Target> static LogicalResult lowerInteger(Operation *op, FunctionLowering &lowering) {
+template <typename Target>
+static LogicalResult lowerInteger(Operation *op, FunctionLowering &lowering) {
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     return lowering.builder.create<Target>(lowering.loc, operands[0], operands[1]);
   });
 }
 
 /// Keeps the no-wrap facts, which let LLVM widen address arithmetic.
-template <typename Target> static LogicalResult lowerWrapping(Operation *op, FunctionLowering &lowering) {
+template <typename Target>
+static LogicalResult lowerWrapping(Operation *op, FunctionLowering &lowering) {
   auto source = llvm::cast<arith::ArithIntegerOverflowFlagsInterface>(op);
   auto flags = LLVM::IntegerOverflowFlags::none;
   if (source.hasNoSignedWrap())
@@ -97,13 +105,40 @@ template <typename Target> static LogicalResult lowerWrapping(Operation *op, Fun
   });
 }
 
-template <typename Target> static LogicalResult lowerFloat(Operation *op, FunctionLowering &lowering) {
+/// Whether the target computes two elements of this type in one instruction.
+static bool hasPackedArithmetic(Type type, const TargetInfo &target) {
+  return type.isF16() || (type.isBF16() && target.hasBf16Arithmetic);
+}
+
+LogicalResult mapPairs(Operation *op, FunctionLowering &lowering, RegisterFunction function) {
+  int count = FunctionLowering::numRegisters(op->getResult(0).getType());
+  if (count % 2 != 0 || !hasPackedArithmetic(resultElementType(op), lowering.target))
+    return mapRegisters(op, lowering, function);
+  Registers results;
+  for (int index = 0; index < count; index += 2) {
+    llvm::SmallVector<Value> pairs;
+    for (Value operand : op->getOperands()) {
+      const Registers &registers = lowering.get(operand);
+      pairs.push_back(packPair(lowering, registers[index], registers[index + 1]));
+    }
+    Value pair = function(pairs);
+    for (int half = 0; half < 2; ++half)
+      results.push_back(lowering.builder.create<LLVM::ExtractElementOp>(
+          lowering.loc, pair, lowering.constantI32(half)));
+  }
+  lowering.set(op->getResult(0), std::move(results));
+  return success();
+}
+
+template <typename Target>
+static LogicalResult lowerFloat(Operation *op, FunctionLowering &lowering) {
   auto compute = [&](llvm::ArrayRef<Value> operands, Type) -> Value {
     return lowering.builder.create<Target>(lowering.loc, operands[0].getType(), operands);
   };
   if (isFp8(resultElementType(op)))
     return mapInSinglePrecision(op, lowering, compute);
-  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) { return compute(operands, Type()); });
+  return mapPairs(op, lowering,
+                  [&](llvm::ArrayRef<Value> operands) { return compute(operands, Type()); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -121,13 +156,15 @@ static Value exactReciprocal(FunctionLowering &lowering, Value value) {
 }
 
 static LogicalResult lowerDivide(Operation *op, FunctionLowering &lowering) {
-  return mapInSinglePrecision(op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) -> Value {
-    if (!type.isF32())
-      return lowering.builder.create<LLVM::FDivOp>(lowering.loc, operands[0], operands[1]);
-    if (Value reciprocal = exactReciprocal(lowering, operands[1]))
-      return lowering.builder.create<LLVM::FMulOp>(lowering.loc, operands[0], reciprocal);
-    return lowering.inlineAsm(type, operands, "div.full.f32 $0, $1, $2;", "=f,f,f", /*hasSideEffects=*/false);
-  });
+  return mapInSinglePrecision(
+      op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) -> Value {
+        if (!type.isF32())
+          return lowering.builder.create<LLVM::FDivOp>(lowering.loc, operands[0], operands[1]);
+        if (Value reciprocal = exactReciprocal(lowering, operands[1]))
+          return lowering.builder.create<LLVM::FMulOp>(lowering.loc, operands[0], reciprocal);
+        return lowering.inlineAsm(type, operands, "div.full.f32 $0, $1, $2;", "=f,f,f",
+                                  /*hasSideEffects=*/false);
+      });
 }
 
 static LogicalResult lowerPreciseDivide(Operation *op, FunctionLowering &lowering) {
@@ -146,7 +183,8 @@ static LogicalResult lowerRemainder(Operation *op, FunctionLowering &lowering) {
 
 /// floor(a / b) and ceil(a / b): the truncated quotient, corrected where a
 /// remainder of the right sign was cut off.
-template <bool isCeil> static LogicalResult lowerRoundedDivide(Operation *op, FunctionLowering &lowering) {
+template <bool isCeil>
+static LogicalResult lowerRoundedDivide(Operation *op, FunctionLowering &lowering) {
   OpBuilder &builder = lowering.builder;
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     Location loc = lowering.loc;
@@ -156,7 +194,8 @@ template <bool isCeil> static LogicalResult lowerRoundedDivide(Operation *op, Fu
     Value inexact = builder.create<LLVM::ICmpOp>(loc, LLVM::ICmpPredicate::ne, remainder, zero);
     Value signs = builder.create<LLVM::XOrOp>(loc, operands[0], operands[1]);
     auto predicate = isCeil ? LLVM::ICmpPredicate::sge : LLVM::ICmpPredicate::slt;
-    Value correct = builder.create<LLVM::AndOp>(loc, inexact, builder.create<LLVM::ICmpOp>(loc, predicate, signs, zero));
+    Value correct = builder.create<LLVM::AndOp>(
+        loc, inexact, builder.create<LLVM::ICmpOp>(loc, predicate, signs, zero));
     Value one = builder.create<LLVM::ZExtOp>(loc, operands[0].getType(), correct);
     if (isCeil)
       return builder.create<LLVM::AddOp>(loc, quotient, one);
@@ -172,7 +211,8 @@ static LogicalResult lowerCeilDivideUnsigned(Operation *op, FunctionLowering &lo
     Value quotient = builder.create<LLVM::UDivOp>(loc, operands[0], operands[1]);
     Value remainder = builder.create<LLVM::URemOp>(loc, operands[0], operands[1]);
     Value inexact = builder.create<LLVM::ICmpOp>(loc, LLVM::ICmpPredicate::ne, remainder, zero);
-    return builder.create<LLVM::AddOp>(loc, quotient, builder.create<LLVM::ZExtOp>(loc, zero.getType(), inexact));
+    return builder.create<LLVM::AddOp>(loc, quotient,
+                                       builder.create<LLVM::ZExtOp>(loc, zero.getType(), inexact));
   });
 }
 
@@ -225,7 +265,8 @@ static LogicalResult lowerSelect(Operation *op, FunctionLowering &lowering) {
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     if (operands[1] == operands[2])
       return operands[1];
-    return lowering.builder.create<LLVM::SelectOp>(lowering.loc, operands[0], operands[1], operands[2]);
+    return lowering.builder.create<LLVM::SelectOp>(lowering.loc, operands[0], operands[1],
+                                                   operands[2]);
   });
 }
 
@@ -253,7 +294,8 @@ static FailureOr<Value> lowerElementConstant(Attribute value, FunctionLowering &
     return lowering.constant(number);
   }
   if (auto number = llvm::dyn_cast<IntegerAttr>(value))
-    return lowering.constantInt(lowering.registerType(number.getType()), number.getValue().getSExtValue());
+    return lowering.constantInt(lowering.registerType(number.getType()),
+                                number.getValue().getSExtValue());
   return failure();
 }
 
@@ -265,7 +307,8 @@ static LogicalResult lowerConstant(Operation *op, FunctionLowering &lowering) {
   auto element = lowerElementConstant(value, lowering);
   if (failed(element))
     return op->emitOpError("has neither a scalar nor one value for all elements");
-  lowering.set(constant.getResult(), Registers(FunctionLowering::numRegisters(constant.getType()), *element));
+  lowering.set(constant.getResult(),
+               Registers(FunctionLowering::numRegisters(constant.getType()), *element));
   return success();
 }
 
@@ -292,7 +335,9 @@ static LogicalResult lowerAddPointer(Operation *op, FunctionLowering &lowering) 
 //===----------------------------------------------------------------------===//
 
 void addElementwiseLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) { table[OperationName(name, context)] = lower; };
+  auto add = [&](llvm::StringRef name, OpLowering lower) {
+    table[OperationName(name, context)] = lower;
+  };
   add("arith.constant", lowerConstant);
   add("arith.addi", lowerWrapping<LLVM::AddOp>);
   add("arith.subi", lowerWrapping<LLVM::SubOp>);

@@ -41,9 +41,12 @@ static void setKernelAttributes(LLVM::LLVMFuncOp kernel, ModuleOp module, int nu
   OpBuilder builder(module.getContext());
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
   // An exact block size lets the assembler spend all registers of it.
-  kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(), builder.getDenseI32ArrayAttr({numThreads, 1, 1}));
-  if (auto registers = module->getAttrOfType<IntegerAttr>(ir::maxRegistersAttr); registers && registers.getInt() > 0)
-    kernel->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(), builder.getI32IntegerAttr(registers.getInt()));
+  kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                  builder.getDenseI32ArrayAttr({numThreads, 1, 1}));
+  if (auto registers = module->getAttrOfType<IntegerAttr>(ir::maxRegistersAttr);
+      registers && registers.getInt() > 0)
+    kernel->setAttr(NVVM::NVVMDialect::getMaxnregAttrName(),
+                    builder.getI32IntegerAttr(registers.getInt()));
 }
 
 /// The llvm.func with the argument types and attributes of `source`, no body.
@@ -63,7 +66,8 @@ static FailureOr<LLVM::LLVMFuncOp> declareKernel(func::FuncOp source) {
   }
   OpBuilder builder(source);
   auto kernel = builder.create<LLVM::LLVMFuncOp>(
-      source.getLoc(), source.getName(), LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
+      source.getLoc(), source.getName(),
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
   for (unsigned index = 0; index < types.size(); ++index) {
     auto divisibility = source.getArgAttrOfType<IntegerAttr>(index, ir::divisibilityAttr);
     if (divisibility && llvm::isa<LLVM::LLVMPointerType>(types[index]) &&
@@ -74,11 +78,16 @@ static FailureOr<LLVM::LLVMFuncOp> declareKernel(func::FuncOp source) {
   return kernel;
 }
 
-static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table, const TargetInfo &target,
-                                 RemarkCollector *remarks) {
+static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table,
+                                 const TargetInfo &target, RemarkCollector *remarks) {
   auto module = source->getParentOfType<ModuleOp>();
   if (!source.getBody().hasOneBlock())
     return source.emitOpError("has unstructured control flow");
+  // Block columns of the layouts are not lowered yet.
+  if (auto blocks = module->getAttrOfType<IntegerAttr>(ir::numBlocksAttr);
+      blocks && blocks.getInt() > 1)
+    return source.emitOpError("spans ")
+           << blocks.getInt() << " blocks, which code generation cannot do yet";
   // The symbol must be free for the kernel of the same name.
   std::string name = source.getName().str();
   source.setName(name + ".tile");
@@ -96,7 +105,8 @@ static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table
     lowering.set(from, {to});
   if (failed(lowering.lowerBlockBody(source.getBody().front())))
     return failure();
-  lowering.builder.create<LLVM::ReturnOp>(source.getBody().front().getTerminator()->getLoc(), ValueRange());
+  lowering.builder.create<LLVM::ReturnOp>(source.getBody().front().getTerminator()->getLoc(),
+                                          ValueRange());
   lowering.finish();
   return success();
 }

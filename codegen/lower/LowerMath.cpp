@@ -73,37 +73,44 @@ static const MathFunction functions[] = {
 };
 
 static LogicalResult lowerFunction(Operation *op, FunctionLowering &lowering) {
-  const MathFunction *function = llvm::find_if(
-      functions, [&](const MathFunction &entry) { return op->getName().getStringRef() == entry.op; });
+  const MathFunction *function = llvm::find_if(functions, [&](const MathFunction &entry) {
+    return op->getName().getStringRef() == entry.op;
+  });
   return mapInSinglePrecision(op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) {
     if (!type.isF32())
       return lowering.callExternal(function->twice, type, operands);
     if (function->instruction)
-      return lowering.inlineAsm(type, operands, function->instruction, "=f,f", /*hasSideEffects=*/false);
+      return lowering.inlineAsm(type, operands, function->instruction, "=f,f",
+                                /*hasSideEffects=*/false);
     return lowering.callExternal(function->single, type, operands);
   });
 }
 
 static LogicalResult lowerExp(Operation *op, FunctionLowering &lowering) {
-  return mapInSinglePrecision(op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) -> Value {
-    if (!type.isF32())
-      return lowering.callExternal("__nv_exp", type, operands);
-    Value scale = lowering.constantFloat(type, 1.4426950408889634);
-    Value scaled = lowering.builder.create<LLVM::FMulOp>(lowering.loc, operands[0], scale);
-    return lowering.inlineAsm(type, {scaled}, "ex2.approx.f32 $0, $1;", "=f,f", /*hasSideEffects=*/false);
-  });
+  return mapInSinglePrecision(
+      op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) -> Value {
+        if (!type.isF32())
+          return lowering.callExternal("__nv_exp", type, operands);
+        Value scale = lowering.constantFloat(type, 1.4426950408889634);
+        Value scaled = lowering.builder.create<LLVM::FMulOp>(lowering.loc, operands[0], scale);
+        return lowering.inlineAsm(type, {scaled}, "ex2.approx.f32 $0, $1;", "=f,f",
+                                  /*hasSideEffects=*/false);
+      });
 }
 
 static LogicalResult lowerSqrt(Operation *op, FunctionLowering &lowering) {
-  return mapInSinglePrecision(op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) -> Value {
-    if (type.isF32())
-      return lowering.inlineAsm(type, operands, "sqrt.approx.f32 $0, $1;", "=f,f", /*hasSideEffects=*/false);
-    return lowering.builder.create<LLVM::SqrtOp>(lowering.loc, operands[0]);
-  });
+  return mapInSinglePrecision(
+      op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) -> Value {
+        if (type.isF32())
+          return lowering.inlineAsm(type, operands, "sqrt.approx.f32 $0, $1;", "=f,f",
+                                    /*hasSideEffects=*/false);
+        return lowering.builder.create<LLVM::SqrtOp>(lowering.loc, operands[0]);
+      });
 }
 
 /// Functions that LLVM expands into exact instructions in every float type.
-template <typename Target> static LogicalResult lowerIntrinsic(Operation *op, FunctionLowering &lowering) {
+template <typename Target>
+static LogicalResult lowerIntrinsic(Operation *op, FunctionLowering &lowering) {
   auto compute = [&](llvm::ArrayRef<Value> operands, Type) -> Value {
     return lowering.builder.create<Target>(lowering.loc, operands[0].getType(), operands);
   };
@@ -117,7 +124,8 @@ static LogicalResult lowerFma(Operation *op, FunctionLowering &lowering) {
   };
   if (isFp8(resultElementType(op)))
     return mapInSinglePrecision(op, lowering, compute);
-  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) { return compute(operands, Type()); });
+  return mapPairs(op, lowering,
+                  [&](llvm::ArrayRef<Value> operands) { return compute(operands, Type()); });
 }
 
 /// |x| clears the sign bit, of NaN too.
@@ -138,7 +146,8 @@ static LogicalResult lowerAbsInteger(Operation *op, FunctionLowering &lowering) 
   });
 }
 
-template <typename Target> static LogicalResult lowerCountZeros(Operation *op, FunctionLowering &lowering) {
+template <typename Target>
+static LogicalResult lowerCountZeros(Operation *op, FunctionLowering &lowering) {
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     return lowering.builder.create<Target>(lowering.loc, operands[0].getType(), operands[0],
                                            /*is_zero_poison=*/false);
@@ -152,7 +161,9 @@ static LogicalResult lowerPopulation(Operation *op, FunctionLowering &lowering) 
 }
 
 void addMathLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) { table[OperationName(name, context)] = lower; };
+  auto add = [&](llvm::StringRef name, OpLowering lower) {
+    table[OperationName(name, context)] = lower;
+  };
   for (const MathFunction &function : functions)
     add(function.op, lowerFunction);
   add("math.exp", lowerExp);

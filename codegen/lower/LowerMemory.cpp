@@ -68,12 +68,29 @@ WordFormat::WordFormat(unsigned elementBits, int numElements) : elementBits(elem
 
 Type WordFormat::wordType(OpBuilder &builder) const { return builder.getIntegerType(wordBits); }
 
+Value packPair(FunctionLowering &lowering, Value low, Value high) {
+  Value pair =
+      lowering.builder.create<LLVM::UndefOp>(lowering.loc, VectorType::get({2}, low.getType()));
+  pair = lowering.builder.create<LLVM::InsertElementOp>(lowering.loc, pair, low,
+                                                        lowering.constantI32(0));
+  return lowering.builder.create<LLVM::InsertElementOp>(lowering.loc, pair, high,
+                                                        lowering.constantI32(1));
+}
+
 llvm::SmallVector<Value> packWords(FunctionLowering &lowering, const WordFormat &format,
                                    llvm::ArrayRef<Value> elements) {
   OpBuilder &builder = lowering.builder;
   Location loc = lowering.loc;
-  Type elementType = builder.getIntegerType(format.elementBits), wordType = format.wordType(builder);
+  Type elementType = builder.getIntegerType(format.elementBits),
+       wordType = format.wordType(builder);
   llvm::SmallVector<Value> words;
+  if (format.elementBits == 16 && format.perWord == 2) {
+    // A pair as a vector: one mov, and packed arithmetic finds it again.
+    for (int word = 0; word < format.numWords; ++word)
+      words.push_back(builder.create<LLVM::BitcastOp>(
+          loc, wordType, packPair(lowering, elements[2 * word], elements[2 * word + 1])));
+    return words;
+  }
   for (int word = 0; word < format.numWords; ++word) {
     Value packed;
     for (int index = 0; index < format.perWord; ++index) {
@@ -86,7 +103,8 @@ llvm::SmallVector<Value> packWords(FunctionLowering &lowering, const WordFormat 
       }
       bits = builder.create<LLVM::ZExtOp>(loc, wordType, bits);
       if (index > 0)
-        bits = builder.create<LLVM::ShlOp>(loc, bits, lowering.constantInt(wordType, index * format.elementBits));
+        bits = builder.create<LLVM::ShlOp>(
+            loc, bits, lowering.constantInt(wordType, index * format.elementBits));
       packed = packed ? builder.create<LLVM::OrOp>(loc, packed, bits).getResult() : bits;
     }
     words.push_back(packed);
@@ -100,17 +118,26 @@ llvm::SmallVector<Value> unpackWords(FunctionLowering &lowering, const WordForma
   Location loc = lowering.loc;
   Type elementType = builder.getIntegerType(format.elementBits);
   llvm::SmallVector<Value> elements;
+  if (format.elementBits == 16 && format.perWord == 2) {
+    for (Value word : words) {
+      Value pair = builder.create<LLVM::BitcastOp>(loc, VectorType::get({2}, registerType), word);
+      for (int index = 0; index < 2; ++index)
+        elements.push_back(
+            builder.create<LLVM::ExtractElementOp>(loc, pair, lowering.constantI32(index)));
+    }
+    return elements;
+  }
   for (Value word : words)
     for (int index = 0; index < format.perWord; ++index) {
       Value bits = word;
       if (index > 0)
-        bits = builder.create<LLVM::LShrOp>(loc, bits,
-                                            lowering.constantInt(word.getType(), index * format.elementBits));
+        bits = builder.create<LLVM::LShrOp>(
+            loc, bits, lowering.constantInt(word.getType(), index * format.elementBits));
       if (bits.getType() != elementType)
         bits = builder.create<LLVM::TruncOp>(loc, elementType, bits);
       if (registerType.isInteger(1))
-        elements.push_back(
-            builder.create<LLVM::ICmpOp>(loc, LLVM::ICmpPredicate::ne, bits, lowering.zero(elementType)));
+        elements.push_back(builder.create<LLVM::ICmpOp>(loc, LLVM::ICmpPredicate::ne, bits,
+                                                        lowering.zero(elementType)));
       else
         elements.push_back(lowering.fromBits(bits, registerType));
     }
@@ -152,11 +179,13 @@ struct AccessModifiers {
 static Value makePolicy(FunctionLowering &lowering, ir::Eviction eviction) {
   std::string assembly =
       "createpolicy.fractional.L2::" + ir::stringifyEviction(eviction).str() + ".b64 $0, 1.0;";
-  return lowering.inlineAsm(lowering.builder.getI64Type(), {}, assembly, "=l", /*hasSideEffects=*/false);
+  return lowering.inlineAsm(lowering.builder.getI64Type(), {}, assembly, "=l",
+                            /*hasSideEffects=*/false);
 }
 
-static AccessModifiers modifiersOf(FunctionLowering &lowering, unsigned addressSpace, ir::CacheModifier cache,
-                                   ir::Eviction eviction, bool isVolatile) {
+static AccessModifiers modifiersOf(FunctionLowering &lowering, unsigned addressSpace,
+                                   ir::CacheModifier cache, ir::Eviction eviction,
+                                   bool isVolatile) {
   AccessModifiers result;
   result.text = isVolatile ? ".volatile" : "";
   result.text += addressSpace == 3 ? ".shared" : ".global";
@@ -197,13 +226,15 @@ static std::string wordList(int first, int count) {
 static Value widenByte(FunctionLowering &lowering, Value word) {
   if (!word.getType().isInteger(8))
     return word;
-  return lowering.builder.create<LLVM::ZExtOp>(lowering.loc, lowering.builder.getIntegerType(16), word);
+  return lowering.builder.create<LLVM::ZExtOp>(lowering.loc, lowering.builder.getIntegerType(16),
+                                               word);
 }
 
 static Value narrowByte(FunctionLowering &lowering, Value word, const WordFormat &format) {
   if (format.wordBits != 8)
     return word;
-  return lowering.builder.create<LLVM::TruncOp>(lowering.loc, lowering.builder.getIntegerType(8), word);
+  return lowering.builder.create<LLVM::TruncOp>(lowering.loc, lowering.builder.getIntegerType(8),
+                                                word);
 }
 
 //===----------------------------------------------------------------------===//
@@ -211,9 +242,11 @@ static Value narrowByte(FunctionLowering &lowering, Value word, const WordFormat
 //===----------------------------------------------------------------------===//
 
 /// ld under a predicate; `initial` are the words where it is false.
-static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, Value address, Value predicate,
-                                                   const WordFormat &format, llvm::ArrayRef<Value> initial,
-                                                   const AccessModifiers &modifiers, bool isVolatile) {
+static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, Value address,
+                                                   Value predicate, const WordFormat &format,
+                                                   llvm::ArrayRef<Value> initial,
+                                                   const AccessModifiers &modifiers,
+                                                   bool isVolatile) {
   OpBuilder &builder = lowering.builder;
   int numWords = format.numWords;
   // Operands: outputs, address, then predicate, policy, initial values.
@@ -257,16 +290,19 @@ static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, V
   return words;
 }
 
-static llvm::SmallVector<Value> emitPlainLoad(FunctionLowering &lowering, Value address, const WordFormat &format) {
+static llvm::SmallVector<Value> emitPlainLoad(FunctionLowering &lowering, Value address,
+                                              const WordFormat &format) {
   OpBuilder &builder = lowering.builder;
   unsigned alignment = format.wordBits * format.numWords / 8;
   if (format.numWords == 1)
-    return {builder.create<LLVM::LoadOp>(lowering.loc, format.wordType(builder), address, alignment)};
+    return {
+        builder.create<LLVM::LoadOp>(lowering.loc, format.wordType(builder), address, alignment)};
   Type vectorType = VectorType::get({format.numWords}, format.wordType(builder));
   Value vector = builder.create<LLVM::LoadOp>(lowering.loc, vectorType, address, alignment);
   llvm::SmallVector<Value> words;
   for (int word = 0; word < format.numWords; ++word)
-    words.push_back(builder.create<LLVM::ExtractElementOp>(lowering.loc, vector, lowering.constantI32(word)));
+    words.push_back(
+        builder.create<LLVM::ExtractElementOp>(lowering.loc, vector, lowering.constantI32(word)));
   return words;
 }
 
@@ -296,8 +332,9 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
       llvm::SmallVector<Value> initial;
       for (int index : access)
         initial.push_back(others ? (*others)[index] : lowering.zero(registerType));
-      words = emitPredicatedLoad(lowering, pointers[access.front()], predicate, format,
-                                 packWords(lowering, format, initial), modifiers, load.getIsVolatile());
+      words =
+          emitPredicatedLoad(lowering, pointers[access.front()], predicate, format,
+                             packWords(lowering, format, initial), modifiers, load.getIsVolatile());
     }
     llvm::SmallVector<Value> elements = unpackWords(lowering, format, words, registerType);
     for (auto [index, element] : llvm::zip(access, elements))
@@ -313,8 +350,9 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
 // Store
 //===----------------------------------------------------------------------===//
 
-static void emitPredicatedStore(FunctionLowering &lowering, Value address, Value predicate, const WordFormat &format,
-                                llvm::ArrayRef<Value> words, const AccessModifiers &modifiers) {
+static void emitPredicatedStore(FunctionLowering &lowering, Value address, Value predicate,
+                                const WordFormat &format, llvm::ArrayRef<Value> words,
+                                const AccessModifiers &modifiers) {
   llvm::SmallVector<Value> operands{address};
   std::string constraints = "l", assembly;
   for (Value word : words) {
@@ -326,7 +364,8 @@ static void emitPredicatedStore(FunctionLowering &lowering, Value address, Value
     operands.push_back(predicate);
     constraints += ",b";
   }
-  assembly += "st" + modifiers.text + widthSuffix(format) + " [$0], " + wordList(1, format.numWords);
+  assembly +=
+      "st" + modifiers.text + widthSuffix(format) + " [$0], " + wordList(1, format.numWords);
   if (modifiers.policy) {
     assembly += ", $" + std::to_string(operands.size());
     operands.push_back(modifiers.policy);
@@ -342,9 +381,11 @@ static void emitPlainStore(FunctionLowering &lowering, Value address, const Word
   unsigned alignment = format.wordBits * format.numWords / 8;
   Value stored = words.front();
   if (format.numWords > 1) {
-    stored = builder.create<LLVM::UndefOp>(lowering.loc, VectorType::get({format.numWords}, format.wordType(builder)));
+    stored = builder.create<LLVM::UndefOp>(
+        lowering.loc, VectorType::get({format.numWords}, format.wordType(builder)));
     for (int word = 0; word < format.numWords; ++word)
-      stored = builder.create<LLVM::InsertElementOp>(lowering.loc, stored, words[word], lowering.constantI32(word));
+      stored = builder.create<LLVM::InsertElementOp>(lowering.loc, stored, words[word],
+                                                     lowering.constantI32(word));
   }
   builder.create<LLVM::StoreOp>(lowering.loc, stored, address, alignment);
 }
@@ -362,7 +403,8 @@ static LogicalResult lowerStore(Operation *op, FunctionLowering &lowering) {
   Value owner = lowering.ownsElements(valueType);
 
   for (const AccessRegisters &access : plan.accesses) {
-    WordFormat format(ir::elementBits(getElementTypeOrSelf(valueType)), static_cast<int>(access.size()));
+    WordFormat format(ir::elementBits(getElementTypeOrSelf(valueType)),
+                      static_cast<int>(access.size()));
     llvm::SmallVector<Value> elements;
     for (int index : access)
       elements.push_back(values[index]);

@@ -28,11 +28,14 @@ namespace tilewright::codegen {
 // Renaming
 //===----------------------------------------------------------------------===//
 
-static std::vector<int> log2Of(Type tile) { return ir::log2Shape(llvm::cast<RankedTensorType>(tile).getShape()); }
+static std::vector<int> log2Of(Type tile) {
+  return ir::log2Shape(llvm::cast<RankedTensorType>(tile).getShape());
+}
 
 /// For each register of `wanted`, a register of `held` with the same element in
 /// every thread. Nothing where thread columns differ or an element is missing.
-static std::optional<llvm::SmallVector<int>> matchRegisters(const LinearLayout &held, const LinearLayout &wanted) {
+static std::optional<llvm::SmallVector<int>> matchRegisters(const LinearLayout &held,
+                                                            const LinearLayout &wanted) {
   if (held.columns(InDim::Lane) != wanted.columns(InDim::Lane) ||
       held.columns(InDim::Warp) != wanted.columns(InDim::Warp))
     return std::nullopt;
@@ -71,7 +74,8 @@ static LogicalResult lowerReshape(Operation *op, FunctionLowering &lowering) {
   LinearLayout wanted = FunctionLowering::layoutOf(op->getResult(0));
   auto reshape = llvm::dyn_cast<ir::ReshapeOp>(op);
   // The registers in their order are some order of the elements.
-  if (reshape && reshape.getMayReorder() && held.inSize(InDim::Register) == wanted.inSize(InDim::Register) &&
+  if (reshape && reshape.getMayReorder() &&
+      held.inSize(InDim::Register) == wanted.inSize(InDim::Register) &&
       !matchRegisters(held, wanted)) {
     lowering.set(op->getResult(0), lowering.get(op->getOperand(0)));
     return success();
@@ -99,7 +103,8 @@ static LogicalResult lowerBroadcast(Operation *op, FunctionLowering &lowering) {
       uint32_t mapped = 0;
       for (int axis = 0; axis < result.rank(); ++axis)
         if (operandShape[axis] != 0)
-          mapped |= ((column & result.dimMask(axis)) >> result.dimStartBit(axis)) << wanted.dimStartBit(axis);
+          mapped |= ((column & result.dimMask(axis)) >> result.dimStartBit(axis))
+                    << wanted.dimStartBit(axis);
       wanted.columns(dim).push_back(mapped);
     }
   return rename(op, lowering, FunctionLowering::layoutOf(op->getOperand(0)), wanted);
@@ -120,14 +125,15 @@ static uint32_t removeBit(uint32_t element, int bit) {
 struct HalfRegister {
   int half = 0, index = -1;
 };
-static std::optional<llvm::SmallVector<HalfRegister>> matchHalves(const LinearLayout &whole, const LinearLayout &half,
-                                                                  int bit) {
+static std::optional<llvm::SmallVector<HalfRegister>>
+matchHalves(const LinearLayout &whole, const LinearLayout &half, int bit) {
   for (InDim dim : {InDim::Lane, InDim::Warp}) {
     const Columns &wholeColumns = whole.columns(dim), &halfColumns = half.columns(dim);
     if (wholeColumns.size() != halfColumns.size())
       return std::nullopt;
     for (size_t index = 0; index < wholeColumns.size(); ++index)
-      if (wholeColumns[index] >> bit & 1 || removeBit(wholeColumns[index], bit) != halfColumns[index])
+      if (wholeColumns[index] >> bit & 1 ||
+          removeBit(wholeColumns[index], bit) != halfColumns[index])
         return std::nullopt;
   }
   llvm::DenseMap<uint32_t, int> registerOf;
@@ -145,12 +151,13 @@ static std::optional<llvm::SmallVector<HalfRegister>> matchHalves(const LinearLa
 }
 
 static LogicalResult refuseHalves(Operation *op, Type whole, Type half) {
-  return op->emitOpError("layouts of the whole and of the halves do not agree: ") << whole << " and " << half;
+  return op->emitOpError("layouts of the whole and of the halves do not agree: ")
+         << whole << " and " << half;
 }
 
 static LogicalResult combineHalves(Operation *op, FunctionLowering &lowering, int bit) {
-  auto match = matchHalves(FunctionLowering::layoutOf(op->getResult(0)), FunctionLowering::layoutOf(op->getOperand(0)),
-                           bit);
+  auto match = matchHalves(FunctionLowering::layoutOf(op->getResult(0)),
+                           FunctionLowering::layoutOf(op->getOperand(0)), bit);
   if (!match)
     return refuseHalves(op, op->getResult(0).getType(), op->getOperand(0).getType());
   const Registers *halves[] = {&lowering.get(op->getOperand(0)), &lowering.get(op->getOperand(1))};
@@ -177,7 +184,8 @@ static LogicalResult lowerSplit(Operation *op, FunctionLowering &lowering) {
   if (!match)
     return refuseHalves(op, split.getSource().getType(), split.getLhs().getType());
   const Registers &source = lowering.get(split.getSource());
-  Registers halves[2] = {Registers(half.inSize(InDim::Register)), Registers(half.inSize(InDim::Register))};
+  Registers halves[2] = {Registers(half.inSize(InDim::Register)),
+                         Registers(half.inSize(InDim::Register))};
   for (auto [index, from] : llvm::enumerate(*match))
     halves[from.half][from.index] = source[index];
   // Copies of an element in several registers of a half share one source.
@@ -199,7 +207,8 @@ static LogicalResult lowerSplit(Operation *op, FunctionLowering &lowering) {
 // Creation
 //===----------------------------------------------------------------------===//
 
-template <typename X, typename Y, typename Z> static Value axisRegister(FunctionLowering &lowering, int axis) {
+template <typename X, typename Y, typename Z>
+static Value axisRegister(FunctionLowering &lowering, int axis) {
   Type type = lowering.builder.getI32Type();
   if (axis == 0)
     return lowering.builder.create<X>(lowering.loc, type);
@@ -210,13 +219,17 @@ template <typename X, typename Y, typename Z> static Value axisRegister(Function
 
 static LogicalResult lowerProgramId(Operation *op, FunctionLowering &lowering) {
   int axis = llvm::cast<ir::ProgramIdOp>(op).getAxis();
-  lowering.set(op->getResult(0), {axisRegister<NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>(lowering, axis)});
+  lowering.set(
+      op->getResult(0),
+      {axisRegister<NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>(lowering, axis)});
   return success();
 }
 
 static LogicalResult lowerNumPrograms(Operation *op, FunctionLowering &lowering) {
   int axis = llvm::cast<ir::NumProgramsOp>(op).getAxis();
-  lowering.set(op->getResult(0), {axisRegister<NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>(lowering, axis)});
+  lowering.set(
+      op->getResult(0),
+      {axisRegister<NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>(lowering, axis)});
   return success();
 }
 
@@ -227,9 +240,9 @@ static LogicalResult lowerRange(Operation *op, FunctionLowering &lowering) {
   for (int index = 0; index < layout.inSize(InDim::Register); ++index) {
     Value element = lowering.elementIndex(layout, index);
     if (range.getStart() != 0)
-      element = lowering.builder.create<LLVM::AddOp>(lowering.loc, element,
-                                                     lowering.constantI32(static_cast<int32_t>(range.getStart())),
-                                                     LLVM::IntegerOverflowFlags::nsw);
+      element = lowering.builder.create<LLVM::AddOp>(
+          lowering.loc, element, lowering.constantI32(static_cast<int32_t>(range.getStart())),
+          LLVM::IntegerOverflowFlags::nsw);
     result.push_back(element);
   }
   lowering.set(range.getResult(), std::move(result));
@@ -252,7 +265,9 @@ static LogicalResult lowerForward(Operation *op, FunctionLowering &lowering) {
 }
 
 void addShapeLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) { table[OperationName(name, context)] = lower; };
+  auto add = [&](llvm::StringRef name, OpLowering lower) {
+    table[OperationName(name, context)] = lower;
+  };
   add("tw.program_id", lowerProgramId);
   add("tw.num_programs", lowerNumPrograms);
   add("tw.range", lowerRange);

@@ -75,7 +75,8 @@ public:
   mlir::LogicalResult lowerBlockBody(mlir::Block &block);
   /// Inlines a combine region on scalars (operands in order left, right) at the
   /// insertion point; returns what it yields.
-  mlir::FailureOr<Registers> inlineCombine(mlir::Region &combine, llvm::ArrayRef<mlir::Value> operands);
+  mlir::FailureOr<Registers> inlineCombine(mlir::Region &combine,
+                                           llvm::ArrayRef<mlir::Value> operands);
 
   //===--- thread indices (i32, computed once in the entry block) --------===//
   mlir::Value threadId();
@@ -118,15 +119,16 @@ public:
   mlir::Value ownsElements(mlir::Type type);
   /// Calls a function that emitPtx links in: "__tw_..." of our device library,
   /// "__nv_..." of libdevice, or one that the driver provides.
-  mlir::Value callExternal(llvm::StringRef name, mlir::Type result, llvm::ArrayRef<mlir::Value> operands);
+  mlir::Value callExternal(llvm::StringRef name, mlir::Type result,
+                           llvm::ArrayRef<mlir::Value> operands);
   /// Address (generic) of a zero-terminated constant string.
   mlir::Value stringConstant(llvm::StringRef text);
 
   /// Inline assembly with LLVM constraint syntax; no result type for none.
   /// Without side effects it is a pure function of its operands, or, with the
   /// clobber ~{memory} among the constraints, one that also reads memory.
-  mlir::Value inlineAsm(mlir::Type result, llvm::ArrayRef<mlir::Value> operands, llvm::StringRef assembly,
-                        llvm::StringRef constraints, bool hasSideEffects);
+  mlir::Value inlineAsm(mlir::Type result, llvm::ArrayRef<mlir::Value> operands,
+                        llvm::StringRef assembly, llvm::StringRef constraints, bool hasSideEffects);
   mlir::Location loc;
 
   /// Appends to the entry block, whose values all others may use.
@@ -161,7 +163,8 @@ void addMathLowerings(LoweringTable &table, mlir::MLIRContext *context);
 
 /// Replaces the module's tile functions by llvm.func kernels. The module must
 /// be at layout level with shared memory allocated (passes/pipeline).
-mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, const TargetInfo &target, RemarkCollector *remarks);
+mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, const TargetInfo &target,
+                                RemarkCollector *remarks);
 
 /// Registers --tw-lower-to-llvm and --tw-emit-ptx (option target=sm_90a) for
 /// tilewright-opt.

@@ -41,7 +41,11 @@ struct WordFormat {
 llvm::SmallVector<mlir::Value> packWords(FunctionLowering &lowering, const WordFormat &format,
                                          llvm::ArrayRef<mlir::Value> elements);
 llvm::SmallVector<mlir::Value> unpackWords(FunctionLowering &lowering, const WordFormat &format,
-                                           llvm::ArrayRef<mlir::Value> words, mlir::Type registerType);
+                                           llvm::ArrayRef<mlir::Value> words,
+                                           mlir::Type registerType);
+
+/// Two equal-typed values as a vector.
+mlir::Value packPair(FunctionLowering &lowering, mlir::Value low, mlir::Value high);
 
 /// The conjunction of two predicates of which either may be null (true).
 mlir::Value conjunction(FunctionLowering &lowering, mlir::Value left, mlir::Value right);

@@ -35,10 +35,8 @@ struct TargetRow {
 
 /// Shared memory: 1 KB of what the chip has belongs to the system.
 static const TargetRow rows[] = {
-    {"sm_80", 80, 166912, false, false},
-    {"sm_86", 86, 101376, false, false},
-    {"sm_89", 89, 101376, true, false},
-    {"sm_90", 90, 232448, true, true},
+    {"sm_80", 80, 166912, false, false}, {"sm_86", 86, 101376, false, false},
+    {"sm_89", 89, 101376, true, false},  {"sm_90", 90, 232448, true, true},
     {"sm_90a", 90, 232448, true, true},
 };
 
@@ -68,8 +66,9 @@ static int parseCapability(const std::string &name, bool &isSpecific) {
   isSpecific = !digits.empty() && digits.back() == 'a';
   if (isSpecific)
     digits.pop_back();
-  bool isNumber = digits.size() >= 2 && digits.size() <= 4 &&
-                  std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  bool isNumber =
+      digits.size() >= 2 && digits.size() <= 4 &&
+      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   return isNumber ? std::stoi(digits) : -1;
 }
 
@@ -99,14 +98,17 @@ TargetInfo getTargetInfo(const std::string &name) {
         best = &row;
     return makeTarget(*best);
   }
-  throw makeError(ErrorCode::E0306, fmt::arg("arch", name), fmt::arg("ver", "8.5"), fmt::arg("v", "12.5"));
+  throw makeError(ErrorCode::E0306, fmt::arg("arch", name), fmt::arg("ver", "8.5"),
+                  fmt::arg("v", "12.5"));
 }
 
 namespace codegen {
 
 std::string llvmProcessor(const TargetInfo &target) { return target.name; }
 
-std::string llvmFeatures(const TargetInfo &target) { return "+ptx" + std::to_string(target.ptxVersion); }
+std::string llvmFeatures(const TargetInfo &target) {
+  return "+ptx" + std::to_string(target.ptxVersion);
+}
 
 std::vector<std::string> knownTargets() {
   std::vector<std::string> names;

@@ -304,8 +304,6 @@ PyObject *handleProperty(PyObject *self, void *) {
   return self;
 }
 
-PyObject *noneProperty(PyObject *, void *) { Py_RETURN_NONE; }
-
 //===----------------------------------------------------------------------===//
 // The class
 //===----------------------------------------------------------------------===//
@@ -335,8 +333,6 @@ PyGetSetDef properties[] = {
     {"numel", numelProperty, nullptr, "The number of elements.", nullptr},
     {"T", transposeProperty, nullptr, "The transpose of a matrix.", nullptr},
     {"handle", handleProperty, nullptr, "The value for the evaluator.", nullptr},
-    // NumPy must leave `np.float32(2) * x` to the tensor.
-    {"__array_ufunc__", noneProperty, nullptr, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef methods[] = {{"__format__", formatMethod, METH_O, nullptr},
@@ -383,7 +379,8 @@ PyTypeObject *makeClass() {
   static PyType_Spec specification = {"tilewright.language.core.tensor", sizeof(TensorObject), 0,
                                       Py_TPFLAGS_DEFAULT, slots};
   PyObject *type = PyType_FromSpec(&specification);
-  if (!type)
+  // None on the class makes NumPy leave `np.float32(2) * x` to the tensor.
+  if (!type || PyObject_SetAttrString(type, "__array_ufunc__", Py_None) < 0)
     throw py::error_already_set();
   return reinterpret_cast<PyTypeObject *>(type);
 }

@@ -206,6 +206,13 @@ Error Walker::translate(py::error_already_set &exception) {
         cause = inner;
       return fromOwnException(value, *entry);
     }
+  // Without a traceback the call itself failed: its arguments do not fit.
+  if (exception.matches(PyExc_TypeError) && !exception.trace()) {
+    py::object explain = py::module_::import("tilewright.language.core").attr("explain_type_error");
+    py::object better = explain(py::str(value));
+    if (!better.is_none())
+      return fromOwnException(better, *findErrorEntry(textOf(better, "code")));
+  }
   cause = value;
   std::string kind = Py_TYPE(value.ptr())->tp_name;
   std::string message = py::cast<std::string>(py::str(value));

@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/semantic/SemanticInternal.h"
+#include "ir/support/Knobs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -60,7 +62,16 @@ int normalizeAxis(int64_t axis, int rank) {
 // Shapes and literals
 //===----------------------------------------------------------------------===//
 
+/// The knob can only lower the limit: index arithmetic relies on 2^20. Read once,
+/// because every operation of the interpreter asks.
+static int64_t tileElementLimit() {
+  static const int64_t limit =
+      std::min(Semantic::maxTileElements, std::max<int64_t>(knobInt(Knob::MAX_TENSOR_NUMEL), 1));
+  return limit;
+}
+
 void Semantic::checkShape(const std::vector<int64_t> &shape) {
+  const int64_t limit = tileElementLimit();
   int64_t count = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     int64_t extent = shape[i];
@@ -74,12 +85,12 @@ void Semantic::checkShape(const std::vector<int64_t> &shape) {
                       fmt::arg("p", next));
     }
     // Both factors are at most 2^20 here, or the loop has already thrown.
-    if (extent > maxTileElements || count * extent > maxTileElements) {
+    if (extent > limit || count * extent > limit) {
       double total = 1;
       for (int64_t e : shape)
         total *= static_cast<double>(e);
       throw makeError(ErrorCode::E0107, fmt::arg("n", fmt::format("{:.0f}", total)),
-                      fmt::arg("m", maxTileElements));
+                      fmt::arg("m", limit));
     }
     count *= extent;
   }

@@ -158,14 +158,9 @@ Value Semantic::compare(Comparison op, const Operand &lhs, const Operand &rhs) {
     throwTypeMismatch("cast pointers to int64 to compare addresses; test for None with 'is'",
                       "cannot compare {} with {}", operandName(lhs), operandName(rhs));
   // A literal takes part with the type it has alone: unlike in arithmetic it is
-  // not weak. A value without a handle stands for it, since promote() reads
-  // only types; casting the literal itself then folds into one constant.
-  auto typed = [](const Operand &operand) {
-    Value stand;
-    stand.type = Type(scalarTypeOf(operand));
-    return Operand(stand);
-  };
-  DType type = promote(typed(lhs), typed(rhs), /*isDivisionOrModulo=*/false);
+  // not weak. Casting the literal itself then folds into one constant.
+  DType type = promote(typedStand(scalarTypeOf(lhs)), typedStand(scalarTypeOf(rhs)),
+                       /*isDivisionOrModulo=*/false);
   Value left = cast(lhs, type);
   Value right = cast(rhs, type);
   if (type.isFloat8()) {

@@ -59,6 +59,14 @@ DType scalarTypeOf(const Operand &operand);
 
 bool isLiteral(const Operand &operand);
 
+/// A value of the operand's scalar type that only promote() may look at: a
+/// literal loses its weakness in it.
+inline Operand typedStand(const DType &type) {
+  Value stand;
+  stand.type = Type(type);
+  return stand;
+}
+
 /// Counts from the end where negative; E0117 outside [-rank, rank).
 int normalizeAxis(int64_t axis, int rank);
 

@@ -75,11 +75,13 @@ Value Semantic::maximum(const Operand &lhs, const Operand &rhs, NanMode mode) {
 
 Value Semantic::clamp(const Operand &value, const Operand &low, const Operand &high,
                       NanMode mode) {
-  // The three meet in one type, that of low and high first.
-  Value type = maximum(low, high, NanMode::None);
-  DType common = promote(type, toValue(value), /*isDivisionOrModulo=*/false);
-  if (common.kind() == ScalarKind::BFloat16)
-    common = float32Type;
+  // The three meet in one type; literals are not weak, bf16 counts as f32.
+  auto stand = [](const Operand &operand) {
+    DType type = scalarTypeOf(operand);
+    return typedStand(type.kind() == ScalarKind::BFloat16 ? float32Type : type);
+  };
+  DType bounds = promote(stand(low), stand(high), /*isDivisionOrModulo=*/false);
+  DType common = promote(stand(value), typedStand(bounds), /*isDivisionOrModulo=*/false);
   if (!common.isFloating())
     throwUnsupportedType("use tl.minimum and tl.maximum for integers",
                          "tl.clamp needs floats, got {}", operandName(value));

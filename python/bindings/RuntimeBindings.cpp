@@ -414,6 +414,7 @@ void bindRuntime(py::module_ &module) {
   bindDriver(module);
   bindAssembler(module);
   module.def("build_id", &buildId);
+  module.def("version", [] { return std::string(TILEWRIGHT_VERSION); });
 }
 
 } // namespace tilewright

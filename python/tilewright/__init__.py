@@ -18,8 +18,13 @@ loaded when first named.
 
 import importlib as _importlib
 
+from . import _core, errors
 from ._version import __version__
-from .errors import (CompilationError, InterpreterError, OutOfResources, TilewrightError, TritonError)
+from .errors import CompilationError, InterpreterError, OutOfResources, TilewrightError, TritonError
+
+if _core.version() != __version__:
+    raise errors.make("E0703", a=__version__, b=_core.version())
+
 from .runtime.jit import (JITFunction, KernelInterface, MockTensor, TensorWrapper, constexpr_function, jit,
                           must_use_result, reinterpret)
 from .runtime.mathematics import cdiv, next_power_of_2
@@ -35,7 +40,7 @@ _lazy = {
     "ASTSource": ("compiler.compiler", "ASTSource"),
     "CompiledKernel": ("compiler.compiler", "CompiledKernel"),
     **{name: (name, None) for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
-                                      "errors", "cli", "triton_alias")},
+                                      "cli", "triton_alias")},
 }
 
 __all__ = [

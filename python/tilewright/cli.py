@@ -208,17 +208,18 @@ def _option(text):
 
 
 def compile_command(arguments) -> int:
-    from . import ASTSource, compile
+    import tilewright
+
     from .triton_alias import install
 
     install()
     function = load_function(arguments.kernel)
-    source = ASTSource(function, *parse_signature(function, arguments.signature))
+    source = tilewright.ASTSource(function, *parse_signature(function, arguments.signature))
     options = dict(_option(o) for o in arguments.option)
     for name in ("num_warps", "num_stages", "num_ctas", "maxnreg"):
         if getattr(arguments, name) is not None:
             options[name] = getattr(arguments, name)
-    kernel = compile(source, arguments.target, options)
+    kernel = tilewright.compile(source, arguments.target, options)
     stage = _STAGES[arguments.emit]
     try:
         content = kernel.asm[stage]

@@ -188,6 +188,7 @@ compilation = Group("compilation", listener=None, store_binary_only=False, front
                     instrumentation_mode="", enable_experimental_consan=False)
 autotuning = Group("autotuning", cache=False, listener=None)
 language = Group("language")
+development = Group("development")
 nvidia = Group("nvidia", use_meta_ws=False)
 amd = Group("amd")
 proton = Group("proton")

@@ -155,6 +155,7 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
   X(funcSetAttribute, "cuFuncSetAttribute", (CudaFunction, int, int))          \
   X(launchKernelEx, "cuLaunchKernelEx",                                        \
     (const LaunchConfig *, CudaFunction, void **, void **))                    \
+  X(streamGetContext, "cuStreamGetCtx", (CudaStream, CudaContext *))           \
   X(streamSynchronize, "cuStreamSynchronize", (CudaStream))                    \
   X(streamIsCapturing, "cuStreamIsCapturing", (CudaStream, int *))             \
   X(pointerGetAttribute, "cuPointerGetAttribute", (void *, int, CudaPointer))  \

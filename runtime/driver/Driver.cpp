@@ -44,19 +44,23 @@ static void checkNotForked() {
 //===----------------------------------------------------------------------===//
 
 static std::mutex driverMutex;
-static Driver *theDriver = nullptr; // never freed: kernels may outlive statics
+// Never freed: kernels may outlive statics.
+static std::atomic<Driver *> theDriver{nullptr};
 
 Driver &Driver::get() {
   checkNotForked();
-  if (theDriver)
-    return *theDriver;
+  Driver *known = theDriver.load(std::memory_order_acquire);
+  if (known)
+    return *known;
   std::lock_guard<std::mutex> lock(driverMutex);
-  if (!theDriver) {
+  known = theDriver.load(std::memory_order_relaxed);
+  if (!known) {
     std::unique_ptr<Driver> driver(new Driver());
     driver->open();
-    theDriver = driver.release();
+    known = driver.release();
+    theDriver.store(known, std::memory_order_release);
   }
-  return *theDriver;
+  return *known;
 }
 
 Driver *Driver::tryGet() noexcept {
@@ -259,9 +263,7 @@ void Driver::check(CudaResult result, const char *what) {
     checkNotLost();
   }
   if (result == kCudaOutOfMemory)
-    throw Error(ErrorCode::E0303,
-                fmt::format("{} failed: no device memory is left", what),
-                "free device memory and try again");
+    throw makeError(ErrorCode::E0307, fmt::arg("what", what));
   if (result == kCudaNotInitialized || result == kCudaDeinitialized)
     throw makeError(ErrorCode::E0404)
         .addNote(fmt::format("{} returned {}", what, errorName(result)));

@@ -203,6 +203,19 @@ CudaResult LoadedKernel::launch(const unsigned grid[3], CudaStream stream,
                                             nullptr);
 }
 
+void checkStreamDevice(CudaStream stream, int ordinal) {
+  // The values below 3 are the legacy and per-thread default streams: they
+  // belong to whatever context is current.
+  if (reinterpret_cast<uintptr_t>(stream) < 3)
+    return;
+  Driver &driver = Driver::get();
+  CudaContext context = nullptr;
+  driver.check(driver.api().streamGetContext(stream, &context), "cuStreamGetCtx");
+  for (int other = 0; other < driver.deviceCount(); ++other)
+    if (other != ordinal && driver.device(other).primaryContext == context)
+      throw makeError(ErrorCode::E0217, fmt::arg("i", other), fmt::arg("j", ordinal));
+}
+
 void checkNotCapturing(CudaStream stream, const std::string &name) {
   int status = 0;
   CudaResult result = Driver::get().api().streamIsCapturing(stream, &status);

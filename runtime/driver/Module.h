@@ -64,6 +64,9 @@ private:
   unsigned numAttributes = 0;
 };
 
+/// Raises E0217 if `stream` belongs to another device than `ordinal`.
+void checkStreamDevice(CudaStream stream, int ordinal);
+
 /// Raises E0214 if `stream` records a graph: `name` cannot be compiled or loaded
 /// now.
 void checkNotCapturing(CudaStream stream, const std::string &name);

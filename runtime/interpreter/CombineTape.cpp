@@ -75,6 +75,17 @@ void CombineTape::finish(const Values &functionResults) {
   slotOf.clear();
 }
 
+std::optional<BinaryOp> CombineTape::singleBinary() const {
+  if (!canReplay() || steps.size() != 1 || results.size() != 1)
+    return std::nullopt;
+  const Step &step = steps[0];
+  bool isPlain = step.primitive == Primitive::Binary && results[0].slot == step.result.slot &&
+                 step.operands[0].slot == 0 && step.operands[1].slot == 1;
+  // A bitcast in between would make the types differ.
+  bool sameType = step.operands[0].type == results[0].type && step.result.type == results[0].type;
+  return isPlain && sameType ? std::optional(static_cast<BinaryOp>(step.op)) : std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Replaying
 //===----------------------------------------------------------------------===//
@@ -115,7 +126,8 @@ Values CombineTape::replay(CpuTileBuilder &builder, const Values &lhs, const Val
     slots[step.result.slot] = perform(builder, step, slots, shape);
   Values outputs;
   for (const Use &use : results)
-    outputs.push_back(shareAs(slots[use.slot], use.isTile ? Type(use.type, shape) : Type(use.type)));
+    outputs.push_back(
+        shareAs(slots[use.slot], use.isTile ? Type(use.type, shape) : Type(use.type)));
   return outputs;
 }
 

@@ -40,6 +40,8 @@ public:
   /// Ends the recording with the function's results.
   void finish(const std::vector<Value> &results);
   bool canReplay() const { return finished && usable; }
+  /// The operation where the function is nothing but `lhs op rhs`.
+  std::optional<semantic::BinaryOp> singleBinary() const;
 
   std::vector<Value> replay(CpuTileBuilder &builder, const std::vector<Value> &lhs,
                             const std::vector<Value> &rhs) const;
@@ -77,6 +79,11 @@ public:
   RecordedCombine(CpuTileBuilder &builder, const semantic::CombineFunction &function)
       : builder(builder), function(function) {}
   std::vector<Value> operator()(const std::vector<Value> &lhs, const std::vector<Value> &rhs);
+
+  /// The operation that the function was found to be, after a first call.
+  std::optional<semantic::BinaryOp> singleBinary() const {
+    return perElement ? std::nullopt : tape.singleBinary();
+  }
 
 private:
   std::vector<Value> callRecorded(const std::vector<Value> &lhs, const std::vector<Value> &rhs);

@@ -45,12 +45,16 @@ static void loadLanes(const uint64_t *addresses, const uint8_t *mask, const Word
   else
     for (int64_t i = 0; i < active; ++i)
       result[i] = *reinterpret_cast<const Word *>(addresses[i]);
-  for (int64_t i = active; i < count; ++i) {
-    if (mask[i])
-      result[i] = *reinterpret_cast<const Word *>(addresses[i]);
-    else
-      result[i] = other ? other[i] : Word(0);
-  }
+  if (active == count)
+    return;
+  if (other)
+    std::memcpy(result + active, other + active, (count - active) * sizeof(Word));
+  else
+    std::memset(result + active, 0, (count - active) * sizeof(Word));
+  if (std::memchr(mask + active, 1, count - active))
+    for (int64_t i = active; i < count; ++i)
+      if (mask[i])
+        result[i] = *reinterpret_cast<const Word *>(addresses[i]);
 }
 
 Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mask,
@@ -90,9 +94,10 @@ void CpuTileBuilder::store(const Value &pointer, const Value &value,
     else
       for (int64_t i = 0; i < leading; ++i)
         *reinterpret_cast<Word *>(addresses[i]) = source[i];
-    for (int64_t i = leading; i < count; ++i)
-      if (active[i])
-        *reinterpret_cast<Word *>(addresses[i]) = source[i];
+    if (leading < count && std::memchr(active + leading, 1, count - leading))
+      for (int64_t i = leading; i < count; ++i)
+        if (active[i])
+          *reinterpret_cast<Word *>(addresses[i]) = source[i];
   });
 }
 

@@ -63,20 +63,57 @@ static Value slice(const Value &tile, int axis, int64_t first, int64_t step, int
   return std::move(result.value);
 }
 
-static Values sliceAll(const Values &tiles, int axis, int64_t first, int64_t step,
-                       int64_t extent) {
+static Values sliceAll(const Values &tiles, int axis, int64_t first, int64_t step, int64_t extent) {
   Values result;
   for (const Value &tile : tiles)
     result.push_back(slice(tile, axis, first, step, extent));
   return result;
 }
 
+/// The rest of a reduction by one operation, in one buffer: each level leaves
+/// half of the axis.
+static Value fold(BinaryOp op, const Value &tile, int axis) {
+  AxisView view(tile.type.shape, axis);
+  ScalarKind kind = tile.type.scalar.kind();
+  int64_t size = elementSize(kind), count = countOf(tile);
+  NewTile work{tile.type}, lhs{tile.type.withShape({std::max<int64_t>(count / 2, 1)})},
+      rhs{lhs.value.type};
+  std::memcpy(work.elements<char>(), elementsOf<char>(tile), count * size);
+  for (int64_t extent = view.extent; extent > 1; extent /= 2) {
+    int64_t rows = view.outer * extent / 2;
+    dispatchWord(static_cast<int>(size), [&](auto word) {
+      using Word = decltype(word);
+      const Word *from = work.elements<Word>();
+      Word *even = lhs.elements<Word>(), *odd = rhs.elements<Word>();
+      if (view.inner == 1)
+        for (int64_t i = 0; i < rows; ++i) {
+          even[i] = from[2 * i];
+          odd[i] = from[2 * i + 1];
+        }
+      else
+        for (int64_t i = 0; i < rows; ++i) {
+          std::copy_n(from + 2 * i * view.inner, view.inner, even + i * view.inner);
+          std::copy_n(from + (2 * i + 1) * view.inner, view.inner, odd + i * view.inner);
+        }
+    });
+    computeBinary(op, kind, lhs.elements<char>(), rhs.elements<char>(), work.elements<char>(),
+                  rows * view.inner);
+  }
+  // What is left lies at the start of the buffer; its extent is 1.
+  return shareAs(work.value, tile.type.withShape(withExtent(tile.type.shape, axis, 1)));
+}
+
 Values CpuTileBuilder::reduce(const Values &inputs, int axis, const CombineFunction &function) {
   RecordedCombine combine(*this, function);
   Values partial = inputs;
-  for (int64_t extent = inputs[0].type.shape[axis]; extent > 1; extent /= 2)
+  for (int64_t extent = inputs[0].type.shape[axis]; extent > 1; extent /= 2) {
+    if (std::optional<BinaryOp> op = combine.singleBinary()) {
+      partial = {fold(*op, partial[0], axis)};
+      break;
+    }
     partial = combine(sliceAll(partial, axis, 0, 2, extent / 2),
                       sliceAll(partial, axis, 1, 2, extent / 2));
+  }
   for (Value &value : partial) {
     std::vector<int64_t> shape = value.type.shape;
     shape.erase(shape.begin() + axis);
@@ -138,10 +175,34 @@ static Value reverseAxis(const Value &tile, int axis) {
   return slice(tile, axis, extent - 1, -1, extent);
 }
 
+/// A scan by one operation: at distance 1, 2, 4, ... each element takes in the
+/// one before it (Hillis and Steele). More operations than a tree, but each
+/// level is one loop over the whole axis.
+static Value scanByOperation(BinaryOp op, const Value &tile, int axis) {
+  AxisView view(tile.type.shape, axis);
+  ScalarKind kind = tile.type.scalar.kind();
+  int64_t step = view.inner * elementSize(kind), slab = view.extent * step;
+  NewTile from{tile.type}, to{tile.type};
+  std::memcpy(from.elements<char>(), elementsOf<char>(tile), view.outer * slab);
+  for (int64_t distance = 1; distance < view.extent; distance *= 2) {
+    for (int64_t outer = 0; outer < view.outer; ++outer) {
+      const char *source = from.elements<char>() + outer * slab;
+      char *result = to.elements<char>() + outer * slab;
+      std::memcpy(result, source, distance * step);
+      computeBinary(op, kind, source, source + distance * step, result + distance * step,
+                    (view.extent - distance) * view.inner);
+    }
+    std::swap(from, to);
+  }
+  return std::move(from.value);
+}
+
 static Values scanForward(const Values &inputs, int axis, RecordedCombine &combine) {
   int64_t half = inputs[0].type.shape[axis] / 2;
   if (half == 0)
     return inputs;
+  if (std::optional<BinaryOp> op = combine.singleBinary())
+    return {scanByOperation(*op, inputs[0], axis)};
   Values even = sliceAll(inputs, axis, 0, 2, half);
   Values odd = sliceAll(inputs, axis, 1, 2, half);
   Values oddResults = scanForward(combine(even, odd), axis, combine);

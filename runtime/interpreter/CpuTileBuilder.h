@@ -136,6 +136,10 @@ private:
   InterpreterHost &host;
 };
 
+/// result[i] = lhs[i] op rhs[i] on elements of `kind`; `op` must fit the kind.
+void computeBinary(BinaryOp op, ScalarKind kind, const void *lhs, const void *rhs, void *result,
+                   int64_t count);
+
 /// The elements as text, as print shows them: "3", "[1.5, 2.0]", with the
 /// middle of long axes left out.
 std::string formatTile(const Value &value, bool hex);

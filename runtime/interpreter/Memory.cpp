@@ -9,6 +9,7 @@
 #include "ir/support/Error.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tilewright::interpreter {
 
@@ -65,25 +66,30 @@ AllocationId Memory::find(uint64_t address) const {
 }
 
 /// Whether all active lanes are inside `array` and aligned: one pass without
-/// branches in the common cases.
+/// branches or unsigned comparisons, which SSE2 has not. An offset is bad where
+/// it, or its distance to the last good one, has the top bit set.
 bool Memory::allInside(const Access &access, const Allocation &array) const {
   int64_t count = countOf(access.pointer);
   const uint64_t *addresses = elementsOf<uint64_t>(access.pointer);
   uint64_t size = access.sizeInBytes, span = array.high - array.low, low = array.low;
-  uint64_t alignMask = size - 1;
   if (span < size)
-    return access.mask && std::none_of(access.mask, access.mask + count, [](uint8_t m) { return m; });
-  uint64_t lastOffset = span - size;
-  uint64_t bad = 0;
+    return access.mask && !std::memchr(access.mask, 1, count);
+  uint64_t lastOffset = span - size, outside = 0, low3Bits = 0;
   if (!access.mask) {
-    for (int64_t i = 0; i < count; ++i)
-      bad |= static_cast<uint64_t>(addresses[i] - low > lastOffset) | (addresses[i] & alignMask);
+    for (int64_t i = 0; i < count; ++i) {
+      uint64_t offset = addresses[i] - low;
+      outside |= offset | (lastOffset - offset);
+      low3Bits |= addresses[i];
+    }
   } else {
-    for (int64_t i = 0; i < count; ++i)
-      bad |= (static_cast<uint64_t>(addresses[i] - low > lastOffset) | (addresses[i] & alignMask)) &
-             (0 - static_cast<uint64_t>(access.mask[i]));
+    for (int64_t i = 0; i < count; ++i) {
+      uint64_t active = 0 - static_cast<uint64_t>(access.mask[i]);
+      uint64_t offset = addresses[i] - low;
+      outside |= (offset | (lastOffset - offset)) & active;
+      low3Bits |= addresses[i] & active;
+    }
   }
-  return bad == 0;
+  return outside >> 63 == 0 && (low3Bits & (size - 1)) == 0;
 }
 
 void Memory::check(const Access &access, const ProgramPosition &program) {
@@ -101,9 +107,12 @@ void Memory::check(const Access &access, const ProgramPosition &program) {
 
 static const char *nameOf(AccessKind kind) {
   switch (kind) {
-  case AccessKind::Load: return "load";
-  case AccessKind::Store: return "store";
-  case AccessKind::Atomic: return "atomic";
+  case AccessKind::Load:
+    return "load";
+  case AccessKind::Store:
+    return "store";
+  case AccessKind::Atomic:
+    return "atomic";
   }
   return "";
 }
@@ -129,10 +138,10 @@ static void addLaneNote(Error &error, const Access &access, int64_t lane) {
   std::string name = array ? array->name : fmt::format("address {:#x}", address);
   int64_t index = array ? array->elementIndex(address) : 0;
   int64_t size = array ? array->spanInElements() : 0;
-  Error error = makeError(ErrorCode::E0407, fmt::arg("access", nameOf(access.kind)),
-                          fmt::arg("a", name), fmt::arg("i", index), fmt::arg("n", size),
-                          fmt::arg("x", program.id[0]), fmt::arg("y", program.id[1]),
-                          fmt::arg("z", program.id[2]));
+  Error error =
+      makeError(ErrorCode::E0407, fmt::arg("access", nameOf(access.kind)), fmt::arg("a", name),
+                fmt::arg("i", index), fmt::arg("n", size), fmt::arg("x", program.id[0]),
+                fmt::arg("y", program.id[1]), fmt::arg("z", program.id[2]));
   addLaneNote(error, access, lane);
   if (badLanes > 1)
     error.addNote(fmt::format("{} lanes are out of bounds", badLanes));
@@ -147,10 +156,9 @@ static void addLaneNote(Error &error, const Access &access, int64_t lane) {
                                          const Allocation &array, uint64_t address,
                                          const ProgramPosition &program) {
   int64_t offset = static_cast<int64_t>(address - array.base);
-  std::string message =
-      fmt::format("{} of '{}' at byte {} is not aligned to {} bytes; program ({},{},{})",
-                  nameOf(access.kind), array.name, offset, access.sizeInBytes, program.id[0],
-                  program.id[1], program.id[2]);
+  std::string message = fmt::format(
+      "{} of '{}' at byte {} is not aligned to {} bytes; program ({},{},{})", nameOf(access.kind),
+      array.name, offset, access.sizeInBytes, program.id[0], program.id[1], program.id[2]);
   Error error =
       makeError(ErrorCode::E0117, fmt::arg("message", message),
                 fmt::arg("help", "a GPU faults here; start the array and its offsets at a multiple "
@@ -227,7 +235,8 @@ void Memory::noteLaneWrite(Allocation &array, uint64_t address, const ProgramPos
     return;
   if (array.lastWriter.empty())
     array.lastWriter.resize(array.spanInElements() + 1);
-  int64_t slot = static_cast<int64_t>(address - array.low) / std::max(elementSize(array.type.kind()), 1);
+  int64_t slot =
+      static_cast<int64_t>(address - array.low) / std::max(elementSize(array.type.kind()), 1);
   uint32_t writer = static_cast<uint32_t>(program.linear()) + 1;
   uint32_t previous = array.lastWriter[slot];
   array.lastWriter[slot] = writer;

@@ -196,6 +196,14 @@ def test_capture():
           "call add.precompile(...) or run once before capture", "CaptureActive")
 
 
+def test_capture_when_compiled_but_not_loaded():
+    add.warmup(FakeTensor(), FakeTensor(), 5, grid=(1, ))
+    Mock().library.mockSetCapturing(1)
+    error = caught(lambda: add[(1, )](FakeTensor(), FakeTensor(), 5))
+    Mock().library.mockSetCapturing(0)
+    assert error.code == "E0214"
+
+
 def test_capture_after_precompile():
     assert add.precompile(FakeTensor(), FakeTensor(), 5) is not None
     Mock().library.mockSetCapturing(1)
@@ -228,6 +236,49 @@ def test_invalid_launch_is_not_sticky():
     add[(1, )](FakeTensor(), FakeTensor(), 5)
 
 
+def test_out_of_memory():
+    Mock().library.mockFailNextAllocation()
+    error = caught(lambda: _core.DeviceBuffer(64))
+    check(error, "[E0307] no device memory is left for cuMemAlloc", "free device memory and try again", "OutOfMemory")
+
+
+def test_stream_of_another_device():
+    kernel = add[(1, )](FakeTensor(), FakeTensor(), 5)
+    # The mock's streams name their device in the lowest bits: 0x101 is of device 1.
+    error = caught(lambda: kernel[(1, )](FakeTensor(), FakeTensor(), 5, stream=0x101))
+    check(error, "[E0217] stream is on device 1, tensors on 0", "use a stream of the device that holds the tensors",
+          "InvalidArgument")
+    kernel[(1, )](FakeTensor(), FakeTensor(), 5, stream=0x100)
+    assert Mock().launch().stream == 0x100
+
+
+class DescribedTensor(FakeTensor):
+    shape = (64, 64)
+
+    def __init__(self, address=DEVICE0, strides=(64, 1)):
+        super().__init__(address)
+        self.strides = strides
+
+    def stride(self):
+        return self.strides
+
+    def element_size(self):
+        return 4
+
+
+@pytest.mark.parametrize("tensor,reason,rule", [
+    (DescribedTensor(DEVICE0 + 4), "the base address is not aligned", "a base divisible by 16 bytes"),
+    (DescribedTensor(strides=(65, 1)), "a stride of 260 bytes", "strides divisible by 16 bytes"),
+    (DescribedTensor(strides=(64, 2)), "the last stride is 2", "a last stride of 1"),
+])
+def test_descriptor(tensor, reason, rule):
+    from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+    assert TensorDescriptor.from_tensor(DescribedTensor(), [16, 16]).strides == (64, 1)
+    error = caught(lambda: TensorDescriptor.from_tensor(tensor, [16, 16]))
+    check(error, f"[E0215] 'descriptor': {reason}", f"needs {rule}", "InvalidDescriptor", (ValueError, ))
+
+
 def test_direct_call():
     with pytest.raises(RuntimeError, match=r"give it a grid: add\[grid\]"):
         add(1, 2, 3)
@@ -237,7 +288,8 @@ def test_unknown_tuning_key():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         tilewright.autotune(configs=[tilewright.Config({})], key=["m"])(add)
-    assert str(seen[0].message) == "[E0602] autotune key 'm' is not an argument of 'add'; arguments are x, y, n, BLOCK"
+    assert str(seen[0].message) == ("[E0602] autotune key 'm' is not an argument of 'add'\n"
+                                    "  help: arguments are x, y, n, BLOCK")
 
 
 def test_configuration_repeats_a_keyword():

@@ -146,6 +146,19 @@ def test_unknown_knob():
                       "  help: did you mean TILEWRIGHT_INTERPRET?\n")
 
 
+def test_versions_that_do_not_match():
+    output = run_python("""
+        import sys, types
+        sys.modules["tilewright._version"] = types.SimpleNamespace(__version__="9.9.9")
+        try:
+            import tilewright
+        except ImportError as error:
+            print(type(error).__name__, error)
+    """)
+    assert output == (f"InstallError [E0703] Python package 9.9.9 and native library {_core.version()} do not match\n"
+                      f"  help: reinstall\n")
+
+
 PTX = """.version 8.0
 .target sm_90a
 .address_size 64

@@ -411,8 +411,8 @@ def test_kernel_object(mock):
     assert set(kernel.asm) >= {"source", "ttir", "ttgir", "llir", "ptx", "cubin", "json"}
     kernel[(9, )](x, y, out, 6)
     assert mock.launch().grid == (9, 1, 1) and mock.launch().unpack("QQQi")[3] == 6
-    kernel[(9, 2, 1)](x, y, out, 7, 64, stream=5)  # with the constants too
-    assert mock.launch().unpack("QQQi")[3] == 7 and mock.launch().stream == 5
+    kernel[(9, 2, 1)](x, y, out, 7, 64, stream=6)  # with the constants too
+    assert mock.launch().unpack("QQQi")[3] == 7 and mock.launch().stream == 6
 
 
 def test_kernel_without_cubin_is_loaded_as_ptx(mock, compiler, monkeypatch):
@@ -492,6 +492,47 @@ def test_changed_global_is_noticed(mock, compiler):
     space["SIZE"] = 5
     f[(1, )](2)
     assert mock.count == 3
+
+
+def test_helpers_globals_are_watched_by_the_kernel(compiler):
+    space = {"tilewright": tilewright, "SIZE": 5}
+    source = "def helper(a):\n    return SIZE\n"
+    exec(source, space)
+    helper = tilewright.jit(space["helper"], source=source)
+
+    def kernel(a):
+        pass
+
+    kernel.__tilewright_helpers__ = ((helper, "SIZE"), )
+    first, second = tilewright.jit(kernel), tilewright.jit(kernel)
+    first[(1, )](2)
+    second[(1, )](2)
+    space["SIZE"] = 6
+    for launched in (first, second):
+        with pytest.raises(RuntimeError, match="'SIZE' has value 6"):
+            launched[(1, )](2)
+
+
+def test_table_cleared_by_the_grid_function(mock):
+    add = make_kernel()
+
+    def grid(meta):
+        add._clear_table()
+        add.device_caches.clear()
+        gc.collect()
+        return (3, )
+
+    for _ in range(3):
+        assert add[grid](*tensors(), 5, BLOCK=64).name == "add"
+    assert mock.launch().grid == (3, 1, 1)
+
+
+def test_numpy_subclasses_are_interpreted(monkeypatch):
+    add = make_kernel()
+    calls = []
+    monkeypatch.setattr(type(add), "_run_interpreted", lambda *args: calls.append(args))
+    add[(1, )](np.zeros(4).view(np.matrix), np.zeros(4), np.zeros(4), 4, BLOCK=4)
+    assert len(calls) == 1
 
 
 def test_kernels_are_collected(mock, compiler):

@@ -44,7 +44,7 @@ def kernel_file(tmp_path):
 @pytest.mark.parametrize("stage,needle", [("ptx", b".entry fill"), ("ir", b"func"), ("layout", b"func"),
                                           ("llir", b"define"), ("cubin", b"\x7fELF")])
 def test_compile_without_a_gpu(kernel_file, stage, needle):
-    if stage == "cubin" and not tilewright._core.assembler_info()[0]:
+    if stage == "cubin" and b"nvJitLink was not found" in command("doctor"):
         pytest.skip("no assembler")
     output = command("compile", f"{kernel_file}:fill", "--signature", "*fp32:16,fp32,i32,1024", "--emit", stage)
     assert needle in output

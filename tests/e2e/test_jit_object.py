@@ -93,7 +93,7 @@ def test_attributes_that_others_read():
 @pytest.mark.parametrize("annotation,type_name,is_const", [
     ("i32", "i32", False), ("tl.int64", "i64", False), ("*fp32", "*fp32", False), ("*kfp16", "*kfp16", True),
     ("const", "", True), ("tl.const", "", True), (int, "", False), (float, "", False), ("bool", "i1", False),
-    ("uint1", "u1", False), ("torch.Tensor", "", False), ("float8e5", "fp8e5", False), ("bf16", "bf16", False),
+    ("uint1", "i1", False), ("u1", "i1", False), ("torch.Tensor", "", False), ("float8e5", "fp8e5", False), ("bf16", "bf16", False),
 ])
 def test_annotations(annotation, type_name, is_const):
 

@@ -43,6 +43,12 @@ def test_mixed_types(device, op, left_name, right_name):
     left = exact_values(left_name, 64, seed=1, high=8)
     right = exact_values(right_name, 64, seed=2, high=8)
     right[right == 0] = 2
+    if op == "truediv" and not (is_float(left_name) or is_float(right_name)) \
+            and is_unsigned(left_name) != is_unsigned(right_name):
+        with pytest.raises(tilewright.CompilationError, match="one is signed, the other is not"):
+            device.run(mixed_kernel, (1,), device.array(left), device.array(right), device.empty(64, np.float32), OP=op,
+                       EXPECTED=tl.float32, BLOCK=64)
+        return
     name = reference.result_type(op, left_name, right_name)
     out = device.empty(64, NUMPY_TYPES[name])
     device.run(mixed_kernel, (1,), device.array(left), device.array(right), out, OP=op, EXPECTED=getattr(tl, name),

@@ -20,7 +20,7 @@ def signature_type(value) -> str:
     if isinstance(value, np.ndarray):
         return "*" + SIGNATURE_NAMES[name_of(value.dtype)]
     if isinstance(value, bool):
-        return "u1"
+        return "i1"
     if isinstance(value, int):
         if -(2**31) <= value < 2**31:
             return "i32"

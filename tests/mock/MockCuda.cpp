@@ -18,6 +18,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -46,11 +47,14 @@ struct MockLaunch {
 constexpr int kDevices = 2;
 MockContext contexts[kDevices] = {{0}, {1}};
 thread_local std::vector<MockContext *> stack;
+std::mutex mutex; // launches come from many threads: the GIL is released
+
 std::vector<MockLaunch> launches;
 bool recording = true;
 long launchCount = 0;
 int nextLaunchResult = 0, capturing = 0, loaded = 0, unloaded = 0;
 int dynamicSharedLimit = 0;
+bool failAllocation = false;
 uint64_t pinnedAddress = 0;
 
 MockContext *current() { return stack.empty() ? nullptr : stack.back(); }
@@ -69,6 +73,7 @@ EXPORT void mockReset() {
 EXPORT void mockRecord(int on) { recording = on; }
 EXPORT long mockLaunchCount() { return launchCount; }
 EXPORT void mockFailNextLaunch(int result) { nextLaunchResult = result; }
+EXPORT void mockFailNextAllocation() { failAllocation = true; }
 EXPORT void mockSetCapturing(int on) { capturing = on; }
 EXPORT void mockSetPinned(uint64_t address) { pinnedAddress = address; }
 EXPORT int mockLoaded() { return loaded; }
@@ -238,6 +243,7 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function,
                             void **parameters, void **) {
   if (!current())
     return 201;
+  std::lock_guard<std::mutex> lock(mutex);
   if (nextLaunchResult) {
     int result = nextLaunchResult;
     nextLaunchResult = 0;
@@ -263,6 +269,11 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function,
   launches.push_back(l);
   return 0;
 }
+/// The lowest bit of a stream's handle is its device.
+EXPORT int cuStreamGetCtx(void *stream, MockContext **context) {
+  *context = &contexts[reinterpret_cast<uintptr_t>(stream) & 1];
+  return 0;
+}
 EXPORT int cuStreamSynchronize(void *) { return 0; }
 EXPORT int cuStreamIsCapturing(void *, int *status) {
   *status = capturing;
@@ -282,6 +293,10 @@ EXPORT int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
   return 1;
 }
 EXPORT int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
+  if (failAllocation) {
+    failAllocation = false;
+    return kCudaOutOfMemory;
+  }
   *pointer = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   return *pointer ? 0 : 2;
 }

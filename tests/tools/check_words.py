@@ -32,8 +32,9 @@ LICENCE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 def python_problems(path: Path, text: str) -> list[str]:
     found = []
     tree = ast.parse(text)
-    # A module's own function of the name is not the builtin.
+    # A module's own or imported function of the name is not the builtin.
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    own |= {alias.asname or alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):

@@ -51,7 +51,8 @@ func.func @add(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %y: !tw.ptr<f32> {
 }
 })";
   auto replaceAll = [&](const std::string &from, const std::string &to) {
-    for (size_t position = text.find(from); position != std::string::npos; position = text.find(from))
+    for (size_t position = text.find(from); position != std::string::npos;
+         position = text.find(from))
       text.replace(position, from.size(), to);
   };
   replaceAll("EXTENT", n);
@@ -60,7 +61,8 @@ func.func @add(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %y: !tw.ptr<f32> {
 }
 
 class CodegenPtx : public ::testing::TestWithParam<const char *> {};
-INSTANTIATE_TEST_SUITE_P(Targets, CodegenPtx, ::testing::Values("sm_80", "sm_86", "sm_89", "sm_90a"));
+INSTANTIATE_TEST_SUITE_P(Targets, CodegenPtx,
+                         ::testing::Values("sm_80", "sm_86", "sm_89", "sm_90a"));
 
 TEST_P(CodegenPtx, VectorAddUsesWideAccessesAndFoldsAddresses) {
   std::string ptx = compileToPtx(vectorAdd(1024), GetParam());
@@ -76,6 +78,49 @@ TEST_P(CodegenPtx, VectorAddUsesWideAccessesAndFoldsAddresses) {
   EXPECT_TRUE(report->succeeded) << report->text;
   EXPECT_FALSE(report->hasSpills()) << report->text;
   EXPECT_LE(report->registers(), 32) << report->text;
+}
+
+static const char *doubleExp = R"(
+module attributes {tw.num_warps = 1 : i32, tw.max_registers = 64 : i32} {
+func.func @exp(%p: !tw.ptr<f64>, %x: f64) {
+  %0 = math.exp %x : f64
+  tw.store %p, %0 : !tw.ptr<f64>, f64
+  func.return
+}
+})";
+
+// Linked, inlined and gone: no call and no declaration is left.
+TEST(CodegenLibdevice, DoublePrecisionIsLinkedAndInlined) {
+  EmitOptions options;
+  for (const char *toolkit : {"/usr/local/cuda", "/usr/local/cuda-13.0", "/usr/local/cuda-12.5"}) {
+    std::string path = std::string(toolkit) + "/nvvm/libdevice/libdevice.10.bc";
+    if (options.libdevicePath.empty() && llvm::sys::fs::exists(path))
+      options.libdevicePath = path;
+  }
+  if (options.libdevicePath.empty())
+    GTEST_SKIP() << "no libdevice on this machine";
+  std::string ptx = compileToPtx(doubleExp, "sm_90a", options);
+  EXPECT_NE(ptx.find("fma.rn.f64"), std::string::npos) << ptx;
+  EXPECT_EQ(ptx.find("__nv_"), std::string::npos) << ptx;
+  EXPECT_NE(ptx.find(".maxnreg 64"), std::string::npos) << ptx;
+}
+
+TEST(CodegenLibdevice, MissingFilesAreNamed) {
+  mlir::MLIRContext context;
+  loadDialects(context);
+  std::string message;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+    message = diagnostic.str();
+    return mlir::success();
+  });
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(doubleExp, &context);
+  TargetInfo target = getTargetInfo("sm_90a");
+  ASSERT_TRUE(succeeded(lowerToLLVM(*module, target, nullptr)));
+  EmitOptions options;
+  options.libdevicePath = "/nowhere/libdevice.10.bc";
+  EXPECT_TRUE(failed(emitPtx(*module, target, options)));
+  EXPECT_NE(message.find("cannot read libdevice at '/nowhere/libdevice.10.bc'"), std::string::npos)
+      << message;
 }
 
 // Compile time must not grow faster than the tile.

@@ -30,12 +30,14 @@
 namespace tilewright::codegen::testing {
 
 inline void loadDialects(mlir::MLIRContext &context) {
-  context.loadDialect<ir::TWDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
-                      mlir::func::FuncDialect, mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>();
+  context.loadDialect<ir::TWDialect, mlir::arith::ArithDialect, mlir::math::MathDialect,
+                      mlir::scf::SCFDialect, mlir::func::FuncDialect, mlir::LLVM::LLVMDialect,
+                      mlir::NVVM::NVVMDialect>();
 }
 
 /// PTX of a module of the layout level; empty after a test failure.
-inline std::string compileToPtx(const std::string &text, const std::string &target, EmitOptions options = {}) {
+inline std::string compileToPtx(const std::string &text, const std::string &target,
+                                EmitOptions options = {}) {
   mlir::MLIRContext context;
   loadDialects(context);
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "kernel.mlir");
@@ -60,7 +62,9 @@ inline std::string compileToPtx(const std::string &text, const std::string &targ
 struct AssemblerReport {
   bool succeeded = false;
   std::string text;
-  bool hasSpills() const { return text.find(" 0 bytes spill stores, 0 bytes spill loads") == std::string::npos; }
+  bool hasSpills() const {
+    return text.find(" 0 bytes spill stores, 0 bytes spill loads") == std::string::npos;
+  }
   /// Registers of the kernel; -1 where the report names none.
   int registers() const {
     size_t position = text.find("Used ");
@@ -83,8 +87,8 @@ inline std::optional<AssemblerReport> assemble(const std::string &ptx, const std
     stream << ptx;
   }
   std::optional<llvm::StringRef> redirects[] = {std::nullopt, log.str(), log.str()};
-  int status = llvm::sys::ExecuteAndWait(*program, {*program, "-arch", target, "-v", input, "-o", output},
-                                         std::nullopt, redirects);
+  int status = llvm::sys::ExecuteAndWait(
+      *program, {*program, "-arch", target, "-v", input, "-o", output}, std::nullopt, redirects);
   if (auto buffer = llvm::MemoryBuffer::getFile(log))
     report.text = (*buffer)->getBuffer().str();
   report.succeeded = status == 0;
@@ -95,7 +99,8 @@ inline std::optional<AssemblerReport> assemble(const std::string &ptx, const std
 
 inline int countOf(const std::string &text, const std::string &part) {
   int count = 0;
-  for (size_t position = text.find(part); position != std::string::npos; position = text.find(part, position + 1))
+  for (size_t position = text.find(part); position != std::string::npos;
+       position = text.find(part, position + 1))
     ++count;
   return count;
 }

@@ -70,7 +70,8 @@ TEST_F(InterpreterReduce, KeepsOrderOnEveryAxis) {
     for (int64_t row = 0; row < 64 / shape[axis]; ++row) {
       std::pair<int32_t, int32_t> expected{1, 0};
       for (int64_t i = 0; i < shape[axis]; ++i)
-        expected = composeOnce(expected, {slope[position(axis, row, i)], offset[position(axis, row, i)]});
+        expected =
+            composeOnce(expected, {slope[position(axis, row, i)], offset[position(axis, row, i)]});
       EXPECT_EQ(actual[row], expected.second) << "axis " << axis << " row " << row;
     }
   }
@@ -97,7 +98,8 @@ TEST_F(InterpreterReduce, CallsAFunctionThatReadsValuesOnEveryLevel) {
 
 TEST_F(InterpreterReduce, CallsAFunctionThatBranchesPerElement) {
   // max by a branch: fails on tiles, as a Python `if` does.
-  CombineFunction branching = [&](const std::vector<Value> &first, const std::vector<Value> &second) {
+  CombineFunction branching = [&](const std::vector<Value> &first,
+                                  const std::vector<Value> &second) {
     if (countOf(first[0]) != 1) {
       builder.branchedOnTile = true;
       throw makeError(ErrorCode::E0116, fmt::arg("message", ""), fmt::arg("help", ""));
@@ -133,6 +135,40 @@ TEST_F(InterpreterReduce, ExtentOneNeedsNoCall) {
   EXPECT_EQ(elements<int32_t>(results[1]), std::vector<int32_t>{5});
 }
 
+TEST_F(InterpreterReduce, FoldsAndScansByOneOperation) {
+  // Subtraction is no reduction; it shows that the order of operands is kept.
+  CombineFunction concatenate = [&](const std::vector<Value> &first,
+                                    const std::vector<Value> &second) {
+    ++calls;
+    return std::vector<Value>{builder.binary(BinaryOp::Sub, first[0], second[0])};
+  };
+  CombineFunction add = [&](const std::vector<Value> &first, const std::vector<Value> &second) {
+    ++calls;
+    return std::vector<Value>{builder.binary(BinaryOp::Add, first[0], second[0])};
+  };
+  std::vector<int32_t> offset = offsets(64);
+  std::vector<int64_t> shape{2, 8, 4};
+  for (int axis = 0; axis < 3; ++axis) {
+    calls = 0;
+    std::vector<int32_t> sums =
+        elements<int32_t>(builder.reduce({i32(offset, shape)}, axis, add)[0]);
+    std::vector<int32_t> scanned =
+        elements<int32_t>(builder.scan({i32(offset, shape)}, axis, false, add)[0]);
+    EXPECT_EQ(calls, 2);
+    for (int64_t row = 0; row < 64 / shape[axis]; ++row) {
+      int32_t running = 0;
+      for (int64_t i = 0; i < shape[axis]; ++i) {
+        running += offset[position(axis, row, i)];
+        EXPECT_EQ(scanned[position(axis, row, i)], running);
+      }
+      EXPECT_EQ(sums[row], running);
+    }
+  }
+  // ((a - b) - (c - d)) for four elements, folded from the second level on.
+  Value tree = builder.reduce({i32({100, 7, 20, 5})}, 0, concatenate)[0];
+  EXPECT_EQ(elements<int32_t>(tree), std::vector<int32_t>{(100 - 7) - (20 - 5)});
+}
+
 TEST_F(InterpreterReduce, ScansInOrderBothWays) {
   std::vector<int32_t> slope = slopes(64), offset = offsets(64);
   std::vector<int64_t> shape{2, 8, 4};
@@ -145,7 +181,8 @@ TEST_F(InterpreterReduce, ScansInOrderBothWays) {
         std::pair<int32_t, int32_t> expected{1, 0};
         for (int64_t step = 0; step < shape[axis]; ++step) {
           int64_t i = reverse ? shape[axis] - 1 - step : step;
-          expected = composeOnce(expected, {slope[position(axis, row, i)], offset[position(axis, row, i)]});
+          expected = composeOnce(expected,
+                                 {slope[position(axis, row, i)], offset[position(axis, row, i)]});
           ASSERT_EQ(actual[position(axis, row, i)], expected.second)
               << "axis " << axis << " row " << row << " step " << step << " reverse " << reverse;
         }

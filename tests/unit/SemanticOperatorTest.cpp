@@ -139,6 +139,8 @@ TEST_F(OperatorTest, ExtremaWidenBFloat16) {
   EXPECT_EQ(text(semantic.minimum(i32, i32, NanMode::None)), "MinSigned(i, i)");
   EXPECT_EQ(text(semantic.clamp(f32, Literal::floating(0), Literal::floating(1), NanMode::None)),
             "MinNumber(MaxNumber(f, 0:fp32), 1:fp32)");
+  EXPECT_EQ(text(semantic.clamp(bf16, Literal::integer(0), bf16, NanMode::All)),
+            "MinPropagateNan(MaxPropagateNan(FloatExtend<fp32>(b), 0:fp32), FloatExtend<fp32>(b))");
   EXPECT_EQ(errorOf([&] { semantic.clamp(i32, Literal::integer(0), Literal::integer(1), NanMode::None); }),
             "E0120 tl.clamp needs floats, got i32");
 }

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections import namedtuple
 from typing import Optional
 
@@ -24,6 +25,16 @@ __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "co
 # ---------------------------------------------------------------------------
 # Sources
 # ---------------------------------------------------------------------------
+
+
+def _plain_type(text: str) -> str:
+    """A type string under the one name that the compiler knows: u1 and bool are i1."""
+    from ..runtime.jit import _short_types
+
+    text = str(text).strip()
+    star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
+    base = text[len(star):]
+    return star + ("i1" if base == "u1" else _short_types.get(base, base))
 
 
 class ASTSource:
@@ -44,7 +55,7 @@ class ASTSource:
         self.attrs = dict(attrs or {})
         # Python orders arguments by the declaration, never by the dict given.
         self.runtime_signature = {
-            p: self.signature[p] for p in fn.arg_names
+            p: _plain_type(self.signature[p]) for p in fn.arg_names
             if p in self.signature and p not in self.constants and self.signature[p] != "constexpr"
         }
         self.divisibility = {}
@@ -196,6 +207,8 @@ class CompiledKernel:
         self.metadata = _make_metadata(result, options, target, digest)
         self.name = self.metadata.name or src.name
         self.remarks = list(result.get("remarks") or ())
+        # Seconds of each stage and pass of the compilation.
+        self.step_seconds = dict(result.get("step_seconds") or {})
         self.asm = AsmDict()
         source = getattr(src, "fn", None)
         if source is not None:
@@ -204,7 +217,8 @@ class CompiledKernel:
             if result.get(stage) is not None:
                 self.asm[stage] = result[stage]
         self.asm["json"] = self._metadata_json()
-        self._n_regs, self._n_spills = self.metadata.n_regs, self.metadata.n_spills
+        spilled = self.metadata.n_spills
+        self._n_regs, self._n_spills = self.metadata.n_regs, None if spilled is None else spilled // 4
         self._n_max_threads = None
         self._loaded: dict = {}
         self.signature = dict(getattr(src, "runtime_signature", {}))
@@ -231,6 +245,7 @@ class CompiledKernel:
         loaded = self._loaded.get(device)
         if loaded is not None:
             return loaded
+        _core.check_not_capturing(device, self.name)
         image = self.asm.get("cubin")
         knobs.runtime.kernel_load_start_hook(None, None, self.name, self.metadata._asdict(), self.hash)
         meta = self.metadata
@@ -256,7 +271,7 @@ class CompiledKernel:
 
     @property
     def n_spills(self):
-        """Spills per thread in words of 4 bytes."""
+        """Spills per thread in words of 4 bytes; `metadata.n_spills` is in bytes."""
         return self._n_spills if self._n_spills is not None else self.load().n_spills
 
     @property
@@ -356,10 +371,13 @@ def _compile(src: ASTSource, target: GPUTarget, options: dict) -> CompiledKernel
                                   dict(options), target.name)
     kernel = CompiledKernel(src, result, options, target, digest)
     if knobs.compilation.remarks:
-        import sys
-
         for remark in kernel.remarks:
             print(remark, file=sys.stderr)
+    if knobs.compilation.timing:
+        total = sum(kernel.step_seconds.values())
+        print(f"{kernel.name}: {total * 1e3:.2f} ms", file=sys.stderr)
+        for step, seconds in kernel.step_seconds.items():
+            print(f"  {seconds * 1e3:8.2f} ms  {step}", file=sys.stderr)
     return kernel
 
 
@@ -369,7 +387,6 @@ _folders = None
 def _wheel_folders():
     """Folders of sys.path that hold `nvidia` wheels; searched by the native side."""
     global _folders
-    import sys
 
     if _folders is None or _folders[0] != len(sys.path):
         found = [os.path.join(p, "nvidia") for p in sys.path if os.path.isdir(os.path.join(p or ".", "nvidia"))]
@@ -417,6 +434,8 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     if knobs.runtime.debug:
         options["debug"] = True
     options.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
+    if knobs.language.fp32_default:
+        options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
     options = parse_options(options)
     target = driver.active.get_current_target(device if device >= 0 else None)
     src = source_of_specialization(fn, specs)

@@ -178,7 +178,7 @@ def _to(self, dtype, fp_downcast_rounding=None, bitcast=False):
     return _language.cast(self, dtype, fp_downcast_rounding, bitcast)
 
 
-_to.__name__ = "to"
+_to.__name__ = _to.__qualname__ = "to"
 tensor.to = _to
 
 
@@ -646,14 +646,15 @@ def get_int_dtype(bitwidth, signed):
 get_int_dtype.__tilewright_builtin__ = True
 
 
-def explain_call(fn, args, kwargs):
-    """The E0122 of a call that does not fit the signature of `fn`; None where it does."""
+def explain_type_error(text):
+    """The E0122 that Python's message about a call of a language function stands for, or None."""
     import inspect
+    import re
 
-    signature = inspect.signature(fn)
-    try:
-        signature.bind(*args, **kwargs)
-    except TypeError as problem:
-        return errors.make("E0122", name=f"tl.{fn.__name__}", problem=str(problem),
-                           sig=f"{fn.__name__}{signature}")
-    return None
+    from .. import language
+
+    match = re.fullmatch(r"(?:[\w.]+\.)?(\w+)\(\) (.+)", text)
+    function = match and (getattr(language, match[1], None) or getattr(tensor, match[1], None))
+    if not function or not is_builtin(function):
+        return None
+    return errors.make("E0122", name=f"tl.{match[1]}", problem=match[2], sig=match[1] + str(inspect.signature(function)))

@@ -2,14 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Block pointers and tensor descriptors: tiles of an array by coordinates.
 
-Both are named tuples of run-time values, so kernels pass, return and carry them
-through loops like any tuple. Accesses become tiles of pointers with bounds masks.
+Both are records of run-time values: kernels pass, return and carry them through
+loops like a tuple. Accesses become tiles of pointers with bounds masks.
 """
 
 from __future__ import annotations
 
 import builtins
-import collections
 
 from .. import errors
 from . import core
@@ -73,6 +72,26 @@ def _padding(name, option, dtype):
     return 0
 
 
+class _Record:
+    """Fields that both evaluators may take apart and put together again."""
+
+    __slots__ = ()
+
+    def __init__(self, *fields):
+        for name, value in zip(self.__slots__, fields):
+            setattr(self, name, value)
+
+    def __tilewright_flatten__(self):
+        return builtins.tuple(getattr(self, name) for name in self.__slots__)
+
+    def __tilewright_unflatten__(self, fields):
+        return type(self)(*fields)
+
+    def __repr__(self):
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"
+
+
 class _BlockPointerType:
     """`p.type` of a block pointer: a pointer to a tile."""
 
@@ -90,10 +109,10 @@ class _BlockPointerType:
         return False
 
 
-class block_pointer(collections.namedtuple("block_pointer", "base shape strides offsets block_shape order")):
+class block_pointer(_Record):
     """A tile of an array in memory: base, extents, strides, position, tile shape."""
 
-    __slots__ = ()
+    __slots__ = ("base", "shape", "strides", "offsets", "block_shape", "order")
 
     @property
     def dtype(self):
@@ -139,7 +158,7 @@ class block_pointer(collections.namedtuple("block_pointer", "base shape strides 
         # Zero leaves a coordinate as it is: it need not be carried through a loop.
         moved = builtins.tuple(o if isinstance(d, int) and d == 0 else (o + d).to(int32)
                                for o, d in zip(self.offsets, deltas))
-        return self._replace(offsets=moved)
+        return block_pointer(self.base, self.shape, self.strides, moved, self.block_shape, self.order)
 
 
 @builtin
@@ -169,10 +188,10 @@ def advance(base, offsets):
     return base.advance(offsets)
 
 
-class tensor_descriptor(collections.namedtuple("tensor_descriptor", "base shape strides block_shape padding")):
+class tensor_descriptor(_Record):
     """An array in memory that is read and written in tiles of one shape."""
 
-    __slots__ = ()
+    __slots__ = ("base", "shape", "strides", "block_shape", "padding")
 
     @property
     def dtype(self):

@@ -102,8 +102,9 @@ class Autotuner(KernelInterface):
         self._lock = threading.RLock()
         for name in self.keys:
             if name not in arg_names:
-                warnings.warn(f"[E0602] autotune key '{name}' is not an argument of '{self.base_fn.__name__}'; "
-                              f"arguments are {', '.join(arg_names)}", ConfigWarning, stacklevel=3)
+                # Triton takes such keys in silence, so this is no error.
+                text = str(errors.make("E0602", k=name, name=self.base_fn.__name__, list=", ".join(arg_names)))
+                warnings.warn(text, ConfigWarning, stacklevel=3)
 
     # -- what protects the caller's data --------------------------------------
 

@@ -16,6 +16,7 @@ import sys
 import numpy as np
 
 from .. import _core, errors, knobs
+from ..language import core as tl_core
 from . import kernel_helpers, kernel_rewriter
 from .host_arrays import DeviceCopies, read_array
 
@@ -101,6 +102,7 @@ class _Arguments:
     def __init__(self, jit_function, bound):
         self.jit_function = jit_function
         self.arrays = []  # in the order of their allocation numbers
+        self.spread = False  # whether the last parameter is a `*args`
         self.values = [self._read(param, bound[param.name]) for param in jit_function.params]
 
     def _read(self, param, value):
@@ -108,6 +110,8 @@ class _Arguments:
         value = kernel_helpers.unwrap(value)
         if param.is_constexpr:
             return lambda context: value
+        if param._param.kind is param._param.VAR_POSITIONAL:
+            self.spread = True
         return self._run_time(param, param.name, value, not param.do_not_specialize)
 
     def _run_time(self, param, name, value, specialize):
@@ -156,7 +160,8 @@ class _Arguments:
             context.add_array(name, copies.host_address(array), array.dtype, list(array.shape), list(array.strides),
                               array.writable, is_const) for name, array, is_const in self.arrays
         ]
-        return tuple(value(context) for value in self.values)
+        values = [value(context) for value in self.values]
+        return (*values[:-1], *values[-1]) if self.spread else tuple(values)
 
 
 # ---------------------------------------------------------------------------
@@ -183,7 +188,7 @@ def run_interpreted(jit_function, grid, bound, options=None):
     except errors.TilewrightError as error:
         _attach_frames(error)
         raise
-    except (NameError, AttributeError, RecursionError) as error:
+    except (NameError, AttributeError, RecursionError, TypeError) as error:
         better = _explained(error)
         if better is None:
             raise
@@ -255,6 +260,12 @@ def _explained(error):
         return None  # raised below the kernel, not by it
     if isinstance(error, RecursionError):
         return None
+    if isinstance(error, TypeError):
+        better = tl_core.explain_type_error(str(error))
+        if better is None:
+            return None
+        better.frames = tuple(frames)
+        return kernel_helpers.rendered(better)
     if isinstance(error, AttributeError):
         frame = frames[0]
         text = frame.source_line[frame.column - 1:frame.end_column - 1] if frame.line == frame.end_line else ""

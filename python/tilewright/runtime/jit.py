@@ -10,7 +10,6 @@ module is the rest: source, signature, and the slow path that compiles.
 from __future__ import annotations
 
 import builtins
-import difflib
 import inspect
 import threading
 from collections import defaultdict
@@ -25,12 +24,15 @@ __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "Tenso
 
 T = TypeVar("T")
 
+# `.kernel`: the function whose launch this thread is compiling.
+_compiling = threading.local()
+
 # ---------------------------------------------------------------------------
 # Parameters
 # ---------------------------------------------------------------------------
 
 _short_types = {
-    "bool": "i1", "int1": "i1", "uint1": "u1",
+    "bool": "i1", "int1": "i1", "uint1": "i1", "u1": "i1",
     **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
     **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
     "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
@@ -128,6 +130,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self.used_global_vals: dict = {}
         # device -> [kernels by specialisation, ...]; the tuple form is Triton's.
         self.device_caches = defaultdict(lambda: ({}, {}, None, None, None))
+        self._watched_keys: set = set()
         self._compile_lock = threading.RLock()
         self._cache_key: Optional[str] = None
         self.hash: Optional[str] = None
@@ -172,6 +175,8 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self._source.replace(text)
         self._cache_key = self.hash = None
         self.used_global_vals.clear()
+        self._watched_keys.clear()
+        self.device_caches.clear()
         self._clear_table()
 
     @property
@@ -216,9 +221,12 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         if not _is_frozen_value(value):
             return
         key = (name, id(owner))
-        if key not in self.used_global_vals:
-            self.used_global_vals[key] = (value, owner)
-            self._watch_global(name, value, owner)
+        self.used_global_vals.setdefault(key, (value, owner))
+        # The kernel that is being compiled watches what its helpers have read, too.
+        kernel = getattr(_compiling, "kernel", None)
+        if kernel is not None and key not in kernel._watched_keys:
+            kernel._watched_keys.add(key)
+            kernel._watch_global(name, value, owner)
 
     def _global_changed(self, name, before, now):
         """Called by a launch that found another object under a watched name."""
@@ -309,10 +317,17 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         from ..compiler.compiler import compile_for_launch
 
         with self._compile_lock:
-            return compile_for_launch(self, specs, options, device, warmup)
+            before = getattr(_compiling, "kernel", None)
+            _compiling.kernel = self
+            try:
+                return compile_for_launch(self, specs, options, device, warmup)
+            finally:
+                _compiling.kernel = before
 
     def _reject_keyword(self, name):
         """Raises the error of a keyword that is no parameter and no option."""
+        import difflib
+
         from ..compiler.options import DEFAULTS
 
         if name in ("grid", "warmup", "stream", "device", "device_type"):

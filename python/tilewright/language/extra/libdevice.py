@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .. import core, math
 from ..core import builtin, not_implemented, where
-from ... import _core
+from ... import _core, errors
 
 _language = _core.language
 
@@ -75,6 +75,67 @@ def fmod(x, y):
     """Remainder with the sign of x."""
     return core.to_tensor(x) % y
 
+
+# -- float32 by way of float64 ----------------------------------------------
+#
+# float64 has bits to spare: the composed formula loses fewer than the rounding
+# to float32 does. float64 itself would need functions of its own.
+
+
+def _wide(name, x):
+    """float32 as float64; other types are refused by the function's name."""
+    x = core.to_tensor(x)
+    if not x.dtype.is_fp32():
+        raise errors.make("E0120", message=f"libdevice.{name} needs fp32, got {x.type}",
+                          help="cast it: x.to(tl.float32)")
+    return x.to(core.float64)
+
+
+def _composed(name, documentation, formula, tiny=None):
+    """formula(x) in float64; below |x| = `tiny` the function is x to all bits of float32."""
+
+    def function(x):
+        wide = _wide(name, x)
+        result = formula(wide)
+        if tiny is not None:
+            result = where(math.abs(wide) < tiny, wide, result)
+        return result.to(core.float32)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = documentation + " float32."
+    return builtin(function)
+
+
+log10 = _composed("log10", "Logarithm to base 10.", lambda x: math.log2(x) * 0.30102999566398119521)
+log1p = _composed("log1p", "log(1 + x).", lambda x: math.log(1.0 + x), tiny=2.0**-28)
+exp10 = _composed("exp10", "10 to the power x.", lambda x: math.exp2(x * 3.32192809488736234787))
+expm1 = _composed("expm1", "exp(x) - 1.", lambda x: math.exp(x) - 1.0, tiny=2.0**-28)
+sinh = _composed("sinh", "Hyperbolic sine.", lambda x: 0.5 * (math.exp(x) - math.exp(-x)), tiny=2.0**-14)
+cosh = _composed("cosh", "Hyperbolic cosine.", lambda x: 0.5 * (math.exp(x) + math.exp(-x)))
+tan = _composed("tan", "Tangent of x in radians.", lambda x: math.sin(x) / math.cos(x))
+fast_exp10f, fast_log10f = exp10, log10
+
+
+@builtin
+def pow(x, y):
+    """x to the power y, with C's special cases. float32."""
+    x, y = core.broadcast(core.to_tensor(x), core.to_tensor(y))
+    base, exponent = _wide("pow", x), _wide("pow", y.to(core.float32) if y.dtype.is_int() else y)
+    magnitude = math.exp2(exponent * math.log2(math.abs(base)))
+    half = 0.5 * exponent
+    is_whole = math.floor(exponent) == exponent
+    is_odd = is_whole & (math.floor(half) != half)
+    # A negative number has a real power for whole exponents only; -inf has one anyway.
+    has_none = (math.abs(base) < float("inf")) & ~is_whole
+    result = where(base < 0, where(has_none, float("nan"), where(is_odd, -magnitude, magnitude)), magnitude)
+    # -0 to an odd power keeps its sign; infinities count as even whole numbers.
+    result = where((base == 0) & is_odd, copysign(magnitude, base), result)
+    result = where(math.abs(exponent) == float("inf"), where(math.abs(base) == 1, 1.0, magnitude), result)
+    # x^0 and 1^y are 1 even with NaN.
+    return where((exponent == 0) | (base == 1), 1.0, result).to(core.float32)
+
+
+fast_powf = pow
 
 # -- bits -------------------------------------------------------------------
 
@@ -179,9 +240,9 @@ def llround(x):
 
 _modes = ("rn", "rz", "rd", "ru")
 _known = {
-    *("clz popc byte_perm mul24 brev sad rcp64h saturatef fast_exp10f fast_log10f fast_powf hiloint2double "
-      "double2loint double2hiint hadd rhadd ffs nextafter tan sinpi cospi asin acos atan atan2 sinh cosh asinh acosh "
-      "atanh log10 log1p logb ilogb exp10 expm1 pow hypot rhypot norm3d rnorm3d norm4d rnorm4d cbrt rcbrt j0 j1 jn y0 "
+    *("clz popc byte_perm mul24 brev sad rcp64h saturatef hiloint2double "
+      "double2loint double2hiint hadd rhadd ffs nextafter sinpi cospi asin acos atan atan2 asinh acosh "
+      "atanh logb ilogb hypot rhypot norm3d rnorm3d norm4d rnorm4d cbrt rcbrt j0 j1 jn y0 "
       "y1 yn cyl_bessel_i0 cyl_bessel_i1 erfc erfcx erfinv erfcinv normcdf normcdfinv lgamma tgamma ldexp scalbn "
       "remainder fdim").split(),
     *(f"{op}_{mode}" for op in ("fma", "add", "mul", "sub", "div", "rcp", "sqrt", "rsqrt") for mode in _modes),

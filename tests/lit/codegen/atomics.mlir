@@ -1,0 +1,71 @@
+// Atomics: who does them, and how their results reach the others.
+// RUN: split-file %s %t
+// RUN: tilewright-opt %t/tile.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=TILE
+// RUN: tilewright-opt %t/scalar.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=SCALAR
+// RUN: tilewright-opt %t/lanes.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=LANES
+// RUN: tilewright-opt %t/bf16.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=NATIVE
+// RUN: tilewright-opt %t/bf16.mlir --tw-emit-ptx=target=sm_86 -o /dev/null | FileCheck %s --check-prefix=RETRY
+
+//--- tile.mlir
+// Nobody reads the result: red, and acq_rel needs only its release half.
+// TILE: @%p{{[0-9]+}} red.release.gpu.global.add.f32 [
+// TILE: atom.relaxed.sys.global.max.s32 %r{{[0-9]+}}, [
+#b = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @tile(%x: !tw.ptr<f32>, %y: !tw.ptr<i32>, %n: i32) {
+  %r = tw.range 0 to 32 : tensor<32xi32, #b>
+  %ns = tw.splat %n : i32 -> tensor<32xi32, #b>
+  %m = arith.cmpi slt, %r, %ns : tensor<32xi32, #b>
+  %xs = tw.splat %x : !tw.ptr<f32> -> tensor<32x!tw.ptr<f32>, #b>
+  %one = arith.constant dense<1.0> : tensor<32xf32, #b>
+  %o = tw.atomic_rmw <fadd>, <acq_rel>, <gpu>, %xs, %one mask %m : tensor<32xi1, #b> : tensor<32x!tw.ptr<f32>, #b>, tensor<32xf32, #b>
+  %ys = tw.splat %y : !tw.ptr<i32> -> tensor<32x!tw.ptr<i32>, #b>
+  %q = tw.atomic_rmw <smax>, <relaxed>, <sys>, %ys, %r : tensor<32x!tw.ptr<i32>, #b>, tensor<32xi32, #b>
+  tw.store %ys, %q : tensor<32x!tw.ptr<i32>, #b>, tensor<32xi32, #b>
+  func.return
+}
+}
+
+//--- scalar.mlir
+// Thread 0 does it once and tells all through shared memory.
+// SCALAR: setp.eq.s32 [[FIRST:%p[0-9]+]], %r{{[0-9]+}}, 0
+// SCALAR: @[[FIRST]] atom.acq_rel.gpu.global.cas.b32
+// SCALAR: @[[FIRST]] st.shared.b32
+// SCALAR: bar.sync
+// SCALAR: ld.shared.{{[buf]}}32 {{.*}}[__tw_shared+64]
+module attributes {tw.num_warps = 4 : i32} {
+func.func @scalar(%y: !tw.ptr<i32>, %a: i32, %b: i32) {
+  %c = tw.atomic_cas <acq_rel>, <gpu>, %y, %a, %b {tw.scratch_offset = 64 : i32} : !tw.ptr<i32>, i32
+  tw.store %y, %c : !tw.ptr<i32>, i32
+  func.return
+}
+}
+
+//--- lanes.mlir
+// Lanes 16 to 31 hold copies: they get the value by a shuffle.
+// LANES: @%p{{[0-9]+}} atom.relaxed.gpu.global.exch.b64
+// LANES-COUNT-2: shfl.sync.idx.b32
+#d = #tw.layout<register = [], lane = [1, 2, 4, 8, 0], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @lanes(%y: !tw.ptr<i64>, %z: !tw.ptr<i64>, %v: i64) {
+  %r = tw.range 0 to 16 : tensor<16xi32, #d>
+  %ys = tw.splat %y : !tw.ptr<i64> -> tensor<16x!tw.ptr<i64>, #d>
+  %p = tw.addptr %ys, %r : tensor<16x!tw.ptr<i64>, #d>, tensor<16xi32, #d>
+  %vs = tw.splat %v : i64 -> tensor<16xi64, #d>
+  %q = tw.atomic_rmw <exchange>, <relaxed>, <gpu>, %p, %vs : tensor<16x!tw.ptr<i64>, #d>, tensor<16xi64, #d>
+  tw.store %p, %q : tensor<16x!tw.ptr<i64>, #d>, tensor<16xi64, #d>
+  func.return
+}
+}
+
+//--- bf16.mlir
+// NATIVE: red.relaxed.gpu.global.add.noftz.bf16
+// RETRY: fma.rn.bf16 sum, expected, one
+// RETRY: atom.relaxed.gpu.global.cas.b16
+// RETRY: @again bra retry;
+module attributes {tw.num_warps = 1 : i32} {
+func.func @bf16(%y: !tw.ptr<bf16>, %v: bf16) {
+  %q = tw.atomic_rmw <fadd>, <relaxed>, <gpu>, %y, %v : !tw.ptr<bf16>, bf16
+  func.return
+}
+}

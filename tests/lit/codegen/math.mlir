@@ -1,0 +1,100 @@
+// Where each function comes from.
+// RUN: split-file %s %t
+// RUN: tilewright-opt %t/single.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=SINGLE
+// RUN: tilewright-opt %t/library.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=LIBRARY
+// RUN: not tilewright-opt %t/libdevice.mlir --tw-emit-ptx=target=sm_80 -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: tilewright-opt %t/nan.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=NAN
+// RUN: tilewright-opt %t/fuse.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=FUSE
+// RUN: tilewright-opt %t/fuse.mlir "--tw-emit-ptx=target=sm_80 fuse=false" -o /dev/null | FileCheck %s --check-prefix=NOFUSE
+
+//--- single.mlir
+// SINGLE: mul.f32 {{.*}}, 0f3FB8AA3B
+// SINGLE: ex2.approx.f32
+// SINGLE: lg2.approx.f32
+// SINGLE: sqrt.approx.f32
+// SINGLE: sqrt.rn.f32
+// SINGLE: rsqrt.approx.f32
+// SINGLE: div.full.f32
+// SINGLE: div.rn.f32
+// SINGLE: cvt.rmi.f32.f32
+module attributes {tw.num_warps = 1 : i32} {
+func.func @single(%p: !tw.ptr<f32>, %x: f32, %y: f32) {
+  %0 = math.exp %x : f32
+  tw.store %p, %0 : !tw.ptr<f32>, f32
+  %1 = math.log2 %x : f32
+  tw.store %p, %1 : !tw.ptr<f32>, f32
+  %2 = math.sqrt %x : f32
+  tw.store %p, %2 : !tw.ptr<f32>, f32
+  %3 = tw.precise_sqrt %x : f32
+  tw.store %p, %3 : !tw.ptr<f32>, f32
+  %4 = math.rsqrt %x : f32
+  tw.store %p, %4 : !tw.ptr<f32>, f32
+  %5 = arith.divf %x, %y : f32
+  tw.store %p, %5 : !tw.ptr<f32>, f32
+  %6 = tw.precise_div %x, %y : f32
+  tw.store %p, %6 : !tw.ptr<f32>, f32
+  %7 = math.floor %x : f32
+  tw.store %p, %7 : !tw.ptr<f32>, f32
+  func.return
+}
+}
+
+//--- library.mlir
+// The device library is inlined; only the reduction of huge arguments is a call.
+// LIBRARY-NOT: .extern
+// LIBRARY: .entry library
+// LIBRARY: call.uni
+// LIBRARY-NEXT: reduceLarge
+// LIBRARY-NOT: __tw_
+module attributes {tw.num_warps = 1 : i32} {
+func.func @library(%p: !tw.ptr<f32>, %x: f32, %y: f32) {
+  %0 = math.sin %x : f32
+  tw.store %p, %0 : !tw.ptr<f32>, f32
+  %1 = math.log %x : f32
+  tw.store %p, %1 : !tw.ptr<f32>, f32
+  %2 = math.erf %x : f32
+  tw.store %p, %2 : !tw.ptr<f32>, f32
+  %3 = math.tanh %x : f32
+  tw.store %p, %3 : !tw.ptr<f32>, f32
+  %4 = arith.remf %x, %y : f32
+  tw.store %p, %4 : !tw.ptr<f32>, f32
+  func.return
+}
+}
+
+//--- libdevice.mlir
+// MISSING: error: the kernel calls 'exp' of libdevice, which was not found; install the CUDA toolkit
+module attributes {tw.num_warps = 1 : i32} {
+func.func @libdevice(%p: !tw.ptr<f64>, %x: f64) {
+  %0 = math.exp %x : f64
+  tw.store %p, %0 : !tw.ptr<f64>, f64
+  func.return
+}
+}
+
+//--- nan.mlir
+// NAN: max.f32
+// NAN: max.NaN.f32
+module attributes {tw.num_warps = 1 : i32} {
+func.func @nan(%p: !tw.ptr<f32>, %x: f32, %y: f32) {
+  %0 = arith.maxnumf %x, %y : f32
+  tw.store %p, %0 : !tw.ptr<f32>, f32
+  %1 = arith.maximumf %x, %y : f32
+  tw.store %p, %1 : !tw.ptr<f32>, f32
+  func.return
+}
+}
+
+//--- fuse.mlir
+// FUSE: fma.rn.f32
+// Rounding modes spelled out keep the assembler from contracting.
+// NOFUSE: mul.rn.f32
+// NOFUSE: add.rn.f32
+module attributes {tw.num_warps = 1 : i32} {
+func.func @fuse(%p: !tw.ptr<f32>, %x: f32, %y: f32) {
+  %0 = arith.mulf %x, %y : f32
+  %1 = arith.addf %0, %y : f32
+  tw.store %p, %1 : !tw.ptr<f32>, f32
+  func.return
+}
+}
