@@ -278,7 +278,9 @@ static LogicalResult lowerAtomicRmw(Operation *op, FunctionLowering &lowering) {
   if (operation.empty())
     return op->emitOpError("has no instruction for ") << getElementTypeOrSelf(atomic.getValue());
   AtomicForm form;
-  form.hasResult = !op->getResult(0).use_empty();
+  bool isResultUsed = !op->getResult(0).use_empty();
+  // `red` has no exchange: the old value is written to a register nobody reads.
+  form.hasResult = isResultUsed || atomic.getKind() == ir::AtomicKind::exchange;
   form.isBf16Loop = type.isBF16() && !lowering.target.hasBf16AtomicAdd;
   form.transportType = lowering.builder.getIntegerType(FunctionLowering::bitWidth(type));
   form.constraint = constraintOf(FunctionLowering::bitWidth(type));
@@ -288,7 +290,7 @@ static LogicalResult lowerAtomicRmw(Operation *op, FunctionLowering &lowering) {
                 (form.isBf16Loop ? ".cas.b16" : operation);
   const Registers &pointers = lowering.get(atomic.getPointer()),
                   &values = lowering.get(atomic.getValue());
-  return mapAtomics(op, lowering, atomic.getPointer(), atomic.getMask(), form.hasResult,
+  return mapAtomics(op, lowering, atomic.getPointer(), atomic.getMask(), isResultUsed,
                     [&](int index, Value predicate) {
                       if (form.isBf16Loop)
                         return emitBf16Add(lowering, form, pointers[index], values[index],

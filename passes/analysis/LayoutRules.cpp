@@ -33,7 +33,7 @@ LayoutRule layoutRule(Operation *op) {
           [](auto) { return LayoutRule::Same; })
       .Case([](ir::ReduceOp) { return LayoutRule::Reduce; })
       .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })
-      .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp>([](auto) { return LayoutRule::Free; })
+      .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, func::ReturnOp>([](auto) { return LayoutRule::Free; })
       .Default([](Operation *op) { return ir::isElementwise(op) ? LayoutRule::Same : LayoutRule::Unknown; });
 }
 

@@ -30,7 +30,7 @@ enum class LayoutRule : uint8_t {
   Same,      ///< all tile operands and results have one layout
   Shape,     ///< expand_dims, broadcast, reshape, permute, join, split, concat
   Reduce,    ///< result is the source without the axis
-  Free,      ///< every operand for itself, no tile result: print, assert, extract_scalar
+  Free,      ///< every operand for itself, no tile result: print, assert, return
   Convert,   ///< convert_layout
   Region,    ///< scf ops and their terminators
   Unknown,

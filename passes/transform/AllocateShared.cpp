@@ -148,18 +148,31 @@ private:
   }
 };
 
-/// E0301, with the buffers that make up the number, largest first.
-void reportTooLarge(ModuleOp module, const Allocation &allocation, int64_t limit, const std::string &target) {
+std::string atLocation(Operation *op) {
+  std::string place = renderLocation(op->getLoc());
+  return place.empty() ? "" : " at " + place;
+}
+
+/// E0301, with the buffers that make up the number, largest first. "[E0301]" in
+/// front tells compileModule the code; the last note becomes the help.
+void reportTooLarge(const Allocation &allocation, int64_t limit, const std::string &target) {
   std::vector<const Buffer *> list;
   for (const Buffer &buffer : allocation.buffers)
     list.push_back(&buffer);
   llvm::stable_sort(list, [](const Buffer *lhs, const Buffer *rhs) { return lhs->bytes > rhs->bytes; });
-  InFlightDiagnostic error = list.front()->op->emitError();
-  // Kept in step with the catalogue's first line by a test.
-  error << "OutOfResources[E0301] needs " << allocation.totalBytes << " bytes of shared memory; " << target
-        << " allows " << limit;
+  const Buffer &largest = *list.front();
+  InFlightDiagnostic error = largest.op->emitError();
+  error << "[E0301] needs " << allocation.totalBytes << " bytes of shared memory; " << target << " allows " << limit;
   for (const Buffer *buffer : list)
-    error.attachNote(buffer->op->getLoc()) << buffer->bytes << " bytes for the " << describeScratch(buffer->op);
+    error.attachNote(buffer->op->getLoc())
+        << buffer->bytes << " bytes for the " << describeScratch(buffer->op) << atLocation(buffer->op);
+  // Scratch of a tile is proportional to its size.
+  int64_t factor = 2;
+  while ((largest.bytes + factor - 1) / factor > limit)
+    factor *= 2;
+  error.attachNote(largest.op->getLoc())
+      << "make that tile " << factor << " times smaller: its " << describeScratch(largest.op) << " would need "
+      << (largest.bytes + factor - 1) / factor << " bytes";
 }
 
 class AllocateSharedPass : public impl::AllocateSharedBase<AllocateSharedPass> {
@@ -173,7 +186,7 @@ public:
     int64_t limit = sharedLimit > 0 ? int64_t(sharedLimit) : context.target.maxSharedBytesPerBlock;
     // A target that names no limit is the driver's to judge.
     if (limit > 0 && allocation.totalBytes > limit) {
-      reportTooLarge(getOperation(), allocation, limit, context.target.name);
+      reportTooLarge(allocation, limit, context.target.name);
       return signalPassFailure();
     }
     Type i32 = IntegerType::get(&getContext(), 32);

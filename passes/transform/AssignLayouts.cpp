@@ -61,7 +61,17 @@ public:
     collectAccesses();
     forwardBlock(function.getBody().front());
     backwardBlock(function.getBody().front());
-    return applyBlock(function.getBody().front());
+    // Kernels take scalars; a function on tiles, as in tests, says what it needs
+    // by its type.
+    for (BlockArgument argument : function.getArguments())
+      if (isTile(argument))
+        setLayout(argument, layoutFor(argument));
+    if (failed(applyBlock(function.getBody().front())))
+      return failure();
+    Operation *terminator = function.getBody().front().getTerminator();
+    function.setFunctionType(FunctionType::get(function.getContext(), function.getBody().getArgumentTypes(),
+                                               terminator->getOperandTypes()));
+    return success();
   }
 
   TileMaterializer materializer;

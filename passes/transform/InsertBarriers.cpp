@@ -25,6 +25,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/layout/LayoutMemory.h"
+#include "passes/analysis/AddressRange.h"
 #include "passes/analysis/AliasInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
@@ -32,8 +33,8 @@
 #include "passes/transform/Passes.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -49,24 +50,25 @@ namespace {
 struct Pending {
   /// Scratch that some thread may still be reading: the op that reads it.
   llvm::SetVector<Operation *> scratchReads;
-  /// Global accesses; the flag says that the addresses may be those of another
-  /// iteration, so that an equal SSA value is no equal address.
-  llvm::MapVector<Operation *, bool> globals;
+  /// Global accesses. One of this iteration has no loop; one of an earlier
+  /// iteration has that loop, since an equal SSA value is then no equal address;
+  /// one of earlier iterations of several loops has `anyLoop`.
+  llvm::SetVector<std::pair<Operation *, Operation *>> globals;
   /// A scalar atomic acquired for all threads, without a barrier since.
   bool acquired = false;
 
   void clear() { *this = Pending(); }
+
+  /// The access itself, which is no loop.
+  static Operation *anyLoop(Operation *access) { return access; }
 
   /// True if anything is new.
   bool join(const Pending &other) {
     bool changed = false;
     for (Operation *op : other.scratchReads)
       changed |= scratchReads.insert(op);
-    for (auto [op, otherIteration] : other.globals) {
-      auto [entry, isNew] = globals.insert({op, otherIteration});
-      changed |= isNew || (otherIteration && !entry->second);
-      entry->second |= otherIteration;
-    }
+    for (auto entry : other.globals)
+      changed |= globals.insert(entry);
     changed |= other.acquired && !acquired;
     acquired |= other.acquired;
     return changed;
@@ -109,10 +111,10 @@ private:
   }
 
   /// Whether each element of both accesses belongs to one thread.
-  static bool isThreadLocal(Operation *lhs, Operation *rhs, bool otherIteration) {
+  static bool isThreadLocal(Operation *lhs, Operation *rhs, Operation *loop) {
     Value pointer = accessPointer(lhs);
     // The types hold the layouts: equal values, equal layouts.
-    if (pointer != accessPointer(rhs) || otherIteration)
+    if (pointer != accessPointer(rhs) || loop)
       return false;
     bool bothWrite = llvm::isa<ir::StoreOp>(lhs) && llvm::isa<ir::StoreOp>(rhs);
     RankedTensorType type = tileType(pointer);
@@ -121,7 +123,20 @@ private:
     return bothWrite || duplicateThreadMasks(ir::getLinearLayout(type)).isZero();
   }
 
-  bool conflicts(Operation *earlier, Operation *later, bool otherIteration) {
+  /// Whether the addresses show that the accesses never meet.
+  static bool isDisjoint(Operation *earlier, Operation *later, Operation *loop) {
+    if (loop == Pending::anyLoop(earlier))
+      return false;
+    // In elements: of one size only.
+    if (getElementTypeOrSelf(accessPointer(earlier)) != getElementTypeOrSelf(accessPointer(later)))
+      return false;
+    std::optional<AddressRange> lhs = addressRange(accessPointer(earlier)), rhs = addressRange(accessPointer(later));
+    if (!lhs || !rhs)
+      return false;
+    return loop ? areDisjointAcross(loop, *lhs, *rhs) : areDisjoint(*lhs, *rhs);
+  }
+
+  bool conflicts(Operation *earlier, Operation *later, Operation *loop) {
     bool onlyReads = llvm::isa<ir::LoadOp>(earlier) && llvm::isa<ir::LoadOp>(later);
     // Atomics order themselves.
     if (onlyReads || (isAtomic(earlier) && isAtomic(later)))
@@ -131,7 +146,7 @@ private:
     if (earlier == later)
       return false;
     return aliases.bases(accessPointer(earlier)).mayAlias(aliases.bases(accessPointer(later))) &&
-           !isThreadLocal(earlier, later, otherIteration);
+           !isThreadLocal(earlier, later, loop) && !isDisjoint(earlier, later, loop);
   }
 
   bool needsGlobalBarrier(Operation *op, const Pending &pending) {
@@ -177,7 +192,7 @@ private:
     }
     if (!isGlobal)
       return;
-    pending.globals[op] = false;
+    pending.globals.insert({op, nullptr});
     auto semantic = semanticOf(op);
     bool acquires = semantic == ir::MemorySemantic::acquire || semantic == ir::MemorySemantic::acq_rel;
     pending.acquired |= isAtomic(op) && !isTile(accessPointer(op)) && acquires;
@@ -221,9 +236,13 @@ private:
       pending = state;
       // In the next round these are accesses of another iteration, unless their
       // addresses were made outside.
-      for (auto &[op, otherIteration] : state.globals)
-        otherIteration |= loop->isAncestor(accessPointer(op).getParentBlock()->getParentOp());
-      if (!entry.join(state))
+      Pending next = state;
+      next.globals.clear();
+      for (auto [op, of] : state.globals) {
+        bool moves = loop->isAncestor(accessPointer(op).getParentBlock()->getParentOp());
+        next.globals.insert({op, !moves ? of : !of || of == loop ? loop : Pending::anyLoop(op)});
+      }
+      if (!entry.join(next))
         return;
     }
   }

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/ast/ValueTree.h"
 #include "python/bindings/Bindings.h"
 #include "python/bindings/InterpreterContext.h"
 
@@ -18,10 +19,6 @@
 namespace py = pybind11;
 
 namespace tilewright {
-
-static bool isNumber(py::handle object) {
-  return PyBool_Check(object.ptr()) || PyLong_Check(object.ptr()) || PyFloat_Check(object.ptr());
-}
 
 /// What a name holds after `name = object`: numbers become run-time scalars of
 /// their own type, also inside tuples; everything else stays.
@@ -101,10 +98,36 @@ static py::object logicalNot(py::handle object) {
   return py::bool_(decides(object, false));
 }
 
+/// Whether one name may hold both values: a compiled branch or loop has one
+/// type, or one constant, for each name. Numbers count as what they would be at
+/// run time.
+static bool sameType(py::handle before, py::handle after) {
+  if (before.is(after))
+    return true;
+  if (isTensor(before) && isTensor(after))
+    return unwrapValue(before).type == unwrapValue(after).type;
+  semantic::Semantic &meaning = requireContext("a loop").semantic();
+  std::vector<semantic::Value> leaves, others;
+  ValueTree tree = ValueTree::flatten(meaning, before, /*numbersAreLeaves=*/true, leaves);
+  return tree.match(meaning, after, others);
+}
+
+/// Raises `code` for the first name whose value changed its type.
+static py::object checkTypes(ErrorCode code, PyObject *const *args) {
+  for (Py_ssize_t i = 0, n = PyTuple_GET_SIZE(args[0]); i < n; ++i) {
+    PyObject *before = PyTuple_GET_ITEM(args[1], i), *after = PyTuple_GET_ITEM(args[2], i);
+    if (!sameType(before, after))
+      throw makeError(
+          code, fmt::arg("v", py::cast<std::string>(py::handle(PyTuple_GET_ITEM(args[0], i)))),
+          fmt::arg("t1", describeValue(code == ErrorCode::E0105 ? after : before)),
+          fmt::arg("t2", describeValue(code == ErrorCode::E0105 ? before : after)));
+  }
+  return py::none();
+}
+
 /// Runs `function`; a C++ exception becomes the Python error that pybind11
 /// would make of it.
-template <typename F>
-static PyObject *guarded(F function) {
+template <typename F> static PyObject *guarded(F function) {
   try {
     return py::object(function()).release().ptr();
   } catch (py::error_already_set &error) {
@@ -151,6 +174,15 @@ static PyObject *promoteFunction(PyObject *, PyObject *object) {
     return isNumber(plain) ? assigned(plain) : plain;
   });
 }
+static PyObject *isTensorFunction(PyObject *, PyObject *object) {
+  return Py_NewRef(isTensor(object) ? Py_True : Py_False);
+}
+static PyObject *checkBranch(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] { return checkTypes(ErrorCode::E0105, args); });
+}
+static PyObject *checkLoop(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] { return checkTypes(ErrorCode::E0118, args); });
+}
 static PyObject *notFunction(PyObject *, PyObject *object) {
   return guarded([&] { return logicalNot(object); });
 }
@@ -176,6 +208,11 @@ static PyMethodDef kernelFunctions[] = {
     {"truth_if", truthOfIf, METH_O, "The value of the condition of an `if`."},
     {"truth_while", truthOfWhile, METH_O, "The value of the condition of a `while`."},
     {"truth_choice", truthOfChoice, METH_O, "The value of the condition of `a if c else b`."},
+    {"is_tensor", isTensorFunction, METH_O, "Whether x is a run-time value."},
+    {"check_branch", reinterpret_cast<PyCFunction>(checkBranch), METH_FASTCALL,
+     "E0105 where names changed their types in a branch."},
+    {"check_loop", reinterpret_cast<PyCFunction>(checkLoop), METH_FASTCALL,
+     "E0118 where names changed their types in a loop."},
     {"logical_not", notFunction, METH_O, "`not x`."},
     {"decides_and", decidesAnd, METH_O, "Whether a compile-time x makes `x and ...` x."},
     {"decides_or", decidesOr, METH_O, "Whether a compile-time x makes `x or ...` x."},
@@ -222,10 +259,12 @@ void bindInterpreter(py::module_ &module) {
       .def("was_written", &InterpreterContext::wasWritten)
       .def("run", &InterpreterContext::run)
       .def_property(
-          "check_races", [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
+          "check_races",
+          [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
           [](InterpreterContext &self, bool on) { self.tileBuilder().memory.checkRaces = on; })
       .def_property(
-          "check_division", [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
+          "check_division",
+          [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
           [](InterpreterContext &self, bool on) { self.tileBuilder().checkDivision = on; });
 }
 

@@ -61,8 +61,7 @@ public:
   pybind11::object scalar(const std::string &dtype, pybind11::handle number);
   bool wasWritten(interpreter::AllocationId id) const;
   /// Runs all programs of the grid in order, x fastest.
-  void run(const NativeFunction &kernel, const pybind11::tuple &args,
-           std::array<int64_t, 3> grid);
+  void run(const NativeFunction &kernel, const pybind11::tuple &args, std::array<int64_t, 3> grid);
 
   interpreter::CpuTileBuilder &tileBuilder() { return builder; }
 

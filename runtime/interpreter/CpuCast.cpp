@@ -20,17 +20,24 @@
 namespace tilewright::interpreter {
 
 /// Calls `function` with a zero of the integer type of that size and sign.
-template <typename F>
-static void dispatchInteger(int sizeInBytes, bool isSigned, F function) {
+template <typename F> static void dispatchInteger(int sizeInBytes, bool isSigned, F function) {
   switch (sizeInBytes * 2 + isSigned) {
-  case 2: return function(uint8_t());
-  case 3: return function(int8_t());
-  case 4: return function(uint16_t());
-  case 5: return function(int16_t());
-  case 8: return function(uint32_t());
-  case 9: return function(int32_t());
-  case 16: return function(uint64_t());
-  default: return function(int64_t());
+  case 2:
+    return function(uint8_t());
+  case 3:
+    return function(int8_t());
+  case 4:
+    return function(uint16_t());
+  case 5:
+    return function(int16_t());
+  case 8:
+    return function(uint32_t());
+  case 9:
+    return function(int32_t());
+  case 16:
+    return function(uint64_t());
+  default:
+    return function(int64_t());
   }
 }
 
@@ -106,8 +113,7 @@ static void integerToFloat(const Value &source, bool isSigned, NewTile &result) 
 
 /// As PTX's cvt.rzi: truncates and saturates. NaN is 0, except that 64 bits on
 /// either side give the pattern with only the top bit set.
-template <typename To, typename From>
-static To truncateSaturated(From value) {
+template <typename To, typename From> static To truncateSaturated(From value) {
   using Limits = std::numeric_limits<To>;
   constexpr int bits = sizeof(To) * 8;
   // 2^(bits - 1) or 2^bits: the first value above the range, exact in From.
@@ -199,14 +205,28 @@ Value CpuTileBuilder::cast(CastOp op, const Value &operand, const DType &to, Rou
   }
   NewTile result{operand.type.withScalar(to)};
   switch (op) {
-  case CastOp::SignExtend: integerToInteger(operand, true, result); break;
+  case CastOp::SignExtend:
+    integerToInteger(operand, true, result);
+    break;
   case CastOp::ZeroExtend:
-  case CastOp::Truncate: integerToInteger(operand, false, result); break;
-  case CastOp::SignedToFloat: integerToFloat(operand, true, result); break;
-  case CastOp::UnsignedToFloat: integerToFloat(operand, false, result); break;
-  case CastOp::FloatToSigned: floatToInteger(operand, true, result); break;
-  case CastOp::FloatToUnsigned: floatToInteger(operand, false, result); break;
-  default: floatToFloat(operand, result, rounding); break;
+  case CastOp::Truncate:
+    integerToInteger(operand, false, result);
+    break;
+  case CastOp::SignedToFloat:
+    integerToFloat(operand, true, result);
+    break;
+  case CastOp::UnsignedToFloat:
+    integerToFloat(operand, false, result);
+    break;
+  case CastOp::FloatToSigned:
+    floatToInteger(operand, true, result);
+    break;
+  case CastOp::FloatToUnsigned:
+    floatToInteger(operand, false, result);
+    break;
+  default:
+    floatToFloat(operand, result, rounding);
+    break;
   }
   return noted(CombineTape::Primitive::Cast, op, {&operand}, std::move(result.value), rounding);
 }

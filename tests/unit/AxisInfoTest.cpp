@@ -514,6 +514,8 @@ private:
       pool.push_back(lhs = makeRange());
     // Mostly a bound that the values reach.
     Value rhs = pick(3) == 0 ? partner(lhs) : constantLike(lhs, pick(12) << pick(5));
+    if (pick(2))
+      std::swap(lhs, rhs);
     return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate(pick(10)), lhs, rhs);
   }
   Value makeSelect() {

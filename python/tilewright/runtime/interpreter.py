@@ -102,6 +102,7 @@ class _Arguments:
     def __init__(self, jit_function, bound):
         self.jit_function = jit_function
         self.arrays = []  # in the order of their allocation numbers
+        self.spread = False  # whether the last parameter is a `*args`
         self.values = [self._read(param, bound[param.name]) for param in jit_function.params]
 
     def _read(self, param, value):
@@ -109,6 +110,8 @@ class _Arguments:
         value = kernel_helpers.unwrap(value)
         if param.is_constexpr:
             return lambda context: value
+        if param._param.kind is param._param.VAR_POSITIONAL:
+            self.spread = True
         return self._run_time(param, param.name, value, not param.do_not_specialize)
 
     def _run_time(self, param, name, value, specialize):
@@ -157,7 +160,8 @@ class _Arguments:
             context.add_array(name, copies.host_address(array), array.dtype, list(array.shape), list(array.strides),
                               array.writable, is_const) for name, array, is_const in self.arrays
         ]
-        return tuple(value(context) for value in self.values)
+        values = [value(context) for value in self.values]
+        return (*values[:-1], *values[-1]) if self.spread else tuple(values)
 
 
 # ---------------------------------------------------------------------------

@@ -151,6 +151,29 @@ _debuggers = {"pdb", "ipdb", "pudb", "debugpy", "bdb", "IPython"}
 
 
 # ---------------------------------------------------------------------------
+# Names after branches and loops
+# ---------------------------------------------------------------------------
+
+
+class Hidden:
+    """What a name holds that a compiled kernel would not have any more."""
+
+    __slots__ = ("reason", )
+
+    def __init__(self, reason):
+        self.reason = reason
+
+    def __repr__(self):
+        return f"<not defined here: {self.reason}>"
+
+
+def visible(value, name):
+    if type(value) is Hidden:
+        raise errors.make("E0104", n=name, near="", help=value.reason)
+    return value
+
+
+# ---------------------------------------------------------------------------
 # Loops
 # ---------------------------------------------------------------------------
 
@@ -194,6 +217,11 @@ def _run_time_range(bounds):
     make = _kernel.loop_index
     for number in builtins.range(*numbers):
         yield make(number, kind)
+
+
+def is_run_time_range(callee) -> bool:
+    """Whether calling `callee` gives a loop that is not unrolled."""
+    return callee is tl.range or callee is builtins.range
 
 
 def iterate(iterable):
@@ -282,7 +310,8 @@ def device_assert(condition, message=""):
 closure = {
     **{name: getattr(_kernel, name) for name in (
         "assign", "truth_if", "truth_while", "truth_choice", "logical_not", "decides_and", "decides_or", "join_and",
-        "join_or", "unwrap", "promote")},
+        "join_or", "unwrap", "promote", "is_tensor", "check_branch", "check_loop")},
+    "hidden": Hidden, "visible": visible,
     "static": static, "constant": constant, "unpack": unpack, "branch": branch, "value_of": value_of,
     "is_same": is_same, "is_not_same": is_not_same, "iterate": iterate, "device_assert": device_assert,
     "call_static": call_static, "not_a_kernel_function": not_a_kernel_function, "not_constant": not_constant,

@@ -32,6 +32,7 @@ import types
 from .. import errors
 from ..frontend_rules import FORBIDDEN
 from . import kernel_helpers
+from .kernel_scopes import Scope, assigned_names, contains_return, is_constexpr_annotation
 
 #: Builtins that mean something of their own in a kernel.
 _replaced_builtins = kernel_helpers.builtins_of_the_language
@@ -73,12 +74,6 @@ class _AssignedNames(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def is_constexpr_annotation(node) -> bool:
-    if isinstance(node, ast.Constant):
-        return str(node.value).rsplit(".", 1)[-1] == "constexpr"
-    return ast.unparse(node).rsplit(".", 1)[-1] == "constexpr"
-
-
 class Rewriter(ast.NodeTransformer):
     """Rewrites the body of one jit function."""
 
@@ -94,6 +89,7 @@ class Rewriter(ast.NodeTransformer):
             assigned.visit(statement)
         self.locals = assigned.names
         self.constants = assigned.constants
+        self.scope = Scope(names)
         self.loop_depth = 0
         self.temporaries = 0
 
@@ -170,6 +166,7 @@ class Rewriter(ast.NodeTransformer):
             self.refuse("ChainedAssign", node)
         self._check_target(node.targets[0])
         node.value = self._assigned(node.targets[0], self.visit(node.value))
+        self.scope.assign(node.targets[0])
         return node
 
     def visit_AnnAssign(self, node):
@@ -181,6 +178,7 @@ class Rewriter(ast.NodeTransformer):
             value = self._at(_call("constant", ast.Constant(node.target.id), value), node.value)
         else:
             value = self._assigned(node.target, value)
+        self.scope.assign(node.target)
         return self._at(ast.Assign(targets=[node.target], value=value, type_comment=None), node)
 
     def visit_AugAssign(self, node):
@@ -192,6 +190,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_NamedExpr(self, node):
         node.value = self._assigned(node.target, self.visit(node.value))
+        self.scope.see({node.target.id})
         return node
 
     def visit_Assert(self, node):
@@ -207,26 +206,93 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_If(self, node):
-        node.test = self._truth(node.test, "if")
+        names = [assigned_names(node.body), assigned_names(node.orelse)]
+        returns = contains_return(node.body) or contains_return(node.orelse)
+        # A branch that returns meets nothing afterwards: its names are not merged.
+        one_sided = set() if returns else names[0] ^ names[1]
+        carried = sorted(one_sided & self.scope.bound)
+        fresh = sorted(one_sided - self.scope.seen)
+        test = self.visit(node.test)
+        condition = self._temporary()
+        if carried or fresh:
+            test = self._at(ast.NamedExpr(target=ast.Name(id=condition, ctx=ast.Store()), value=test), node.test)
+        node.test = self._at(_call("truth_if", test), node.test)
+        before = set(self.scope.bound)
         node.body = self._block(node.body)
+        after_body, self.scope.bound = self.scope.bound, set(before)
         node.orelse = self._block(node.orelse)
-        return node
+        self.scope.bound = before if returns else after_body & self.scope.bound
+        self.scope.see(names[0] | names[1])
+        if not carried and not fresh:
+            return node
+        reason = f"it is assigned in one branch of the 'if' in line {node.lineno} only; assign it before"
+        saved, keep = self._save(carried, node)
+        checks = [*self._compare("check_branch", carried, saved, node), *self._hide(fresh, reason, node)]
+        was_run_time = self._at(_call("is_tensor", _load(condition)), node)
+        return [*keep, node, self._at(ast.If(test=was_run_time, body=checks, orelse=[]), node)]
 
     def visit_While(self, node):
         if node.orelse:
             self.refuse("WhileElse", node.orelse[0])
         node.test = self._truth(node.test, "while")
-        node.body = self._loop_body(node.body)
-        return node
+        return self._loop(node, set())
 
     def visit_For(self, node):
         if node.orelse:
             self.refuse("ForElse", node.orelse[0])
         if not isinstance(node.target, ast.Name):
             self.refuse("ForTarget", node.target)
+        found, callee = self._resolve(node.iter.func) if isinstance(node.iter, ast.Call) else (False, None)
+        is_run_time = found and callee is not None and kernel_helpers.is_run_time_range(callee)
         node.iter = self._at(_call("iterate", self.visit(node.iter)), node.iter)
+        if is_run_time:
+            return self._loop(node, {node.target.id})
+        self.scope.see(assigned_names([node]))
+        before = set(self.scope.bound)
+        self.scope.bound.add(node.target.id)
         node.body = self._loop_body(node.body)
+        self.scope.bound = before
         return node
+
+    def _loop(self, node, induction):
+        """A run-time loop: names keep their types, and those it makes are gone afterwards."""
+        names = assigned_names(node.body)
+        carried = sorted((names - induction) & self.scope.bound)
+        fresh = sorted((names | induction) - self.scope.seen)
+        before = set(self.scope.bound)
+        self.scope.bound |= induction
+        self.scope.see(names | induction)
+        node.body = self._loop_body(node.body)
+        self.scope.bound = before
+        saved, keep = self._save(carried, node)
+        node.body.extend(self._compare("check_loop", carried, saved, node))
+        reason = "it is first assigned inside a loop and does not outlive it; assign it before the loop"
+        return [*keep, node, *self._hide(fresh, reason, node)]
+
+    # -- checks around branches and loops ---------------------------------------
+
+    def _values(self, names):
+        return ast.Tuple(elts=[_load(name) for name in names], ctx=ast.Load())
+
+    def _save(self, names, node):
+        """A temporary, and the statement that keeps the values of these names in it."""
+        if not names:
+            return None, []
+        saved = self._temporary()
+        keep = ast.Assign(targets=[ast.Name(id=saved, ctx=ast.Store())], value=self._values(names), type_comment=None)
+        return saved, [self._at(keep, node)]
+
+    def _compare(self, check, names, saved, node):
+        if not names:
+            return []
+        texts = ast.Tuple(elts=[ast.Constant(name) for name in names], ctx=ast.Load())
+        return [self._at(ast.Expr(value=_call(check, texts, _load(saved), self._values(names))), node)]
+
+    def _hide(self, names, reason, node):
+        self.scope.hide(names)
+        return [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())],
+                                    value=_call("hidden", ast.Constant(reason)), type_comment=None), node)
+                for name in names]
 
     def _block(self, statements):
         result = []
@@ -405,6 +471,8 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Name(self, node):
         name = node.id
+        if isinstance(node.ctx, ast.Load) and name in self.scope.hidden:
+            return self._at(_call("visible", node, ast.Constant(name)), node)
         if not isinstance(node.ctx, ast.Load) or name in self.locals or name.startswith(_prefix):
             return node
         try:

@@ -1,0 +1,266 @@
+// Layouts from memory accesses outwards. 4 warps of 32 lanes.
+// RUN: tilewright-opt %s --split-input-file --tw-assign-layouts --tw-verify-layouts | FileCheck %s
+// RUN: tilewright-opt %s --split-input-file --tw-assign-layouts --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+
+// 16 bytes per lane, lanes side by side, then warps; the second half is a
+// register bit.
+// REMARK: remark: vector-width: applied, widthInBits=128, elements=4
+// CHECK-LABEL: @aligned
+// CHECK: tw.load {{.*}}tw.vector_elements = 4{{.*}} -> tensor<1024xf32, #tw.layout<register = [1, 2, 512], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>>
+// CHECK-NOT: tw.convert_layout
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @aligned(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %y: !tw.ptr<f32> {tw.divisibility = 16 : i64}) {
+    %r = tw.range 0 to 1024 : tensor<1024xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %r : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+    %v = tw.load %xp : tensor<1024x!tw.ptr<f32>> -> tensor<1024xf32>
+    %ys = tw.splat %y : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %yp = tw.addptr %ys, %r : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+    tw.store %yp, %v : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+    return
+  }
+}
+
+// -----
+// Nothing known of the address: one element at a time, lanes side by side.
+// REMARK: remark: vector-width: refused, widthInBits=32, elements=1, sectorsPerWarpAccess=4 (limited by addresses divisible by 1 bytes)
+// CHECK-LABEL: @unaligned
+// CHECK: #tw.layout<register = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+// CHECK-NOT: tw.vector_elements
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @unaligned(%x: !tw.ptr<f32>) -> () {
+    %r = tw.range 0 to 1024 : tensor<1024xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %r : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+    %v = arith.constant dense<0.0> : tensor<1024xf32>
+    tw.store %xp, %v : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+    return
+  }
+}
+
+// -----
+// The mask may change every 2 elements, whatever the address allows.
+// REMARK: remark: vector-width: applied, widthInBits=64, elements=2, sectorsPerWarpAccess=8 (limited by mask constant in groups of 2)
+// CHECK-LABEL: @masked
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @masked(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %n: i32 {tw.divisibility = 2 : i64}) {
+    %r = tw.range 0 to 1024 : tensor<1024xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %r : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+    %ns = tw.splat %n : i32 -> tensor<1024xi32>
+    %m = arith.cmpi slt, %r, %ns : tensor<1024xi32>
+    %v = arith.constant dense<0.0> : tensor<1024xf32>
+    tw.store %xp, %v mask %m : tensor<1024xi1> : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+    return
+  }
+}
+
+// -----
+// A small tile: every lane has one element rather than a few lanes four; the
+// other warps hold copies.
+// CHECK-LABEL: @small
+// CHECK: tw.store {{.*}}, tensor<32xf32, #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [0, 0], block = []>>
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @small(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}) {
+    %r = tw.range 0 to 32 : tensor<32xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<32x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %r : tensor<32x!tw.ptr<f32>>, tensor<32xi32>
+    %v = arith.constant dense<0.0> : tensor<32xf32>
+    tw.store %xp, %v : tensor<32x!tw.ptr<f32>>, tensor<32xf32>
+    return
+  }
+}
+
+// -----
+// Column-major: lanes run along dimension 0, where the addresses are contiguous.
+// CHECK-LABEL: @column_major
+// CHECK: tw.store {{.*}}, tensor<128x32xf32, #tw.layout<register = [32, 64, 4, 8, 16], lane = [128, 256, 512, 1024, 2048], warp = [1, 2], block = []>>
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @column_major(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %stride: i32 {tw.divisibility = 16 : i64}) {
+    %r = tw.range 0 to 128 : tensor<128xi32>
+    %c = tw.range 0 to 32 : tensor<32xi32>
+    %r1 = tw.expand_dims %r, 1 : tensor<128xi32> -> tensor<128x1xi32>
+    %c1 = tw.expand_dims %c, 0 : tensor<32xi32> -> tensor<1x32xi32>
+    %s = tw.splat %stride : i32 -> tensor<1x32xi32>
+    %cs = arith.muli %c1, %s : tensor<1x32xi32>
+    %rb = tw.broadcast %r1 : tensor<128x1xi32> -> tensor<128x32xi32>
+    %cb = tw.broadcast %cs : tensor<1x32xi32> -> tensor<128x32xi32>
+    %o = arith.addi %rb, %cb : tensor<128x32xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<128x32x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %o : tensor<128x32x!tw.ptr<f32>>, tensor<128x32xi32>
+    %v = arith.constant dense<0.0> : tensor<128x32xf32>
+    tw.store %xp, %v : tensor<128x32x!tw.ptr<f32>>, tensor<128x32xf32>
+    return
+  }
+}
+
+// -----
+// A row statistic goes back to its rows without a conversion: the broadcast takes
+// the layout of the tile it meets, and its operand that of the reduction.
+// CHECK-LABEL: @row_statistic
+// CHECK: %[[S:.*]] = tw.reduce %[[X:.*]] axis 1
+// CHECK: %[[E:.*]] = tw.expand_dims %[[S]], 1
+// CHECK: %[[B:.*]] = tw.broadcast %[[E]]
+// CHECK: arith.subf %[[X]], %[[B]]
+// CHECK-NOT: tw.convert_layout
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @row_statistic(%p: tensor<16x256x!tw.ptr<f32>>) {
+    %x = tw.load %p : tensor<16x256x!tw.ptr<f32>> -> tensor<16x256xf32>
+    %s = tw.reduce %x axis 1 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<16x256xf32>) -> tensor<16xf32>
+    %e = tw.expand_dims %s, 1 : tensor<16xf32> -> tensor<16x1xf32>
+    %b = tw.broadcast %e : tensor<16x1xf32> -> tensor<16x256xf32>
+    %d = arith.subf %x, %b : tensor<16x256xf32>
+    tw.store %p, %d : tensor<16x256x!tw.ptr<f32>>, tensor<16x256xf32>
+    return
+  }
+}
+
+// -----
+// An accumulator takes the layout of what is added to it, in front of the loop too.
+// CHECK-LABEL: @accumulator
+// CHECK: arith.constant dense<0.000000e+00> : tensor<1024xf32, #[[A:.*]]
+// CHECK: scf.for {{.*}} -> (tensor<1024xf32, #[[A]])
+// CHECK-NOT: tw.convert_layout
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @accumulator(%p: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %n: i32) -> f32 {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1024 : i32
+    %zero = arith.constant dense<0.0> : tensor<1024xf32>
+    %r = tw.range 0 to 1024 : tensor<1024xi32>
+    %ps = tw.splat %p : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %sum = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero) -> (tensor<1024xf32>) : i32 {
+      %is = tw.splat %i : i32 -> tensor<1024xi32>
+      %o = arith.addi %is, %r : tensor<1024xi32>
+      %q = tw.addptr %ps, %o : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+      %v = tw.load %q : tensor<1024x!tw.ptr<f32>> -> tensor<1024xf32>
+      %next = arith.addf %acc, %v : tensor<1024xf32>
+      scf.yield %next : tensor<1024xf32>
+    }
+    %total = tw.reduce %sum axis 0 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<1024xf32>) -> f32
+    return %total : f32
+  }
+}
+
+// -----
+// A pointer carried round a loop has the layout that the load in it wants.
+// CHECK-LABEL: @carried_pointer
+// CHECK: scf.for
+// CHECK-NEXT: tw.load
+// CHECK-NOT: tw.convert_layout
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @carried_pointer(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %y: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %step = arith.constant dense<1024> : tensor<1024xi32>
+    %r = tw.range 0 to 1024 : tensor<1024xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %r : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+    %ys = tw.splat %y : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %yp = tw.addptr %ys, %r : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+    %end:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %xp, %q = %yp) -> (tensor<1024x!tw.ptr<f32>>, tensor<1024x!tw.ptr<f32>>) : i32 {
+      %v = tw.load %p : tensor<1024x!tw.ptr<f32>> -> tensor<1024xf32>
+      tw.store %q, %v : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+      %p1 = tw.addptr %p, %step : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+      %q1 = tw.addptr %q, %step : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+      scf.yield %p1, %q1 : tensor<1024x!tw.ptr<f32>>, tensor<1024x!tw.ptr<f32>>
+    }
+    return
+  }
+}
+
+// -----
+// A transposed store: one conversion pays, since a store of 2-byte columns would
+// touch a sector per element. The conversion is of the 2-byte value.
+// REMARK: remark: layout-conversion: applied, bytes=8192 (shared-memory
+// CHECK-LABEL: @transpose
+// CHECK: tw.load {{.*}}tw.vector_elements = 8
+// CHECK: tw.convert_layout {{.*}}f16
+// CHECK-NOT: tw.convert_layout
+// CHECK: tw.store {{.*}}tw.vector_elements = 8
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @transpose(%x: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %y: !tw.ptr<f16> {tw.divisibility = 16 : i64}) {
+    %r = tw.range 0 to 64 : tensor<64xi32>
+    %row = tw.expand_dims %r, 1 : tensor<64xi32> -> tensor<64x1xi32>
+    %col = tw.expand_dims %r, 0 : tensor<64xi32> -> tensor<1x64xi32>
+    %s = arith.constant dense<64> : tensor<64x1xi32>
+    %t = arith.constant dense<64> : tensor<1x64xi32>
+    %rows = arith.muli %row, %s : tensor<64x1xi32>
+    %cols = arith.muli %col, %t : tensor<1x64xi32>
+    %a0 = tw.broadcast %rows : tensor<64x1xi32> -> tensor<64x64xi32>
+    %a1 = tw.broadcast %col : tensor<1x64xi32> -> tensor<64x64xi32>
+    %a = arith.addi %a0, %a1 : tensor<64x64xi32>
+    %b0 = tw.broadcast %row : tensor<64x1xi32> -> tensor<64x64xi32>
+    %b1 = tw.broadcast %cols : tensor<1x64xi32> -> tensor<64x64xi32>
+    %b = arith.addi %b0, %b1 : tensor<64x64xi32>
+    %xs = tw.splat %x : !tw.ptr<f16> -> tensor<64x64x!tw.ptr<f16>>
+    %xp = tw.addptr %xs, %a : tensor<64x64x!tw.ptr<f16>>, tensor<64x64xi32>
+    %v = tw.load %xp : tensor<64x64x!tw.ptr<f16>> -> tensor<64x64xf16>
+    %ys = tw.splat %y : !tw.ptr<f16> -> tensor<64x64x!tw.ptr<f16>>
+    %yp = tw.addptr %ys, %b : tensor<64x64x!tw.ptr<f16>>, tensor<64x64xi32>
+    tw.store %yp, %v : tensor<64x64x!tw.ptr<f16>>, tensor<64x64xf16>
+    return
+  }
+}
+
+// -----
+// An index that is loaded: the gather follows the layout of its addresses.
+// CHECK-LABEL: @gather
+// CHECK: tw.load
+// CHECK: tw.load
+// CHECK-NOT: tw.convert_layout
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @gather(%i: !tw.ptr<i32> {tw.divisibility = 16 : i64}, %x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %y: !tw.ptr<f32> {tw.divisibility = 16 : i64}) {
+    %r = tw.range 0 to 1024 : tensor<1024xi32>
+    %is = tw.splat %i : !tw.ptr<i32> -> tensor<1024x!tw.ptr<i32>>
+    %ip = tw.addptr %is, %r : tensor<1024x!tw.ptr<i32>>, tensor<1024xi32>
+    %index = tw.load %ip : tensor<1024x!tw.ptr<i32>> -> tensor<1024xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %index : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+    %v = tw.load %xp : tensor<1024x!tw.ptr<f32>> -> tensor<1024xf32>
+    %ys = tw.splat %y : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %yp = tw.addptr %ys, %r : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+    tw.store %yp, %v : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+    return
+  }
+}
+
+// -----
+// Shape ops and control flow between accesses: everything gets a layout.
+// CHECK-LABEL: @shapes
+// CHECK: scf.if
+// CHECK: scf.while
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @shapes(%p: tensor<64x64x!tw.ptr<f32>>, %q: tensor<32x64x!tw.ptr<f32>>, %c: i1) {
+    %v = tw.load %p : tensor<64x64x!tw.ptr<f32>> -> tensor<64x64xf32>
+    %t = tw.permute %v [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>
+    %f = tw.reshape %t : tensor<64x64xf32> -> tensor<32x64x2xf32>
+    %l, %h = tw.split %f : tensor<32x64x2xf32> -> tensor<32x64xf32>, tensor<32x64xf32>
+    %k = scf.if %c -> (tensor<32x64xf32>) {
+      %s = arith.addf %l, %h : tensor<32x64xf32>
+      scf.yield %s : tensor<32x64xf32>
+    } else {
+      scf.yield %l : tensor<32x64xf32>
+    }
+    %w = scf.while (%a = %k) : (tensor<32x64xf32>) -> tensor<32x64xf32> {
+      scf.condition(%c) %a : tensor<32x64xf32>
+    } do {
+    ^bb0(%a: tensor<32x64xf32>):
+      %b = arith.addf %a, %l : tensor<32x64xf32>
+      scf.yield %b : tensor<32x64xf32>
+    }
+    %j = tw.join %w, %h : tensor<32x64xf32> -> tensor<32x64x2xf32>
+    %m, %n = tw.split %j : tensor<32x64x2xf32> -> tensor<32x64xf32>, tensor<32x64xf32>
+    %cat = tw.concat %m, %n : tensor<32x64xf32> -> tensor<64x64xf32>
+    tw.store %p, %cat : tensor<64x64x!tw.ptr<f32>>, tensor<64x64xf32>
+    tw.store %q, %w : tensor<32x64x!tw.ptr<f32>>, tensor<32x64xf32>
+    return
+  }
+}

@@ -1,0 +1,53 @@
+// The number of warps from the largest tile that is loaded, stored or reduced.
+// RUN: tilewright-opt %s --split-input-file --tw-choose-num-warps | FileCheck %s
+
+// CHECK: tw.num_warps = 2
+module {
+  func.func @vector_add(%p: tensor<1024x!tw.ptr<f32>>, %x: tensor<1024xf32>) {
+    tw.store %p, %x : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+    return
+  }
+}
+
+// -----
+// CHECK: tw.num_warps = 16
+module {
+  func.func @long_row(%x: tensor<16384xf32>) -> f32 {
+    %0 = tw.reduce %x axis 0 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<16384xf32>) -> f32
+    return %0 : f32
+  }
+}
+
+// -----
+// A tile that is only computed on says nothing.
+// CHECK: tw.num_warps = 4
+module {
+  func.func @scalar(%x: tensor<65536xf32>) -> tensor<65536xf32> {
+    %0 = arith.addf %x, %x : tensor<65536xf32>
+    return %0 : tensor<65536xf32>
+  }
+}
+
+// -----
+// The user's number stays.
+// CHECK: tw.num_warps = 1
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @given(%p: tensor<1024x!tw.ptr<f32>>, %x: tensor<1024xf32>) {
+    tw.store %p, %x : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+    return
+  }
+}
+
+// -----
+// One warp at least.
+// CHECK: tw.num_warps = 1
+module {
+  func.func @small(%p: tensor<16x!tw.ptr<f32>>, %x: tensor<16xf32>) {
+    tw.store %p, %x : tensor<16x!tw.ptr<f32>>, tensor<16xf32>
+    return
+  }
+}

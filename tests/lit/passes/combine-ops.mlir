@@ -1,0 +1,126 @@
+// Simplifications at tile level.
+// RUN: tilewright-opt %s --tw-combine-ops | FileCheck %s
+
+// Arithmetic on splats is arithmetic on scalars.
+// CHECK-LABEL: @splats
+// CHECK: %[[S:.*]] = arith.addi %arg0, %arg1 : i32
+// CHECK: tw.splat %[[S]]
+func.func @splats(%a: i32, %b: i32) -> tensor<64xi32> {
+  %0 = tw.splat %a : i32 -> tensor<64xi32>
+  %1 = tw.splat %b : i32 -> tensor<64xi32>
+  %2 = arith.addi %0, %1 : tensor<64xi32>
+  return %2 : tensor<64xi32>
+}
+
+// A splat and a tile stay as they are.
+// CHECK-LABEL: @splat_and_tile
+// CHECK: arith.addi %{{.*}}, %arg1 : tensor<64xi32>
+func.func @splat_and_tile(%a: i32, %b: tensor<64xi32>) -> tensor<64xi32> {
+  %0 = tw.splat %a : i32 -> tensor<64xi32>
+  %1 = arith.addi %0, %b : tensor<64xi32>
+  return %1 : tensor<64xi32>
+}
+
+// Work before the broadcast: 64 products, not 4096.
+// CHECK-LABEL: @broadcast
+// CHECK: %[[M:.*]] = arith.mulf %{{.*}}, %{{.*}} : tensor<64xf32>
+// CHECK: %[[X:.*]] = tw.expand_dims %[[M]], 1
+// CHECK: %[[B:.*]] = tw.broadcast %[[X]]
+// CHECK: return %[[B]]
+func.func @broadcast(%a: tensor<64xf32>, %b: f32) -> tensor<64x64xf32> {
+  %0 = tw.expand_dims %a, 1 : tensor<64xf32> -> tensor<64x1xf32>
+  %1 = tw.broadcast %0 : tensor<64x1xf32> -> tensor<64x64xf32>
+  %2 = tw.splat %b : f32 -> tensor<64x64xf32>
+  %3 = arith.mulf %1, %2 : tensor<64x64xf32>
+  return %3 : tensor<64x64xf32>
+}
+
+// Broadcasts of different shapes must meet on the full tile.
+// CHECK-LABEL: @outer_product
+// CHECK: arith.mulf %{{.*}}, %{{.*}} : tensor<64x64xf32>
+func.func @outer_product(%a: tensor<64x1xf32>, %b: tensor<1x64xf32>) -> tensor<64x64xf32> {
+  %0 = tw.broadcast %a : tensor<64x1xf32> -> tensor<64x64xf32>
+  %1 = tw.broadcast %b : tensor<1x64xf32> -> tensor<64x64xf32>
+  %2 = arith.mulf %0, %1 : tensor<64x64xf32>
+  return %2 : tensor<64x64xf32>
+}
+
+// A compare keeps its predicate on the way.
+// CHECK-LABEL: @mask
+// CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} : tensor<64xi32>
+// CHECK: tw.broadcast
+func.func @mask(%a: tensor<64xi32>, %n: i32) -> tensor<64x64xi1> {
+  %0 = tw.expand_dims %a, 1 : tensor<64xi32> -> tensor<64x1xi32>
+  %1 = tw.broadcast %0 : tensor<64x1xi32> -> tensor<64x64xi32>
+  %2 = tw.splat %n : i32 -> tensor<64x64xi32>
+  %3 = arith.cmpi slt, %1, %2 : tensor<64x64xi32>
+  return %3 : tensor<64x64xi1>
+}
+
+// Offsets of 64 bits add up.
+// CHECK-LABEL: @pointer_chain
+// CHECK: %[[S:.*]] = arith.addi %arg1, %arg2 : i64
+// CHECK: tw.addptr %arg0, %[[S]]
+func.func @pointer_chain(%p: !tw.ptr<f32>, %i: i64, %j: i64) -> !tw.ptr<f32> {
+  %0 = tw.addptr %p, %i : !tw.ptr<f32>, i64
+  %1 = tw.addptr %0, %j : !tw.ptr<f32>, i64
+  return %1 : !tw.ptr<f32>
+}
+
+// Offsets of 32 bits may wrap when added before they are widened: refused.
+// CHECK-LABEL: @pointer_chain_may_wrap
+// CHECK-COUNT-2: tw.addptr
+func.func @pointer_chain_may_wrap(%p: !tw.ptr<f32>, %i: i32, %j: i32) -> !tw.ptr<f32> {
+  %0 = tw.addptr %p, %i : !tw.ptr<f32>, i32
+  %1 = tw.addptr %0, %j : !tw.ptr<f32>, i32
+  return %1 : !tw.ptr<f32>
+}
+
+// A mask that is always true disappears with its `other`.
+// CHECK-LABEL: @true_mask
+// CHECK: tw.load %arg0 : tensor<64x!tw.ptr<f32>>
+func.func @true_mask(%p: tensor<64x!tw.ptr<f32>>, %x: tensor<64xf32>) -> tensor<64xf32> {
+  %m = arith.constant dense<true> : tensor<64xi1>
+  %0 = tw.load %p mask %m : tensor<64xi1> other %x : tensor<64xf32> : tensor<64x!tw.ptr<f32>> -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// A false mask loads nothing and stores nothing.
+// CHECK-LABEL: @false_mask
+// CHECK-NOT: tw.load
+// CHECK-NOT: tw.store
+// CHECK: return %arg1
+func.func @false_mask(%p: tensor<64x!tw.ptr<f32>>, %x: tensor<64xf32>) -> tensor<64xf32> {
+  %m = arith.constant dense<false> : tensor<64xi1>
+  %0 = tw.load %p mask %m : tensor<64xi1> other %x : tensor<64xf32> : tensor<64x!tw.ptr<f32>> -> tensor<64xf32>
+  tw.store %p, %0 mask %m : tensor<64xi1> : tensor<64x!tw.ptr<f32>>, tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// A volatile load happens even so.
+// CHECK-LABEL: @volatile
+// CHECK: tw.load {{.*}} mask
+func.func @volatile(%p: tensor<64x!tw.ptr<f32>>) -> tensor<64xf32> {
+  %m = arith.constant dense<true> : tensor<64xi1>
+  %0 = tw.load %p mask %m : tensor<64xi1> {isVolatile} : tensor<64x!tw.ptr<f32>> -> tensor<64xf32>
+  return %0 : tensor<64xf32>
+}
+
+// where(mask, load(p, mask), y) is the load's `other`.
+// CHECK-LABEL: @select_into_load
+// CHECK: %[[L:.*]] = tw.load %arg0 mask %arg1 : tensor<64xi1> other %arg2
+// CHECK: return %[[L]]
+func.func @select_into_load(%p: tensor<64x!tw.ptr<f32>>, %m: tensor<64xi1>, %y: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = tw.load %p mask %m : tensor<64xi1> : tensor<64x!tw.ptr<f32>> -> tensor<64xf32>
+  %1 = arith.select %m, %0, %y : tensor<64xi1>, tensor<64xf32>
+  return %1 : tensor<64xf32>
+}
+
+// Not where the masks differ.
+// CHECK-LABEL: @select_other_mask
+// CHECK: arith.select
+func.func @select_other_mask(%p: tensor<64x!tw.ptr<f32>>, %m: tensor<64xi1>, %k: tensor<64xi1>, %y: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = tw.load %p mask %m : tensor<64xi1> : tensor<64x!tw.ptr<f32>> -> tensor<64xf32>
+  %1 = arith.select %k, %0, %y : tensor<64xi1>, tensor<64xf32>
+  return %1 : tensor<64xf32>
+}

@@ -1,0 +1,258 @@
+// Where threads could overtake each other, and where they cannot.
+// RUN: tilewright-opt %s --split-input-file --tw-insert-barriers | FileCheck %s
+
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// Same bytes: the second would overwrite what the first still reads.
+// CHECK-LABEL: @same_scratch
+// CHECK: tw.reduce
+// CHECK: tw.barrier
+// CHECK-NEXT: tw.reduce
+// CHECK-NOT: tw.barrier
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @same_scratch(%x: tensor<512xf32, #a>) -> (f32, f32) {
+    %0 = tw.reduce %x axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.addf %l, %r : f32
+      tw.yield %c : f32
+    } {tw.scratch_offset = 0 : i32} : (tensor<512xf32, #a>) -> f32
+    %1 = tw.reduce %x axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.maxnumf %l, %r : f32
+      tw.yield %c : f32
+    } {tw.scratch_offset = 0 : i32} : (tensor<512xf32, #a>) -> f32
+    return %0, %1 : f32, f32
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// Disjoint bytes: the barrier inside the second orders the first and the third.
+// CHECK-LABEL: @alternating
+// CHECK-NOT: tw.barrier
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @alternating(%x: tensor<512xf32, #a>) -> (f32, f32, f32) {
+    %0 = tw.reduce %x axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.addf %l, %r : f32
+      tw.yield %c : f32
+    } {tw.scratch_offset = 0 : i32} : (tensor<512xf32, #a>) -> f32
+    %1 = tw.reduce %x axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.maxnumf %l, %r : f32
+      tw.yield %c : f32
+    } {tw.scratch_offset = 16 : i32} : (tensor<512xf32, #a>) -> f32
+    %2 = tw.reduce %x axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.minnumf %l, %r : f32
+      tw.yield %c : f32
+    } {tw.scratch_offset = 0 : i32} : (tensor<512xf32, #a>) -> f32
+    return %0, %1, %2 : f32, f32, f32
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// Round the loop: one iteration's write meets the last one's read.
+// CHECK-LABEL: @loop
+// CHECK: scf.for
+// CHECK: tw.barrier
+// CHECK-NEXT: tw.reduce
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @loop(%x: tensor<512xf32, #a>, %n: i32, %z: f32) -> f32 {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %s = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z) -> (f32) : i32 {
+      %0 = tw.reduce %x axis 0 {
+      ^bb0(%l: f32, %r: f32):
+        %c = arith.addf %l, %r : f32
+        tw.yield %c : f32
+      } {tw.scratch_offset = 0 : i32} : (tensor<512xf32, #a>) -> f32
+      %1 = arith.addf %acc, %0 : f32
+      scf.yield %1 : f32
+    }
+    return %s : f32
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+
+// Global memory, stored in one layout and loaded in another: other threads' data.
+// CHECK-LABEL: @store_load
+// CHECK: tw.store
+// CHECK: tw.barrier
+// CHECK-NEXT: tw.load
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @store_load(%p: !tw.ptr<f32>, %x: tensor<512xf32, #a>) -> tensor<512xf32, #b> {
+    %ra = tw.range 0 to 512 : tensor<512xi32, #a>
+    %sa = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #a>
+    %pa = tw.addptr %sa, %ra : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+    tw.store %pa, %x : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+    %rb = tw.range 0 to 512 : tensor<512xi32, #b>
+    %sb = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #b>
+    %pb = tw.addptr %sb, %rb : tensor<512x!tw.ptr<f32>, #b>, tensor<512xi32, #b>
+    %0 = tw.load %pb : tensor<512x!tw.ptr<f32>, #b> -> tensor<512xf32, #b>
+    return %0 : tensor<512xf32, #b>
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// The same pointers in the same layout are the same thread's.
+// CHECK-LABEL: @in_place
+// CHECK-NOT: tw.barrier
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @in_place(%p: !tw.ptr<f32>) {
+    %r = tw.range 0 to 512 : tensor<512xi32, #a>
+    %s = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #a>
+    %q = tw.addptr %s, %r : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+    %0 = tw.load %q : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+    tw.store %q, %0 : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+    %1 = tw.load %q : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+    tw.store %q, %1 : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+    return
+  }
+}
+
+// -----
+#c = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [0, 0], block = []>
+
+// With copies one thread stores for others, which may then load too early.
+// CHECK-LABEL: @copies
+// CHECK: tw.store
+// CHECK: tw.barrier
+// CHECK-NEXT: tw.load
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @copies(%q: tensor<32x!tw.ptr<f32>, #c>, %x: tensor<32xf32, #c>) -> tensor<32xf32, #c> {
+    tw.store %q, %x : tensor<32x!tw.ptr<f32>, #c>, tensor<32xf32, #c>
+    %0 = tw.load %q : tensor<32x!tw.ptr<f32>, #c> -> tensor<32xf32, #c>
+    return %0 : tensor<32xf32, #c>
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+
+// Different arguments, and two loads: nothing to order.
+// CHECK-LABEL: @different_buffers
+// CHECK-NOT: tw.barrier
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @different_buffers(%p: !tw.ptr<f32>, %q: !tw.ptr<f32>, %x: tensor<512xf32, #a>) -> tensor<512xf32, #b> {
+    %sa = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #a>
+    tw.store %sa, %x : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+    %sb = tw.splat %q : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #b>
+    %0 = tw.load %sb : tensor<512x!tw.ptr<f32>, #b> -> tensor<512xf32, #b>
+    return %0 : tensor<512xf32, #b>
+  }
+}
+
+// -----
+// A scalar is stored by one thread; all threads load it.
+// CHECK-LABEL: @scalar
+// CHECK: tw.store
+// CHECK: tw.barrier
+// CHECK-NEXT: tw.load
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @scalar(%p: !tw.ptr<f32>, %x: f32) -> f32 {
+    tw.store %p, %x : !tw.ptr<f32>, f32
+    %0 = tw.load %p : !tw.ptr<f32> -> f32
+    return %0 : f32
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// A releasing scalar atomic waits for everyone's stores, whatever their buffer; a
+// relaxed one does not.
+// CHECK-LABEL: @release
+// CHECK: tw.store
+// CHECK-NEXT: tw.atomic_rmw <exchange>, <relaxed>
+// CHECK-NEXT: tw.barrier
+// CHECK-NEXT: tw.atomic_rmw <exchange>, <release>
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @release(%q: tensor<512x!tw.ptr<f32>, #a>, %x: tensor<512xf32, #a>, %lock: !tw.ptr<i32>, %zero: i32) {
+    tw.store %q, %x : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+    %0 = tw.atomic_rmw <exchange>, <relaxed>, <gpu>, %lock, %zero : !tw.ptr<i32>, i32
+    %1 = tw.atomic_rmw <exchange>, <release>, <gpu>, %lock, %zero : !tw.ptr<i32>, i32
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// Along a row in place: iterations are 512 elements apart and touch 512 each.
+// CHECK-LABEL: @in_place_loop
+// CHECK-NOT: tw.barrier
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @in_place_loop(%p: !tw.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 512 : i32
+    %r = tw.range 0 to 512 : tensor<512xi32, #a>
+    %s = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #a>
+    scf.for %i = %c0 to %n step %step : i32 {
+      %is = tw.splat %i : i32 -> tensor<512xi32, #a>
+      %o = arith.addi %is, %r : tensor<512xi32, #a>
+      %q = tw.addptr %s, %o : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+      %0 = tw.load %q : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+      tw.store %q, %0 : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+    }
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// Windows that overlap: the next iteration loads what other threads have stored.
+// CHECK-LABEL: @overlapping_loop
+// CHECK: scf.for
+// CHECK: tw.barrier
+// CHECK-NEXT: tw.load
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @overlapping_loop(%p: !tw.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 256 : i32
+    %r = tw.range 0 to 512 : tensor<512xi32, #a>
+    %s = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #a>
+    scf.for %i = %c0 to %n step %step : i32 {
+      %is = tw.splat %i : i32 -> tensor<512xi32, #a>
+      %o = arith.addi %is, %r : tensor<512xi32, #a>
+      %q = tw.addptr %s, %o : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+      %0 = tw.load %q : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+      tw.store %q, %0 : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+    }
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+
+// The same with a pointer that is carried and advanced.
+// CHECK-LABEL: @carried_pointer
+// CHECK-NOT: tw.barrier
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @carried_pointer(%p: !tw.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %step = arith.constant dense<512> : tensor<512xi32, #a>
+    %r = tw.range 0 to 512 : tensor<512xi32, #a>
+    %s = tw.splat %p : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>, #a>
+    %first = tw.addptr %s, %r : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+    %end = scf.for %i = %c0 to %n step %c1 iter_args(%q = %first) -> (tensor<512x!tw.ptr<f32>, #a>) : i32 {
+      %0 = tw.load %q : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+      tw.store %q, %0 : tensor<512x!tw.ptr<f32>, #a>, tensor<512xf32, #a>
+      %next = tw.addptr %q, %step : tensor<512x!tw.ptr<f32>, #a>, tensor<512xi32, #a>
+      scf.yield %next : tensor<512x!tw.ptr<f32>, #a>
+    }
+    return
+  }
+}

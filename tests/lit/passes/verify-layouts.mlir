@@ -1,0 +1,79 @@
+// What the verifier of the layout level refuses, and what it takes.
+// RUN: tilewright-opt %s --split-input-file --tw-verify-layouts --verify-diagnostics
+
+#a = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @agrees(%x: tensor<64xf32, #a>) {
+    %0 = arith.addf %x, %x : tensor<64xf32, #a>
+    return
+  }
+}
+
+// -----
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @without() {
+    // expected-error @below {{tile without a layout: 'tensor<64xi32>'}}
+    %0 = tw.range 0 to 64 : tensor<64xi32>
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [], block = []>
+#b = #tw.layout<register = [32], lane = [1, 2, 4, 8, 16], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @disagrees(%p: tensor<64x!tw.ptr<f32>, #a>, %x: tensor<64xf32, #b>) {
+    // expected-error @below {{operands and results must have one layout, found #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [], block = []> and #tw.layout<register = [32]}}
+    tw.store %p, %x : tensor<64x!tw.ptr<f32>, #a>, tensor<64xf32, #b>
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [], block = []>
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @warps() {
+    // expected-error @below {{layout has 5 lane and 0 warp bits, the program has 5 and 2}}
+    %0 = tw.range 0 to 64 : tensor<64xi32, #a>
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [], lane = [2, 4, 8, 16, 32], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @holes() {
+    // expected-error @below {{layout does not hold every element}}
+    %0 = tw.range 0 to 64 : tensor<64xi32, #a>
+    return
+  }
+}
+
+// -----
+// The operand of a broadcast is the result's layout without the new elements.
+#wide = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [], block = []>
+#good = #tw.layout<register = [], lane = [0, 0, 1, 2, 4], warp = [], block = []>
+#bad = #tw.layout<register = [], lane = [1, 2, 4, 0, 0], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @broadcast(%x: tensor<8x1xf32, #good>, %y: tensor<8x1xf32, #bad>) {
+    %0 = tw.broadcast %x : tensor<8x1xf32, #good> -> tensor<8x16xf32, #wide>
+    // expected-error @below {{operand must have the layout #tw.layout<register = [], lane = [0, 0, 1, 2, 4], warp = [], block = []>, found #tw.layout<register = [], lane = [1, 2, 4, 0, 0], warp = [], block = []>}}
+    %1 = tw.broadcast %y : tensor<8x1xf32, #bad> -> tensor<8x16xf32, #wide>
+    return
+  }
+}
+
+// -----
+#wide = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [], block = []>
+#bad = #tw.layout<register = [], lane = [1, 2, 4, 0, 0], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @reduce(%x: tensor<8x16xf32, #wide>) {
+    // expected-error @below {{result must have the layout #tw.layout<register = [], lane = [0, 0, 1, 2, 4], warp = [], block = []>, found}}
+    %0 = tw.reduce %x axis 1 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<8x16xf32, #wide>) -> tensor<8xf32, #bad>
+    return
+  }
+}
