@@ -108,7 +108,9 @@ static bool sameType(py::handle before, py::handle after) {
     return unwrapValue(before).type == unwrapValue(after).type;
   semantic::Semantic &meaning = requireContext("a loop").semantic();
   std::vector<semantic::Value> leaves, others;
-  ValueTree tree = ValueTree::flatten(meaning, before, /*numbersAreLeaves=*/true, leaves);
+  std::set<size_t> changedNumbers;
+  ValueTree::findChangedNumbers(before, after, changedNumbers);
+  ValueTree tree = ValueTree::flatten(meaning, before, changedNumbers, leaves);
   return tree.match(meaning, after, others);
 }
 
