@@ -247,10 +247,9 @@ void bindInterpreter(py::module_ &module) {
       .def(py::init([](py::object jit, py::object function,
                        std::vector<std::pair<size_t, std::string>> constexprs,
                        std::pair<int64_t, int64_t> arity) {
-        return NativeFunction{std::move(jit), std::move(function), std::move(constexprs), arity};
+        return NativeFunction{py::handle(jit), std::move(function), std::move(constexprs), arity};
       }))
-      .def_readonly("function", &NativeFunction::function)
-      .def_readonly("jit_function", &NativeFunction::jitFunction);
+      .def_readonly("function", &NativeFunction::function);
 
   py::class_<InterpreterContext>(module, "InterpreterContext")
       .def(py::init<py::object, py::dict>())

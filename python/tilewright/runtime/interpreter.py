@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import weakref
 
 import numpy as np
 
@@ -28,7 +29,13 @@ _grid_limits = (2147483647, 65535, 65535)
 # Functions
 # ---------------------------------------------------------------------------
 
-_jit_function_of_code: dict = {}
+#: code object -> weak reference to its jit function, for the places of errors.
+_jit_function_of_code = weakref.WeakKeyDictionary()
+
+
+def _jit_function(code):
+    reference = _jit_function_of_code.get(code)
+    return reference() if reference is not None else None
 
 
 def native_function(jit_function):
@@ -42,7 +49,7 @@ def native_function(jit_function):
     native = _core.NativeFunction(jit_function, function, constexprs, _positional_arguments(jit_function))
     jit_function._native_tree = tree
     jit_function._native_function = native
-    _jit_function_of_code[function.__code__] = jit_function
+    _jit_function_of_code[function.__code__] = weakref.ref(jit_function)
     return native
 
 
@@ -213,7 +220,7 @@ def _positions(code, instruction, line):
 
 def _frame_of(traceback):
     code = traceback.tb_frame.f_code
-    jit_function = _jit_function_of_code.get(code)
+    jit_function = _jit_function(code)
     if jit_function is None:
         return None
     line, end_line, start, end = _positions(code, traceback.tb_lasti, traceback.tb_lineno)
@@ -256,7 +263,7 @@ def _explained(error):
     traceback = error.__traceback__
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
-    if not frames or traceback.tb_frame.f_code not in _jit_function_of_code:
+    if not frames or _jit_function(traceback.tb_frame.f_code) is None:
         return None  # raised below the kernel, not by it
     if isinstance(error, RecursionError):
         return None
