@@ -82,7 +82,7 @@ def dead_global(out, USE: tl.constexpr):
 
 @tilewright.jit
 def undefined_name(out, count):
-    tl.store(out, cuont)  # noqa: F821
+    tl.store(out, coumt)  # noqa: F821
 
 
 @tilewright.jit
@@ -103,7 +103,7 @@ def return_in_loop(out):
 
 @pytest.mark.parametrize("kernel, args, code, text", [
     (plain_global, (), "E0103", "global 'LIMIT' is not a constexpr"),
-    (undefined_name, (2, ), "E0104", "name 'cuont' is not defined"),
+    (undefined_name, (2, ), "E0104", "name 'coumt' is not defined"),
     (unknown_attribute, (), "E0104", "name 'tl.arrange' is not defined"),
     (foreign_call, (), "E0123", "'line_of' is not a kernel function"),
     (return_in_loop, (), "E0115", "return inside a loop"),

@@ -277,20 +277,12 @@ def _explained(error):
         frame = frames[0]
         text = frame.source_line[frame.column - 1:frame.end_column - 1] if frame.line == frame.end_line else ""
         name, candidates = text or error.name, dir(error.obj) if hasattr(error, "obj") else ()
-        near = _nearest(error.name or "", candidates)
+        near = _core.nearest_name(error.name or "", list(candidates))
         help = None if near else "see the list of names in the language reference"
     else:
         name = getattr(error, "name", None) or str(error).split("'")[1]
         local = traceback.tb_frame.f_locals
-        near = _nearest(name, {*local, *traceback.tb_frame.f_globals})
+        near = _core.nearest_name(name, [*local, *traceback.tb_frame.f_globals])
         help = None if near else "assign it before use, or pass it as an argument"
     return kernel_helpers.rendered(errors.make("E0104", n=name, near=near, help=help, frames=frames))
 
-
-def _nearest(name, candidates):
-    """A name that is a slip away: at most a third of the letters differ."""
-    import difflib
-
-    names = [n for n in candidates if not n.startswith("__") and n != name]
-    close = difflib.get_close_matches(name, names, 1, 0.66)
-    return close[0] if close else ""
