@@ -10,6 +10,7 @@ program of the grid is one call. Tile operations are computed in C++.
 
 from __future__ import annotations
 
+import ast
 import operator
 import sys
 import weakref
@@ -257,6 +258,14 @@ def _attach_frames(error):
         kernel_helpers.rendered(error)
 
 
+def _attribute_text(jit_function, line, attribute):
+    """The expression in this line that ends in `.attribute`."""
+    for node in ast.walk(jit_function.parse()):
+        if isinstance(node, ast.Attribute) and node.attr == attribute and node.lineno <= line <= node.end_lineno:
+            return ast.unparse(node)
+    return attribute
+
+
 def _explained(error):
     """The error of the language that an exception of Python stands for; None where it is the user's own."""
     frames = _kernel_frames(error)
@@ -274,9 +283,9 @@ def _explained(error):
         better.frames = tuple(frames)
         return kernel_helpers.rendered(better)
     if isinstance(error, AttributeError):
-        frame = frames[0]
-        text = frame.source_line[frame.column - 1:frame.end_column - 1] if frame.line == frame.end_line else ""
-        name, candidates = text or error.name, dir(error.obj) if hasattr(error, "obj") else ()
+        jit_function = _jit_function(traceback.tb_frame.f_code)
+        name = _attribute_text(jit_function, frames[0].line, error.name or "")
+        candidates = dir(error.obj) if hasattr(error, "obj") else ()
         near = _core.nearest_name(error.name or "", list(candidates))
         help = None if near else "see the list of names in the language reference"
     else:
