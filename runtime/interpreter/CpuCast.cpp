@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How: a cast is one of four families (integer, integer to float, float to
-// integer, float to float). Floats below 32 bits go through f32 chunks; wider
-// sources are rounded to odd first, so that each cast rounds exactly once.
+// integer, float to float). Floats below 32 bits go through f32 chunks; where the
+// GPU rounds a wider source once, it is rounded to odd first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,8 +85,13 @@ static void integerToSmallFloat(const From *from, ScalarKind to, NewTile &result
   float chunk[chunkSize];
   for (int64_t start = 0; start < result.count; start += chunkSize) {
     int64_t n = std::min(chunkSize, result.count - start);
-    for (int64_t i = 0; i < n; ++i)
-      chunk[i] = roundToOddFloat(roundToOddDouble(static_cast<Wide>(from[start + i])));
+    // The GPU has an instruction for float16; the other types go through f32.
+    if (to == ScalarKind::Float16)
+      for (int64_t i = 0; i < n; ++i)
+        chunk[i] = roundToOddFloat(roundToOddDouble(static_cast<Wide>(from[start + i])));
+    else
+      for (int64_t i = 0; i < n; ++i)
+        chunk[i] = static_cast<float>(from[start + i]);
     encodeFloats(to, chunk, result.tile().as<void>(), start, n);
   }
 }
@@ -162,7 +167,8 @@ static void doubleToFloat(const double *from, NewTile &result, Rounding rounding
   float chunk[chunkSize];
   for (int64_t start = 0; start < result.count; start += chunkSize) {
     int64_t n = std::min(chunkSize, result.count - start);
-    if (to != ScalarKind::Float32)
+    // 16-bit results round once, 8-bit ones go through f32, as on the GPU.
+    if (to == ScalarKind::Float16 || to == ScalarKind::BFloat16)
       for (int64_t i = 0; i < n; ++i)
         chunk[i] = roundToOddFloat(from[start + i]);
     else if (rounding == Rounding::TowardZero)

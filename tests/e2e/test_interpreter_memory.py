@@ -315,3 +315,32 @@ def wild_pointer(out):
 def test_wild_pointers_do_not_crash():
     with pytest.raises(errors.OutOfBounds, match="the address lies in no array of this launch"):
         wild_pointer[(1, )](np.zeros(1, np.float32))
+
+
+@tilewright.jit
+def divide(x, y, out):
+    i = tl.arange(0, 4)
+    tl.store(out + i, tl.load(x + i) // tl.load(y + i))
+
+
+def test_division_by_zero():
+    x, y, out = np.array([7, -7, 5, 9], np.int32), np.array([2, 2, 0, 3], np.int32), np.zeros(4, np.int32)
+    divide[(1, )](x, y, out)
+    assert out.tolist() == [3, -3, 0, 3]
+    with knobs.runtime.scope():
+        knobs.runtime.check = "races, division"
+        with pytest.raises(errors.InvalidArgument, match=r"division by zero in lane 2; program \(0,0,0\)"):
+            divide[(1, )](x, y, out)
+
+
+@tilewright.jit
+def gather_rows(out, *tables):
+    for t in tl.static_range(len(tables)):
+        tl.store(out + t, tl.load(tables[t] + tl.program_id(0)))
+
+
+def test_a_variadic_kernel():
+    out = np.zeros(2, np.int32)
+    tables = (np.array([1, 2], np.int32), np.array([3, 4], np.int32))
+    launch(gather_rows, (1, ), out=out, tables=tables)
+    assert out.tolist() == [1, 3]
