@@ -1,15 +1,15 @@
 // The whole way: a row softmax from tile level to what code generation takes.
 // RUN: tilewright-opt %s --tw-pipeline | FileCheck %s
 
-// One row of 4096 in 8 warps; each reduction has one exchange, in bytes of its
+// One row of 4096 in 4 warps; each reduction has one exchange, in bytes of its
 // own, so that no barrier is added; nothing is converted.
-// CHECK: tw.num_warps = 8 : i32, tw.shared_bytes = 64 : i32
+// CHECK: tw.num_warps = 4 : i32, tw.shared_bytes = 32 : i32
 // CHECK: tw.load {{.*}}tw.vector_elements = 8
 // CHECK: tw.reduce
 // CHECK: tw.scratch_offset = 0
 // CHECK-NOT: tw.barrier
 // CHECK: tw.reduce
-// CHECK: tw.scratch_offset = 32
+// CHECK: tw.scratch_offset = 16
 // CHECK-NOT: tw.convert_layout
 // CHECK: tw.store {{.*}}tw.vector_elements = 8
 module attributes {tw.target = "sm_90a"} {
