@@ -74,16 +74,23 @@ static Type operandType(const Operand &operand) {
 ValueTree ValueTree::flatten(Semantic &semantic, py::handle object,
                              const std::set<size_t> &promoted, std::vector<Value> &leaves) {
   size_t position = 0;
-  return flattenFrom(semantic, object, promoted, leaves, position);
+  return flattenFrom(semantic, object, &promoted, leaves, position);
+}
+
+ValueTree ValueTree::flatten(Semantic &semantic, py::handle object, bool numbersAreLeaves,
+                             std::vector<Value> &leaves) {
+  const std::set<size_t> none;
+  size_t position = 0;
+  return flattenFrom(semantic, object, numbersAreLeaves ? nullptr : &none, leaves, position);
 }
 
 ValueTree ValueTree::flattenFrom(Semantic &semantic, py::handle object,
-                                 const std::set<size_t> &promoted, std::vector<Value> &leaves,
+                                 const std::set<size_t> *promoted, std::vector<Value> &leaves,
                                  size_t &position) {
   ValueTree tree;
   bool isRecord;
   py::object parts;
-  if (isTensor(object) || (isNumber(object) && promoted.count(position))) {
+  if (isTensor(object) || (isNumber(object) && (!promoted || promoted->count(position)))) {
     ++position;
     leaves.push_back(isTensor(object) ? unwrapValue(object) : toValue(semantic, object, "value"));
     tree.kind = Kind::Leaf;

@@ -40,6 +40,9 @@ public:
   /// type.
   static ValueTree flatten(semantic::Semantic &semantic, pybind11::handle object,
                            const std::set<size_t> &promoted, std::vector<semantic::Value> &leaves);
+  /// As above with every number promoted, or none.
+  static ValueTree flatten(semantic::Semantic &semantic, pybind11::handle object,
+                           bool numbersAreLeaves, std::vector<semantic::Value> &leaves);
   /// Adds to `promoted` the positions of the numbers of `before` that are
   /// something else in `after`; true if there are any.
   static bool findChangedNumbers(pybind11::handle before, pybind11::handle after,
@@ -60,8 +63,9 @@ public:
                     std::vector<semantic::Operand> &rhsLeaves);
 
 private:
+  /// Null `promoted` means all numbers.
   static ValueTree flattenFrom(semantic::Semantic &semantic, pybind11::handle object,
-                               const std::set<size_t> &promoted,
+                               const std::set<size_t> *promoted,
                                std::vector<semantic::Value> &leaves, size_t &position);
 
   enum class Kind { Constant, Leaf, Tuple, Record };

@@ -652,6 +652,16 @@ def test_range(tmp_path, bounds, message):
     assert error.message == message
 
 
+def test_software_float8(tmp_path):
+    error = error_of(tmp_path, """
+        @tilewright.jit
+        def kernel(p, n):
+            x = tl.load(p).to(tl.float8e4b15)
+        """)
+    assert error.message == "the compiler cannot convert fp32 to fp8e4b15"
+    assert error.help == "use tl.float8e4nv or tl.float8e5, or bitcast to tl.uint8"
+
+
 # ---------------------------------------------------------------------------
 # Source
 # ---------------------------------------------------------------------------

@@ -107,11 +107,16 @@ def recursion(p, n):
 # CHECK-LABEL: // debugging
 # CHECK: tw.print "n is" %arg1 : i32 {isSigned = array<i1: true>}
 # CHECK: tw.assert %{{.*}}, "n too small" : i1
+# CHECK: %[[INACTIVE:.*]] = arith.xori
+# CHECK: %[[HOLDS:.*]] = arith.ori %{{.*}}, %[[INACTIVE]] : tensor<16xi1>
+# CHECK: tw.assert %[[HOLDS]], "masked" : tensor<16xi1>
 @show(p="*i32", n="i32", options=dict(debug=True))
 @tilewright.jit
 def debugging(p, n):
     print("n is", n)
     assert n > 3, "n too small"
+    i = tl.arange(0, 16)
+    tl.device_assert(i < n, "masked", mask=i > 2)
 
 
 # A comprehension over a tuple is a tuple.
