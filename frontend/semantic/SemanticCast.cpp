@@ -106,9 +106,10 @@ static uint64_t wrapToType(int64_t value, const DType &type) {
                          : shifted >> unusedBits;
 }
 
-/// A literal as a constant of `type`, with the value that casting it from the
-/// type it has alone gives: 0.1 as f64 is the f32 nearest to 0.1. Nothing where
-/// a conversion at run time defines the value.
+/// A literal as a constant of `type`; nothing where a conversion at run time
+/// defines the value. A float literal is rounded once, from the number as it was
+/// written: 0.1 in an f64 tile is the double 0.1. (Triton rounds it to f32 on the
+/// way, except in tl.full.)
 static std::optional<Value> foldCast(Semantic &semantic, const Literal &literal,
                                      const DType &type) {
   TileBuilder &builder = semantic.tileBuilder();
@@ -120,10 +121,8 @@ static std::optional<Value> foldCast(Semantic &semantic, const Literal &literal,
   if (type.isBool())
     return builder.constantInt(type, isFloat ? number != 0 : literal.intValue != 0);
   if (type.isFloating()) {
-    if (isFloat && Semantic::literalType(literal) == float32Type)
-      return builder.constantFloat(type, static_cast<double>(static_cast<float>(number)));
-    // Doubles and large integers may be rounded twice on their way.
-    if (!isFloat && std::fabs(number) <= 256)
+    // Large integers may be rounded twice on their way to a small float.
+    if (isFloat || std::fabs(number) <= 256)
       return builder.constantFloat(type, number);
     return std::nullopt;
   }

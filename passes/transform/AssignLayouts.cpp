@@ -479,9 +479,13 @@ private:
 
   void annotateAccess(const MemoryAccess &access, const LinearLayout &layout) {
     int vector = vectorElements(access, layout);
-    if (vector > 1)
-      access.op->setAttr(ir::vectorElementsAttr,
-                         IntegerAttr::get(IntegerType::get(function.getContext(), 32), vector));
+    Type i32 = IntegerType::get(function.getContext(), 32);
+    if (vector > 1) {
+      access.op->setAttr(ir::vectorElementsAttr, IntegerAttr::get(i32, vector));
+      // Absent means the last one.
+      if (int fast = access.order.front(); fast != access.type.getRank() - 1)
+        access.op->setAttr(ir::vectorDimensionAttr, IntegerAttr::get(i32, fast));
+    }
     if (!context.wantsRemarks())
       return;
     std::string limit = access.limit;

@@ -20,6 +20,9 @@ namespace py = pybind11;
 
 namespace tilewright {
 
+// Of frontend/ast/Names.cpp, whose header would bring MLIR into this file.
+std::string nearestName(const std::string &name, py::handle candidates);
+
 /// What a name holds after `name = object`: numbers become run-time scalars of
 /// their own type, also inside tuples; everything else stays.
 static py::object assigned(py::handle object) {
@@ -108,7 +111,9 @@ static bool sameType(py::handle before, py::handle after) {
     return unwrapValue(before).type == unwrapValue(after).type;
   semantic::Semantic &meaning = requireContext("a loop").semantic();
   std::vector<semantic::Value> leaves, others;
-  ValueTree tree = ValueTree::flatten(meaning, before, /*numbersAreLeaves=*/true, leaves);
+  std::set<size_t> changedNumbers;
+  ValueTree::findChangedNumbers(before, after, changedNumbers);
+  ValueTree tree = ValueTree::flatten(meaning, before, changedNumbers, leaves);
   return tree.match(meaning, after, others);
 }
 
@@ -177,6 +182,9 @@ static PyObject *promoteFunction(PyObject *, PyObject *object) {
 static PyObject *isTensorFunction(PyObject *, PyObject *object) {
   return Py_NewRef(isTensor(object) ? Py_True : Py_False);
 }
+static PyObject *describeFunction(PyObject *, PyObject *object) {
+  return guarded([&] { return py::str(describeValue(object)); });
+}
 static PyObject *checkBranch(PyObject *, PyObject *const *args, Py_ssize_t) {
   return guarded([&] { return checkTypes(ErrorCode::E0105, args); });
 }
@@ -208,6 +216,7 @@ static PyMethodDef kernelFunctions[] = {
     {"truth_if", truthOfIf, METH_O, "The value of the condition of an `if`."},
     {"truth_while", truthOfWhile, METH_O, "The value of the condition of a `while`."},
     {"truth_choice", truthOfChoice, METH_O, "The value of the condition of `a if c else b`."},
+    {"describe", describeFunction, METH_O, "x in the words of messages: fp32[64], i32, None."},
     {"is_tensor", isTensorFunction, METH_O, "Whether x is a run-time value."},
     {"check_branch", reinterpret_cast<PyCFunction>(checkBranch), METH_FASTCALL,
      "E0105 where names changed their types in a branch."},
@@ -242,15 +251,15 @@ void bindInterpreter(py::module_ &module) {
   py::module_ kernel = module.def_submodule("kernel", "What rewritten kernels call.");
   PyModule_AddFunctions(kernel.ptr(), kernelFunctions);
   module.def("render_error", renderError);
+  module.def("nearest_name", nearestName);
 
   py::class_<NativeFunction>(module, "NativeFunction")
       .def(py::init([](py::object jit, py::object function,
                        std::vector<std::pair<size_t, std::string>> constexprs,
                        std::pair<int64_t, int64_t> arity) {
-        return NativeFunction{std::move(jit), std::move(function), std::move(constexprs), arity};
+        return NativeFunction{py::handle(jit), std::move(function), std::move(constexprs), arity};
       }))
-      .def_readonly("function", &NativeFunction::function)
-      .def_readonly("jit_function", &NativeFunction::jitFunction);
+      .def_readonly("function", &NativeFunction::function);
 
   py::class_<InterpreterContext>(module, "InterpreterContext")
       .def(py::init<py::object, py::dict>())

@@ -3,6 +3,7 @@
 """Arrays of all frameworks in the interpreter, and what happens outside of them."""
 
 import ctypes
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -61,11 +62,11 @@ def test_out_of_bounds_names_everything():
         unmasked[(4, )](x, out, BLOCK=16)
     text = str(info.value)
     assert "[E0407] load of 'x' at element 40; size is 40; program (2,0,0)" in text
-    assert "in kernel 'unmasked'" in text and "tl.load(x + offsets)" in text and "^" in text
+    assert "in kernel 'unmasked'" in text and "tl.load(x + offsets)" in text
     assert "lane [8] of tile [16]; no mask" in text and "8 lanes are out of bounds" in text
     frame = info.value.frames[0]
-    line = frame.source_line
-    assert line[frame.column - 1:frame.end_column - 1] == "tl.load(x + offsets)"
+    if sys.version_info >= (3, 11):  # before, Python keeps no columns
+        assert frame.source_line[frame.column - 1:frame.end_column - 1] == "tl.load(x + offsets)" and "^" in text
     assert isinstance(info.value, IndexError) and isinstance(info.value, errors.InterpreterError)
 
 

@@ -103,9 +103,7 @@ TEST_F(CastTest, LiteralsFoldIntoOneConstant) {
   EXPECT_EQ(fold(Literal::integer(-1), "i8"), "-1:i8");
   EXPECT_EQ(fold(Literal::integer(0), "*fp32"), "null:*fp32");
   EXPECT_EQ(fold(Literal::boolean(true), "fp16"), "1:fp16");
-  EXPECT_EQ(fold(Literal::floating(0.1), "fp64"), "0.10000000149011612:fp64"); // stands alone as f32
-  EXPECT_EQ(fold(Literal::floating(1e300), "fp64"), "1e+300:fp64");
-  EXPECT_EQ(fold(Literal::floating(1e300), "fp16"), "FloatTruncate<fp16>(1e+300:fp64)");
+  EXPECT_EQ(fold(Literal::floating(0.1), "fp64"), "0.1:fp64"); // rounded once
   EXPECT_EQ(fold(Literal::floating(2.5), "i1"), "1:i1");
   EXPECT_EQ(fold(Literal::floating(2.5), "i32"), "FloatToSigned<i32>(2.5:fp32)");
 }

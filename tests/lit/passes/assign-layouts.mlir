@@ -74,7 +74,7 @@ module attributes {tw.num_warps = 4 : i32} {
 // -----
 // Column-major: lanes run along dimension 0, where the addresses are contiguous.
 // CHECK-LABEL: @column_major
-// CHECK: tw.store {{.*}}, tensor<128x32xf32, #tw.layout<register = [32, 64, 4, 8, 16], lane = [128, 256, 512, 1024, 2048], warp = [1, 2], block = []>>
+// CHECK: tw.store {{.*}}tw.vector_dimension = 0 : i32, tw.vector_elements = 4 : i32{{.*}}, tensor<128x32xf32, #tw.layout<register = [32, 64, 4, 8, 16], lane = [128, 256, 512, 1024, 2048], warp = [1, 2], block = []>>
 module attributes {tw.num_warps = 4 : i32} {
   func.func @column_major(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %stride: i32 {tw.divisibility = 16 : i64}) {
     %r = tw.range 0 to 128 : tensor<128xi32>
@@ -181,10 +181,10 @@ module attributes {tw.num_warps = 4 : i32} {
 // touch a sector per element. The conversion is of the 2-byte value.
 // REMARK: remark: layout-conversion: applied, bytes=8192 (shared-memory
 // CHECK-LABEL: @transpose
-// CHECK: tw.load {{.*}}tw.vector_elements = 8
+// CHECK: tw.load {{.*}} {tw.vector_elements = 8 : i32}
 // CHECK: tw.convert_layout {{.*}}f16
 // CHECK-NOT: tw.convert_layout
-// CHECK: tw.store {{.*}}tw.vector_elements = 8
+// CHECK: tw.store {{.*}}tw.vector_dimension = 0 : i32, tw.vector_elements = 8
 module attributes {tw.num_warps = 4 : i32} {
   func.func @transpose(%x: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %y: !tw.ptr<f16> {tw.divisibility = 16 : i64}) {
     %r = tw.range 0 to 64 : tensor<64xi32>

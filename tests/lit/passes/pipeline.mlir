@@ -1,7 +1,7 @@
 // The whole way: a row softmax from tile level to what code generation takes.
 // RUN: tilewright-opt %s --tw-pipeline | FileCheck %s
 
-// One row of 4096 in 8 warps; each reduction has one exchange, in bytes of its
+// One row of 4096 in 4 warps; each reduction has one exchange, in bytes of its
 // own, so that no barrier is added; nothing is converted.
 // CHECK: tw.num_warps = 4 : i32, tw.shared_bytes = 32 : i32
 // CHECK: tw.load {{.*}}tw.vector_elements = 8
