@@ -94,10 +94,10 @@ protected:
   }
 };
 
-/// About 10 s; TILEWRIGHT_FUZZ_KERNELS asks for more.
+/// Some seconds; TILEWRIGHT_FUZZ_KERNELS asks for more.
 unsigned kernelCount() {
   const char *text = std::getenv("TILEWRIGHT_FUZZ_KERNELS");
-  return text ? std::max(1, std::atoi(text)) : 150;
+  return text ? std::max(1, std::atoi(text)) : 600;
 }
 
 TEST_F(PipelineFuzzTest, KernelsMeanTheSameAfterAllPasses) {

@@ -537,7 +537,13 @@ private:
     Value other = mask && pick(2)
                       ? choose([&](Value value) { return value.getType() == type; })
                       : Value();
-    return builder.create<ir::LoadOp>(loc, type, pointers, mask, other);
+    Value loaded = builder.create<ir::LoadOp>(loc, type, pointers, mask, other);
+    // where(mask, load(...), y), of this mask or another.
+    Value otherwise = mask && pick(2) ? choose([&](Value value) { return value.getType() == type; }) : Value();
+    Value choice = pick(2) ? mask : maskLike(like);
+    if (!otherwise || !choice)
+      return loaded;
+    return builder.create<arith::SelectOp>(loc, choice, loaded, otherwise);
   }
 
   Value makeCombine() {
