@@ -37,6 +37,25 @@ Type resultElementType(Operation *op) { return getElementTypeOrSelf(op->getResul
 
 bool isFp8(Type type) { return llvm::isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 8; }
 
+/// For each register the first one that is provably equal to it.
+static llvm::SmallVector<int> equalRegisters(Operation *op, int count) {
+  llvm::SmallVector<int> first(count);
+  auto bits = op->getAttrOfType<IntegerAttr>(ir::constantBitsAttr);
+  if (!bits) {
+    for (int index = 0; index < count; ++index)
+      first[index] = index;
+    return first;
+  }
+  // element = of register ^ of thread, so equal register parts outside the bits
+  // mean equal values in every thread.
+  LinearLayout layout = FunctionLowering::layoutOf(op->getResult(0));
+  uint32_t kept = ~static_cast<uint32_t>(bits.getInt());
+  llvm::DenseMap<uint32_t, int> seen;
+  for (int index = 0; index < count; ++index)
+    first[index] = seen.try_emplace(layout.apply(InDim::Register, index) & kept, index).first->second;
+  return first;
+}
+
 LogicalResult mapRegisters(Operation *op, FunctionLowering &lowering, RegisterFunction function) {
   int count = FunctionLowering::numRegisters(op->getResult(0).getType());
   llvm::SmallVector<const Registers *> operands;
@@ -44,19 +63,25 @@ LogicalResult mapRegisters(Operation *op, FunctionLowering &lowering, RegisterFu
     operands.push_back(&lowering.get(operand));
   Registers results;
   results.reserve(count);
+  llvm::SmallVector<int> first = equalRegisters(op, count);
+  Value previousResult;
   llvm::SmallVector<Value> current, previous;
   for (int index = 0; index < count; ++index) {
+    if (first[index] != index) {
+      results.push_back(results[first[index]]);
+      continue;
+    }
     current.clear();
     for (const Registers *registers : operands)
       current.push_back((*registers)[registers->size() == 1 ? 0 : index]);
-    if (index > 0 && current == previous) {
-      results.push_back(results.back());
+    if (previousResult && current == previous) {
+      results.push_back(previousResult);
       continue;
     }
-    Value result = function(current);
-    if (!result)
+    previousResult = function(current);
+    if (!previousResult)
       return failure();
-    results.push_back(result);
+    results.push_back(previousResult);
     std::swap(current, previous);
   }
   lowering.set(op->getResult(0), std::move(results));

@@ -8,8 +8,8 @@
 // How: (1) fold the registers of a thread as a balanced tree, which leaves
 // independent operations for the scheduler; (2) butterfly over the lanes along
 // the axis; (3) one exchange through shared memory and one barrier, after which
-// every thread folds the partial results of all warps itself: a second barrier
-// to spread one warp's result would cost more than the few operations saved.
+// every warp folds the partial results of all warps itself: a second barrier to
+// spread one warp's result would cost more than the few operations saved.
 //
 // The order of combination is the same in every thread that shares a result, so
 // copies of a result agree bit for bit. Where the combine function is one
@@ -42,7 +42,7 @@ public:
       return op.emitOpError("cannot reduce a swizzled layout; convert it first");
     plan = std::move(*found);
 
-    if (failed(foldRegisters()) || failed(foldLanes()))
+    if (failed(foldRegisters()) || failed(foldLanes(plan.laneMasks)))
       return failure();
     if (!plan.warpBits.empty() && failed(foldWarps()))
       return failure();
@@ -114,9 +114,11 @@ private:
                arith::MinNumFOp>(only);
   }
 
-  LogicalResult foldLanes() {
+  /// Folds over lanes by butterflies; afterwards every lane of a group has the
+  /// same value.
+  LogicalResult foldLanes(ArrayRef<uint32_t> masks) {
     bool ordered = !isCommutative();
-    for (uint32_t mask : plan.laneMasks) {
+    for (uint32_t mask : masks) {
       Value isUpper;
       if (ordered) {
         Value bit = lowering.builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(), lowering.constantI32(mask));
@@ -163,14 +165,25 @@ private:
     });
     lowering.barrier();
 
-    int numPartials = plan.numPartials();
+    int perLane = partialsPerLane();
+    SmallVector<uint32_t> shareMasks;
+    for (int lanes = plan.numPartials() / perLane, mask = 1; mask < lanes; mask <<= 1)
+      shareMasks.push_back(mask);
+    Value firstPartial;
+    if (!shareMasks.empty()) {
+      Value group = lowering.builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(),
+                                                         lowering.constantI32(plan.numPartials() / perLane - 1));
+      firstPartial = lowering.builder.create<LLVM::MulOp>(lowering.loc, group, lowering.constantI32(perLane));
+    }
     for (size_t result = 0; result < numResults(); ++result) {
-      SmallVector<Registers> tuples(numPartials, Registers(numOperands()));
+      Value slot = slotOf(readPart, result);
+      if (firstPartial)
+        slot = lowering.builder.create<LLVM::AddOp>(lowering.loc, slot, firstPartial);
+      SmallVector<Registers> tuples(perLane, Registers(numOperands()));
       for (size_t operand = 0; operand < numOperands(); ++operand) {
-        Registers loaded =
-            exchange.load(plan.scratch[operand].byteOffset, slotOf(readPart, result), plan.scratch[operand].storedBits,
-                          partials[result][operand].getType(), numPartials);
-        for (int index = 0; index < numPartials; ++index)
+        Registers loaded = exchange.load(plan.scratch[operand].byteOffset, slot, plan.scratch[operand].storedBits,
+                                         partials[result][operand].getType(), perLane);
+        for (int index = 0; index < perLane; ++index)
           tuples[index][operand] = loaded[index];
       }
       FailureOr<Registers> folded = foldTree(std::move(tuples));
@@ -178,7 +191,25 @@ private:
         return failure();
       partials[result] = std::move(*folded);
     }
-    return success();
+    return foldLanes(shareMasks);
+  }
+
+  /// How many partial results a lane reads itself. Reading all of many takes a
+  /// register each, while the tile is still held: then the lanes that want the
+  /// same result read a vector each and share by butterflies.
+  int partialsPerLane() {
+    int all = plan.numPartials();
+    int bits = 8;
+    for (const ReductionScratch &scratch : plan.scratch)
+      bits = std::max(bits, scratch.storedBits);
+    int vector = std::max(1, 128 / bits);
+    if (all <= 8 || all <= vector)
+      return all;
+    // Lanes 0 to all / vector - 1 must want the same result.
+    for (int bit = 0; (1 << bit) < all / vector; ++bit)
+      if (bit < int(plan.laneSlots.size()) && plan.laneSlots[bit] != 0)
+        return all;
+    return vector;
   }
 
   Value slotOf(Value threadPart, size_t result) {

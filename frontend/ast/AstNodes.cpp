@@ -25,7 +25,15 @@ AstNodes::AstNodes() {
 }
 
 const AstNodes &AstNodes::get() {
-  static const AstNodes *tables = new AstNodes();
+  // No function-local static: its lock and the interpreter lock, which an import
+  // gives away, would wait for each other. Two threads may make two tables; one
+  // is kept.
+  static const AstNodes *tables = nullptr;
+  if (!tables) {
+    const AstNodes *made = new AstNodes();
+    if (!tables)
+      tables = made;
+  }
   return *tables;
 }
 
@@ -50,7 +58,8 @@ int intField(py::handle node, PyObject *name, int ifAbsent) {
 
 /// Calls `visit` on every node below `object` (a node, a list or a plain
 /// value), parents first; a subtree for which it returns false is left out.
-static void forEachNode(const AstNodes &nodes, py::handle object, const std::function<bool(py::handle)> &visit) {
+static void forEachNode(const AstNodes &nodes, py::handle object,
+                        const std::function<bool(py::handle)> &visit) {
   if (PyList_Check(object.ptr())) {
     for (py::handle item : py::reinterpret_borrow<py::list>(object))
       forEachNode(nodes, item, visit);

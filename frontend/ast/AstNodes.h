@@ -24,31 +24,30 @@
 namespace tilewright {
 
 // Every class the walker treats; all others are refused with a message.
-#define TILEWRIGHT_NODE_KINDS(X)                                               \
-  X(FunctionDef) X(Return) X(Assign) X(AugAssign) X(AnnAssign) X(For) X(While) \
-  X(If) X(Assert) X(Expr) X(Pass)                                              \
-  X(BoolOp) X(NamedExpr) X(BinOp) X(UnaryOp) X(IfExp) X(Compare) X(Call)       \
-  X(JoinedStr) X(FormattedValue) X(Constant) X(Attribute) X(Subscript)         \
-  X(Starred) X(Name) X(List) X(Tuple) X(Slice) X(ListComp)                     \
-  X(Add) X(Sub) X(Mult) X(Div) X(FloorDiv) X(Mod) X(Pow) X(LShift) X(RShift)   \
-  X(BitOr) X(BitXor) X(BitAnd) X(MatMult) X(And) X(Or) X(Not) X(USub) X(UAdd)  \
-  X(Invert) X(Eq) X(NotEq) X(Lt) X(LtE) X(Gt) X(GtE) X(Is) X(IsNot) X(In)      \
-  X(NotIn) X(Store) X(Lambda)
+#define TILEWRIGHT_NODE_KINDS(X)                                                                   \
+  X(FunctionDef)                                                                                   \
+  X(Return) X(Assign) X(AugAssign) X(AnnAssign) X(For) X(While) X(If) X(Assert) X(Expr) X(Pass)    \
+      X(BoolOp) X(NamedExpr) X(BinOp) X(UnaryOp) X(IfExp) X(Compare) X(Call) X(JoinedStr)          \
+          X(FormattedValue) X(Constant) X(Attribute) X(Subscript) X(Starred) X(Name) X(List)       \
+              X(Tuple) X(Slice) X(ListComp) X(Add) X(Sub) X(Mult) X(Div) X(FloorDiv) X(Mod) X(Pow) \
+                  X(LShift) X(RShift) X(BitOr) X(BitXor) X(BitAnd) X(MatMult) X(And) X(Or) X(Not)  \
+                      X(USub) X(UAdd) X(Invert) X(Eq) X(NotEq) X(Lt) X(LtE) X(Gt) X(GtE) X(Is)     \
+                          X(IsNot) X(In) X(NotIn) X(Store) X(Lambda)
 
 enum class NodeKind {
 #define X(NAME) NAME,
   TILEWRIGHT_NODE_KINDS(X)
 #undef X
-  Other
+      Other
 };
 
-#define TILEWRIGHT_NODE_FIELDS(X)                                              \
-  X(body) X(test) X(orelse) X(target) X(targets) X(value) X(iter) X(left)      \
-  X(right) X(op) X(ops) X(comparators) X(operand) X(func) X(args) X(keywords)  \
-  X(arg) X(id) X(ctx) X(elts) X(attr) X(slice) X(lower) X(upper) X(step)       \
-  X(values) X(generators) X(elt) X(ifs) X(lineno) X(col_offset) X(end_lineno)  \
-  X(end_col_offset) X(annotation) X(msg) X(conversion) X(format_spec)          \
-  X(vararg) X(kwarg) X(kwonlyargs) X(is_async) X(_fields)
+#define TILEWRIGHT_NODE_FIELDS(X)                                                                  \
+  X(body)                                                                                          \
+  X(test) X(orelse) X(target) X(targets) X(value) X(iter) X(left) X(right) X(op) X(ops)            \
+      X(comparators) X(operand) X(func) X(args) X(keywords) X(arg) X(id) X(ctx) X(elts) X(attr)    \
+          X(slice) X(lower) X(upper) X(step) X(values) X(generators) X(elt) X(ifs) X(lineno)       \
+              X(col_offset) X(end_lineno) X(end_col_offset) X(annotation) X(msg) X(conversion)     \
+                  X(format_spec) X(vararg) X(kwarg) X(kwonlyargs) X(is_async) X(_fields)
 
 /// Interned names of the fields of nodes.
 struct NodeFields {

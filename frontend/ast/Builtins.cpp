@@ -64,8 +64,8 @@ void FunctionWalker::devicePrint(const py::tuple &args) {
   semantic().print(prefix, values, /*hex=*/false);
 }
 
-std::optional<py::object> FunctionWalker::callBuiltin(Handle callee, const py::tuple &args, const py::dict &kwargs,
-                                                      Handle node) {
+std::optional<py::object> FunctionWalker::callBuiltin(Handle callee, const py::tuple &args,
+                                                      const py::dict &kwargs, Handle node) {
   Builtin builtin = LanguageNames::get().builtin(callee);
   // The commonest error would be a message of Python about the wrong thing.
   bool takesOne = builtin == Builtin::Abs || builtin == Builtin::Len;
@@ -76,7 +76,8 @@ std::optional<py::object> FunctionWalker::callBuiltin(Handle callee, const py::t
     return std::nullopt;
   case Builtin::Print:
     if (!kwargs.empty())
-      throw makeError(ErrorCode::E0122, fmt::arg("name", "print"), fmt::arg("problem", "no keyword arguments are taken"),
+      throw makeError(ErrorCode::E0122, fmt::arg("name", "print"),
+                      fmt::arg("problem", "no keyword arguments are taken"),
                       fmt::arg("sig", "print(prefix, *values)"));
     devicePrint(args);
     return py::none();

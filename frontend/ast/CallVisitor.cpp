@@ -38,6 +38,28 @@ py::tuple FunctionWalker::visitArguments(Handle node, py::dict &kwargs) {
   return args;
 }
 
+/// A call as a statement: its value is lost, which some functions refuse.
+void FunctionWalker::visitCallStatement(Handle node) {
+  Handle outer = currentNode;
+  currentNode = node;
+  py::object callee = visitCallee(field(node, f.func));
+  py::object mustUse = py::getattr(callee, "_must_use_result", py::none());
+  if (PyObject_IsTrue(mustUse.ptr()) == 1) {
+    std::string name = unparse(field(node, f.func));
+    Error error = makeError(
+        ErrorCode::E0117,
+        fmt::arg("message", fmt::format("the result of '{}' is not used", name)),
+        fmt::arg("help", "assign it: the function changes nothing by itself"));
+    if (py::isinstance<py::str>(mustUse))
+      error.setHelp(py::cast<std::string>(mustUse));
+    throw error;
+  }
+  py::dict kwargs;
+  py::tuple args = visitArguments(node, kwargs);
+  call(callee, args, kwargs, node);
+  currentNode = outer;
+}
+
 py::object FunctionWalker::visitCall(Handle node) {
   py::object callee = visitCallee(field(node, f.func));
   py::dict kwargs;
@@ -49,30 +71,17 @@ py::object FunctionWalker::visitCall(Handle node) {
 // Kinds of callables
 //===----------------------------------------------------------------------===//
 
-/// Python's own words about a wrong call name neither the signature nor `tl`;
-/// the language package explains it better. Leaves other errors as they are.
-static void explainWrongCall(py::handle callee, const py::tuple &args, const py::dict &kwargs) {
-  if (PyErr_Occurred() != PyExc_TypeError || !PyFunction_Check(callee.ptr()) || !LanguageNames::isOfLanguage(callee))
-    return;
-  py::error_already_set original;
-  py::object explanation = py::module_::import("tilewright.language.core").attr("explain_call")(callee, args, kwargs);
-  if (explanation.is_none())
-    original.restore();
-  else
-    PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(explanation.ptr())), explanation.ptr());
-}
-
-py::object FunctionWalker::callPython(Handle callee, const py::tuple &args, const py::dict &kwargs) {
+py::object FunctionWalker::callPython(Handle callee, const py::tuple &args,
+                                      const py::dict &kwargs) {
   PyObject *result = PyObject_Call(callee.ptr(), args.ptr(), kwargs.ptr());
-  if (!result) {
-    explainWrongCall(callee, args, kwargs);
-    throw py::error_already_set();
-  }
+  if (!result)
+    throw py::error_already_set(); // Walker::translate words wrong calls
   return unwrapConstexpr(py::reinterpret_steal<py::object>(result));
 }
 
 /// A call that runs now: all arguments must be known.
-py::object FunctionWalker::callStatic(Handle callee, const py::tuple &args, const py::dict &kwargs, Handle node) {
+py::object FunctionWalker::callStatic(Handle callee, const py::tuple &args, const py::dict &kwargs,
+                                      Handle node) {
   // The argument list and the nodes go in step unless something was spread.
   py::list argumentNodes(field(node, f.args));
   for (size_t i = 0; i < args.size(); ++i)
@@ -101,12 +110,15 @@ static bool isMathFunction(py::handle callee) {
 static bool isRecordClass(py::handle callee) {
   if (!PyType_Check(callee.ptr()))
     return false;
-  bool isNamedTuple = PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(callee.ptr()), &PyTuple_Type) &&
-                      py::hasattr(callee, "_fields");
-  return isNamedTuple || LanguageNames::isOfLanguage(callee) || py::hasattr(callee, "__tilewright_flatten__");
+  bool isNamedTuple =
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(callee.ptr()), &PyTuple_Type) &&
+      py::hasattr(callee, "_fields");
+  return isNamedTuple || LanguageNames::isOfLanguage(callee) ||
+         py::hasattr(callee, "__tilewright_flatten__");
 }
 
-py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::dict &kwargs, Handle node) {
+py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::dict &kwargs,
+                                Handle node) {
   const LanguageNames &names = LanguageNames::get();
   if (std::optional<Object> result = callBuiltin(callee, args, kwargs, node))
     return std::move(*result);
@@ -133,7 +145,8 @@ py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::
     return callStatic(callee, args, kwargs, node);
   py::object self = py::getattr(callee, "__self__", py::none());
   if (!self.is_none() && !PyModule_Check(self.ptr()))
-    return isMethodOfValue(self) ? callPython(callee, args, kwargs) : callStatic(callee, args, kwargs, node);
+    return isMethodOfValue(self) ? callPython(callee, args, kwargs)
+                                 : callStatic(callee, args, kwargs, node);
   // Helpers of the language package that compute with types and shapes.
   if (LanguageNames::isOfLanguage(callee))
     return callPython(callee, args, kwargs);

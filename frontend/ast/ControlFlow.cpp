@@ -33,26 +33,32 @@ Value FunctionWalker::scalarCondition(const Value &value, const char *construct)
   Value scalar = value;
   if (value.type.isTile()) {
     if (value.type.numElements() != 1)
-      throw makeError(ErrorCode::E0121,
-                      fmt::arg("message", fmt::format("condition of '{}' is a tile {}; a scalar is required", construct,
-                                                      value.type.name())),
-                      fmt::arg("help", "use tl.where for elements, or reduce the tile with tl.max"));
+      throw makeError(
+          ErrorCode::E0121,
+          fmt::arg("message", fmt::format("condition of '{}' is a tile {}; a scalar is required",
+                                          construct, value.type.name())),
+          fmt::arg("help", "use tl.where for elements, or reduce the tile with tl.max"));
     scalar = semantic().item(value);
   }
-  return scalar.type.scalar.isBool() ? scalar : semantic().cast(scalar, semantic::DType(semantic::ScalarKind::Int1));
+  return scalar.type.scalar.isBool()
+             ? scalar
+             : semantic().cast(scalar, semantic::DType(semantic::ScalarKind::Int1));
 }
 
-std::optional<bool> FunctionWalker::staticCondition(Handle value, const char *construct, Value &condition) {
+std::optional<bool> FunctionWalker::staticCondition(Handle value, const char *construct,
+                                                    Value &condition) {
   if (isTensor(value)) {
     condition = scalarCondition(unwrapValue(value), construct);
     return std::nullopt;
   }
   bool isAllowed = value.is_none() || PyBool_Check(value.ptr()) || PyLong_Check(value.ptr());
   if (!isAllowed)
-    throw makeError(ErrorCode::E0120,
-                    fmt::arg("message", fmt::format("condition of '{}' has type {}; bool, int or None is required",
-                                                    construct, Py_TYPE(value.ptr())->tp_name)),
-                    fmt::arg("help", "compare it with a value, for example with == or 'is not None'"));
+    throw makeError(
+        ErrorCode::E0120,
+        fmt::arg("message",
+                 fmt::format("condition of '{}' has type {}; bool, int or None is required",
+                             construct, Py_TYPE(value.ptr())->tp_name)),
+        fmt::arg("help", "compare it with a value, for example with == or 'is not None'"));
   return PyObject_IsTrue(value.ptr()) == 1;
 }
 
@@ -72,7 +78,8 @@ FunctionWalker::Flow FunctionWalker::visitIf(Handle statement, const Rest &rest)
 
   py::object body = field(statement, f.body), orelse = field(statement, f.orelse);
   // Inside a loop, or inside an `if` on trial, a return raises by itself.
-  bool mayReturn = loopDepth == 0 && mergingDepth == 0 && (containsReturn(body) || containsReturn(orelse));
+  bool mayReturn =
+      loopDepth == 0 && mergingDepth == 0 && (containsReturn(body) || containsReturn(orelse));
   if (!mayReturn) {
     visitMergingIf(statement, condition);
     return Flow::Next;
@@ -100,7 +107,8 @@ FunctionWalker::Flow FunctionWalker::visitIf(Handle statement, const Rest &rest)
 }
 
 scf::IfOp FunctionWalker::startIf(const Value &condition) {
-  return opBuilder().create<scf::IfOp>(location(), mlir::TypeRange(), emit::MlirBuilder::unwrap(condition),
+  return opBuilder().create<scf::IfOp>(location(), mlir::TypeRange(),
+                                       emit::MlirBuilder::unwrap(condition),
                                        /*addThenBlock=*/true, /*addElseBlock=*/true);
 }
 
@@ -123,7 +131,8 @@ std::vector<Value> FunctionWalker::finishIf(scf::IfOp op, Branch &first, Branch 
   }
   // The number of results is known only now: move both bodies to a new op.
   opBuilder().setInsertionPoint(op);
-  auto complete = opBuilder().create<scf::IfOp>(op.getLoc(), mlirTypes, op.getCondition(), false, false);
+  auto complete =
+      opBuilder().create<scf::IfOp>(op.getLoc(), mlirTypes, op.getCondition(), false, false);
   complete.getThenRegion().takeBody(op.getThenRegion());
   // An else without effect on names and without ops need not be.
   bool emptyElse = types.empty() && second.block->getOperations().size() == 1;
@@ -159,7 +168,10 @@ void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
   for (auto [id, left] : first.scope.all()) {
     Handle right = second.scope.find(id), old = before.find(id);
     if (!right) {
-      scope.hide(id, fmt::format("it is assigned in one branch of the 'if' in line {} only; assign it before", line));
+      scope.hide(
+          id,
+          fmt::format("it is assigned in one branch of the 'if' in line {} only; assign it before",
+                      line));
       continue;
     }
     if (right.is(left)) {
@@ -183,7 +195,10 @@ void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
   }
   for (auto [id, right] : second.scope.all())
     if (!first.scope.find(id))
-      scope.hide(id, fmt::format("it is assigned in one branch of the 'if' in line {} only; assign it before", line));
+      scope.hide(
+          id,
+          fmt::format("it is assigned in one branch of the 'if' in line {} only; assign it before",
+                      line));
 
   std::vector<Value> results = finishIf(op, first, second);
   size_t position = 0;
@@ -223,10 +238,12 @@ void FunctionWalker::visitReturningIf(Handle statement, const Value &condition, 
 }
 
 /// One value for both branches of `op`, which it ends.
-py::object FunctionWalker::mergeValue(scf::IfOp op, Branch &first, Branch &second, const std::string &what) {
+py::object FunctionWalker::mergeValue(scf::IfOp op, Branch &first, Branch &second,
+                                      const std::string &what) {
   ValueTree tree;
   if (!ValueTree::merge(first.value, second.value, tree, first.leaves, second.leaves))
-    throw makeError(ErrorCode::E0105, fmt::arg("v", what), fmt::arg("t1", describeValue(first.value)),
+    throw makeError(ErrorCode::E0105, fmt::arg("v", what),
+                    fmt::arg("t1", describeValue(first.value)),
                     fmt::arg("t2", describeValue(second.value)));
   std::vector<Value> results = finishIf(op, first, second);
   size_t position = 0;

@@ -44,7 +44,8 @@ static semantic::DType parseType(const std::string &text, const std::string &par
 
 /// Adds the arguments of one signature entry; a tuple has one per element.
 /// "constexpr" elements of a tuple take their values from `constant`.
-static void addArguments(py::handle entry, const std::string &parameter, int64_t divisor, ArgumentList &list) {
+static void addArguments(py::handle entry, const std::string &parameter, int64_t divisor,
+                         ArgumentList &list) {
   if (PyTuple_Check(entry.ptr())) {
     for (py::handle item : py::reinterpret_borrow<py::tuple>(entry))
       addArguments(item, parameter, 0, list);
@@ -54,7 +55,8 @@ static void addArguments(py::handle entry, const std::string &parameter, int64_t
   list.divisibility.push_back(divisor);
 }
 
-static py::object bindArgument(py::handle entry, const ArgumentList &list, mlir::Block &block, size_t &position) {
+static py::object bindArgument(py::handle entry, const ArgumentList &list, mlir::Block &block,
+                               size_t &position) {
   if (PyTuple_Check(entry.ptr())) {
     py::tuple items = py::reinterpret_borrow<py::tuple>(entry);
     py::tuple bound(items.size());
@@ -66,7 +68,8 @@ static py::object bindArgument(py::handle entry, const ArgumentList &list, mlir:
   return wrapValue(emit::MlirBuilder::wrap(list.types[position++], argument));
 }
 
-static void setModuleOptions(mlir::ModuleOp module, const py::dict &options, const std::string &target) {
+static void setModuleOptions(mlir::ModuleOp module, const py::dict &options,
+                             const std::string &target) {
   mlir::Builder builder(module.getContext());
   const std::pair<const char *, llvm::StringRef> table[] = {{"num_warps", ir::numWarpsAttr},
                                                             {"num_stages", ir::numStagesAttr},
@@ -107,13 +110,15 @@ static void verifyModule(mlir::ModuleOp module) {
   });
   if (mlir::succeeded(mlir::verify(module)))
     return;
-  Error error = makeError(ErrorCode::E0900, fmt::arg("pass", "frontend"), fmt::arg("message", text), fmt::arg("path", ""));
+  Error error = makeError(ErrorCode::E0900, fmt::arg("pass", "frontend"), fmt::arg("message", text),
+                          fmt::arg("path", ""));
   error.setHelp("this is a bug of tilewright; please report it with the source of the kernel");
   throw error;
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::handle jitFunction, py::dict signature,
-                                             py::dict constexprs, py::dict divisibility, py::dict options,
+mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::handle jitFunction,
+                                             py::dict signature, py::dict constexprs,
+                                             py::dict divisibility, py::dict options,
                                              const std::string &target) {
   py::object function = LanguageNames::get().innerJitFunction(jitFunction);
   if (!function)
@@ -143,8 +148,9 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
     for (const semantic::Type &type : list.types)
       types.push_back(emit::toMlirType(&context, type));
     builder.setInsertionPointToEnd(module->getBody());
-    auto op = builder.create<mlir::func::FuncOp>(loc, py::cast<std::string>(py::str(function.attr("__name__"))),
-                                                 builder.getFunctionType(types, {}));
+    auto op = builder.create<mlir::func::FuncOp>(
+        loc, py::cast<std::string>(py::str(function.attr("__name__"))),
+        builder.getFunctionType(types, {}));
     op.setPublic();
     for (auto [index, divisor] : llvm::enumerate(list.divisibility))
       if (divisor > 1)

@@ -115,7 +115,8 @@ py::object FunctionWalker::visitBoolOp(Handle node) {
     if (!combined)
       combined = right;
     else
-      combined = isAnd ? semantic().logicalAnd(*combined, right) : semantic().logicalOr(*combined, right);
+      combined =
+          isAnd ? semantic().logicalAnd(*combined, right) : semantic().logicalOr(*combined, right);
   }
   return combined ? wrapValue(std::get<semantic::Value>(*combined)) : lastStatic;
 }

@@ -28,6 +28,9 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <map>
+#include <set>
+
 namespace tilewright {
 
 class FunctionWalker {
@@ -79,7 +82,8 @@ private:
   void finishRest(const Rest *rest);
   Object visitIfExp(Handle node);
   /// The truth of a compile-time condition, or nothing and `condition` set.
-  std::optional<bool> staticCondition(Handle value, const char *construct, semantic::Value &condition);
+  std::optional<bool> staticCondition(Handle value, const char *construct,
+                                      semantic::Value &condition);
   semantic::Value scalarCondition(const semantic::Value &value, const char *construct);
 
   struct Merge {
@@ -102,16 +106,19 @@ private:
   void visitFor(Handle statement);
   void visitWhile(Handle statement);
   struct RangeLoop;
-  RangeLoop readRange(Handle call, const pybind11::tuple &args, const pybind11::dict &kwargs, bool isLanguageRange);
+  RangeLoop readRange(Handle call, const pybind11::tuple &args, const pybind11::dict &kwargs,
+                      bool isLanguageRange);
   void runRangeLoop(Handle statement, RangeLoop &range);
   void unrollRange(Handle statement, const pybind11::tuple &args, const pybind11::dict &kwargs);
   struct Carried;
-  std::vector<Carried> carriedNames(const std::vector<Object> &assigned, const pybind11::set &promoted,
+  /// Numbers that a loop body turned out to change, by name.
+  using Promotions = std::map<std::string, std::set<size_t>>;
+  std::vector<Carried> carriedNames(const std::vector<Object> &assigned, Promotions &promotions,
                                     Handle inductionName, std::vector<semantic::Value> &initial);
   void bindCarried(const std::vector<Carried> &carried, const std::vector<semantic::Value> &leaves);
   std::vector<semantic::Value> collectCarried(const std::vector<Carried> &carried);
   bool promoteChanged(const std::vector<Object> &assigned, const Scope &before, const Scope &after,
-                      Handle inductionName, pybind11::set &promoted);
+                      Handle inductionName, Promotions &promotions);
   void leaveLoop(const Scope &inner, const char *reason);
 
   //===--- ExpressionVisitor.cpp ------------------------------------------===//
@@ -135,12 +142,15 @@ private:
 
   //===--- CallVisitor.cpp, Builtins.cpp ----------------------------------===//
   Object visitCall(Handle node);
-  Object call(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs, Handle node);
+  void visitCallStatement(Handle node);
+  Object call(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs,
+              Handle node);
   Object callPython(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs);
-  Object callStatic(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs, Handle node);
+  Object callStatic(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs,
+                    Handle node);
   pybind11::tuple visitArguments(Handle node, pybind11::dict &kwargs);
-  std::optional<Object> callBuiltin(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs,
-                                    Handle node);
+  std::optional<Object> callBuiltin(Handle callee, const pybind11::tuple &args,
+                                    const pybind11::dict &kwargs, Handle node);
   Object foldExtremum(bool isMinimum, const pybind11::tuple &args);
   void devicePrint(const pybind11::tuple &args);
   bool isInstance(Handle object, Handle classes);

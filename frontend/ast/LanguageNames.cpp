@@ -19,26 +19,47 @@ LanguageNames::LanguageNames() {
   dtypeClass = language.attr("dtype");
   tensorClass = language.attr("tensor");
   deviceAssert = language.attr("device_assert");
-  builtinMark = py::reinterpret_steal<py::object>(PyUnicode_InternFromString("__tilewright_builtin__"));
-  constexprFunctionMark =
-      py::reinterpret_steal<py::object>(PyUnicode_InternFromString("__tilewright_constexpr_function__"));
+  builtinMark =
+      py::reinterpret_steal<py::object>(PyUnicode_InternFromString("__tilewright_builtin__"));
+  constexprFunctionMark = py::reinterpret_steal<py::object>(
+      PyUnicode_InternFromString("__tilewright_constexpr_function__"));
 
   py::module_ python = py::module_::import("builtins");
   const std::pair<const char *, Builtin> table[] = {
-      {"print", Builtin::Print},     {"range", Builtin::Range},           {"len", Builtin::Len},
-      {"float", Builtin::Float},     {"int", Builtin::Int},               {"bool", Builtin::Bool},
-      {"str", Builtin::Str},         {"list", Builtin::List},             {"tuple", Builtin::Tuple},
-      {"isinstance", Builtin::IsInstance}, {"getattr", Builtin::GetAttr}, {"hasattr", Builtin::HasAttr},
-      {"min", Builtin::Min},         {"max", Builtin::Max},               {"abs", Builtin::Abs},
-      {"round", Builtin::Round},     {"any", Builtin::Any},               {"all", Builtin::All},
-      {"sum", Builtin::Sum},         {"zip", Builtin::Zip},               {"enumerate", Builtin::Enumerate},
+      {"print", Builtin::Print},
+      {"range", Builtin::Range},
+      {"len", Builtin::Len},
+      {"float", Builtin::Float},
+      {"int", Builtin::Int},
+      {"bool", Builtin::Bool},
+      {"str", Builtin::Str},
+      {"list", Builtin::List},
+      {"tuple", Builtin::Tuple},
+      {"isinstance", Builtin::IsInstance},
+      {"getattr", Builtin::GetAttr},
+      {"hasattr", Builtin::HasAttr},
+      {"min", Builtin::Min},
+      {"max", Builtin::Max},
+      {"abs", Builtin::Abs},
+      {"round", Builtin::Round},
+      {"any", Builtin::Any},
+      {"all", Builtin::All},
+      {"sum", Builtin::Sum},
+      {"zip", Builtin::Zip},
+      {"enumerate", Builtin::Enumerate},
   };
   for (const auto &[name, id] : table)
     builtins[py::object(python.attr(name)).ptr()] = id; // builtins live as long as the process
 }
 
 const LanguageNames &LanguageNames::get() {
-  static const LanguageNames *names = new LanguageNames();
+  // Without a static's lock, as in AstNodes::get().
+  static const LanguageNames *names = nullptr;
+  if (!names) {
+    const LanguageNames *made = new LanguageNames();
+    if (!names)
+      names = made;
+  }
   return *names;
 }
 

@@ -21,8 +21,28 @@ namespace tilewright {
 
 /// Python's own functions that a kernel may call.
 enum class Builtin {
-  None, Print, Range, Len, Float, Int, Bool, Str, List, Tuple, IsInstance, GetAttr, HasAttr, Min, Max, Abs,
-  Round, Any, All, Sum, Zip, Enumerate,
+  None,
+  Print,
+  Range,
+  Len,
+  Float,
+  Int,
+  Bool,
+  Str,
+  List,
+  Tuple,
+  IsInstance,
+  GetAttr,
+  HasAttr,
+  Min,
+  Max,
+  Abs,
+  Round,
+  Any,
+  All,
+  Sum,
+  Zip,
+  Enumerate,
 };
 
 class LanguageNames {

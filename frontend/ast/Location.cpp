@@ -32,7 +32,8 @@ mlir::Location FunctionWalker::location() {
   int column = currentNode ? intField(currentNode, f.col_offset, -1) + 1 : 0;
   mlir::Location place = mlir::FileLineColLoc::get(fileAttribute, line, column);
   mlir::Location named = mlir::NameLoc::get(nameAttribute, place);
-  cachedLocation = callerLocation ? mlir::Location(mlir::CallSiteLoc::get(named, *callerLocation)) : named;
+  cachedLocation =
+      callerLocation ? mlir::Location(mlir::CallSiteLoc::get(named, *callerLocation)) : named;
   cachedNode = currentNode;
   return *cachedLocation;
 }
@@ -58,7 +59,8 @@ SourceFrame FunctionWalker::sourceFrame() const {
 
 void FunctionWalker::refuse(const std::string &key) {
   auto [construct, alternative] = LanguageNames::forbidden(key);
-  throw makeError(ErrorCode::E0102, fmt::arg("stmt", construct), fmt::arg("alternative", alternative));
+  throw makeError(ErrorCode::E0102, fmt::arg("stmt", construct),
+                  fmt::arg("alternative", alternative));
 }
 
 void FunctionWalker::refuseNode(Handle node) {

@@ -47,23 +47,25 @@ struct FunctionWalker::Carried {
 // Carried values
 //===----------------------------------------------------------------------===//
 
-std::vector<FunctionWalker::Carried> FunctionWalker::carriedNames(const std::vector<Object> &assigned,
-                                                                  const py::set &promoted, Handle inductionName,
-                                                                  std::vector<Value> &initial) {
+std::vector<FunctionWalker::Carried>
+FunctionWalker::carriedNames(const std::vector<Object> &assigned, Promotions &promotions,
+                             Handle inductionName, std::vector<Value> &initial) {
   std::vector<Carried> carried;
   for (const Object &id : assigned) {
     Handle value = scope.find(id);
     if (!value || (inductionName && id.equal(inductionName)))
       continue;
     size_t count = initial.size();
-    ValueTree tree = ValueTree::flatten(semantic(), value, promoted.contains(id), initial);
+    ValueTree tree =
+        ValueTree::flatten(semantic(), value, promotions[py::cast<std::string>(id)], initial);
     if (initial.size() != count)
       carried.push_back({id, std::move(tree), py::reinterpret_borrow<py::object>(value)});
   }
   return carried;
 }
 
-void FunctionWalker::bindCarried(const std::vector<Carried> &carried, const std::vector<Value> &leaves) {
+void FunctionWalker::bindCarried(const std::vector<Carried> &carried,
+                                 const std::vector<Value> &leaves) {
   size_t position = 0;
   for (const Carried &entry : carried)
     scope.set(entry.name, entry.tree.rebuild(leaves, position));
@@ -74,7 +76,8 @@ static Error changedType(py::handle id, py::handle before, py::handle now) {
   Error error = makeError(ErrorCode::E0118, fmt::arg("v", py::cast<std::string>(id)),
                           fmt::arg("t1", describeValue(before)), fmt::arg("t2", type));
   if (!isTensor(before) && !isNumber(before))
-    error.setHelp(fmt::format("only values of the kernel can change in a loop; start it as {}", type));
+    error.setHelp(
+        fmt::format("only values of the kernel can change in a loop; start it as {}", type));
   return error;
 }
 
@@ -94,39 +97,26 @@ std::vector<Value> FunctionWalker::collectCarried(const std::vector<Carried> &ca
   return leaves;
 }
 
-/// Whether `value` holds a number at the place of a number of `other` that
-/// differs, or a run-time value at the place of a number.
-static bool needsPromotion(py::handle before, py::handle after) {
-  if (before.is(after))
-    return false;
-  if (isNumber(before))
-    return !isSameConstant(before, after);
-  if (!PyTuple_Check(before.ptr()) || !PyTuple_Check(after.ptr()) || py::len(before) != py::len(after))
-    return false;
-  for (size_t i = 0, n = py::len(before); i < n; ++i)
-    if (needsPromotion(py::object(before[py::int_(i)]), py::object(after[py::int_(i)])))
-      return true;
-  return false;
-}
-
-/// Adds the names whose numbers the body changed; true if there are any, so that
-/// the loop must be made again.
-bool FunctionWalker::promoteChanged(const std::vector<Object> &assigned, const Scope &before, const Scope &after,
-                                    Handle inductionName, py::set &promoted) {
+/// Notes the numbers that the body changed; true if there are any, so that the
+/// loop must be made again with them as run-time scalars.
+bool FunctionWalker::promoteChanged(const std::vector<Object> &assigned, const Scope &before,
+                                    const Scope &after, Handle inductionName,
+                                    Promotions &promotions) {
   bool changed = false;
   for (const Object &id : assigned) {
     Handle old = before.find(id), now = after.find(id);
-    if (!old || !now || promoted.contains(id) || (inductionName && id.equal(inductionName)))
+    if (!old || !now || old.is(now) || (inductionName && id.equal(inductionName)))
       continue;
-    if (needsPromotion(old, now)) {
-      promoted.add(id);
+    std::set<size_t> &promoted = promotions[py::cast<std::string>(id)];
+    if (ValueTree::findChangedNumbers(old, now, promoted)) {
       changed = true;
-    } else if (!old.is(now) && !isTensor(old) && !PyTuple_Check(old.ptr()) && !isSameConstant(old, now)) {
-      // None, a type or a function cannot change at run time.
-      std::vector<Value> none;
-      if (!ValueTree::flatten(semantic(), old, false, none).hasLeaves())
-        throw changedType(id, old, now);
+      continue;
     }
+    // None, a type or a function cannot change at run time.
+    std::vector<Value> leaves;
+    ValueTree tree = ValueTree::flatten(semantic(), old, promoted, leaves);
+    if (!tree.hasLeaves() && !tree.match(semantic(), now, leaves))
+      throw changedType(id, old, now);
   }
   return changed;
 }
@@ -206,14 +196,24 @@ static std::vector<py::object> bindRange(const char *function, llvm::ArrayRef<co
   return bound;
 }
 
-FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple &args, const py::dict &kwargs,
-                                                    bool isLanguageRange) {
-  static const char *const names[] = {"arg1", "arg2", "step", "num_stages", "loop_unroll_factor",
-                                      "disallow_acc_multi_buffer", "flatten", "warp_specialize", "disable_licm"};
-  std::vector<py::object> bound = bindRange(isLanguageRange ? "tl.range" : "range",
-                                            llvm::ArrayRef(names).take_front(isLanguageRange ? 9 : 3), args, kwargs);
+FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple &args,
+                                                    const py::dict &kwargs, bool isLanguageRange) {
+  static const char *const names[] = {"arg1",
+                                      "arg2",
+                                      "step",
+                                      "num_stages",
+                                      "loop_unroll_factor",
+                                      "disallow_acc_multi_buffer",
+                                      "flatten",
+                                      "warp_specialize",
+                                      "disable_licm"};
+  std::vector<py::object> bound =
+      bindRange(isLanguageRange ? "tl.range" : "range",
+                llvm::ArrayRef(names).take_front(isLanguageRange ? 9 : 3), args, kwargs);
   RangeLoop range;
-  auto bound64 = [&](Handle value, const char *what) { return toOperand(value, fmt::format("{} of 'range'", what)); };
+  auto bound64 = [&](Handle value, const char *what) {
+    return toOperand(value, fmt::format("{} of 'range'", what));
+  };
   if (bound[1].is_none()) {
     range.stop = bound64(bound[0], "stop");
   } else {
@@ -235,8 +235,9 @@ FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple
   }
   if (const semantic::Literal *step = std::get_if<semantic::Literal>(&range.step)) {
     if (step->intValue == 0)
-      throw makeError(ErrorCode::E0117, fmt::arg("message", "step of 'range' is zero"),
-                      fmt::arg("help", "use a step of at least 1, or a negative one to count down"));
+      throw makeError(
+          ErrorCode::E0117, fmt::arg("message", "step of 'range' is zero"),
+          fmt::arg("help", "use a step of at least 1, or a negative one to count down"));
     range.descending = step->intValue < 0 && !step->isUnsigned64;
   }
   if (!isLanguageRange)
@@ -249,7 +250,8 @@ FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple
       return;
     int64_t value = py::cast<int64_t>(bound[index]);
     if (value >= ignoredBelow)
-      range.hints.push_back(builder.getNamedAttr(attribute, builder.getI32IntegerAttr(static_cast<int32_t>(value))));
+      range.hints.push_back(
+          builder.getNamedAttr(attribute, builder.getI32IntegerAttr(static_cast<int32_t>(value))));
   };
   auto flag = [&](size_t index, llvm::StringRef attribute) {
     requireStatic(bound[index], call);
@@ -266,7 +268,8 @@ FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple
 
 /// The type of the induction variable: start, stop and step meet by the rules
 /// of integer arithmetic.
-static DType inductionType(semantic::Semantic &semantic, const Value &start, const Value &stop, const Value &step) {
+static DType inductionType(semantic::Semantic &semantic, const Value &start, const Value &stop,
+                           const Value &step) {
   DType type = semantic.promote(start, stop, /*isDivisionOrModulo=*/false);
   Value carrier{semantic::Type(type), stop.handle};
   type = semantic.promote(carrier, step, false);
@@ -294,17 +297,18 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
   py::object inductionName = field(field(statement, f.target), f.id);
   py::object body = field(statement, f.body);
   std::vector<Object> assigned = assignedNames(body);
-  py::set promoted;
+  Promotions promotions;
   Scope before = scope;
   while (true) {
     scope = before.branch();
     std::vector<Value> initial;
-    std::vector<Carried> carried = carriedNames(assigned, promoted, inductionName, initial);
+    std::vector<Carried> carried = carriedNames(assigned, promotions, inductionName, initial);
     llvm::SmallVector<mlir::Value> initialValues;
     for (const Value &value : initial)
       initialValues.push_back(MlirBuilder::unwrap(value));
-    auto op = opBuilder().create<scf::ForOp>(location(), MlirBuilder::unwrap(low), MlirBuilder::unwrap(high),
-                                             MlirBuilder::unwrap(step), initialValues);
+    auto op = opBuilder().create<scf::ForOp>(location(), MlirBuilder::unwrap(low),
+                                             MlirBuilder::unwrap(high), MlirBuilder::unwrap(step),
+                                             initialValues);
     for (mlir::NamedAttribute hint : range.hints)
       op->setAttr(hint.getName(), hint.getValue());
     if (initialValues.empty())
@@ -326,7 +330,7 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
     --loopDepth;
     currentNode = statement;
 
-    if (promoteChanged(assigned, before, scope, inductionName, promoted)) {
+    if (promoteChanged(assigned, before, scope, inductionName, promotions)) {
       opBuilder().setInsertionPointAfter(op);
       op.erase();
       continue;
@@ -343,7 +347,9 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
     for (auto [value, result] : llvm::zip_equal(initial, op.getResults()))
       results.push_back(MlirBuilder::wrap(value.type, result));
     bindCarried(carried, results);
-    leaveLoop(inner, "it is first assigned inside a loop and does not outlive it; assign it before the loop");
+    leaveLoop(
+        inner,
+        "it is first assigned inside a loop and does not outlive it; assign it before the loop");
     return;
   }
 }
@@ -389,12 +395,12 @@ void FunctionWalker::visitWhile(Handle statement) {
   std::vector<Object> assigned = assignedNames(test);
   for (Object &id : assignedNames(body))
     assigned.push_back(std::move(id));
-  py::set promoted;
+  Promotions promotions;
   Scope before = scope;
   while (true) {
     scope = before.branch();
     std::vector<Value> initial;
-    std::vector<Carried> carried = carriedNames(assigned, promoted, {}, initial);
+    std::vector<Carried> carried = carriedNames(assigned, promotions, {}, initial);
     llvm::SmallVector<mlir::Value> initialValues;
     llvm::SmallVector<mlir::Type> types;
     llvm::SmallVector<mlir::Location> locations;
@@ -432,7 +438,7 @@ void FunctionWalker::visitWhile(Handle statement) {
     visitStatements(body, 0, nullptr);
     --loopDepth;
     currentNode = statement;
-    if (promoteChanged(assigned, before, scope, {}, promoted)) {
+    if (promoteChanged(assigned, before, scope, {}, promotions)) {
       opBuilder().setInsertionPointAfter(op);
       op.erase();
       continue;
@@ -447,7 +453,9 @@ void FunctionWalker::visitWhile(Handle statement) {
     for (auto [value, result] : llvm::zip_equal(initial, op.getResults()))
       results.push_back(MlirBuilder::wrap(value.type, result));
     bindCarried(carried, results);
-    leaveLoop(inner, "it is first assigned inside a loop and does not outlive it; assign it before the loop");
+    leaveLoop(
+        inner,
+        "it is first assigned inside a loop and does not outlive it; assign it before the loop");
     return;
   }
 }

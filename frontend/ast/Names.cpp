@@ -46,7 +46,8 @@ py::object FunctionWalker::lookupGlobal(Handle id) {
 }
 
 static bool allowsAllGlobals() {
-  for (const char *variable : {"TILEWRIGHT_ALLOW_NON_CONSTEXPR_GLOBALS", "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"}) {
+  for (const char *variable :
+       {"TILEWRIGHT_ALLOW_NON_CONSTEXPR_GLOBALS", "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"}) {
     const char *value = std::getenv(variable);
     if (value && *value && std::string(value) != "0")
       return true;
@@ -70,8 +71,8 @@ static bool isAnnotatedConstexpr(py::handle function, py::handle id) {
 
 bool FunctionWalker::isAllowedGlobal(Handle id, Handle value) {
   const LanguageNames &names = LanguageNames::get();
-  if (names.isConstexprObject(value) || PyModule_Check(value.ptr()) || PyCallable_Check(value.ptr()) ||
-      value.is_none())
+  if (names.isConstexprObject(value) || PyModule_Check(value.ptr()) ||
+      PyCallable_Check(value.ptr()) || value.is_none())
     return true;
   if (PyTuple_Check(value.ptr()) && py::len(value) != 0) {
     for (Handle item : py::reinterpret_borrow<py::tuple>(value))
@@ -82,7 +83,8 @@ bool FunctionWalker::isAllowedGlobal(Handle id, Handle value) {
   // Values of the language's own classes and modules (types, enumerations).
   if (!isNumber(value) && !py::isinstance<py::str>(value) && LanguageNames::isOfLanguage(value))
     return true;
-  return isAnnotatedConstexpr(function, id) || LanguageNames::isOfLanguage(function) || allowsAllGlobals();
+  return isAnnotatedConstexpr(function, id) || LanguageNames::isOfLanguage(function) ||
+         allowsAllGlobals();
 }
 
 //===----------------------------------------------------------------------===//

@@ -77,7 +77,8 @@ py::object FunctionWalker::binaryOperator(NodeKind op, Handle lhs, Handle rhs) {
   if (!row->meaning)
     refuse("PowTile");
   std::string what = fmt::format("operand of '{}'", row->symbol);
-  return wrapValue(semantic().arithmetic(*row->meaning, toOperand(lhs, what), toOperand(rhs, what)));
+  return wrapValue(
+      semantic().arithmetic(*row->meaning, toOperand(lhs, what), toOperand(rhs, what)));
 }
 
 py::object FunctionWalker::visitUnaryOp(Handle node) {
@@ -140,7 +141,8 @@ static bool isIdentical(py::handle lhs, py::handle rhs) {
   if (lhs.is(rhs))
     return true;
   py::handle dtype = LanguageNames::get().dtypeClass;
-  if (PyObject_IsInstance(lhs.ptr(), dtype.ptr()) == 1 && PyObject_IsInstance(rhs.ptr(), dtype.ptr()) == 1)
+  if (PyObject_IsInstance(lhs.ptr(), dtype.ptr()) == 1 &&
+      PyObject_IsInstance(rhs.ptr(), dtype.ptr()) == 1)
     return lhs.equal(rhs);
   return isNumber(lhs) && isSameConstant(lhs, rhs);
 }

@@ -55,7 +55,8 @@ std::string Scope::explainAbsence(py::handle name) const {
     return py::cast<std::string>(why);
   py::tuple types(why);
   throw makeError(ErrorCode::E0105, fmt::arg("v", py::cast<std::string>(py::str(name))),
-                  fmt::arg("t1", py::cast<std::string>(types[0])), fmt::arg("t2", py::cast<std::string>(types[1])));
+                  fmt::arg("t1", py::cast<std::string>(types[0])),
+                  fmt::arg("t2", py::cast<std::string>(types[1])));
 }
 
 } // namespace tilewright

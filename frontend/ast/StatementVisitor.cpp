@@ -16,7 +16,8 @@ namespace py = pybind11;
 
 namespace tilewright {
 
-FunctionWalker::Flow FunctionWalker::visitStatements(Handle statements, size_t index, const Rest *rest) {
+FunctionWalker::Flow FunctionWalker::visitStatements(Handle statements, size_t index,
+                                                     const Rest *rest) {
   py::list list = py::reinterpret_borrow<py::list>(statements);
   for (size_t n = list.size(); index < n; ++index) {
     Handle outer = currentNode;
@@ -34,7 +35,10 @@ FunctionWalker::Flow FunctionWalker::visitStatement(Handle statement, const Rest
   switch (nodes.kind(statement)) {
   case NodeKind::Expr: {
     py::object value = field(statement, f.value);
-    if (nodes.kind(value) != NodeKind::Constant) // a docstring
+    NodeKind kind = nodes.kind(value);
+    if (kind == NodeKind::Call)
+      visitCallStatement(value);
+    else if (kind != NodeKind::Constant) // a docstring
       visitExpression(value);
     return Flow::Next;
   }
@@ -76,17 +80,18 @@ FunctionWalker::Flow FunctionWalker::visitReturn(Handle statement) {
   returnValue = value.is_none() ? py::object(py::none()) : visitExpression(value);
   bool isKernel = walker.stack.size() == 1;
   if (isKernel && !returnValue.is_none())
-    throw makeError(
-        ErrorCode::E0116,
-        fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}", describeValue(returnValue))),
-        fmt::arg("help", "store the result through a pointer argument"));
+    throw makeError(ErrorCode::E0116,
+                    fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}",
+                                                    describeValue(returnValue))),
+                    fmt::arg("help", "store the result through a pointer argument"));
   return Flow::Returned;
 }
 
 void FunctionWalker::visitAssert(Handle statement) {
   py::object test = field(statement, f.test), message = field(statement, f.msg);
   py::object condition = visitExpression(test);
-  py::object text = message.is_none() ? py::object(py::str(unparse(test))) : visitExpression(message);
+  py::object text =
+      message.is_none() ? py::object(py::str(unparse(test))) : visitExpression(message);
   requireStatic(text, message);
   LanguageNames::get().deviceAssert(condition, py::str(text));
 }
@@ -98,7 +103,11 @@ void FunctionWalker::visitAssert(Handle statement) {
 py::object FunctionWalker::toRunTime(Handle value) {
   if (isNumber(value))
     return wrapValue(toValue(semantic(), value, "value"));
-  if (!PyTuple_Check(value.ptr()))
+  // The language's own records (block pointers) know which of their fields are
+  // constants.
+  bool isRecord = PyTuple_Check(value.ptr()) && !PyTuple_CheckExact(value.ptr()) &&
+                  LanguageNames::isOfLanguage(py::type::of(value)) && py::hasattr(value, "_fields");
+  if (!PyTuple_Check(value.ptr()) || isRecord)
     return py::reinterpret_borrow<py::object>(value);
   py::tuple items = py::reinterpret_borrow<py::tuple>(value);
   bool hasNumbers = false;
@@ -110,7 +119,8 @@ py::object FunctionWalker::toRunTime(Handle value) {
   for (size_t i = 0; i < items.size(); ++i)
     converted[i] = toRunTime(items[i]);
   py::object type = py::type::of(value);
-  return py::hasattr(type, "_make") ? py::object(type.attr("_make")(converted)) : py::object(std::move(converted));
+  return py::hasattr(type, "_make") ? py::object(type.attr("_make")(converted))
+                                    : py::object(std::move(converted));
 }
 
 void FunctionWalker::assignName(Handle id, Handle value) { scope.set(id, value); }
@@ -124,14 +134,20 @@ void FunctionWalker::assignTarget(Handle target, Handle value) {
   case NodeKind::Tuple:
   case NodeKind::List: {
     py::list targets(field(target, f.elts));
+    for (Handle item : targets)
+      if (nodes.kind(item) == NodeKind::Starred)
+        refuse("Starred");
     if (!PyTuple_Check(value.ptr()))
-      throw makeError(ErrorCode::E0116,
-                      fmt::arg("message", fmt::format("cannot unpack {} into {} names", describeValue(value), targets.size())),
-                      fmt::arg("help", "only tuples are unpacked; use tl.split for the halves of a tile"));
+      throw makeError(
+          ErrorCode::E0116,
+          fmt::arg("message", fmt::format("cannot unpack {} into {} names", describeValue(value),
+                                          targets.size())),
+          fmt::arg("help", "only tuples are unpacked; use tl.split for the halves of a tile"));
     py::tuple items = py::reinterpret_borrow<py::tuple>(value);
     if (items.size() != targets.size())
       throw makeError(ErrorCode::E0116,
-                      fmt::arg("message", fmt::format("cannot unpack {} values into {} names", items.size(), targets.size())),
+                      fmt::arg("message", fmt::format("cannot unpack {} values into {} names",
+                                                      items.size(), targets.size())),
                       fmt::arg("help", "give as many names as there are values"));
     for (size_t i = 0; i < items.size(); ++i)
       assignTarget(targets[i], items[i]);
@@ -161,8 +177,11 @@ void FunctionWalker::visitAssign(Handle statement) {
       requireStatic(value, field(statement, f.value));
       if (scope.find(id)) {
         std::string text = py::cast<std::string>(id);
-        throw makeError(ErrorCode::E0117, fmt::arg("message", fmt::format("'{}' is a constexpr and cannot be assigned again", text)),
-                        fmt::arg("help", "use another name, or leave out the annotation"));
+        throw makeError(
+            ErrorCode::E0117,
+            fmt::arg("message",
+                     fmt::format("'{}' is a constexpr and cannot be assigned again", text)),
+            fmt::arg("help", "use another name, or leave out the annotation"));
       }
       return assignName(id, value);
     }
@@ -209,7 +228,8 @@ void FunctionWalker::visitAugAssign(Handle statement) {
     refuse(nodes.kind(target) == NodeKind::Attribute ? "AttributeTarget" : "SubscriptTarget");
   py::object id = field(target, f.id);
   py::object old = unwrapConstexpr(lookup(id));
-  py::object value = binaryOperator(nodes.kind(field(statement, f.op)), old, visitExpression(field(statement, f.value)));
+  py::object value = binaryOperator(nodes.kind(field(statement, f.op)), old,
+                                    visitExpression(field(statement, f.value)));
   assignName(id, toRunTime(value));
 }
 

@@ -34,8 +34,16 @@ std::string describeValue(py::handle object) {
 bool isSameConstant(py::handle lhs, py::handle rhs) {
   if (lhs.is(rhs))
     return true;
-  if (Py_TYPE(lhs.ptr()) != Py_TYPE(rhs.ptr()))
+  // == of tensors, also inside tuples, would make a comparison in the kernel.
+  if (Py_TYPE(lhs.ptr()) != Py_TYPE(rhs.ptr()) || isTensor(lhs))
     return false;
+  if (PyTuple_Check(lhs.ptr())) {
+    Py_ssize_t size = PyTuple_GET_SIZE(lhs.ptr());
+    bool same = size == PyTuple_GET_SIZE(rhs.ptr());
+    for (Py_ssize_t i = 0; same && i < size; ++i)
+      same = isSameConstant(PyTuple_GET_ITEM(lhs.ptr(), i), PyTuple_GET_ITEM(rhs.ptr(), i));
+    return same;
+  }
   int equal = PyObject_RichCompareBool(lhs.ptr(), rhs.ptr(), Py_EQ);
   if (equal < 0)
     PyErr_Clear(); // classes that cannot be compared are different
@@ -63,24 +71,72 @@ static Type operandType(const Operand &operand) {
   return Type(Semantic::literalType(std::get<semantic::Literal>(operand)));
 }
 
+ValueTree ValueTree::flatten(Semantic &semantic, py::handle object,
+                             const std::set<size_t> &promoted, std::vector<Value> &leaves) {
+  size_t position = 0;
+  return flattenFrom(semantic, object, &promoted, leaves, position);
+}
+
 ValueTree ValueTree::flatten(Semantic &semantic, py::handle object, bool numbersAreLeaves,
                              std::vector<Value> &leaves) {
+  const std::set<size_t> none;
+  size_t position = 0;
+  return flattenFrom(semantic, object, numbersAreLeaves ? nullptr : &none, leaves, position);
+}
+
+ValueTree ValueTree::flattenFrom(Semantic &semantic, py::handle object,
+                                 const std::set<size_t> *promoted, std::vector<Value> &leaves,
+                                 size_t &position) {
   ValueTree tree;
   bool isRecord;
-  if (isTensor(object) || (numbersAreLeaves && isNumber(object))) {
+  py::object parts;
+  if (isTensor(object) || (isNumber(object) && (!promoted || promoted->count(position)))) {
+    ++position;
     leaves.push_back(isTensor(object) ? unwrapValue(object) : toValue(semantic, object, "value"));
     tree.kind = Kind::Leaf;
     tree.type = leaves.back().type;
-  } else if (py::object parts = partsOf(object, isRecord)) {
+  } else if ((parts = partsOf(object, isRecord))) {
     tree.kind = isRecord ? Kind::Record : Kind::Tuple;
     tree.object = isRecord ? py::reinterpret_borrow<py::object>(object)
-                           : py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(Py_TYPE(object.ptr())));
+                           : py::reinterpret_borrow<py::object>(
+                                 reinterpret_cast<PyObject *>(Py_TYPE(object.ptr())));
     for (py::handle part : parts)
-      tree.items.push_back(flatten(semantic, part, numbersAreLeaves, leaves));
+      tree.items.push_back(flattenFrom(semantic, part, promoted, leaves, position));
   } else {
+    ++position;
     tree.object = py::reinterpret_borrow<py::object>(object);
   }
   return tree;
+}
+
+/// `after` is null where its form has already departed from that of `before`;
+/// positions must still be counted.
+static bool collectChanges(py::handle before, py::handle after, std::set<size_t> &promoted,
+                           size_t &position) {
+  bool isRecord;
+  py::object parts = isTensor(before) ? py::object() : partsOf(before, isRecord);
+  if (!parts) {
+    bool isChanged = after && isNumber(before) && !isSameConstant(before, after);
+    bool isNew = isChanged && promoted.insert(position).second;
+    ++position;
+    return isNew;
+  }
+  py::object others = after && !isTensor(after) ? partsOf(after, isRecord) : py::object();
+  bool sameForm = others && py::len(others) == py::len(parts);
+  bool changed = false;
+  size_t i = 0;
+  for (py::handle part : parts) {
+    py::object other = sameForm ? py::object(others[py::int_(i)]) : py::object();
+    ++i;
+    changed |= collectChanges(part, other, promoted, position);
+  }
+  return changed;
+}
+
+bool ValueTree::findChangedNumbers(py::handle before, py::handle after,
+                                   std::set<size_t> &promoted) {
+  size_t position = 0;
+  return collectChanges(before, after, promoted, position);
 }
 
 bool ValueTree::match(Semantic &semantic, py::handle other, std::vector<Value> &leaves) const {
@@ -120,7 +176,8 @@ py::object ValueTree::rebuild(const std::vector<Value> &leaves, size_t &position
   if (kind == Kind::Record)
     return object.attr("__tilewright_unflatten__")(parts);
   // A namedtuple is made from an iterable by _make, a plain tuple is itself.
-  return py::hasattr(object, "_make") ? py::object(object.attr("_make")(parts)) : py::object(std::move(parts));
+  return py::hasattr(object, "_make") ? py::object(object.attr("_make")(parts))
+                                      : py::object(std::move(parts));
 }
 
 bool ValueTree::hasLeaves() const {
@@ -132,8 +189,8 @@ bool ValueTree::hasLeaves() const {
   return false;
 }
 
-bool ValueTree::merge(py::handle lhs, py::handle rhs, ValueTree &tree, std::vector<Operand> &lhsLeaves,
-                      std::vector<Operand> &rhsLeaves) {
+bool ValueTree::merge(py::handle lhs, py::handle rhs, ValueTree &tree,
+                      std::vector<Operand> &lhsLeaves, std::vector<Operand> &rhsLeaves) {
   bool eitherRunTime = isTensor(lhs) || isTensor(rhs);
   if (lhs.is(rhs) || (!eitherRunTime && isSameConstant(lhs, rhs))) {
     tree.object = py::reinterpret_borrow<py::object>(lhs);
@@ -151,14 +208,18 @@ bool ValueTree::merge(py::handle lhs, py::handle rhs, ValueTree &tree, std::vect
   }
   bool leftRecord, rightRecord;
   py::object left = partsOf(lhs, leftRecord), right = partsOf(rhs, rightRecord);
-  if (!left || !right || Py_TYPE(lhs.ptr()) != Py_TYPE(rhs.ptr()) || py::len(left) != py::len(right))
+  if (!left || !right || Py_TYPE(lhs.ptr()) != Py_TYPE(rhs.ptr()) ||
+      py::len(left) != py::len(right))
     return false;
   tree.kind = leftRecord ? Kind::Record : Kind::Tuple;
-  tree.object = leftRecord ? py::reinterpret_borrow<py::object>(lhs)
-                           : py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(Py_TYPE(lhs.ptr())));
+  tree.object =
+      leftRecord
+          ? py::reinterpret_borrow<py::object>(lhs)
+          : py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(Py_TYPE(lhs.ptr())));
   for (size_t i = 0, n = py::len(left); i < n; ++i) {
     tree.items.emplace_back();
-    if (!merge(py::object(left[py::int_(i)]), py::object(right[py::int_(i)]), tree.items.back(), lhsLeaves, rhsLeaves))
+    if (!merge(py::object(left[py::int_(i)]), py::object(right[py::int_(i)]), tree.items.back(),
+               lhsLeaves, rhsLeaves))
       return false;
   }
   return true;

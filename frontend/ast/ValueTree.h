@@ -18,6 +18,8 @@
 
 #include "frontend/ast/PythonValue.h"
 
+#include <set>
+
 namespace tilewright {
 
 /// Whether an object is a bool, int or float: what becomes a run-time scalar
@@ -33,12 +35,22 @@ bool isSameConstant(pybind11::handle lhs, pybind11::handle rhs);
 
 class ValueTree {
 public:
-  /// With `numbersAreLeaves` a number becomes a run-time scalar of its own type.
-  static ValueTree flatten(semantic::Semantic &semantic, pybind11::handle object, bool numbersAreLeaves,
-                           std::vector<semantic::Value> &leaves);
+  /// The values and constants of an object are counted from left to right;
+  /// numbers at the positions in `promoted` become run-time scalars of their own
+  /// type.
+  static ValueTree flatten(semantic::Semantic &semantic, pybind11::handle object,
+                           const std::set<size_t> &promoted, std::vector<semantic::Value> &leaves);
+  /// As above with every number promoted, or none.
+  static ValueTree flatten(semantic::Semantic &semantic, pybind11::handle object,
+                           bool numbersAreLeaves, std::vector<semantic::Value> &leaves);
+  /// Adds to `promoted` the positions of the numbers of `before` that are
+  /// something else in `after`; true if there are any.
+  static bool findChangedNumbers(pybind11::handle before, pybind11::handle after,
+                                 std::set<size_t> &promoted);
   /// The run-time parts of `object`, which must have this tree's form, types and
   /// constants; false where it does not. A number fits a leaf of its own type.
-  bool match(semantic::Semantic &semantic, pybind11::handle object, std::vector<semantic::Value> &leaves) const;
+  bool match(semantic::Semantic &semantic, pybind11::handle object,
+             std::vector<semantic::Value> &leaves) const;
   /// The object around new leaves, from `position` on, which is advanced.
   pybind11::object rebuild(const std::vector<semantic::Value> &leaves, size_t &position) const;
   bool hasLeaves() const;
@@ -47,9 +59,15 @@ public:
   /// scalar of its type, or two numbers of one type, meet as a scalar. False
   /// where there is none.
   static bool merge(pybind11::handle lhs, pybind11::handle rhs, ValueTree &tree,
-                    std::vector<semantic::Operand> &lhsLeaves, std::vector<semantic::Operand> &rhsLeaves);
+                    std::vector<semantic::Operand> &lhsLeaves,
+                    std::vector<semantic::Operand> &rhsLeaves);
 
 private:
+  /// Null `promoted` means all numbers.
+  static ValueTree flattenFrom(semantic::Semantic &semantic, pybind11::handle object,
+                               const std::set<size_t> *promoted,
+                               std::vector<semantic::Value> &leaves, size_t &position);
+
   enum class Kind { Constant, Leaf, Tuple, Record };
   Kind kind = Kind::Constant;
   semantic::Type type;     // of a leaf

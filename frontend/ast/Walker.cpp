@@ -35,7 +35,9 @@ py::object Walker::option(const std::string &name) const {
 // Calls
 //===----------------------------------------------------------------------===//
 
-static std::string nameOf(py::handle function) { return py::cast<std::string>(py::str(function.attr("__name__"))); }
+static std::string nameOf(py::handle function) {
+  return py::cast<std::string>(py::str(function.attr("__name__")));
+}
 
 void Walker::checkRecursion(py::handle function, const py::dict &bound) const {
   for (size_t i = 0; i < stack.size(); ++i) {
@@ -105,8 +107,8 @@ static std::string signatureText(py::handle function) {
 }
 
 [[noreturn]] static void refuseCall(py::handle function, const std::string &problem) {
-  throw makeError(ErrorCode::E0122, fmt::arg("name", nameOf(function)), fmt::arg("problem", problem),
-                  fmt::arg("sig", signatureText(function)));
+  throw makeError(ErrorCode::E0122, fmt::arg("name", nameOf(function)),
+                  fmt::arg("problem", problem), fmt::arg("sig", signatureText(function)));
 }
 
 static void checkConstexpr(py::handle parameter, py::handle name, py::handle value) {
@@ -122,12 +124,15 @@ py::dict bindArguments(py::handle function, const py::tuple &args, const py::dic
   const AstNodes &nodes = AstNodes::get();
   py::dict bound;
   size_t position = 0, keywordsUsed = 0;
-  py::object vararg = field(field(function.attr("parse")(), nodes.fields.args), nodes.fields.vararg);
-  py::object varargName = vararg.is_none() ? py::object(py::none()) : field(vararg, nodes.fields.arg);
+  py::object vararg =
+      field(field(function.attr("parse")(), nodes.fields.args), nodes.fields.vararg);
+  py::object varargName =
+      vararg.is_none() ? py::object(py::none()) : field(vararg, nodes.fields.arg);
   for (py::handle parameter : function.attr("params")) {
     py::object name = parameter.attr("name");
     if (!varargName.is_none() && name.equal(varargName)) {
-      bound[name] = py::reinterpret_steal<py::object>(PyTuple_GetSlice(args.ptr(), position, args.size()));
+      bound[name] =
+          py::reinterpret_steal<py::object>(PyTuple_GetSlice(args.ptr(), position, args.size()));
       position = args.size();
       continue;
     }
@@ -135,7 +140,8 @@ py::dict bindArguments(py::handle function, const py::tuple &args, const py::dic
     py::object value;
     if (position < args.size()) {
       if (byKeyword)
-        refuseCall(function, fmt::format("argument '{}' is given twice", py::cast<std::string>(py::str(name))));
+        refuseCall(function, fmt::format("argument '{}' is given twice",
+                                         py::cast<std::string>(py::str(name))));
       value = args[position++];
     } else if (byKeyword) {
       value = kwargs[name];
@@ -143,18 +149,21 @@ py::dict bindArguments(py::handle function, const py::tuple &args, const py::dic
     } else if (py::cast<bool>(parameter.attr("has_default"))) {
       value = parameter.attr("default");
     } else {
-      refuseCall(function, fmt::format("missing argument '{}'", py::cast<std::string>(py::str(name))));
+      refuseCall(function,
+                 fmt::format("missing argument '{}'", py::cast<std::string>(py::str(name))));
     }
     value = unwrapConstexpr(value);
     checkConstexpr(parameter, name, value);
     bound[name] = value;
   }
   if (position < args.size())
-    refuseCall(function, fmt::format("{} positional arguments given, {} taken", args.size(), position));
+    refuseCall(function,
+               fmt::format("{} positional arguments given, {} taken", args.size(), position));
   if (keywordsUsed < kwargs.size())
     for (auto [key, value] : kwargs)
       if (!bound.contains(key))
-        refuseCall(function, fmt::format("unexpected argument '{}'", py::cast<std::string>(py::str(key))));
+        refuseCall(function,
+                   fmt::format("unexpected argument '{}'", py::cast<std::string>(py::str(key))));
   return bound;
 }
 

@@ -70,11 +70,14 @@ semantic::Value MlirBuilder::binary(BinaryOp op, const Value &lhs, const Value &
   mlir::Value a = unwrap(lhs), b = unwrap(rhs);
   switch (op) {
   case BinaryOp::Add:
-    return type.scalar.isFloating() ? emit<arith::AddFOp>(type, a, b) : emit<arith::AddIOp>(type, a, b);
+    return type.scalar.isFloating() ? emit<arith::AddFOp>(type, a, b)
+                                    : emit<arith::AddIOp>(type, a, b);
   case BinaryOp::Sub:
-    return type.scalar.isFloating() ? emit<arith::SubFOp>(type, a, b) : emit<arith::SubIOp>(type, a, b);
+    return type.scalar.isFloating() ? emit<arith::SubFOp>(type, a, b)
+                                    : emit<arith::SubIOp>(type, a, b);
   case BinaryOp::Mul:
-    return type.scalar.isFloating() ? emit<arith::MulFOp>(type, a, b) : emit<arith::MulIOp>(type, a, b);
+    return type.scalar.isFloating() ? emit<arith::MulFOp>(type, a, b)
+                                    : emit<arith::MulIOp>(type, a, b);
   case BinaryOp::DivSigned:
     return emit<arith::DivSIOp>(type, a, b);
   case BinaryOp::DivUnsigned:
@@ -207,7 +210,8 @@ static void refuseSoftwareFloat8(const semantic::DType &from, const semantic::DT
   if (from.kind() != ScalarKind::Float8E4B15 && to.kind() != ScalarKind::Float8E4B15)
     return;
   throw makeError(ErrorCode::E0120,
-                  fmt::arg("message", fmt::format("the compiler cannot convert {} to {}", from.name(), to.name())),
+                  fmt::arg("message", fmt::format("the compiler cannot convert {} to {}",
+                                                  from.name(), to.name())),
                   fmt::arg("help", "use tl.float8e4nv or tl.float8e5, or bitcast to tl.uint8"));
 }
 
@@ -229,9 +233,12 @@ semantic::Value MlirBuilder::cast(CastOp op, const Value &operand, const DType &
     bool isPlain = !operand.type.scalar.isFloat8() && !to.isFloat8() &&
                    (op == CastOp::FloatExtend || rounding == Rounding::NearestEven);
     if (isPlain)
-      return op == CastOp::FloatExtend ? emit<arith::ExtFOp>(type, x) : wrap(type, make<arith::TruncFOp>(target, x));
-    return emit<ir::FloatCastOp>(type, x, rounding == Rounding::TowardZero ? ir::FloatRounding::toward_zero
-                                                                           : ir::FloatRounding::nearest_even);
+      return op == CastOp::FloatExtend ? emit<arith::ExtFOp>(type, x)
+                                       : wrap(type, make<arith::TruncFOp>(target, x));
+    return emit<ir::FloatCastOp>(type, x,
+                                 rounding == Rounding::TowardZero
+                                     ? ir::FloatRounding::toward_zero
+                                     : ir::FloatRounding::nearest_even);
   }
   case CastOp::SignedToFloat:
     return emit<arith::SIToFPOp>(type, x);
@@ -255,7 +262,8 @@ semantic::Value MlirBuilder::cast(CastOp op, const Value &operand, const DType &
 
 semantic::Value MlirBuilder::addPointer(const Value &pointer, const Value &offset) {
   return emit<ir::AddPtrOp>(pointer.type, unwrap(pointer), unwrap(offset),
-                            offset.type.scalar.isSigned() ? mlir::UnitAttr() : builder.getUnitAttr());
+                            offset.type.scalar.isSigned() ? mlir::UnitAttr()
+                                                          : builder.getUnitAttr());
 }
 
 } // namespace tilewright::emit

@@ -112,7 +112,8 @@ static mlir::Value unwrapOptional(const std::optional<semantic::Value> &value) {
 //===----------------------------------------------------------------------===//
 
 semantic::Value MlirBuilder::load(const Value &pointer, const OptionalValue &mask,
-                                  const OptionalValue &other, const semantic::LoadOptions &options) {
+                                  const OptionalValue &other,
+                                  const semantic::LoadOptions &options) {
   Type result = pointer.type.withScalar(pointer.type.scalar.pointee());
   bool isBool = result.scalar.isBool();
   mlir::Type loaded = tileOf(toMemoryType(context(), result.scalar), result.shape);

@@ -108,7 +108,8 @@ static uint64_t wrapToType(int64_t value, const DType &type) {
 
 /// A literal as a constant of `type`; nothing where a conversion at run time
 /// defines the value. A float literal is rounded once, from the number as it was
-/// written: 0.1 in an f64 tile is the double 0.1.
+/// written: 0.1 in an f64 tile is the double 0.1. (Triton rounds it to f32 on the
+/// way, except in tl.full.)
 static std::optional<Value> foldCast(Semantic &semantic, const Literal &literal,
                                      const DType &type) {
   TileBuilder &builder = semantic.tileBuilder();

@@ -62,6 +62,9 @@ constexpr llvm::StringLiteral vectorElementsAttr = "tw.vector_elements";
 /// Beside it (i32): the dimension along which those elements run, where it is
 /// not the last one.
 constexpr llvm::StringLiteral vectorDimensionAttr = "tw.vector_dimension";
+/// On elementwise ops of integers (i32): bits of the flat element that may be
+/// cleared without changing the value. Set by MarkConstancy.
+constexpr llvm::StringLiteral constantBitsAttr = "tw.constant_bits";
 /// On scf.for: what tl.range asked for (i32 each; the last two are units).
 constexpr llvm::StringLiteral loopStagesAttr = "tw.loop_stages";
 constexpr llvm::StringLiteral loopUnrollAttr = "tw.loop_unroll";

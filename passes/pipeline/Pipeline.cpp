@@ -48,6 +48,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createAllocateShared(context));
   // Needs the offsets: disjoint scratch needs no barrier.
   manager.addPass(createInsertBarriers(context));
+  // Attributes of existing ops only; last, so that no pass has to keep them.
+  manager.addPass(createMarkConstancy(context));
 }
 
 namespace {
@@ -111,6 +113,7 @@ void registerPasses() {
   registerPass([] { return createVerifyLayouts(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });
+  registerPass([] { return createMarkConstancy(testContext()); });
   registerPass([] { return createPrintAxisInfo(testContext()); });
   PassPipelineRegistration<>("tw-pipeline", "the whole pipeline from tile level",
                              [](OpPassManager &manager) { buildPipeline(manager, testContext()); });

@@ -44,6 +44,7 @@ std::unique_ptr<mlir::Pass> createRemoveConversions(PassContext context);
 std::unique_ptr<mlir::Pass> createVerifyLayouts(PassContext context);
 std::unique_ptr<mlir::Pass> createAllocateShared(PassContext context);
 std::unique_ptr<mlir::Pass> createInsertBarriers(PassContext context);
+std::unique_ptr<mlir::Pass> createMarkConstancy(PassContext context);
 std::unique_ptr<mlir::Pass> createPrintAxisInfo(PassContext context);
 
 #define GEN_PASS_DECL

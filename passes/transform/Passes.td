@@ -59,6 +59,11 @@ def InsertBarriers : TilewrightPass<"tw-insert-barriers"> {
                     Statistic<"numGlobal", "global", "Number of barriers for global memory">];
 }
 
+def MarkConstancy : TilewrightPass<"tw-mark-constancy"> {
+  let summary = "marks integer tiles whose neighbouring elements are provably equal";
+  let statistics = [Statistic<"numMarked", "marked", "Number of ops marked">];
+}
+
 def PrintAxisInfo : TilewrightPass<"tw-print-axis-info"> {
   let summary = "prints what is known of values along each dimension";
 }

@@ -514,6 +514,20 @@ void ArgumentReader::readDlpack(size_t i, PyObject *value) {
 // The switch
 //===----------------------------------------------------------------------===//
 
+/// numpy.ndarray, once the program has imported NumPy; its subclasses count too.
+static PyTypeObject *numpyArrayType() {
+  static PyTypeObject *type = nullptr;
+  static PyObject *numpyName = interned("numpy");
+  static PyObject *arrayName = interned("ndarray");
+  if (type)
+    return type;
+  py::object numpy = py::reinterpret_steal<py::object>(PyImport_GetModule(numpyName));
+  PyObject *found = numpy ? tryAttribute(numpy.ptr(), arrayName) : nullptr;
+  if (found && PyType_Check(found))
+    type = reinterpret_cast<PyTypeObject *>(found); // kept for good
+  return type;
+}
+
 /// Functions, dtypes and constexpr objects are compile-time values wherever they
 /// are passed.
 static bool isCompileTimeObject(PyObject *value) {
@@ -534,11 +548,12 @@ void ArgumentReader::readOther(size_t i, PyObject *value) {
     return readInt(i, value);
   if (PyFloat_Check(value))
     return readFloat(i, PyFloat_AS_DOUBLE(value));
+  PyTypeObject *ndarray = numpyArrayType();
+  if (ndarray && PyType_IsSubtype(type, ndarray)) {
+    sawNumpy = true;
+    return;
+  }
   if (moduleStartsWith(type, "numpy")) {
-    if (!std::strcmp(type->tp_name, "numpy.ndarray")) {
-      sawNumpy = true;
-      return;
-    }
     if (!std::strncmp(type->tp_name, "numpy.bool", 10))
       return readBool(i, PyObject_IsTrue(value) == 1);
   }

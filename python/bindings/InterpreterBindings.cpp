@@ -20,6 +20,9 @@ namespace py = pybind11;
 
 namespace tilewright {
 
+// Of frontend/ast/Names.cpp, whose header would bring MLIR into this file.
+std::string nearestName(const std::string &name, py::handle candidates);
+
 /// What a name holds after `name = object`: numbers become run-time scalars of
 /// their own type, also inside tuples; everything else stays.
 static py::object assigned(py::handle object) {
@@ -98,32 +101,20 @@ static py::object logicalNot(py::handle object) {
   return py::bool_(decides(object, false));
 }
 
-/// The type that a value has, or would have, at run time.
-static std::optional<semantic::Type> runTimeType(py::handle object) {
-  if (isTensor(object))
-    return unwrapValue(object).type;
-  if (!isNumber(object))
-    return std::nullopt;
-  std::optional<semantic::Operand> operand = tryOperand(object);
-  return semantic::Type(semantic::Semantic::literalType(std::get<semantic::Literal>(*operand)));
-}
-
 /// Whether one name may hold both values: a compiled branch or loop has one
-/// type, or one constant, for each name.
+/// type, or one constant, for each name. Numbers count as what they would be at
+/// run time.
 static bool sameType(py::handle before, py::handle after) {
   if (before.is(after))
     return true;
-  std::optional<semantic::Type> first = runTimeType(before), second = runTimeType(after);
-  if (first && second)
-    return *first == *second;
-  if (PyTuple_Check(before.ptr()) && PyTuple_Check(after.ptr()) &&
-      py::len(before) == py::len(after)) {
-    for (size_t i = 0, n = py::len(before); i < n; ++i)
-      if (!sameType(PyTuple_GET_ITEM(before.ptr(), i), PyTuple_GET_ITEM(after.ptr(), i)))
-        return false;
-    return true;
-  }
-  return !first && !second && isSameConstant(before, after);
+  if (isTensor(before) && isTensor(after))
+    return unwrapValue(before).type == unwrapValue(after).type;
+  semantic::Semantic &meaning = requireContext("a loop").semantic();
+  std::vector<semantic::Value> leaves, others;
+  std::set<size_t> changedNumbers;
+  ValueTree::findChangedNumbers(before, after, changedNumbers);
+  ValueTree tree = ValueTree::flatten(meaning, before, changedNumbers, leaves);
+  return tree.match(meaning, after, others);
 }
 
 /// Raises `code` for the first name whose value changed its type.
@@ -141,8 +132,7 @@ static py::object checkTypes(ErrorCode code, PyObject *const *args) {
 
 /// Runs `function`; a C++ exception becomes the Python error that pybind11
 /// would make of it.
-template <typename F>
-static PyObject *guarded(F function) {
+template <typename F> static PyObject *guarded(F function) {
   try {
     return py::object(function()).release().ptr();
   } catch (py::error_already_set &error) {
@@ -192,6 +182,9 @@ static PyObject *promoteFunction(PyObject *, PyObject *object) {
 static PyObject *isTensorFunction(PyObject *, PyObject *object) {
   return Py_NewRef(isTensor(object) ? Py_True : Py_False);
 }
+static PyObject *describeFunction(PyObject *, PyObject *object) {
+  return guarded([&] { return py::str(describeValue(object)); });
+}
 static PyObject *checkBranch(PyObject *, PyObject *const *args, Py_ssize_t) {
   return guarded([&] { return checkTypes(ErrorCode::E0105, args); });
 }
@@ -223,6 +216,7 @@ static PyMethodDef kernelFunctions[] = {
     {"truth_if", truthOfIf, METH_O, "The value of the condition of an `if`."},
     {"truth_while", truthOfWhile, METH_O, "The value of the condition of a `while`."},
     {"truth_choice", truthOfChoice, METH_O, "The value of the condition of `a if c else b`."},
+    {"describe", describeFunction, METH_O, "x in the words of messages: fp32[64], i32, None."},
     {"is_tensor", isTensorFunction, METH_O, "Whether x is a run-time value."},
     {"check_branch", reinterpret_cast<PyCFunction>(checkBranch), METH_FASTCALL,
      "E0105 where names changed their types in a branch."},
@@ -257,15 +251,15 @@ void bindInterpreter(py::module_ &module) {
   py::module_ kernel = module.def_submodule("kernel", "What rewritten kernels call.");
   PyModule_AddFunctions(kernel.ptr(), kernelFunctions);
   module.def("render_error", renderError);
+  module.def("nearest_name", nearestName);
 
   py::class_<NativeFunction>(module, "NativeFunction")
       .def(py::init([](py::object jit, py::object function,
                        std::vector<std::pair<size_t, std::string>> constexprs,
                        std::pair<int64_t, int64_t> arity) {
-        return NativeFunction{std::move(jit), std::move(function), std::move(constexprs), arity};
+        return NativeFunction{py::handle(jit), std::move(function), std::move(constexprs), arity};
       }))
-      .def_readonly("function", &NativeFunction::function)
-      .def_readonly("jit_function", &NativeFunction::jitFunction);
+      .def_readonly("function", &NativeFunction::function);
 
   py::class_<InterpreterContext>(module, "InterpreterContext")
       .def(py::init<py::object, py::dict>())
@@ -274,10 +268,12 @@ void bindInterpreter(py::module_ &module) {
       .def("was_written", &InterpreterContext::wasWritten)
       .def("run", &InterpreterContext::run)
       .def_property(
-          "check_races", [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
+          "check_races",
+          [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
           [](InterpreterContext &self, bool on) { self.tileBuilder().memory.checkRaces = on; })
       .def_property(
-          "check_division", [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
+          "check_division",
+          [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
           [](InterpreterContext &self, bool on) { self.tileBuilder().checkDivision = on; });
 }
 

@@ -60,8 +60,8 @@ py::object NativeFunction::call(const py::tuple &args, const py::dict &kwargs) c
 static py::tuple unwrapArguments(const py::tuple &args) {
   py::tuple result(args.size());
   for (size_t i = 0; i < args.size(); ++i)
-    result[i] = isTensor(args[i]) ? py::reinterpret_borrow<py::object>(args[i])
-                                  : unwrapConstexpr(args[i]);
+    result[i] =
+        isTensor(args[i]) ? py::reinterpret_borrow<py::object>(args[i]) : unwrapConstexpr(args[i]);
   return result;
 }
 
@@ -122,19 +122,27 @@ py::object InterpreterContext::option(const std::string &name) const {
 
 static int64_t signedScalar(const Value &value) {
   switch (interpreter::elementSize(value.type.scalar.kind())) {
-  case 1: return *interpreter::elementsOf<int8_t>(value);
-  case 2: return *interpreter::elementsOf<int16_t>(value);
-  case 4: return *interpreter::elementsOf<int32_t>(value);
-  default: return *interpreter::elementsOf<int64_t>(value);
+  case 1:
+    return *interpreter::elementsOf<int8_t>(value);
+  case 2:
+    return *interpreter::elementsOf<int16_t>(value);
+  case 4:
+    return *interpreter::elementsOf<int32_t>(value);
+  default:
+    return *interpreter::elementsOf<int64_t>(value);
   }
 }
 
 static uint64_t unsignedScalar(const Value &value) {
   switch (interpreter::elementSize(value.type.scalar.kind())) {
-  case 1: return *interpreter::elementsOf<uint8_t>(value);
-  case 2: return *interpreter::elementsOf<uint16_t>(value);
-  case 4: return *interpreter::elementsOf<uint32_t>(value);
-  default: return *interpreter::elementsOf<uint64_t>(value);
+  case 1:
+    return *interpreter::elementsOf<uint8_t>(value);
+  case 2:
+    return *interpreter::elementsOf<uint16_t>(value);
+  case 4:
+    return *interpreter::elementsOf<uint32_t>(value);
+  default:
+    return *interpreter::elementsOf<uint64_t>(value);
   }
 }
 
@@ -148,8 +156,8 @@ std::optional<Literal> InterpreterContext::concreteScalar(const Value &value) {
   if (type.isBool())
     return Literal::boolean(*interpreter::elementsOf<uint8_t>(value) != 0);
   if (type.isFloating())
-    return Literal::floating(interpreter::decodeFloat(
-        type.kind(), interpreter::tileOf(value).as<void>(), 0));
+    return Literal::floating(
+        interpreter::decodeFloat(type.kind(), interpreter::tileOf(value).as<void>(), 0));
   if (type.isSigned())
     return Literal::integer(signedScalar(value));
   uint64_t bits = unsignedScalar(value);
@@ -161,23 +169,39 @@ std::optional<Literal> InterpreterContext::concreteScalar(const Value &value) {
 /// NumPy's name of an element type; those of ml_dtypes start with its name.
 static const char *numpyName(ScalarKind kind) {
   switch (kind) {
-  case ScalarKind::Int1: return "bool";
-  case ScalarKind::Int8: return "int8";
-  case ScalarKind::Int16: return "int16";
-  case ScalarKind::Int32: return "int32";
-  case ScalarKind::Int64: return "int64";
-  case ScalarKind::UInt8: return "uint8";
-  case ScalarKind::UInt16: return "uint16";
-  case ScalarKind::UInt32: return "uint32";
+  case ScalarKind::Int1:
+    return "bool";
+  case ScalarKind::Int8:
+    return "int8";
+  case ScalarKind::Int16:
+    return "int16";
+  case ScalarKind::Int32:
+    return "int32";
+  case ScalarKind::Int64:
+    return "int64";
+  case ScalarKind::UInt8:
+    return "uint8";
+  case ScalarKind::UInt16:
+    return "uint16";
+  case ScalarKind::UInt32:
+    return "uint32";
   case ScalarKind::UInt64:
-  case ScalarKind::Pointer: return "uint64";
-  case ScalarKind::Float16: return "float16";
-  case ScalarKind::Float32: return "float32";
-  case ScalarKind::Float64: return "float64";
-  case ScalarKind::BFloat16: return "bfloat16";
-  case ScalarKind::Float8E4M3: return "float8_e4m3fn";
-  case ScalarKind::Float8E5M2: return "float8_e5m2";
-  default: return nullptr; // float8e4b15 is known nowhere else
+  case ScalarKind::Pointer:
+    return "uint64";
+  case ScalarKind::Float16:
+    return "float16";
+  case ScalarKind::Float32:
+    return "float32";
+  case ScalarKind::Float64:
+    return "float64";
+  case ScalarKind::BFloat16:
+    return "bfloat16";
+  case ScalarKind::Float8E4M3:
+    return "float8_e4m3fn";
+  case ScalarKind::Float8E5M2:
+    return "float8_e5m2";
+  default:
+    return nullptr; // float8e4b15 is known nowhere else
   }
 }
 
@@ -258,7 +282,8 @@ py::object InterpreterContext::scalar(const std::string &dtype, py::handle numbe
   if (type.isFloating())
     return wrapValue(builder.constantFloat(type, number.cast<double>()));
   // Two's complement of any 64-bit number, negative or above int64.
-  uint64_t bits = PyLong_AsUnsignedLongLongMask(py::int_(py::reinterpret_borrow<py::object>(number)).ptr());
+  uint64_t bits =
+      PyLong_AsUnsignedLongLongMask(py::int_(py::reinterpret_borrow<py::object>(number)).ptr());
   return wrapValue(builder.constantInt(type, bits));
 }
 

@@ -23,7 +23,9 @@ namespace tilewright {
 /// A jit function rewritten to run natively: the Python function and what its
 /// declaration says about the parameters.
 struct NativeFunction {
-  pybind11::object jitFunction, function;
+  /// Not owned: the jit function owns this object.
+  pybind11::handle jitFunction;
+  pybind11::object function;
   /// Positions and names of the constexpr parameters.
   std::vector<std::pair<size_t, std::string>> constexprs;
   /// Fewest and most positional arguments; the latter is -1 for a `*args`.
@@ -61,8 +63,7 @@ public:
   pybind11::object scalar(const std::string &dtype, pybind11::handle number);
   bool wasWritten(interpreter::AllocationId id) const;
   /// Runs all programs of the grid in order, x fastest.
-  void run(const NativeFunction &kernel, const pybind11::tuple &args,
-           std::array<int64_t, 3> grid);
+  void run(const NativeFunction &kernel, const pybind11::tuple &args, std::array<int64_t, 3> grid);
 
   interpreter::CpuTileBuilder &tileBuilder() { return builder; }
 

@@ -103,12 +103,14 @@ PyTypeObject *launcherType = nullptr;
 } // namespace
 
 void DispatcherState::clearWatched() {
-  for (WatchedGlobal &w : watched) {
+  // Empty before the first object dies: destructors may come back.
+  std::vector<WatchedGlobal> old;
+  old.swap(watched);
+  for (WatchedGlobal &w : old) {
     Py_DECREF(w.owner);
     Py_DECREF(w.name);
     Py_DECREF(w.value);
   }
-  watched.clear();
 }
 
 void DispatcherState::clearParams() {
@@ -402,7 +404,7 @@ static uint64_t writtenMaskOf(const DispatcherState &state, py::handle kernel) {
 }
 
 /// Compiles, loads and enters; null where a compile hook cancelled.
-static Entry *handleMiss(DispatcherObject *self, PyObject *const *bound,
+static std::shared_ptr<Entry> handleMiss(DispatcherObject *self, PyObject *const *bound,
                          KeyBuilder &key, uint64_t hash,
                          const OptionList &options, int device) {
   DispatcherState &state = *self->state;
@@ -412,9 +414,9 @@ static Entry *handleMiss(DispatcherObject *self, PyObject *const *bound,
     return nullptr;
   py::object handle = kernel.attr("load")(device);
   // Compiling let other threads run: one may have entered the same key.
-  if (Entry *other = state.table.find(key, hash))
+  if (std::shared_ptr<Entry> other = state.table.find(key, hash))
     return other;
-  auto entry = std::make_unique<Entry>();
+  auto entry = std::make_shared<Entry>();
   entry->handle = handle.cast<LoadedKernelHandle *>();
   for (size_t i = 0; i < state.params.size(); ++i)
     if (!isConstCode(key.codes()[i]))
@@ -422,7 +424,8 @@ static Entry *handleMiss(DispatcherObject *self, PyObject *const *bound,
   entry->writtenMask = writtenMaskOf(state, kernel);
   entry->kernel = kernel.release().ptr();
   entry->handleObject = handle.release().ptr();
-  return state.table.insert(key, hash, std::move(entry));
+  state.table.insert(key, hash, entry);
+  return entry;
 }
 
 //===----------------------------------------------------------------------===//
@@ -523,10 +526,7 @@ static void launchEntry(LauncherObject &launcher, Entry &entry,
     return;
   uint64_t stream =
       currentStreamOf(reader.framework(), device, reader.interfaceStream());
-  // The kernel may be dropped from the table while the GIL is released.
   LoadedKernelHandle &handle = *entry.handle;
-  py::object keepKernel = py::reinterpret_borrow<py::object>(entry.kernel);
-  py::object keepHandle = py::reinterpret_borrow<py::object>(entry.handleObject);
 
   size_t count = entry.runtimeParams.size();
   void *inlineParameters[64];
@@ -545,10 +545,10 @@ static void launchEntry(LauncherObject &launcher, Entry &entry,
     parameters[count] = &scratchSlot;
   }
   if (flags.hooks)
-    callLaunchHook(self, true, keepKernel.ptr(), grid, stream, bound);
+    callLaunchHook(self, true, entry.kernel, grid, stream, bound);
   launchNow(handle, grid, stream, parameters);
   if (flags.hooks)
-    callLaunchHook(self, false, keepKernel.ptr(), grid, stream, bound);
+    callLaunchHook(self, false, entry.kernel, grid, stream, bound);
 }
 
 static void runPreHooks(DispatcherState &state, PyObject *const *args,
@@ -616,7 +616,9 @@ static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args,
   int device = reader.device() >= 0 ? reader.device() : currentDeviceOrdinal();
   key.setHeader(static_cast<uint64_t>(device) << 1 | flags.debug);
   uint64_t hash = key.hash();
-  Entry *entry = state.table.find(key, hash);
+  // Shared: the table may be cleared while the grid function, a hook or another
+  // thread runs.
+  std::shared_ptr<Entry> entry = state.table.find(key, hash);
   if (!entry) {
     entry = handleMiss(self, storage.bound, key, hash, options, device);
     if (!entry)

@@ -44,19 +44,23 @@ static void checkNotForked() {
 //===----------------------------------------------------------------------===//
 
 static std::mutex driverMutex;
-static Driver *theDriver = nullptr; // never freed: kernels may outlive statics
+// Never freed: kernels may outlive statics.
+static std::atomic<Driver *> theDriver{nullptr};
 
 Driver &Driver::get() {
   checkNotForked();
-  if (theDriver)
-    return *theDriver;
+  Driver *known = theDriver.load(std::memory_order_acquire);
+  if (known)
+    return *known;
   std::lock_guard<std::mutex> lock(driverMutex);
-  if (!theDriver) {
+  known = theDriver.load(std::memory_order_relaxed);
+  if (!known) {
     std::unique_ptr<Driver> driver(new Driver());
     driver->open();
-    theDriver = driver.release();
+    known = driver.release();
+    theDriver.store(known, std::memory_order_release);
   }
-  return *theDriver;
+  return *known;
 }
 
 Driver *Driver::tryGet() noexcept {

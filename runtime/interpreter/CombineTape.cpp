@@ -126,7 +126,8 @@ Values CombineTape::replay(CpuTileBuilder &builder, const Values &lhs, const Val
     slots[step.result.slot] = perform(builder, step, slots, shape);
   Values outputs;
   for (const Use &use : results)
-    outputs.push_back(shareAs(slots[use.slot], use.isTile ? Type(use.type, shape) : Type(use.type)));
+    outputs.push_back(
+        shareAs(slots[use.slot], use.isTile ? Type(use.type, shape) : Type(use.type)));
   return outputs;
 }
 

@@ -17,29 +17,36 @@
 
 namespace tilewright::interpreter {
 
-template <typename U>
-static U combineInteger(AtomicOp op, U old, U operand) {
+template <typename U> static U combineInteger(AtomicOp op, U old, U operand) {
   using S = std::make_signed_t<U>;
   S signedOld = static_cast<S>(old), signedOperand = static_cast<S>(operand);
   switch (op) {
-  case AtomicOp::Add: return static_cast<U>(old + operand);
-  case AtomicOp::And: return static_cast<U>(old & operand);
-  case AtomicOp::Or: return static_cast<U>(old | operand);
-  case AtomicOp::Xor: return static_cast<U>(old ^ operand);
-  case AtomicOp::MaxSigned: return signedOld > signedOperand ? old : operand;
-  case AtomicOp::MinSigned: return signedOld < signedOperand ? old : operand;
-  case AtomicOp::MaxUnsigned: return std::max(old, operand);
-  case AtomicOp::MinUnsigned: return std::min(old, operand);
+  case AtomicOp::Add:
+    return static_cast<U>(old + operand);
+  case AtomicOp::And:
+    return static_cast<U>(old & operand);
+  case AtomicOp::Or:
+    return static_cast<U>(old | operand);
+  case AtomicOp::Xor:
+    return static_cast<U>(old ^ operand);
+  case AtomicOp::MaxSigned:
+    return signedOld > signedOperand ? old : operand;
+  case AtomicOp::MinSigned:
+    return signedOld < signedOperand ? old : operand;
+  case AtomicOp::MaxUnsigned:
+    return std::max(old, operand);
+  case AtomicOp::MinUnsigned:
+    return std::min(old, operand);
   case AtomicOp::Exchange:
-  case AtomicOp::FloatAdd: return operand; // FloatAdd is handled by type
+  case AtomicOp::FloatAdd:
+    return operand; // FloatAdd is handled by type
   }
   return operand;
 }
 
 /// Adds as the element's own type does: f32 and f64 directly, smaller floats in
 /// f32 with one rounding.
-template <typename U>
-static U addFloat(ScalarKind kind, U old, U operand) {
+template <typename U> static U addFloat(ScalarKind kind, U old, U operand) {
   if constexpr (sizeof(U) == 8) {
     return bitCast<U>(bitCast<double>(old) + bitCast<double>(operand));
   } else if constexpr (sizeof(U) == 4) {

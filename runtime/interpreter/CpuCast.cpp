@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How: a cast is one of four families (integer, integer to float, float to
-// integer, float to float). Floats below 32 bits go through f32 chunks; wider
-// sources are rounded to odd first, so that each cast rounds exactly once.
+// integer, float to float). Floats below 32 bits go through f32 chunks; where the
+// GPU rounds a wider source once, it is rounded to odd first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,17 +20,24 @@
 namespace tilewright::interpreter {
 
 /// Calls `function` with a zero of the integer type of that size and sign.
-template <typename F>
-static void dispatchInteger(int sizeInBytes, bool isSigned, F function) {
+template <typename F> static void dispatchInteger(int sizeInBytes, bool isSigned, F function) {
   switch (sizeInBytes * 2 + isSigned) {
-  case 2: return function(uint8_t());
-  case 3: return function(int8_t());
-  case 4: return function(uint16_t());
-  case 5: return function(int16_t());
-  case 8: return function(uint32_t());
-  case 9: return function(int32_t());
-  case 16: return function(uint64_t());
-  default: return function(int64_t());
+  case 2:
+    return function(uint8_t());
+  case 3:
+    return function(int8_t());
+  case 4:
+    return function(uint16_t());
+  case 5:
+    return function(int16_t());
+  case 8:
+    return function(uint32_t());
+  case 9:
+    return function(int32_t());
+  case 16:
+    return function(uint64_t());
+  default:
+    return function(int64_t());
   }
 }
 
@@ -78,8 +85,13 @@ static void integerToSmallFloat(const From *from, ScalarKind to, NewTile &result
   float chunk[chunkSize];
   for (int64_t start = 0; start < result.count; start += chunkSize) {
     int64_t n = std::min(chunkSize, result.count - start);
-    for (int64_t i = 0; i < n; ++i)
-      chunk[i] = roundToOddFloat(roundToOddDouble(static_cast<Wide>(from[start + i])));
+    // The GPU has an instruction for float16; the other types go through f32.
+    if (to == ScalarKind::Float16)
+      for (int64_t i = 0; i < n; ++i)
+        chunk[i] = roundToOddFloat(roundToOddDouble(static_cast<Wide>(from[start + i])));
+    else
+      for (int64_t i = 0; i < n; ++i)
+        chunk[i] = static_cast<float>(from[start + i]);
     encodeFloats(to, chunk, result.tile().as<void>(), start, n);
   }
 }
@@ -106,8 +118,7 @@ static void integerToFloat(const Value &source, bool isSigned, NewTile &result) 
 
 /// As PTX's cvt.rzi: truncates and saturates. NaN is 0, except that 64 bits on
 /// either side give the pattern with only the top bit set.
-template <typename To, typename From>
-static To truncateSaturated(From value) {
+template <typename To, typename From> static To truncateSaturated(From value) {
   using Limits = std::numeric_limits<To>;
   constexpr int bits = sizeof(To) * 8;
   // 2^(bits - 1) or 2^bits: the first value above the range, exact in From.
@@ -156,7 +167,8 @@ static void doubleToFloat(const double *from, NewTile &result, Rounding rounding
   float chunk[chunkSize];
   for (int64_t start = 0; start < result.count; start += chunkSize) {
     int64_t n = std::min(chunkSize, result.count - start);
-    if (to != ScalarKind::Float32)
+    // 16-bit results round once, 8-bit ones go through f32, as on the GPU.
+    if (to == ScalarKind::Float16 || to == ScalarKind::BFloat16)
       for (int64_t i = 0; i < n; ++i)
         chunk[i] = roundToOddFloat(from[start + i]);
     else if (rounding == Rounding::TowardZero)
@@ -199,14 +211,28 @@ Value CpuTileBuilder::cast(CastOp op, const Value &operand, const DType &to, Rou
   }
   NewTile result{operand.type.withScalar(to)};
   switch (op) {
-  case CastOp::SignExtend: integerToInteger(operand, true, result); break;
+  case CastOp::SignExtend:
+    integerToInteger(operand, true, result);
+    break;
   case CastOp::ZeroExtend:
-  case CastOp::Truncate: integerToInteger(operand, false, result); break;
-  case CastOp::SignedToFloat: integerToFloat(operand, true, result); break;
-  case CastOp::UnsignedToFloat: integerToFloat(operand, false, result); break;
-  case CastOp::FloatToSigned: floatToInteger(operand, true, result); break;
-  case CastOp::FloatToUnsigned: floatToInteger(operand, false, result); break;
-  default: floatToFloat(operand, result, rounding); break;
+  case CastOp::Truncate:
+    integerToInteger(operand, false, result);
+    break;
+  case CastOp::SignedToFloat:
+    integerToFloat(operand, true, result);
+    break;
+  case CastOp::UnsignedToFloat:
+    integerToFloat(operand, false, result);
+    break;
+  case CastOp::FloatToSigned:
+    floatToInteger(operand, true, result);
+    break;
+  case CastOp::FloatToUnsigned:
+    floatToInteger(operand, false, result);
+    break;
+  default:
+    floatToFloat(operand, result, rounding);
+    break;
   }
   return noted(CombineTape::Primitive::Cast, op, {&operand}, std::move(result.value), rounding);
 }

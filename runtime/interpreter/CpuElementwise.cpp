@@ -26,7 +26,8 @@ using BinaryKernel = void (*)(const void *lhs, const void *rhs, void *result, in
 using UnaryKernel = void (*)(const void *operand, void *result, int64_t count);
 
 template <typename T, typename F>
-static TILEWRIGHT_INLINE void mapBinary(const void *lhs, const void *rhs, void *result, int64_t count, F function) {
+static TILEWRIGHT_INLINE void mapBinary(const void *lhs, const void *rhs, void *result,
+                                        int64_t count, F function) {
   const T *a = static_cast<const T *>(lhs), *b = static_cast<const T *>(rhs);
   T *out = static_cast<T *>(result);
   for (int64_t i = 0; i < count; ++i)
@@ -34,28 +35,25 @@ static TILEWRIGHT_INLINE void mapBinary(const void *lhs, const void *rhs, void *
 }
 
 /// A captureless lambda over elements as a kernel over runs, for the CPU at hand.
-#define TILEWRIGHT_RUN(ATTRIBUTE, T, EXPRESSION)                                                  \
+#define TILEWRIGHT_RUN(ATTRIBUTE, T, EXPRESSION)                                                   \
   [](const void *lhs, const void *rhs, void *result, int64_t count) ATTRIBUTE {                    \
-    mapBinary<T>(lhs, rhs, result, count, [](T a, T b) __attribute__((always_inline)) -> T {       \
-      return EXPRESSION;                                                                           \
-    });                                                                                            \
+    mapBinary<T>(lhs, rhs, result, count,                                                          \
+                 [](T a, T b) __attribute__((always_inline)) -> T { return EXPRESSION; });         \
   }
-#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
+#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                           \
   return cpuIsWide() ? static_cast<BinaryKernel>(TILEWRIGHT_RUN(TILEWRIGHT_WIDE, T, EXPRESSION))   \
                      : static_cast<BinaryKernel>(TILEWRIGHT_RUN(, T, EXPRESSION))
 
 //===--- integers ---------------------------------------------------------===//
 
-template <typename T>
-static TILEWRIGHT_INLINE T mulHigh(T a, T b) {
+template <typename T> static TILEWRIGHT_INLINE T mulHigh(T a, T b) {
   using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
   return static_cast<T>((static_cast<Wide>(a) * static_cast<Wide>(b)) >> (sizeof(T) * 8));
 }
 
 /// The quotient of the most negative number by -1 wraps, as on the GPU. Up to
 /// 32 bits the truncated f64 quotient is exact, and vectorises.
-template <typename T>
-static TILEWRIGHT_INLINE T divideInteger(T a, T b) {
+template <typename T> static TILEWRIGHT_INLINE T divideInteger(T a, T b) {
   using U = std::make_unsigned_t<T>;
   bool isNegation = std::is_signed_v<T> && b == static_cast<T>(-1);
   T divisor = b == 0 || isNegation ? T(1) : b;
@@ -66,8 +64,7 @@ static TILEWRIGHT_INLINE T divideInteger(T a, T b) {
     quotient = static_cast<T>(a / divisor);
   return b == 0 ? T(0) : isNegation ? static_cast<T>(U(0) - static_cast<U>(a)) : quotient;
 }
-template <typename T>
-static TILEWRIGHT_INLINE T remainderInteger(T a, T b) {
+template <typename T> static TILEWRIGHT_INLINE T remainderInteger(T a, T b) {
   using U = std::make_unsigned_t<T>;
   // With a quotient of 0 for a zero divisor this is the dividend.
   U product = static_cast<U>(static_cast<uint64_t>(static_cast<U>(divideInteger(a, b))) *
@@ -76,22 +73,31 @@ static TILEWRIGHT_INLINE T remainderInteger(T a, T b) {
 }
 
 /// U is the unsigned type of the element's width, S the signed one.
-template <typename U>
-static BinaryKernel integerKernel(BinaryOp op) {
+template <typename U> static BinaryKernel integerKernel(BinaryOp op) {
   using S = std::make_signed_t<U>;
   constexpr U bits = sizeof(U) * 8;
   switch (op) {
   // Widths below int promote to int: the cast back wraps.
-  case BinaryOp::Add: TILEWRIGHT_KERNEL(U, static_cast<U>(a + b));
-  case BinaryOp::Sub: TILEWRIGHT_KERNEL(U, static_cast<U>(a - b));
-  case BinaryOp::Mul: TILEWRIGHT_KERNEL(U, static_cast<U>(static_cast<uint64_t>(a) * b));
-  case BinaryOp::DivSigned: TILEWRIGHT_KERNEL(S, divideInteger<S>(a, b));
-  case BinaryOp::DivUnsigned: TILEWRIGHT_KERNEL(U, divideInteger<U>(a, b));
-  case BinaryOp::RemSigned: TILEWRIGHT_KERNEL(S, remainderInteger<S>(a, b));
-  case BinaryOp::RemUnsigned: TILEWRIGHT_KERNEL(U, remainderInteger<U>(a, b));
-  case BinaryOp::And: TILEWRIGHT_KERNEL(U, static_cast<U>(a & b));
-  case BinaryOp::Or: TILEWRIGHT_KERNEL(U, static_cast<U>(a | b));
-  case BinaryOp::Xor: TILEWRIGHT_KERNEL(U, static_cast<U>(a ^ b));
+  case BinaryOp::Add:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a + b));
+  case BinaryOp::Sub:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a - b));
+  case BinaryOp::Mul:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(static_cast<uint64_t>(a) * b));
+  case BinaryOp::DivSigned:
+    TILEWRIGHT_KERNEL(S, divideInteger<S>(a, b));
+  case BinaryOp::DivUnsigned:
+    TILEWRIGHT_KERNEL(U, divideInteger<U>(a, b));
+  case BinaryOp::RemSigned:
+    TILEWRIGHT_KERNEL(S, remainderInteger<S>(a, b));
+  case BinaryOp::RemUnsigned:
+    TILEWRIGHT_KERNEL(U, remainderInteger<U>(a, b));
+  case BinaryOp::And:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a & b));
+  case BinaryOp::Or:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a | b));
+  case BinaryOp::Xor:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a ^ b));
   // Amounts are unsigned and clamp to the width, as PTX's shl and shr do.
   case BinaryOp::ShiftLeft:
     TILEWRIGHT_KERNEL(U, b < bits ? static_cast<U>(a << (b & (bits - 1))) : U(0));
@@ -99,13 +105,20 @@ static BinaryKernel integerKernel(BinaryOp op) {
     TILEWRIGHT_KERNEL(U, b < bits ? static_cast<U>(a >> (b & (bits - 1))) : U(0));
   case BinaryOp::ShiftRightArithmetic:
     TILEWRIGHT_KERNEL(S, static_cast<S>(a >> (static_cast<U>(b) < bits ? b : S(bits - 1))));
-  case BinaryOp::MinSigned: TILEWRIGHT_KERNEL(S, a < b ? a : b);
-  case BinaryOp::MaxSigned: TILEWRIGHT_KERNEL(S, a > b ? a : b);
-  case BinaryOp::MinUnsigned: TILEWRIGHT_KERNEL(U, a < b ? a : b);
-  case BinaryOp::MaxUnsigned: TILEWRIGHT_KERNEL(U, a > b ? a : b);
-  case BinaryOp::MulHighSigned: TILEWRIGHT_KERNEL(S, mulHigh<S>(a, b));
-  case BinaryOp::MulHighUnsigned: TILEWRIGHT_KERNEL(U, mulHigh<U>(a, b));
-  default: return nullptr; // a float operation on integers: Semantic rules it out
+  case BinaryOp::MinSigned:
+    TILEWRIGHT_KERNEL(S, a < b ? a : b);
+  case BinaryOp::MaxSigned:
+    TILEWRIGHT_KERNEL(S, a > b ? a : b);
+  case BinaryOp::MinUnsigned:
+    TILEWRIGHT_KERNEL(U, a < b ? a : b);
+  case BinaryOp::MaxUnsigned:
+    TILEWRIGHT_KERNEL(U, a > b ? a : b);
+  case BinaryOp::MulHighSigned:
+    TILEWRIGHT_KERNEL(S, mulHigh<S>(a, b));
+  case BinaryOp::MulHighUnsigned:
+    TILEWRIGHT_KERNEL(U, mulHigh<U>(a, b));
+  default:
+    return nullptr; // a float operation on integers: Semantic rules it out
   }
 }
 
@@ -115,20 +128,26 @@ static BinaryKernel booleanKernel(BinaryOp op) {
   switch (op) {
   case BinaryOp::Add:
   case BinaryOp::Sub:
-  case BinaryOp::Xor: TILEWRIGHT_KERNEL(U, static_cast<U>(a ^ b));
+  case BinaryOp::Xor:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a ^ b));
   case BinaryOp::Mul:
   case BinaryOp::And:
   case BinaryOp::MinUnsigned:
   case BinaryOp::MaxSigned: // as a signed bit, true is -1
-  case BinaryOp::DivUnsigned: TILEWRIGHT_KERNEL(U, static_cast<U>(a & b));
+  case BinaryOp::DivUnsigned:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a & b));
   case BinaryOp::Or:
   case BinaryOp::MaxUnsigned:
-  case BinaryOp::MinSigned: TILEWRIGHT_KERNEL(U, static_cast<U>(a | b));
+  case BinaryOp::MinSigned:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a | b));
   case BinaryOp::RemUnsigned:
   case BinaryOp::ShiftLeft:
-  case BinaryOp::ShiftRightLogical: TILEWRIGHT_KERNEL(U, static_cast<U>(a & ~b & 1));
-  case BinaryOp::ShiftRightArithmetic: TILEWRIGHT_KERNEL(U, static_cast<U>(a | (b & 0)));
-  default: return integerKernel<U>(op);
+  case BinaryOp::ShiftRightLogical:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a & ~b & 1));
+  case BinaryOp::ShiftRightArithmetic:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(a | (b & 0)));
+  default:
+    return integerKernel<U>(op);
   }
 }
 
@@ -140,31 +159,32 @@ static TILEWRIGHT_INLINE float canonical(float value) {
 }
 static TILEWRIGHT_INLINE double canonical(double value) { return value; }
 
-template <typename T>
-using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+template <typename T> using BitsOf = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
 /// Minimum that orders -0 below +0: equal numbers differ in the sign bit only,
 /// so or-ing their bits takes the negative one.
-template <typename T>
-static TILEWRIGHT_INLINE T orderedMin(T a, T b) {
+template <typename T> static TILEWRIGHT_INLINE T orderedMin(T a, T b) {
   T equal = bitCast<T>(bitCast<BitsOf<T>>(a) | bitCast<BitsOf<T>>(b));
   return a < b ? a : (b < a ? b : equal);
 }
-template <typename T>
-static TILEWRIGHT_INLINE T orderedMax(T a, T b) {
+template <typename T> static TILEWRIGHT_INLINE T orderedMax(T a, T b) {
   T equal = bitCast<T>(bitCast<BitsOf<T>>(a) & bitCast<BitsOf<T>>(b));
   return a > b ? a : (b > a ? b : equal);
 }
 
-template <typename T>
-static BinaryKernel floatKernel(BinaryOp op) {
+template <typename T> static BinaryKernel floatKernel(BinaryOp op) {
   switch (op) {
-  case BinaryOp::Add: TILEWRIGHT_KERNEL(T, canonical(a + b));
-  case BinaryOp::Sub: TILEWRIGHT_KERNEL(T, canonical(a - b));
-  case BinaryOp::Mul: TILEWRIGHT_KERNEL(T, canonical(a * b));
+  case BinaryOp::Add:
+    TILEWRIGHT_KERNEL(T, canonical(a + b));
+  case BinaryOp::Sub:
+    TILEWRIGHT_KERNEL(T, canonical(a - b));
+  case BinaryOp::Mul:
+    TILEWRIGHT_KERNEL(T, canonical(a * b));
   case BinaryOp::DivFloat:
-  case BinaryOp::DivFloatRounded: TILEWRIGHT_KERNEL(T, canonical(a / b));
-  case BinaryOp::RemFloat: TILEWRIGHT_KERNEL(T, canonical(std::fmod(a, b)));
+  case BinaryOp::DivFloatRounded:
+    TILEWRIGHT_KERNEL(T, canonical(a / b));
+  case BinaryOp::RemFloat:
+    TILEWRIGHT_KERNEL(T, canonical(std::fmod(a, b)));
   case BinaryOp::MinNumber:
     TILEWRIGHT_KERNEL(T, canonical(a != a ? b : (b != b ? a : orderedMin(a, b))));
   case BinaryOp::MaxNumber:
@@ -173,7 +193,8 @@ static BinaryKernel floatKernel(BinaryOp op) {
     TILEWRIGHT_KERNEL(T, canonical(a != a ? a : (b != b ? b : orderedMin(a, b))));
   case BinaryOp::MaxPropagateNan:
     TILEWRIGHT_KERNEL(T, canonical(a != a ? a : (b != b ? b : orderedMax(a, b))));
-  default: return nullptr;
+  default:
+    return nullptr;
   }
 }
 #undef TILEWRIGHT_KERNEL
@@ -195,10 +216,14 @@ static BinaryKernel kernelFor(BinaryOp op, ScalarKind kind) {
   if (isFloatKind(kind))
     return floatKernel<float>(op);
   switch (elementSize(kind)) {
-  case 1: return integerKernel<uint8_t>(op);
-  case 2: return integerKernel<uint16_t>(op);
-  case 4: return integerKernel<uint32_t>(op);
-  default: return integerKernel<uint64_t>(op);
+  case 1:
+    return integerKernel<uint8_t>(op);
+  case 2:
+    return integerKernel<uint16_t>(op);
+  case 4:
+    return integerKernel<uint32_t>(op);
+  default:
+    return integerKernel<uint64_t>(op);
   }
 }
 
@@ -210,8 +235,8 @@ static BinaryKernel kernelFor(BinaryOp op, ScalarKind kind) {
                   fmt::arg("path", "-"));
 }
 
-static void binarySmallFloat(BinaryKernel kernel, ScalarKind kind, const void *lhs,
-                             const void *rhs, void *result, int64_t count) {
+static void binarySmallFloat(BinaryKernel kernel, ScalarKind kind, const void *lhs, const void *rhs,
+                             void *result, int64_t count) {
   float a[chunkSize], b[chunkSize], c[chunkSize];
   for (int64_t start = 0; start < count; start += chunkSize) {
     int64_t n = std::min(chunkSize, count - start);
@@ -256,8 +281,8 @@ Value CpuTileBuilder::binary(BinaryOp op, const Value &lhs, const Value &rhs) {
   if (checkDivision)
     checkDivisor(op, rhs);
   NewTile result{lhs.type};
-  computeBinary(op, kind, tileOf(lhs).as<void>(), tileOf(rhs).as<void>(),
-                result.tile().as<void>(), result.count);
+  computeBinary(op, kind, tileOf(lhs).as<void>(), tileOf(rhs).as<void>(), result.tile().as<void>(),
+                result.count);
   return noted(CombineTape::Primitive::Binary, op, {&lhs, &rhs}, std::move(result.value));
 }
 
@@ -274,14 +299,28 @@ Value CpuTileBuilder::addPointer(const Value &pointer, const Value &offset) {
       addresses[i] = bases[i] + static_cast<uint64_t>(static_cast<int64_t>(offsets[i])) * size;
   };
   switch (offset.type.scalar.kind()) {
-  case ScalarKind::Int8: add(int8_t()); break;
-  case ScalarKind::Int16: add(int16_t()); break;
-  case ScalarKind::Int32: add(int32_t()); break;
+  case ScalarKind::Int8:
+    add(int8_t());
+    break;
+  case ScalarKind::Int16:
+    add(int16_t());
+    break;
+  case ScalarKind::Int32:
+    add(int32_t());
+    break;
   case ScalarKind::Int1:
-  case ScalarKind::UInt8: add(uint8_t()); break;
-  case ScalarKind::UInt16: add(uint16_t()); break;
-  case ScalarKind::UInt32: add(uint32_t()); break;
-  default: add(int64_t()); break;
+  case ScalarKind::UInt8:
+    add(uint8_t());
+    break;
+  case ScalarKind::UInt16:
+    add(uint16_t());
+    break;
+  case ScalarKind::UInt32:
+    add(uint32_t());
+    break;
+  default:
+    add(int64_t());
+    break;
   }
   result.tile().allocation = tileOf(pointer).allocation;
   return std::move(result.value);
@@ -290,52 +329,68 @@ Value CpuTileBuilder::addPointer(const Value &pointer, const Value &offset) {
 //===--- unary ------------------------------------------------------------===//
 
 template <typename T, typename F>
-static TILEWRIGHT_INLINE void mapUnary(const void *operand, void *result, int64_t count, F function) {
+static TILEWRIGHT_INLINE void mapUnary(const void *operand, void *result, int64_t count,
+                                       F function) {
   const T *in = static_cast<const T *>(operand);
   T *out = static_cast<T *>(result);
   for (int64_t i = 0; i < count; ++i)
     out[i] = function(in[i]);
 }
-#define TILEWRIGHT_RUN(ATTRIBUTE, T, EXPRESSION)                                                  \
+#define TILEWRIGHT_RUN(ATTRIBUTE, T, EXPRESSION)                                                   \
   [](const void *operand, void *result, int64_t count) ATTRIBUTE {                                 \
     mapUnary<T>(operand, result, count,                                                            \
                 [](T x) __attribute__((always_inline)) -> T { return EXPRESSION; });               \
   }
-#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
+#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                           \
   return cpuIsWide() ? static_cast<UnaryKernel>(TILEWRIGHT_RUN(TILEWRIGHT_WIDE, T, EXPRESSION))    \
                      : static_cast<UnaryKernel>(TILEWRIGHT_RUN(, T, EXPRESSION))
 
 /// f32 functions are computed in f64 and rounded: within 0.5000001 ULP, which
 /// is the reference that the GPU's approximations are measured against.
-template <typename T>
-static UnaryKernel mathKernel(UnaryOp op) {
+template <typename T> static UnaryKernel mathKernel(UnaryOp op) {
   switch (op) {
-  case UnaryOp::Exp: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(expOf(x))));
-  case UnaryOp::Exp2: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(exp2Of(x))));
-  case UnaryOp::Log: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(logOf(x))));
-  case UnaryOp::Log2: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(log2Of(x))));
-  case UnaryOp::Sin: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::sin(double(x)))));
-  case UnaryOp::Cos: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::cos(double(x)))));
-  case UnaryOp::Erf: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::erf(double(x)))));
-  case UnaryOp::Tanh: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::tanh(double(x)))));
+  case UnaryOp::Exp:
+    TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(expOf(x))));
+  case UnaryOp::Exp2:
+    TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(exp2Of(x))));
+  case UnaryOp::Log:
+    TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(logOf(x))));
+  case UnaryOp::Log2:
+    TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(log2Of(x))));
+  case UnaryOp::Sin:
+    TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::sin(double(x)))));
+  case UnaryOp::Cos:
+    TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::cos(double(x)))));
+  case UnaryOp::Erf:
+    TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::erf(double(x)))));
+  case UnaryOp::Tanh:
+    TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(std::tanh(double(x)))));
   case UnaryOp::Sqrt:
-  case UnaryOp::SqrtRounded: TILEWRIGHT_KERNEL(T, canonical(std::sqrt(x)));
-  case UnaryOp::Rsqrt: TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(1.0 / std::sqrt(double(x)))));
-  case UnaryOp::Floor: TILEWRIGHT_KERNEL(T, canonical(std::floor(x)));
-  case UnaryOp::Ceil: TILEWRIGHT_KERNEL(T, canonical(std::ceil(x)));
-  default: return nullptr;
+  case UnaryOp::SqrtRounded:
+    TILEWRIGHT_KERNEL(T, canonical(std::sqrt(x)));
+  case UnaryOp::Rsqrt:
+    TILEWRIGHT_KERNEL(T, canonical(static_cast<T>(1.0 / std::sqrt(double(x)))));
+  case UnaryOp::Floor:
+    TILEWRIGHT_KERNEL(T, canonical(std::floor(x)));
+  case UnaryOp::Ceil:
+    TILEWRIGHT_KERNEL(T, canonical(std::ceil(x)));
+  default:
+    return nullptr;
   }
 }
 
 /// Sign operations work on the bits, so that they are exact on every format.
-template <typename U>
-static UnaryKernel signKernel(UnaryOp op) {
+template <typename U> static UnaryKernel signKernel(UnaryOp op) {
   constexpr U sign = static_cast<U>(U(1) << (sizeof(U) * 8 - 1));
   switch (op) {
-  case UnaryOp::NegFloat: TILEWRIGHT_KERNEL(U, static_cast<U>(x ^ sign));
-  case UnaryOp::AbsFloat: TILEWRIGHT_KERNEL(U, static_cast<U>(x & ~sign));
-  case UnaryOp::AbsInt: TILEWRIGHT_KERNEL(U, static_cast<U>(x & sign ? 0 - x : x));
-  default: return nullptr;
+  case UnaryOp::NegFloat:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(x ^ sign));
+  case UnaryOp::AbsFloat:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(x & ~sign));
+  case UnaryOp::AbsInt:
+    TILEWRIGHT_KERNEL(U, static_cast<U>(x & sign ? 0 - x : x));
+  default:
+    return nullptr;
   }
 }
 #undef TILEWRIGHT_KERNEL
@@ -343,10 +398,14 @@ static UnaryKernel signKernel(UnaryOp op) {
 
 static UnaryKernel signKernelFor(UnaryOp op, ScalarKind kind) {
   switch (elementSize(kind)) {
-  case 1: return signKernel<uint8_t>(op);
-  case 2: return signKernel<uint16_t>(op);
-  case 4: return signKernel<uint32_t>(op);
-  default: return signKernel<uint64_t>(op);
+  case 1:
+    return signKernel<uint8_t>(op);
+  case 2:
+    return signKernel<uint16_t>(op);
+  case 4:
+    return signKernel<uint32_t>(op);
+  default:
+    return signKernel<uint64_t>(op);
   }
 }
 
@@ -380,49 +439,65 @@ Value CpuTileBuilder::unary(UnaryOp op, const Value &operand) {
 using CompareKernel = void (*)(const void *lhs, const void *rhs, uint8_t *result, int64_t count);
 
 template <typename T, typename F>
-static TILEWRIGHT_INLINE void mapCompare(const void *lhs, const void *rhs, uint8_t *result, int64_t count,
-                       F function) {
+static TILEWRIGHT_INLINE void mapCompare(const void *lhs, const void *rhs, uint8_t *result,
+                                         int64_t count, F function) {
   const T *a = static_cast<const T *>(lhs), *b = static_cast<const T *>(rhs);
   for (int64_t i = 0; i < count; ++i)
     result[i] = function(a[i], b[i]);
 }
-#define TILEWRIGHT_RUN(ATTRIBUTE, T, EXPRESSION)                                                  \
+#define TILEWRIGHT_RUN(ATTRIBUTE, T, EXPRESSION)                                                   \
   [](const void *lhs, const void *rhs, uint8_t *result, int64_t count) ATTRIBUTE {                 \
     mapCompare<T>(lhs, rhs, result, count,                                                         \
                   [](T a, T b) __attribute__((always_inline)) -> uint8_t { return EXPRESSION; });  \
   }
-#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                          \
+#define TILEWRIGHT_KERNEL(T, EXPRESSION)                                                           \
   return cpuIsWide() ? static_cast<CompareKernel>(TILEWRIGHT_RUN(TILEWRIGHT_WIDE, T, EXPRESSION))  \
                      : static_cast<CompareKernel>(TILEWRIGHT_RUN(, T, EXPRESSION))
 
-template <typename U>
-static CompareKernel integerCompare(ComparePredicate predicate) {
+template <typename U> static CompareKernel integerCompare(ComparePredicate predicate) {
   using S = std::make_signed_t<U>;
   switch (predicate) {
-  case ComparePredicate::Equal: TILEWRIGHT_KERNEL(U, a == b);
-  case ComparePredicate::NotEqual: TILEWRIGHT_KERNEL(U, a != b);
-  case ComparePredicate::LessSigned: TILEWRIGHT_KERNEL(S, a < b);
-  case ComparePredicate::LessEqualSigned: TILEWRIGHT_KERNEL(S, a <= b);
-  case ComparePredicate::GreaterSigned: TILEWRIGHT_KERNEL(S, a > b);
-  case ComparePredicate::GreaterEqualSigned: TILEWRIGHT_KERNEL(S, a >= b);
-  case ComparePredicate::LessUnsigned: TILEWRIGHT_KERNEL(U, a < b);
-  case ComparePredicate::LessEqualUnsigned: TILEWRIGHT_KERNEL(U, a <= b);
-  case ComparePredicate::GreaterUnsigned: TILEWRIGHT_KERNEL(U, a > b);
-  case ComparePredicate::GreaterEqualUnsigned: TILEWRIGHT_KERNEL(U, a >= b);
-  default: return nullptr;
+  case ComparePredicate::Equal:
+    TILEWRIGHT_KERNEL(U, a == b);
+  case ComparePredicate::NotEqual:
+    TILEWRIGHT_KERNEL(U, a != b);
+  case ComparePredicate::LessSigned:
+    TILEWRIGHT_KERNEL(S, a < b);
+  case ComparePredicate::LessEqualSigned:
+    TILEWRIGHT_KERNEL(S, a <= b);
+  case ComparePredicate::GreaterSigned:
+    TILEWRIGHT_KERNEL(S, a > b);
+  case ComparePredicate::GreaterEqualSigned:
+    TILEWRIGHT_KERNEL(S, a >= b);
+  case ComparePredicate::LessUnsigned:
+    TILEWRIGHT_KERNEL(U, a < b);
+  case ComparePredicate::LessEqualUnsigned:
+    TILEWRIGHT_KERNEL(U, a <= b);
+  case ComparePredicate::GreaterUnsigned:
+    TILEWRIGHT_KERNEL(U, a > b);
+  case ComparePredicate::GreaterEqualUnsigned:
+    TILEWRIGHT_KERNEL(U, a >= b);
+  default:
+    return nullptr;
   }
 }
 
-template <typename T>
-static CompareKernel floatCompare(ComparePredicate predicate) {
+template <typename T> static CompareKernel floatCompare(ComparePredicate predicate) {
   switch (predicate) {
-  case ComparePredicate::FloatEqual: TILEWRIGHT_KERNEL(T, a == b);
-  case ComparePredicate::FloatNotEqual: TILEWRIGHT_KERNEL(T, a != b);
-  case ComparePredicate::FloatLess: TILEWRIGHT_KERNEL(T, a < b);
-  case ComparePredicate::FloatLessEqual: TILEWRIGHT_KERNEL(T, a <= b);
-  case ComparePredicate::FloatGreater: TILEWRIGHT_KERNEL(T, a > b);
-  case ComparePredicate::FloatGreaterEqual: TILEWRIGHT_KERNEL(T, a >= b);
-  default: return nullptr;
+  case ComparePredicate::FloatEqual:
+    TILEWRIGHT_KERNEL(T, a == b);
+  case ComparePredicate::FloatNotEqual:
+    TILEWRIGHT_KERNEL(T, a != b);
+  case ComparePredicate::FloatLess:
+    TILEWRIGHT_KERNEL(T, a < b);
+  case ComparePredicate::FloatLessEqual:
+    TILEWRIGHT_KERNEL(T, a <= b);
+  case ComparePredicate::FloatGreater:
+    TILEWRIGHT_KERNEL(T, a > b);
+  case ComparePredicate::FloatGreaterEqual:
+    TILEWRIGHT_KERNEL(T, a >= b);
+  default:
+    return nullptr;
   }
 }
 #undef TILEWRIGHT_KERNEL
@@ -434,10 +509,14 @@ static CompareKernel compareKernelFor(ComparePredicate predicate, ScalarKind kin
   if (isFloatKind(kind))
     return floatCompare<float>(predicate);
   switch (elementSize(kind)) {
-  case 1: return integerCompare<uint8_t>(predicate);
-  case 2: return integerCompare<uint16_t>(predicate);
-  case 4: return integerCompare<uint32_t>(predicate);
-  default: return integerCompare<uint64_t>(predicate);
+  case 1:
+    return integerCompare<uint8_t>(predicate);
+  case 2:
+    return integerCompare<uint16_t>(predicate);
+  case 4:
+    return integerCompare<uint32_t>(predicate);
+  default:
+    return integerCompare<uint64_t>(predicate);
   }
 }
 

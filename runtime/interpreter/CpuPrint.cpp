@@ -18,19 +18,27 @@ constexpr int64_t printedAtEachEnd = 4;
 
 static int64_t signedElement(const Value &value, int64_t i) {
   switch (elementSize(value.type.scalar.kind())) {
-  case 1: return elementsOf<int8_t>(value)[i];
-  case 2: return elementsOf<int16_t>(value)[i];
-  case 4: return elementsOf<int32_t>(value)[i];
-  default: return elementsOf<int64_t>(value)[i];
+  case 1:
+    return elementsOf<int8_t>(value)[i];
+  case 2:
+    return elementsOf<int16_t>(value)[i];
+  case 4:
+    return elementsOf<int32_t>(value)[i];
+  default:
+    return elementsOf<int64_t>(value)[i];
   }
 }
 
 static uint64_t unsignedElement(const Value &value, int64_t i) {
   switch (elementSize(value.type.scalar.kind())) {
-  case 1: return elementsOf<uint8_t>(value)[i];
-  case 2: return elementsOf<uint16_t>(value)[i];
-  case 4: return elementsOf<uint32_t>(value)[i];
-  default: return elementsOf<uint64_t>(value)[i];
+  case 1:
+    return elementsOf<uint8_t>(value)[i];
+  case 2:
+    return elementsOf<uint16_t>(value)[i];
+  case 4:
+    return elementsOf<uint32_t>(value)[i];
+  default:
+    return elementsOf<uint64_t>(value)[i];
   }
 }
 
@@ -85,8 +93,7 @@ std::string formatTile(const Value &value, bool hex) { return formatAxis(value, 
 
 void CpuTileBuilder::print(const std::string &prefix, const std::vector<Value> &values, bool hex) {
   valueWasRead();
-  std::string line =
-      fmt::format("pid ({}, {}, {})", program.id[0], program.id[1], program.id[2]);
+  std::string line = fmt::format("pid ({}, {}, {})", program.id[0], program.id[1], program.id[2]);
   if (!prefix.empty())
     line += " " + prefix;
   for (const Value &value : values) {
@@ -99,10 +106,10 @@ void CpuTileBuilder::print(const std::string &prefix, const std::vector<Value> &
 void CpuTileBuilder::failAssertion(const std::string &message, const Value &condition,
                                    int64_t lane) {
   SourceFrame frame = host.currentFrame();
-  Error error = makeError(ErrorCode::E0403, fmt::arg("message", message),
-                          fmt::arg("file", frame.file), fmt::arg("line", frame.line),
-                          fmt::arg("x", program.id[0]), fmt::arg("y", program.id[1]),
-                          fmt::arg("z", program.id[2]));
+  Error error =
+      makeError(ErrorCode::E0403, fmt::arg("message", message), fmt::arg("file", frame.file),
+                fmt::arg("line", frame.line), fmt::arg("x", program.id[0]),
+                fmt::arg("y", program.id[1]), fmt::arg("z", program.id[2]));
   if (condition.type.isTile())
     error.addNote(fmt::format("false in element {} of a tile of {}", lane,
                               semantic::shapeName(condition.type.shape)));

@@ -63,8 +63,7 @@ static Value slice(const Value &tile, int axis, int64_t first, int64_t step, int
   return std::move(result.value);
 }
 
-static Values sliceAll(const Values &tiles, int axis, int64_t first, int64_t step,
-                       int64_t extent) {
+static Values sliceAll(const Values &tiles, int axis, int64_t first, int64_t step, int64_t extent) {
   Values result;
   for (const Value &tile : tiles)
     result.push_back(slice(tile, axis, first, step, extent));

@@ -15,8 +15,7 @@ namespace tilewright::interpreter {
 
 using semantic::ScalarKind;
 
-template <typename Format>
-static const std::array<float, 256> &decodeTable() {
+template <typename Format> static const std::array<float, 256> &decodeTable() {
   static const std::array<float, 256> table = [] {
     std::array<float, 256> values{};
     for (uint32_t code = 0; code < 256; ++code)
@@ -70,11 +69,16 @@ void decodeFloats(ScalarKind kind, const void *source, int64_t start, int64_t co
   const uint8_t *bytes = static_cast<const uint8_t *>(source) + start;
   const uint16_t *halves = static_cast<const uint16_t *>(source) + start;
   switch (kind) {
-  case ScalarKind::Float16: return decode16<Half>(halves, count, result);
-  case ScalarKind::BFloat16: return decode16<Brain>(halves, count, result);
-  case ScalarKind::Float8E4M3: return decode8<E4M3>(bytes, count, result);
-  case ScalarKind::Float8E5M2: return decode8<E5M2>(bytes, count, result);
-  case ScalarKind::Float8E4B15: return decode8<E4B15>(bytes, count, result);
+  case ScalarKind::Float16:
+    return decode16<Half>(halves, count, result);
+  case ScalarKind::BFloat16:
+    return decode16<Brain>(halves, count, result);
+  case ScalarKind::Float8E4M3:
+    return decode8<E4M3>(bytes, count, result);
+  case ScalarKind::Float8E5M2:
+    return decode8<E5M2>(bytes, count, result);
+  case ScalarKind::Float8E4B15:
+    return decode8<E4B15>(bytes, count, result);
   default:
     std::memcpy(result, static_cast<const float *>(source) + start, count * sizeof(float));
   }
@@ -86,11 +90,16 @@ static void encodeAs(ScalarKind kind, const float *source, void *result, int64_t
   uint8_t *bytes = static_cast<uint8_t *>(result) + start;
   uint16_t *halves = static_cast<uint16_t *>(result) + start;
   switch (kind) {
-  case ScalarKind::Float16: return encode<Half, TowardZero>(source, halves, count);
-  case ScalarKind::BFloat16: return encode<Brain, TowardZero>(source, halves, count);
-  case ScalarKind::Float8E4M3: return encode<E4M3, TowardZero>(source, bytes, count);
-  case ScalarKind::Float8E5M2: return encode<E5M2, TowardZero>(source, bytes, count);
-  case ScalarKind::Float8E4B15: return encode<E4B15, TowardZero>(source, bytes, count);
+  case ScalarKind::Float16:
+    return encode<Half, TowardZero>(source, halves, count);
+  case ScalarKind::BFloat16:
+    return encode<Brain, TowardZero>(source, halves, count);
+  case ScalarKind::Float8E4M3:
+    return encode<E4M3, TowardZero>(source, bytes, count);
+  case ScalarKind::Float8E5M2:
+    return encode<E5M2, TowardZero>(source, bytes, count);
+  case ScalarKind::Float8E4B15:
+    return encode<E4B15, TowardZero>(source, bytes, count);
   default:
     std::memcpy(static_cast<float *>(result) + start, source, count * sizeof(float));
   }

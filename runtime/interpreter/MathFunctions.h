@@ -25,9 +25,20 @@ namespace tilewright::interpreter {
 
 /// e^t for |t| <= 0.36: the series to t^13 / 13! leaves less than 1e-17.
 TILEWRIGHT_INLINE double expSeries(double t) {
-  constexpr double c[] = {1.0,           1.0,           1.0 / 2,        1.0 / 6,         1.0 / 24,
-                          1.0 / 120,     1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
-                          1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800.0};
+  constexpr double c[] = {1.0,
+                          1.0,
+                          1.0 / 2,
+                          1.0 / 6,
+                          1.0 / 24,
+                          1.0 / 120,
+                          1.0 / 720,
+                          1.0 / 5040,
+                          1.0 / 40320,
+                          1.0 / 362880,
+                          1.0 / 3628800,
+                          1.0 / 39916800,
+                          1.0 / 479001600,
+                          1.0 / 6227020800.0};
   double sum = c[13];
   for (int i = 12; i >= 0; --i)
     sum = sum * t + c[i];

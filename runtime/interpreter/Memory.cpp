@@ -107,9 +107,12 @@ void Memory::check(const Access &access, const ProgramPosition &program) {
 
 static const char *nameOf(AccessKind kind) {
   switch (kind) {
-  case AccessKind::Load: return "load";
-  case AccessKind::Store: return "store";
-  case AccessKind::Atomic: return "atomic";
+  case AccessKind::Load:
+    return "load";
+  case AccessKind::Store:
+    return "store";
+  case AccessKind::Atomic:
+    return "atomic";
   }
   return "";
 }
@@ -135,10 +138,10 @@ static void addLaneNote(Error &error, const Access &access, int64_t lane) {
   std::string name = array ? array->name : fmt::format("address {:#x}", address);
   int64_t index = array ? array->elementIndex(address) : 0;
   int64_t size = array ? array->spanInElements() : 0;
-  Error error = makeError(ErrorCode::E0407, fmt::arg("access", nameOf(access.kind)),
-                          fmt::arg("a", name), fmt::arg("i", index), fmt::arg("n", size),
-                          fmt::arg("x", program.id[0]), fmt::arg("y", program.id[1]),
-                          fmt::arg("z", program.id[2]));
+  Error error =
+      makeError(ErrorCode::E0407, fmt::arg("access", nameOf(access.kind)), fmt::arg("a", name),
+                fmt::arg("i", index), fmt::arg("n", size), fmt::arg("x", program.id[0]),
+                fmt::arg("y", program.id[1]), fmt::arg("z", program.id[2]));
   addLaneNote(error, access, lane);
   if (badLanes > 1)
     error.addNote(fmt::format("{} lanes are out of bounds", badLanes));
@@ -153,10 +156,9 @@ static void addLaneNote(Error &error, const Access &access, int64_t lane) {
                                          const Allocation &array, uint64_t address,
                                          const ProgramPosition &program) {
   int64_t offset = static_cast<int64_t>(address - array.base);
-  std::string message =
-      fmt::format("{} of '{}' at byte {} is not aligned to {} bytes; program ({},{},{})",
-                  nameOf(access.kind), array.name, offset, access.sizeInBytes, program.id[0],
-                  program.id[1], program.id[2]);
+  std::string message = fmt::format(
+      "{} of '{}' at byte {} is not aligned to {} bytes; program ({},{},{})", nameOf(access.kind),
+      array.name, offset, access.sizeInBytes, program.id[0], program.id[1], program.id[2]);
   Error error =
       makeError(ErrorCode::E0117, fmt::arg("message", message),
                 fmt::arg("help", "a GPU faults here; start the array and its offsets at a multiple "
@@ -233,7 +235,8 @@ void Memory::noteLaneWrite(Allocation &array, uint64_t address, const ProgramPos
     return;
   if (array.lastWriter.empty())
     array.lastWriter.resize(array.spanInElements() + 1);
-  int64_t slot = static_cast<int64_t>(address - array.low) / std::max(elementSize(array.type.kind()), 1);
+  int64_t slot =
+      static_cast<int64_t>(address - array.low) / std::max(elementSize(array.type.kind()), 1);
   uint32_t writer = static_cast<uint32_t>(program.linear()) + 1;
   uint32_t previous = array.lastWriter[slot];
   array.lastWriter[slot] = writer;

@@ -29,8 +29,7 @@
 
 namespace tilewright::interpreter {
 
-template <typename To, typename From>
-inline __attribute__((always_inline)) To bitCast(From from) {
+template <typename To, typename From> inline __attribute__((always_inline)) To bitCast(From from) {
   static_assert(sizeof(To) == sizeof(From), "bitCast needs equal sizes");
   To to;
   std::memcpy(&to, &from, sizeof(To));
@@ -82,12 +81,12 @@ inline __attribute__((always_inline)) uint32_t encodeFloat(float value) {
       // Exact scaling to units of the smallest subnormal, then truncation.
       constexpr uint32_t scaleBits =
           static_cast<uint32_t>(127 + Format::bias - 1 + Format::mantissaBits) << 23;
-      float units = bitCast<float>(magnitude < smallestNormal ? magnitude : 0) *
-                    bitCast<float>(scaleBits);
+      float units =
+          bitCast<float>(magnitude < smallestNormal ? magnitude : 0) * bitCast<float>(scaleBits);
       tiny = static_cast<uint32_t>(static_cast<int32_t>(units));
     } else {
-      float sum = bitCast<float>(magnitude < smallestNormal ? magnitude : 0) +
-                  bitCast<float>(magicBits);
+      float sum =
+          bitCast<float>(magnitude < smallestNormal ? magnitude : 0) + bitCast<float>(magicBits);
       tiny = bitCast<uint32_t>(sum) - magicBits;
     }
     code = magnitude < smallestNormal ? tiny : code;
@@ -113,16 +112,14 @@ inline __attribute__((always_inline)) float decodeFloat16(uint32_t code) {
   uint32_t sign = (code & Format::signBit) << 16;
   uint32_t magnitude = (code & (Format::signBit - 1)) << (23 - Format::mantissaBits);
   // Multiplying by 2^(127 - bias) rebiases normals and normalises subnormals.
-  float scaled = bitCast<float>(magnitude) *
-                 bitCast<float>(static_cast<uint32_t>(254 - Format::bias) << 23);
-  uint32_t special = 0x7f800000u & (0u - static_cast<uint32_t>(
-                                             (code & 0x7c00u) == 0x7c00u));
+  float scaled =
+      bitCast<float>(magnitude) * bitCast<float>(static_cast<uint32_t>(254 - Format::bias) << 23);
+  uint32_t special = 0x7f800000u & (0u - static_cast<uint32_t>((code & 0x7c00u) == 0x7c00u));
   return bitCast<float>(bitCast<uint32_t>(scaled) | special | sign);
 }
 
 /// The exact value of a code of an 8-bit format. Slow; tables are made of it.
-template <typename Format>
-inline float decodeFloat8(uint32_t code) {
+template <typename Format> inline float decodeFloat8(uint32_t code) {
   uint32_t magnitude = code & (Format::signBit - 1);
   uint32_t exponent = magnitude >> Format::mantissaBits;
   uint32_t mantissa = magnitude & ((1u << Format::mantissaBits) - 1);
@@ -135,8 +132,8 @@ inline float decodeFloat8(uint32_t code) {
   if (exponent == 0)
     return sign * std::ldexp(static_cast<float>(mantissa), 1 - Format::bias - Format::mantissaBits);
   float significand = static_cast<float>((1u << Format::mantissaBits) | mantissa);
-  return sign * std::ldexp(significand, static_cast<int>(exponent) - Format::bias -
-                                            Format::mantissaBits);
+  return sign *
+         std::ldexp(significand, static_cast<int>(exponent) - Format::bias - Format::mantissaBits);
 }
 
 /// `value` as f32, rounded to odd: truncated, and the last bit set if anything

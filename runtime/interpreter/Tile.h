@@ -53,10 +53,8 @@ public:
   Tile(const Tile &) = delete;
   Tile &operator=(const Tile &) = delete;
 
-  template <typename T>
-  T *as() { return static_cast<T *>(storage); }
-  template <typename T>
-  const T *as() const { return static_cast<const T *>(storage); }
+  template <typename T> T *as() { return static_cast<T *>(storage); }
+  template <typename T> const T *as() const { return static_cast<const T *>(storage); }
 
   /// For pointers: the array that every lane points into.
   AllocationId allocation = unknownAllocation;
@@ -107,8 +105,7 @@ inline int64_t countOf(const Value &value) { return countOf(value.type.shape); }
 inline const Tile &tileOf(const Value &value) {
   return *static_cast<const Tile *>(value.handle.get());
 }
-template <typename T>
-const T *elementsOf(const Value &value) { return tileOf(value).as<T>(); }
+template <typename T> const T *elementsOf(const Value &value) { return tileOf(value).as<T>(); }
 
 /// A value with storage for its elements, not yet written.
 struct NewTile {
@@ -116,25 +113,28 @@ struct NewTile {
   int64_t count;
 
   explicit NewTile(Type type) : count(countOf(type.shape)) {
-    value.handle = std::make_shared<Tile>(static_cast<size_t>(count) * elementSize(type.scalar.kind()));
+    value.handle =
+        std::make_shared<Tile>(static_cast<size_t>(count) * elementSize(type.scalar.kind()));
     value.type = std::move(type);
   }
   Tile &tile() { return *static_cast<Tile *>(value.handle.get()); }
-  template <typename T>
-  T *elements() { return tile().template as<T>(); }
+  template <typename T> T *elements() { return tile().template as<T>(); }
 };
 
 /// The same storage under another type of equal element size.
 inline Value shareAs(const Value &value, Type type) { return {std::move(type), value.handle}; }
 
 /// Calls `function` with a zero of the unsigned type that has `sizeInBytes`.
-template <typename F>
-void dispatchWord(int sizeInBytes, F function) {
+template <typename F> void dispatchWord(int sizeInBytes, F function) {
   switch (sizeInBytes) {
-  case 1: return function(uint8_t());
-  case 2: return function(uint16_t());
-  case 4: return function(uint32_t());
-  default: return function(uint64_t());
+  case 1:
+    return function(uint8_t());
+  case 2:
+    return function(uint16_t());
+  case 4:
+    return function(uint32_t());
+  default:
+    return function(uint64_t());
   }
 }
 

@@ -67,10 +67,11 @@ private:
   size_t used;
 };
 
-/// Open addressing with linear probing; at most half full.
+/// Open addressing with linear probing; at most half full. Entries are shared: a
+/// launch keeps the one it found, because what it calls may clear the table.
 template <typename Entry> class KeyTable {
 public:
-  Entry *find(const KeyBuilder &key, uint64_t hash) const {
+  std::shared_ptr<Entry> find(const KeyBuilder &key, uint64_t hash) const {
     if (slots.empty())
       return nullptr;
     size_t mask = slots.size() - 1;
@@ -79,12 +80,12 @@ public:
       if (slot.hash == hash && slot.words.size() == key.size() &&
           std::memcmp(slot.words.data(), key.data(),
                       key.size() * sizeof(uint64_t)) == 0)
-        return slot.entry.get();
+        return slot.entry;
     }
     return nullptr;
   }
 
-  Entry *insert(const KeyBuilder &key, uint64_t hash, std::unique_ptr<Entry> entry) {
+  void insert(const KeyBuilder &key, uint64_t hash, std::shared_ptr<Entry> entry) {
     if ((count + 1) * 2 > slots.size())
       grow();
     Slot slot;
@@ -92,11 +93,13 @@ public:
     slot.words.assign(key.data(), key.data() + key.size());
     slot.entry = std::move(entry);
     ++count;
-    return place(std::move(slot));
+    place(std::move(slot));
   }
 
+  /// The table is empty before the first entry dies: destructors may come back.
   void clear() {
-    slots.clear();
+    std::vector<Slot> old;
+    old.swap(slots);
     count = 0;
   }
   size_t size() const { return count; }
@@ -111,16 +114,15 @@ private:
   struct Slot {
     uint64_t hash = 0;
     std::vector<uint64_t> words;
-    std::unique_ptr<Entry> entry;
+    std::shared_ptr<Entry> entry;
   };
 
-  Entry *place(Slot slot) {
+  void place(Slot slot) {
     size_t mask = slots.size() - 1;
     size_t i = slot.hash & mask;
     while (slots[i].entry)
       i = (i + 1) & mask;
     slots[i] = std::move(slot);
-    return slots[i].entry.get();
   }
 
   void grow() {

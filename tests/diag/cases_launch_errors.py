@@ -196,6 +196,14 @@ def test_capture():
           "call add.precompile(...) or run once before capture", "CaptureActive")
 
 
+def test_capture_when_compiled_but_not_loaded():
+    add.warmup(FakeTensor(), FakeTensor(), 5, grid=(1, ))
+    Mock().library.mockSetCapturing(1)
+    error = caught(lambda: add[(1, )](FakeTensor(), FakeTensor(), 5))
+    Mock().library.mockSetCapturing(0)
+    assert error.code == "E0214"
+
+
 def test_capture_after_precompile():
     assert add.precompile(FakeTensor(), FakeTensor(), 5) is not None
     Mock().library.mockSetCapturing(1)

@@ -397,6 +397,19 @@ def misspelt_argument(x):
     tl.store(x, tl.load(x, masks=None))
 
 
+@case("[E0122] call of 'tl.store': missing 1 required positional argument: 'value'",
+      "signature is store(pointer, value, mask=None, boundary_check=(), cache_modifier='', eviction_policy='')",
+      "tl.store(x)", x=f32())
+def missing_argument(x):
+    tl.store(x)
+
+
+@case("[E0122] call of 'tl.to': missing 1 required positional argument: 'dtype'",
+      "signature is to(self, dtype, fp_downcast_rounding=None, bitcast=False)", "tl.load(x).to()", x=f32())
+def missing_argument_of_method(x):
+    tl.store(x, tl.load(x).to())
+
+
 def test_outside_a_kernel():
     with pytest.raises(errors.TilewrightError) as info:
         tl.arange(0, 8)

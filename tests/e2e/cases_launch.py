@@ -494,6 +494,47 @@ def test_changed_global_is_noticed(mock, compiler):
     assert mock.count == 3
 
 
+def test_helpers_globals_are_watched_by_the_kernel(compiler):
+    space = {"tilewright": tilewright, "SIZE": 5}
+    source = "def helper(a):\n    return SIZE\n"
+    exec(source, space)
+    helper = tilewright.jit(space["helper"], source=source)
+
+    def kernel(a):
+        pass
+
+    kernel.__tilewright_helpers__ = ((helper, "SIZE"), )
+    first, second = tilewright.jit(kernel), tilewright.jit(kernel)
+    first[(1, )](2)
+    second[(1, )](2)
+    space["SIZE"] = 6
+    for launched in (first, second):
+        with pytest.raises(RuntimeError, match="'SIZE' has value 6"):
+            launched[(1, )](2)
+
+
+def test_table_cleared_by_the_grid_function(mock):
+    add = make_kernel()
+
+    def grid(meta):
+        add._clear_table()
+        add.device_caches.clear()
+        gc.collect()
+        return (3, )
+
+    for _ in range(3):
+        assert add[grid](*tensors(), 5, BLOCK=64).name == "add"
+    assert mock.launch().grid == (3, 1, 1)
+
+
+def test_numpy_subclasses_are_interpreted(monkeypatch):
+    add = make_kernel()
+    calls = []
+    monkeypatch.setattr(type(add), "_run_interpreted", lambda *args: calls.append(args))
+    add[(1, )](np.zeros(4).view(np.matrix), np.zeros(4), np.zeros(4), 4, BLOCK=4)
+    assert len(calls) == 1
+
+
 def test_kernels_are_collected(mock, compiler):
     gc.collect()  # kernels of earlier tests
     before = mock.library.mockUnloaded()

@@ -3,9 +3,11 @@
 """Errors with their places, and looking into a running kernel."""
 
 import ast
+import gc
 import io
 import pdb
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -80,7 +82,7 @@ def dead_global(out, USE: tl.constexpr):
 
 @tilewright.jit
 def undefined_name(out, count):
-    tl.store(out, cuont)  # noqa: F821
+    tl.store(out, coumt)  # noqa: F821
 
 
 @tilewright.jit
@@ -101,7 +103,7 @@ def return_in_loop(out):
 
 @pytest.mark.parametrize("kernel, args, code, text", [
     (plain_global, (), "E0103", "global 'LIMIT' is not a constexpr"),
-    (undefined_name, (2, ), "E0104", "name 'cuont' is not defined"),
+    (undefined_name, (2, ), "E0104", "name 'coumt' is not defined"),
     (unknown_attribute, (), "E0104", "name 'tl.arrange' is not defined"),
     (foreign_call, (), "E0123", "'line_of' is not a kernel function"),
     (return_in_loop, (), "E0115", "return inside a loop"),
@@ -236,6 +238,27 @@ def test_pdb_stops_in_the_users_source(monkeypatch):
     text = output.getvalue()
     assert "10" in text and "tl.store(out + i, doubled)" in text and __file__ in text
     assert out.tolist() == [6, 10]
+
+
+def test_kernels_are_collected():
+
+    def launch_once():
+
+        @tilewright.jit
+        def short_lived(out):
+            tl.store(out, inner_value())
+
+        short_lived[(1, )](np.zeros(1, np.int32))
+        return weakref.ref(short_lived)
+
+    reference = launch_once()
+    gc.collect()
+    assert reference() is None
+
+
+@tilewright.jit
+def inner_value():
+    return 3
 
 
 def test_an_interrupt_leaves_the_kernel():

@@ -93,29 +93,40 @@ def test_conversions_between_small_floats(source, target):
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint32, np.int64, np.uint64])
-def test_integers_to_floats_round_once(name, dtype):
+def test_integers_to_floats(name, dtype):
     info = np.iinfo(dtype)
     random = np.random.default_rng(5).integers(info.min, info.max, 5000, dtype, endpoint=True)
     edges = np.array([0, 1, info.max, info.min, info.max // 3, 65519 % (info.max + 1), 65520 % (info.max + 1)], dtype)
     x = np.concatenate([random, edges])
-    if name == "bfloat16":
-        # Through an exact f64 where there is one: ml_dtypes itself goes through f32.
-        expected = np.array([nearest_bfloat16(int(v)) for v in x])
-    else:
-        expected = x.astype(TYPES[name][1])
+    # bfloat16 has no instruction for integers and goes through float32.
+    wide = x.astype(np.float32) if name == "bfloat16" else x
+    with np.errstate(over="ignore"):
+        expected = wide.astype(TYPES[name][1])
     assert_same(converted(x, name), expected)
 
 
-def nearest_bfloat16(value):
-    if value == 0:
-        return ml_dtypes.bfloat16(0)
-    magnitude, sign = abs(value), -1 if value < 0 else 1
-    drop = max(magnitude.bit_length() - 8, 0)
-    kept, rest = magnitude >> drop, magnitude & ((1 << drop) - 1)
-    half = (1 << drop) >> 1
-    if rest > half or (rest == half and half and kept & 1):
-        kept += 1
-    return ml_dtypes.bfloat16(sign * float(kept << drop))
+@pytest.mark.parametrize("name", SMALL)
+def test_narrowing_from_float64(name):
+    values = interesting_floats(2**16).astype(np.float64)
+    # Beside the midpoints by less than a float32 can tell.
+    values = np.concatenate([values * (1 + 2.0**-40), values * (1 - 2.0**-40)])
+    if name.startswith("float8"):
+        with np.errstate(all="ignore"):
+            expected = saturated(values.astype(np.float32), name)
+    else:
+        expected = rounded_once(values, name)
+    assert_same(converted(values, name), expected)
+
+
+def rounded_once(values, name):
+    """Nearest even from float64, through a float32 that is rounded to odd."""
+    with np.errstate(all="ignore"):
+        single = values.astype(np.float32)
+        inexact = np.isfinite(values) & (single.astype(np.float64) != values)
+        bits = single.view(np.uint32).copy()
+        bits[inexact & (np.abs(single.astype(np.float64)) > np.abs(values))] -= 1
+        bits[inexact] |= 1
+        return bits.view(np.float32).astype(TYPES[name][1])
 
 
 @tilewright.jit

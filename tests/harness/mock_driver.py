@@ -109,9 +109,10 @@ class FakeCompiler:
     def __call__(self, fn, signature, constexprs, divisibility, options, target):
         self.calls.append({"fn": fn, "signature": signature, "constexprs": constexprs, "divisibility": divisibility,
                            "options": options, "target": target})
-        for name in ("__tilewright_reads__", ):
-            for wanted in getattr(fn.fn, name, ()):
-                fn.lookup_global(wanted)
+        for wanted in getattr(fn.fn, "__tilewright_reads__", ()):
+            fn.lookup_global(wanted)
+        for helper, wanted in getattr(fn.fn, "__tilewright_helpers__", ()):
+            helper.lookup_global(wanted)
         sizes = ",".join(str(_sizes.get(t, 8)) for t in signature.values())
         metadata = {"num_warps": options["num_warps"] or 4, "num_ctas": options["num_ctas"], "num_stages": 3,
                     "shared": 0, "name": fn.__name__, "global_scratch_size": 0, "written_args": None,

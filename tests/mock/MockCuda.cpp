@@ -18,6 +18,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,8 @@ struct MockLaunch {
 constexpr int kDevices = 2;
 MockContext contexts[kDevices] = {{0}, {1}};
 thread_local std::vector<MockContext *> stack;
+std::mutex mutex; // launches come from many threads: the GIL is released
+
 std::vector<MockLaunch> launches;
 bool recording = true;
 long launchCount = 0;
@@ -240,6 +243,7 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function,
                             void **parameters, void **) {
   if (!current())
     return 201;
+  std::lock_guard<std::mutex> lock(mutex);
   if (nextLaunchResult) {
     int result = nextLaunchResult;
     nextLaunchResult = 0;

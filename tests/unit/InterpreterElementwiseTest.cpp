@@ -43,8 +43,9 @@ TEST_F(InterpreterElementwise, DivisionTruncatesAndNeverTraps) {
   EXPECT_EQ(elements<int32_t>(builder.binary(BinaryOp::RemSigned, a, b)),
             (std::vector<int32_t>{1, -1, 0, 5}));
   builder.checkDivision = true;
-  EXPECT_NE(errorOf([&] { builder.binary(BinaryOp::DivSigned, a, b); })
-                .find("division by zero in lane 3"),
+  EXPECT_NE(errorOf([&] {
+              builder.binary(BinaryOp::DivSigned, a, b);
+            }).find("division by zero in lane 3"),
             std::string::npos);
 }
 
@@ -213,7 +214,8 @@ TEST_F(InterpreterElementwise, PrintsAndAsserts) {
   EXPECT_EQ(host.lines[1], "pid (1, 2, 0) [0xffffffff]");
   EXPECT_EQ(formatTile(builder.range(0, 128), false), "[0, 1, 2, 3, ..., 124, 125, 126, 127]");
   std::string error = errorOf([&] { builder.deviceAssert(mask({1, 0}), "x < n", std::nullopt); });
-  EXPECT_NE(error.find("[E0403] x < n at kernel.py:7, program (1,2,0)"), std::string::npos) << error;
+  EXPECT_NE(error.find("[E0403] x < n at kernel.py:7, program (1,2,0)"), std::string::npos)
+      << error;
   builder.deviceAssert(mask({1, 0}), "masked", mask({1, 0}));
 }
 

@@ -74,8 +74,8 @@ TEST_F(InterpreterMemory, PointersDoNotLeakIntoOtherArrays) {
   // Computed as an integer, the pointer's origin is looked up by address.
   Value address = builder.cast(CastOp::PointerToInt, outside, ScalarKind::Int64, {});
   Value one = builder.binary(BinaryOp::Sub, address, address);
-  Value unknown = builder.cast(CastOp::IntToPointer,
-                               builder.binary(BinaryOp::Add, address, one), type, {});
+  Value unknown =
+      builder.cast(CastOp::IntToPointer, builder.binary(BinaryOp::Add, address, one), type, {});
   EXPECT_EQ(elements<float>(load(unknown)), std::vector<float>{0});
   Value null = builder.constantNull(type);
   expectContains(errorOf([&] { load(null); }), "the address lies in no array of this launch");

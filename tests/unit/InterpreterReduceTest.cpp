@@ -70,7 +70,8 @@ TEST_F(InterpreterReduce, KeepsOrderOnEveryAxis) {
     for (int64_t row = 0; row < 64 / shape[axis]; ++row) {
       std::pair<int32_t, int32_t> expected{1, 0};
       for (int64_t i = 0; i < shape[axis]; ++i)
-        expected = composeOnce(expected, {slope[position(axis, row, i)], offset[position(axis, row, i)]});
+        expected =
+            composeOnce(expected, {slope[position(axis, row, i)], offset[position(axis, row, i)]});
       EXPECT_EQ(actual[row], expected.second) << "axis " << axis << " row " << row;
     }
   }
@@ -97,7 +98,8 @@ TEST_F(InterpreterReduce, CallsAFunctionThatReadsValuesOnEveryLevel) {
 
 TEST_F(InterpreterReduce, CallsAFunctionThatBranchesPerElement) {
   // max by a branch: fails on tiles, as a Python `if` does.
-  CombineFunction branching = [&](const std::vector<Value> &first, const std::vector<Value> &second) {
+  CombineFunction branching = [&](const std::vector<Value> &first,
+                                  const std::vector<Value> &second) {
     if (countOf(first[0]) != 1) {
       builder.branchedOnTile = true;
       throw makeError(ErrorCode::E0116, fmt::arg("message", ""), fmt::arg("help", ""));
@@ -135,7 +137,8 @@ TEST_F(InterpreterReduce, ExtentOneNeedsNoCall) {
 
 TEST_F(InterpreterReduce, FoldsAndScansByOneOperation) {
   // Subtraction is no reduction; it shows that the order of operands is kept.
-  CombineFunction concatenate = [&](const std::vector<Value> &first, const std::vector<Value> &second) {
+  CombineFunction concatenate = [&](const std::vector<Value> &first,
+                                    const std::vector<Value> &second) {
     ++calls;
     return std::vector<Value>{builder.binary(BinaryOp::Sub, first[0], second[0])};
   };
@@ -147,7 +150,8 @@ TEST_F(InterpreterReduce, FoldsAndScansByOneOperation) {
   std::vector<int64_t> shape{2, 8, 4};
   for (int axis = 0; axis < 3; ++axis) {
     calls = 0;
-    std::vector<int32_t> sums = elements<int32_t>(builder.reduce({i32(offset, shape)}, axis, add)[0]);
+    std::vector<int32_t> sums =
+        elements<int32_t>(builder.reduce({i32(offset, shape)}, axis, add)[0]);
     std::vector<int32_t> scanned =
         elements<int32_t>(builder.scan({i32(offset, shape)}, axis, false, add)[0]);
     EXPECT_EQ(calls, 2);
@@ -177,7 +181,8 @@ TEST_F(InterpreterReduce, ScansInOrderBothWays) {
         std::pair<int32_t, int32_t> expected{1, 0};
         for (int64_t step = 0; step < shape[axis]; ++step) {
           int64_t i = reverse ? shape[axis] - 1 - step : step;
-          expected = composeOnce(expected, {slope[position(axis, row, i)], offset[position(axis, row, i)]});
+          expected = composeOnce(expected,
+                                 {slope[position(axis, row, i)], offset[position(axis, row, i)]});
           ASSERT_EQ(actual[position(axis, row, i)], expected.second)
               << "axis " << axis << " row " << row << " step " << step << " reverse " << reverse;
         }

@@ -22,8 +22,7 @@ using namespace tilewright::interpreter;
 namespace {
 
 /// The value of a finite code by the definition, in f64.
-template <typename Format>
-double definition(uint32_t code) {
+template <typename Format> double definition(uint32_t code) {
   uint32_t magnitude = code & (Format::signBit - 1);
   int exponent = static_cast<int>(magnitude >> Format::mantissaBits);
   double mantissa = magnitude & ((1u << Format::mantissaBits) - 1);
@@ -33,8 +32,7 @@ double definition(uint32_t code) {
   return code & Format::signBit ? -value : value;
 }
 
-template <typename Format>
-class SmallFloat : public ::testing::Test {
+template <typename Format> class SmallFloat : public ::testing::Test {
 public:
   static std::vector<double> finiteValues() {
     std::vector<double> values;
@@ -69,7 +67,8 @@ public:
     for (size_t i = 0; i + 1 < values.size(); ++i)
       for (double value : {values[i], (values[i] + values[i + 1]) / 2}) {
         float near = static_cast<float>(value);
-        inputs.insert(inputs.end(), {near, std::nextafterf(near, 0), std::nextafterf(near, FLT_MAX)});
+        inputs.insert(inputs.end(),
+                      {near, std::nextafterf(near, 0), std::nextafterf(near, FLT_MAX)});
       }
     double top = values.back() + (values.back() - values[values.size() - 2]) / 2;
     for (float factor : {0.999f, 1.0f, 1.001f, 2.0f, 1e6f})
@@ -77,9 +76,9 @@ public:
     std::mt19937 random(1);
     for (int i = 0; i < 200000; ++i)
       inputs.push_back(std::fabs(bitCast<float>(static_cast<uint32_t>(random()))));
-    inputs.erase(std::remove_if(inputs.begin(), inputs.end(),
-                                [](float x) { return !std::isfinite(x); }),
-                 inputs.end());
+    inputs.erase(
+        std::remove_if(inputs.begin(), inputs.end(), [](float x) { return !std::isfinite(x); }),
+        inputs.end());
     return inputs;
   }
 };
@@ -87,8 +86,7 @@ public:
 using Formats = ::testing::Types<Half, Brain, E4M3, E5M2, E4B15>;
 TYPED_TEST_SUITE(SmallFloat, Formats, );
 
-template <typename Format>
-float decode(uint32_t code) {
+template <typename Format> float decode(uint32_t code) {
   if (Format::signBit > 0x80)
     return decodeFloat16<Format>(code);
   return decodeFloat8<Format>(code);
@@ -122,8 +120,8 @@ TYPED_TEST(SmallFloat, RoundsTowardZero) {
 TYPED_TEST(SmallFloat, SpecialValues) {
   EXPECT_EQ(encodeFloat<TypeParam>(NAN), TypeParam::nan);
   EXPECT_EQ(encodeFloat<TypeParam>(-NAN), TypeParam::nan);
-  uint32_t infinity = TypeParam::overflow == Overflow::Saturate ? TypeParam::maxFinite
-                                                                : TypeParam::maxFinite + 1;
+  uint32_t infinity =
+      TypeParam::overflow == Overflow::Saturate ? TypeParam::maxFinite : TypeParam::maxFinite + 1;
   EXPECT_EQ(encodeFloat<TypeParam>(INFINITY), infinity);
   EXPECT_EQ(encodeFloat<TypeParam>(-INFINITY), infinity | TypeParam::signBit);
   EXPECT_EQ(encodeFloat<TypeParam>(-0.0f), TypeParam::signBit);

@@ -38,8 +38,7 @@ protected:
     return std::move(result.value);
   }
 
-  template <typename T>
-  static std::vector<T> elements(const Value &value) {
+  template <typename T> static std::vector<T> elements(const Value &value) {
     return {elementsOf<T>(value), elementsOf<T>(value) + countOf(value)};
   }
 
@@ -68,8 +67,7 @@ protected:
   }
 
   /// The text of the error that `action` raises.
-  template <typename F>
-  static std::string errorOf(F action) {
+  template <typename F> static std::string errorOf(F action) {
     try {
       action();
     } catch (const Error &error) {

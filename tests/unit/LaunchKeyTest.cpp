@@ -33,7 +33,7 @@ TEST(LaunchKey, EqualCallsHaveEqualKeys) {
   fill(b, 1, {1, 2, 3}, {7, 8});
   EXPECT_EQ(a.hash(), b.hash());
   KeyTable<int> table;
-  table.insert(a, a.hash(), std::make_unique<int>(42));
+  table.insert(a, a.hash(), std::make_shared<int>(42));
   ASSERT_NE(table.find(b, b.hash()), nullptr);
   EXPECT_EQ(*table.find(b, b.hash()), 42);
 }
@@ -43,7 +43,7 @@ TEST(LaunchKey, EveryPartCounts) {
   KeyBuilder base(9, 3);
   fill(base, 1, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {7, 8});
   KeyTable<int> table;
-  table.insert(base, base.hash(), std::make_unique<int>(0));
+  table.insert(base, base.hash(), std::make_shared<int>(0));
   auto expectMiss = [&](uint64_t header, std::vector<uint8_t> codes,
                         std::vector<uint64_t> words) {
     KeyBuilder other(codes.size(), 3);
@@ -68,7 +68,7 @@ TEST(LaunchKey, LongKeysLeaveTheStack) {
   fill(b, 0, codes, words);
   EXPECT_GT(a.size(), KeyBuilder::kInlineWords);
   KeyTable<int> table;
-  table.insert(a, a.hash(), std::make_unique<int>(1));
+  table.insert(a, a.hash(), std::make_shared<int>(1));
   EXPECT_NE(table.find(a, a.hash()), nullptr);
   EXPECT_EQ(table.find(b, b.hash()), nullptr);
 }
@@ -84,14 +84,14 @@ TEST(LaunchKey, TableAgreesWithAMap) {
       KeyBuilder key(1, 1);
       fill(key, 0, {static_cast<uint8_t>(code)}, {word});
       uint64_t hash = collide ? word % 3 : key.hash();
-      int *found = table.find(key, hash);
+      auto found = table.find(key, hash);
       auto known = expected.find({code, word});
-      ASSERT_EQ(found != nullptr, known != expected.end());
+      ASSERT_EQ(bool(found), known != expected.end());
       if (found) {
         ASSERT_EQ(*found, known->second);
         continue;
       }
-      table.insert(key, hash, std::make_unique<int>(step));
+      table.insert(key, hash, std::make_shared<int>(step));
       expected[{code, word}] = step;
     }
     EXPECT_EQ(table.size(), expected.size());
@@ -101,6 +101,31 @@ TEST(LaunchKey, TableAgreesWithAMap) {
     table.clear();
     EXPECT_EQ(table.size(), 0u);
   }
+}
+
+/// Calls back into its table when it dies.
+struct Reentrant {
+  KeyTable<Reentrant> *table;
+  bool *foundNothing;
+  ~Reentrant() {
+    KeyBuilder key(1, 0);
+    *foundNothing = table->find(key, key.hash()) == nullptr && table->size() == 0;
+  }
+};
+
+TEST(LaunchKey, ClearingIsSafeAgainstCallbacks) {
+  KeyTable<Reentrant> table;
+  bool foundNothing = false;
+  KeyBuilder key(1, 0);
+  std::shared_ptr<Reentrant> held(new Reentrant{&table, &foundNothing});
+  table.insert(key, key.hash(), held);
+  std::shared_ptr<Reentrant> found = table.find(key, key.hash());
+  EXPECT_EQ(found, held);
+  table.clear();
+  held.reset();
+  EXPECT_FALSE(foundNothing); // the launch that found it keeps it
+  found.reset();
+  EXPECT_TRUE(foundNothing);
 }
 
 // The low bits index the table: neighbouring values must not share them.

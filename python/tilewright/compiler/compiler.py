@@ -245,6 +245,7 @@ class CompiledKernel:
         loaded = self._loaded.get(device)
         if loaded is not None:
             return loaded
+        _core.check_not_capturing(device, self.name)
         image = self.asm.get("cubin")
         knobs.runtime.kernel_load_start_hook(None, None, self.name, self.metadata._asdict(), self.hash)
         meta = self.metadata

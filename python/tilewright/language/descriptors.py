@@ -188,6 +188,11 @@ def advance(base, offsets):
     return base.advance(offsets)
 
 
+# A bare `tl.advance(p, ...)` looks as if it moved p; the walker refuses it.
+advance._must_use_result = block_pointer.advance._must_use_result = \
+    "assign it: p = tl.advance(p, offsets); the argument itself stays"
+
+
 class tensor_descriptor(_Record):
     """An array in memory that is read and written in tiles of one shape."""
 

@@ -10,8 +10,10 @@ program of the grid is one call. Tile operations are computed in C++.
 
 from __future__ import annotations
 
+import ast
 import operator
 import sys
+import weakref
 
 import numpy as np
 
@@ -28,7 +30,13 @@ _grid_limits = (2147483647, 65535, 65535)
 # Functions
 # ---------------------------------------------------------------------------
 
-_jit_function_of_code: dict = {}
+#: code object -> weak reference to its jit function, for the places of errors.
+_jit_function_of_code = weakref.WeakKeyDictionary()
+
+
+def _jit_function(code):
+    reference = _jit_function_of_code.get(code)
+    return reference() if reference is not None else None
 
 
 def native_function(jit_function):
@@ -42,7 +50,7 @@ def native_function(jit_function):
     native = _core.NativeFunction(jit_function, function, constexprs, _positional_arguments(jit_function))
     jit_function._native_tree = tree
     jit_function._native_function = native
-    _jit_function_of_code[function.__code__] = jit_function
+    _jit_function_of_code[function.__code__] = weakref.ref(jit_function)
     return native
 
 
@@ -102,6 +110,7 @@ class _Arguments:
     def __init__(self, jit_function, bound):
         self.jit_function = jit_function
         self.arrays = []  # in the order of their allocation numbers
+        self.spread = False  # whether the last parameter is a `*args`
         self.values = [self._read(param, bound[param.name]) for param in jit_function.params]
 
     def _read(self, param, value):
@@ -109,6 +118,8 @@ class _Arguments:
         value = kernel_helpers.unwrap(value)
         if param.is_constexpr:
             return lambda context: value
+        if param._param.kind is param._param.VAR_POSITIONAL:
+            self.spread = True
         return self._run_time(param, param.name, value, not param.do_not_specialize)
 
     def _run_time(self, param, name, value, specialize):
@@ -157,7 +168,8 @@ class _Arguments:
             context.add_array(name, copies.host_address(array), array.dtype, list(array.shape), list(array.strides),
                               array.writable, is_const) for name, array, is_const in self.arrays
         ]
-        return tuple(value(context) for value in self.values)
+        values = [value(context) for value in self.values]
+        return (*values[:-1], *values[-1]) if self.spread else tuple(values)
 
 
 # ---------------------------------------------------------------------------
@@ -209,7 +221,7 @@ def _positions(code, instruction, line):
 
 def _frame_of(traceback):
     code = traceback.tb_frame.f_code
-    jit_function = _jit_function_of_code.get(code)
+    jit_function = _jit_function(code)
     if jit_function is None:
         return None
     line, end_line, start, end = _positions(code, traceback.tb_lasti, traceback.tb_lineno)
@@ -246,13 +258,21 @@ def _attach_frames(error):
         kernel_helpers.rendered(error)
 
 
+def _attribute_text(jit_function, line, attribute):
+    """The expression in this line that ends in `.attribute`."""
+    for node in ast.walk(jit_function.parse()):
+        if isinstance(node, ast.Attribute) and node.attr == attribute and node.lineno <= line <= node.end_lineno:
+            return ast.unparse(node)
+    return attribute
+
+
 def _explained(error):
     """The error of the language that an exception of Python stands for; None where it is the user's own."""
     frames = _kernel_frames(error)
     traceback = error.__traceback__
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
-    if not frames or traceback.tb_frame.f_code not in _jit_function_of_code:
+    if not frames or _jit_function(traceback.tb_frame.f_code) is None:
         return None  # raised below the kernel, not by it
     if isinstance(error, RecursionError):
         return None
@@ -263,23 +283,15 @@ def _explained(error):
         better.frames = tuple(frames)
         return kernel_helpers.rendered(better)
     if isinstance(error, AttributeError):
-        frame = frames[0]
-        text = frame.source_line[frame.column - 1:frame.end_column - 1] if frame.line == frame.end_line else ""
-        name, candidates = text or error.name, dir(error.obj) if hasattr(error, "obj") else ()
-        near = _nearest(error.name or "", candidates)
+        jit_function = _jit_function(traceback.tb_frame.f_code)
+        name = _attribute_text(jit_function, frames[0].line, error.name or "")
+        candidates = dir(error.obj) if hasattr(error, "obj") else ()
+        near = _core.nearest_name(error.name or "", list(candidates))
         help = None if near else "see the list of names in the language reference"
     else:
         name = getattr(error, "name", None) or str(error).split("'")[1]
         local = traceback.tb_frame.f_locals
-        near = _nearest(name, {*local, *traceback.tb_frame.f_globals})
+        near = _core.nearest_name(name, [*local, *traceback.tb_frame.f_globals])
         help = None if near else "assign it before use, or pass it as an argument"
     return kernel_helpers.rendered(errors.make("E0104", n=name, near=near, help=help, frames=frames))
 
-
-def _nearest(name, candidates):
-    """A name that is a slip away: at most a third of the letters differ."""
-    import difflib
-
-    names = [n for n in candidates if not n.startswith("__") and n != name]
-    close = difflib.get_close_matches(name, names, 1, 0.66)
-    return close[0] if close else ""

@@ -24,6 +24,9 @@ __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "Tenso
 
 T = TypeVar("T")
 
+# `.kernel`: the function whose launch this thread is compiling.
+_compiling = threading.local()
+
 # ---------------------------------------------------------------------------
 # Parameters
 # ---------------------------------------------------------------------------
@@ -127,6 +130,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self.used_global_vals: dict = {}
         # device -> [kernels by specialisation, ...]; the tuple form is Triton's.
         self.device_caches = defaultdict(lambda: ({}, {}, None, None, None))
+        self._watched_keys: set = set()
         self._compile_lock = threading.RLock()
         self._cache_key: Optional[str] = None
         self.hash: Optional[str] = None
@@ -171,6 +175,8 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self._source.replace(text)
         self._cache_key = self.hash = None
         self.used_global_vals.clear()
+        self._watched_keys.clear()
+        self.device_caches.clear()
         self._clear_table()
 
     @property
@@ -215,9 +221,12 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         if not _is_frozen_value(value):
             return
         key = (name, id(owner))
-        if key not in self.used_global_vals:
-            self.used_global_vals[key] = (value, owner)
-            self._watch_global(name, value, owner)
+        self.used_global_vals.setdefault(key, (value, owner))
+        # The kernel that is being compiled watches what its helpers have read, too.
+        kernel = getattr(_compiling, "kernel", None)
+        if kernel is not None and key not in kernel._watched_keys:
+            kernel._watched_keys.add(key)
+            kernel._watch_global(name, value, owner)
 
     def _global_changed(self, name, before, now):
         """Called by a launch that found another object under a watched name."""
@@ -308,7 +317,12 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         from ..compiler.compiler import compile_for_launch
 
         with self._compile_lock:
-            return compile_for_launch(self, specs, options, device, warmup)
+            before = getattr(_compiling, "kernel", None)
+            _compiling.kernel = self
+            try:
+                return compile_for_launch(self, specs, options, device, warmup)
+            finally:
+                _compiling.kernel = before
 
     def _reject_keyword(self, name):
         """Raises the error of a keyword that is no parameter and no option."""

@@ -31,22 +31,24 @@ def unwrap(value):
 
 def static(value, text):
     """A value that must be known at compile time; `text` is its expression."""
+    value = unwrap(value)
+    if _is_tensor(value) or (isinstance(value, tuple) and any(_is_tensor(item) for item in value)):
+        raise errors.make("E0112", n=text)
+    return value
+
+
+def iterable(value, text):
+    """What a comprehension runs over: a tuple, which may hold run-time values."""
     if _is_tensor(value):
         raise errors.make("E0112", n=text)
     return unwrap(value)
-
-
-def constant(name, value):
-    """`name: tl.constexpr = value`."""
-    return static(value, name)
 
 
 def unpack(value, pattern):
     """The value of `a, (b, c) = value`, checked against the form of the target."""
     value = _kernel.assign(value)
     if not isinstance(value, tuple):
-        described = str(value.type) if _is_tensor(value) else type(value).__name__
-        raise errors.make("E0116", message=f"cannot unpack {described} into {len(pattern)} names",
+        raise errors.make("E0116", message=f"cannot unpack {_kernel.describe(value)} into {len(pattern)} names",
                           help="only tuples are unpacked; use tl.split for the halves of a tile")
     if len(value) != len(pattern):
         raise errors.make("E0116", message=f"cannot unpack {len(value)} values into {len(pattern)} names",
@@ -86,13 +88,6 @@ def is_not_same(lhs, rhs):
 # ---------------------------------------------------------------------------
 # Calls
 # ---------------------------------------------------------------------------
-
-
-def call_static(function, texts, *args, **kwargs):
-    """A call that runs at compile time: all arguments must be known."""
-    function = unwrap(function)
-    values = [static(value, text) for value, text in zip((*args, *kwargs.values()), texts)]
-    return function(*values[:len(args)], **dict(zip(kwargs, values[len(args):])))
 
 
 def not_a_kernel_function(text):
@@ -198,7 +193,7 @@ _max_unrolled = 4096
 def _check_bound(value):
     plain_int = isinstance(value, int) or (not _is_tensor(value) and hasattr(value, "__index__"))
     if not plain_int and not (_is_tensor(value) and not value.shape and value.dtype.is_int()):
-        described = str(value.type) if _is_tensor(value) else "a float" if isinstance(value, float) else repr(value)
+        described = "a float" if isinstance(value, float) else _kernel.describe(value)
         raise errors.make("E0120", message=f"range() takes integer scalars, not {described}",
                           help="cast the bound with .to(tl.int32)")
 
@@ -215,8 +210,7 @@ def _run_time_range(bounds):
     start, stop, step = map(_kernel.assign, bounds)
     kind = (start + stop + step).dtype
     make = _kernel.loop_index
-    for number in builtins.range(*numbers):
-        yield make(number, kind)
+    return (make(number, kind) for number in builtins.range(*numbers))
 
 
 def is_run_time_range(callee) -> bool:
@@ -312,9 +306,9 @@ closure = {
         "assign", "truth_if", "truth_while", "truth_choice", "logical_not", "decides_and", "decides_or", "join_and",
         "join_or", "unwrap", "promote", "is_tensor", "check_branch", "check_loop")},
     "hidden": Hidden, "visible": visible,
-    "static": static, "constant": constant, "unpack": unpack, "branch": branch, "value_of": value_of,
+    "static": static, "iterable": iterable, "unpack": unpack, "branch": branch, "value_of": value_of,
     "is_same": is_same, "is_not_same": is_not_same, "iterate": iterate, "device_assert": device_assert,
-    "call_static": call_static, "not_a_kernel_function": not_a_kernel_function, "not_constant": not_constant,
+    "not_a_kernel_function": not_a_kernel_function, "not_constant": not_constant,
     "inner_function": inner_function, "make_tuple": tuple,
     **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
 }

@@ -7,7 +7,7 @@ columns stay, and the code is compiled under its own file name, so tracebacks,
 pdb and editors show the user's source. What changes:
 
     x = e                 x = assign(e)            numbers become run-time scalars
-    x: tl.constexpr = e   x = constant("x", e)     stays a compile-time value
+    x: tl.constexpr = e   x = static(e, "e")       stays a compile-time value
     x += e                x = assign(x + e)        never in place
     if/while e            truth(e)                 a scalar's value, or a static bool
     a and b, or, not      join_and(a, b)           no short-circuit at run time
@@ -16,7 +16,7 @@ pdb and editors show the user's source. What changes:
     min, max, abs, ...    the language's own
     assert e, m           device_assert(e, m)
     x.value, a is b       see through constexpr
-    math.sqrt(e)          call_static(...)         compile-time arguments only
+    math.sqrt(e)          math.sqrt(static(e))     compile-time arguments only
     t[i]                  t[static(i)]             compile-time index of a tuple
     n.to(t)               promote(n).to(t)         also where n is a number
 
@@ -153,19 +153,20 @@ class Rewriter(ast.NodeTransformer):
         elif isinstance(target, ast.Starred):
             self.refuse("Starred", target)
 
-    def _assigned(self, target, value):
+    def _assigned(self, target, value, text=""):
         """`value` as `target` holds it."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            return self._at(_call("unpack", value, _pattern(target)), value)
+            return self._at(_call("unpack", value, _pattern(target)), target)
         if isinstance(target, ast.Name) and target.id in self.constants:
-            return self._at(_call("constant", ast.Constant(target.id), value), value)
+            return self._at(_call("static", value, ast.Constant(text)), value)
         return self._at(_call("assign", value), value)
 
     def visit_Assign(self, node):
         if len(node.targets) != 1:
             self.refuse("ChainedAssign", node)
         self._check_target(node.targets[0])
-        node.value = self._assigned(node.targets[0], self.visit(node.value))
+        text = ast.unparse(node.value) if self.constants else ""
+        node.value = self._assigned(node.targets[0], self.visit(node.value), text)
         self.scope.assign(node.targets[0])
         return node
 
@@ -173,9 +174,10 @@ class Rewriter(ast.NodeTransformer):
         self._check_target(node.target)
         if node.value is None:
             return self._at(ast.Pass(), node)
+        text = ast.unparse(node.value)
         value = self.visit(node.value)
         if is_constexpr_annotation(node.annotation) and isinstance(node.target, ast.Name):
-            value = self._at(_call("constant", ast.Constant(node.target.id), value), node.value)
+            value = self._at(_call("static", value, ast.Constant(text)), node.value)
         else:
             value = self._assigned(node.target, value)
         self.scope.assign(node.target)
@@ -233,13 +235,13 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_While(self, node):
         if node.orelse:
-            self.refuse("WhileElse", node.orelse[0])
+            self.refuse("WhileElse", node)
         node.test = self._truth(node.test, "while")
         return self._loop(node, set())
 
     def visit_For(self, node):
         if node.orelse:
-            self.refuse("ForElse", node.orelse[0])
+            self.refuse("ForElse", node)
         if not isinstance(node.target, ast.Name):
             self.refuse("ForTarget", node.target)
         found, callee = self._resolve(node.iter.func) if isinstance(node.iter, ast.Call) else (False, None)
@@ -367,33 +369,32 @@ class Rewriter(ast.NodeTransformer):
     def visit_Call(self, node):
         for keyword in node.keywords:
             if keyword.arg is None:
-                self.refuse("KeywordArguments", keyword.value)
+                self.refuse("KeywordArguments", node)
         found, callee = self._resolve(node.func)
         kind = kernel_helpers.kind_of_callee(callee) if found else "value"
-        texts = [ast.unparse(argument) for argument in (*node.args, *(k.value for k in node.keywords))]
-        new_callee = self._callee(node.func, kind)
-        node.args = [self._argument(a) for a in node.args]
-        node.keywords = [self._at(ast.keyword(arg=k.arg, value=self.visit(k.value)), k) for k in node.keywords]
-        if kind == "static":
-            names = self._at(ast.Tuple(elts=[ast.Constant(t) for t in texts], ctx=ast.Load()), node)
-            node.args = [new_callee, names, *node.args]
-            new_callee = self._at(_load(_helper("call_static")), node.func)
-        node.func = new_callee
+        # What computes at compile time gets compile-time arguments only.
+        visit = self._static if kind == "static" else self.visit
+        callee = self._callee(node, kind)
+        node.args = [self._argument(a, visit) for a in node.args]
+        node.keywords = [self._at(ast.keyword(arg=k.arg, value=visit(k.value)), k) for k in node.keywords]
+        node.func = callee
         return node
 
-    def _callee(self, node, kind):
+    def _callee(self, call, kind):
+        node = call.func
         if kind == "foreign":
-            return self._at(_call("not_a_kernel_function", ast.Constant(ast.unparse(node))), node)
+            # Raised where it is called: a branch that is never taken may hold it.
+            return self._at(_call("not_a_kernel_function", ast.Constant(ast.unparse(node))), call)
         if kind == "constexpr":
             return self._at(_load(_helper("unwrap")), node)
         callee = self.visit(node)
         return self._at(_call("inner_function", callee), node) if kind == "wrapped" else callee
 
-    def _argument(self, node):
+    def _argument(self, node, visit):
         if isinstance(node, ast.Starred):  # f(*args) is allowed, a starred target is not
             node.value = self.visit(node.value)
             return node
-        return self.visit(node)
+        return visit(node)
 
     def _resolve(self, node):
         """(True, value) for a dotted name that starts at a global; modules and classes are looked into."""
@@ -424,10 +425,10 @@ class Rewriter(ast.NodeTransformer):
             node.value = self._at(_call("promote", node.value), node.value)
         return node
 
-    def _static(self, node):
+    def _static(self, node, helper="static"):
         """A value that must be known at compile time."""
         text = ast.Constant(ast.unparse(node))
-        return self._at(_call("static", self.visit(node), text), node)
+        return self._at(_call(helper, self.visit(node), text), node)
 
     def visit_Subscript(self, node):
         node.value = self.visit(node.value)
@@ -454,7 +455,7 @@ class Rewriter(ast.NodeTransformer):
             self.refuse("AsyncFor", node)
         # The target is local to the comprehension; inside it, it hides a global.
         inner = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
-        generator.iter = self._static(generator.iter)
+        generator.iter = self._static(generator.iter, "iterable")
         added = inner - self.locals
         self.locals |= added
         generator.ifs = [self._static(condition) for condition in generator.ifs]
