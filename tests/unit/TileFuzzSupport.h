@@ -28,6 +28,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <random>
 
@@ -74,6 +75,10 @@ public:
   int64_t programId = 0;
   /// What was stored, by address.
   std::map<int64_t, int64_t> memory;
+  /// Called with each op that is about to run and the values it has; may be empty.
+  std::function<void(Operation *)> observer;
+  /// The elements of a value as it is now.
+  const Elements &get(Value value) { return values[value]; }
   /// Stored poison: nothing can be compared.
   bool hasPoison = false;
   void set(Value value, Elements elements) {
@@ -100,8 +105,6 @@ private:
   const AxisAnalysis *axes;
   llvm::DenseSet<Value> poisoned;
 
-  const Elements &get(Value value) { return values[value]; }
-
   void poison(Value value) {
     int64_t size = 1;
     for (int64_t extent : shapeOf(value.getType()))
@@ -111,6 +114,8 @@ private:
   }
 
   void run(Operation *op) {
+    if (observer)
+      observer(op);
     if (auto loop = llvm::dyn_cast<scf::ForOp>(op))
       return runFor(loop);
     if (auto branch = llvm::dyn_cast<scf::IfOp>(op))
