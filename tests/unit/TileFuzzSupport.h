@@ -28,6 +28,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <random>
 
@@ -74,6 +75,10 @@ public:
   int64_t programId = 0;
   /// What was stored, by address.
   std::map<int64_t, int64_t> memory;
+  /// Called with each op that is about to run and the values it has; may be empty.
+  std::function<void(Operation *)> observer;
+  /// The elements of a value as it is now.
+  const Elements &get(Value value) { return values[value]; }
   /// Stored poison: nothing can be compared.
   bool hasPoison = false;
   void set(Value value, Elements elements) {
@@ -100,8 +105,6 @@ private:
   const AxisAnalysis *axes;
   llvm::DenseSet<Value> poisoned;
 
-  const Elements &get(Value value) { return values[value]; }
-
   void poison(Value value) {
     int64_t size = 1;
     for (int64_t extent : shapeOf(value.getType()))
@@ -111,6 +114,8 @@ private:
   }
 
   void run(Operation *op) {
+    if (observer)
+      observer(op);
     if (auto loop = llvm::dyn_cast<scf::ForOp>(op))
       return runFor(loop);
     if (auto branch = llvm::dyn_cast<scf::IfOp>(op))
@@ -537,7 +542,13 @@ private:
     Value other = mask && pick(2)
                       ? choose([&](Value value) { return value.getType() == type; })
                       : Value();
-    return builder.create<ir::LoadOp>(loc, type, pointers, mask, other);
+    Value loaded = builder.create<ir::LoadOp>(loc, type, pointers, mask, other);
+    // where(mask, load(...), y), of this mask or another.
+    Value otherwise = mask && pick(2) ? choose([&](Value value) { return value.getType() == type; }) : Value();
+    Value choice = pick(2) ? mask : maskLike(like);
+    if (!otherwise || !choice)
+      return loaded;
+    return builder.create<arith::SelectOp>(loc, choice, loaded, otherwise);
   }
 
   Value makeCombine() {
