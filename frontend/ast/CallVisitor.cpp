@@ -47,8 +47,7 @@ void FunctionWalker::visitCallStatement(Handle node) {
   if (PyObject_IsTrue(mustUse.ptr()) == 1) {
     std::string name = unparse(field(node, f.func));
     Error error = makeError(
-        ErrorCode::E0117,
-        fmt::arg("message", fmt::format("the result of '{}' is not used", name)),
+        ErrorCode::E0117, fmt::arg("message", fmt::format("the result of '{}' is not used", name)),
         fmt::arg("help", "assign it: the function changes nothing by itself"));
     if (py::isinstance<py::str>(mustUse))
       error.setHelp(py::cast<std::string>(mustUse));
@@ -98,6 +97,27 @@ static bool isMethodOfValue(py::handle self) {
          PyObject_HasAttrString(self.ptr(), "__tilewright_flatten__");
 }
 
+/// `_replace` and `_asdict` of a namedtuple move values without looking at them.
+static bool isNamedTupleHelper(py::handle self, py::handle callee) {
+  if (!PyTuple_Check(self.ptr()) || !py::hasattr(self, "_fields"))
+    return false;
+  std::string name = py::cast<std::string>(py::str(py::getattr(callee, "__name__", py::str())));
+  return name == "_replace" || name == "_asdict";
+}
+
+/// Whether `np.log2` or `torch.finfo` was written: what a module offers may
+/// compute with constants, as its numbers may be read.
+bool FunctionWalker::isReachedThroughModule(Handle calleeNode) {
+  py::object node = py::reinterpret_borrow<py::object>(calleeNode);
+  if (nodes.kind(node) != NodeKind::Attribute)
+    return false;
+  while (nodes.kind(node) == NodeKind::Attribute)
+    node = field(node, f.value);
+  if (nodes.kind(node) != NodeKind::Name || scope.find(field(node, f.id)))
+    return false;
+  return PyModule_Check(lookup(field(node, f.id)).ptr());
+}
+
 static bool isMathFunction(py::handle callee) {
   py::object module = py::getattr(callee, "__module__", py::none());
   if (!py::isinstance<py::str>(module))
@@ -145,11 +165,17 @@ py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::
     return callStatic(callee, args, kwargs, node);
   py::object self = py::getattr(callee, "__self__", py::none());
   if (!self.is_none() && !PyModule_Check(self.ptr()))
-    return isMethodOfValue(self) ? callPython(callee, args, kwargs)
-                                 : callStatic(callee, args, kwargs, node);
+    return isMethodOfValue(self) || isNamedTupleHelper(self, callee)
+               ? callPython(callee, args, kwargs)
+               : callStatic(callee, args, kwargs, node);
   // Helpers of the language package that compute with types and shapes.
   if (LanguageNames::isOfLanguage(callee))
     return callPython(callee, args, kwargs);
+  bool takesValues = false;
+  for (Handle item : args)
+    takesValues |= isTensor(item);
+  if (!takesValues && isReachedThroughModule(field(node, f.func)))
+    return callStatic(callee, args, kwargs, node);
   throw makeError(ErrorCode::E0123, fmt::arg("n", unparse(field(node, f.func))));
 }
 

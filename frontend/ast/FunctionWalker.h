@@ -148,6 +148,7 @@ private:
   Object callPython(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs);
   Object callStatic(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs,
                     Handle node);
+  bool isReachedThroughModule(Handle calleeNode);
   pybind11::tuple visitArguments(Handle node, pybind11::dict &kwargs);
   std::optional<Object> callBuiltin(Handle callee, const pybind11::tuple &args,
                                     const pybind11::dict &kwargs, Handle node);

@@ -8,6 +8,7 @@
 import math
 from collections import namedtuple
 
+import numpy as np
 import tilewright
 import tilewright.language as tl
 from emit_ttir import show
@@ -57,6 +58,8 @@ def constants(p, K: tl.constexpr):
     tl.static_assert(f"{K:>3}{K!r}" == "  44")
     value: tl.constexpr = bits - max(1, 2) + LOG2E * 2 - abs(-2)
     tl.static_assert(value == 11.0)
+    tl.static_assert(np.log2(K) == 2 and np.finfo(np.float32).bits == 32)
+    tl.static_assert(Range(1, 2)._replace(low=p).high == 2)
     tl.store(p + tl.arange(0, twice(K)), value)
 
 
