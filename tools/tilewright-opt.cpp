@@ -19,5 +19,6 @@ int main(int argc, char **argv) {
   mlir::registerTransformsPasses();
   tilewright::passes::registerPasses();
   tilewright::codegen::registerCodegenPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Tilewright pass driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "Tilewright pass driver\n", registry));
 }

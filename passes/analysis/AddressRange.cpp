@@ -28,8 +28,8 @@ static std::optional<AddressRange> checked(AddressRange range) {
   return range;
 }
 
-static std::optional<AddressRange> add(std::optional<AddressRange> lhs, const std::optional<AddressRange> &rhs,
-                                       int64_t sign) {
+static std::optional<AddressRange> add(std::optional<AddressRange> lhs,
+                                       const std::optional<AddressRange> &rhs, int64_t sign) {
   if (!lhs || !rhs)
     return std::nullopt;
   for (auto [value, factor] : rhs->factors)
@@ -111,10 +111,15 @@ std::optional<AddressRange> addressRange(Value value) {
       .Case([&](ir::RangeOp range) -> Range {
         return AddressRange{{}, int32_t(range.getStart()), int64_t(int32_t(range.getEnd())) - 1};
       })
-      .Case<ir::SplatOp, ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::HintOp,
-            ir::ConvertLayoutOp, arith::ExtSIOp>([&](auto op) { return addressRange(op->getOperand(0)); })
-      .Case([&](arith::AddIOp op) { return add(addressRange(op.getLhs()), addressRange(op.getRhs()), 1); })
-      .Case([&](arith::SubIOp op) { return add(addressRange(op.getLhs()), addressRange(op.getRhs()), -1); })
+      .Case<ir::SplatOp, ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp,
+            ir::HintOp, ir::ConvertLayoutOp, arith::ExtSIOp>(
+          [&](auto op) { return addressRange(op->getOperand(0)); })
+      .Case([&](arith::AddIOp op) {
+        return add(addressRange(op.getLhs()), addressRange(op.getRhs()), 1);
+      })
+      .Case([&](arith::SubIOp op) {
+        return add(addressRange(op.getLhs()), addressRange(op.getRhs()), -1);
+      })
       .Case([&](arith::MulIOp op) -> Range {
         Range lhs = addressRange(op.getLhs()), rhs = addressRange(op.getRhs());
         if (std::optional<int64_t> factor = constantOf(rhs))

@@ -18,11 +18,14 @@ using namespace mlir;
 namespace tilewright::passes {
 
 bool PointerBases::mayAlias(const PointerBases &other) const {
-  return anywhere || other.anywhere ||
-         llvm::any_of(arguments, [&](Value argument) { return other.arguments.contains(argument); });
+  return anywhere || other.anywhere || llvm::any_of(arguments, [&](Value argument) {
+           return other.arguments.contains(argument);
+         });
 }
 
-static bool isPointer(Value value) { return llvm::isa<ir::PointerType>(getElementTypeOrSelf(value)); }
+static bool isPointer(Value value) {
+  return llvm::isa<ir::PointerType>(getElementTypeOrSelf(value));
+}
 
 /// The values that may be carried into a block argument; false where unknown.
 static bool carriedInto(BlockArgument argument, llvm::SmallVectorImpl<Value> &sources) {

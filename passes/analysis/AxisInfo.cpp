@@ -45,7 +45,8 @@ AxisInfo AxisInfo::join(const AxisInfo &lhs, const AxisInfo &rhs) {
     int64_t contiguity = std::min(lhs.contiguity[dim], rhs.contiguity[dim]);
     // A shorter group has firsts that are not firsts of the longer one.
     auto divisibility = [&](const AxisInfo &info) {
-      return info.contiguity[dim] == contiguity ? info.divisibility[dim] : std::min(info.divisibility[dim], contiguity);
+      return info.contiguity[dim] == contiguity ? info.divisibility[dim]
+                                                : std::min(info.divisibility[dim], contiguity);
     };
     result.divisibility[dim] = std::min(divisibility(lhs), divisibility(rhs));
     result.contiguity[dim] = contiguity;
@@ -59,8 +60,9 @@ AxisInfo AxisInfo::join(const AxisInfo &lhs, const AxisInfo &rhs) {
 }
 
 bool AxisInfo::operator==(const AxisInfo &other) const {
-  return contiguity == other.contiguity && divisibility == other.divisibility && constancy == other.constancy &&
-         run == other.run && constant == other.constant && nonNegative == other.nonNegative;
+  return contiguity == other.contiguity && divisibility == other.divisibility &&
+         constancy == other.constancy && run == other.run && constant == other.constant &&
+         nonNegative == other.nonNegative;
 }
 
 std::string AxisInfo::toString() const {
@@ -88,7 +90,8 @@ AxisAnalysis::AxisAnalysis(func::FuncOp function) {
     return;
   for (BlockArgument argument : function.getArguments()) {
     AxisInfo info = AxisInfo::unknown(argument.getType());
-    if (auto attr = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), ir::divisibilityAttr))
+    if (auto attr =
+            function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), ir::divisibilityAttr))
       info.divisibility[0] = powerOfTwoDivisor(attr.getInt());
     facts[argument] = info;
   }
@@ -152,8 +155,8 @@ void AxisAnalysis::visitFor(scf::ForOp loop) {
       facts[argument] = round < maxLoopRounds ? info : AxisInfo::unknown(argument.getType());
     visitBlock(*loop.getBody());
     bool changed = false;
-    for (auto [yielded, argument, info] :
-         llvm::zip(loop.getBody()->getTerminator()->getOperands(), loop.getRegionIterArgs(), variables)) {
+    for (auto [yielded, argument, info] : llvm::zip(loop.getBody()->getTerminator()->getOperands(),
+                                                    loop.getRegionIterArgs(), variables)) {
       info = AxisInfo::join(facts[argument], get(yielded));
       changed |= info != facts[argument];
     }
@@ -172,7 +175,8 @@ void AxisAnalysis::visitWhile(scf::WhileOp loop) {
     for (auto [argument, info] : llvm::zip(loop.getBeforeArguments(), variables))
       facts[argument] = round < maxLoopRounds ? info : AxisInfo::unknown(argument.getType());
     visitBlock(*loop.getBeforeBody());
-    for (auto [argument, passed] : llvm::zip(loop.getAfterArguments(), loop.getConditionOp().getArgs()))
+    for (auto [argument, passed] :
+         llvm::zip(loop.getAfterArguments(), loop.getConditionOp().getArgs()))
       facts[argument] = AxisInfo(get(passed));
     visitBlock(*loop.getAfterBody());
     bool changed = false;

@@ -52,7 +52,8 @@ int64_t extentOf(Type type, int dim) {
 
 unsigned integerWidth(Type type) {
   Type element = getElementTypeOrSelf(type);
-  return element.isIndex() || llvm::isa<ir::PointerType>(element) ? 64 : element.getIntOrFloatBitWidth();
+  return element.isIndex() || llvm::isa<ir::PointerType>(element) ? 64
+                                                                  : element.getIntOrFloatBitWidth();
 }
 
 int64_t multiply(int64_t lhs, int64_t rhs) {
@@ -115,10 +116,12 @@ void transferAdd(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, int64_t 
   for (int dim = 0; dim < t.rank(); ++dim) {
     t.result.run[dim] =
         std::max(runs(lhs.run, rhs.constancy, dim), runs(rhs.run, lhs.constancy, dim));
-    int64_t group = std::max(runs(lhs.contiguity, rhs.constancy, dim), runs(rhs.contiguity, lhs.constancy, dim));
-    setGroups(t, dim, group,
-              std::min(divisorAt(lhs, dim, group, unit), multiply(divisorAt(rhs, dim, group), unit)),
-              std::min(lhs.constancy[dim], rhs.constancy[dim]));
+    int64_t group = std::max(runs(lhs.contiguity, rhs.constancy, dim),
+                             runs(rhs.contiguity, lhs.constancy, dim));
+    setGroups(
+        t, dim, group,
+        std::min(divisorAt(lhs, dim, group, unit), multiply(divisorAt(rhs, dim, group), unit)),
+        std::min(lhs.constancy[dim], rhs.constancy[dim]));
   }
   t.result.nonNegative = lhs.nonNegative && rhs.nonNegative;
 }
@@ -127,7 +130,8 @@ void transferSub(Transfer &t) {
   for (int dim = 0; dim < t.rank(); ++dim) {
     t.result.run[dim] = std::min(t.lhs().run[dim], t.rhs().constancy[dim]);
     int64_t group = std::min(t.lhs().contiguity[dim], t.rhs().constancy[dim]);
-    setGroups(t, dim, group, std::min(divisorAt(t.lhs(), dim, group), divisorAt(t.rhs(), dim, group)),
+    setGroups(t, dim, group,
+              std::min(divisorAt(t.lhs(), dim, group), divisorAt(t.rhs(), dim, group)),
               std::min(t.lhs().constancy[dim], t.rhs().constancy[dim]));
   }
 }
@@ -176,7 +180,8 @@ void transferDiv(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool flo
 void transferRem(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool wraps) {
   bool useRuns = wraps || (lhs.nonNegative && rhs.nonNegative);
   for (int dim = 0; dim < t.rank(); ++dim) {
-    int64_t group = useRuns ? std::min({alignedRun(lhs, dim), divisorOfAll(rhs), rhs.constancy[dim]}) : 1;
+    int64_t group =
+        useRuns ? std::min({alignedRun(lhs, dim), divisorOfAll(rhs), rhs.constancy[dim]}) : 1;
     // Rounding towards zero keeps divisors that both sides share.
     int64_t divisibility = std::min(divisorAt(lhs, dim, group), divisorOfAll(rhs));
     setGroups(t, dim, group, divisibility, std::min(lhs.constancy[dim], rhs.constancy[dim]));
@@ -238,7 +243,8 @@ void transferCompare(Transfer &t, arith::CmpIPredicate predicate) {
   for (int dim = 0; dim < t.rank(); ++dim) {
     int64_t constancy = std::min(t.lhs().constancy[dim], t.rhs().constancy[dim]);
     if (run) {
-      int64_t group = std::min({alignedRun(*run, dim), bound->constancy[dim], divisorOfAll(*bound)});
+      int64_t group =
+          std::min({alignedRun(*run, dim), bound->constancy[dim], divisorOfAll(*bound)});
       constancy = std::max(constancy, group);
     }
     setGroups(t, dim, 1, 1, constancy);
@@ -247,13 +253,16 @@ void transferCompare(Transfer &t, arith::CmpIPredicate predicate) {
 
 void transferSelect(Transfer &t) {
   const AxisInfo &lhs = t.operands[1], &rhs = t.operands[2];
-  bool scalarCondition = !llvm::isa<RankedTensorType>(llvm::cast<arith::SelectOp>(t.op).getCondition().getType());
+  bool scalarCondition =
+      !llvm::isa<RankedTensorType>(llvm::cast<arith::SelectOp>(t.op).getCondition().getType());
   for (int dim = 0; dim < t.rank(); ++dim) {
-    int64_t choice = scalarCondition ? extentOf(t.op->getResult(0).getType(), dim) : t.operands[0].constancy[dim];
+    int64_t choice = scalarCondition ? extentOf(t.op->getResult(0).getType(), dim)
+                                     : t.operands[0].constancy[dim];
     int64_t unit = unitOf(t.op->getResult(0).getType());
     int64_t group = std::min({choice, lhs.contiguity[dim], rhs.contiguity[dim]});
     t.result.run[dim] = std::min({choice, lhs.run[dim], rhs.run[dim]});
-    setGroups(t, dim, group, std::min(divisorAt(lhs, dim, group, unit), divisorAt(rhs, dim, group, unit)),
+    setGroups(t, dim, group,
+              std::min(divisorAt(lhs, dim, group, unit), divisorAt(rhs, dim, group, unit)),
               std::min({choice, lhs.constancy[dim], rhs.constancy[dim]}));
   }
   t.result.nonNegative = lhs.nonNegative && rhs.nonNegative;
@@ -388,9 +397,11 @@ void transferReshape(Transfer &t, ir::ReshapeOp op) {
       t.result.run[dim] = std::min(flat.run, extent);
     int64_t divisibility = ofAll;
     if (stride == 1)
-      divisibility = std::max(ofAll, group == flat.contiguity ? flat.divisibility
-                                                              : std::min(flat.divisibility, multiply(group, unit)));
-    setGroups(t, dim, group, divisibility, std::min(extent, std::max<int64_t>(1, flat.constancy / stride)));
+      divisibility = std::max(ofAll, group == flat.contiguity
+                                         ? flat.divisibility
+                                         : std::min(flat.divisibility, multiply(group, unit)));
+    setGroups(t, dim, group, divisibility,
+              std::min(extent, std::max<int64_t>(1, flat.constancy / stride)));
     stride *= extent;
   }
   t.result.constant = t.lhs().constant;
@@ -424,8 +435,8 @@ void transferJoin(Transfer &t) {
 
 void transferHint(Transfer &t, ir::HintOp op) {
   t.result = t.lhs();
-  auto raise = [&](llvm::SmallVectorImpl<int64_t> &numbers, std::optional<llvm::ArrayRef<int64_t>> promise,
-                   bool isGroup) {
+  auto raise = [&](llvm::SmallVectorImpl<int64_t> &numbers,
+                   std::optional<llvm::ArrayRef<int64_t>> promise, bool isGroup) {
     if (!promise)
       return;
     for (size_t dim = 0; dim < std::min(numbers.size(), promise->size()); ++dim) {
@@ -457,7 +468,8 @@ void transferElementwise(Transfer &t) {
 //===----------------------------------------------------------------------===//
 
 std::optional<int64_t> signedValue(Attribute attr) {
-  if (auto integer = llvm::dyn_cast_or_null<IntegerAttr>(attr); integer && integer.getValue().getBitWidth() <= 64)
+  if (auto integer = llvm::dyn_cast_or_null<IntegerAttr>(attr);
+      integer && integer.getValue().getBitWidth() <= 64)
     return integer.getValue().getSExtValue();
   return std::nullopt;
 }
@@ -501,7 +513,8 @@ void transferConstant(Transfer &t, arith::ConstantOp op) {
 
 void transferShift(Transfer &t) {
   std::optional<int64_t> amount = t.rhs().constant;
-  bool isKnown = amount && *amount >= 0 && *amount < std::min<int64_t>(62, integerWidth(t.op->getResult(0).getType()));
+  bool isKnown = amount && *amount >= 0 &&
+                 *amount < std::min<int64_t>(62, integerWidth(t.op->getResult(0).getType()));
   if (!isKnown) {
     transferElementwise(t);
     // Shifting left by anything keeps zeros at the bottom.
@@ -530,12 +543,14 @@ AxisInfo transferAxisInfo(Operation *op, llvm::ArrayRef<AxisInfo> operands) {
       .Case([&](arith::DivSIOp) { transferDiv(t, t.lhs(), t.rhs(), /*floors=*/false); })
       // Unsigned multiples of a power of two are the signed ones.
       .Case([&](arith::DivUIOp) { transferDiv(t, t.lhs(), t.rhs(), /*floors=*/true); })
-      .Case([&](arith::FloorDivSIOp) { transferDiv(t, t.lhs(), t.rhs(), /*floors=*/t.rhs().nonNegative); })
+      .Case([&](arith::FloorDivSIOp) {
+        transferDiv(t, t.lhs(), t.rhs(), /*floors=*/t.rhs().nonNegative);
+      })
       .Case([&](arith::RemSIOp) { transferRem(t, t.lhs(), t.rhs(), /*wraps=*/false); })
       .Case([&](arith::RemUIOp) { transferRem(t, t.lhs(), t.rhs(), /*wraps=*/true); })
       .Case([&](arith::AndIOp) { transferAnd(t); })
-      .Case<arith::OrIOp, arith::XOrIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
-          [&](auto) { transferMixed(t); })
+      .Case<arith::OrIOp, arith::XOrIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp,
+            arith::MaxUIOp>([&](auto) { transferMixed(t); })
       .Case<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>([&](auto) { transferShift(t); })
       .Case([&](arith::CmpIOp compare) { transferCompare(t, compare.getPredicate()); })
       .Case([&](arith::SelectOp) { transferSelect(t); })

@@ -19,7 +19,8 @@ namespace tilewright::passes {
 
 /// Address (bytes) that the model gives to an element: elements of one run are
 /// neighbours; different runs are far apart, on lines of their own.
-static uint64_t modelAddress(const MemoryAccess &access, const LinearLayout &layout, uint32_t element) {
+static uint64_t modelAddress(const MemoryAccess &access, const LinearLayout &layout,
+                             uint32_t element) {
   std::vector<uint32_t> coordinates = layout.coordinates(element);
   int fast = access.order.front();
   uint64_t run = std::max<int64_t>(1, access.run[fast]);
@@ -37,7 +38,8 @@ WarpTraffic warpTraffic(const MemoryAccess &access, const LinearLayout &layout) 
   llvm::DenseSet<uint64_t> sectors, lines;
   for (int lane = 0; lane < layout.inSize(InDim::Lane); ++lane) {
     uint64_t address = modelAddress(access, layout, layout.apply(InDim::Lane, lane));
-    for (int byte = 0; byte < vector * access.elementBytes; byte += std::min(32, access.elementBytes)) {
+    for (int byte = 0; byte < vector * access.elementBytes;
+         byte += std::min(32, access.elementBytes)) {
       sectors.insert((address + byte) / 32);
       lines.insert((address + byte) / 128);
     }
@@ -100,19 +102,19 @@ std::optional<double> recomputeInstructions(Operation *op) {
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
   double wide = element.isIntOrFloat() && element.getIntOrFloatBitWidth() > 32 ? 2 : 1;
   return llvm::TypeSwitch<Operation *, Cost>(op)
-      .Case<ir::SplatOp, arith::ConstantOp, ir::HintOp, ir::BitcastOp, ir::PtrToIntOp, ir::IntToPtrOp>(
+      .Case<ir::SplatOp, arith::ConstantOp, ir::HintOp, ir::BitcastOp, ir::PtrToIntOp,
+            ir::IntToPtrOp>([](auto) -> Cost { return 0; })
+      .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp>(
           [](auto) -> Cost { return 0; })
-      .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp>([](auto) -> Cost { return 0; })
       // Both halves are needed for either.
       .Case<ir::JoinOp, ir::ConcatOp, ir::SplitOp>([](auto) -> Cost { return std::nullopt; })
       .Case([](ir::RangeOp) -> Cost { return 1; })
       .Case([](ir::AddPtrOp) -> Cost { return 2; })
       // Unless the divisor is constant: then a product and shifts.
-      .Case<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp>([&](auto) -> Cost {
-        return 8 * wide;
-      })
-      .Case<arith::DivFOp, ir::PreciseDivOp, ir::PreciseSqrtOp, math::SqrtOp, math::RsqrtOp, math::ExpOp,
-            math::Exp2Op, math::LogOp, math::Log2Op>([](auto) -> Cost { return 8; })
+      .Case<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp>(
+          [&](auto) -> Cost { return 8 * wide; })
+      .Case<arith::DivFOp, ir::PreciseDivOp, ir::PreciseSqrtOp, math::SqrtOp, math::RsqrtOp,
+            math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op>([](auto) -> Cost { return 8; })
       .Default([&](Operation *op) -> Cost {
         // Functions of a library: tens of instructions.
         if (llvm::isa<math::MathDialect>(op->getDialect()) &&

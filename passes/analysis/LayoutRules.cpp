@@ -27,17 +27,22 @@ LayoutRule layoutRule(Operation *op) {
     return LayoutRule::NoTiles;
   return llvm::TypeSwitch<Operation *, LayoutRule>(op)
       .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp>([](auto) { return LayoutRule::Source; })
-      .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp, ir::SplitOp, ir::ConcatOp>(
-          [](auto) { return LayoutRule::Shape; })
+      .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp,
+            ir::SplitOp, ir::ConcatOp>([](auto) { return LayoutRule::Shape; })
       .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp>(
           [](auto) { return LayoutRule::Same; })
       .Case([](ir::ReduceOp) { return LayoutRule::Reduce; })
       .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })
-      .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, func::ReturnOp>([](auto) { return LayoutRule::Free; })
-      .Default([](Operation *op) { return ir::isElementwise(op) ? LayoutRule::Same : LayoutRule::Unknown; });
+      .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, func::ReturnOp>(
+          [](auto) { return LayoutRule::Free; })
+      .Default([](Operation *op) {
+        return ir::isElementwise(op) ? LayoutRule::Same : LayoutRule::Unknown;
+      });
 }
 
-static std::vector<int> intOrder(llvm::ArrayRef<int32_t> order) { return {order.begin(), order.end()}; }
+static std::vector<int> intOrder(llvm::ArrayRef<int32_t> order) {
+  return {order.begin(), order.end()};
+}
 
 /// Whether each column lies along `axis` or beside it, as reductions
 /// along it need (ReductionPlan.h).
@@ -54,10 +59,15 @@ std::optional<LinearLayout> resultLayout(Operation *op, const LinearLayout &oper
   using Result = std::optional<LinearLayout>;
   auto shapeOf = [](Value value) { return ir::log2Shape(tileType(value).getShape()); };
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case([&](ir::ExpandDimsOp expand) -> Result { return expandDims(operand, expand.getAxis()); })
+      .Case(
+          [&](ir::ExpandDimsOp expand) -> Result { return expandDims(operand, expand.getAxis()); })
       .Case([&](ir::BroadcastOp) -> Result { return std::nullopt; })
-      .Case([&](ir::ReshapeOp reshape) -> Result { return reshapeLayout(operand, shapeOf(reshape.getResult())); })
-      .Case([&](ir::PermuteOp permute) -> Result { return permuteDims(operand, intOrder(permute.getOrder())); })
+      .Case([&](ir::ReshapeOp reshape) -> Result {
+        return reshapeLayout(operand, shapeOf(reshape.getResult()));
+      })
+      .Case([&](ir::PermuteOp permute) -> Result {
+        return permuteDims(operand, intOrder(permute.getOrder()));
+      })
       .Case([&](ir::JoinOp) -> Result { return joinLayout(operand); })
       .Case([&](ir::SplitOp) -> Result {
         std::optional<SplitLayout> split = splitLayout(operand);
@@ -96,9 +106,12 @@ static std::optional<LinearLayout> concatOperand(const LinearLayout &result) {
   return catLayout(half, 0) == result ? std::optional(half) : std::nullopt;
 }
 
-std::optional<LinearLayout> operandLayout(Operation *op, unsigned index, const LinearLayout &result) {
+std::optional<LinearLayout> operandLayout(Operation *op, unsigned index,
+                                          const LinearLayout &result) {
   using Result = std::optional<LinearLayout>;
-  auto shapeOf = [&](unsigned index) { return ir::log2Shape(tileType(op->getOperand(index)).getShape()); };
+  auto shapeOf = [&](unsigned index) {
+    return ir::log2Shape(tileType(op->getOperand(index)).getShape());
+  };
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([&](ir::ExpandDimsOp expand) -> Result { return squeezeDim(result, expand.getAxis()); })
       .Case([&](ir::BroadcastOp) -> Result { return broadcastOperandLayout(result, shapeOf(0)); })

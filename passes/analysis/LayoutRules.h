@@ -25,14 +25,14 @@ bool isTile(mlir::Value value);
 
 /// How an op relates layouts. Region ops (scf) are handled by their users.
 enum class LayoutRule : uint8_t {
-  NoTiles,   ///< nothing to relate
-  Source,    ///< no tile operand; any layout of the result: range, splat, constant
-  Same,      ///< all tile operands and results have one layout
-  Shape,     ///< expand_dims, broadcast, reshape, permute, join, split, concat
-  Reduce,    ///< result is the source without the axis
-  Free,      ///< every operand for itself, no tile result: print, assert, return
-  Convert,   ///< convert_layout
-  Region,    ///< scf ops and their terminators
+  NoTiles, ///< nothing to relate
+  Source,  ///< no tile operand; any layout of the result: range, splat, constant
+  Same,    ///< all tile operands and results have one layout
+  Shape,   ///< expand_dims, broadcast, reshape, permute, join, split, concat
+  Reduce,  ///< result is the source without the axis
+  Free,    ///< every operand for itself, no tile result: print, assert, return
+  Convert, ///< convert_layout
+  Region,  ///< scf ops and their terminators
   Unknown,
 };
 LayoutRule layoutRule(mlir::Operation *op);
@@ -46,7 +46,8 @@ std::optional<LinearLayout> resultLayout(mlir::Operation *op, const LinearLayout
 /// The layout that the tile operand `index` must have for the results to have
 /// `result`; nothing where no operand layout gives this result (join, concat,
 /// split with another register order) or where it is not determined (reduce).
-std::optional<LinearLayout> operandLayout(mlir::Operation *op, unsigned index, const LinearLayout &result);
+std::optional<LinearLayout> operandLayout(mlir::Operation *op, unsigned index,
+                                          const LinearLayout &result);
 
 /// The nearest layout to `operand` that resultLayout accepts.
 LinearLayout acceptableOperandLayout(mlir::Operation *op, const LinearLayout &operand);

@@ -25,7 +25,8 @@ bool MemoryAccess::isLoad() const { return llvm::isa<ir::LoadOp>(op); }
 
 Value accessPointer(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp>([](auto access) { return access.getPointer(); })
+      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp>(
+          [](auto access) { return access.getPointer(); })
       .Default([](Operation *) { return Value(); });
 }
 
@@ -43,7 +44,8 @@ static void bound(MemoryAccess &access, int64_t bound, std::string reason) {
   access.limit = std::move(reason);
 }
 
-std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axes, const TargetInfo &target) {
+std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axes,
+                                          const TargetInfo &target) {
   Value pointer = accessPointer(op);
   auto type = pointer ? llvm::dyn_cast<RankedTensorType>(pointer.getType()) : RankedTensorType();
   if (!type)
@@ -53,7 +55,8 @@ std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axe
   access.pointer = pointer;
   access.mask = accessMask(op);
   access.type = type;
-  access.elementBytes = ir::elementBits(llvm::cast<ir::PointerType>(type.getElementType()).getPointee()) / 8;
+  access.elementBytes =
+      ir::elementBits(llvm::cast<ir::PointerType>(type.getElementType()).getPointee()) / 8;
 
   AxisInfo info = axes.get(pointer);
   access.run = info.run;
@@ -69,7 +72,8 @@ std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axe
   // An atomic acts on one element; two halves pack where the hardware can.
   if (access.isAtomic())
     bound(access, 1, "atomic operation");
-  bound(access, type.getDimSize(fast), llvm::formatv("{0} elements along the tile", type.getDimSize(fast)).str());
+  bound(access, type.getDimSize(fast),
+        llvm::formatv("{0} elements along the tile", type.getDimSize(fast)).str());
   bound(access, info.contiguity[fast],
         llvm::formatv("addresses contiguous in groups of {0}", info.contiguity[fast]).str());
   bound(access, std::max<int64_t>(1, alignment),

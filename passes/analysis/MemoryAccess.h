@@ -42,7 +42,8 @@ mlir::Value accessPointer(mlir::Operation *op);
 mlir::Value accessMask(mlir::Operation *op);
 
 /// Nothing where `op` is not an access of a tile.
-std::optional<MemoryAccess> analyzeAccess(mlir::Operation *op, const AxisAnalysis &axes, const TargetInfo &target);
+std::optional<MemoryAccess> analyzeAccess(mlir::Operation *op, const AxisAnalysis &axes,
+                                          const TargetInfo &target);
 
 /// The widest vector that a thread can use of `layout` for `access`.
 int vectorElements(const MemoryAccess &access, const LinearLayout &layout);

@@ -31,8 +31,8 @@ static std::vector<int> elementBitsOf(ValueRange sources) {
 static int64_t conversionScratch(ir::ConvertLayoutOp op) {
   auto from = llvm::cast<RankedTensorType>(op.getSource().getType());
   auto to = llvm::cast<RankedTensorType>(op.getType());
-  ConversionPlan plan =
-      planConversion(ir::getLinearLayout(from), ir::getLinearLayout(to), ir::elementBits(from.getElementType()));
+  ConversionPlan plan = planConversion(ir::getLinearLayout(from), ir::getLinearLayout(to),
+                                       ir::elementBits(from.getElementType()));
   return plan.kind == ConversionKind::SharedMemory ? plan.sharedMemory.scratchBytes : 0;
 }
 
@@ -55,8 +55,8 @@ int64_t scratchBytes(Operation *op) {
       .Case([](ir::ConvertLayoutOp convert) { return conversionScratch(convert); })
       .Case([](ir::ReduceOp reduce) -> int64_t {
         auto type = llvm::cast<RankedTensorType>(reduce.getSources().front().getType());
-        std::optional<ReductionPlan> plan =
-            planReduction(ir::getLinearLayout(type), reduce.getAxis(), elementBitsOf(reduce.getSources()));
+        std::optional<ReductionPlan> plan = planReduction(
+            ir::getLinearLayout(type), reduce.getAxis(), elementBitsOf(reduce.getSources()));
         return plan ? plan->scratchBytes : 0;
       })
       .Case([](ir::ScanOp scan) -> int64_t {

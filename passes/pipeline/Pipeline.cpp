@@ -94,7 +94,8 @@ LogicalResult runPipeline(ModuleOp module, const PipelineOptions &options) {
 
 /// Without a target at hand tests see a GPU of ordinary size.
 static PassContext testContext() {
-  static llvm::cl::opt<bool> remarks("tw-remarks", llvm::cl::desc("print remarks of passes as diagnostics"));
+  static llvm::cl::opt<bool> remarks("tw-remarks",
+                                     llvm::cl::desc("print remarks of passes as diagnostics"));
   PassContext context;
   context.target.name = "sm_90a";
   context.target.maxSharedBytesPerBlock = 232448;

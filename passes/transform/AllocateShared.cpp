@@ -46,7 +46,9 @@ struct Buffer {
   int64_t offset = 0;
 };
 
-int64_t alignUp(int64_t value) { return (value + scratchAlignment - 1) / scratchAlignment * scratchAlignment; }
+int64_t alignUp(int64_t value) {
+  return (value + scratchAlignment - 1) / scratchAlignment * scratchAlignment;
+}
 
 class Allocation {
 public:
@@ -122,7 +124,8 @@ private:
     std::vector<int> order(buffers.size());
     for (size_t index = 0; index < order.size(); ++index)
       order[index] = index;
-    llvm::stable_sort(order, [&](int lhs, int rhs) { return buffers[lhs].bytes > buffers[rhs].bytes; });
+    llvm::stable_sort(order,
+                      [&](int lhs, int rhs) { return buffers[lhs].bytes > buffers[rhs].bytes; });
     totalBytes = 0;
     std::vector<int> placed;
     for (int index : order) {
@@ -136,7 +139,8 @@ private:
     std::vector<std::pair<int64_t, int64_t>> taken;
     for (int other : placed)
       if (other != index && neighbours.count({std::min(index, other), std::max(index, other)}))
-        taken.push_back({buffers[other].offset, buffers[other].offset + alignUp(buffers[other].bytes)});
+        taken.push_back(
+            {buffers[other].offset, buffers[other].offset + alignUp(buffers[other].bytes)});
     llvm::sort(taken);
     int64_t offset = 0;
     for (auto [begin, end] : taken) {
@@ -159,20 +163,22 @@ void reportTooLarge(const Allocation &allocation, int64_t limit, const std::stri
   std::vector<const Buffer *> list;
   for (const Buffer &buffer : allocation.buffers)
     list.push_back(&buffer);
-  llvm::stable_sort(list, [](const Buffer *lhs, const Buffer *rhs) { return lhs->bytes > rhs->bytes; });
+  llvm::stable_sort(list,
+                    [](const Buffer *lhs, const Buffer *rhs) { return lhs->bytes > rhs->bytes; });
   const Buffer &largest = *list.front();
   InFlightDiagnostic error = largest.op->emitError();
-  error << "[E0301] needs " << allocation.totalBytes << " bytes of shared memory; " << target << " allows " << limit;
+  error << "[E0301] needs " << allocation.totalBytes << " bytes of shared memory; " << target
+        << " allows " << limit;
   for (const Buffer *buffer : list)
-    error.attachNote(buffer->op->getLoc())
-        << buffer->bytes << " bytes for the " << describeScratch(buffer->op) << atLocation(buffer->op);
+    error.attachNote(buffer->op->getLoc()) << buffer->bytes << " bytes for the "
+                                           << describeScratch(buffer->op) << atLocation(buffer->op);
   // Scratch of a tile is proportional to its size.
   int64_t factor = 2;
   while ((largest.bytes + factor - 1) / factor > limit)
     factor *= 2;
   error.attachNote(largest.op->getLoc())
-      << "make that tile " << factor << " times smaller: its " << describeScratch(largest.op) << " would need "
-      << (largest.bytes + factor - 1) / factor << " bytes";
+      << "make that tile " << factor << " times smaller: its " << describeScratch(largest.op)
+      << " would need " << (largest.bytes + factor - 1) / factor << " bytes";
 }
 
 class AllocateSharedPass : public impl::AllocateSharedBase<AllocateSharedPass> {
@@ -195,8 +201,12 @@ public:
     getOperation()->setAttr(ir::sharedBytesAttr, IntegerAttr::get(i32, allocation.totalBytes));
     numBuffers += allocation.buffers.size();
     if (!allocation.buffers.empty())
-      context.remark(getOperation(), {"shared-memory", true, {}, {{"bytes", allocation.totalBytes},
-                                      {"buffers", int64_t(allocation.buffers.size())}}, ""});
+      context.remark(getOperation(), {"shared-memory",
+                                      true,
+                                      {},
+                                      {{"bytes", allocation.totalBytes},
+                                       {"buffers", int64_t(allocation.buffers.size())}},
+                                      ""});
   }
 
 private:

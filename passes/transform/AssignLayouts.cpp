@@ -69,7 +69,8 @@ public:
     if (failed(applyBlock(function.getBody().front())))
       return failure();
     Operation *terminator = function.getBody().front().getTerminator();
-    function.setFunctionType(FunctionType::get(function.getContext(), function.getBody().getArgumentTypes(),
+    function.setFunctionType(FunctionType::get(function.getContext(),
+                                               function.getBody().getArgumentTypes(),
                                                terminator->getOperandTypes()));
     return success();
   }
@@ -89,18 +90,22 @@ private:
   llvm::DenseMap<Operation *, LayoutAttr> decided;
 
   //===--- layouts -------------------------------------------------------===//
-  LayoutAttr attr(const LinearLayout &layout) { return LayoutAttr::fromLinear(function.getContext(), layout); }
-  static LinearLayout linear(LayoutAttr layout, Value tile) { return layout.toLinear(tileType(tile).getShape()); }
+  LayoutAttr attr(const LinearLayout &layout) {
+    return LayoutAttr::fromLinear(function.getContext(), layout);
+  }
+  static LinearLayout linear(LayoutAttr layout, Value tile) {
+    return layout.toLinear(tileType(tile).getShape());
+  }
 
   LayoutAttr coalesced(const MemoryAccess &access) {
-    return attr(makeCoalesced(ir::log2Shape(access.type.getShape()), access.order, access.maxVectorElements,
-                              context.target.log2WarpSize, log2Warps));
+    return attr(makeCoalesced(ir::log2Shape(access.type.getShape()), access.order,
+                              access.maxVectorElements, context.target.log2WarpSize, log2Warps));
   }
 
   LayoutAttr defaultLayout(RankedTensorType type) {
     std::vector<int> shape = ir::log2Shape(type.getShape());
-    return attr(makeCoalesced(shape, rowMajorOrder(shape.size()), defaultVectorElements, context.target.log2WarpSize,
-                              log2Warps));
+    return attr(makeCoalesced(shape, rowMajorOrder(shape.size()), defaultVectorElements,
+                              context.target.log2WarpSize, log2Warps));
   }
 
   /// The layout a value is known to prefer or to be wanted in; null for none.
@@ -143,7 +148,8 @@ private:
 
   /// The cheapest layout for all operands with a preference, the access
   /// included; `candidates` come in order of merit where costs are equal.
-  LayoutAttr cheapest(llvm::ArrayRef<LayoutAttr> candidates, ValueRange operands, const MemoryAccess *access) {
+  LayoutAttr cheapest(llvm::ArrayRef<LayoutAttr> candidates, ValueRange operands,
+                      const MemoryAccess *access) {
     LayoutAttr best;
     double bestCost = 0;
     for (LayoutAttr candidate : candidates) {
@@ -236,7 +242,8 @@ private:
       for (Value source : reduce.getSources())
         want(source, layout);
     }
-    LinearLayout source = acceptableOperandLayout(reduce, linear(layout, reduce.getSources().front()));
+    LinearLayout source =
+        acceptableOperandLayout(reduce, linear(layout, reduce.getSources().front()));
     std::optional<LinearLayout> result = resultLayout(reduce, source);
     for (Value value : reduce.getResults())
       if (isTile(value))
@@ -254,8 +261,8 @@ private:
           forwardBlock(block);
       if (op->getNumResults() == 0)
         return;
-      for (auto [result, lhs, rhs] :
-           llvm::zip(op->getResults(), branch.thenYield()->getOperands(), branch.elseYield()->getOperands())) {
+      for (auto [result, lhs, rhs] : llvm::zip(op->getResults(), branch.thenYield()->getOperands(),
+                                               branch.elseYield()->getOperands())) {
         LayoutAttr layout = preferred.lookup(lhs);
         if (isTile(result))
           prefer(result, layout ? layout : preferred.lookup(rhs));
@@ -375,7 +382,8 @@ private:
     if (auto branch = llvm::dyn_cast<scf::IfOp>(op)) {
       if (op->getNumResults() != 0)
         for (auto [result, lhs, rhs] :
-             llvm::zip(op->getResults(), branch.thenYield()->getOperands(), branch.elseYield()->getOperands()))
+             llvm::zip(op->getResults(), branch.thenYield()->getOperands(),
+                       branch.elseYield()->getOperands()))
           if (LayoutAttr layout = known(result)) {
             want(lhs, layout);
             want(rhs, layout);
@@ -492,7 +500,9 @@ private:
     if (vector < access.maxVectorElements)
       limit = "layout: " + std::to_string(layout.inSize(InDim::Register)) + " elements per thread";
     WarpTraffic traffic = warpTraffic(access, layout);
-    context.remark(access.op, {"vector-width", vector > 1, {},
+    context.remark(access.op, {"vector-width",
+                               vector > 1,
+                               {},
                                {{"widthInBits", vector * access.elementBytes * 8},
                                 {"elements", vector},
                                 {"sectorsPerWarpAccess", traffic.sectors}},
@@ -521,7 +531,8 @@ private:
     for (Value source : reduce.getSources())
       if (!layout && !isFlexible(source))
         layout = current(source);
-    LinearLayout source = acceptableOperandLayout(reduce, linear(layout ? layout : current(first), first));
+    LinearLayout source =
+        acceptableOperandLayout(reduce, linear(layout ? layout : current(first), first));
     for (unsigned index = 0; index < reduce->getNumOperands(); ++index)
       setOperand(reduce, index, source);
     std::optional<LinearLayout> result = resultLayout(reduce, source);
@@ -534,7 +545,8 @@ private:
   void carryOperands(Operation *op, unsigned first, ValueRange targets) {
     for (auto [index, target] : llvm::enumerate(targets))
       if (isTile(target))
-        op->setOperand(first + index, materializer.get(op->getOperand(first + index), current(target)));
+        op->setOperand(first + index,
+                       materializer.get(op->getOperand(first + index), current(target)));
   }
 
   void setLayouts(ValueRange values, ValueRange like) {
@@ -598,9 +610,13 @@ void remarkConversions(func::FuncOp function, const PassContext &context) {
   function.walk([&](ir::ConvertLayoutOp convert) {
     auto from = llvm::cast<RankedTensorType>(convert.getSource().getType());
     int bits = ir::elementBits(from.getElementType());
-    ConversionPlan plan = planConversion(ir::getLinearLayout(from),
-                                         ir::getLinearLayout(llvm::cast<RankedTensorType>(convert.getType())), bits);
-    context.remark(convert, {"layout-conversion", true, {}, {{"bytes", from.getNumElements() * bits / 8}},
+    ConversionPlan plan =
+        planConversion(ir::getLinearLayout(from),
+                       ir::getLinearLayout(llvm::cast<RankedTensorType>(convert.getType())), bits);
+    context.remark(convert, {"layout-conversion",
+                             true,
+                             {},
+                             {{"bytes", from.getNumElements() * bits / 8}},
                              std::string(conversionKindName(plan.kind)) + ": " + plan.reason});
   });
 }
@@ -632,7 +648,8 @@ public:
       numConversions += assignment.materializer.numConversions();
       numRecomputed += assignment.materializer.numRecomputed();
       if (int count = assignment.materializer.numRecomputed())
-        context.remark(function, {"recomputed", true, {}, {{"operations", count}}, "cheaper than converting"});
+        context.remark(
+            function, {"recomputed", true, {}, {{"operations", count}}, "cheaper than converting"});
       remarkConversions(function, context);
     }
   }

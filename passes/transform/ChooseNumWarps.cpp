@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/LayoutRules.h"
+#include "passes/analysis/MemoryAccess.h"
 #include "passes/transform/Passes.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -101,7 +101,8 @@ TileSize largestTile(ModuleOp module) {
   module.walk([&](ir::LoadOp load) {
     RankedTensorType type = tileType(load.getResult());
     if (type && type.getNumElements() == largest.elements)
-      largest.bytes = std::min(largest.bytes, largest.elements * int64_t(ir::elementBits(type.getElementType())) / 8);
+      largest.bytes = std::min(
+          largest.bytes, largest.elements * int64_t(ir::elementBits(type.getElementType())) / 8);
   });
   largest.wantedBytesPerThread = wantedBytesPerThread(module);
   return largest;
@@ -130,9 +131,15 @@ public:
     TileSize tile = largestTile(module);
     int64_t warps = chooseWarps(tile, context.target);
     module->setAttr(ir::numWarpsAttr, IntegerAttr::get(IntegerType::get(&getContext(), 32), warps));
-    context.remark(module, {"num-warps", true, {}, {{"warps", warps}, {"largestTileElements", tile.elements}, {"largestTileBytes", tile.bytes}},
-                            tile.elements ? "from the largest tile that is loaded, stored or reduced"
-                                     : "default: no tile is loaded, stored or reduced"});
+    context.remark(module,
+                   {"num-warps",
+                    true,
+                    {},
+                    {{"warps", warps},
+                     {"largestTileElements", tile.elements},
+                     {"largestTileBytes", tile.bytes}},
+                    tile.elements ? "from the largest tile that is loaded, stored or reduced"
+                                  : "default: no tile is loaded, stored or reduced"});
   }
 
 private:

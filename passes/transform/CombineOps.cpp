@@ -53,7 +53,8 @@ Value splatScalar(Value value, PatternRewriter &rewriter) {
 
 bool isSplat(Value value) {
   DenseElementsAttr dense;
-  return value.getDefiningOp<ir::SplatOp>() || (matchPattern(value, m_Constant(&dense)) && dense.isSplat());
+  return value.getDefiningOp<ir::SplatOp>() ||
+         (matchPattern(value, m_Constant(&dense)) && dense.isSplat());
 }
 
 /// The type of `result` with the shape of `like`, or its element type for null.
@@ -63,9 +64,10 @@ Type retype(Type result, RankedTensorType like) {
 }
 
 /// Clones elementwise `op` on `operands` with results shaped as `shape`.
-Value cloneOn(Operation *op, ValueRange operands, RankedTensorType shape, PatternRewriter &rewriter) {
-  OperationState state(op->getLoc(), op->getName(), operands, retype(op->getResult(0).getType(), shape),
-                       op->getAttrs());
+Value cloneOn(Operation *op, ValueRange operands, RankedTensorType shape,
+              PatternRewriter &rewriter) {
+  OperationState state(op->getLoc(), op->getName(), operands,
+                       retype(op->getResult(0).getType(), shape), op->getAttrs());
   // Attributes kept as properties (overflow flags, predicates) are copied whole.
   state.propertiesAttr = op->getPropertiesAsAttribute();
   state.attributes = NamedAttrList(op->getDiscardableAttrDictionary());
@@ -73,13 +75,14 @@ Value cloneOn(Operation *op, ValueRange operands, RankedTensorType shape, Patter
 }
 
 bool isRepeatable(Operation *op) {
-  return op->getNumResults() == 1 && isTile(op->getResult(0)) && op->getNumOperands() > 0 && ir::isElementwise(op) &&
-         isMemoryEffectFree(op);
+  return op->getNumResults() == 1 && isTile(op->getResult(0)) && op->getNumOperands() > 0 &&
+         ir::isElementwise(op) && isMemoryEffectFree(op);
 }
 
 /// f(splat a, splat b) -> splat f(a, b).
 struct ComputeBeforeSplat : RewritePattern {
-  ComputeBeforeSplat(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/2, context) {}
+  ComputeBeforeSplat(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/2, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     // A hint on a tile speaks of elements: on a scalar it would mean another thing.
@@ -107,7 +110,8 @@ struct ComputeBeforeSplat : RewritePattern {
 
 /// f(broadcast a, broadcast b) -> broadcast f(a, b), where a and b have one shape.
 struct ComputeBeforeBroadcast : RewritePattern {
-  ComputeBeforeBroadcast(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
+  ComputeBeforeBroadcast(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     if (!isRepeatable(op) || llvm::isa<ir::HintOp>(op))
@@ -131,8 +135,8 @@ struct ComputeBeforeBroadcast : RewritePattern {
       if (auto broadcast = operand.getDefiningOp<ir::BroadcastOp>())
         sources.push_back(broadcast.getSource());
       else if (isTile(operand))
-        sources.push_back(rewriter.create<ir::SplatOp>(op->getLoc(), retype(operand.getType(), shape),
-                                                       splatScalar(operand, rewriter)));
+        sources.push_back(rewriter.create<ir::SplatOp>(
+            op->getLoc(), retype(operand.getType(), shape), splatScalar(operand, rewriter)));
       else
         sources.push_back(operand);
     }
@@ -145,7 +149,8 @@ struct ComputeBeforeBroadcast : RewritePattern {
 /// f(expand_dims a, expand_dims b) -> expand_dims f(a, b), same axis: masks and
 /// addresses of rows are then computed on rows.
 struct ComputeBeforeExpand : RewritePattern {
-  ComputeBeforeExpand(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
+  ComputeBeforeExpand(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     if (!isRepeatable(op) || llvm::isa<ir::HintOp>(op))
@@ -167,26 +172,29 @@ struct ComputeBeforeExpand : RewritePattern {
       if (auto expand = operand.getDefiningOp<ir::ExpandDimsOp>())
         sources.push_back(expand.getSource());
       else if (isTile(operand))
-        sources.push_back(rewriter.create<ir::SplatOp>(op->getLoc(), retype(operand.getType(), shape),
-                                                       splatScalar(operand, rewriter)));
+        sources.push_back(rewriter.create<ir::SplatOp>(
+            op->getLoc(), retype(operand.getType(), shape), splatScalar(operand, rewriter)));
       else
         sources.push_back(operand);
     }
     Value narrow = cloneOn(op, sources, shape, rewriter);
-    rewriter.replaceOpWithNewOp<ir::ExpandDimsOp>(op, op->getResult(0).getType(), narrow, first.getAxis());
+    rewriter.replaceOpWithNewOp<ir::ExpandDimsOp>(op, op->getResult(0).getType(), narrow,
+                                                  first.getAxis());
     return success();
   }
 };
 
 /// A shape op on a splat is a splat; a broadcast of a broadcast is one.
 struct ShapeOfSplat : RewritePattern {
-  ShapeOfSplat(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/2, context) {}
+  ShapeOfSplat(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/2, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
     if (!llvm::isa<ir::BroadcastOp, ir::ExpandDimsOp, ir::ReshapeOp, ir::PermuteOp>(op))
       return failure();
     Type type = op->getResult(0).getType();
-    if (auto inner = op->getOperand(0).getDefiningOp<ir::BroadcastOp>(); inner && llvm::isa<ir::BroadcastOp>(op)) {
+    if (auto inner = op->getOperand(0).getDefiningOp<ir::BroadcastOp>();
+        inner && llvm::isa<ir::BroadcastOp>(op)) {
       rewriter.replaceOpWithNewOp<ir::BroadcastOp>(op, type, inner.getSource());
       return success();
     }
@@ -227,7 +235,8 @@ struct MergeAddPtr : OpRewritePattern<ir::AddPtrOp> {
     if (!addsWithoutWrap(inner.getOffset(), op.getOffset()))
       return failure();
     Value sum = rewriter.create<arith::AddIOp>(op.getLoc(), inner.getOffset(), op.getOffset());
-    rewriter.replaceOpWithNewOp<ir::AddPtrOp>(op, op.getType(), inner.getPointer(), sum, UnitAttr());
+    rewriter.replaceOpWithNewOp<ir::AddPtrOp>(op, op.getType(), inner.getPointer(), sum,
+                                              UnitAttr());
     return success();
   }
 };
@@ -282,7 +291,8 @@ struct SimplifyLoad : OpRewritePattern<ir::LoadOp> {
       return failure();
     TypedAttr zero = rewriter.getZeroAttr(element);
     if (isTile(op.getResult()))
-      zero = llvm::cast<TypedAttr>(Attribute(DenseElementsAttr::get(tileType(op.getResult()), Attribute(zero))));
+      zero = llvm::cast<TypedAttr>(
+          Attribute(DenseElementsAttr::get(tileType(op.getResult()), Attribute(zero))));
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, zero);
     return success();
   }
@@ -310,7 +320,8 @@ struct SelectIntoLoad : OpRewritePattern<arith::SelectOp> {
 
   LogicalResult matchAndRewrite(arith::SelectOp op, PatternRewriter &rewriter) const override {
     auto load = op.getTrueValue().getDefiningOp<ir::LoadOp>();
-    if (!load || !load->hasOneUse() || load.getMask() != op.getCondition() || load->getBlock() != op->getBlock())
+    if (!load || !load->hasOneUse() || load.getMask() != op.getCondition() ||
+        load->getBlock() != op->getBlock())
       return failure();
     // The other value must exist where the load is.
     Operation *other = op.getFalseValue().getDefiningOp();
@@ -328,8 +339,8 @@ public:
 
   LogicalResult initialize(MLIRContext *mlirContext) override {
     RewritePatternSet list(mlirContext);
-    list.add<ComputeBeforeSplat, ComputeBeforeBroadcast, ComputeBeforeExpand, ShapeOfSplat, MergeAddPtr,
-             DropZeroOffset, SimplifyLoad, SimplifyStore, SelectIntoLoad>(mlirContext);
+    list.add<ComputeBeforeSplat, ComputeBeforeBroadcast, ComputeBeforeExpand, ShapeOfSplat,
+             MergeAddPtr, DropZeroOffset, SimplifyLoad, SimplifyStore, SelectIntoLoad>(mlirContext);
     // Upstream's, for the ops that occur: one driver run for both.
     for (Dialect *dialect : mlirContext->getLoadedDialects())
       dialect->getCanonicalizationPatterns(list);

@@ -130,7 +130,8 @@ private:
     // In elements: of one size only.
     if (getElementTypeOrSelf(accessPointer(earlier)) != getElementTypeOrSelf(accessPointer(later)))
       return false;
-    std::optional<AddressRange> lhs = addressRange(accessPointer(earlier)), rhs = addressRange(accessPointer(later));
+    std::optional<AddressRange> lhs = addressRange(accessPointer(earlier)),
+                                rhs = addressRange(accessPointer(later));
     if (!lhs || !rhs)
       return false;
     return loop ? areDisjointAcross(loop, *lhs, *rhs) : areDisjoint(*lhs, *rhs);
@@ -153,7 +154,8 @@ private:
     if (pending.acquired)
       return true;
     auto semantic = semanticOf(op);
-    bool releases = semantic == ir::MemorySemantic::release || semantic == ir::MemorySemantic::acq_rel;
+    bool releases =
+        semantic == ir::MemorySemantic::release || semantic == ir::MemorySemantic::acq_rel;
     if (isAtomic(op) && !isTile(accessPointer(op)) && releases &&
         llvm::any_of(pending.globals, [](auto &entry) { return !isAtomic(entry.first); }))
       return true;
@@ -178,9 +180,11 @@ private:
     if (isGlobal && needsGlobalBarrier(op, pending)) {
       ++numGlobal;
       insertBarrier(op, pending);
-      context.remark(op, {"barrier", true, {}, {}, "orders accesses of one buffer by different threads"});
+      context.remark(
+          op, {"barrier", true, {}, {}, "orders accesses of one buffer by different threads"});
     }
-    if (scratch && llvm::any_of(pending.scratchReads, [&](Operation *other) { return scratchOverlaps(op, other); })) {
+    if (scratch && llvm::any_of(pending.scratchReads,
+                                [&](Operation *other) { return scratchOverlaps(op, other); })) {
       ++numShared;
       insertBarrier(op, pending);
     }
@@ -194,7 +198,8 @@ private:
       return;
     pending.globals.insert({op, nullptr});
     auto semantic = semanticOf(op);
-    bool acquires = semantic == ir::MemorySemantic::acquire || semantic == ir::MemorySemantic::acq_rel;
+    bool acquires =
+        semantic == ir::MemorySemantic::acquire || semantic == ir::MemorySemantic::acq_rel;
     pending.acquired |= isAtomic(op) && !isTile(accessPointer(op)) && acquires;
   }
 

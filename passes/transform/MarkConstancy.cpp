@@ -58,7 +58,8 @@ public:
         uint32_t bits = constantBits(type, axes.get(op->getResult(0)));
         if (bits == 0)
           return;
-        op->setAttr(ir::constantBitsAttr, IntegerAttr::get(IntegerType::get(&getContext(), 32), bits));
+        op->setAttr(ir::constantBitsAttr,
+                    IntegerAttr::get(IntegerType::get(&getContext(), 32), bits));
         ++numMarked;
       });
     }
@@ -67,6 +68,8 @@ public:
 
 } // namespace
 
-std::unique_ptr<Pass> createMarkConstancy(PassContext) { return std::make_unique<MarkConstancyPass>(); }
+std::unique_ptr<Pass> createMarkConstancy(PassContext) {
+  return std::make_unique<MarkConstancyPass>();
+}
 
 } // namespace tilewright::passes

@@ -20,7 +20,9 @@ std::string renderLocation(Location location) {
     auto place = llvm::dyn_cast<FileLineColLoc>(inner);
     if (!place)
       return WalkResult::advance();
-    text = llvm::formatv("{0}:{1}:{2}", place.getFilename().getValue(), place.getLine(), place.getColumn()).str();
+    text = llvm::formatv("{0}:{1}:{2}", place.getFilename().getValue(), place.getLine(),
+                         place.getColumn())
+               .str();
     return WalkResult::interrupt();
   });
   return text;

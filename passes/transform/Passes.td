@@ -17,7 +17,6 @@ class TilewrightPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
 
 def CombineOps : TilewrightPass<"tw-combine-ops"> {
   let summary = "simplifies pointer arithmetic and moves elementwise work before broadcasts";
-  let statistics = [Statistic<"numCombined", "combined", "Number of ops combined">];
 }
 
 def HoistInvariants : TilewrightPass<"tw-hoist-invariants"> {

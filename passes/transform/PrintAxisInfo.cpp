@@ -37,6 +37,8 @@ public:
 
 } // namespace
 
-std::unique_ptr<Pass> createPrintAxisInfo(PassContext) { return std::make_unique<PrintAxisInfoPass>(); }
+std::unique_ptr<Pass> createPrintAxisInfo(PassContext) {
+  return std::make_unique<PrintAxisInfoPass>();
+}
 
 } // namespace tilewright::passes

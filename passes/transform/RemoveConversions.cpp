@@ -38,7 +38,8 @@ ir::LayoutAttr layoutOf(Value value) { return ir::getLayout(tileType(value)); }
 
 Value convertBefore(Operation *op, Value value, ir::LayoutAttr layout) {
   OpBuilder builder(op);
-  return builder.create<ir::ConvertLayoutOp>(value.getLoc(), ir::withLayout(tileType(value), layout), value);
+  return builder.create<ir::ConvertLayoutOp>(value.getLoc(),
+                                             ir::withLayout(tileType(value), layout), value);
 }
 
 //===----------------------------------------------------------------------===//
@@ -87,8 +88,10 @@ void retypeVariable(scf::ForOp loop, unsigned index, ir::LayoutAttr layout) {
   // Whoever knew the old layout gets it by conversion; folding removes most.
   OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
   auto restore = [&](Value value) {
-    auto convert = builder.create<ir::ConvertLayoutOp>(value.getLoc(), ir::withLayout(tileType(value), old), value);
-    value.replaceUsesWithIf(convert, [&](OpOperand &use) { return use.getOwner() != convert && &use != &yielded; });
+    auto convert = builder.create<ir::ConvertLayoutOp>(value.getLoc(),
+                                                       ir::withLayout(tileType(value), old), value);
+    value.replaceUsesWithIf(
+        convert, [&](OpOperand &use) { return use.getOwner() != convert && &use != &yielded; });
   };
   restore(argument);
   builder.setInsertionPointAfter(loop);
@@ -131,14 +134,16 @@ bool sinkBehindNarrowing(ir::ConvertLayoutOp convert) {
       user->getBlock() != convert->getBlock())
     return false;
   Value narrow = user->getResult(0);
-  if (ir::elementBits(getElementTypeOrSelf(narrow)) >= ir::elementBits(getElementTypeOrSelf(convert.getSource())))
+  if (ir::elementBits(getElementTypeOrSelf(narrow)) >=
+      ir::elementBits(getElementTypeOrSelf(convert.getSource())))
     return false;
   ir::LayoutAttr layout = layoutOf(narrow);
   user->setOperand(0, convert.getSource());
   setLayout(narrow, layoutOf(convert.getSource()));
   OpBuilder builder(user->getContext());
   builder.setInsertionPointAfter(user);
-  auto behind = builder.create<ir::ConvertLayoutOp>(convert.getLoc(), ir::withLayout(tileType(narrow), layout), narrow);
+  auto behind = builder.create<ir::ConvertLayoutOp>(
+      convert.getLoc(), ir::withLayout(tileType(narrow), layout), narrow);
   narrow.replaceAllUsesExcept(behind, behind);
   convert.erase();
   return true;
@@ -163,7 +168,10 @@ public:
       int moved = retypeLoopVariables(loop);
       numMoved += moved;
       if (moved)
-        context.remark(loop, {"loop-variable-layout", true, {}, {{"variables", moved}},
+        context.remark(loop, {"loop-variable-layout",
+                              true,
+                              {},
+                              {{"variables", moved}},
                               "conversions moved out of the loop"});
     });
     foldConversions();
@@ -180,7 +188,8 @@ private:
       Value source = convert.getSource();
       bool isChain = static_cast<bool>(source.getDefiningOp<ir::ConvertLayoutOp>());
       bool isIdentity = layoutOf(source) == layoutOf(convert.getResult());
-      if (!isChain && !isIdentity && !materializer.isCheap(source) && !TileMaterializer::isExpansion(source)) {
+      if (!isChain && !isIdentity && !materializer.isCheap(source) &&
+          !TileMaterializer::isExpansion(source)) {
         numMoved += sinkBehindNarrowing(convert);
         continue;
       }

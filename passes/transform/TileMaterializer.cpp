@@ -37,7 +37,8 @@ bool TileMaterializer::isExpansion(Value value) {
     return false;
   if (llvm::isa<ir::BroadcastOp, ir::ExpandDimsOp, ir::SplatOp>(op))
     return true;
-  if (op->getNumOperands() != 1 || op->getNumResults() != 1 || !ir::isElementwise(op) || !isMemoryEffectFree(op))
+  if (op->getNumOperands() != 1 || op->getNumResults() != 1 || !ir::isElementwise(op) ||
+      !isMemoryEffectFree(op))
     return false;
   Type from = getElementTypeOrSelf(op->getOperand(0)), to = getElementTypeOrSelf(value);
   // A widening cast: the source has fewer bits to move.
@@ -58,7 +59,8 @@ double TileMaterializer::chainCost(Value value) {
     for (Value operand : op->getOperands())
       if (isTile(operand)) {
         // A broadcast's source has fewer elements, so its part is smaller.
-        double share = double(tileType(operand).getNumElements()) / tileType(value).getNumElements();
+        double share =
+            double(tileType(operand).getNumElements()) / tileType(value).getNumElements();
         cost += chainCost(operand) * std::min(1.0, share);
       }
   return chainCosts[value] = cost;
@@ -113,7 +115,8 @@ Value TileMaterializer::convert(Value value, ir::LayoutAttr layout) {
   OpBuilder builder(value.getContext());
   builder.setInsertionPointAfterValue(value);
   ++conversions;
-  return builder.create<ir::ConvertLayoutOp>(value.getLoc(), ir::withLayout(tileType(value), layout), value);
+  return builder.create<ir::ConvertLayoutOp>(value.getLoc(),
+                                             ir::withLayout(tileType(value), layout), value);
 }
 
 } // namespace tilewright::passes

@@ -26,7 +26,8 @@ namespace {
 
 class LayoutVerifier {
 public:
-  LayoutVerifier(int log2WarpSize, int numWarps) : log2WarpSize(log2WarpSize), log2Warps(llvm::Log2_32(numWarps)) {}
+  LayoutVerifier(int log2WarpSize, int numWarps)
+      : log2WarpSize(log2WarpSize), log2Warps(llvm::Log2_32(numWarps)) {}
 
   LogicalResult verify(Operation *op) {
     for (Value value : op->getResults())
@@ -65,9 +66,10 @@ private:
     if (!layout.isSurjective())
       return op->emitError("layout does not hold every element: ") << type;
     if (layout.numInBits(InDim::Lane) != log2WarpSize || layout.numInBits(InDim::Warp) != log2Warps)
-      return op->emitError("layout has ") << layout.numInBits(InDim::Lane) << " lane and "
-                                          << layout.numInBits(InDim::Warp) << " warp bits, the program has "
-                                          << log2WarpSize << " and " << log2Warps << ": " << type;
+      return op->emitError("layout has ")
+             << layout.numInBits(InDim::Lane) << " lane and " << layout.numInBits(InDim::Warp)
+             << " warp bits, the program has " << log2WarpSize << " and " << log2Warps << ": "
+             << type;
     return success();
   }
 
@@ -75,7 +77,8 @@ private:
 
   LogicalResult verifySame(Operation *op) {
     Value first;
-    for (Value value : llvm::concat<const Value>(llvm::to_vector(op->getResults()), llvm::to_vector(op->getOperands()))) {
+    for (Value value : llvm::concat<const Value>(llvm::to_vector(op->getResults()),
+                                                 llvm::to_vector(op->getOperands()))) {
       if (!isTile(value))
         continue;
       if (!first)
@@ -93,8 +96,8 @@ private:
     Value first = op->getOperand(0);
     for (Value operand : op->getOperands())
       if (layoutOf(operand) != layoutOf(first))
-        return op->emitError("operands must have one layout, found ") << layoutOf(first) << " and "
-                                                                       << layoutOf(operand);
+        return op->emitError("operands must have one layout, found ")
+               << layoutOf(first) << " and " << layoutOf(operand);
     LinearLayout source = ir::getLinearLayout(tileType(first));
     for (Value result : op->getResults()) {
       if (!isTile(result))
@@ -104,7 +107,8 @@ private:
         std::optional<LinearLayout> needed = operandLayout(op, 0, layout);
         if (needed != source)
           return op->emitError("operand must have the layout ")
-                 << ir::LayoutAttr::fromLinear(op->getContext(), *needed) << ", found " << layoutOf(first);
+                 << ir::LayoutAttr::fromLinear(op->getContext(), *needed) << ", found "
+                 << layoutOf(first);
         continue;
       }
       std::optional<LinearLayout> given = resultLayout(op, source);
@@ -112,7 +116,8 @@ private:
         return op->emitError("cannot take this operand layout: ") << layoutOf(first);
       if (*given != layout)
         return op->emitError("result must have the layout ")
-               << ir::LayoutAttr::fromLinear(op->getContext(), *given) << ", found " << layoutOf(result);
+               << ir::LayoutAttr::fromLinear(op->getContext(), *given) << ", found "
+               << layoutOf(result);
     }
     return success();
   }
@@ -137,10 +142,12 @@ private:
           succeeded(verifyCarried(op, loop.getInits(), loop.getBeforeArguments())) &&
           succeeded(verifyCarried(op, loop.getConditionOp().getArgs(), loop.getAfterArguments())) &&
           succeeded(verifyCarried(op, loop.getConditionOp().getArgs(), loop.getResults())) &&
-          succeeded(verifyCarried(op, loop.getYieldOp()->getOperands(), loop.getBeforeArguments())));
+          succeeded(
+              verifyCarried(op, loop.getYieldOp()->getOperands(), loop.getBeforeArguments())));
     if (auto branch = llvm::dyn_cast<scf::IfOp>(op); branch && branch.getNumResults())
-      return success(succeeded(verifyCarried(op, branch.thenYield()->getOperands(), branch.getResults())) &&
-                     succeeded(verifyCarried(op, branch.elseYield()->getOperands(), branch.getResults())));
+      return success(
+          succeeded(verifyCarried(op, branch.thenYield()->getOperands(), branch.getResults())) &&
+          succeeded(verifyCarried(op, branch.elseYield()->getOperands(), branch.getResults())));
     return success();
   }
 };

@@ -68,7 +68,8 @@ std::string brokenClaim(const AxisInfo &info, Type type, const Elements &element
 class AxisInfoTest : public ::testing::Test {
 protected:
   AxisInfoTest() {
-    context.loadDialect<ir::TWDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect, func::FuncDialect>();
+    context.loadDialect<ir::TWDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
+                        func::FuncDialect>();
   }
   MLIRContext context;
 
@@ -121,7 +122,8 @@ TEST_F(AxisInfoTest, EveryClaimHoldsOnRandomKernels) {
       for (const auto &[value, runs] : evaluator.history) {
         AxisInfo info = axes.get(value);
         for (int dim = 0; dim < info.rank(); ++dim)
-          usefulClaims += info.contiguity[dim] > 1 || info.constancy[dim] > 1 || info.divisibility[dim] > 1;
+          usefulClaims +=
+              info.contiguity[dim] > 1 || info.constancy[dim] > 1 || info.divisibility[dim] > 1;
         ++checkedValues;
         for (const Elements &elements : runs) {
           std::string broken = brokenClaim(info, value.getType(), elements);
@@ -159,7 +161,8 @@ TEST_F(AxisInfoTest, BlockOfVectorAdd) {
       %v = arith.constant dense<0.0> : tensor<1024xf16>
       tw.store %p, %v : tensor<1024x!tw.ptr<f16>>, tensor<1024xf16>
       return
-    })", "tw.store");
+    })",
+                          "tw.store");
   EXPECT_EQ(info.contiguity, Numbers({1024}));
   EXPECT_EQ(info.divisibility, Numbers({16}));
 }
@@ -180,7 +183,8 @@ TEST_F(AxisInfoTest, RowsOfAMatrixWithADivisibleStride) {
       %v = arith.constant dense<0.0> : tensor<32x32xf32>
       tw.store %p, %v : tensor<32x32x!tw.ptr<f32>>, tensor<32x32xf32>
       return
-    })", "tw.store");
+    })",
+                          "tw.store");
   EXPECT_EQ(info.contiguity[1], 16);
   EXPECT_GE(info.divisibility[1], 16);
   EXPECT_EQ(info.run[1], 32);
@@ -203,7 +207,8 @@ TEST_F(AxisInfoTest, PointerOfALoop) {
         scf.yield %next : tensor<128x!tw.ptr<f32>>
       }
       return
-    })", "tw.store");
+    })",
+                          "tw.store");
   EXPECT_EQ(info.contiguity, Numbers({128}));
   EXPECT_EQ(info.divisibility, Numbers({16}));
 }
@@ -216,7 +221,8 @@ TEST_F(AxisInfoTest, MaskOfATailIsConstantUpToTheDivisorOfTheBound) {
       %m = arith.cmpi slt, %range, %bound : tensor<64xi32>
       tw.assert %m, "" : tensor<64xi1>
       return
-    })", "tw.assert");
+    })",
+                          "tw.assert");
   EXPECT_EQ(info.constancy, Numbers({16}));
 }
 
@@ -237,7 +243,8 @@ TEST_F(AxisInfoTest, QuotientAndRemainderOfAFlatIndex) {
       return
     })";
   std::string quotient = text;
-  quotient.replace(quotient.find("      tw.extract_scalar"), quotient.find("      return") - quotient.find("      tw.extract_scalar"), "");
+  quotient.replace(quotient.find("      tw.extract_scalar"),
+                   quotient.find("      return") - quotient.find("      tw.extract_scalar"), "");
   EXPECT_EQ(factsOf(quotient, "tw.print").constancy, Numbers({16}));
   std::string remainder = quotient;
   remainder.replace(remainder.find("\"q\" %q"), 6, "\"r\" %r");
@@ -250,7 +257,8 @@ TEST_F(AxisInfoTest, HintsRaiseWhatIsKnown) {
       %h = tw.hint %x divisibility [8] contiguity [8] : tensor<64xi32>
       tw.print "h" %h : tensor<64xi32> {isSigned = array<i1: true>}
       return
-    })", "tw.print");
+    })",
+                          "tw.print");
   EXPECT_EQ(info.contiguity, Numbers({8}));
   EXPECT_EQ(info.divisibility, Numbers({8}));
 }

@@ -118,14 +118,16 @@ private:
 class PipelineFuzzTest : public ::testing::Test {
 protected:
   PipelineFuzzTest() {
-    context.loadDialect<ir::TWDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect, func::FuncDialect>();
+    context.loadDialect<ir::TWDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
+                        func::FuncDialect>();
     target.name = "sm_90a";
     target.maxSharedBytesPerBlock = 232448;
   }
   MLIRContext context;
   TargetInfo target;
 
-  static Evaluator evaluate(ModuleOp module, unsigned seed, int trial, std::string *race = nullptr) {
+  static Evaluator evaluate(ModuleOp module, unsigned seed, int trial,
+                            std::string *race = nullptr) {
     func::FuncOp function = *module.getOps<func::FuncOp>().begin();
     std::mt19937 random(seed + trial);
     Evaluator evaluator(nullptr);
@@ -135,7 +137,8 @@ protected:
     evaluator.programId = trial * 3;
     for (BlockArgument argument : function.getArguments()) {
       int64_t value = std::uniform_int_distribution<int64_t>(0, 40)(random);
-      if (auto attr = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), ir::divisibilityAttr))
+      if (auto attr =
+              function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), ir::divisibilityAttr))
         value *= attr.getInt();
       // Buffers far apart, as different tensors are.
       if (llvm::isa<ir::PointerType>(argument.getType()))
@@ -176,7 +179,8 @@ protected:
           for (int index = 1; index < vectors.numElements(); ++index) {
             if (addresses[element(index)] != first + index * bytes)
               return "not contiguous";
-            if (mask && evaluator.history[mask][run][element(index)] != evaluator.history[mask][run][element(0)])
+            if (mask && evaluator.history[mask][run][element(index)] !=
+                            evaluator.history[mask][run][element(0)])
               return "mask differs";
           }
         }

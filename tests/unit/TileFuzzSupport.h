@@ -149,7 +149,8 @@ private:
     for (auto [argument, init] : llvm::zip(loop.getRegionIterArgs(), loop.getInitArgs()))
       copy(init, argument);
     int64_t step = get(loop.getStep())[0];
-    for (int64_t i = get(loop.getLowerBound())[0], end = get(loop.getUpperBound())[0]; i < end; i += step) {
+    for (int64_t i = get(loop.getLowerBound())[0], end = get(loop.getUpperBound())[0]; i < end;
+         i += step) {
       set(loop.getInductionVar(), {i});
       run(*loop.getBody());
       // Read all before any is set: a yield may name another variable.
@@ -169,7 +170,8 @@ private:
       return;
     Block &taken = isTrue ? *branch.thenBlock() : *branch.elseBlock();
     run(taken);
-    for (auto [yielded, result] : llvm::zip(taken.getTerminator()->getOperands(), branch.getResults()))
+    for (auto [yielded, result] :
+         llvm::zip(taken.getTerminator()->getOperands(), branch.getResults()))
       copy(yielded, result);
   }
 
@@ -316,7 +318,8 @@ private:
       if (b == 0 || (b == -1 && a == llvm::minIntN(width)))
         throw Undefined();
     };
-    if (axes && axes->get(op->getResult(0)).nonNegative && llvm::isa<arith::AddIOp, arith::MulIOp, arith::ShLIOp>(op)) {
+    if (axes && axes->get(op->getResult(0)).nonNegative &&
+        llvm::isa<arith::AddIOp, arith::MulIOp, arith::ShLIOp>(op)) {
       __int128 exact = llvm::isa<arith::AddIOp>(op)   ? __int128(a) + b
                        : llvm::isa<arith::MulIOp>(op) ? __int128(a) * b
                                                       : __int128(a) << std::min<int64_t>(b, 63);
@@ -356,8 +359,10 @@ private:
             offset &= (uint64_t(1) << offsetWidth) - 1;
           return int64_t(uint64_t(a) + offset * pointeeBytes(add.getType()));
         })
-        .Case([&](arith::CmpIOp compare) -> int64_t { return -arith::applyCmpPredicate(
-              compare.getPredicate(), APInt(width, bits(a)), APInt(width, bits(b))); })
+        .Case([&](arith::CmpIOp compare) -> int64_t {
+          return -arith::applyCmpPredicate(compare.getPredicate(), APInt(width, bits(a)),
+                                           APInt(width, bits(b)));
+        })
         .Default([&](Operation *op) -> int64_t {
           ADD_FAILURE() << "evaluator lacks " << op->getName().getStringRef().str();
           return 0;
@@ -392,7 +397,8 @@ public:
     auto function = builder.create<func::FuncOp>(loc, "f", builder.getFunctionType(arguments, {}));
     for (unsigned index = 0; index < function.getNumArguments(); ++index)
       if (pick(2))
-        function.setArgAttr(index, ir::divisibilityAttr, builder.getI64IntegerAttr(int64_t(1) << pick(6)));
+        function.setArgAttr(index, ir::divisibilityAttr,
+                            builder.getI64IntegerAttr(int64_t(1) << pick(6)));
     builder.setInsertionPointToStart(function.addEntryBlock());
     for (Value argument : function.getArguments().take_front(5))
       pool.push_back(argument);
@@ -424,8 +430,12 @@ private:
   Location loc = builder.getUnknownLoc();
 
   static bool isInteger(Value value) { return getElementTypeOrSelf(value).isSignlessInteger(); }
-  static bool isPointer(Value value) { return llvm::isa<ir::PointerType>(getElementTypeOrSelf(value)); }
-  static RankedTensorType tileOf(Value value) { return llvm::dyn_cast<RankedTensorType>(value.getType()); }
+  static bool isPointer(Value value) {
+    return llvm::isa<ir::PointerType>(getElementTypeOrSelf(value));
+  }
+  static RankedTensorType tileOf(Value value) {
+    return llvm::dyn_cast<RankedTensorType>(value.getType());
+  }
 
   Value choose(llvm::function_ref<bool(Value)> accepts) {
     std::vector<Value> fitting;
@@ -444,11 +454,16 @@ private:
 
   int64_t interesting() {
     switch (pick(5)) {
-    case 0: return 0;
-    case 1: return 1;
-    case 2: return int64_t(1) << pick(12);
-    case 3: return -(int64_t(1) << pick(6));
-    default: return pick(200) - 60;
+    case 0:
+      return 0;
+    case 1:
+      return 1;
+    case 2:
+      return int64_t(1) << pick(12);
+    case 3:
+      return -(int64_t(1) << pick(6));
+    default:
+      return pick(200) - 60;
     }
   }
   Value constantLike(Value value) { return constantLike(value, interesting()); }
@@ -464,23 +479,52 @@ private:
     Value made;
     if (options.withMemory && pick(4) == 0)
       switch (pick(4)) {
-      case 0: return makeStore();
-      case 1: case 2: return (void)pool.push_back(makeLoad());
-      default: made = makeCombine();
+      case 0:
+        return makeStore();
+      case 1:
+      case 2:
+        return (void)pool.push_back(makeLoad());
+      default:
+        made = makeCombine();
       }
-    else switch (pick(mayNest ? 15 : 13)) {
-    case 0: made = makeRange(); break;
-    case 1: made = makeSplat(); break;
-    case 2: case 3: case 4: case 5: made = makeBinary(); break;
-    case 6: made = makeShape(); break;
-    case 7: made = makeCast(); break;
-    case 8: made = makeCompare(); break;
-    case 9: made = makeSelect(); break;
-    case 10: case 11: made = makeAddPtr(); break;
-    case 12: made = makeJoin(); break;
-    case 13: return makeLoop();
-    case 14: return makeBranch();
-    }
+    else
+      switch (pick(mayNest ? 15 : 13)) {
+      case 0:
+        made = makeRange();
+        break;
+      case 1:
+        made = makeSplat();
+        break;
+      case 2:
+      case 3:
+      case 4:
+      case 5:
+        made = makeBinary();
+        break;
+      case 6:
+        made = makeShape();
+        break;
+      case 7:
+        made = makeCast();
+        break;
+      case 8:
+        made = makeCompare();
+        break;
+      case 9:
+        made = makeSelect();
+        break;
+      case 10:
+      case 11:
+        made = makeAddPtr();
+        break;
+      case 12:
+        made = makeJoin();
+        break;
+      case 13:
+        return makeLoop();
+      case 14:
+        return makeBranch();
+      }
     if (made)
       pool.push_back(made);
   }
@@ -502,15 +546,19 @@ private:
     llvm::SmallVector<int32_t> order;
     for (size_t dim = shape.size(); dim-- > 0;)
       order.push_back(dim);
-    auto tile = [&](llvm::ArrayRef<int64_t> shape) { return RankedTensorType::get(shape, builder.getI32Type()); };
+    auto tile = [&](llvm::ArrayRef<int64_t> shape) {
+      return RankedTensorType::get(shape, builder.getI32Type());
+    };
     Value index = builder.create<ir::RangeOp>(loc, tile({total}), first, first + total);
     if (pick(2))
       index = builder.create<ir::ReshapeOp>(loc, tile(shape), index, false);
     else
       index = builder.create<ir::PermuteOp>(
-          loc, tile(shape), builder.create<ir::ReshapeOp>(loc, tile(reversed), index, false), order);
+          loc, tile(shape), builder.create<ir::ReshapeOp>(loc, tile(reversed), index, false),
+          order);
     auto type = RankedTensorType::get(shape, buffer.getType());
-    return builder.create<ir::AddPtrOp>(loc, type, builder.create<ir::SplatOp>(loc, type, buffer), index, UnitAttr());
+    return builder.create<ir::AddPtrOp>(loc, type, builder.create<ir::SplatOp>(loc, type, buffer),
+                                        index, UnitAttr());
   }
 
   Value maskLike(Value tile) {
@@ -529,22 +577,24 @@ private:
     unsigned width = widthOf(value.getType());
     Value buffer = buffers[width == 8 ? 0 : width == 32 ? 1 : 2];
     // Mostly apart from each other, sometimes over what was stored before.
-    Value pointers = elementPointers(buffer, tileOf(value).getShape(), options.maxElements * (stores += pick(4) != 0));
+    Value pointers = elementPointers(buffer, tileOf(value).getShape(),
+                                     options.maxElements * (stores += pick(4) != 0));
     builder.create<ir::StoreOp>(loc, pointers, value, maskLike(value));
   }
 
   Value makeLoad() {
     Value like = choose([&](Value value) { return bool(tileOf(value)); });
     Value buffer = buffers[pick(3)];
-    Value pointers = elementPointers(buffer, tileOf(like).getShape(), options.maxElements * pick(stores + 1));
+    Value pointers =
+        elementPointers(buffer, tileOf(like).getShape(), options.maxElements * pick(stores + 1));
     Value mask = maskLike(like);
     Type type = tileOf(like).clone(llvm::cast<ir::PointerType>(buffer.getType()).getPointee());
-    Value other = mask && pick(2)
-                      ? choose([&](Value value) { return value.getType() == type; })
-                      : Value();
+    Value other =
+        mask && pick(2) ? choose([&](Value value) { return value.getType() == type; }) : Value();
     Value loaded = builder.create<ir::LoadOp>(loc, type, pointers, mask, other);
     // where(mask, load(...), y), of this mask or another.
-    Value otherwise = mask && pick(2) ? choose([&](Value value) { return value.getType() == type; }) : Value();
+    Value otherwise =
+        mask && pick(2) ? choose([&](Value value) { return value.getType() == type; }) : Value();
     Value choice = pick(2) ? mask : maskLike(like);
     if (!otherwise || !choice)
       return loaded;
@@ -560,15 +610,17 @@ private:
     bool isScan = pick(3) == 0;
     llvm::SmallVector<int64_t> shape(type.getShape());
     shape.erase(shape.begin() + axis);
-    Type result = isScan           ? Type(type)
+    Type result = isScan          ? Type(type)
                   : shape.empty() ? type.getElementType()
                                   : Type(RankedTensorType::get(shape, type.getElementType()));
-    Operation *op = isScan ? builder.create<ir::ScanOp>(loc, TypeRange{result}, ValueRange{source},
-                                                        builder.getI32IntegerAttr(axis),
-                                                        pick(2) ? builder.getUnitAttr() : UnitAttr())
-                                 .getOperation()
-                           : builder.create<ir::ReduceOp>(loc, TypeRange{result}, ValueRange{source},
-                                                          builder.getI32IntegerAttr(axis));
+    Operation *op = isScan
+                        ? builder
+                              .create<ir::ScanOp>(loc, TypeRange{result}, ValueRange{source},
+                                                  builder.getI32IntegerAttr(axis),
+                                                  pick(2) ? builder.getUnitAttr() : UnitAttr())
+                              .getOperation()
+                        : builder.create<ir::ReduceOp>(loc, TypeRange{result}, ValueRange{source},
+                                                       builder.getI32IntegerAttr(axis));
     OpBuilder::InsertionGuard guard(builder);
     Type element = type.getElementType();
     Block *block = builder.createBlock(&op->getRegion(0), {}, {element, element}, {loc, loc});
@@ -608,22 +660,40 @@ private:
     else if (pick(4) == 0)
       std::swap(lhs, rhs);
     switch (kind) {
-    case 0: case 1: case 2: return builder.create<arith::AddIOp>(loc, lhs, rhs);
-    case 3: return builder.create<arith::SubIOp>(loc, lhs, rhs);
-    case 4: case 5: return builder.create<arith::MulIOp>(loc, lhs, rhs);
-    case 6: return builder.create<arith::DivSIOp>(loc, lhs, rhs);
-    case 7: return builder.create<arith::DivUIOp>(loc, lhs, rhs);
-    case 8: return builder.create<arith::RemSIOp>(loc, lhs, rhs);
-    case 9: return builder.create<arith::RemUIOp>(loc, lhs, rhs);
-    case 10: return builder.create<arith::AndIOp>(loc, lhs, rhs);
-    case 11: return builder.create<arith::OrIOp>(loc, lhs, rhs);
-    case 12: return builder.create<arith::XOrIOp>(loc, lhs, rhs);
-    case 13: return builder.create<arith::ShLIOp>(loc, lhs, rhs);
-    case 14: return builder.create<arith::ShRSIOp>(loc, lhs, rhs);
-    case 15: return builder.create<arith::ShRUIOp>(loc, lhs, rhs);
-    case 16: return builder.create<arith::FloorDivSIOp>(loc, lhs, rhs);
-    default: return pick(2) ? Value(builder.create<arith::MinSIOp>(loc, lhs, rhs))
-                            : Value(builder.create<arith::MaxUIOp>(loc, lhs, rhs));
+    case 0:
+    case 1:
+    case 2:
+      return builder.create<arith::AddIOp>(loc, lhs, rhs);
+    case 3:
+      return builder.create<arith::SubIOp>(loc, lhs, rhs);
+    case 4:
+    case 5:
+      return builder.create<arith::MulIOp>(loc, lhs, rhs);
+    case 6:
+      return builder.create<arith::DivSIOp>(loc, lhs, rhs);
+    case 7:
+      return builder.create<arith::DivUIOp>(loc, lhs, rhs);
+    case 8:
+      return builder.create<arith::RemSIOp>(loc, lhs, rhs);
+    case 9:
+      return builder.create<arith::RemUIOp>(loc, lhs, rhs);
+    case 10:
+      return builder.create<arith::AndIOp>(loc, lhs, rhs);
+    case 11:
+      return builder.create<arith::OrIOp>(loc, lhs, rhs);
+    case 12:
+      return builder.create<arith::XOrIOp>(loc, lhs, rhs);
+    case 13:
+      return builder.create<arith::ShLIOp>(loc, lhs, rhs);
+    case 14:
+      return builder.create<arith::ShRSIOp>(loc, lhs, rhs);
+    case 15:
+      return builder.create<arith::ShRUIOp>(loc, lhs, rhs);
+    case 16:
+      return builder.create<arith::FloorDivSIOp>(loc, lhs, rhs);
+    default:
+      return pick(2) ? Value(builder.create<arith::MinSIOp>(loc, lhs, rhs))
+                     : Value(builder.create<arith::MaxUIOp>(loc, lhs, rhs));
     }
   }
   Value makeShape() {
@@ -636,7 +706,8 @@ private:
     if (kind == 0 && shape.size() < 3) {
       int axis = pick(shape.size() + 1);
       shape.insert(shape.begin() + axis, 1);
-      return builder.create<ir::ExpandDimsOp>(loc, RankedTensorType::get(shape, type.getElementType()), tile, axis);
+      return builder.create<ir::ExpandDimsOp>(
+          loc, RankedTensorType::get(shape, type.getElementType()), tile, axis);
     }
     if (kind == 1) {
       for (int64_t &extent : shape)
@@ -644,14 +715,16 @@ private:
           extent = 1 << pick(4);
       if (isLarge(shape))
         return {};
-      return builder.create<ir::BroadcastOp>(loc, RankedTensorType::get(shape, type.getElementType()), tile);
+      return builder.create<ir::BroadcastOp>(
+          loc, RankedTensorType::get(shape, type.getElementType()), tile);
     }
     if (kind == 2) {
       int64_t total = type.getNumElements(), first = int64_t(1) << pick(llvm::Log2_64(total) + 1);
       llvm::SmallVector<int64_t> newShape = {first, total / first};
       if (pick(3) == 0)
         newShape = {total};
-      return builder.create<ir::ReshapeOp>(loc, RankedTensorType::get(newShape, type.getElementType()), tile, false);
+      return builder.create<ir::ReshapeOp>(
+          loc, RankedTensorType::get(newShape, type.getElementType()), tile, false);
     }
     llvm::SmallVector<int32_t> order;
     llvm::SmallVector<int64_t> permuted;
@@ -659,7 +732,8 @@ private:
       order.push_back(dim);
       permuted.push_back(shape[dim]);
     }
-    return builder.create<ir::PermuteOp>(loc, RankedTensorType::get(permuted, type.getElementType()), tile, order);
+    return builder.create<ir::PermuteOp>(
+        loc, RankedTensorType::get(permuted, type.getElementType()), tile, order);
   }
   Value makeCast() {
     Value value = choose([](Value value) { return isInteger(value); });
@@ -674,7 +748,8 @@ private:
       return builder.create<arith::ExtSIOp>(loc, like(value, builder.getI32Type()), moved);
     }
     if (pick(3) == 0 && width > 8)
-      return builder.create<arith::TruncIOp>(loc, like(value, builder.getIntegerType(width == 64 ? 32 : 8)), value);
+      return builder.create<arith::TruncIOp>(
+          loc, like(value, builder.getIntegerType(width == 64 ? 32 : 8)), value);
     if (width >= 64)
       return {};
     Type wider = like(value, builder.getIntegerType(width < 32 ? 32 : 64));
@@ -683,7 +758,8 @@ private:
     return builder.create<arith::ExtUIOp>(loc, wider, value);
   }
   Value makeCompare() {
-    Value lhs = choose([](Value value) { return isInteger(value) && widthOf(value.getType()) > 1; });
+    Value lhs =
+        choose([](Value value) { return isInteger(value) && widthOf(value.getType()) > 1; });
     if (pick(2))
       pool.push_back(lhs = makeRange());
     // Mostly a bound that the values reach.
@@ -697,14 +773,16 @@ private:
     if (!condition)
       return {};
     Value lhs = choose([&](Value value) {
-      return !tileOf(condition) || (tileOf(value) && tileOf(value).getShape() == tileOf(condition).getShape());
+      return !tileOf(condition) ||
+             (tileOf(value) && tileOf(value).getShape() == tileOf(condition).getShape());
     });
     return builder.create<arith::SelectOp>(loc, condition, lhs, partner(lhs));
   }
   Value makeAddPtr() {
     Value pointer = choose([](Value value) { return isPointer(value); });
     Value offset = choose([&](Value value) {
-      if (!isInteger(value) || widthOf(value.getType()) < 32 || bool(tileOf(value)) != bool(tileOf(pointer)))
+      if (!isInteger(value) || widthOf(value.getType()) < 32 ||
+          bool(tileOf(value)) != bool(tileOf(pointer)))
         return false;
       return !tileOf(value) || tileOf(value).getShape() == tileOf(pointer).getShape();
     });
@@ -724,10 +802,12 @@ private:
       return {};
     if (pick(2)) {
       shape.push_back(2);
-      return builder.create<ir::JoinOp>(loc, RankedTensorType::get(shape, getElementTypeOrSelf(lhs)), lhs, rhs);
+      return builder.create<ir::JoinOp>(
+          loc, RankedTensorType::get(shape, getElementTypeOrSelf(lhs)), lhs, rhs);
     }
     shape[0] *= 2;
-    return builder.create<ir::ConcatOp>(loc, RankedTensorType::get(shape, getElementTypeOrSelf(lhs)), lhs, rhs);
+    return builder.create<ir::ConcatOp>(
+        loc, RankedTensorType::get(shape, getElementTypeOrSelf(lhs)), lhs, rhs);
   }
   void makeLoop() {
     Value init = pool[pick(pool.size())];
@@ -735,8 +815,8 @@ private:
       return builder.create<arith::ConstantOp>(loc, builder.getI32IntegerAttr(value)).getResult();
     };
     int lower = pick(4) * 8, step = 1 << pick(5);
-    auto loop = builder.create<scf::ForOp>(loc, constant(lower), constant(lower + step * pick(4)), constant(step),
-                                           ValueRange{init});
+    auto loop = builder.create<scf::ForOp>(loc, constant(lower), constant(lower + step * pick(4)),
+                                           constant(step), ValueRange{init});
     size_t outside = pool.size();
     pool.push_back(loop.getInductionVar());
     pool.push_back(loop.getRegionIterArg(0));
@@ -755,7 +835,8 @@ private:
     if (!condition)
       return;
     Value model = pool[pick(pool.size())];
-    auto branch = builder.create<scf::IfOp>(loc, TypeRange{model.getType()}, condition, /*withElse=*/true);
+    auto branch =
+        builder.create<scf::IfOp>(loc, TypeRange{model.getType()}, condition, /*withElse=*/true);
     size_t outside = pool.size();
     for (Block *block : {branch.thenBlock(), branch.elseBlock()}) {
       OpBuilder::InsertionGuard guard(builder);
