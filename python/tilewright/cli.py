@@ -313,6 +313,11 @@ def main(argv=None) -> int:
     except errors.TilewrightError as error:
         print(f"{type(error).__name__} {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Nothing more may be written,
+        # also not when Python closes its streams.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@
 # What an `if` becomes: nothing where the condition is known, else an scf.if
 # whose results are the names that both sides leave with a value.
 
+"""Tile IR of branches."""
+
 import tilewright
 import tilewright.language as tl
 from emit_ttir import show

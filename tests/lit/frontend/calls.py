@@ -5,6 +5,8 @@
 #
 # What may be called, and where an inlined op says it comes from.
 
+"""Tile IR of calls."""
+
 import math
 from collections import namedtuple
 

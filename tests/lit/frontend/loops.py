@@ -5,6 +5,8 @@
 #
 # for and while: what is carried, the type of the index, hints, unrolling.
 
+"""Tile IR of loops."""
+
 import tilewright
 import tilewright.language as tl
 from emit_ttir import show

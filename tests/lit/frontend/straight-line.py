@@ -5,6 +5,8 @@
 #
 # Kernels without control flow: parameters, options, elementwise work, memory.
 
+"""Tile IR of straight line."""
+
 import tilewright
 import tilewright.language as tl
 from emit_ttir import show

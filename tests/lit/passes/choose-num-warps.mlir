@@ -1,7 +1,8 @@
 // The number of warps from the largest tile that is loaded, stored or reduced.
 // RUN: tilewright-opt %s --split-input-file --tw-choose-num-warps | FileCheck %s
 
-// CHECK: tw.num_warps = 2
+// Nothing is reduced: one access of 16 bytes per thread.
+// CHECK: tw.num_warps = 8
 module {
   func.func @vector_add(%p: tensor<1024x!tw.ptr<f32>>, %x: tensor<1024xf32>) {
     tw.store %p, %x : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
