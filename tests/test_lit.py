@@ -18,7 +18,8 @@ import pytest
 from harness.native import ROOT, program
 
 FOLDER = ROOT / "tests" / "lit"
-FILES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.mlir"))
+# IR, and in folders below Python files whose kernels the front end prints.
+FILES = sorted(str(path.relative_to(FOLDER)) for path in [*FOLDER.rglob("*.mlir"), *FOLDER.glob("*/*.py")])
 
 
 @functools.cache
