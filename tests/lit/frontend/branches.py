@@ -1,10 +1,9 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
+"""What an `if` becomes: nothing where the condition is known, else an scf.if
+whose results are the names that both sides leave with a value."""
+
 # RUN: %emit %s | FileCheck %s
-#
-# What an `if` becomes: nothing where the condition is known, else an scf.if
-# whose results are the names that both sides leave with a value.
 
 """Tile IR of branches."""
 

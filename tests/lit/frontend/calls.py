@@ -1,9 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
+"""What may be called, and where an inlined op says it comes from."""
+
 # RUN: %emit %s | FileCheck %s
-#
-# What may be called, and where an inlined op says it comes from.
 
 """Tile IR of calls."""
 

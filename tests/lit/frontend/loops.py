@@ -1,9 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
+"""for and while: what is carried, the type of the index, hints, unrolling."""
+
 # RUN: %emit %s | FileCheck %s
-#
-# for and while: what is carried, the type of the index, hints, unrolling.
 
 """Tile IR of loops."""
 

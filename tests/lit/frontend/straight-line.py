@@ -1,9 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#
+"""Kernels without control flow: parameters, options, elementwise work, memory."""
+
 # RUN: %emit %s | FileCheck %s
-#
-# Kernels without control flow: parameters, options, elementwise work, memory.
 
 """Tile IR of straight line."""
 
