@@ -219,17 +219,34 @@ void FunctionWalker::finishRest(const Rest *rest) {
   returnValue = py::none();
 }
 
+/// Where both branches go on and one of them may return further inside, the rest
+/// is made twice, and each such `if` behind it doubles that.
+void FunctionWalker::countRepetition() {
+  constexpr int maxRepetitions = 256;
+  if (++repetitions <= maxRepetitions)
+    return;
+  throw Error(ErrorCode::E0114,
+              fmt::format("the statements after this 'if' would be repeated more than {} times",
+                          maxRepetitions),
+              "return at the end of a branch instead of deeper inside, or set a flag and test it");
+}
+
 void FunctionWalker::visitReturningIf(Handle statement, const Value &condition, const Rest &rest) {
   scf::IfOp op = startIf(condition);
   Scope before = scope;
   Branch branches[2] = {{op.thenBlock(), {}, {}, {}}, {op.elseBlock(), {}, {}, {}}};
   PyObject *bodies[2] = {f.body, f.orelse};
+  bool goesOn = false; // the first branch does
   for (int i = 0; i < 2; ++i) {
     scope = before.branch();
     currentNode = statement;
     opBuilder().setInsertionPointToStart(branches[i].block);
-    if (visitStatements(field(statement, bodies[i]), 0, &rest) == Flow::Next)
+    if (visitStatements(field(statement, bodies[i]), 0, &rest) == Flow::Next) {
+      if (goesOn)
+        countRepetition();
+      goesOn = true;
       finishRest(&rest);
+    }
     branches[i].block = opBuilder().getInsertionBlock();
     branches[i].value = std::move(returnValue);
   }

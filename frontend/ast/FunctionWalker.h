@@ -80,6 +80,7 @@ private:
   void visitMergingIf(Handle statement, const semantic::Value &condition);
   void visitReturningIf(Handle statement, const semantic::Value &condition, const Rest &rest);
   void finishRest(const Rest *rest);
+  void countRepetition();
   Object visitIfExp(Handle node);
   /// The truth of a compile-time condition, or nothing and `condition` set.
   std::optional<bool> staticCondition(Handle value, const char *construct,
@@ -187,6 +188,7 @@ private:
   int loopDepth = 0;
   /// Above zero inside a run-time `if` that is visited as if it had no return.
   int mergingDepth = 0;
+  int repetitions = 0;
 
   // Location.cpp: attributes made once, the location of the last node.
   mlir::StringAttr fileAttribute, nameAttribute;
