@@ -211,24 +211,20 @@ void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
 //===----------------------------------------------------------------------===//
 
 /// Visits what comes after an `if` up to the end of the function, inside the
-/// branch that the insertion point is in.
+/// branch that the insertion point is in. Where both branches go on and one of
+/// them may return further inside, that is made twice, and each such `if` behind
+/// it doubles it again.
 void FunctionWalker::finishRest(const Rest *rest) {
+  constexpr int maxRepetitions = 64;
+  if (rest && ++repetitions[{rest->statements.ptr(), rest->index}] > maxRepetitions)
+    throw Error(ErrorCode::E0114,
+                fmt::format("the statements after this 'if' would be repeated more than {} times",
+                            maxRepetitions),
+                "return at the end of a branch, not deeper inside, or set a flag and test it");
   for (; rest; rest = rest->next)
     if (visitStatements(rest->statements, rest->index, rest->next) == Flow::Returned)
       return;
   returnValue = py::none();
-}
-
-/// Where both branches go on and one of them may return further inside, the rest
-/// is made twice, and each such `if` behind it doubles that.
-void FunctionWalker::countRepetition() {
-  constexpr int maxRepetitions = 256;
-  if (++repetitions <= maxRepetitions)
-    return;
-  throw Error(ErrorCode::E0114,
-              fmt::format("the statements after this 'if' would be repeated more than {} times",
-                          maxRepetitions),
-              "return at the end of a branch instead of deeper inside, or set a flag and test it");
 }
 
 void FunctionWalker::visitReturningIf(Handle statement, const Value &condition, const Rest &rest) {
@@ -236,17 +232,12 @@ void FunctionWalker::visitReturningIf(Handle statement, const Value &condition, 
   Scope before = scope;
   Branch branches[2] = {{op.thenBlock(), {}, {}, {}}, {op.elseBlock(), {}, {}, {}}};
   PyObject *bodies[2] = {f.body, f.orelse};
-  bool goesOn = false; // the first branch does
   for (int i = 0; i < 2; ++i) {
     scope = before.branch();
     currentNode = statement;
     opBuilder().setInsertionPointToStart(branches[i].block);
-    if (visitStatements(field(statement, bodies[i]), 0, &rest) == Flow::Next) {
-      if (goesOn)
-        countRepetition();
-      goesOn = true;
+    if (visitStatements(field(statement, bodies[i]), 0, &rest) == Flow::Next)
       finishRest(&rest);
-    }
     branches[i].block = opBuilder().getInsertionBlock();
     branches[i].value = std::move(returnValue);
   }

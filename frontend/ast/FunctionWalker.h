@@ -80,7 +80,6 @@ private:
   void visitMergingIf(Handle statement, const semantic::Value &condition);
   void visitReturningIf(Handle statement, const semantic::Value &condition, const Rest &rest);
   void finishRest(const Rest *rest);
-  void countRepetition();
   Object visitIfExp(Handle node);
   /// The truth of a compile-time condition, or nothing and `condition` set.
   std::optional<bool> staticCondition(Handle value, const char *construct,
@@ -188,7 +187,8 @@ private:
   int loopDepth = 0;
   /// Above zero inside a run-time `if` that is visited as if it had no return.
   int mergingDepth = 0;
-  int repetitions = 0;
+  /// How often the rest at a place was made (finishRest).
+  std::map<std::pair<PyObject *, size_t>, int> repetitions;
 
   // Location.cpp: attributes made once, the location of the last node.
   mlir::StringAttr fileAttribute, nameAttribute;
