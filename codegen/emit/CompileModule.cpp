@@ -256,10 +256,14 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
                                            AssembleOptions options) {
   AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
+  int limit = static_cast<int>(target.registersPerMultiprocessor / wantedThreads);
   if (options.maxRegisters || assembled.registers < 0 || threads > wantedThreads / 2 ||
       residentThreads(assembled.registers, threads, target) >= wantedThreads)
     return assembled;
-  int limit = static_cast<int>(target.registersPerMultiprocessor / wantedThreads);
+  // Twice the limit was never met without heavy spills, and assembling a large
+  // kernel again for nothing would double its compile time.
+  if (assembled.registers > 2 * limit)
+    return assembled;
   std::string limitedPtx = withRegisterLimit(compiled.ptx, limit);
   AssembleResult limited = assemblePtx(limitedPtx, target.name, options);
   bool isBetter = limited.spillStoreBytes <= std::max(acceptedSpillBytes, assembled.spillStoreBytes);
