@@ -39,7 +39,8 @@ static std::string readSourceLine(const std::string &file, unsigned number) {
   return line;
 }
 
-static void collectFrames(Location location, std::string function, std::vector<SourceFrame> &frames) {
+static void collectFrames(Location location, std::string function,
+                          std::vector<SourceFrame> &frames) {
   if (auto site = llvm::dyn_cast<CallSiteLoc>(location)) {
     collectFrames(site.getCallee(), "", frames);
     collectFrames(site.getCaller(), "", frames);
@@ -103,9 +104,10 @@ public:
       if (!ignored)
         module->print(stream, OpPrintingFlags().enableDebugInfo());
     }
-    Error error = makeError(ErrorCode::E0900, fmt::arg("pass", step),
-                            fmt::arg("message", message.empty() ? "failed without a message" : message),
-                            fmt::arg("path", path));
+    Error error =
+        makeError(ErrorCode::E0900, fmt::arg("pass", step),
+                  fmt::arg("message", message.empty() ? "failed without a message" : message),
+                  fmt::arg("path", path));
     addFrames(error);
     throw error;
   }
@@ -184,7 +186,8 @@ BlockArgument baseArgument(Value pointer) {
     pointer = op->getOperand(0);
   }
   auto argument = llvm::dyn_cast<BlockArgument>(pointer);
-  return argument && llvm::isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? argument : BlockArgument();
+  return argument && llvm::isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? argument
+                                                                                 : BlockArgument();
 }
 
 /// Arguments that a store or an atomic may write. Where a base cannot be traced
@@ -234,7 +237,8 @@ constexpr int64_t wantedThreads = 1024;
 /// block; beyond that the measurements turn.
 constexpr int acceptedSpillBytes = 16;
 
-static int64_t residentThreads(int64_t registers, int64_t threadsPerBlock, const TargetInfo &target) {
+static int64_t residentThreads(int64_t registers, int64_t threadsPerBlock,
+                               const TargetInfo &target) {
   // The hardware hands out registers to a warp in units of eight per thread.
   int64_t perBlock = (registers + 7) / 8 * 8 * threadsPerBlock;
   return target.registersPerMultiprocessor / std::max<int64_t>(perBlock, 1) * threadsPerBlock;
@@ -247,7 +251,8 @@ static std::string withRegisterLimit(const std::string &ptx, int limit) {
   if (directive == std::string::npos)
     return ptx;
   size_t lineEnd = ptx.find('\n', directive);
-  return ptx.substr(0, lineEnd + 1) + ".maxnreg " + std::to_string(limit) + "\n" + ptx.substr(lineEnd + 1);
+  return ptx.substr(0, lineEnd + 1) + ".maxnreg " + std::to_string(limit) + "\n" +
+         ptx.substr(lineEnd + 1);
 }
 
 /// Assembles; where the kernel's registers leave too few threads resident and
@@ -266,14 +271,16 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
     return assembled;
   std::string limitedPtx = withRegisterLimit(compiled.ptx, limit);
   AssembleResult limited = assemblePtx(limitedPtx, target.name, options);
-  bool isBetter = limited.spillStoreBytes <= std::max(acceptedSpillBytes, assembled.spillStoreBytes);
+  bool isBetter =
+      limited.spillStoreBytes <= std::max(acceptedSpillBytes, assembled.spillStoreBytes);
   Remark remark;
   remark.kind = "register-limit";
   remark.applied = isBetter;
   remark.numbers = {{"registers", assembled.registers},
                     {"limit", limit},
                     {"spillBytes", limited.spillStoreBytes}};
-  remark.reason = isBetter ? "more blocks overlap on a multiprocessor" : "the limit would spill too much";
+  remark.reason =
+      isBetter ? "more blocks overlap on a multiprocessor" : "the limit would spill too much";
   compiled.remarks.add(std::move(remark));
   if (!isBetter)
     return assembled;
@@ -328,7 +335,8 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   result.kernelName = std::move(emitted->kernelName);
   result.llir = std::move(emitted->llvmIR);
   result.ptx = std::move(emitted->ptx);
-  observer.finished("emit-ptx", [&](llvm::raw_ostream &stream) { stream << result.llir << result.ptx; });
+  observer.finished("emit-ptx",
+                    [&](llvm::raw_ostream &stream) { stream << result.llir << result.ptx; });
   if (reached("llir") || reached("ptx"))
     return result;
 
@@ -353,7 +361,8 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
     remark.kind = "register-spills";
     remark.applied = false;
     remark.numbers = {{"spillBytes", result.spillBytes}, {"registers", result.registers}};
-    remark.reason = "the values alive at once do not fit the registers; more warps or a smaller tile would help";
+    remark.reason = "the values alive at once do not fit the registers; more warps or a smaller "
+                    "tile would help";
     result.remarks.add(std::move(remark));
   }
   observer.finished("assemble", [](llvm::raw_ostream &) {});

@@ -42,8 +42,7 @@ static std::vector<std::string> filesStartingWith(const fs::path &folder,
                                                   const std::string &prefix) {
   std::vector<std::string> found;
   std::error_code ignored;
-  for (fs::directory_iterator it(folder, ignored), end; it != end;
-       it.increment(ignored)) {
+  for (fs::directory_iterator it(folder, ignored), end; it != end; it.increment(ignored)) {
     if (ignored)
       break;
     if (it->path().filename().string().rfind(prefix, 0) == 0)
@@ -151,8 +150,8 @@ bool Library::open(const std::string &candidate) {
   if (!handle)
     return false;
   path = candidate;
-  auto getVersion = reinterpret_cast<int (*)(unsigned *, unsigned *)>(
-      dlsym(handle, "nvJitLinkVersion"));
+  auto getVersion =
+      reinterpret_cast<int (*)(unsigned *, unsigned *)>(dlsym(handle, "nvJitLinkVersion"));
   if (getVersion && getVersion(&major, &minor) == kSuccess && resolve())
     return true;
   dlclose(handle);
@@ -163,17 +162,14 @@ bool Library::open(const std::string &candidate) {
 bool Library::resolve() {
   auto symbol = [&](const char *name, auto &function) {
     std::string mangled = fmt::format("__nvJitLink{}_{}_{}", name, major, minor);
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(
-        dlsym(handle, mangled.c_str()));
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(handle, mangled.c_str()));
     return function != nullptr;
   };
-  return symbol("Create", create) && symbol("Destroy", destroy) &&
-         symbol("AddData", addData) && symbol("Complete", complete) &&
-         symbol("GetLinkedCubinSize", cubinSize) &&
-         symbol("GetLinkedCubin", cubin) &&
-         symbol("GetErrorLogSize", errorLogSize) &&
-         symbol("GetErrorLog", errorLog) &&
-         symbol("GetInfoLogSize", infoLogSize) && symbol("GetInfoLog", infoLog);
+  return symbol("Create", create) && symbol("Destroy", destroy) && symbol("AddData", addData) &&
+         symbol("Complete", complete) && symbol("GetLinkedCubinSize", cubinSize) &&
+         symbol("GetLinkedCubin", cubin) && symbol("GetErrorLogSize", errorLogSize) &&
+         symbol("GetErrorLog", errorLog) && symbol("GetInfoLogSize", infoLogSize) &&
+         symbol("GetInfoLog", infoLog);
 }
 
 /// The library, opened once; null where none is found or the knob says "off".
@@ -189,8 +185,7 @@ static const Library *getLibrary() {
   if (library && libraryKnob == configured)
     return library;
   std::vector<std::string> candidates =
-      configured.empty() ? nvJitLinkCandidates()
-                         : std::vector<std::string>{configured};
+      configured.empty() ? nvJitLinkCandidates() : std::vector<std::string>{configured};
   for (const std::string &candidate : candidates) {
     auto opened = std::make_unique<Library>();
     if (opened->open(candidate)) {
@@ -293,8 +288,7 @@ static std::string writeReproducer(const std::string &ptx, const std::string &ar
   for (char c : kernelName.substr(0, 64))
     safe += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   static std::atomic<int> counter{0};
-  std::string path = fmt::format("{}/tilewright-{}-{}-{}.ptx", folder, safe,
-                                 getpid(), counter++);
+  std::string path = fmt::format("{}/tilewright-{}-{}-{}.ptx", folder, safe, getpid(), counter++);
   // O_EXCL: never write through a link that somebody put there.
   int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0)
@@ -327,8 +321,7 @@ struct Run {
       library.destroy(&handle);
   }
 
-  std::string log(int (*getSize)(void *, size_t *),
-                  int (*getText)(void *, char *)) const {
+  std::string log(int (*getSize)(void *, size_t *), int (*getText)(void *, char *)) const {
     size_t size = 0;
     if (!handle || getSize(handle, &size) != kSuccess || size == 0)
       return "";
@@ -344,8 +337,7 @@ struct Run {
 
 static std::vector<std::string> commandOptions(const std::string &arch,
                                                const AssembleOptions &options) {
-  std::vector<std::string> list = {"-arch=" + arch,
-                                   fmt::format("-O{}", options.optimizationLevel),
+  std::vector<std::string> list = {"-arch=" + arch, fmt::format("-O{}", options.optimizationLevel),
                                    "-verbose", "-Xptxas=-v"};
   if (options.lineInfo)
     list.push_back("-lineinfo");
@@ -354,10 +346,8 @@ static std::vector<std::string> commandOptions(const std::string &arch,
   return list;
 }
 
-[[noreturn]] static void raiseUnsupportedTarget(const Library &library,
-                                                const std::string &arch) {
-  throw makeError(ErrorCode::E0306, fmt::arg("arch", arch),
-                  fmt::arg("ver", library.version()),
+[[noreturn]] static void raiseUnsupportedTarget(const Library &library, const std::string &arch) {
+  throw makeError(ErrorCode::E0306, fmt::arg("arch", arch), fmt::arg("ver", library.version()),
                   fmt::arg("v", library.major + 1));
 }
 
@@ -375,8 +365,8 @@ AssembleResult assemblePtx(const std::string &ptx, const std::string &arch,
     arguments.push_back(option.c_str());
 
   Run run(*library);
-  int status = library->create(&run.handle, static_cast<uint32_t>(arguments.size()),
-                               arguments.data());
+  int status =
+      library->create(&run.handle, static_cast<uint32_t>(arguments.size()), arguments.data());
   if (status == kUnrecognizedArch || status == kUnsupportedArch)
     raiseUnsupportedTarget(*library, arch);
   if (status == kSuccess)
@@ -403,10 +393,9 @@ AssembleResult assemblePtx(const std::string &ptx, const std::string &arch,
   if (errors.empty())
     errors = fmt::format("nvJitLink returned {}{}", status,
                          status == kUnrecognizedOption ? " (option)" : "");
-  throw makeError(
-      ErrorCode::E0304, fmt::arg("ver", library->version()),
-      fmt::arg("line", firstErrorLine(errors)),
-      fmt::arg("path", writeReproducer(ptx, arch, list, options.kernelName)))
+  throw makeError(ErrorCode::E0304, fmt::arg("ver", library->version()),
+                  fmt::arg("line", firstErrorLine(errors)),
+                  fmt::arg("path", writeReproducer(ptx, arch, list, options.kernelName)))
       .addNote(errors);
 }
 

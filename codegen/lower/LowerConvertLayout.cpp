@@ -25,7 +25,8 @@ public:
       : op(op), lowering(lowering), source(lowering.get(op.getSource())) {}
 
   LogicalResult run() {
-    plan = planConversion(FunctionLowering::layoutOf(op.getSource()), FunctionLowering::layoutOf(op.getResult()),
+    plan = planConversion(FunctionLowering::layoutOf(op.getSource()),
+                          FunctionLowering::layoutOf(op.getResult()),
                           ir::elementBits(getElementTypeOrSelf(op.getSource())));
     switch (plan.kind) {
     case ConversionKind::None:
@@ -60,7 +61,8 @@ private:
     Value bits;
     auto include = [&](uint32_t mask, Value index) {
       Value count = builder.create<LLVM::CtPopOp>(
-          lowering.loc, builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(mask)));
+          lowering.loc,
+          builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(mask)));
       bits = bits ? builder.create<LLVM::AddOp>(lowering.loc, bits, count).getResult() : count;
     };
     if (uint32_t mask = swap.threadMask[InDim::Lane])
@@ -77,9 +79,10 @@ private:
         size_t high = low ^ swap.registerMask;
         if (high <= low || high >= registers.size() || !registers[low] || !registers[high])
           continue;
-        Value first = lowering.builder.create<LLVM::SelectOp>(lowering.loc, condition, registers[high], registers[low]);
-        registers[high] =
-            lowering.builder.create<LLVM::SelectOp>(lowering.loc, condition, registers[low], registers[high]);
+        Value first = lowering.builder.create<LLVM::SelectOp>(lowering.loc, condition,
+                                                              registers[high], registers[low]);
+        registers[high] = lowering.builder.create<LLVM::SelectOp>(lowering.loc, condition,
+                                                                  registers[low], registers[high]);
         registers[low] = first;
       }
     }
@@ -94,11 +97,13 @@ private:
     unsigned bits = std::max(8u, element.getIntOrFloatBitWidth());
     Value word = lowering.constantI32(0);
     for (auto [index, value] : llvm::enumerate(elements)) {
-      Value integer = isa<IntegerType>(element)
-                          ? value
-                          : builder.create<LLVM::BitcastOp>(lowering.loc, builder.getIntegerType(bits), value);
+      Value integer =
+          isa<IntegerType>(element)
+              ? value
+              : builder.create<LLVM::BitcastOp>(lowering.loc, builder.getIntegerType(bits), value);
       Value wide = builder.create<LLVM::ZExtOp>(lowering.loc, builder.getI32Type(), integer);
-      Value placed = builder.create<LLVM::ShlOp>(lowering.loc, wide, lowering.constantI32(index * bits));
+      Value placed =
+          builder.create<LLVM::ShlOp>(lowering.loc, wide, lowering.constantI32(index * bits));
       word = builder.create<LLVM::OrOp>(lowering.loc, word, placed);
     }
     return word;
@@ -111,11 +116,14 @@ private:
     unsigned width = element.getIntOrFloatBitWidth(), bits = std::max(8u, width);
     Registers elements;
     for (size_t index = 0; index < count; ++index) {
-      Value shifted = builder.create<LLVM::LShrOp>(lowering.loc, word, lowering.constantI32(index * bits));
-      Value integer = builder.create<LLVM::TruncOp>(lowering.loc, builder.getIntegerType(width), shifted);
-      elements.push_back(isa<IntegerType>(element)
-                             ? integer
-                             : builder.create<LLVM::BitcastOp>(lowering.loc, element, integer).getResult());
+      Value shifted =
+          builder.create<LLVM::LShrOp>(lowering.loc, word, lowering.constantI32(index * bits));
+      Value integer =
+          builder.create<LLVM::TruncOp>(lowering.loc, builder.getIntegerType(width), shifted);
+      elements.push_back(
+          isa<IntegerType>(element)
+              ? integer
+              : builder.create<LLVM::BitcastOp>(lowering.loc, element, integer).getResult());
     }
     return elements;
   }
@@ -131,8 +139,9 @@ private:
 
     Value sourceLane;
     if (!shuffle.isButterfly())
-      sourceLane = builder.create<LLVM::XOrOp>(lowering.loc, lowering.applyColumns(shuffle.laneFromLane, lowering.laneId()),
-                                               lowering.applyColumns(shuffle.laneFromWarp, lowering.warpId()));
+      sourceLane = builder.create<LLVM::XOrOp>(
+          lowering.loc, lowering.applyColumns(shuffle.laneFromLane, lowering.laneId()),
+          lowering.applyColumns(shuffle.laneFromWarp, lowering.warpId()));
     Registers slots(shuffle.numSlots);
     for (const ShuffleRound &round : shuffle.rounds) {
       Registers offered;
@@ -143,11 +152,12 @@ private:
         if (shuffle.isButterfly())
           word = lowering.shuffleXor(word, round.laneXor);
         else
-          word = lowering.shuffleIndex(word, round.laneXor ? builder
-                                                                 .create<LLVM::XOrOp>(lowering.loc, sourceLane,
-                                                                                      lowering.constantI32(round.laneXor))
-                                                                 .getResult()
-                                                           : sourceLane);
+          word = lowering.shuffleIndex(
+              word, round.laneXor ? builder
+                                        .create<LLVM::XOrOp>(lowering.loc, sourceLane,
+                                                             lowering.constantI32(round.laneXor))
+                                        .getResult()
+                                  : sourceLane);
       }
       Registers received = unpack(word, element, round.sources.size());
       for (auto [slot, value] : llvm::zip(round.slots, received))
@@ -170,12 +180,14 @@ private:
     uint32_t rest = offset & ~side.addableMask;
     if (!rest)
       return threadPart;
-    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, threadPart, lowering.constantI32(rest));
+    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, threadPart,
+                                                lowering.constantI32(rest));
   }
 
   Value threadPart(const SharedSide &side) {
-    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, lowering.applyColumns(side.laneOffsets, lowering.laneId()),
-                                                lowering.applyColumns(side.warpOffsets, lowering.warpId()));
+    return lowering.builder.create<LLVM::XOrOp>(
+        lowering.loc, lowering.applyColumns(side.laneOffsets, lowering.laneId()),
+        lowering.applyColumns(side.warpOffsets, lowering.warpId()));
   }
 
   void emitSharedMemory() {
@@ -204,7 +216,8 @@ private:
       for (const SharedAccess &access : shared.read.accesses[piece]) {
         int64_t immediate;
         Value slot = slotOf(shared.read, readThread, access.offset, immediate);
-        Registers values = scratch.load(immediate * bits / 8, slot, bits, element, access.registers.size());
+        Registers values =
+            scratch.load(immediate * bits / 8, slot, bits, element, access.registers.size());
         for (auto [reg, value] : llvm::zip(access.registers, values))
           read[reg] = value;
       }

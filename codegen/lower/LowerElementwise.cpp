@@ -52,7 +52,8 @@ static llvm::SmallVector<int> equalRegisters(Operation *op, int count) {
   uint32_t kept = ~static_cast<uint32_t>(bits.getInt());
   llvm::DenseMap<uint32_t, int> seen;
   for (int index = 0; index < count; ++index)
-    first[index] = seen.try_emplace(layout.apply(InDim::Register, index) & kept, index).first->second;
+    first[index] =
+        seen.try_emplace(layout.apply(InDim::Register, index) & kept, index).first->second;
   return first;
 }
 

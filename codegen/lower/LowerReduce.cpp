@@ -121,7 +121,8 @@ private:
     for (uint32_t mask : masks) {
       Value isUpper;
       if (ordered) {
-        Value bit = lowering.builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(), lowering.constantI32(mask));
+        Value bit = lowering.builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(),
+                                                         lowering.constantI32(mask));
         isUpper = lowering.builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::ne, bit,
                                                         lowering.constantI32(0));
       }
@@ -154,14 +155,14 @@ private:
     Columns readColumns = plan.warpSlots;
     for (auto [index, column] : llvm::enumerate(readColumns))
       column ^= plan.partialSlots[index];
-    Value readPart = lowering.builder.create<LLVM::XOrOp>(lowering.loc, lanePart,
-                                                          lowering.applyColumns(readColumns, lowering.warpId()));
+    Value readPart = lowering.builder.create<LLVM::XOrOp>(
+        lowering.loc, lanePart, lowering.applyColumns(readColumns, lowering.warpId()));
 
     exchange.onlyOwners(plan.duplicateMasks, [&] {
       for (size_t result = 0; result < numResults(); ++result)
         for (size_t operand = 0; operand < numOperands(); ++operand)
-          exchange.store(plan.scratch[operand].byteOffset, slotOf(writePart, result), plan.scratch[operand].storedBits,
-                         {partials[result][operand]});
+          exchange.store(plan.scratch[operand].byteOffset, slotOf(writePart, result),
+                         plan.scratch[operand].storedBits, {partials[result][operand]});
     });
     lowering.barrier();
 
@@ -171,9 +172,10 @@ private:
       shareMasks.push_back(mask);
     Value firstPartial;
     if (!shareMasks.empty()) {
-      Value group = lowering.builder.create<LLVM::AndOp>(lowering.loc, lowering.laneId(),
-                                                         lowering.constantI32(plan.numPartials() / perLane - 1));
-      firstPartial = lowering.builder.create<LLVM::MulOp>(lowering.loc, group, lowering.constantI32(perLane));
+      Value group = lowering.builder.create<LLVM::AndOp>(
+          lowering.loc, lowering.laneId(), lowering.constantI32(plan.numPartials() / perLane - 1));
+      firstPartial =
+          lowering.builder.create<LLVM::MulOp>(lowering.loc, group, lowering.constantI32(perLane));
     }
     for (size_t result = 0; result < numResults(); ++result) {
       Value slot = slotOf(readPart, result);
@@ -181,8 +183,9 @@ private:
         slot = lowering.builder.create<LLVM::AddOp>(lowering.loc, slot, firstPartial);
       SmallVector<Registers> tuples(perLane, Registers(numOperands()));
       for (size_t operand = 0; operand < numOperands(); ++operand) {
-        Registers loaded = exchange.load(plan.scratch[operand].byteOffset, slot, plan.scratch[operand].storedBits,
-                                         partials[result][operand].getType(), perLane);
+        Registers loaded =
+            exchange.load(plan.scratch[operand].byteOffset, slot, plan.scratch[operand].storedBits,
+                          partials[result][operand].getType(), perLane);
         for (int index = 0; index < perLane; ++index)
           tuples[index][operand] = loaded[index];
       }
@@ -219,7 +222,8 @@ private:
         constant ^= column;
     if (!constant)
       return threadPart;
-    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, threadPart, lowering.constantI32(constant));
+    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, threadPart,
+                                                lowering.constantI32(constant));
   }
 
   ir::ReduceOp op;

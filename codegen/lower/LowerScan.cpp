@@ -74,10 +74,11 @@ private:
     if (step.dim == InDim::Register)
       return joinRegisters(step.mask);
     SmallVector<int> owners = representatives();
-    SmallVector<Registers> others =
-        step.dim == InDim::Lane ? shuffleTotals(owners, step.mask) : exchangeTotals(owners, step.mask);
+    SmallVector<Registers> others = step.dim == InDim::Lane ? shuffleTotals(owners, step.mask)
+                                                            : exchangeTotals(owners, step.mask);
     Value index = step.dim == InDim::Lane ? lowering.laneId() : lowering.warpId();
-    Value bit = lowering.builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(step.mask));
+    Value bit =
+        lowering.builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(step.mask));
     // Second in the direction of the scan: upper, or lower when reversed.
     Value isSecond = lowering.builder.create<LLVM::ICmpOp>(
         lowering.loc, op.getReverse() ? LLVM::ICmpPredicate::eq : LLVM::ICmpPredicate::ne, bit,
@@ -124,8 +125,10 @@ private:
     Location loc = lowering.loc;
     SharedExchange exchange(lowering, lowering.scratchOffset(op));
     int lanes = layout.inSize(InDim::Lane), warps = layout.inSize(InDim::Warp);
-    Value lane = builder.create<LLVM::AndOp>(loc, lowering.laneId(), lowering.constantI32(lanes - 1));
-    Value warp = builder.create<LLVM::AndOp>(loc, lowering.warpId(), lowering.constantI32(warps - 1));
+    Value lane =
+        builder.create<LLVM::AndOp>(loc, lowering.laneId(), lowering.constantI32(lanes - 1));
+    Value warp =
+        builder.create<LLVM::AndOp>(loc, lowering.warpId(), lowering.constantI32(warps - 1));
     auto slotOf = [&](int total, Value ofWarp) {
       Value row = builder.create<LLVM::AddOp>(loc, ofWarp, lowering.constantI32(total * warps));
       Value start = builder.create<LLVM::MulOp>(loc, row, lowering.constantI32(lanes));
@@ -137,15 +140,17 @@ private:
     exchanged = true;
     for (auto [total, reg] : llvm::enumerate(owners))
       for (auto [operand, value] : llvm::enumerate(totals[reg]))
-        exchange.store(plan.operandOffsets[operand], slotOf(total, warp), plan.storedBytes[operand] * 8, {value});
+        exchange.store(plan.operandOffsets[operand], slotOf(total, warp),
+                       plan.storedBytes[operand] * 8, {value});
     lowering.barrier();
     Value partner = builder.create<LLVM::XOrOp>(loc, warp, lowering.constantI32(mask));
     SmallVector<Registers> others;
     for (auto [total, reg] : llvm::enumerate(owners)) {
       Registers &tuple = others.emplace_back();
       for (auto [operand, value] : llvm::enumerate(totals[reg]))
-        tuple.push_back(exchange.load(plan.operandOffsets[operand], slotOf(total, partner),
-                                      plan.storedBytes[operand] * 8, value.getType(), 1)
+        tuple.push_back(exchange
+                            .load(plan.operandOffsets[operand], slotOf(total, partner),
+                                  plan.storedBytes[operand] * 8, value.getType(), 1)
                             .front());
     }
     return others;

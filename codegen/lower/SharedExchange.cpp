@@ -24,12 +24,13 @@ void SharedExchange::onlyOwners(const HardwareIndex &duplicates, llvm::function_
   auto include = [&](uint32_t mask, Value index) {
     if (mask)
       bits = builder.create<LLVM::OrOp>(
-          lowering.loc, bits, builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(mask)));
+          lowering.loc, bits,
+          builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(mask)));
   };
   include(laneMask, laneMask ? lowering.laneId() : Value());
   include(warpMask, warpMask ? lowering.warpId() : Value());
-  Value isOwner =
-      builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::eq, bits, lowering.constantI32(0));
+  Value isOwner = builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::eq, bits,
+                                               lowering.constantI32(0));
 
   Block *before = builder.getInsertionBlock();
   Block *after = before->splitBlock(builder.getInsertionPoint());
@@ -45,7 +46,8 @@ void SharedExchange::onlyOwners(const HardwareIndex &duplicates, llvm::function_
 Value SharedExchange::address(int64_t base, Value slot, int storedBits) {
   OpBuilder &builder = lowering.builder;
   Value start = lowering.sharedAddress(scratchOffset + base);
-  return builder.create<LLVM::GEPOp>(lowering.loc, start.getType(), builder.getIntegerType(storedBits), start, slot);
+  return builder.create<LLVM::GEPOp>(lowering.loc, start.getType(),
+                                     builder.getIntegerType(storedBits), start, slot);
 }
 
 Value SharedExchange::toStored(Value value, int storedBits) {
@@ -76,36 +78,41 @@ void SharedExchange::store(int64_t base, Value slot, int storedBits, ArrayRef<Va
   OpBuilder &builder = lowering.builder;
   Value where = address(base, slot, storedBits);
   if (values.size() == 1) {
-    builder.create<LLVM::StoreOp>(lowering.loc, toStored(values.front(), storedBits), where, storedBits / 8);
+    builder.create<LLVM::StoreOp>(lowering.loc, toStored(values.front(), storedBits), where,
+                                  storedBits / 8);
     return;
   }
   auto type = LLVM::getFixedVectorType(builder.getIntegerType(storedBits), values.size());
   Value vector = builder.create<LLVM::UndefOp>(lowering.loc, type);
   for (auto [index, value] : llvm::enumerate(values))
-    vector = builder.create<LLVM::InsertElementOp>(lowering.loc, vector, toStored(value, storedBits),
-                                                   lowering.constantI32(index));
+    vector = builder.create<LLVM::InsertElementOp>(
+        lowering.loc, vector, toStored(value, storedBits), lowering.constantI32(index));
   builder.create<LLVM::StoreOp>(lowering.loc, vector, where, storedBits / 8 * values.size());
 }
 
-Registers SharedExchange::load(int64_t base, Value slot, int storedBits, Type registerType, int count) {
+Registers SharedExchange::load(int64_t base, Value slot, int storedBits, Type registerType,
+                               int count) {
   OpBuilder &builder = lowering.builder;
   Value where = address(base, slot, storedBits);
   Type stored = builder.getIntegerType(storedBits);
   Registers loaded;
   int perVector = std::min(count, std::max(1, 128 / storedBits));
   for (int start = 0; start < count; start += perVector) {
-    Value place = start == 0 ? where
-                             : builder.create<LLVM::GEPOp>(lowering.loc, where.getType(), stored, where,
-                                                           ArrayRef<LLVM::GEPArg>{int32_t(start)});
+    Value place = start == 0
+                      ? where
+                      : builder.create<LLVM::GEPOp>(lowering.loc, where.getType(), stored, where,
+                                                    ArrayRef<LLVM::GEPArg>{int32_t(start)});
     if (perVector == 1) {
       Value element = builder.create<LLVM::LoadOp>(lowering.loc, stored, place, storedBits / 8);
       loaded.push_back(fromStored(element, registerType));
       continue;
     }
-    Value vector = builder.create<LLVM::LoadOp>(lowering.loc, LLVM::getFixedVectorType(stored, perVector), place,
-                                                storedBits / 8 * perVector);
+    Value vector =
+        builder.create<LLVM::LoadOp>(lowering.loc, LLVM::getFixedVectorType(stored, perVector),
+                                     place, storedBits / 8 * perVector);
     for (int index = 0; index < perVector; ++index) {
-      Value element = builder.create<LLVM::ExtractElementOp>(lowering.loc, vector, lowering.constantI32(index));
+      Value element =
+          builder.create<LLVM::ExtractElementOp>(lowering.loc, vector, lowering.constantI32(index));
       loaded.push_back(fromStored(element, registerType));
     }
   }

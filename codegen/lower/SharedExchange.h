@@ -30,7 +30,8 @@ public:
   /// `storedBits`, as one vector.
   void store(int64_t base, mlir::Value slot, int storedBits, llvm::ArrayRef<mlir::Value> values);
   /// Loads `count` neighbouring elements, 16 bytes at a time.
-  Registers load(int64_t base, mlir::Value slot, int storedBits, mlir::Type registerType, int count);
+  Registers load(int64_t base, mlir::Value slot, int storedBits, mlir::Type registerType,
+                 int count);
 
 private:
   mlir::Value address(int64_t base, mlir::Value slot, int storedBits);

@@ -30,8 +30,7 @@ using semantic::Value;
 namespace {
 
 struct TensorObject {
-  PyObject_HEAD
-  Value value;
+  PyObject_HEAD Value value;
 };
 
 PyTypeObject *tensorClass = nullptr;
@@ -40,8 +39,7 @@ const Value &valueOf(PyObject *object) { return reinterpret_cast<TensorObject *>
 
 /// Runs `body`; a C++ exception becomes the Python error that pybind11 would
 /// make of it, and the result is `failure`.
-template <typename Body, typename Result>
-Result guarded(Body body, Result failure) {
+template <typename Body, typename Result> Result guarded(Body body, Result failure) {
   try {
     return body();
   } catch (py::error_already_set &error) {
@@ -52,8 +50,7 @@ Result guarded(Body body, Result failure) {
   return failure;
 }
 
-template <typename Body>
-PyObject *guardedObject(Body body) {
+template <typename Body> PyObject *guardedObject(Body body) {
   return guarded([&]() -> PyObject * { return body().release().ptr(); },
                  static_cast<PyObject *>(nullptr));
 }
@@ -67,8 +64,7 @@ PyObject *notImplemented() {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-template <Arithmetic op>
-PyObject *binarySlot(PyObject *lhs, PyObject *rhs) {
+template <Arithmetic op> PyObject *binarySlot(PyObject *lhs, PyObject *rhs) {
   return guardedObject([&]() -> py::object {
     std::optional<Operand> left = tryOperand(lhs);
     std::optional<Operand> right = left ? tryOperand(rhs) : std::nullopt;
@@ -92,8 +88,7 @@ PyObject *matrixMultiplySlot(PyObject *, PyObject *) {
 
 PyObject *powerSlot(PyObject *, PyObject *, PyObject *) {
   return guardedObject([]() -> py::object {
-    throwNoOperator("'**' is not defined for tensors",
-                    "multiply, or use tl.exp2(y * tl.log2(x))");
+    throwNoOperator("'**' is not defined for tensors", "multiply, or use tl.exp2(y * tl.log2(x))");
   });
 }
 
@@ -179,15 +174,14 @@ PyObject *floatSlot(PyObject *self) {
 
 PyObject *compareSlot(PyObject *self, PyObject *other, int op) {
   return guardedObject([&]() -> py::object {
-    static const Comparison comparisons[] = {Comparison::Less,     Comparison::LessEqual,
-                                             Comparison::Equal,    Comparison::NotEqual,
-                                             Comparison::Greater,  Comparison::GreaterEqual};
+    static const Comparison comparisons[] = {Comparison::Less,    Comparison::LessEqual,
+                                             Comparison::Equal,   Comparison::NotEqual,
+                                             Comparison::Greater, Comparison::GreaterEqual};
     std::optional<Operand> right = tryOperand(other);
     if (!right)
       return py::reinterpret_steal<py::object>(notImplemented());
-    return wrapValue(requireContext("a comparison")
-                         .semantic()
-                         .compare(comparisons[op], valueOf(self), *right));
+    return wrapValue(
+        requireContext("a comparison").semantic().compare(comparisons[op], valueOf(self), *right));
   });
 }
 
@@ -338,8 +332,7 @@ PyGetSetDef properties[] = {
 PyMethodDef methods[] = {{"__format__", formatMethod, METH_O, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
-template <typename Function>
-void *slot(Function function) {
+template <typename Function> void *slot(Function function) {
   return reinterpret_cast<void *>(function);
 }
 

@@ -18,8 +18,7 @@ namespace tilewright::semantic {
 // Operands in words
 //===----------------------------------------------------------------------===//
 
-void throwCannotBroadcast(const std::vector<int64_t> &first,
-                          const std::vector<int64_t> &second) {
+void throwCannotBroadcast(const std::vector<int64_t> &first, const std::vector<int64_t> &second) {
   throw makeError(ErrorCode::E0110, fmt::arg("s1", shapeName(first)),
                   fmt::arg("s2", shapeName(second)));
 }
@@ -104,7 +103,8 @@ DType Semantic::literalType(const Literal &literal) {
     if (literal.isUnsigned64 && literal.intValue < 0)
       return ScalarKind::UInt64;
     int64_t value = literal.intValue;
-    if (value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max())
+    if (value >= std::numeric_limits<int32_t>::min() &&
+        value <= std::numeric_limits<int32_t>::max())
       return ScalarKind::Int32;
     if (value >= 0 && value <= std::numeric_limits<uint32_t>::max())
       return ScalarKind::UInt32;
@@ -136,7 +136,8 @@ static bool integerFits(const Literal &literal, const DType &type) {
     return type.isUnsigned() && bits == 64;
   int64_t value = literal.intValue;
   if (type.isSigned())
-    return bits == 64 || (value >= -(int64_t(1) << (bits - 1)) && value < (int64_t(1) << (bits - 1)));
+    return bits == 64 ||
+           (value >= -(int64_t(1) << (bits - 1)) && value < (int64_t(1) << (bits - 1)));
   return value >= 0 && (bits == 64 || value < (int64_t(1) << bits));
 }
 
@@ -159,9 +160,9 @@ Value Semantic::scalarConstant(const Literal &literal, const DType &type) {
   }
   if (type.isPointer()) {
     Value bits = builder.constantInt(int64Type, static_cast<uint64_t>(integer.intValue));
-    return integer.intValue == 0 ? builder.constantNull(type)
-                                 : builder.cast(CastOp::IntToPointer, bits, type,
-                                                Rounding::NearestEven);
+    return integer.intValue == 0
+               ? builder.constantNull(type)
+               : builder.cast(CastOp::IntToPointer, bits, type, Rounding::NearestEven);
   }
   if (!type.isInteger())
     throwUnsupportedType("name an integer or floating type", "cannot make a constant of type {}",

@@ -35,14 +35,28 @@ struct Literal {
 
   static Literal boolean(bool value) { return {Kind::Bool, value, false, 0}; }
   static Literal integer(int64_t value) { return {Kind::Int, value, false, 0}; }
-  static Literal unsigned64(uint64_t value) { return {Kind::Int, static_cast<int64_t>(value), true, 0}; }
+  static Literal unsigned64(uint64_t value) {
+    return {Kind::Int, static_cast<int64_t>(value), true, 0};
+  }
   static Literal floating(double value) { return {Kind::Float, 0, false, value}; }
 };
 
 /// The three operand classes: tile and run-time scalar (both Value), literal.
 using Operand = std::variant<Value, Literal>;
 
-enum class Arithmetic { Add, Sub, Mul, TrueDiv, FloorDiv, Mod, And, Or, Xor, LeftShift, RightShift };
+enum class Arithmetic {
+  Add,
+  Sub,
+  Mul,
+  TrueDiv,
+  FloorDiv,
+  Mod,
+  And,
+  Or,
+  Xor,
+  LeftShift,
+  RightShift
+};
 enum class Comparison { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
 enum class NanMode { None, All };
 

@@ -127,9 +127,8 @@ Value Semantic::bitwise(Arithmetic op, const Operand &lhs, const Operand &rhs) {
     return builder.binary(BinaryOp::ShiftLeft, left, right);
   default:
     checkShiftAmount(rhs, type);
-    return builder.binary(fillsWithSign ? BinaryOp::ShiftRightArithmetic
-                                        : BinaryOp::ShiftRightLogical,
-                          left, right);
+    return builder.binary(
+        fillsWithSign ? BinaryOp::ShiftRightArithmetic : BinaryOp::ShiftRightLogical, left, right);
   }
 }
 
@@ -143,12 +142,9 @@ static ComparePredicate predicateOf(Comparison op, const DType &type) {
                              P::FloatLessEqual, P::FloatGreater,  P::FloatGreaterEqual};
   static const P signeds[] = {P::Equal,           P::NotEqual,      P::LessSigned,
                               P::LessEqualSigned, P::GreaterSigned, P::GreaterEqualSigned};
-  static const P unsigneds[] = {P::Equal,
-                                P::NotEqual,
-                                P::LessUnsigned,
-                                P::LessEqualUnsigned,
-                                P::GreaterUnsigned,
-                                P::GreaterEqualUnsigned};
+  static const P unsigneds[] = {P::Equal,           P::NotEqual,
+                                P::LessUnsigned,    P::LessEqualUnsigned,
+                                P::GreaterUnsigned, P::GreaterEqualUnsigned};
   int index = static_cast<int>(op);
   return type.isFloating() ? floats[index] : type.isSigned() ? signeds[index] : unsigneds[index];
 }
@@ -197,7 +193,8 @@ Value Semantic::invert(const Value &operand) {
   uint64_t ones = ~uint64_t(0);
   if (type.isUnsigned() && type.bitWidth() < 64)
     ones >>= 64 - type.bitWidth();
-  return builder.binary(BinaryOp::Xor, operand, splatLike(builder.constantInt(type, ones), operand));
+  return builder.binary(BinaryOp::Xor, operand,
+                        splatLike(builder.constantInt(type, ones), operand));
 }
 
 Value Semantic::logicalOperand(const Operand &operand, const char *name) {

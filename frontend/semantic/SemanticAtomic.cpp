@@ -93,10 +93,10 @@ Value Semantic::floatExtremumAtomic(bool isMaximum, const Value &pointer, const 
     return mask ? builder.binary(BinaryOp::And, *mask, lanes) : lanes;
   };
   int space = pointer.type.scalar.addressSpace();
-  Value positive = builder.atomicRmw(
-      isMaximum ? AtomicOp::MaxSigned : AtomicOp::MinSigned,
-      reinterpret(builder, pointer, DType::pointerTo(signedType, false, space)), signedBits,
-      restrict(isPositive), semantic, scope);
+  Value positive =
+      builder.atomicRmw(isMaximum ? AtomicOp::MaxSigned : AtomicOp::MinSigned,
+                        reinterpret(builder, pointer, DType::pointerTo(signedType, false, space)),
+                        signedBits, restrict(isPositive), semantic, scope);
   Value negative = builder.atomicRmw(
       isMaximum ? AtomicOp::MinUnsigned : AtomicOp::MaxUnsigned,
       reinterpret(builder, pointer, DType::pointerTo(unsignedType, false, space)),

@@ -73,8 +73,7 @@ Value Semantic::maximum(const Operand &lhs, const Operand &rhs, NanMode mode) {
   return selectExtremum(/*isMaximum=*/true, lhs, rhs, mode);
 }
 
-Value Semantic::clamp(const Operand &value, const Operand &low, const Operand &high,
-                      NanMode mode) {
+Value Semantic::clamp(const Operand &value, const Operand &low, const Operand &high, NanMode mode) {
   // The three meet in one type; literals are not weak, bf16 counts as f32.
   auto stand = [](const Operand &operand) {
     DType type = scalarTypeOf(operand);
@@ -124,10 +123,9 @@ Value Semantic::fdiv(const Operand &lhs, const Operand &rhs, bool ieeeRounding) 
   if (leftType != rightType)
     throwTypeMismatch("cast both to one type", "tl.fdiv does not promote: got {} and {}",
                       operandName(lhs), operandName(rhs));
-  auto [left, right] = broadcast(literalLeft ? scalarConstant(std::get<Literal>(lhs), leftType)
-                                             : toValue(lhs),
-                                 literalRight ? scalarConstant(std::get<Literal>(rhs), leftType)
-                                              : toValue(rhs));
+  auto [left, right] =
+      broadcast(literalLeft ? scalarConstant(std::get<Literal>(lhs), leftType) : toValue(lhs),
+                literalRight ? scalarConstant(std::get<Literal>(rhs), leftType) : toValue(rhs));
   // 16 and 8 bits divide in f32, which rounds back to the exact quotient.
   if (leftType.bitWidth() < 32)
     return binaryThroughFloat32(BinaryOp::DivFloatRounded, left, right);

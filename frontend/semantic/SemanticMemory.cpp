@@ -15,8 +15,8 @@ namespace tilewright::semantic {
 
 static void requirePointer(const Value &pointer, const char *name) {
   if (!pointer.type.scalar.isPointer())
-    throwTypeMismatch("pass a pointer argument plus offsets", "tl.{} needs a pointer, got {}",
-                      name, pointer.type.name());
+    throwTypeMismatch("pass a pointer argument plus offsets", "tl.{} needs a pointer, got {}", name,
+                      pointer.type.name());
   if (pointer.type.scalar.pointee().kind() == ScalarKind::Void)
     throwUnsupportedType("cast it: p.to(tl.pointer_type(tl.float32))",
                          "tl.{} cannot use a pointer to void", name);
@@ -50,7 +50,8 @@ Value Semantic::load(const Value &pointer, const std::optional<Operand> &mask,
                      const std::optional<Operand> &other, const LoadOptions &options) {
   requirePointer(pointer, "load");
   if (other && !mask)
-    throwInvalidArgument("add mask=, or leave other= out", "tl.load: other= has no meaning without mask=");
+    throwInvalidArgument("add mask=, or leave other= out",
+                         "tl.load: other= has no meaning without mask=");
   const DType pointee = pointer.type.scalar.pointee();
   bool isBool = pointee.isBool();
   Value address = accessPointer(builder, pointer);
@@ -164,9 +165,8 @@ MemorySemantic Semantic::parseSemantic(const std::string &name) {
 }
 
 MemoryScope Semantic::parseScope(const std::string &name) {
-  static const std::pair<const char *, MemoryScope> table[] = {{"cta", MemoryScope::Block},
-                                                               {"gpu", MemoryScope::Gpu},
-                                                               {"sys", MemoryScope::System}};
+  static const std::pair<const char *, MemoryScope> table[] = {
+      {"cta", MemoryScope::Block}, {"gpu", MemoryScope::Gpu}, {"sys", MemoryScope::System}};
   return name.empty() ? MemoryScope::Gpu : parseName(name, "scope", table);
 }
 

@@ -31,20 +31,20 @@ static CombineFunction checkedCombine(const std::vector<Value> &inputs,
   for (const Value &input : inputs)
     types.push_back(input.type.scalar);
   std::string functionName = name;
-  return [types, combine, functionName](const std::vector<Value> &lhs,
-                                        const std::vector<Value> &rhs) {
-    std::vector<Value> results = combine(lhs, rhs);
-    if (results.size() != types.size())
-      throwTypeMismatch("return one value per input",
-                        "tl.{}: the combine function returns {} values for {} inputs",
-                        functionName, results.size(), types.size());
-    for (size_t i = 0; i < types.size(); ++i)
-      if (results[i].type.scalar != types[i])
-        throwTypeMismatch("cast the input or the result to one type",
-                          "tl.{}: the combine function returns {} for an input of {}",
-                          functionName, results[i].type.scalar.name(), types[i].name());
-    return results;
-  };
+  return
+      [types, combine, functionName](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
+        std::vector<Value> results = combine(lhs, rhs);
+        if (results.size() != types.size())
+          throwTypeMismatch("return one value per input",
+                            "tl.{}: the combine function returns {} values for {} inputs",
+                            functionName, results.size(), types.size());
+        for (size_t i = 0; i < types.size(); ++i)
+          if (results[i].type.scalar != types[i])
+            throwTypeMismatch("cast the input or the result to one type",
+                              "tl.{}: the combine function returns {} for an input of {}",
+                              functionName, results[i].type.scalar.name(), types[i].name());
+        return results;
+      };
 }
 
 std::vector<Value> Semantic::reduce(std::vector<Value> inputs, std::optional<int64_t> axis,

@@ -42,8 +42,7 @@ Value Semantic::arange(int64_t start, int64_t end) {
   return builder.range(static_cast<int32_t>(start), static_cast<int32_t>(end));
 }
 
-Value Semantic::full(const std::vector<int64_t> &shape, const Operand &operand,
-                     const DType &type) {
+Value Semantic::full(const std::vector<int64_t> &shape, const Operand &operand, const DType &type) {
   checkShape(shape);
   Value scalar;
   if (const Literal *literal = std::get_if<Literal>(&operand))

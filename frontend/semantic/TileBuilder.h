@@ -26,45 +26,105 @@ namespace tilewright::semantic {
 
 /// Elementwise operations of two operands of one type. Signedness is explicit.
 enum class BinaryOp {
-  Add, Sub, Mul,           // integers wrap, floats round to nearest even
-  DivSigned, DivUnsigned,  // truncate toward zero
-  RemSigned, RemUnsigned,  // sign of the dividend
-  DivFloat, RemFloat,      // DivFloat may be approximate (2 ULP) in f32; RemFloat is C fmod
-  DivFloatRounded,         // correctly rounded, f32
-  And, Or, Xor, ShiftLeft, ShiftRightLogical, ShiftRightArithmetic,
-  MinSigned, MaxSigned, MinUnsigned, MaxUnsigned,
-  MinNumber, MaxNumber,    // the operand that is not NaN
-  MinPropagateNan, MaxPropagateNan,
-  MulHighSigned, MulHighUnsigned,
+  Add,
+  Sub,
+  Mul, // integers wrap, floats round to nearest even
+  DivSigned,
+  DivUnsigned, // truncate toward zero
+  RemSigned,
+  RemUnsigned, // sign of the dividend
+  DivFloat,
+  RemFloat,        // DivFloat may be approximate (2 ULP) in f32; RemFloat is C fmod
+  DivFloatRounded, // correctly rounded, f32
+  And,
+  Or,
+  Xor,
+  ShiftLeft,
+  ShiftRightLogical,
+  ShiftRightArithmetic,
+  MinSigned,
+  MaxSigned,
+  MinUnsigned,
+  MaxUnsigned,
+  MinNumber,
+  MaxNumber, // the operand that is not NaN
+  MinPropagateNan,
+  MaxPropagateNan,
+  MulHighSigned,
+  MulHighUnsigned,
 };
 
 enum class UnaryOp {
-  NegFloat, AbsFloat, AbsInt,
-  Exp, Exp2, Log, Log2, Sin, Cos, Sqrt, SqrtRounded, Rsqrt, Erf, Floor, Ceil,
+  NegFloat,
+  AbsFloat,
+  AbsInt,
+  Exp,
+  Exp2,
+  Log,
+  Log2,
+  Sin,
+  Cos,
+  Sqrt,
+  SqrtRounded,
+  Rsqrt,
+  Erf,
+  Floor,
+  Ceil,
   // From libdevice or a polynomial:
   Tanh,
 };
 
 enum class ComparePredicate {
-  Equal, NotEqual,
-  LessSigned, LessEqualSigned, GreaterSigned, GreaterEqualSigned,
-  LessUnsigned, LessEqualUnsigned, GreaterUnsigned, GreaterEqualUnsigned,
+  Equal,
+  NotEqual,
+  LessSigned,
+  LessEqualSigned,
+  GreaterSigned,
+  GreaterEqualSigned,
+  LessUnsigned,
+  LessEqualUnsigned,
+  GreaterUnsigned,
+  GreaterEqualUnsigned,
   // Floats: ordered, except NotEqual which is true with NaN.
-  FloatEqual, FloatNotEqual, FloatLess, FloatLessEqual, FloatGreater, FloatGreaterEqual,
+  FloatEqual,
+  FloatNotEqual,
+  FloatLess,
+  FloatLessEqual,
+  FloatGreater,
+  FloatGreaterEqual,
 };
 
 enum class CastOp {
-  SignExtend, ZeroExtend, Truncate,
+  SignExtend,
+  ZeroExtend,
+  Truncate,
   FloatExtend,
-  FloatTruncate,            // nearest even, or toward zero
-  SignedToFloat, UnsignedToFloat, FloatToSigned, FloatToUnsigned,
-  PointerToInt, IntToPointer, PointerCast, Bitcast,
+  FloatTruncate, // nearest even, or toward zero
+  SignedToFloat,
+  UnsignedToFloat,
+  FloatToSigned,
+  FloatToUnsigned,
+  PointerToInt,
+  IntToPointer,
+  PointerCast,
+  Bitcast,
 };
 enum class Rounding { NearestEven, TowardZero };
 
 enum class CacheModifier { None, CA, CG, CS, CV, WB, WT };
 enum class EvictionPolicy { Normal, EvictFirst, EvictLast };
-enum class AtomicOp { Add, FloatAdd, And, Or, Xor, MaxSigned, MinSigned, MaxUnsigned, MinUnsigned, Exchange };
+enum class AtomicOp {
+  Add,
+  FloatAdd,
+  And,
+  Or,
+  Xor,
+  MaxSigned,
+  MinSigned,
+  MaxUnsigned,
+  MinUnsigned,
+  Exchange
+};
 enum class MemorySemantic { Relaxed, Acquire, Release, AcquireRelease };
 enum class MemoryScope { Block, Gpu, System };
 enum class HintKind { Divisibility, Contiguity, Constancy };

@@ -42,9 +42,7 @@ constexpr KindFacts kindTable[] = {
     {ScalarKind::Pointer, "*", "pointer", 64, 0, false},
 };
 
-const KindFacts &factsOf(ScalarKind kind) {
-  return kindTable[static_cast<size_t>(kind)];
-}
+const KindFacts &factsOf(ScalarKind kind) { return kindTable[static_cast<size_t>(kind)]; }
 
 // The table is indexed by the enum; a row out of order would corrupt all facts.
 constexpr bool tableIsOrdered() {

@@ -22,12 +22,21 @@ namespace tilewright::semantic {
 enum class ScalarKind : uint8_t {
   Void,
   Int1, // the boolean; counts as unsigned
-  Int8, Int16, Int32, Int64,
-  UInt8, UInt16, UInt32, UInt64,
-  Float8E4M3, // fp8e4nv: finite, NaN is 0x7f
-  Float8E5M2, // fp8e5
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  UInt8,
+  UInt16,
+  UInt32,
+  UInt64,
+  Float8E4M3,  // fp8e4nv: finite, NaN is 0x7f
+  Float8E5M2,  // fp8e5
   Float8E4B15, // software E4M3 with bias 15
-  Float16, BFloat16, Float32, Float64,
+  Float16,
+  BFloat16,
+  Float32,
+  Float64,
   Pointer,
 };
 
@@ -90,7 +99,9 @@ struct Type {
   Type withShape(std::vector<int64_t> newShape) const { return {scalar, std::move(newShape)}; }
   /// "fp32" or "fp32[128, 64]": the words of messages.
   std::string name() const;
-  bool operator==(const Type &other) const { return scalar == other.scalar && shape == other.shape; }
+  bool operator==(const Type &other) const {
+    return scalar == other.scalar && shape == other.shape;
+  }
   bool operator!=(const Type &other) const { return !(*this == other); }
 };
 

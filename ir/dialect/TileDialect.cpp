@@ -47,18 +47,20 @@ Operation *TWDialect::materializeConstant(OpBuilder &builder, Attribute value, T
 //===----------------------------------------------------------------------===//
 
 /// `name = [1, 2, 4]`; the list may be empty.
-static ParseResult parseColumns(AsmParser &parser, llvm::StringRef name, llvm::SmallVectorImpl<uint32_t> &columns) {
+static ParseResult parseColumns(AsmParser &parser, llvm::StringRef name,
+                                llvm::SmallVectorImpl<uint32_t> &columns) {
   if (parser.parseKeyword(name) || parser.parseEqual())
     return failure();
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                        [&] { return parser.parseInteger(columns.emplace_back()); });
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&] { return parser.parseInteger(columns.emplace_back()); });
 }
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   llvm::SmallVector<uint32_t> registers, lanes, warps, blocks;
   if (parser.parseLess() || parseColumns(parser, "register", registers) || parser.parseComma() ||
-      parseColumns(parser, "lane", lanes) || parser.parseComma() || parseColumns(parser, "warp", warps) ||
-      parser.parseComma() || parseColumns(parser, "block", blocks) || parser.parseGreater())
+      parseColumns(parser, "lane", lanes) || parser.parseComma() ||
+      parseColumns(parser, "warp", warps) || parser.parseComma() ||
+      parseColumns(parser, "block", blocks) || parser.parseGreater())
     return {};
   return LayoutAttr::get(parser.getContext(), registers, lanes, warps, blocks);
 }

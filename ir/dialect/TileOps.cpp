@@ -16,7 +16,9 @@ using namespace mlir;
 
 namespace tilewright::ir {
 
-static RankedTensorType tileType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
+static RankedTensorType tileType(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType());
+}
 
 //===----------------------------------------------------------------------===//
 // Creation
@@ -28,7 +30,8 @@ LogicalResult RangeOp::verify() {
   if (type.getRank() != 1 || !type.getElementType().isSignlessInteger(32))
     return emitOpError("result must be a 1-D tile of i32, got ") << type;
   if (type.getDimSize(0) != length)
-    return emitOpError("result has ") << type.getDimSize(0) << " elements, the bounds give " << length;
+    return emitOpError("result has ")
+           << type.getDimSize(0) << " elements, the bounds give " << length;
   return success();
 }
 
@@ -52,10 +55,11 @@ OpFoldResult SplatOp::fold(FoldAdaptor adaptor) {
 // Shapes
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifySameElements(Operation *op, RankedTensorType source, RankedTensorType result) {
+static LogicalResult verifySameElements(Operation *op, RankedTensorType source,
+                                        RankedTensorType result) {
   if (source.getElementType() != result.getElementType())
-    return op->emitOpError("element types differ: ") << source.getElementType() << " and "
-                                                     << result.getElementType();
+    return op->emitOpError("element types differ: ")
+           << source.getElementType() << " and " << result.getElementType();
   return success();
 }
 
@@ -66,7 +70,8 @@ LogicalResult ExpandDimsOp::verify() {
   llvm::SmallVector<int64_t> expected(source.getShape());
   expected.insert(expected.begin() + getAxis(), 1);
   if (result.getShape() != llvm::ArrayRef<int64_t>(expected))
-    return emitOpError("result shape does not insert a 1 at axis ") << getAxis() << ": " << source << " to " << result;
+    return emitOpError("result shape does not insert a 1 at axis ")
+           << getAxis() << ": " << source << " to " << result;
   return verifySameElements(*this, source, result);
 }
 
@@ -84,14 +89,16 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType())
     return getSource();
   if (auto dense = llvm::dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource()))
-    return DenseElementsAttr::get(llvm::cast<ShapedType>(getType()), dense.getSplatValue<Attribute>());
+    return DenseElementsAttr::get(llvm::cast<ShapedType>(getType()),
+                                  dense.getSplatValue<Attribute>());
   return {};
 }
 
 LogicalResult ReshapeOp::verify() {
   auto source = tileType(getSource()), result = tileType(getResult());
   if (source.getNumElements() != result.getNumElements())
-    return emitOpError("element counts differ: ") << source.getNumElements() << " and " << result.getNumElements();
+    return emitOpError("element counts differ: ")
+           << source.getNumElements() << " and " << result.getNumElements();
   return verifySameElements(*this, source, result);
 }
 
@@ -99,7 +106,8 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType())
     return getSource();
   if (auto dense = llvm::dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource()))
-    return DenseElementsAttr::get(llvm::cast<ShapedType>(getType()), dense.getSplatValue<Attribute>());
+    return DenseElementsAttr::get(llvm::cast<ShapedType>(getType()),
+                                  dense.getSplatValue<Attribute>());
   return {};
 }
 
@@ -114,8 +122,9 @@ LogicalResult PermuteOp::verify() {
       return emitOpError("order is not a permutation");
     seen[from] = true;
     if (result.getDimSize(index) != source.getDimSize(from))
-      return emitOpError("result extent ") << index << " is " << result.getDimSize(index) << ", source extent "
-                                           << from << " is " << source.getDimSize(from);
+      return emitOpError("result extent ")
+             << index << " is " << result.getDimSize(index) << ", source extent " << from << " is "
+             << source.getDimSize(from);
   }
   return verifySameElements(*this, source, result);
 }
@@ -124,7 +133,8 @@ OpFoldResult PermuteOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType() && llvm::is_sorted(getOrder()))
     return getSource();
   if (auto dense = llvm::dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource()))
-    return DenseElementsAttr::get(llvm::cast<ShapedType>(getType()), dense.getSplatValue<Attribute>());
+    return DenseElementsAttr::get(llvm::cast<ShapedType>(getType()),
+                                  dense.getSplatValue<Attribute>());
   return {};
 }
 
@@ -133,19 +143,22 @@ static LogicalResult verifyJoined(Operation *op, RankedTensorType half, RankedTe
   llvm::SmallVector<int64_t> expected(half.getShape());
   expected.push_back(2);
   if (joined.getShape() != llvm::ArrayRef<int64_t>(expected))
-    return op->emitOpError("the joined tile must add a last extent of 2: ") << half << " and " << joined;
+    return op->emitOpError("the joined tile must add a last extent of 2: ")
+           << half << " and " << joined;
   return verifySameElements(op, half, joined);
 }
 
 LogicalResult JoinOp::verify() {
   if (getLhs().getType() != getRhs().getType())
-    return emitOpError("operand types differ: ") << getLhs().getType() << " and " << getRhs().getType();
+    return emitOpError("operand types differ: ")
+           << getLhs().getType() << " and " << getRhs().getType();
   return verifyJoined(*this, tileType(getLhs()), tileType(getResult()));
 }
 
 LogicalResult SplitOp::verify() {
   if (getLhs().getType() != getRhs().getType())
-    return emitOpError("result types differ: ") << getLhs().getType() << " and " << getRhs().getType();
+    return emitOpError("result types differ: ")
+           << getLhs().getType() << " and " << getRhs().getType();
   // A 1-D pair splits into tiles of rank 0 nowhere: scalars go through reduce.
   return verifyJoined(*this, tileType(getLhs()), tileType(getSource()));
 }
@@ -154,7 +167,8 @@ LogicalResult ConcatOp::verify() {
   auto operand = tileType(getLhs()), result = tileType(getResult());
   llvm::SmallVector<int64_t> expected(operand.getShape());
   expected[0] *= 2;
-  if (getLhs().getType() != getRhs().getType() || result.getShape() != llvm::ArrayRef<int64_t>(expected))
+  if (getLhs().getType() != getRhs().getType() ||
+      result.getShape() != llvm::ArrayRef<int64_t>(expected))
     return emitOpError("result must double the first extent: ") << operand << " to " << result;
   return verifySameElements(*this, operand, result);
 }
@@ -164,7 +178,8 @@ LogicalResult ExtractScalarOp::verify() {
   if (source.getNumElements() != 1)
     return emitOpError("tile has ") << source.getNumElements() << " elements, 1 is required";
   if (source.getElementType() != getResult().getType())
-    return emitOpError("element is ") << source.getElementType() << ", result is " << getResult().getType();
+    return emitOpError("element is ")
+           << source.getElementType() << ", result is " << getResult().getType();
   return success();
 }
 
@@ -178,7 +193,8 @@ LogicalResult BitcastOp::verify() {
     return llvm::isa<PointerType>(element) ? 64u : element.getIntOrFloatBitWidth();
   };
   if (width(getSource()) != width(getResult()))
-    return emitOpError("widths differ: ") << width(getSource()) << " and " << width(getResult()) << " bits";
+    return emitOpError("widths differ: ")
+           << width(getSource()) << " and " << width(getResult()) << " bits";
   return success();
 }
 
@@ -194,13 +210,15 @@ OpFoldResult BitcastOp::fold(FoldAdaptor) {
 static LogicalResult verifyAccess(Operation *op, Type pointer, Type value, Type mask) {
   Type pointee = llvm::cast<PointerType>(getElementTypeOrSelf(pointer)).getPointee();
   if (pointee != getElementTypeOrSelf(value))
-    return op->emitOpError("pointee is ") << pointee << ", value elements are " << getElementTypeOrSelf(value);
+    return op->emitOpError("pointee is ")
+           << pointee << ", value elements are " << getElementTypeOrSelf(value);
   auto shapeOf = [](Type type) -> llvm::ArrayRef<int64_t> {
     auto tile = llvm::dyn_cast<RankedTensorType>(type);
     return tile ? tile.getShape() : llvm::ArrayRef<int64_t>();
   };
   if (shapeOf(pointer) != shapeOf(value) || (mask && shapeOf(mask) != shapeOf(pointer)))
-    return op->emitOpError("shapes of pointer, value and mask differ: ") << pointer << ", " << value;
+    return op->emitOpError("shapes of pointer, value and mask differ: ")
+           << pointer << ", " << value;
   return success();
 }
 
@@ -209,10 +227,12 @@ LogicalResult LoadOp::verify() {
     return emitOpError("`other` is ") << getOther().getType() << ", the result is " << getType();
   if (getOther() && !getMask())
     return emitOpError("`other` needs a mask");
-  return verifyAccess(*this, getPointer().getType(), getType(), getMask() ? getMask().getType() : Type());
+  return verifyAccess(*this, getPointer().getType(), getType(),
+                      getMask() ? getMask().getType() : Type());
 }
 
-void LoadOp::getEffects(llvm::SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+void LoadOp::getEffects(
+    llvm::SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   effects.emplace_back(MemoryEffects::Read::get());
   // Keeps a volatile load from being dropped, moved or merged.
   if (getIsVolatile())
@@ -220,14 +240,16 @@ void LoadOp::getEffects(llvm::SmallVectorImpl<SideEffects::EffectInstance<Memory
 }
 
 LogicalResult StoreOp::verify() {
-  return verifyAccess(*this, getPointer().getType(), getValue().getType(), getMask() ? getMask().getType() : Type());
+  return verifyAccess(*this, getPointer().getType(), getValue().getType(),
+                      getMask() ? getMask().getType() : Type());
 }
 
 //===----------------------------------------------------------------------===//
 // Across elements
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyCombine(Operation *op, OperandRange sources, Region &region, int64_t axis) {
+static LogicalResult verifyCombine(Operation *op, OperandRange sources, Region &region,
+                                   int64_t axis) {
   if (sources.empty())
     return op->emitOpError("needs at least one source");
   auto first = llvm::cast<RankedTensorType>(sources.front().getType());
@@ -235,18 +257,20 @@ static LogicalResult verifyCombine(Operation *op, OperandRange sources, Region &
     return op->emitOpError("axis ") << axis << " is outside rank " << first.getRank();
   Block &block = region.front();
   if (block.getNumArguments() != 2 * sources.size())
-    return op->emitOpError("region has ") << block.getNumArguments() << " arguments, " << 2 * sources.size()
-                                          << " are required";
+    return op->emitOpError("region has ")
+           << block.getNumArguments() << " arguments, " << 2 * sources.size() << " are required";
   for (auto [index, source] : llvm::enumerate(sources)) {
     auto type = llvm::cast<RankedTensorType>(source.getType());
     if (type.getShape() != first.getShape())
       return op->emitOpError("sources differ in shape: ") << first << " and " << type;
     for (size_t argument : {index, index + sources.size()})
       if (block.getArgument(argument).getType() != type.getElementType())
-        return op->emitOpError("region argument ") << argument << " is " << block.getArgument(argument).getType()
-                                                   << ", elements are " << type.getElementType();
+        return op->emitOpError("region argument ")
+               << argument << " is " << block.getArgument(argument).getType() << ", elements are "
+               << type.getElementType();
   }
-  if (!llvm::isa<YieldOp>(block.getTerminator()) || block.getTerminator()->getNumOperands() != sources.size())
+  if (!llvm::isa<YieldOp>(block.getTerminator()) ||
+      block.getTerminator()->getNumOperands() != sources.size())
     return op->emitOpError("region must yield ") << sources.size() << " values";
   return success();
 }
@@ -262,7 +286,8 @@ LogicalResult ReduceOp::verify() {
     bool fits = expected.empty() ? result.getType() == type.getElementType()
                                  : tile && tile.getShape() == llvm::ArrayRef<int64_t>(expected);
     if (!fits)
-      return emitOpError("result does not drop axis ") << getAxis() << ": " << type << " to " << result.getType();
+      return emitOpError("result does not drop axis ")
+             << getAxis() << ": " << type << " to " << result.getType();
   }
   return success();
 }
@@ -298,7 +323,8 @@ OpFoldResult ConvertLayoutOp::fold(FoldAdaptor adaptor) {
     return getResult();
   }
   if (auto dense = llvm::dyn_cast_or_null<SplatElementsAttr>(adaptor.getSource()))
-    return DenseElementsAttr::get(llvm::cast<ShapedType>(getType()), dense.getSplatValue<Attribute>());
+    return DenseElementsAttr::get(llvm::cast<ShapedType>(getType()),
+                                  dense.getSplatValue<Attribute>());
   return {};
 }
 

@@ -34,8 +34,7 @@ const char *conversionKindName(ConversionKind kind) {
   return "";
 }
 
-std::optional<std::vector<int>> planRegisters(const LinearLayout &src,
-                                              const LinearLayout &dst) {
+std::optional<std::vector<int>> planRegisters(const LinearLayout &src, const LinearLayout &dst) {
   for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block})
     if (src.columns(dim) != dst.columns(dim))
       return std::nullopt;
@@ -52,32 +51,27 @@ std::optional<std::vector<int>> planRegisters(const LinearLayout &src,
 
 /// 32-bit registers that a thread of `layout` holds without copies.
 static int registerWords(const LinearLayout &layout, int elementBits) {
-  int64_t bits = int64_t(removeZeroRegisters(layout).inSize(InDim::Register)) *
-                 std::max(8, elementBits);
+  int64_t bits =
+      int64_t(removeZeroRegisters(layout).inSize(InDim::Register)) * std::max(8, elementBits);
   return static_cast<int>((bits + 31) / 32);
 }
 
 static std::string sharedReason(const SharedMemoryPlan &plan) {
-  std::string pieces = plan.numPieces > 1
-                           ? " in " + std::to_string(plan.numPieces) + " pieces"
-                           : "";
-  return std::to_string(plan.scratchBytes) + " bytes" + pieces +
-         ", write vectors of " + std::to_string(plan.write.vectorElements) +
-         ", read vectors of " + std::to_string(plan.read.vectorElements) +
-         ", " +
-         std::to_string(plan.write.extraWavefronts +
-                        plan.read.extraWavefronts) +
+  std::string pieces =
+      plan.numPieces > 1 ? " in " + std::to_string(plan.numPieces) + " pieces" : "";
+  return std::to_string(plan.scratchBytes) + " bytes" + pieces + ", write vectors of " +
+         std::to_string(plan.write.vectorElements) + ", read vectors of " +
+         std::to_string(plan.read.vectorElements) + ", " +
+         std::to_string(plan.write.extraWavefronts + plan.read.extraWavefronts) +
          " extra wavefronts";
 }
 
-ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst,
-                              int elementBits,
+ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst, int elementBits,
                               const ConversionOptions &options) {
   ConversionPlan plan;
   if (std::optional<std::vector<int>> registers = planRegisters(src, dst)) {
     plan.registers = std::move(*registers);
-    bool same =
-        static_cast<int>(plan.registers.size()) == src.inSize(InDim::Register);
+    bool same = static_cast<int>(plan.registers.size()) == src.inSize(InDim::Register);
     for (size_t reg = 0; reg < plan.registers.size(); ++reg)
       same &= plan.registers[reg] == static_cast<int>(reg);
     plan.kind = same ? ConversionKind::None : ConversionKind::Registers;
@@ -89,11 +83,10 @@ ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst,
   if (std::optional<ShufflePlan> shuffle = planShuffle(src, dst, elementBits)) {
     int shuffles = shuffle->numShuffles(elementBits);
     int words = registerWords(dst, elementBits);
-    std::string cost = std::to_string(shuffles) + " shuffles for " +
-                       std::to_string(words) + " registers";
+    std::string cost =
+        std::to_string(shuffles) + " shuffles for " + std::to_string(words) + " registers";
     // Without a single shuffle there is nothing that memory could do better.
-    if (shuffles == 0 ||
-        (options.allowShuffle && shuffles <= maxShufflesPerRegister * words)) {
+    if (shuffles == 0 || (options.allowShuffle && shuffles <= maxShufflesPerRegister * words)) {
       plan.kind = ConversionKind::Shuffle;
       plan.shuffle = std::move(*shuffle);
       plan.reason = cost;
@@ -102,8 +95,7 @@ ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst,
     refusal = cost;
   }
 
-  if (std::optional<SharedMemoryPlan> shared =
-          planSharedMemory(src, dst, elementBits, options)) {
+  if (std::optional<SharedMemoryPlan> shared = planSharedMemory(src, dst, elementBits, options)) {
     plan.kind = ConversionKind::SharedMemory;
     plan.reason = refusal + "; " + sharedReason(*shared);
     plan.sharedMemory = std::move(*shared);

@@ -61,13 +61,7 @@
 
 namespace tilewright {
 
-enum class ConversionKind : uint8_t {
-  None,
-  Registers,
-  Shuffle,
-  SharedMemory,
-  AcrossBlocks
-};
+enum class ConversionKind : uint8_t { None, Registers, Shuffle, SharedMemory, AcrossBlocks };
 const char *conversionKindName(ConversionKind kind);
 
 /// Exchange registers r and r ^ registerMask, for every r, in the threads where
@@ -167,19 +161,17 @@ struct ConversionOptions {
 };
 
 /// `src` and `dst` are distributed layouts of one shape, surjective.
-ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst,
-                              int elementBits,
+ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst, int elementBits,
                               const ConversionOptions &options = {});
 
 /// The steps of planConversion, for those who want one of them: nothing where
 /// the layouts need more than that step can do.
-std::optional<std::vector<int>> planRegisters(const LinearLayout &src,
-                                              const LinearLayout &dst);
-std::optional<ShufflePlan>
-planShuffle(const LinearLayout &src, const LinearLayout &dst, int elementBits);
-std::optional<SharedMemoryPlan>
-planSharedMemory(const LinearLayout &src, const LinearLayout &dst,
-                 int elementBits, const ConversionOptions &options = {});
+std::optional<std::vector<int>> planRegisters(const LinearLayout &src, const LinearLayout &dst);
+std::optional<ShufflePlan> planShuffle(const LinearLayout &src, const LinearLayout &dst,
+                                       int elementBits);
+std::optional<SharedMemoryPlan> planSharedMemory(const LinearLayout &src, const LinearLayout &dst,
+                                                 int elementBits,
+                                                 const ConversionOptions &options = {});
 
 } // namespace tilewright
 

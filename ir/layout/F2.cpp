@@ -89,13 +89,9 @@ int floorLog2(uint64_t value) {
 
 int rank(const Columns &columns) { return Basis(columns).rank(); }
 
-bool inSpan(const Columns &columns, uint32_t vector) {
-  return Basis(columns).contains(vector);
-}
+bool inSpan(const Columns &columns, uint32_t vector) { return Basis(columns).contains(vector); }
 
-std::vector<uint64_t> kernelBasis(const Columns &columns) {
-  return Basis(columns).kernel();
-}
+std::vector<uint64_t> kernelBasis(const Columns &columns) { return Basis(columns).kernel(); }
 
 Columns independentColumns(const Columns &columns) {
   Basis basis;

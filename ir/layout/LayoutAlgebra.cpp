@@ -22,13 +22,11 @@ HardwareIndex &HardwareIndex::operator^=(const HardwareIndex &other) {
 }
 
 bool HardwareIndex::isZero() const {
-  return std::all_of(part.begin(), part.end(),
-                     [](uint32_t bits) { return bits == 0; });
+  return std::all_of(part.begin(), part.end(), [](uint32_t bits) { return bits == 0; });
 }
 
 /// The XOR of the columns at the set bits of `index`.
-static HardwareIndex combine(const std::vector<HardwareIndex> &columns,
-                             uint32_t index) {
+static HardwareIndex combine(const std::vector<HardwareIndex> &columns, uint32_t index) {
   HardwareIndex result;
   for (size_t bit = 0; bit < columns.size(); ++bit)
     if (index >> bit & 1)
@@ -36,9 +34,7 @@ static HardwareIndex combine(const std::vector<HardwareIndex> &columns,
   return result;
 }
 
-HardwareIndex ElementMap::apply(uint32_t element) const {
-  return combine(columns, element);
-}
+HardwareIndex ElementMap::apply(uint32_t element) const { return combine(columns, element); }
 
 HardwareIndex IndexMap::apply(InDim dim, uint32_t index) const {
   return combine((*this)[dim], index);
@@ -78,8 +74,7 @@ bool IndexMap::preserves(InDim dim) const {
 Columns flatten(const LinearLayout &layout) {
   Columns result;
   for (InDim dim : allInDims)
-    result.insert(result.end(), layout.columns(dim).begin(),
-                  layout.columns(dim).end());
+    result.insert(result.end(), layout.columns(dim).begin(), layout.columns(dim).end());
   return result;
 }
 
@@ -114,14 +109,12 @@ LinearLayout compose(const LinearLayout &layout, const Columns &elementColumns,
 
 /// Where the element bits of a tile go inside a larger one: dimension d keeps
 /// its order and starts `skipped[d]` bits up.
-static Columns embedding(const std::vector<int> &log2Shape,
-                         const LinearLayout &larger,
+static Columns embedding(const std::vector<int> &log2Shape, const LinearLayout &larger,
                          const std::vector<int> &skipped) {
   Columns result;
   for (int dim = static_cast<int>(log2Shape.size()) - 1; dim >= 0; --dim)
     for (int bit = 0; bit < log2Shape[dim]; ++bit)
-      result.push_back(uint32_t(1)
-                       << (larger.dimStartBit(dim) + skipped[dim] + bit));
+      result.push_back(uint32_t(1) << (larger.dimStartBit(dim) + skipped[dim] + bit));
   return result;
 }
 
@@ -131,17 +124,15 @@ LinearLayout product(const LinearLayout &inner, const LinearLayout &outer) {
     log2Shape[dim] += outer.log2Shape()[dim];
   LinearLayout whole(log2Shape);
   std::vector<int> none(inner.rank(), 0);
-  LinearLayout low =
-      compose(inner, embedding(inner.log2Shape(), whole, none), log2Shape);
-  LinearLayout high = compose(
-      outer, embedding(outer.log2Shape(), whole, inner.log2Shape()), log2Shape);
+  LinearLayout low = compose(inner, embedding(inner.log2Shape(), whole, none), log2Shape);
+  LinearLayout high =
+      compose(outer, embedding(outer.log2Shape(), whole, inner.log2Shape()), log2Shape);
   for (InDim dim : allInDims)
     whole.columns(dim) = f2::concat(low.columns(dim), high.columns(dim));
   return whole;
 }
 
-std::optional<LinearLayout> leftDivide(const LinearLayout &layout,
-                                       const LinearLayout &inner) {
+std::optional<LinearLayout> leftDivide(const LinearLayout &layout, const LinearLayout &inner) {
   if (layout.rank() != inner.rank())
     return std::nullopt;
   std::vector<int> outerShape = layout.log2Shape();
@@ -194,8 +185,7 @@ std::optional<ElementMap> invert(const LinearLayout &layout) {
   return rightInverse(layout);
 }
 
-std::optional<IndexMap> invertAndCompose(const LinearLayout &src,
-                                         const LinearLayout &dst) {
+std::optional<IndexMap> invertAndCompose(const LinearLayout &src, const LinearLayout &dst) {
   f2::Basis basis(flatten(dst));
   IndexMap result;
   for (InDim dim : allInDims) {
@@ -211,8 +201,7 @@ std::optional<IndexMap> invertAndCompose(const LinearLayout &src,
 
 //===--- parts of layouts -------------------------------------------------===//
 
-LinearLayout sublayout(const LinearLayout &layout,
-                       const std::vector<InDim> &dims) {
+LinearLayout sublayout(const LinearLayout &layout, const std::vector<InDim> &dims) {
   LinearLayout result(layout.log2Shape());
   for (InDim dim : dims)
     result.columns(dim) = layout.columns(dim);
@@ -246,8 +235,7 @@ std::vector<int> keptRegisters(const LinearLayout &layout) {
 
 LinearLayout removeZeroRegisters(const LinearLayout &layout) {
   LinearLayout result = layout;
-  result.columns(InDim::Register) =
-      f2::independentColumns(layout.columns(InDim::Register));
+  result.columns(InDim::Register) = f2::independentColumns(layout.columns(InDim::Register));
   return result;
 }
 
@@ -255,8 +243,7 @@ std::vector<int> compactRegisterOf(const LinearLayout &layout) {
   f2::Basis basis(f2::independentColumns(layout.columns(InDim::Register)));
   std::vector<int> result;
   for (int reg = 0; reg < layout.inSize(InDim::Register); ++reg)
-    result.push_back(
-        static_cast<int>(*basis.solve(layout.apply(InDim::Register, reg))));
+    result.push_back(static_cast<int>(*basis.solve(layout.apply(InDim::Register, reg))));
   return result;
 }
 

@@ -28,12 +28,8 @@ struct HardwareIndex {
   uint32_t operator[](InDim dim) const { return part[static_cast<int>(dim)]; }
   uint32_t &operator[](InDim dim) { return part[static_cast<int>(dim)]; }
   HardwareIndex &operator^=(const HardwareIndex &other);
-  bool operator==(const HardwareIndex &other) const {
-    return part == other.part;
-  }
-  bool operator!=(const HardwareIndex &other) const {
-    return part != other.part;
-  }
+  bool operator==(const HardwareIndex &other) const { return part == other.part; }
+  bool operator!=(const HardwareIndex &other) const { return part != other.part; }
   bool isZero() const;
 };
 
@@ -47,9 +43,7 @@ struct ElementMap {
 struct IndexMap {
   std::array<std::vector<HardwareIndex>, numInDims> columns;
 
-  std::vector<HardwareIndex> &operator[](InDim dim) {
-    return columns[static_cast<int>(dim)];
-  }
+  std::vector<HardwareIndex> &operator[](InDim dim) { return columns[static_cast<int>(dim)]; }
   const std::vector<HardwareIndex> &operator[](InDim dim) const {
     return columns[static_cast<int>(dim)];
   }
@@ -82,8 +76,7 @@ LinearLayout product(const LinearLayout &inner, const LinearLayout &outer);
 
 /// The layout `outer` with layout == product(inner, outer), where there is one:
 /// whether the tile `inner` (a vector, an ldmatrix tile) factors out.
-std::optional<LinearLayout> leftDivide(const LinearLayout &layout,
-                                       const LinearLayout &inner);
+std::optional<LinearLayout> leftDivide(const LinearLayout &layout, const LinearLayout &inner);
 
 /// A map `inv` with layout(inv(e)) == e for every element. Where an element has
 /// several places, columns that are dependent on earlier ones (order of
@@ -96,12 +89,10 @@ std::optional<ElementMap> invert(const LinearLayout &layout);
 /// holds copies it names one of them (free variables zero). With a memory
 /// layout as `dst` this gives the offset at which a register is stored. Nothing
 /// where `dst` does not hold every element of `src`.
-std::optional<IndexMap> invertAndCompose(const LinearLayout &src,
-                                         const LinearLayout &dst);
+std::optional<IndexMap> invertAndCompose(const LinearLayout &src, const LinearLayout &dst);
 
 /// `layout` with only the input dimensions `dims`.
-LinearLayout sublayout(const LinearLayout &layout,
-                       const std::vector<InDim> &dims);
+LinearLayout sublayout(const LinearLayout &layout, const std::vector<InDim> &dims);
 
 /// The zero columns of every dimension, as masks.
 HardwareIndex freeVariables(const LinearLayout &layout);

@@ -29,8 +29,7 @@ public:
   void deal(InDim target, int dim, int count) {
     for (; count > 0; --count) {
       if (left(dim) > 0)
-        layout.columns(target).push_back(
-            uint32_t(1) << (layout.dimStartBit(dim) + dealt[dim]++));
+        layout.columns(target).push_back(uint32_t(1) << (layout.dimStartBit(dim) + dealt[dim]++));
       else if (target != InDim::Register)
         copy(target, 1);
     }
@@ -61,8 +60,7 @@ std::vector<int> rowMajorOrder(int rank) {
 
 LinearLayout makeBlocked(const std::vector<int> &log2Shape,
                          const std::vector<int> &log2SizePerThread,
-                         const std::vector<int> &log2Lanes,
-                         const std::vector<int> &log2Warps,
+                         const std::vector<int> &log2Lanes, const std::vector<int> &log2Warps,
                          const std::vector<int> &order) {
   BitDealer dealer(log2Shape);
   for (int dim : order)
@@ -76,9 +74,8 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
   return dealer.take();
 }
 
-LinearLayout makeCoalesced(const std::vector<int> &log2Shape,
-                           const std::vector<int> &order, int vectorElements,
-                           int log2WarpSize, int log2Warps) {
+LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
+                           int vectorElements, int log2WarpSize, int log2Warps) {
   BitDealer dealer(log2Shape);
   if (order.empty()) {
     dealer.copy(InDim::Lane, log2WarpSize);
@@ -87,8 +84,7 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape,
   }
   int totalBits = std::accumulate(log2Shape.begin(), log2Shape.end(), 0);
   int spareBits = std::max(0, totalBits - log2WarpSize - log2Warps);
-  dealer.deal(InDim::Register, order[0],
-              std::min(f2::floorLog2(vectorElements), spareBits));
+  dealer.deal(InDim::Register, order[0], std::min(f2::floorLog2(vectorElements), spareBits));
 
   // Lanes fill the fastest dimensions: neighbouring lanes, neighbouring bytes.
   for (int dim : order) {
@@ -114,8 +110,7 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape,
 //===--- matrix instructions ----------------------------------------------===//
 
 /// Warps of the leading (batch) dimensions, after those of M and N.
-static void dealBatchWarps(BitDealer &dealer,
-                           const std::vector<int> &log2Warps) {
+static void dealBatchWarps(BitDealer &dealer, const std::vector<int> &log2Warps) {
   for (int dim = static_cast<int>(log2Warps.size()) - 3; dim >= 0; --dim)
     dealer.deal(InDim::Warp, dim, log2Warps[dim]);
 }
@@ -146,31 +141,27 @@ LinearLayout makeMmaAccumulator(const std::vector<int> &log2Shape,
   return dealer.take();
 }
 
-LinearLayout makeWgmmaAccumulator(const std::vector<int> &log2Shape,
-                                  int log2WarpsM, int log2WarpsN) {
+LinearLayout makeWgmmaAccumulator(const std::vector<int> &log2Shape, int log2WarpsM,
+                                  int log2WarpsN) {
   const int dimM = 0, dimN = 1;
   BitDealer dealer(log2Shape);
   dealAccumulatorTile(dealer, dimM, dimN);
   dealer.deal(InDim::Warp, dimM, log2WarpsM);
   // Registers first: each warpgroup of N owns neighbouring columns.
-  dealer.deal(InDim::Register, dimN,
-              std::max(0, dealer.left(dimN) - log2WarpsN));
+  dealer.deal(InDim::Register, dimN, std::max(0, dealer.left(dimN) - log2WarpsN));
   dealer.deal(InDim::Warp, dimN, log2WarpsN);
   dealer.dealRest(dimM);
   return dealer.take();
 }
 
-LinearLayout makeDotOperand(DotOperand operand,
-                            const std::vector<int> &log2Shape,
-                            const std::vector<int> &log2Warps,
-                            int elementBits) {
+LinearLayout makeDotOperand(DotOperand operand, const std::vector<int> &log2Shape,
+                            const std::vector<int> &log2Warps, int elementBits) {
   int rank = static_cast<int>(log2Shape.size());
   bool isA = operand == DotOperand::A;
   int dimK = isA ? rank - 1 : rank - 2;
   int dimOther = isA ? rank - 2 : rank - 1;
   BitDealer dealer(log2Shape);
-  dealer.deal(InDim::Register, dimK,
-              f2::floorLog2(std::max(1, 32 / elementBits)));
+  dealer.deal(InDim::Register, dimK, f2::floorLog2(std::max(1, 32 / elementBits)));
   dealer.deal(InDim::Lane, dimK, 2);
   dealer.deal(InDim::Lane, dimOther, 3);
   if (isA)
@@ -190,8 +181,7 @@ LinearLayout makeDotOperand(DotOperand operand,
 
 //===--- shared memory ----------------------------------------------------===//
 
-int effectiveSwizzleBytes(int log2RowElements, int elementBits,
-                          int swizzleBytes) {
+int effectiveSwizzleBytes(int log2RowElements, int elementBits, int swizzleBytes) {
   int64_t rowBits = (int64_t(1) << log2RowElements) * elementBits;
   for (int mode : {128, 64, 32, 16})
     if (mode <= swizzleBytes && mode * 8 <= rowBits)
@@ -199,9 +189,8 @@ int effectiveSwizzleBytes(int log2RowElements, int elementBits,
   return 0;
 }
 
-LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape,
-                                int elementBits, int swizzleBytes,
-                                const std::vector<int> &order) {
+LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape, int elementBits,
+                                int swizzleBytes, const std::vector<int> &order) {
   LinearLayout layout(log2Shape);
   if (order.empty())
     return layout;
@@ -211,12 +200,9 @@ LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape,
       offsets.push_back(uint32_t(1) << (layout.dimStartBit(dim) + bit));
   };
   int row = order[0];
-  swizzleBytes =
-      effectiveSwizzleBytes(log2Shape[row], elementBits, swizzleBytes);
+  swizzleBytes = effectiveSwizzleBytes(log2Shape[row], elementBits, swizzleBytes);
   int log2ElementBits = f2::floorLog2(elementBits);
-  int panelBits = swizzleBytes
-                      ? f2::floorLog2(swizzleBytes * 8) - log2ElementBits
-                      : log2Shape[row];
+  int panelBits = swizzleBytes ? f2::floorLog2(swizzleBytes * 8) - log2ElementBits : log2Shape[row];
   deal(row, 0, panelBits);
   if (order.size() > 1)
     deal(order[1], 0, log2Shape[order[1]]);
@@ -237,8 +223,8 @@ LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape,
   return layout;
 }
 
-LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape,
-                                int elementBits, int swizzleBytes) {
+LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape, int elementBits,
+                                int swizzleBytes) {
   return makeSwizzledShared(log2Shape, elementBits, swizzleBytes,
                             rowMajorOrder(static_cast<int>(log2Shape.size())));
 }

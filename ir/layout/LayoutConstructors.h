@@ -29,17 +29,15 @@ namespace tilewright {
 /// Per dimension: elements of one thread, lanes, warps.
 LinearLayout makeBlocked(const std::vector<int> &log2Shape,
                          const std::vector<int> &log2SizePerThread,
-                         const std::vector<int> &log2Lanes,
-                         const std::vector<int> &log2Warps,
+                         const std::vector<int> &log2Lanes, const std::vector<int> &log2Warps,
                          const std::vector<int> &order);
 
 /// A blocked layout for global accesses: up to `vectorElements` (a power of
 /// two) per thread along order[0], lanes along the fastest dimensions, warps
 /// along the slower ones. The vector shrinks until every thread has an element
 /// of its own, because idle lanes cost more than narrow accesses.
-LinearLayout makeCoalesced(const std::vector<int> &log2Shape,
-                           const std::vector<int> &order, int vectorElements,
-                           int log2WarpSize, int log2Warps);
+LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
+                           int vectorElements, int log2WarpSize, int log2Warps);
 /// Row-major order of a tile of `rank` dimensions: {rank - 1, ..., 0}.
 std::vector<int> rowMajorOrder(int rank);
 
@@ -54,8 +52,8 @@ LinearLayout makeMmaAccumulator(const std::vector<int> &log2Shape,
 /// bits are rows 16 and 32, further warps of M follow, and warps of N split the
 /// columns into contiguous parts, since one instruction covers neighbouring
 /// columns. The tile is M x N, 2^(log2WarpsM + log2WarpsN) warps.
-LinearLayout makeWgmmaAccumulator(const std::vector<int> &log2Shape,
-                                  int log2WarpsM, int log2WarpsN = 0);
+LinearLayout makeWgmmaAccumulator(const std::vector<int> &log2Shape, int log2WarpsM,
+                                  int log2WarpsN = 0);
 
 enum class DotOperand : uint8_t { A, B };
 /// The register operand of an mma whose k step is 32 bytes (m16n8k16 for 16-bit
@@ -64,8 +62,7 @@ enum class DotOperand : uint8_t { A, B };
 /// ([batch..,] M, N): warps along the dimension the operand lacks hold copies.
 /// The low register bits fill a 32-bit word along k. For A this is also the
 /// register operand of wgmma.
-LinearLayout makeDotOperand(DotOperand operand,
-                            const std::vector<int> &log2Shape,
+LinearLayout makeDotOperand(DotOperand operand, const std::vector<int> &log2Shape,
                             const std::vector<int> &log2Warps, int elementBits);
 
 /// A shared-memory tile as TMA writes and wgmma reads it. Rows of
@@ -74,14 +71,12 @@ LinearLayout makeDotOperand(DotOperand operand,
 /// chunk index is XORed with address bits 7 and up. 16: panels of 16 bytes
 /// without XOR (wgmma's no-swizzle core matrices). 0: plain, without panels. A
 /// row narrower than `swizzleBytes` uses the largest mode that fits.
-LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape,
-                                int elementBits, int swizzleBytes,
-                                const std::vector<int> &order);
-LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape,
-                                int elementBits, int swizzleBytes);
+LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape, int elementBits,
+                                int swizzleBytes, const std::vector<int> &order);
+LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape, int elementBits,
+                                int swizzleBytes);
 /// The swizzle makeSwizzledShared uses: `swizzleBytes` clipped to the row.
-int effectiveSwizzleBytes(int log2RowElements, int elementBits,
-                          int swizzleBytes);
+int effectiveSwizzleBytes(int log2RowElements, int elementBits, int swizzleBytes);
 
 } // namespace tilewright
 

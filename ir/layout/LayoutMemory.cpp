@@ -23,17 +23,15 @@ static constexpr int log2WarpLanes = 5;
 
 /// The register bits that are element bits 0, 1, ... of `dim`, each the only
 /// column with that bit: any other would move the vector off its alignment.
-static std::vector<int> vectorRegisterBits(const LinearLayout &layout,
-                                           int dim) {
+static std::vector<int> vectorRegisterBits(const LinearLayout &layout, int dim) {
   const Columns &registers = layout.columns(InDim::Register);
   Columns all = flatten(layout);
   std::vector<int> result;
   for (int bit = 0; bit < layout.log2Shape()[dim]; ++bit) {
     uint32_t element = uint32_t(1) << (layout.dimStartBit(dim) + bit);
     auto found = std::find(registers.begin(), registers.end(), element);
-    auto users = std::count_if(all.begin(), all.end(), [&](uint32_t column) {
-      return (column & element) != 0;
-    });
+    auto users = std::count_if(all.begin(), all.end(),
+                               [&](uint32_t column) { return (column & element) != 0; });
     if (found == registers.end() || users != 1)
       break;
     result.push_back(static_cast<int>(found - registers.begin()));
@@ -49,8 +47,7 @@ int contiguousPerThread(const LinearLayout &layout, int dim) {
   return count;
 }
 
-VectorRegisters vectorRegisters(const LinearLayout &layout, int dim,
-                                int maxLog2Elements) {
+VectorRegisters vectorRegisters(const LinearLayout &layout, int dim, int maxLog2Elements) {
   std::vector<int> order = vectorRegisterBits(layout, dim);
   if (static_cast<int>(order.size()) > maxLog2Elements)
     order.resize(std::max(0, maxLog2Elements));
@@ -59,8 +56,7 @@ VectorRegisters vectorRegisters(const LinearLayout &layout, int dim,
   for (int bit = 0; bit < layout.numInBits(InDim::Register); ++bit)
     if (std::find(order.begin(), order.end(), bit) == order.end())
       order.push_back(bit);
-  for (int position = 0; position < layout.inSize(InDim::Register);
-       ++position) {
+  for (int position = 0; position < layout.inSize(InDim::Register); ++position) {
     int reg = 0;
     for (size_t bit = 0; bit < order.size(); ++bit)
       reg |= (position >> bit & 1) << order[bit];
@@ -81,13 +77,11 @@ HardwareIndex duplicateThreadMasks(const LinearLayout &layout) {
 
 //===--- vectors in memory ------------------------------------------------===//
 
-std::optional<IndexMap> memoryOffsets(const LinearLayout &memory,
-                                      const LinearLayout &distributed) {
+std::optional<IndexMap> memoryOffsets(const LinearLayout &memory, const LinearLayout &distributed) {
   return invertAndCompose(distributed, memory);
 }
 
-MemoryVectors memoryVectors(const IndexMap &offsets, int numRegisters,
-                            int maxLog2Elements) {
+MemoryVectors memoryVectors(const IndexMap &offsets, int numRegisters, int maxLog2Elements) {
   Columns registers = offsets.part(InDim::Register, InDim::Offset);
   uint32_t threadBits = 0;
   for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block})
@@ -95,8 +89,7 @@ MemoryVectors memoryVectors(const IndexMap &offsets, int numRegisters,
       threadBits |= column;
   f2::Basis span(registers);
   int log2Elements = 0;
-  while (log2Elements < maxLog2Elements &&
-         (threadBits >> log2Elements & 1) == 0 &&
+  while (log2Elements < maxLog2Elements && (threadBits >> log2Elements & 1) == 0 &&
          span.contains(uint32_t(1) << log2Elements))
     ++log2Elements;
 
@@ -117,13 +110,11 @@ MemoryVectors memoryVectors(const IndexMap &offsets, int numRegisters,
 
 //===--- bank conflicts ---------------------------------------------------===//
 
-int bankConflicts(const Columns &laneOffsets, int elementBits,
-                  int vectorElements) {
+int bankConflicts(const Columns &laneOffsets, int elementBits, int vectorElements) {
   int log2ElementBits = f2::floorLog2(elementBits);
   int log2Vector = f2::floorLog2(vectorElements);
   int log2Groups = std::max(0, log2ElementBits + log2Vector - log2WordBits);
-  int groupLanes = std::min<int>(laneOffsets.size(),
-                                 std::max(0, log2WarpLanes - log2Groups));
+  int groupLanes = std::min<int>(laneOffsets.size(), std::max(0, log2WarpLanes - log2Groups));
 
   // The offsets that one group touches differ by the span of these.
   Columns touched(laneOffsets.begin(), laneOffsets.begin() + groupLanes);
@@ -132,21 +123,19 @@ int bankConflicts(const Columns &laneOffsets, int elementBits,
   for (uint32_t offset : touched) {
     uint64_t bits = uint64_t(offset) << log2ElementBits;
     words.push_back(static_cast<uint32_t>(bits >> log2WordBits));
-    banks.push_back(words.back() &
-                    ((1u << (log2AllBanksBits - log2WordBits)) - 1));
+    banks.push_back(words.back() & ((1u << (log2AllBanksBits - log2WordBits)) - 1));
   }
   // Distinct words over distinct banks; linear, so equally many in every bank.
   int log2WordsPerBank = f2::rank(words) - f2::rank(banks);
   return ((1 << log2WordsPerBank) - 1) << log2Groups;
 }
 
-int bankConflicts(const LinearLayout &memory, const LinearLayout &distributed,
-                  int elementBits, int vectorElements) {
+int bankConflicts(const LinearLayout &memory, const LinearLayout &distributed, int elementBits,
+                  int vectorElements) {
   std::optional<IndexMap> offsets = memoryOffsets(memory, distributed);
   if (!offsets)
     return -1;
-  return bankConflicts(offsets->part(InDim::Lane, InDim::Offset), elementBits,
-                       vectorElements);
+  return bankConflicts(offsets->part(InDim::Lane, InDim::Offset), elementBits, vectorElements);
 }
 
 } // namespace tilewright

@@ -30,13 +30,10 @@ struct VectorRegisters {
   int log2Elements = 0;
   std::vector<int> registers;
   int numElements() const { return 1 << log2Elements; }
-  int numVectors() const {
-    return static_cast<int>(registers.size()) >> log2Elements;
-  }
+  int numVectors() const { return static_cast<int>(registers.size()) >> log2Elements; }
 };
 /// At most `maxLog2Elements`. Every register occurs once.
-VectorRegisters vectorRegisters(const LinearLayout &layout, int dim,
-                                int maxLog2Elements);
+VectorRegisters vectorRegisters(const LinearLayout &layout, int dim, int maxLog2Elements);
 
 /// Threads that hold only copies of what another thread holds: those for which
 /// (lane & mask[Lane]) | (warp & mask[Warp]) | (block & mask[Block]) != 0. A
@@ -46,8 +43,7 @@ HardwareIndex duplicateThreadMasks(const LinearLayout &layout);
 /// Where each register of `distributed` lies in `memory`: the offset (elements)
 /// of a place is the XOR of the Offset parts. Nothing where memory lacks
 /// elements.
-std::optional<IndexMap> memoryOffsets(const LinearLayout &memory,
-                                      const LinearLayout &distributed);
+std::optional<IndexMap> memoryOffsets(const LinearLayout &memory, const LinearLayout &distributed);
 
 /// How registers group into vectors of consecutive offsets; offsets[v] is the
 /// register part of the first offset of vector v, to be XORed with the
@@ -57,17 +53,15 @@ struct MemoryVectors {
   std::vector<uint32_t> offsets;
 };
 /// No two registers may hold the same element (removeZeroRegisters).
-MemoryVectors memoryVectors(const IndexMap &offsets, int numRegisters,
-                            int maxLog2Elements);
+MemoryVectors memoryVectors(const IndexMap &offsets, int numRegisters, int maxLog2Elements);
 
 /// Wavefronts beyond the least possible (one per group of lanes) of one access
 /// instruction of a warp, `vectorElements` consecutive offsets per lane. -1
 /// where `memory` lacks an element.
-int bankConflicts(const LinearLayout &memory, const LinearLayout &distributed,
-                  int elementBits, int vectorElements);
-/// The same from the offsets that lane bits contribute.
-int bankConflicts(const Columns &laneOffsets, int elementBits,
+int bankConflicts(const LinearLayout &memory, const LinearLayout &distributed, int elementBits,
                   int vectorElements);
+/// The same from the offsets that lane bits contribute.
+int bankConflicts(const Columns &laneOffsets, int elementBits, int vectorElements);
 
 } // namespace tilewright
 

@@ -29,8 +29,8 @@ static uint32_t insertBit(uint32_t bits, int position) {
 
 /// `layout` with every column replaced by change(column).
 template <typename Change>
-static LinearLayout mapColumns(const LinearLayout &layout,
-                               std::vector<int> log2Shape, Change change) {
+static LinearLayout mapColumns(const LinearLayout &layout, std::vector<int> log2Shape,
+                               Change change) {
   LinearLayout result(std::move(log2Shape));
   for (InDim dim : allInDims)
     for (uint32_t column : layout.columns(dim))
@@ -40,14 +40,11 @@ static LinearLayout mapColumns(const LinearLayout &layout,
 
 //===--- reshape, permute, dimensions of extent 1 -------------------------===//
 
-LinearLayout reshapeLayout(const LinearLayout &layout,
-                           std::vector<int> newLog2Shape) {
-  return mapColumns(layout, std::move(newLog2Shape),
-                    [](uint32_t column) { return column; });
+LinearLayout reshapeLayout(const LinearLayout &layout, std::vector<int> newLog2Shape) {
+  return mapColumns(layout, std::move(newLog2Shape), [](uint32_t column) { return column; });
 }
 
-LinearLayout permuteDims(const LinearLayout &layout,
-                         const std::vector<int> &order) {
+LinearLayout permuteDims(const LinearLayout &layout, const std::vector<int> &order) {
   std::vector<int> log2Shape;
   for (int dim : order)
     log2Shape.push_back(layout.log2Shape()[dim]);
@@ -57,14 +54,12 @@ LinearLayout permuteDims(const LinearLayout &layout,
     for (size_t dim = 0; dim < order.size(); ++dim)
       if (log2Shape[dim] > 0) // an extent of 1 may start at bit 32
         result |= (column & layout.dimMask(order[dim])) >>
-                  layout.dimStartBit(order[dim])
-                      << permuted.dimStartBit(static_cast<int>(dim));
+                  layout.dimStartBit(order[dim]) << permuted.dimStartBit(static_cast<int>(dim));
     return result;
   });
 }
 
-LinearLayout permuteOperandLayout(const LinearLayout &result,
-                                  const std::vector<int> &order) {
+LinearLayout permuteOperandLayout(const LinearLayout &result, const std::vector<int> &order) {
   std::vector<int> inverse(order.size());
   for (size_t dim = 0; dim < order.size(); ++dim)
     inverse[order[dim]] = static_cast<int>(dim);
@@ -91,9 +86,8 @@ static LinearLayout flattenDim(const LinearLayout &layout, int axis) {
   int start = layout.dimStartBit(axis);
   int count = log2Shape[axis];
   log2Shape[axis] = 0;
-  return mapColumns(layout, log2Shape, [&](uint32_t column) {
-    return removeBits(column, start, count);
-  });
+  return mapColumns(layout, log2Shape,
+                    [&](uint32_t column) { return removeBits(column, start, count); });
 }
 
 LinearLayout sliceDim(const LinearLayout &layout, int axis, bool keepDim) {
@@ -129,8 +123,7 @@ std::vector<int> broadcastRegisters(const LinearLayout &result,
 LinearLayout joinLayout(const LinearLayout &layout) {
   std::vector<int> log2Shape = layout.log2Shape();
   log2Shape.push_back(1);
-  LinearLayout result = mapColumns(layout, log2Shape,
-                                   [](uint32_t column) { return column << 1; });
+  LinearLayout result = mapColumns(layout, log2Shape, [](uint32_t column) { return column << 1; });
   Columns &registers = result.columns(InDim::Register);
   registers.insert(registers.begin(), 1);
   return result;
@@ -140,8 +133,7 @@ std::optional<SplitLayout> splitLayout(const LinearLayout &operand) {
   if (operand.rank() == 0 || operand.log2Shape().back() != 1)
     return std::nullopt;
   Columns all = flatten(operand);
-  if (std::count_if(all.begin(), all.end(),
-                    [](uint32_t column) { return column & 1; }) != 1)
+  if (std::count_if(all.begin(), all.end(), [](uint32_t column) { return column & 1; }) != 1)
     return std::nullopt;
   const Columns &registers = operand.columns(InDim::Register);
   auto half = std::find(registers.begin(), registers.end(), 1u);
@@ -151,8 +143,7 @@ std::optional<SplitLayout> splitLayout(const LinearLayout &operand) {
 
   std::vector<int> log2Shape = operand.log2Shape();
   log2Shape.pop_back();
-  LinearLayout layout = mapColumns(operand, log2Shape,
-                                   [](uint32_t column) { return column >> 1; });
+  LinearLayout layout = mapColumns(operand, log2Shape, [](uint32_t column) { return column >> 1; });
   Columns &kept = layout.columns(InDim::Register);
   kept.erase(kept.begin() + registerBit);
   return SplitLayout{layout, registerBit};
@@ -168,9 +159,8 @@ LinearLayout catLayout(const LinearLayout &layout, int axis) {
   std::vector<int> log2Shape = layout.log2Shape();
   int position = layout.dimStartBit(axis) + log2Shape[axis];
   ++log2Shape[axis];
-  LinearLayout result = mapColumns(layout, log2Shape, [&](uint32_t column) {
-    return insertBit(column, position);
-  });
+  LinearLayout result =
+      mapColumns(layout, log2Shape, [&](uint32_t column) { return insertBit(column, position); });
   result.columns(InDim::Register).push_back(uint32_t(1) << position);
   return result;
 }

@@ -21,15 +21,12 @@
 namespace tilewright {
 
 /// The same columns under another shape of the same size.
-LinearLayout reshapeLayout(const LinearLayout &layout,
-                           std::vector<int> newLog2Shape);
+LinearLayout reshapeLayout(const LinearLayout &layout, std::vector<int> newLog2Shape);
 
 /// Dimension i of the result is dimension order[i] of `layout`.
-LinearLayout permuteDims(const LinearLayout &layout,
-                         const std::vector<int> &order);
+LinearLayout permuteDims(const LinearLayout &layout, const std::vector<int> &order);
 /// The operand layout that permuteDims(., order) turns into `result`.
-LinearLayout permuteOperandLayout(const LinearLayout &result,
-                                  const std::vector<int> &order);
+LinearLayout permuteOperandLayout(const LinearLayout &result, const std::vector<int> &order);
 
 /// Inserts a dimension of extent 1 before `axis`.
 LinearLayout expandDims(const LinearLayout &layout, int axis);

@@ -28,8 +28,7 @@ const char *inDimName(InDim dim) {
   return "";
 }
 
-LinearLayout::LinearLayout(std::vector<int> log2Shape)
-    : shape(std::move(log2Shape)) {}
+LinearLayout::LinearLayout(std::vector<int> log2Shape) : shape(std::move(log2Shape)) {}
 
 //===--- structure --------------------------------------------------------===//
 
@@ -49,8 +48,7 @@ int LinearLayout::dimStartBit(int dim) const {
 
 uint32_t LinearLayout::dimMask(int dim) const {
   // In 64 bits, since a dimension may have all 32.
-  return static_cast<uint32_t>(((uint64_t(1) << shape[dim]) - 1)
-                               << dimStartBit(dim));
+  return static_cast<uint32_t>(((uint64_t(1) << shape[dim]) - 1) << dimStartBit(dim));
 }
 
 int LinearLayout::totalInBits() const {
@@ -66,10 +64,9 @@ uint32_t LinearLayout::apply(InDim dim, uint32_t index) const {
   return f2::multiply(columns(dim), index);
 }
 
-uint32_t LinearLayout::apply(uint32_t reg, uint32_t lane, uint32_t warp,
-                             uint32_t block) const {
-  return apply(InDim::Register, reg) ^ apply(InDim::Lane, lane) ^
-         apply(InDim::Warp, warp) ^ apply(InDim::Block, block);
+uint32_t LinearLayout::apply(uint32_t reg, uint32_t lane, uint32_t warp, uint32_t block) const {
+  return apply(InDim::Register, reg) ^ apply(InDim::Lane, lane) ^ apply(InDim::Warp, warp) ^
+         apply(InDim::Block, block);
 }
 
 std::vector<uint32_t> LinearLayout::coordinates(uint32_t element) const {
@@ -82,13 +79,9 @@ std::vector<uint32_t> LinearLayout::coordinates(uint32_t element) const {
 
 //===--- properties -------------------------------------------------------===//
 
-bool LinearLayout::isSurjective() const {
-  return f2::rank(flatten(*this)) == numOutBits();
-}
+bool LinearLayout::isSurjective() const { return f2::rank(flatten(*this)) == numOutBits(); }
 
-bool LinearLayout::isInvertible() const {
-  return totalInBits() == numOutBits() && isSurjective();
-}
+bool LinearLayout::isInvertible() const { return totalInBits() == numOutBits() && isSurjective(); }
 
 bool LinearLayout::isPermutationLike() const {
   uint32_t seen = 0;

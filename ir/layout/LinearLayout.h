@@ -75,21 +75,16 @@ public:
   /// The mask of all element bits of dimension `dim`.
   uint32_t dimMask(int dim) const;
 
-  const Columns &columns(InDim dim) const {
-    return cols[static_cast<int>(dim)];
-  }
+  const Columns &columns(InDim dim) const { return cols[static_cast<int>(dim)]; }
   Columns &columns(InDim dim) { return cols[static_cast<int>(dim)]; }
-  int numInBits(InDim dim) const {
-    return static_cast<int>(columns(dim).size());
-  }
+  int numInBits(InDim dim) const { return static_cast<int>(columns(dim).size()); }
   int inSize(InDim dim) const { return 1 << numInBits(dim); }
   int totalInBits() const;
 
   //===--- evaluation ----------------------------------------------------===//
   /// The element that `index` of one input dimension contributes.
   uint32_t apply(InDim dim, uint32_t index) const;
-  uint32_t apply(uint32_t reg, uint32_t lane, uint32_t warp,
-                 uint32_t block = 0) const;
+  uint32_t apply(uint32_t reg, uint32_t lane, uint32_t warp, uint32_t block = 0) const;
   /// The coordinates of a flat element, slowest dimension first.
   std::vector<uint32_t> coordinates(uint32_t element) const;
 

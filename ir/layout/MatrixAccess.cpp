@@ -42,25 +42,23 @@ static bool assignWord(Roles &roles, bool transposed, int log2PerWord) {
   for (int bit = 0; bit < log2PerWord; ++bit) {
     // Two rows share a word of the transposed form: any register bit will do,
     // and the lowest is the one that mma packs.
-    auto found = transposed
-                     ? roles.registers.begin()
-                     : std::find(roles.registers.begin(), roles.registers.end(),
-                                 uint32_t(1) << bit);
+    auto found =
+        transposed ? roles.registers.begin()
+                   : std::find(roles.registers.begin(), roles.registers.end(), uint32_t(1) << bit);
     if (found == roles.registers.end())
       return false;
     roles.inWord.push_back(static_cast<int>(found - roles.registers.begin()));
   }
   for (int bit = 0; bit < static_cast<int>(roles.registers.size()); ++bit)
-    if (std::find(roles.inWord.begin(), roles.inWord.end(), bit) ==
-        roles.inWord.end())
+    if (std::find(roles.inWord.begin(), roles.inWord.end(), bit) == roles.inWord.end())
       roles.others.push_back(bit);
   return true;
 }
 
 /// The five offsets of a row's number (three bits) within a matrix and the two
 /// lane bits, or three, that run along a row.
-static bool assignLanes(const Roles &roles, bool transposed, int log2PerWord,
-                        uint32_t rowMask, Columns &rows) {
+static bool assignLanes(const Roles &roles, bool transposed, int log2PerWord, uint32_t rowMask,
+                        Columns &rows) {
   Columns low(roles.lanes.begin(), roles.lanes.begin() + 2);
   Columns high(roles.lanes.begin() + 2, roles.lanes.end());
   const Columns &along = transposed ? high : low;
@@ -98,12 +96,11 @@ static void listAccesses(MatrixAccessPlan &plan, const Roles &roles,
   }
 }
 
-std::optional<MatrixAccessPlan>
-planMatrixAccess(const LinearLayout &memory, const LinearLayout &distributed,
-                 int elementBits, bool transposed) {
-  bool fits = transposed
-                  ? elementBits == 16
-                  : elementBits == 8 || elementBits == 16 || elementBits == 32;
+std::optional<MatrixAccessPlan> planMatrixAccess(const LinearLayout &memory,
+                                                 const LinearLayout &distributed, int elementBits,
+                                                 bool transposed) {
+  bool fits =
+      transposed ? elementBits == 16 : elementBits == 8 || elementBits == 16 || elementBits == 32;
   if (!fits || distributed.numInBits(InDim::Lane) != numLaneBits)
     return std::nullopt;
   LinearLayout compact = removeZeroRegisters(distributed);
@@ -128,23 +125,20 @@ planMatrixAccess(const LinearLayout &memory, const LinearLayout &distributed,
     return std::nullopt;
   for (int bit : roles.others)
     otherOffsets.push_back(roles.registers[bit]);
-  if (!areAligned(otherOffsets, rowMask) ||
-      !areAligned(plan.warpOffsets, rowMask) ||
+  if (!areAligned(otherOffsets, rowMask) || !areAligned(plan.warpOffsets, rowMask) ||
       !areAligned(plan.blockOffsets, rowMask))
     return std::nullopt;
 
   // The lowest other register bits tell the matrices of an instruction apart.
-  int log2Matrices =
-      std::min<int>(log2MaxMatrices, static_cast<int>(roles.others.size()));
+  int log2Matrices = std::min<int>(log2MaxMatrices, static_cast<int>(roles.others.size()));
   plan.numMatrices = 1 << log2Matrices;
   for (int bit = 0; bit < log2MaxMatrices; ++bit)
     plan.rowOffsets.push_back(bit < log2Matrices ? otherOffsets[bit] : 0);
   listAccesses(plan, roles, keptRegisters(distributed));
   // Eight rows of 16 bytes are served together, as eight lanes with vectors of
   // 16 bytes are; that count is over the four groups of a warp.
-  plan.extraWavefronts =
-      bankConflicts(plan.rowOffsets, elementBits, rowBits / elementBits) *
-      plan.numMatrices / (1 << log2MaxMatrices);
+  plan.extraWavefronts = bankConflicts(plan.rowOffsets, elementBits, rowBits / elementBits) *
+                         plan.numMatrices / (1 << log2MaxMatrices);
   return plan;
 }
 

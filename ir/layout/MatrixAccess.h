@@ -58,9 +58,9 @@ struct MatrixAccessPlan {
 
 /// Nothing where the layouts do not allow it. `memory` must begin at a 16-byte
 /// boundary. Layouts of 32 lanes only.
-std::optional<MatrixAccessPlan>
-planMatrixAccess(const LinearLayout &memory, const LinearLayout &distributed,
-                 int elementBits, bool transposed);
+std::optional<MatrixAccessPlan> planMatrixAccess(const LinearLayout &memory,
+                                                 const LinearLayout &distributed, int elementBits,
+                                                 bool transposed);
 
 } // namespace tilewright
 

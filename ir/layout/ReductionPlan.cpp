@@ -25,14 +25,12 @@ static constexpr int64_t scratchAlignment = 16;
 
 //===--- reading a plan ---------------------------------------------------===//
 
-uint32_t ReductionPlan::writeSlot(uint32_t reg, uint32_t lane,
-                                  uint32_t warp) const {
+uint32_t ReductionPlan::writeSlot(uint32_t reg, uint32_t lane, uint32_t warp) const {
   return f2::multiply(registerSlots, reg) ^ f2::multiply(laneSlots, lane) ^
          f2::multiply(warpSlots, warp);
 }
 
-uint32_t ReductionPlan::readSlot(uint32_t reg, uint32_t lane,
-                                 uint32_t warp) const {
+uint32_t ReductionPlan::readSlot(uint32_t reg, uint32_t lane, uint32_t warp) const {
   return writeSlot(reg, lane, warp) ^ f2::multiply(partialSlots, warp);
 }
 
@@ -47,21 +45,18 @@ static bool separatesAxis(const LinearLayout &layout, uint32_t axisMask) {
 }
 
 /// The bits of `dim` that take part, by ascending position along the axis.
-static std::vector<int> takePart(f2::Basis &combined,
-                                 const LinearLayout &layout, InDim dim,
+static std::vector<int> takePart(f2::Basis &combined, const LinearLayout &layout, InDim dim,
                                  uint32_t axisMask) {
   const Columns &columns = layout.columns(dim);
   std::vector<int> bits;
   for (int bit = 0; bit < layout.numInBits(dim); ++bit)
     if ((columns[bit] & axisMask) != 0 && combined.insert(columns[bit]))
       bits.push_back(bit);
-  std::sort(bits.begin(), bits.end(),
-            [&](int a, int b) { return columns[a] < columns[b]; });
+  std::sort(bits.begin(), bits.end(), [&](int a, int b) { return columns[a] < columns[b]; });
   return bits;
 }
 
-static void groupRegisters(ReductionPlan &plan, const LinearLayout &layout,
-                           int axis) {
+static void groupRegisters(ReductionPlan &plan, const LinearLayout &layout, int axis) {
   uint32_t axisMask = layout.dimMask(axis);
   std::vector<int> resultOf = sliceRegisters(layout, axis);
   uint32_t keptMask = 0;
@@ -71,17 +66,13 @@ static void groupRegisters(ReductionPlan &plan, const LinearLayout &layout,
   for (int reg = 0; reg < layout.inSize(InDim::Register); ++reg)
     if ((reg & ~keptMask) == 0) // the others are copies
       plan.groups[resultOf[reg]].push_back(reg);
-  auto position = [&](int reg) {
-    return layout.apply(InDim::Register, reg) & axisMask;
-  };
+  auto position = [&](int reg) { return layout.apply(InDim::Register, reg) & axisMask; };
   for (std::vector<int> &group : plan.groups)
-    std::sort(group.begin(), group.end(),
-              [&](int a, int b) { return position(a) < position(b); });
+    std::sort(group.begin(), group.end(), [&](int a, int b) { return position(a) < position(b); });
 }
 
 /// Slot = (result element, partial result), partial results next to each other.
-static void planExchange(ReductionPlan &plan,
-                         const std::vector<int> &elementBits) {
+static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBits) {
   int log2Partials = static_cast<int>(plan.warpBits.size());
   auto slotsOf = [&](InDim dim) {
     Columns slots;
@@ -112,14 +103,12 @@ static void planExchange(ReductionPlan &plan,
     int storedBits = std::max(8, bits);
     plan.scratch.push_back({plan.scratchBytes, storedBits});
     int64_t bytes = numSlots * (storedBits / 8);
-    plan.scratchBytes +=
-        (bytes + scratchAlignment - 1) / scratchAlignment * scratchAlignment;
+    plan.scratchBytes += (bytes + scratchAlignment - 1) / scratchAlignment * scratchAlignment;
   }
 }
 
-std::optional<ReductionPlan>
-planReduction(const LinearLayout &layout, int axis,
-              const std::vector<int> &elementBits) {
+std::optional<ReductionPlan> planReduction(const LinearLayout &layout, int axis,
+                                           const std::vector<int> &elementBits) {
   uint32_t axisMask = layout.dimMask(axis);
   if (!separatesAxis(layout, axisMask))
     return std::nullopt;

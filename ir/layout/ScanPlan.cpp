@@ -22,7 +22,8 @@ static std::optional<ScanStep> findHolder(const LinearLayout &layout, uint32_t e
   return std::nullopt;
 }
 
-std::optional<ScanPlan> planScan(const LinearLayout &layout, int axis, const std::vector<int> &elementBits) {
+std::optional<ScanPlan> planScan(const LinearLayout &layout, int axis,
+                                 const std::vector<int> &elementBits) {
   if (!layout.isPermutationLike())
     return std::nullopt;
   ScanPlan plan;

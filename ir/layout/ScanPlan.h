@@ -51,7 +51,8 @@ struct ScanPlan {
 
 /// `elementBits` has one entry per operand. Nothing where a column has several
 /// bits, or where a position bit of the axis has no column.
-std::optional<ScanPlan> planScan(const LinearLayout &layout, int axis, const std::vector<int> &elementBits);
+std::optional<ScanPlan> planScan(const LinearLayout &layout, int axis,
+                                 const std::vector<int> &elementBits);
 
 } // namespace tilewright
 

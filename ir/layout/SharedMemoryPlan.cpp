@@ -64,8 +64,8 @@ struct MemoryBits {
 } // namespace
 
 static Side directionsOf(const LinearLayout &layout) {
-  return {f2::independentColumns(layout.columns(InDim::Register)),
-          layout.columns(InDim::Lane), layout.columns(InDim::Warp)};
+  return {f2::independentColumns(layout.columns(InDim::Register)), layout.columns(InDim::Lane),
+          layout.columns(InDim::Warp)};
 }
 
 /// The first `count` of `columns`.
@@ -87,16 +87,15 @@ static Columns independentOf(const Columns &given, const Columns &candidates) {
 //===--- choosing the bits ------------------------------------------------===//
 
 /// Directions that both sides have in registers, at most 16 bytes of them.
-static Columns chooseVector(const Side &src, const Side &dst,
-                            int log2StoredBits) {
+static Columns chooseVector(const Side &src, const Side &dst, int log2StoredBits) {
   return firstColumns(f2::intersection(src.registers, dst.registers),
                       log2VectorBits - log2StoredBits);
 }
 
 /// What may be tried as wide vectors, best first; the last has none. Reads come
 /// before writes, since a thread waits for them.
-static std::vector<WideVectors>
-listWideVectors(const Side &src, const Side &dst, int log2StoredBits) {
+static std::vector<WideVectors> listWideVectors(const Side &src, const Side &dst,
+                                                int log2StoredBits) {
   Columns vector = chooseVector(src, dst, log2StoredBits);
   int most = log2VectorBits - log2StoredBits - static_cast<int>(vector.size());
   Columns ofRead = independentOf(vector, dst.registers);
@@ -114,20 +113,17 @@ listWideVectors(const Side &src, const Side &dst, int log2StoredBits) {
 
 /// The directions that one access of a warp touches: its vector and the lanes
 /// that are served together.
-static Columns touchedBy(const Columns &vector, const Side &side,
-                         int log2StoredBits) {
+static Columns touchedBy(const Columns &vector, const Side &side, int log2StoredBits) {
   int log2AccessBits = static_cast<int>(vector.size()) + log2StoredBits;
   int laterLanes = std::max(0, log2AccessBits - log2WordBits);
-  return f2::concat(
-      vector, firstColumns(side.lanes,
-                           static_cast<int>(side.lanes.size()) - laterLanes));
+  return f2::concat(vector,
+                    firstColumns(side.lanes, static_cast<int>(side.lanes.size()) - laterLanes));
 }
 
 /// `count` directions outside span(first) and span(second), as far as there
 /// are.
-static Columns chooseSegment(const Columns &first, const Columns &second,
-                             const Columns &low, const Columns &candidates,
-                             int count) {
+static Columns chooseSegment(const Columns &first, const Columns &second, const Columns &low,
+                             const Columns &candidates, int count) {
   f2::Basis spanFirst(first), spanSecond(second), used(low);
   Columns segment;
   auto wanted = [&] { return static_cast<int>(segment.size()) < count; };
@@ -138,8 +134,8 @@ static Columns chooseSegment(const Columns &first, const Columns &second,
     segment.push_back(column);
   };
   for (uint32_t column : candidates)
-    if (wanted() && !spanFirst.contains(column) &&
-        !spanSecond.contains(column) && !used.contains(column))
+    if (wanted() && !spanFirst.contains(column) && !spanSecond.contains(column) &&
+        !used.contains(column))
       take(column);
   // A wide direction in a pair would mix vectors: only where nothing else is
   // left.
@@ -148,22 +144,20 @@ static Columns chooseSegment(const Columns &first, const Columns &second,
     for (uint32_t a : candidates)
       for (uint32_t b : candidates)
         if (wanted() && !spanFirst.contains(a) && !spanSecond.contains(b) &&
-            spanSecond.contains(a) && spanFirst.contains(b) &&
-            !used.contains(a ^ b) &&
+            spanSecond.contains(a) && spanFirst.contains(b) && !used.contains(a ^ b) &&
             (mayMix || (!lowSpan.contains(a) && !lowSpan.contains(b))))
           take(a ^ b);
   // One span is everything: accept conflicts of that side, then of both.
   for (int pass = 0; pass < 2; ++pass)
     for (uint32_t column : candidates)
       if (wanted() && !used.contains(column) &&
-          (pass == 1 || !spanFirst.contains(column) ||
-           !spanSecond.contains(column)))
+          (pass == 1 || !spanFirst.contains(column) || !spanSecond.contains(column)))
         take(column);
   return segment;
 }
 
-static MemoryBits chooseBits(const Side &src, const Side &dst,
-                             const WideVectors &wide, int log2StoredBits) {
+static MemoryBits chooseBits(const Side &src, const Side &dst, const WideVectors &wide,
+                             int log2StoredBits) {
   MemoryBits bits;
   bits.vector = chooseVector(src, dst, log2StoredBits);
   bits.wide = wide.columns;
@@ -174,30 +168,26 @@ static MemoryBits chooseBits(const Side &src, const Side &dst,
   // Everything the source holds in one block. Registers of both sides first: as
   // segment bits they are constant offsets, and pieces to go by.
   Columns common = f2::intersection(src.registers, dst.registers);
-  Columns candidates = f2::independentColumns(f2::concat(
-      f2::concat(common, src.registers), f2::concat(src.warps, src.lanes)));
+  Columns candidates = f2::independentColumns(
+      f2::concat(f2::concat(common, src.registers), f2::concat(src.warps, src.lanes)));
   // Lanes first where any will do, so that plain cases look plain.
   Columns rest = f2::concat(src.lanes, candidates);
-  bits.filler =
-      firstColumns(independentOf(low, rest), log2WordBits - log2StoredBits -
-                                                 static_cast<int>(low.size()));
+  bits.filler = firstColumns(independentOf(low, rest),
+                             log2WordBits - log2StoredBits - static_cast<int>(low.size()));
   low = f2::concat(low, bits.filler);
   Columns word = firstColumns(low, log2WordBits - log2StoredBits);
 
   int lineBits = log2LineBits - log2StoredBits;
   int segmentBits = static_cast<int>(candidates.size()) - lineBits;
-  bits.segment = chooseSegment(
-      f2::concat(word, touchedBy(writeVector, src, log2StoredBits)),
-      f2::concat(word, touchedBy(readVector, dst, log2StoredBits)), low,
-      candidates, segmentBits);
+  bits.segment = chooseSegment(f2::concat(word, touchedBy(writeVector, src, log2StoredBits)),
+                               f2::concat(word, touchedBy(readVector, dst, log2StoredBits)), low,
+                               candidates, segmentBits);
   f2::Basis commonSpan(common);
   Columns repeated;
   auto isRepeated = [&](uint32_t c) { return commonSpan.contains(c); };
-  std::copy_if(bits.segment.begin(), bits.segment.end(),
-               std::back_inserter(repeated), isRepeated);
-  bits.segment.erase(
-      std::remove_if(bits.segment.begin(), bits.segment.end(), isRepeated),
-      bits.segment.end());
+  std::copy_if(bits.segment.begin(), bits.segment.end(), std::back_inserter(repeated), isRepeated);
+  bits.segment.erase(std::remove_if(bits.segment.begin(), bits.segment.end(), isRepeated),
+                     bits.segment.end());
   bits.segment = f2::concat(bits.segment, repeated);
   bits.bank = independentOf(f2::concat(low, bits.segment), rest);
   return bits;
@@ -206,8 +196,8 @@ static MemoryBits chooseBits(const Side &src, const Side &dst,
 //===--- the accesses of one side -----------------------------------------===//
 
 /// How many of the top offset bits belong to registers alone on both sides.
-static int countPieceBits(const LinearLayout &memory, const IndexMap &write,
-                          const IndexMap &read, int numSegmentBits) {
+static int countPieceBits(const LinearLayout &memory, const IndexMap &write, const IndexMap &read,
+                          int numSegmentBits) {
   uint32_t touched = 0;
   for (const IndexMap *map : {&write, &read})
     for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block})
@@ -239,18 +229,15 @@ struct AccessContext {
 
 /// The accesses of a layout without copies at `offsets`; `registerNames` are
 /// its registers' numbers with copies.
-static SharedSide listAccesses(const AccessContext &context,
-                               const IndexMap &offsets,
-                               const LinearLayout &layout,
-                               const std::vector<int> &registerNames,
+static SharedSide listAccesses(const AccessContext &context, const IndexMap &offsets,
+                               const LinearLayout &layout, const std::vector<int> &registerNames,
                                int maxLog2Vector) {
   SharedSide side;
   side.laneOffsets = offsets.part(InDim::Lane, InDim::Offset);
   side.warpOffsets = offsets.part(InDim::Warp, InDim::Offset);
   side.blockOffsets = offsets.part(InDim::Block, InDim::Offset);
   uint32_t threadBits = 0;
-  for (const Columns *columns :
-       {&side.laneOffsets, &side.warpOffsets, &side.blockOffsets})
+  for (const Columns *columns : {&side.laneOffsets, &side.warpOffsets, &side.blockOffsets})
     for (uint32_t offset : *columns)
       threadBits |= offset;
   side.addableMask = ~threadBits;
@@ -258,8 +245,7 @@ static SharedSide listAccesses(const AccessContext &context,
   // Blocks have memory of their own each.
   side.duplicateMasks[InDim::Block] = 0;
 
-  MemoryVectors found =
-      memoryVectors(offsets, layout.inSize(InDim::Register), maxLog2Vector);
+  MemoryVectors found = memoryVectors(offsets, layout.inSize(InDim::Register), maxLog2Vector);
   side.vectorElements = found.vectors.numElements();
   side.accesses.resize(context.numPieces);
   uint64_t pieceElements = uint64_t(1) << context.log2PieceElements;
@@ -269,11 +255,9 @@ static SharedSide listAccesses(const AccessContext &context,
     for (int i = 0; i < side.vectorElements; ++i)
       access.registers.push_back(
           registerNames[found.vectors.registers[v * side.vectorElements + i]]);
-    side.accesses[found.offsets[v] / pieceElements].push_back(
-        std::move(access));
+    side.accesses[found.offsets[v] / pieceElements].push_back(std::move(access));
   }
-  side.extraWavefronts =
-      bankConflicts(side.laneOffsets, context.storedBits, side.vectorElements);
+  side.extraWavefronts = bankConflicts(side.laneOffsets, context.storedBits, side.vectorElements);
   return side;
 }
 
@@ -281,8 +265,7 @@ static SharedSide listAccesses(const AccessContext &context,
 
 /// `layout` with the elements of each block counted from the first that this
 /// block holds in `src`: what remains is where they lie within the block.
-static LinearLayout relativeToBlocks(const LinearLayout &layout,
-                                     const LinearLayout &src) {
+static LinearLayout relativeToBlocks(const LinearLayout &layout, const LinearLayout &src) {
   LinearLayout relative = layout;
   for (int bit = 0; bit < layout.numInBits(InDim::Block); ++bit)
     relative.columns(InDim::Block)[bit] ^= src.columns(InDim::Block)[bit];
@@ -302,18 +285,15 @@ struct Request {
 
 } // namespace
 
-static SharedMemoryPlan buildPlan(const Request &request,
-                                  const WideVectors &wide) {
+static SharedMemoryPlan buildPlan(const Request &request, const WideVectors &wide) {
   SharedMemoryPlan plan;
   plan.storedBits = request.storedBits;
   // 1. The memory layout.
-  MemoryBits bits =
-      chooseBits(directionsOf(request.from), directionsOf(request.to), wide,
-                 f2::floorLog2(plan.storedBits));
+  MemoryBits bits = chooseBits(directionsOf(request.from), directionsOf(request.to), wide,
+                               f2::floorLog2(plan.storedBits));
   plan.memory = LinearLayout(request.from.log2Shape());
   Columns &offsetColumns = plan.memory.columns(InDim::Offset);
-  for (const Columns *part :
-       {&bits.vector, &bits.wide, &bits.filler, &bits.bank, &bits.segment})
+  for (const Columns *part : {&bits.vector, &bits.wide, &bits.filler, &bits.bank, &bits.segment})
     offsetColumns = f2::concat(offsetColumns, *part);
 
   // 2. The offsets of both sides; memory holds all that either wants.
@@ -322,11 +302,9 @@ static SharedMemoryPlan buildPlan(const Request &request,
 
   // 3. Pieces, no more of them than the limit asks for.
   int log2Elements = static_cast<int>(offsetColumns.size());
-  int mostPieceBits = countPieceBits(plan.memory, write, read,
-                                     static_cast<int>(bits.segment.size()));
-  auto bytesOf = [&](int log2Count) {
-    return (int64_t(1) << log2Count) * (plan.storedBits / 8);
-  };
+  int mostPieceBits =
+      countPieceBits(plan.memory, write, read, static_cast<int>(bits.segment.size()));
+  auto bytesOf = [&](int log2Count) { return (int64_t(1) << log2Count) * (plan.storedBits / 8); };
   int pieceBits = 0;
   while (request.maxScratchBytes > 0 && pieceBits < mostPieceBits &&
          bytesOf(log2Elements - pieceBits) > request.maxScratchBytes)
@@ -336,20 +314,19 @@ static SharedMemoryPlan buildPlan(const Request &request,
   plan.scratchBytes = bytesOf(log2Elements - pieceBits);
 
   // 4. The accesses.
-  AccessContext context{plan.storedBits, log2Elements - pieceBits,
-                        plan.numPieces};
+  AccessContext context{plan.storedBits, log2Elements - pieceBits, plan.numPieces};
   int common = static_cast<int>(bits.vector.size());
   int widest = common + static_cast<int>(bits.wide.size());
-  plan.write = listAccesses(context, write, request.from, request.fromNames,
-                            wide.ofWrite ? widest : common);
-  plan.read = listAccesses(context, read, request.to, request.toNames,
-                           wide.ofWrite ? common : widest);
+  plan.write =
+      listAccesses(context, write, request.from, request.fromNames, wide.ofWrite ? widest : common);
+  plan.read =
+      listAccesses(context, read, request.to, request.toNames, wide.ofWrite ? common : widest);
   return plan;
 }
 
-std::optional<SharedMemoryPlan>
-planSharedMemory(const LinearLayout &src, const LinearLayout &dst,
-                 int elementBits, const ConversionOptions &options) {
+std::optional<SharedMemoryPlan> planSharedMemory(const LinearLayout &src, const LinearLayout &dst,
+                                                 int elementBits,
+                                                 const ConversionOptions &options) {
   if (src.numInBits(InDim::Block) != dst.numInBits(InDim::Block))
     return std::nullopt;
   Request request{relativeToBlocks(removeZeroRegisters(src), src),

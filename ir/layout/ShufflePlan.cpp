@@ -44,19 +44,16 @@ namespace tilewright {
 //===--- reading a plan ---------------------------------------------------===//
 
 bool RegisterSwap::holds(uint32_t lane, uint32_t warp, uint32_t block) const {
-  return f2::parity(lane & threadMask[InDim::Lane]) ^
-         f2::parity(warp & threadMask[InDim::Warp]) ^
+  return f2::parity(lane & threadMask[InDim::Lane]) ^ f2::parity(warp & threadMask[InDim::Warp]) ^
          f2::parity(block & threadMask[InDim::Block]);
 }
 
 static bool allZero(const Columns &columns) {
-  return std::all_of(columns.begin(), columns.end(),
-                     [](uint32_t column) { return column == 0; });
+  return std::all_of(columns.begin(), columns.end(), [](uint32_t column) { return column == 0; });
 }
 
 bool ShufflePlan::isButterfly() const {
-  return laneFromLane ==
-             f2::identityColumns(static_cast<int>(laneFromLane.size())) &&
+  return laneFromLane == f2::identityColumns(static_cast<int>(laneFromLane.size())) &&
          allZero(laneFromWarp) && allZero(laneFromBlock);
 }
 
@@ -64,8 +61,8 @@ bool ShufflePlan::isLocal(const ShuffleRound &round) const {
   return round.laneXor == 0 && isButterfly();
 }
 
-uint32_t ShufflePlan::sourceLane(const ShuffleRound &round, uint32_t lane,
-                                 uint32_t warp, uint32_t block) const {
+uint32_t ShufflePlan::sourceLane(const ShuffleRound &round, uint32_t lane, uint32_t warp,
+                                 uint32_t block) const {
   return f2::multiply(laneFromLane, lane) ^ f2::multiply(laneFromWarp, warp) ^
          f2::multiply(laneFromBlock, block) ^ round.laneXor;
 }
@@ -102,8 +99,7 @@ struct Problem {
 
 } // namespace
 
-static std::optional<Problem> solveSources(const LinearLayout &src,
-                                           const LinearLayout &dst) {
+static std::optional<Problem> solveSources(const LinearLayout &src, const LinearLayout &dst) {
   for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block})
     if (src.numInBits(dim) != dst.numInBits(dim))
       return std::nullopt;
@@ -130,10 +126,8 @@ static std::optional<Problem> solveSources(const LinearLayout &src,
     }
     return true;
   };
-  if (!solve(InDim::Register, problem.ofReg) ||
-      !solve(InDim::Lane, problem.ofLane) ||
-      !solve(InDim::Warp, problem.ofWarp) ||
-      !solve(InDim::Block, problem.ofBlock))
+  if (!solve(InDim::Register, problem.ofReg) || !solve(InDim::Lane, problem.ofLane) ||
+      !solve(InDim::Warp, problem.ofWarp) || !solve(InDim::Block, problem.ofBlock))
     return std::nullopt;
   for (uint64_t mask : warpHolds.kernel())
     problem.copies.append(static_cast<uint32_t>(mask) & registerMask,
@@ -148,13 +142,11 @@ static std::optional<Problem> solveSources(const LinearLayout &src,
 using Choice = std::vector<uint64_t>;
 
 /// N = identity, if the directions reach far enough.
-static std::optional<Choice> chooseIdentity(const Problem &problem,
-                                            const Columns &directions) {
+static std::optional<Choice> chooseIdentity(const Problem &problem, const Columns &directions) {
   f2::Basis basis(directions);
   Choice choice;
   for (size_t bit = 0; bit < problem.ofLane.lane.size(); ++bit) {
-    std::optional<uint64_t> mask =
-        basis.solve(problem.ofLane.lane[bit] ^ uint32_t(1) << bit);
+    std::optional<uint64_t> mask = basis.solve(problem.ofLane.lane[bit] ^ uint32_t(1) << bit);
     if (!mask)
       return std::nullopt;
     choice.push_back(*mask);
@@ -164,8 +156,7 @@ static std::optional<Choice> chooseIdentity(const Problem &problem,
 
 /// ker N in ker P: sends the lanes that would read different registers of one
 /// lane to different lanes.
-static std::optional<Choice> chooseInjective(const Problem &problem,
-                                             const Columns &directions) {
+static std::optional<Choice> chooseInjective(const Problem &problem, const Columns &directions) {
   const Source &ofLane = problem.ofLane;
   int numLaneBits = static_cast<int>(ofLane.lane.size());
   // A basis of the lanes: first those that read the very same place as lane 0,
@@ -184,8 +175,7 @@ static std::optional<Choice> chooseInjective(const Problem &problem,
     if (lanes.insert(lane))
       basisVectors.push_back(lane);
   size_t firstRest = basisVectors.size();
-  basisVectors =
-      f2::concat(basisVectors, f2::complementBasis(basisVectors, numLaneBits));
+  basisVectors = f2::concat(basisVectors, f2::complementBasis(basisVectors, numLaneBits));
 
   // One direction for each moved vector, leading outside what is read already.
   std::vector<uint64_t> directionOf(basisVectors.size(), 0);
@@ -214,8 +204,7 @@ static std::optional<Choice> chooseInjective(const Problem &problem,
 
 /// Exchanges that move register r to r ^ (XOR of the columns of the set thread
 /// bits): one per independent column, held by the bits that contain it.
-static std::vector<RegisterSwap> makeSwaps(const Columns &ofLane,
-                                           const Columns &ofWarp,
+static std::vector<RegisterSwap> makeSwaps(const Columns &ofLane, const Columns &ofWarp,
                                            const Columns &ofBlock) {
   Columns all = f2::concat(f2::concat(ofLane, ofWarp), ofBlock);
   Columns masks = f2::independentColumns(all);
@@ -241,8 +230,7 @@ static std::vector<RegisterSwap> makeSwaps(const Columns &ofLane,
 static void addRound(ShufflePlan &plan, uint32_t laneXor, int source, int slot,
                      int elementsPerRound) {
   for (ShuffleRound &round : plan.rounds) {
-    if (round.laneXor == laneXor &&
-        static_cast<int>(round.sources.size()) < elementsPerRound) {
+    if (round.laneXor == laneXor && static_cast<int>(round.sources.size()) < elementsPerRound) {
       round.sources.push_back(source);
       round.slots.push_back(slot);
       return;
@@ -251,11 +239,10 @@ static void addRound(ShufflePlan &plan, uint32_t laneXor, int source, int slot,
   plan.rounds.push_back({laneXor, {source}, {slot}});
 }
 
-std::optional<ShufflePlan>
-planShuffle(const LinearLayout &src, const LinearLayout &dst, int elementBits) {
+std::optional<ShufflePlan> planShuffle(const LinearLayout &src, const LinearLayout &dst,
+                                       int elementBits) {
   // 1. Where every destination place comes from.
-  std::optional<Problem> problem =
-      solveSources(removeZeroRegisters(src), removeZeroRegisters(dst));
+  std::optional<Problem> problem = solveSources(removeZeroRegisters(src), removeZeroRegisters(dst));
   if (!problem)
     return std::nullopt;
   const auto &[ofReg, ofLane, ofWarp, ofBlock, copies] = *problem;
@@ -272,8 +259,7 @@ planShuffle(const LinearLayout &src, const LinearLayout &dst, int elementBits) {
   for (size_t bit = 0; bit < choice->size(); ++bit) {
     uint64_t mask = (*choice)[bit];
     turn.push_back(static_cast<uint32_t>(mask >> copies.lane.size()));
-    laneFromLane.push_back(ofLane.lane[bit] ^
-                           f2::multiply(laneDirections, mask));
+    laneFromLane.push_back(ofLane.lane[bit] ^ f2::multiply(laneDirections, mask));
     regFromLane.push_back(ofLane.reg[bit] ^ f2::multiply(regDirections, mask));
   }
 
@@ -283,14 +269,12 @@ planShuffle(const LinearLayout &src, const LinearLayout &dst, int elementBits) {
   f2::Basis image(f2::concat(laneFromLane, f2::identityColumns(numLaneBits)));
   Columns offered;
   for (int bit = 0; bit < numLaneBits; ++bit)
-    offered.push_back(
-        f2::multiply(regFromLane, *image.solve(uint32_t(1) << bit) &
-                                      ((uint64_t(1) << numLaneBits) - 1)));
+    offered.push_back(f2::multiply(regFromLane, *image.solve(uint32_t(1) << bit) &
+                                                    ((uint64_t(1) << numLaneBits) - 1)));
   auto corrected = [&](const Source &source) {
     Columns result;
     for (size_t bit = 0; bit < source.reg.size(); ++bit)
-      result.push_back(source.reg[bit] ^
-                       f2::multiply(offered, source.lane[bit]));
+      result.push_back(source.reg[bit] ^ f2::multiply(offered, source.lane[bit]));
     return result;
   };
 
@@ -306,8 +290,7 @@ planShuffle(const LinearLayout &src, const LinearLayout &dst, int elementBits) {
   int elementsPerRound = std::max(1, 32 / std::max(8, elementBits));
   for (int slot = 0; slot < plan.numSlots; ++slot)
     addRound(plan, f2::multiply(ofReg.lane, slot),
-             static_cast<int>(f2::multiply(sourceOfSlot, slot)), slot,
-             elementsPerRound);
+             static_cast<int>(f2::multiply(sourceOfSlot, slot)), slot, elementsPerRound);
   plan.after = makeSwaps(turn, {}, {});
   plan.destinationSlots = compactRegisterOf(dst);
   return plan;

@@ -13,14 +13,11 @@
 namespace tilewright {
 
 static const ErrorEntry catalogue[] = {
-#define TILEWRIGHT_ERROR(CODE, CLASS, MESSAGE, HELP)                           \
-  {ErrorCode::CODE, #CODE, CLASS, MESSAGE, HELP},
+#define TILEWRIGHT_ERROR(CODE, CLASS, MESSAGE, HELP) {ErrorCode::CODE, #CODE, CLASS, MESSAGE, HELP},
 #include "ir/support/ErrorCatalogue.def"
 };
 
-const ErrorEntry &errorEntry(ErrorCode code) {
-  return catalogue[static_cast<size_t>(code)];
-}
+const ErrorEntry &errorEntry(ErrorCode code) { return catalogue[static_cast<size_t>(code)]; }
 
 const ErrorEntry *findErrorEntry(const std::string &codeName) {
   for (const ErrorEntry &entry : catalogue)
@@ -30,8 +27,7 @@ const ErrorEntry *findErrorEntry(const std::string &codeName) {
 }
 
 Error::Error(ErrorCode code, std::string message, std::string help)
-    : entry(&errorEntry(code)), messageText(std::move(message)),
-      helpText(std::move(help)) {
+    : entry(&errorEntry(code)), messageText(std::move(message)), helpText(std::move(help)) {
   rendered = render();
 }
 
@@ -70,18 +66,15 @@ static std::string renderSource(const SourceFrame &frame) {
   else if (frame.endLine > frame.line)
     end = text.size(); // the expression goes on in the next line
   end = std::min(std::max(end, start + 1), std::max(text.size(), start + 1));
-  return out + "\n      " + std::string(start, ' ') +
-         std::string(end - start, '^');
+  return out + "\n      " + std::string(start, ' ') + std::string(end - start, '^');
 }
 
 std::string Error::render() const {
-  std::string out =
-      fmt::format("[{}] {}", entry->codeName, messageText);
+  std::string out = fmt::format("[{}] {}", entry->codeName, messageText);
   bool innermost = true;
   for (const SourceFrame &frame : sourceFrames) {
-    out += fmt::format("\n  {} {}:{}:{} in {} '{}'",
-                       innermost ? "at" : "called from", frame.file, frame.line,
-                       std::max(frame.column, 1), "kernel", frame.function);
+    out += fmt::format("\n  {} {}:{}:{} in {} '{}'", innermost ? "at" : "called from", frame.file,
+                       frame.line, std::max(frame.column, 1), "kernel", frame.function);
     out += renderSource(frame);
     innermost = false;
   }

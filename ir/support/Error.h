@@ -92,8 +92,7 @@ private:
 
 /// Fills both patterns of the catalogue with the same named arguments:
 ///   throw makeError(ErrorCode::E0106, fmt::arg("i", 0), fmt::arg("n", 100), ...)
-template <typename... Args>
-Error makeError(ErrorCode code, const Args &...args) {
+template <typename... Args> Error makeError(ErrorCode code, const Args &...args) {
   const ErrorEntry &entry = errorEntry(code);
   return Error(code, fmt::vformat(entry.message, fmt::make_format_args(args...)),
                fmt::vformat(entry.help, fmt::make_format_args(args...)));

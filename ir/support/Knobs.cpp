@@ -18,7 +18,7 @@
 namespace tilewright {
 
 static const KnobEntry knobTable[] = {
-#define TILEWRIGHT_KNOB(NAME, TYPE, DEFAULT, GROUP, ATTRIBUTE, TRITON, DOC)    \
+#define TILEWRIGHT_KNOB(NAME, TYPE, DEFAULT, GROUP, ATTRIBUTE, TRITON, DOC)                        \
   {#NAME, KnobType::TYPE, DEFAULT, GROUP, ATTRIBUTE, TRITON, DOC},
 #include "ir/support/Knobs.def"
 };
@@ -26,9 +26,7 @@ static const KnobEntry knobTable[] = {
 const KnobEntry *knobTableBegin() { return std::begin(knobTable); }
 const KnobEntry *knobTableEnd() { return std::end(knobTable); }
 
-const KnobEntry &knobEntry(Knob knob) {
-  return knobTable[static_cast<size_t>(knob)];
-}
+const KnobEntry &knobEntry(Knob knob) { return knobTable[static_cast<size_t>(knob)]; }
 
 std::string knobText(Knob knob) {
   const KnobEntry &entry = knobEntry(knob);
@@ -57,10 +55,9 @@ static const char *typeName(KnobType type) {
   return "text";
 }
 
-[[noreturn]] static void raiseBadValue(const KnobEntry &entry,
-                                       const std::string &text) {
-  throw makeError(ErrorCode::E0701, fmt::arg("X", entry.name),
-                  fmt::arg("v", text), fmt::arg("type", typeName(entry.type)));
+[[noreturn]] static void raiseBadValue(const KnobEntry &entry, const std::string &text) {
+  throw makeError(ErrorCode::E0701, fmt::arg("X", entry.name), fmt::arg("v", text),
+                  fmt::arg("type", typeName(entry.type)));
 }
 
 /// 1 or 0, or -1 for a text that is no boolean. Empty counts as unset, so off.
@@ -137,8 +134,7 @@ static size_t editDistance(const std::string &a, const std::string &b) {
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
       size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1,
-                         diagonal + (a[i - 1] != b[j - 1])});
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
       diagonal = above;
     }
   }

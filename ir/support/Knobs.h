@@ -25,12 +25,12 @@ namespace tilewright {
 enum class KnobType { Bool, Int, Float, String, Path };
 
 struct KnobEntry {
-  const char *name;          ///< without the prefix: "INTERPRET"
+  const char *name; ///< without the prefix: "INTERPRET"
   KnobType type;
-  const char *defaultText;   ///< empty: unset
-  const char *group;         ///< "runtime"
-  const char *attribute;     ///< "interpret"
-  const char *tritonName;    ///< "TRITON_INTERPRET", empty where there is none
+  const char *defaultText; ///< empty: unset
+  const char *group;       ///< "runtime"
+  const char *attribute;   ///< "interpret"
+  const char *tritonName;  ///< "TRITON_INTERPRET", empty where there is none
   const char *doc;
 };
 

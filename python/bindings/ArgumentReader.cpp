@@ -23,9 +23,7 @@ using namespace launch;
 // Small helpers
 //===----------------------------------------------------------------------===//
 
-static PyObject *interned(const char *text) {
-  return PyUnicode_InternFromString(text);
-}
+static PyObject *interned(const char *text) { return PyUnicode_InternFromString(text); }
 
 /// Attribute as a new reference, or null without an error set.
 static PyObject *tryAttribute(PyObject *object, PyObject *name) {
@@ -47,14 +45,10 @@ static bool moduleStartsWith(PyTypeObject *type, const char *prefix) {
          (text[length] == '\0' || text[length] == '.');
 }
 
-static std::string typeNameOf(PyObject *value) {
-  return Py_TYPE(value)->tp_name;
-}
+static std::string typeNameOf(PyObject *value) { return Py_TYPE(value)->tp_name; }
 
-[[noreturn]] static void raiseArgumentType(const std::string &name,
-                                           PyObject *value) {
-  throw makeError(ErrorCode::E0204, fmt::arg("a", name),
-                  fmt::arg("t", typeNameOf(value)));
+[[noreturn]] static void raiseArgumentType(const std::string &name, PyObject *value) {
+  throw makeError(ErrorCode::E0204, fmt::arg("a", name), fmt::arg("t", typeNameOf(value)));
 }
 
 /// The part of a type's name after the last dot.
@@ -74,8 +68,7 @@ py::object unwrapHostConstexpr(PyObject *value) {
   }
   if (type != constexprType)
     return py::reinterpret_borrow<py::object>(value);
-  return py::reinterpret_steal<py::object>(
-      checked(PyObject_GetAttr(value, valueName)));
+  return py::reinterpret_steal<py::object>(checked(PyObject_GetAttr(value, valueName)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -92,14 +85,12 @@ uint64_t ConstTokens::token(PyObject *value, const LaunchParam &param) {
     dictKey = py::reinterpret_borrow<py::object>(value);
   } else if (PyTuple_Check(value) || PyList_Check(value) || PyDict_Check(value)) {
     // 1, 1.0 and True are equal inside a tuple but compile differently.
-    dictKey = py::make_tuple(
-        py::handle(reinterpret_cast<PyObject *>(Py_TYPE(value))),
-        py::module_::import("tilewright.runtime.dependencies")
-            .attr("encode_value")(py::handle(value)));
+    dictKey = py::make_tuple(py::handle(reinterpret_cast<PyObject *>(Py_TYPE(value))),
+                             py::module_::import("tilewright.runtime.dependencies")
+                                 .attr("encode_value")(py::handle(value)));
   } else {
-    dictKey = py::make_tuple(
-        py::handle(reinterpret_cast<PyObject *>(Py_TYPE(value))),
-        py::handle(value));
+    dictKey =
+        py::make_tuple(py::handle(reinterpret_cast<PyObject *>(Py_TYPE(value))), py::handle(value));
   }
   PyObject *found = PyDict_GetItemWithError(dict, dictKey.ptr());
   if (found)
@@ -168,8 +159,7 @@ void ArgumentReader::readInt(size_t i, PyObject *value) {
   long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
   bool isUnsigned64 = false;
   if (overflow) {
-    unsigned long long large =
-        overflow > 0 ? PyLong_AsUnsignedLongLong(value) : ~0ull;
+    unsigned long long large = overflow > 0 ? PyLong_AsUnsignedLongLong(value) : ~0ull;
     if (overflow < 0 || (large == ~0ull && PyErr_Occurred())) {
       PyErr_Clear();
       throw makeError(ErrorCode::E0211, fmt::arg("a", param.nameText),
@@ -192,8 +182,7 @@ void ArgumentReader::readInt(size_t i, PyObject *value) {
   slots[i] = static_cast<uint64_t>(number);
   if (!param.annotation.empty()) {
     if (!packInt(param.annotation, number, isUnsigned64, slots[i]))
-      throw makeError(ErrorCode::E0119,
-                      fmt::arg("v", std::string(py::str(py::handle(value)))),
+      throw makeError(ErrorCode::E0119, fmt::arg("v", std::string(py::str(py::handle(value)))),
                       fmt::arg("t", param.annotation))
           .addNote("in argument '" + param.nameText + "'");
     code = kAnnotatedScalar;
@@ -215,8 +204,7 @@ void ArgumentReader::readFloat(size_t i, double value) {
     return;
   }
   if (!packFloat(param.annotation, value, slots[i]))
-    throw makeError(ErrorCode::E0204, fmt::arg("a", param.nameText),
-                    fmt::arg("t", "float"))
+    throw makeError(ErrorCode::E0204, fmt::arg("a", param.nameText), fmt::arg("t", "float"))
         .addNote("the parameter is declared as " + param.annotation);
   key.codes()[i] = kAnnotatedScalar;
 }
@@ -253,8 +241,7 @@ static std::string dtypeText(PyObject *dtype) {
   // name is always plain. torch and the language have a good str.
   static PyObject *nameAttribute = interned("name");
   if (moduleStartsWith(Py_TYPE(dtype), "numpy")) {
-    py::object name =
-        py::reinterpret_steal<py::object>(tryAttribute(dtype, nameAttribute));
+    py::object name = py::reinterpret_steal<py::object>(tryAttribute(dtype, nameAttribute));
     if (name && PyUnicode_Check(name.ptr()))
       return py::str(name);
   }
@@ -268,8 +255,7 @@ ElementType ArgumentReader::elementType(size_t i, PyObject *dtype) {
   std::string text = dtypeText(dtype);
   ElementType type = parseElementType(text);
   if (type == ElementType::Invalid)
-    throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText),
-                    fmt::arg("d", text));
+    throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText), fmt::arg("d", text));
   // A newer dtype takes the slot of an older one that hashes the same.
   Py_INCREF(dtype);
   Py_XDECREF(dtypeCache.objects[slot]);
@@ -297,20 +283,19 @@ void ArgumentReader::setDevice(size_t i, int ordinal) {
     deviceFrom = i;
     return;
   }
-  throw makeError(ErrorCode::E0202,
-                  fmt::arg("list", fmt::format("'{}' on cuda:{}, '{}' on cuda:{}",
-                                               params[deviceFrom].nameText,
-                                               deviceOrdinal, params[i].nameText,
-                                               ordinal)));
+  throw makeError(
+      ErrorCode::E0202,
+      fmt::arg("list", fmt::format("'{}' on cuda:{}, '{}' on cuda:{}", params[deviceFrom].nameText,
+                                   deviceOrdinal, params[i].nameText, ordinal)));
 }
 
 /// A CPU tensor in pinned memory has an address that the GPU can use.
 uint64_t ArgumentReader::hostVisiblePointer(size_t i, uint64_t address) {
   uint64_t visible = 0;
   driver::Driver *driver = address ? driver::Driver::tryGet() : nullptr;
-  if (driver && driver->api().pointerGetAttribute(
-                    &visible, driver::kPointerDevicePointer, address) ==
-                    driver::kCudaSuccess &&
+  if (driver &&
+      driver->api().pointerGetAttribute(&visible, driver::kPointerDevicePointer, address) ==
+          driver::kCudaSuccess &&
       visible)
     return visible;
   throw makeError(ErrorCode::E0201, fmt::arg("a", params[i].nameText));
@@ -362,14 +347,12 @@ static DeviceKind readDeviceAttribute(PyObject *value, int &ordinal) {
   std::string text;
   if (PyUnicode_Check(device.ptr())) {
     text = py::str(device);
-  } else if (py::object type = get(device.ptr(), typeName);
-             type && PyUnicode_Check(type.ptr())) {
+  } else if (py::object type = get(device.ptr(), typeName); type && PyUnicode_Check(type.ptr())) {
     text = py::str(type);
     py::object index = get(device.ptr(), indexName);
     if (index && PyLong_Check(index.ptr()))
       text += ":" + std::to_string(index.cast<int>());
-  } else if (py::object id = get(device.ptr(), idName);
-             id && PyLong_Check(id.ptr())) {
+  } else if (py::object id = get(device.ptr(), idName); id && PyLong_Check(id.ptr())) {
     ordinal = id.cast<int>();
     return DeviceKind::Cuda;
   }
@@ -378,13 +361,12 @@ static DeviceKind readDeviceAttribute(PyObject *value, int &ordinal) {
   if (text.rfind("cuda", 0) != 0)
     return DeviceKind::Unknown;
   size_t colon = text.find(':');
-  ordinal = colon == std::string::npos ? currentDeviceOrdinal()
-                                       : std::atoi(text.c_str() + colon + 1);
+  ordinal =
+      colon == std::string::npos ? currentDeviceOrdinal() : std::atoi(text.c_str() + colon + 1);
   return DeviceKind::Cuda;
 }
 
-void ArgumentReader::readDataPointerObject(size_t i, PyObject *value,
-                                           PyObject *method) {
+void ArgumentReader::readDataPointerObject(size_t i, PyObject *value, PyObject *method) {
   static PyObject *dtypeName = interned("dtype");
   PyObject *number = checked(PyObject_CallNoArgs(method));
   uint64_t address = PyLong_AsUnsignedLongLongMask(number);
@@ -397,8 +379,7 @@ void ArgumentReader::readDataPointerObject(size_t i, PyObject *value,
     setDevice(i, ordinal);
   else if (kind == DeviceKind::Cpu && !isWarmup)
     address = hostVisiblePointer(i, address);
-  py::object dtype =
-      py::reinterpret_steal<py::object>(tryAttribute(value, dtypeName));
+  py::object dtype = py::reinterpret_steal<py::object>(tryAttribute(value, dtypeName));
   if (!dtype)
     raiseArgumentType(params[i].nameText, value);
   if (from == Framework::None && moduleStartsWith(Py_TYPE(value), "torch"))
@@ -406,8 +387,7 @@ void ArgumentReader::readDataPointerObject(size_t i, PyObject *value,
   setPointer(i, address, elementType(i, dtype.ptr()));
 }
 
-void ArgumentReader::readArrayInterface(size_t i, PyObject *interface,
-                                        PyObject *value) {
+void ArgumentReader::readArrayInterface(size_t i, PyObject *interface, PyObject *value) {
   static PyObject *dtypeName = interned("dtype");
   py::dict dict = py::reinterpret_borrow<py::dict>(interface);
   py::tuple data = dict["data"];
@@ -418,11 +398,9 @@ void ArgumentReader::readArrayInterface(size_t i, PyObject *interface,
   ElementType type = parseElementType(text);
   if (type == ElementType::Invalid) {
     // bfloat16 and fp8 have no type string of their own.
-    py::object dtype =
-        py::reinterpret_steal<py::object>(tryAttribute(value, dtypeName));
+    py::object dtype = py::reinterpret_steal<py::object>(tryAttribute(value, dtypeName));
     if (!dtype)
-      throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText),
-                      fmt::arg("d", text));
+      throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText), fmt::arg("d", text));
     type = elementType(i, dtype.ptr());
   }
   int ordinal = 0;
@@ -430,8 +408,8 @@ void ArgumentReader::readArrayInterface(size_t i, PyObject *interface,
     setDevice(i, ordinal);
   } else if (driver::Driver *driver = address ? driver::Driver::tryGet() : nullptr) {
     int found = -1;
-    if (driver->api().pointerGetAttribute(&found, driver::kPointerDeviceOrdinal,
-                                          address) == driver::kCudaSuccess &&
+    if (driver->api().pointerGetAttribute(&found, driver::kPointerDeviceOrdinal, address) ==
+            driver::kCudaSuccess &&
         found >= 0)
       setDevice(i, found);
   }
@@ -461,8 +439,8 @@ constexpr int kDlCpu = 1, kDlCuda = 2, kDlCudaHost = 3, kDlCudaManaged = 13;
 } // namespace
 
 static ElementType dlpackType(uint8_t code, uint8_t bits) {
-  static const ElementType ints[] = {ElementType::Int8, ElementType::Int16,
-                                     ElementType::Int32, ElementType::Int64};
+  static const ElementType ints[] = {ElementType::Int8, ElementType::Int16, ElementType::Int32,
+                                     ElementType::Int64};
   static const ElementType unsigneds[] = {ElementType::UInt8, ElementType::UInt16,
                                           ElementType::UInt32, ElementType::UInt64};
   int width = bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : bits == 64 ? 3 : -1;
@@ -489,15 +467,14 @@ static ElementType dlpackType(uint8_t code, uint8_t bits) {
 
 void ArgumentReader::readDlpack(size_t i, PyObject *value) {
   py::object capsule = py::reinterpret_borrow<py::object>(value).attr("__dlpack__")();
-  auto *tensor = static_cast<DLTensor *>(
-      PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  auto *tensor = static_cast<DLTensor *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (!tensor)
     throw py::error_already_set();
   ElementType type = dlpackType(tensor->typeCode, tensor->typeBits);
   if (type == ElementType::Invalid || tensor->lanes != 1)
     throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText),
-                    fmt::arg("d", fmt::format("DLPack type {} of {} bits",
-                                              tensor->typeCode, tensor->typeBits)));
+                    fmt::arg("d", fmt::format("DLPack type {} of {} bits", tensor->typeCode,
+                                              tensor->typeBits)));
   uint64_t address = reinterpret_cast<uint64_t>(tensor->data) + tensor->byteOffset;
   if (tensor->deviceType == kDlCuda || tensor->deviceType == kDlCudaManaged)
     setDevice(i, tensor->deviceId);
@@ -559,11 +536,9 @@ void ArgumentReader::readOther(size_t i, PyObject *value) {
   }
   if (isCompileTimeObject(value))
     return readConstexpr(i, value);
-  if (py::object method =
-          py::reinterpret_steal<py::object>(tryAttribute(value, dataPtrName)))
+  if (py::object method = py::reinterpret_steal<py::object>(tryAttribute(value, dataPtrName)))
     return readDataPointerObject(i, value, method.ptr());
-  if (py::object interface =
-          py::reinterpret_steal<py::object>(tryAttribute(value, interfaceName)))
+  if (py::object interface = py::reinterpret_steal<py::object>(tryAttribute(value, interfaceName)))
     return readArrayInterface(i, interface.ptr(), value);
   if (PyObject_HasAttr(value, dlpackName))
     return readDlpack(i, value);
@@ -612,8 +587,7 @@ bool ArgumentReader::readAll(PyObject *const *bound) {
 // Typed packing, streams, devices
 //===----------------------------------------------------------------------===//
 
-uint64_t packTyped(const std::string &type, PyObject *value,
-                   const std::string &name) {
+uint64_t packTyped(const std::string &type, PyObject *value, const std::string &name) {
   uint64_t bits = 0;
   py::object plain = unwrapHostConstexpr(value);
   value = plain.ptr();
@@ -637,20 +611,18 @@ uint64_t packTyped(const std::string &type, PyObject *value,
     long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (overflow > 0)
       number = static_cast<long long>(PyLong_AsUnsignedLongLongMask(value));
-    packed = packInt(type, number, overflow > 0, bits) ||
-             packFloat(type, PyLong_AsDouble(value), bits);
+    packed =
+        packInt(type, number, overflow > 0, bits) || packFloat(type, PyLong_AsDouble(value), bits);
   }
   if (!packed)
-    throw makeError(ErrorCode::E0204, fmt::arg("a", name),
-                    fmt::arg("t", typeNameOf(value)))
+    throw makeError(ErrorCode::E0204, fmt::arg("a", name), fmt::arg("t", typeNameOf(value)))
         .addNote("the kernel was compiled for " + type);
   return bits;
 }
 
 static uint64_t cupyStream() {
   static PyObject *cupyName = interned("cupy");
-  py::object cupy =
-      py::reinterpret_steal<py::object>(PyImport_GetModule(cupyName));
+  py::object cupy = py::reinterpret_steal<py::object>(PyImport_GetModule(cupyName));
   if (!cupy)
     return 0;
   return cupy.attr("cuda").attr("get_current_stream")().attr("ptr").cast<uint64_t>();

@@ -58,8 +58,7 @@ class ArgumentReader {
 public:
   ArgumentReader(const std::vector<LaunchParam> &params, ConstTokens &tokens,
                  launch::KeyBuilder &key, uint64_t *slots, bool isWarmup)
-      : params(params), tokens(tokens), key(key), slots(slots),
-        isWarmup(isWarmup) {}
+      : params(params), tokens(tokens), key(key), slots(slots), isWarmup(isWarmup) {}
 
   /// Reads all of `bound`; false where a NumPy array (or, if asked for,
   /// interpret mode) sends the launch to the interpreter.
@@ -108,8 +107,7 @@ private:
 pybind11::object unwrapHostConstexpr(PyObject *value);
 
 /// Packs one value for a parameter of this type string; raises E0204 or E0119.
-uint64_t packTyped(const std::string &type, PyObject *value,
-                   const std::string &name);
+uint64_t packTyped(const std::string &type, PyObject *value, const std::string &name);
 
 /// The current stream of a framework on a device.
 uint64_t currentStreamOf(Framework framework, int device, uint64_t fallback);

@@ -47,8 +47,8 @@ public:
       }
     }
     DialectRegistry registry;
-    registry.insert<ir::TWDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect, func::FuncDialect,
-                    LLVM::LLVMDialect, NVVM::NVVMDialect>();
+    registry.insert<ir::TWDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
+                    func::FuncDialect, LLVM::LLVMDialect, NVVM::NVVMDialect>();
     auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
     context->loadAllAvailableDialects();
     return context;
@@ -92,7 +92,8 @@ codegen::CompileOptions compileOptions(const py::dict &options, const std::strin
   return result;
 }
 
-py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &options, const std::string &target) {
+py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &options,
+                    const std::string &target) {
   py::dict metadata;
   metadata["name"] = compiled.kernelName;
   metadata["target"] = target;
@@ -103,14 +104,17 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   metadata["global_scratch_size"] = 0;
   metadata["global_scratch_align"] = 1;
   metadata["written_args"] = compiled.writtenArguments;
-  metadata["n_regs"] = compiled.registers < 0 ? py::object(py::none()) : py::int_(compiled.registers);
-  metadata["n_spills"] = compiled.spillBytes < 0 ? py::object(py::none()) : py::int_(compiled.spillBytes);
+  metadata["n_regs"] =
+      compiled.registers < 0 ? py::object(py::none()) : py::int_(compiled.registers);
+  metadata["n_spills"] =
+      compiled.spillBytes < 0 ? py::object(py::none()) : py::int_(compiled.spillBytes);
   metadata["assembler"] = compiled.assembler;
 
   py::dict times;
   for (const auto &[step, seconds] : compiled.stepSeconds)
-    times[py::str(step)] = times.contains(step.c_str()) ? py::float_(times[step.c_str()].cast<double>() + seconds)
-                                                        : py::float_(seconds);
+    times[py::str(step)] = times.contains(step.c_str())
+                               ? py::float_(times[step.c_str()].cast<double>() + seconds)
+                               : py::float_(seconds);
   py::list remarks;
   for (const Remark &remark : compiled.remarks.remarks())
     remarks.append(remark.render());
@@ -121,7 +125,8 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   result["ttgir"] = compiled.ttgir;
   result["llir"] = compiled.llir;
   result["ptx"] = compiled.ptx;
-  result["cubin"] = compiled.cubin.empty() ? py::object(py::none()) : py::object(py::bytes(compiled.cubin));
+  result["cubin"] =
+      compiled.cubin.empty() ? py::object(py::none()) : py::object(py::bytes(compiled.cubin));
   result["metadata"] = metadata;
   result["remarks"] = remarks;
   result["step_seconds"] = times;
@@ -138,8 +143,8 @@ py::dict compileWithoutLock(ModuleOp module, const py::dict &options, const std:
   return resultDict(compiled, options, target);
 }
 
-py::dict compileKernel(py::handle function, py::dict signature, py::dict constexprs, py::dict divisibility,
-                       py::dict options, const std::string &target) {
+py::dict compileKernel(py::handle function, py::dict signature, py::dict constexprs,
+                       py::dict divisibility, py::dict options, const std::string &target) {
   PooledContext pooled;
   OwningOpRef<ModuleOp> module =
       emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);
@@ -148,8 +153,9 @@ py::dict compileKernel(py::handle function, py::dict signature, py::dict constex
 
 /// What the front end makes of a kernel, before any pass; for tests and for
 /// people who want to read it.
-std::string emitTtir(py::handle function, py::dict signature, py::dict constexprs, py::dict divisibility,
-                     py::dict options, const std::string &target, bool locations) {
+std::string emitTtir(py::handle function, py::dict signature, py::dict constexprs,
+                     py::dict divisibility, py::dict options, const std::string &target,
+                     bool locations) {
   PooledContext pooled;
   OwningOpRef<ModuleOp> module =
       emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);
@@ -164,9 +170,11 @@ std::string emitTtir(py::handle function, py::dict signature, py::dict constexpr
 
 /// Compiles tile IR given as text. Raises E0801 where it does not parse and
 /// E0802 where it breaks a rule of an op.
-py::dict compileIr(const std::string &text, const std::string &stage, py::dict options, const std::string &target) {
+py::dict compileIr(const std::string &text, const std::string &stage, py::dict options,
+                   const std::string &target) {
   if (stage != "ttir" && stage != "mlir")
-    throw makeError(ErrorCode::E0117, fmt::arg("message", "cannot compile from stage '" + stage + "'"),
+    throw makeError(ErrorCode::E0117,
+                    fmt::arg("message", "cannot compile from stage '" + stage + "'"),
                     fmt::arg("help", "give tile IR as a .ttir file"));
   PooledContext pooled;
   std::string message;
@@ -184,8 +192,8 @@ py::dict compileIr(const std::string &text, const std::string &stage, py::dict o
   ParserConfig config(pooled.context.get(), /*verifyAfterParse=*/false);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config);
   if (!module)
-    throw makeError(ErrorCode::E0801, fmt::arg("file", "<text>"), fmt::arg("l", line), fmt::arg("c", column),
-                    fmt::arg("message", message));
+    throw makeError(ErrorCode::E0801, fmt::arg("file", "<text>"), fmt::arg("l", line),
+                    fmt::arg("c", column), fmt::arg("message", message));
   if (failed(verify(*module)))
     throw makeError(ErrorCode::E0802, fmt::arg("op", "module"), fmt::arg("message", message));
   return compileWithoutLock(*module, options, target);
@@ -194,14 +202,15 @@ py::dict compileIr(const std::string &text, const std::string &stage, py::dict o
 } // namespace
 
 void bindCompile(py::module_ &module) {
-  module.def("compile_kernel", &compileKernel, py::arg("function"), py::arg("signature"), py::arg("constexprs"),
-             py::arg("divisibility"), py::arg("options"), py::arg("target"),
+  module.def("compile_kernel", &compileKernel, py::arg("function"), py::arg("signature"),
+             py::arg("constexprs"), py::arg("divisibility"), py::arg("options"), py::arg("target"),
              "Compiles one specialisation of a jit function; returns the text of every stage.");
-  module.def("emit_ttir", &emitTtir, py::arg("function"), py::arg("signature"), py::arg("constexprs") = py::dict(),
-             py::arg("divisibility") = py::dict(), py::arg("options") = py::dict(), py::arg("target") = "",
-             py::arg("locations") = false, "The tile IR that the front end makes of one specialisation, as text.");
-  module.def("compile_ir", &compileIr, py::arg("text"), py::arg("stage"), py::arg("options"), py::arg("target"),
-             "Compiles tile IR given as text.");
+  module.def("emit_ttir", &emitTtir, py::arg("function"), py::arg("signature"),
+             py::arg("constexprs") = py::dict(), py::arg("divisibility") = py::dict(),
+             py::arg("options") = py::dict(), py::arg("target") = "", py::arg("locations") = false,
+             "The tile IR that the front end makes of one specialisation, as text.");
+  module.def("compile_ir", &compileIr, py::arg("text"), py::arg("stage"), py::arg("options"),
+             py::arg("target"), "Compiles tile IR given as text.");
 }
 
 } // namespace tilewright

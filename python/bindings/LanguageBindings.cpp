@@ -64,7 +64,8 @@ public:
     return toValue(language(), values[i], text(name));
   }
   int64_t integer(int i, const char *name) const {
-    return PyLong_CheckExact(values[i]) ? PyLong_AsLongLong(values[i]) : toInt(values[i], text(name));
+    return PyLong_CheckExact(values[i]) ? PyLong_AsLongLong(values[i])
+                                        : toInt(values[i], text(name));
   }
   bool flag(int i) const {
     if (values[i] == Py_True || values[i] == Py_False)
@@ -78,7 +79,9 @@ public:
     py::object object = unwrapConstexpr(values[i]);
     return object.is_none() ? std::string() : py::cast<std::string>(py::str(object));
   }
-  std::vector<int64_t> integers(int i, const char *name) const { return toIntList(values[i], text(name)); }
+  std::vector<int64_t> integers(int i, const char *name) const {
+    return toIntList(values[i], text(name));
+  }
   semantic::DType dtype(int i, const char *name) const { return toDType(values[i], text(name)); }
   NanMode nanMode(int i) const { return flag(i) ? NanMode::All : NanMode::None; }
 
@@ -114,13 +117,18 @@ py::object wrapAll(std::vector<Value> values) {
 // Creation and shape
 //===----------------------------------------------------------------------===//
 
-py::object programId(const Arguments &a) { return wrapValue(a.language().programId(a.integer(0, "axis"))); }
-py::object numPrograms(const Arguments &a) { return wrapValue(a.language().numPrograms(a.integer(0, "axis"))); }
+py::object programId(const Arguments &a) {
+  return wrapValue(a.language().programId(a.integer(0, "axis")));
+}
+py::object numPrograms(const Arguments &a) {
+  return wrapValue(a.language().numPrograms(a.integer(0, "axis")));
+}
 py::object arange(const Arguments &a) {
   return wrapValue(a.language().arange(a.integer(0, "start"), a.integer(1, "end")));
 }
 py::object full(const Arguments &a) {
-  return wrapValue(a.language().full(a.integers(0, "shape"), a.operand(1, "value"), a.dtype(2, "dtype")));
+  return wrapValue(
+      a.language().full(a.integers(0, "shape"), a.operand(1, "value"), a.dtype(2, "dtype")));
 }
 py::object toTensor(const Arguments &a) {
   if (isTensor(a.raw(0)))
@@ -165,19 +173,20 @@ py::object cast(const Arguments &a) {
                       fmt::arg("help", "choose one of 'rtne', 'rtz'"));
     }
   }
-  return wrapValue(a.language().cast(a.operand(0, "input"), a.dtype(1, "dtype"), rounding, a.flag(3)));
+  return wrapValue(
+      a.language().cast(a.operand(0, "input"), a.dtype(1, "dtype"), rounding, a.flag(3)));
 }
 
 //===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-template <Arithmetic op>
-py::object arithmetic(const Arguments &a) {
+template <Arithmetic op> py::object arithmetic(const Arguments &a) {
   return wrapValue(a.language().arithmetic(op, a.operand(0, "x"), a.operand(1, "y")));
 }
 py::object where(const Arguments &a) {
-  return wrapValue(a.language().where(a.operand(0, "condition"), a.operand(1, "x"), a.operand(2, "y")));
+  return wrapValue(
+      a.language().where(a.operand(0, "condition"), a.operand(1, "x"), a.operand(2, "y")));
 }
 py::object minimum(const Arguments &a) {
   return wrapValue(a.language().minimum(a.operand(0, "x"), a.operand(1, "y"), a.nanMode(2)));
@@ -186,7 +195,8 @@ py::object maximum(const Arguments &a) {
   return wrapValue(a.language().maximum(a.operand(0, "x"), a.operand(1, "y"), a.nanMode(2)));
 }
 py::object clamp(const Arguments &a) {
-  return wrapValue(a.language().clamp(a.operand(0, "x"), a.operand(1, "min"), a.operand(2, "max"), a.nanMode(3)));
+  return wrapValue(a.language().clamp(a.operand(0, "x"), a.operand(1, "min"), a.operand(2, "max"),
+                                      a.nanMode(3)));
 }
 py::object fma(const Arguments &a) {
   return wrapValue(a.language().fma(a.operand(0, "x"), a.operand(1, "y"), a.operand(2, "z")));
@@ -197,7 +207,9 @@ py::object fdiv(const Arguments &a) {
 py::object divRounded(const Arguments &a) {
   return wrapValue(a.language().divRounded(a.operand(0, "x"), a.operand(1, "y")));
 }
-py::object sqrtRounded(const Arguments &a) { return wrapValue(a.language().sqrtRounded(a.operand(0, "x"))); }
+py::object sqrtRounded(const Arguments &a) {
+  return wrapValue(a.language().sqrtRounded(a.operand(0, "x")));
+}
 py::object mulHigh(const Arguments &a) {
   return wrapValue(a.language().mulHigh(a.operand(0, "x"), a.operand(1, "y")));
 }
@@ -208,11 +220,12 @@ py::object logicalAnd(const Arguments &a) {
 py::object logicalOr(const Arguments &a) {
   return wrapValue(a.language().logicalOr(a.operand(0, "x"), a.operand(1, "y")));
 }
-py::object logicalNot(const Arguments &a) { return wrapValue(a.language().logicalNot(a.value(0, "x"))); }
+py::object logicalNot(const Arguments &a) {
+  return wrapValue(a.language().logicalNot(a.value(0, "x")));
+}
 
 /// `name` is what messages call the function: libdevice has other spellings.
-template <UnaryOp op>
-py::object math(const Arguments &a) {
+template <UnaryOp op> py::object math(const Arguments &a) {
   return wrapValue(a.language().math(op, a.operand(0, "x"), a.string(1)));
 }
 
@@ -221,9 +234,9 @@ py::object math(const Arguments &a) {
 //===----------------------------------------------------------------------===//
 
 py::object load(const Arguments &a) {
-  return wrapValue(a.language().load(a.value(0, "pointer"), a.optionalOperand(1, "mask"),
-                                     a.optionalOperand(2, "other"),
-                                     Semantic::parseLoadOptions(a.string(3), a.string(4), a.flag(5))));
+  return wrapValue(a.language().load(
+      a.value(0, "pointer"), a.optionalOperand(1, "mask"), a.optionalOperand(2, "other"),
+      Semantic::parseLoadOptions(a.string(3), a.string(4), a.flag(5))));
 }
 py::object store(const Arguments &a) {
   a.language().store(a.value(0, "pointer"), a.operand(1, "value"), a.optionalOperand(2, "mask"),
@@ -231,16 +244,14 @@ py::object store(const Arguments &a) {
   return none();
 }
 
-template <Semantic::AtomicName op>
-py::object atomicRmw(const Arguments &a) {
-  return wrapValue(a.language().atomicRmw(op, a.value(0, "pointer"), a.operand(1, "val"),
-                                          a.optionalOperand(2, "mask"),
-                                          Semantic::parseSemantic(a.string(3)),
-                                          Semantic::parseScope(a.string(4))));
+template <Semantic::AtomicName op> py::object atomicRmw(const Arguments &a) {
+  return wrapValue(a.language().atomicRmw(
+      op, a.value(0, "pointer"), a.operand(1, "val"), a.optionalOperand(2, "mask"),
+      Semantic::parseSemantic(a.string(3)), Semantic::parseScope(a.string(4))));
 }
 py::object atomicCas(const Arguments &a) {
-  return wrapValue(a.language().atomicCas(a.value(0, "pointer"), a.operand(1, "cmp"), a.operand(2, "val"),
-                                          Semantic::parseSemantic(a.string(3)),
+  return wrapValue(a.language().atomicCas(a.value(0, "pointer"), a.operand(1, "cmp"),
+                                          a.operand(2, "val"), Semantic::parseSemantic(a.string(3)),
                                           Semantic::parseScope(a.string(4))));
 }
 
@@ -260,21 +271,19 @@ template <Arithmetic op>
 Value arithmeticStep(Semantic &language, const Value &lhs, const Value &rhs) {
   return language.arithmetic(op, lhs, rhs);
 }
-template <NanMode mode>
-Value maximumStep(Semantic &language, const Value &lhs, const Value &rhs) {
+template <NanMode mode> Value maximumStep(Semantic &language, const Value &lhs, const Value &rhs) {
   return keepType(language, language.maximum(lhs, rhs, mode), lhs);
 }
-template <NanMode mode>
-Value minimumStep(Semantic &language, const Value &lhs, const Value &rhs) {
+template <NanMode mode> Value minimumStep(Semantic &language, const Value &lhs, const Value &rhs) {
   return keepType(language, language.minimum(lhs, rhs, mode), lhs);
 }
 
 NativeStep findStep(const std::string &name) {
   static const std::pair<const char *, NativeStep> steps[] = {
-      {"sum", arithmeticStep<Arithmetic::Add>},    {"prod", arithmeticStep<Arithmetic::Mul>},
-      {"or", arithmeticStep<Arithmetic::Or>},      {"and", arithmeticStep<Arithmetic::And>},
-      {"xor", arithmeticStep<Arithmetic::Xor>},    {"max", maximumStep<NanMode::None>},
-      {"min", minimumStep<NanMode::None>},         {"max_nan", maximumStep<NanMode::All>},
+      {"sum", arithmeticStep<Arithmetic::Add>}, {"prod", arithmeticStep<Arithmetic::Mul>},
+      {"or", arithmeticStep<Arithmetic::Or>},   {"and", arithmeticStep<Arithmetic::And>},
+      {"xor", arithmeticStep<Arithmetic::Xor>}, {"max", maximumStep<NanMode::None>},
+      {"min", minimumStep<NanMode::None>},      {"max_nan", maximumStep<NanMode::All>},
       {"min_nan", minimumStep<NanMode::All>}};
   for (const auto &[candidate, step] : steps)
     if (name == candidate)
@@ -288,7 +297,8 @@ NativeStep findStep(const std::string &name) {
 std::vector<Value> selectBetter(Semantic &language, const std::vector<Value> &lhs,
                                 const std::vector<Value> &rhs, bool isMaximum, bool tieBreakLeft) {
   const Value &left = lhs[0], &right = rhs[0];
-  Value takeLeft = language.compare(isMaximum ? Comparison::Greater : Comparison::Less, left, right);
+  Value takeLeft =
+      language.compare(isMaximum ? Comparison::Greater : Comparison::Less, left, right);
   bool isFloat = left.type.scalar.isFloating();
   Value rightIsNan;
   if (isFloat)
@@ -366,15 +376,15 @@ py::object reduce(const Arguments &a) {
   return wrapAll(a.language().reduce(a.valueTuple(0, "input"), axis, combineOf(a, 2), a.flag(3)));
 }
 py::object scan(const Arguments &a) {
-  return wrapAll(a.language().scan(a.valueTuple(0, "input"), a.integer(1, "axis"), a.flag(3), combineOf(a, 2)));
+  return wrapAll(a.language().scan(a.valueTuple(0, "input"), a.integer(1, "axis"), a.flag(3),
+                                   combineOf(a, 2)));
 }
 
 //===----------------------------------------------------------------------===//
 // Hints and debugging
 //===----------------------------------------------------------------------===//
 
-template <HintKind kind>
-py::object hint(const Arguments &a) {
+template <HintKind kind> py::object hint(const Arguments &a) {
   return wrapValue(a.language().hint(kind, a.value(0, "input"), a.integers(1, "values")));
 }
 py::object assume(const Arguments &a) {
@@ -534,12 +544,13 @@ void bindLanguage(py::module_ &module) {
   language.def("in_kernel", [] { return currentContext() != nullptr; });
   // A jit function called from a natively running kernel; NotImplemented on the
   // host, where a grid is needed.
-  module.def("call_in_context", [](py::handle function, py::tuple args, py::dict kwargs) -> py::object {
-    EvaluationContext *context = currentContext();
-    if (!context)
-      return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-    return context->callFunction(function, std::move(args), std::move(kwargs));
-  });
+  module.def("call_in_context",
+             [](py::handle function, py::tuple args, py::dict kwargs) -> py::object {
+               EvaluationContext *context = currentContext();
+               if (!context)
+                 return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+               return context->callFunction(function, std::move(args), std::move(kwargs));
+             });
 }
 
 } // namespace tilewright

@@ -33,8 +33,9 @@ static std::string displayName(const DType &type) {
 
 static std::string displayName(const TypeObject &object) {
   const semantic::Type &type = object.type;
-  return type.isTile() ? "<" + semantic::shapeName(type.shape) + ", " + displayName(type.scalar) + ">"
-                       : displayName(type.scalar);
+  return type.isTile()
+             ? "<" + semantic::shapeName(type.shape) + ", " + displayName(type.scalar) + ">"
+             : displayName(type.scalar);
 }
 
 static int exponentBias(const DType &type) {
@@ -72,7 +73,8 @@ static std::string mangle(const semantic::Type &type) {
 static int requireIntegerBits(const TypeObject &object, const char *name) {
   const DType &type = scalarOf(object);
   if (!type.isInteger()) {
-    std::string message = fmt::format("{} of {}, which is no integer type", name, displayName(type));
+    std::string message =
+        fmt::format("{} of {}, which is no integer type", name, displayName(type));
     throw makeError(ErrorCode::E0120, fmt::arg("message", message),
                     fmt::arg("help", "ask is_int() first"));
   }
@@ -80,13 +82,13 @@ static int requireIntegerBits(const TypeObject &object, const char *name) {
 }
 
 /// 2^bits as a Python int, minus one or negated: 64 bits do not fit int64.
-static py::object powerOfTwo(int bits) {
-  return py::int_(1).attr("__lshift__")(bits);
-}
+static py::object powerOfTwo(int bits) { return py::int_(1).attr("__lshift__")(bits); }
 
 static void bindPredicates(py::class_<TypeObject> &dtype) {
   auto addKind = [&](const char *name, ScalarKind kind) {
-    dtype.def(name, [kind](const TypeObject &t) { return scalarOf(t).kind() == kind && !t.type.isTile(); });
+    dtype.def(name, [kind](const TypeObject &t) {
+      return scalarOf(t).kind() == kind && !t.type.isTile();
+    });
   };
   addKind("is_fp8e4nv", ScalarKind::Float8E4M3);
   addKind("is_fp8e5", ScalarKind::Float8E5M2);
@@ -116,7 +118,8 @@ static void bindPredicates(py::class_<TypeObject> &dtype) {
   dtype.def("is_int", [](const TypeObject &t) { return scalarOf(t).isInteger(); });
   dtype.def("is_int_signed", [](const TypeObject &t) { return scalarOf(t).isSigned(); });
   dtype.def("is_int_unsigned", [](const TypeObject &t) { return scalarOf(t).isUnsigned(); });
-  dtype.def("is_ptr", [](const TypeObject &t) { return scalarOf(t).isPointer() && !t.type.isTile(); });
+  dtype.def("is_ptr",
+            [](const TypeObject &t) { return scalarOf(t).isPointer() && !t.type.isTile(); });
   dtype.def("is_const", [](const TypeObject &t) {
     return scalarOf(t).isPointer() && scalarOf(t).isConst() && !t.type.isTile();
   });
@@ -127,16 +130,20 @@ static void bindPredicates(py::class_<TypeObject> &dtype) {
 static void bindAttributes(py::class_<TypeObject> &dtype) {
   dtype.def_property_readonly("name", [](const TypeObject &t) { return displayName(t); });
   dtype.def_property_readonly("short_name", [](const TypeObject &t) { return scalarOf(t).name(); });
-  dtype.def_property_readonly("codegen_name", [](const TypeObject &t) { return scalarOf(t).longName(); });
+  dtype.def_property_readonly("codegen_name",
+                              [](const TypeObject &t) { return scalarOf(t).longName(); });
   dtype.def_property_readonly("cache_key_part", [](const TypeObject &t) { return displayName(t); });
   dtype.def_property_readonly("scalar", [](const TypeObject &t) { return wrapDType(scalarOf(t)); });
-  dtype.def_property_readonly("primitive_bitwidth", [](const TypeObject &t) { return scalarOf(t).bitWidth(); });
-  dtype.def_property_readonly("itemsize", [](const TypeObject &t) { return scalarOf(t).sizeInBytes(); });
-  dtype.def_property_readonly("int_bitwidth", [](const TypeObject &t) {
-    return requireIntegerBits(t, "int_bitwidth");
-  });
-  dtype.def_property_readonly("fp_mantissa_width", [](const TypeObject &t) { return scalarOf(t).mantissaBits(); });
-  dtype.def_property_readonly("exponent_bias", [](const TypeObject &t) { return exponentBias(scalarOf(t)); });
+  dtype.def_property_readonly("primitive_bitwidth",
+                              [](const TypeObject &t) { return scalarOf(t).bitWidth(); });
+  dtype.def_property_readonly("itemsize",
+                              [](const TypeObject &t) { return scalarOf(t).sizeInBytes(); });
+  dtype.def_property_readonly(
+      "int_bitwidth", [](const TypeObject &t) { return requireIntegerBits(t, "int_bitwidth"); });
+  dtype.def_property_readonly("fp_mantissa_width",
+                              [](const TypeObject &t) { return scalarOf(t).mantissaBits(); });
+  dtype.def_property_readonly("exponent_bias",
+                              [](const TypeObject &t) { return exponentBias(scalarOf(t)); });
   dtype.def("mangle", [](const TypeObject &t) { return mangle(t.type); });
   dtype.def("get_int_max_value", [](const TypeObject &t) {
     int bits = requireIntegerBits(t, "get_int_max_value");
@@ -146,11 +153,15 @@ static void bindAttributes(py::class_<TypeObject> &dtype) {
     int bits = requireIntegerBits(t, "get_int_min_value");
     return scalarOf(t).isSigned() ? -powerOfTwo(bits - 1) : py::object(py::int_(0));
   });
-  dtype.def("with_element_ty", [](const TypeObject &t, py::handle element) {
-    return wrapType(t.type.withScalar(toDType(element, "element_ty")));
-  }, py::arg("element_ty"));
+  dtype.def(
+      "with_element_ty",
+      [](const TypeObject &t, py::handle element) {
+        return wrapType(t.type.withScalar(toDType(element, "element_ty")));
+      },
+      py::arg("element_ty"));
   // A tile has a shape, a scalar has none; code asks for either.
-  dtype.def("get_block_shapes", [](const TypeObject &t) { return py::tuple(py::cast(t.type.shape)); });
+  dtype.def("get_block_shapes",
+            [](const TypeObject &t) { return py::tuple(py::cast(t.type.shape)); });
 }
 
 static void bindProtocol(py::class_<TypeObject> &dtype) {
@@ -165,8 +176,9 @@ static void bindProtocol(py::class_<TypeObject> &dtype) {
   dtype.def("__hash__", [](const TypeObject &t) { return py::hash(py::str(displayName(t))); });
   dtype.def("__str__", [](const TypeObject &t) { return displayName(t); });
   dtype.def("__repr__", [](const TypeObject &t) {
-    return t.type.isTile() || scalarOf(t).isPointer() ? displayName(t)
-                                                      : "tilewright.language." + scalarOf(t).longName();
+    return t.type.isTile() || scalarOf(t).isPointer()
+               ? displayName(t)
+               : "tilewright.language." + scalarOf(t).longName();
   });
   // Immutable, so a copy is the object; `is` keeps working in copied options.
   dtype.def("__copy__", [](py::object self) { return self; });
@@ -193,17 +205,16 @@ static void bindPointerAndBlock(py::module_ &language) {
                     {DType::pointerTo(toDType(element, "element_ty"), isConst, addressSpace)}};
               }),
               py::arg("element_ty"), py::arg("address_space") = 1, py::arg("const") = false);
-  pointer.def_property_readonly("element_ty", [](const PointerTypeObject &t) {
-    return wrapDType(scalarOf(t).pointee());
-  });
-  pointer.def_property_readonly("address_space", [](const PointerTypeObject &t) {
-    return scalarOf(t).addressSpace();
-  });
-  pointer.def_property_readonly("const", [](const PointerTypeObject &t) { return scalarOf(t).isConst(); });
+  pointer.def_property_readonly(
+      "element_ty", [](const PointerTypeObject &t) { return wrapDType(scalarOf(t).pointee()); });
+  pointer.def_property_readonly(
+      "address_space", [](const PointerTypeObject &t) { return scalarOf(t).addressSpace(); });
+  pointer.def_property_readonly("const",
+                                [](const PointerTypeObject &t) { return scalarOf(t).isConst(); });
   pointer.def("__reduce__", [](py::object self) {
-    return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("element_ty"),
-                                                              self.attr("address_space"),
-                                                              self.attr("const")));
+    return py::make_tuple(
+        py::type::of(self),
+        py::make_tuple(self.attr("element_ty"), self.attr("address_space"), self.attr("const")));
   });
 
   py::class_<BlockTypeObject, TypeObject> block(language, "block_type");
@@ -217,14 +228,18 @@ static void bindPointerAndBlock(py::module_ &language) {
               return BlockTypeObject{{semantic::Type(toDType(element, "element_ty"), extents)}};
             }),
             py::arg("element_ty"), py::arg("shape"));
-  block.def_property_readonly("element_ty", [](const BlockTypeObject &t) { return wrapDType(scalarOf(t)); });
-  block.def_property_readonly("shape", [](const BlockTypeObject &t) { return py::tuple(py::cast(t.type.shape)); });
-  block.def_property_readonly("numel", [](const BlockTypeObject &t) { return t.type.numElements(); });
+  block.def_property_readonly("element_ty",
+                              [](const BlockTypeObject &t) { return wrapDType(scalarOf(t)); });
+  block.def_property_readonly(
+      "shape", [](const BlockTypeObject &t) { return py::tuple(py::cast(t.type.shape)); });
+  block.def_property_readonly("numel",
+                              [](const BlockTypeObject &t) { return t.type.numElements(); });
   block.def_property_readonly("nbytes", [](const BlockTypeObject &t) {
     return t.type.numElements() * scalarOf(t).sizeInBytes();
   });
   block.def("__reduce__", [](py::object self) {
-    return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("element_ty"), self.attr("shape")));
+    return py::make_tuple(py::type::of(self),
+                          py::make_tuple(self.attr("element_ty"), self.attr("shape")));
   });
 }
 
@@ -233,7 +248,8 @@ void bindLanguageTypes(py::module_ &language) {
   bindPredicates(dtype);
   bindAttributes(dtype);
   bindProtocol(dtype);
-  dtype.def(py::init([](py::handle name) { return TypeObject{parseDType(name)}; }), py::arg("name"));
+  dtype.def(py::init([](py::handle name) { return TypeObject{parseDType(name)}; }),
+            py::arg("name"));
   // The object of the kind, so that `is` holds for types that come from a pickle.
   language.def("make_dtype", [](py::handle name) { return wrapDType(parseDType(name)); });
   dtype.def("__reduce__", [makeName = language.attr("make_dtype")](const TypeObject &t) {

@@ -63,7 +63,7 @@ struct WatchedGlobal {
 struct DispatcherState {
   std::string kernelName;
   std::vector<LaunchParam> params;
-  size_t maxWords = 0; // of a key: constexpr values
+  size_t maxWords = 0;             // of a key: constexpr values
   PyObject *preRunHooks = nullptr; // list
   bool interpreted = false;
   ConstTokens tokens;
@@ -76,13 +76,11 @@ struct DispatcherState {
 };
 
 struct DispatcherObject {
-  PyObject_HEAD
-  DispatcherState *state;
+  PyObject_HEAD DispatcherState *state;
 };
 
 struct LauncherObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   DispatcherObject *dispatcher;
   PyObject *grid; // as given, for callables and the interpreter
   bool gridIsCallable;
@@ -156,8 +154,7 @@ struct OptionList {
 static py::dict optionDict(const OptionList &options) {
   py::dict dict;
   for (size_t i = 0; i < options.count; ++i)
-    dict[py::handle(options.items[i].name)] =
-        unwrapHostConstexpr(options.items[i].value);
+    dict[py::handle(options.items[i].name)] = unwrapHostConstexpr(options.items[i].value);
   return dict;
 }
 
@@ -167,8 +164,7 @@ static int optionSlot(PyObject *name) {
   if (!slots) {
     py::dict built;
     int next = 0;
-    for (auto item : py::dict(py::module_::import("tilewright.compiler.options")
-                                  .attr("DEFAULTS")))
+    for (auto item : py::dict(py::module_::import("tilewright.compiler.options").attr("DEFAULTS")))
       built[item.first] = next++;
     if (next > static_cast<int>(OptionList::kMax))
       throw std::length_error("more options than OptionList holds");
@@ -199,8 +195,7 @@ static Error callError(const DispatcherState &state, Error error) {
 
 static Error argumentError(const DispatcherState &state, const char *problem,
                            const std::string &argument) {
-  return makeError(ErrorCode::E0205, fmt::arg("problem", problem),
-                   fmt::arg("a", argument),
+  return makeError(ErrorCode::E0205, fmt::arg("problem", problem), fmt::arg("a", argument),
                    fmt::arg("sig", signatureText(state)));
 }
 
@@ -217,8 +212,8 @@ static int findParam(const DispatcherState &state, PyObject *name) {
   return -1;
 }
 
-static void bindKeyword(DispatcherObject *self, PyObject *name, PyObject *value,
-                        PyObject **bound, OptionList &options) {
+static void bindKeyword(DispatcherObject *self, PyObject *name, PyObject *value, PyObject **bound,
+                        OptionList &options) {
   DispatcherState &state = *self->state;
   // The slow comparison is only for names that are no interned parameter.
   for (size_t i = 0; i < state.params.size(); ++i)
@@ -245,9 +240,8 @@ static void bindKeyword(DispatcherObject *self, PyObject *name, PyObject *value,
 }
 
 /// Fills `bound` (zeroed by the caller) with borrowed references.
-static void bindArguments(DispatcherObject *self, PyObject *const *args,
-                          size_t numArgs, PyObject *keywordNames,
-                          PyObject **bound, OptionList &options) {
+static void bindArguments(DispatcherObject *self, PyObject *const *args, size_t numArgs,
+                          PyObject *keywordNames, PyObject **bound, OptionList &options) {
   DispatcherState &state = *self->state;
   size_t n = state.params.size();
   if (numArgs > n)
@@ -258,8 +252,7 @@ static void bindArguments(DispatcherObject *self, PyObject *const *args,
   if (keywordNames) {
     Py_ssize_t count = PyTuple_GET_SIZE(keywordNames);
     for (Py_ssize_t k = 0; k < count; ++k)
-      bindKeyword(self, PyTuple_GET_ITEM(keywordNames, k), args[numArgs + k],
-                  bound, options);
+      bindKeyword(self, PyTuple_GET_ITEM(keywordNames, k), args[numArgs + k], bound, options);
   }
   for (size_t i = numArgs; i < n; ++i) {
     if (bound[i])
@@ -301,8 +294,7 @@ static Grid parseGrid(PyObject *object) {
   if (count < 1 || count > 3)
     raiseInvalidGrid(reprOf(object), fmt::format("it has {} dimensions", count));
   for (Py_ssize_t axis = 0; axis < count; ++axis) {
-    PyObject *item = isTuple ? PyTuple_GET_ITEM(object, axis)
-                             : PyList_GET_ITEM(object, axis);
+    PyObject *item = isTuple ? PyTuple_GET_ITEM(object, axis) : PyList_GET_ITEM(object, axis);
     if (PyLong_CheckExact(item)) {
       // The way of nearly every grid: no text is made unless it is wrong.
       int overflow = 0;
@@ -315,15 +307,12 @@ static Grid parseGrid(PyObject *object) {
     py::object plain = unwrapHostConstexpr(item);
     if (!PyIndex_Check(plain.ptr()))
       raiseInvalidGrid(reprOf(object),
-                       fmt::format("size {} of axis {} is no integer",
-                                   reprOf(item), axis));
-    py::object number =
-        py::reinterpret_steal<py::object>(checked(PyNumber_Index(plain.ptr())));
+                       fmt::format("size {} of axis {} is no integer", reprOf(item), axis));
+    py::object number = py::reinterpret_steal<py::object>(checked(PyNumber_Index(plain.ptr())));
     int overflow = 0;
     long long size = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
     setGridAxis(grid, static_cast<int>(axis),
-                overflow ? (overflow > 0 ? INT64_MAX : INT64_MIN) : size,
-                reprOf(object));
+                overflow ? (overflow > 0 ? INT64_MAX : INT64_MIN) : size, reprOf(object));
   }
   return grid;
 }
@@ -348,9 +337,8 @@ static Grid evaluateGrid(const LauncherObject &launcher, PyObject *const *bound)
   }
   py::object owned = py::reinterpret_steal<py::object>(result);
   if (!PyTuple_Check(result) && !PyList_Check(result))
-    throw makeError(ErrorCode::E0208,
-                    fmt::arg("t", fmt::format("{} ({})", Py_TYPE(result)->tp_name,
-                                              reprOf(result))));
+    throw makeError(ErrorCode::E0208, fmt::arg("t", fmt::format("{} ({})", Py_TYPE(result)->tp_name,
+                                                                reprOf(result))));
   return parseGrid(result);
 }
 
@@ -369,21 +357,18 @@ static py::list describe(const DispatcherState &state, PyObject *const *bound,
     else if (isConstCode(codes[i]))
       specs.append(py::make_tuple("c", unwrapHostConstexpr(bound[i])));
     else
-      specs.append(py::make_tuple(
-          "t", typeString(codes[i], p.isConstPointer, p.annotation),
-          codes[i] & kDivisible ? 16 : 1));
+      specs.append(py::make_tuple("t", typeString(codes[i], p.isConstPointer, p.annotation),
+                                  codes[i] & kDivisible ? 16 : 1));
   }
   return specs;
 }
 
-static py::object compileSpecialization(DispatcherObject *self,
-                                        PyObject *const *bound,
-                                        const uint8_t *codes,
-                                        const OptionList &options, int device,
+static py::object compileSpecialization(DispatcherObject *self, PyObject *const *bound,
+                                        const uint8_t *codes, const OptionList &options, int device,
                                         bool warmup) {
   return py::handle(reinterpret_cast<PyObject *>(self))
-      .attr("_compile_specialization")(describe(*self->state, bound, codes),
-                                       optionDict(options), device, warmup);
+      .attr("_compile_specialization")(describe(*self->state, bound, codes), optionDict(options),
+                                       device, warmup);
 }
 
 /// Parameters that the kernel writes, from metadata.written_args (names).
@@ -405,11 +390,11 @@ static uint64_t writtenMaskOf(const DispatcherState &state, py::handle kernel) {
 
 /// Compiles, loads and enters; null where a compile hook cancelled.
 static std::shared_ptr<Entry> handleMiss(DispatcherObject *self, PyObject *const *bound,
-                         KeyBuilder &key, uint64_t hash,
-                         const OptionList &options, int device) {
+                                         KeyBuilder &key, uint64_t hash, const OptionList &options,
+                                         int device) {
   DispatcherState &state = *self->state;
-  py::object kernel = compileSpecialization(self, bound, key.codes(), options,
-                                            device, /*warmup=*/false);
+  py::object kernel =
+      compileSpecialization(self, bound, key.codes(), options, device, /*warmup=*/false);
   if (kernel.is_none())
     return nullptr;
   py::object handle = kernel.attr("load")(device);
@@ -439,14 +424,12 @@ static void checkWatchedGlobals(DispatcherObject *self) {
   DispatcherState &state = *self->state;
   for (size_t i = 0; i < state.watched.size(); ++i) {
     WatchedGlobal w = state.watched[i];
-    PyObject *now = PyDict_Check(w.owner) ? PyDict_GetItem(w.owner, w.name)
-                                          : PyCell_GET(w.owner);
+    PyObject *now = PyDict_Check(w.owner) ? PyDict_GetItem(w.owner, w.name) : PyCell_GET(w.owner);
     if (now == w.value)
       continue;
     py::handle(reinterpret_cast<PyObject *>(self))
         .attr("_global_changed")(py::handle(w.name), py::handle(w.value),
-                                 now ? py::reinterpret_borrow<py::object>(now)
-                                     : py::none());
+                                 now ? py::reinterpret_borrow<py::object>(now) : py::none());
     if (!now)
       continue;
     // Equal by value: watch the new object from now on.
@@ -464,44 +447,39 @@ static py::tuple boundTuple(const DispatcherState &state, PyObject *const *bound
 }
 
 static void callLaunchHook(DispatcherObject *self, bool entering, PyObject *kernel,
-                           const Grid &grid, uint64_t stream,
-                           PyObject *const *bound) {
+                           const Grid &grid, uint64_t stream, PyObject *const *bound) {
   py::handle(reinterpret_cast<PyObject *>(self))
-      .attr("_call_launch_hook")(
-          entering, py::handle(kernel),
-          py::make_tuple(grid.size[0], grid.size[1], grid.size[2]), stream,
-          boundTuple(*self->state, bound));
+      .attr("_call_launch_hook")(entering, py::handle(kernel),
+                                 py::make_tuple(grid.size[0], grid.size[1], grid.size[2]), stream,
+                                 boundTuple(*self->state, bound));
 }
 
 /// Asks Python for global scratch; the object is kept until after the launch.
-static py::object allocateScratch(const LoadedKernelHandle &handle,
-                                  const Grid &grid, uint64_t stream,
-                                  uint64_t &slot) {
-  int64_t blocks = int64_t(grid.size[0]) * grid.size[1] * grid.size[2] *
-                   handle.kernel.requirements().numCtas;
-  py::object buffer = py::module_::import("tilewright.runtime.allocation")
-                          .attr("allocate")(handle.scratchBytes * blocks,
-                                            handle.scratchAlignment, stream);
+static py::object allocateScratch(const LoadedKernelHandle &handle, const Grid &grid,
+                                  uint64_t stream, uint64_t &slot) {
+  int64_t blocks =
+      int64_t(grid.size[0]) * grid.size[1] * grid.size[2] * handle.kernel.requirements().numCtas;
+  py::object buffer =
+      py::module_::import("tilewright.runtime.allocation")
+          .attr("allocate")(handle.scratchBytes * blocks, handle.scratchAlignment, stream);
   slot = buffer.attr("data_ptr")().cast<uint64_t>();
   return buffer;
 }
 
-static driver::LaunchSite launchSite(const LoadedKernelHandle &handle,
-                                     const Grid &grid) {
+static driver::LaunchSite launchSite(const LoadedKernelHandle &handle, const Grid &grid) {
   driver::LaunchSite site;
   site.kernelName = handle.kernel.requirements().name;
   SourceFrame frame = currentPythonFrame(site.kernelName);
   site.file = frame.file;
   site.line = frame.line;
-  site.config = fmt::format("grid=({}, {}, {}), {} threads", grid.size[0],
-                            grid.size[1], grid.size[2],
-                            handle.kernel.requirements().threadsPerBlock);
+  site.config = fmt::format("grid=({}, {}, {}), {} threads", grid.size[0], grid.size[1],
+                            grid.size[2], handle.kernel.requirements().threadsPerBlock);
   return site;
 }
 
 /// The driver call: context, GIL, result.
-static void launchNow(LoadedKernelHandle &handle, const Grid &grid,
-                      uint64_t stream, void **parameters) {
+static void launchNow(LoadedKernelHandle &handle, const Grid &grid, uint64_t stream,
+                      void **parameters) {
   driver::Driver &driver = driver::Driver::get();
   auto streamHandle = reinterpret_cast<driver::CudaStream>(stream);
   driver::CudaResult result;
@@ -517,15 +495,13 @@ static void launchNow(LoadedKernelHandle &handle, const Grid &grid,
     driver.raiseLaunchError(result, launchSite(handle, grid));
 }
 
-static void launchEntry(LauncherObject &launcher, Entry &entry,
-                        const ArgumentReader &reader, PyObject *const *bound,
-                        uint64_t *slots, int device) {
+static void launchEntry(LauncherObject &launcher, Entry &entry, const ArgumentReader &reader,
+                        PyObject *const *bound, uint64_t *slots, int device) {
   DispatcherObject *self = launcher.dispatcher;
   Grid grid = evaluateGrid(launcher, bound);
   if (grid.isEmpty())
     return;
-  uint64_t stream =
-      currentStreamOf(reader.framework(), device, reader.interfaceStream());
+  uint64_t stream = currentStreamOf(reader.framework(), device, reader.interfaceStream());
   LoadedKernelHandle &handle = *entry.handle;
 
   size_t count = entry.runtimeParams.size();
@@ -551,11 +527,10 @@ static void launchEntry(LauncherObject &launcher, Entry &entry,
     callLaunchHook(self, false, entry.kernel, grid, stream, bound);
 }
 
-static void runPreHooks(DispatcherState &state, PyObject *const *args,
-                        size_t numArgs, PyObject *keywordNames) {
+static void runPreHooks(DispatcherState &state, PyObject *const *args, size_t numArgs,
+                        PyObject *keywordNames) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(state.preRunHooks); ++i) {
-    py::object hook =
-        py::reinterpret_borrow<py::object>(PyList_GET_ITEM(state.preRunHooks, i));
+    py::object hook = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(state.preRunHooks, i));
     Py_DECREF(checked(PyObject_Vectorcall(hook.ptr(), args, numArgs, keywordNames)));
   }
 }
@@ -586,13 +561,12 @@ static py::object runInterpreted(LauncherObject &launcher, PyObject *const *boun
                                  const OptionList &options) {
   DispatcherObject *self = launcher.dispatcher;
   return py::handle(reinterpret_cast<PyObject *>(self))
-      .attr("_run_interpreted")(py::handle(launcher.grid),
-                                boundDict(*self->state, bound),
+      .attr("_run_interpreted")(py::handle(launcher.grid), boundDict(*self->state, bound),
                                 optionDict(options));
 }
 
-static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args,
-                            size_t numArgs, PyObject *keywordNames) {
+static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args, size_t numArgs,
+                            PyObject *keywordNames) {
   DispatcherObject *self = launcher.dispatcher;
   DispatcherState &state = *self->state;
   CallStorage storage(state.params.size());
@@ -634,15 +608,13 @@ static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args,
 }
 
 /// Adds the line of the launch to errors that have no place yet.
-template <typename Body>
-static PyObject *withLaunchSite(const DispatcherState &state, Body body) {
+template <typename Body> static PyObject *withLaunchSite(const DispatcherState &state, Body body) {
   return guarded([&]() -> PyObject * {
     try {
       return body();
     } catch (Error &error) {
       // A fault names its launch site in its first line already.
-      bool hasPlace = !error.frames().empty() ||
-                      error.code() == ErrorCode::E0401 ||
+      bool hasPlace = !error.frames().empty() || error.code() == ErrorCode::E0401 ||
                       error.code() == ErrorCode::E0403;
       throw hasPlace ? error : callError(state, error);
     }
@@ -653,12 +625,11 @@ static PyObject *withLaunchSite(const DispatcherState &state, Body body) {
 // Launcher type
 //===----------------------------------------------------------------------===//
 
-static PyObject *launcherVectorcall(PyObject *object, PyObject *const *args,
-                                    size_t flaggedCount, PyObject *keywordNames) {
+static PyObject *launcherVectorcall(PyObject *object, PyObject *const *args, size_t flaggedCount,
+                                    PyObject *keywordNames) {
   auto &launcher = *reinterpret_cast<LauncherObject *>(object);
   return withLaunchSite(*launcher.dispatcher->state, [&] {
-    return launchCall(launcher, args, PyVectorcall_NARGS(flaggedCount),
-                      keywordNames);
+    return launchCall(launcher, args, PyVectorcall_NARGS(flaggedCount), keywordNames);
   });
 }
 
@@ -687,10 +658,8 @@ static void launcherDealloc(PyObject *object) {
 }
 
 static PyMemberDef launcherMembers[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(LauncherObject, vectorcall),
-     READONLY, nullptr},
-    {"grid", T_OBJECT, offsetof(LauncherObject, grid), READONLY,
-     "the grid as it was given"},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(LauncherObject, vectorcall), READONLY, nullptr},
+    {"grid", T_OBJECT, offsetof(LauncherObject, grid), READONLY, "the grid as it was given"},
     {"kernel", T_OBJECT, offsetof(LauncherObject, dispatcher), READONLY,
      "the function that is launched"},
     {nullptr, 0, 0, 0, nullptr}};
@@ -704,11 +673,11 @@ static PyType_Slot launcherSlots[] = {
     {Py_tp_doc, const_cast<char *>("A kernel with its grid; call it to launch.")},
     {0, nullptr}};
 
-static PyType_Spec launcherSpec = {
-    "tilewright._core.Launcher", sizeof(LauncherObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-        Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    launcherSlots};
+static PyType_Spec launcherSpec = {"tilewright._core.Launcher", sizeof(LauncherObject), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
+                                       Py_TPFLAGS_HAVE_VECTORCALL |
+                                       Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                   launcherSlots};
 
 //===----------------------------------------------------------------------===//
 // Dispatcher type
@@ -809,8 +778,7 @@ static PyObject *dispatcherConfigure(PyObject *object, PyObject *args) {
       p.noSpecialize = row[4].cast<bool>();
       p.noAlignment = row[5].cast<bool>();
       p.annotatedPointer = !p.annotation.empty() && p.annotation[0] == '*';
-      p.annotatedFloat = p.annotation.rfind("fp", 0) == 0 ||
-                         p.annotation.rfind("bf", 0) == 0;
+      p.annotatedFloat = p.annotation.rfind("fp", 0) == 0 || p.annotation.rfind("bf", 0) == 0;
       p.annotatedBool = p.annotation == "i1" || p.annotation == "u1";
       if (!row[6].is_none())
         p.defaultValue = py::object(row[6].cast<py::tuple>()[0]).release().ptr();
@@ -843,8 +811,7 @@ static PyObject *dispatcherWarm(PyObject *object, PyObject *args) {
     }
     CallStorage storage(state.params.size());
     OptionList options;
-    bindArguments(self, values.data(), positional.size(), names.ptr(),
-                  storage.bound, options);
+    bindArguments(self, values.data(), positional.size(), names.ptr(), storage.bound, options);
     if (state.interpreted)
       Py_RETURN_NONE;
     KeyBuilder key(state.params.size(), state.maxWords);
@@ -855,8 +822,7 @@ static PyObject *dispatcherWarm(PyObject *object, PyObject *args) {
     int device = reader.device();
     if (device < 0 && driver::Driver::tryGet())
       device = currentDeviceOrdinal();
-    return compileSpecialization(self, storage.bound, key.codes(), options,
-                                 device, /*warmup=*/true)
+    return compileSpecialization(self, storage.bound, key.codes(), options, device, /*warmup=*/true)
         .release()
         .ptr();
   });
@@ -911,15 +877,14 @@ static PyType_Slot dispatcherSlots[] = {
 
 static PyType_Spec dispatcherSpec = {
     "tilewright._core.KernelDispatcher", sizeof(DispatcherObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    dispatcherSlots};
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, dispatcherSlots};
 
 //===----------------------------------------------------------------------===//
 // Direct launches of a loaded kernel
 //===----------------------------------------------------------------------===//
 
-static void launchLoaded(LoadedKernelHandle &handle, const py::object &gridObject,
-                         uint64_t stream, const py::sequence &arguments) {
+static void launchLoaded(LoadedKernelHandle &handle, const py::object &gridObject, uint64_t stream,
+                         const py::sequence &arguments) {
   Grid grid = parseGrid(gridObject.ptr());
   if (grid.isEmpty())
     return;
@@ -945,13 +910,10 @@ static void launchLoaded(LoadedKernelHandle &handle, const py::object &gridObjec
 }
 
 void bindLaunch(py::module_ &module) {
-  launcherType = reinterpret_cast<PyTypeObject *>(
-      checked(PyType_FromSpec(&launcherSpec)));
-  dispatcherType = reinterpret_cast<PyTypeObject *>(
-      checked(PyType_FromSpec(&dispatcherSpec)));
+  launcherType = reinterpret_cast<PyTypeObject *>(checked(PyType_FromSpec(&launcherSpec)));
+  dispatcherType = reinterpret_cast<PyTypeObject *>(checked(PyType_FromSpec(&dispatcherSpec)));
   module.attr("Launcher") = py::handle(reinterpret_cast<PyObject *>(launcherType));
-  module.attr("KernelDispatcher") =
-      py::handle(reinterpret_cast<PyObject *>(dispatcherType));
+  module.attr("KernelDispatcher") = py::handle(reinterpret_cast<PyObject *>(dispatcherType));
   module.def("launch_loaded", &launchLoaded);
   module.def(
       "set_launch_flags",
@@ -962,15 +924,13 @@ void bindLaunch(py::module_ &module) {
       },
       py::arg("hooks"), py::arg("sync"), py::arg("debug"));
   module.def("current_device", &currentDeviceOrdinal);
-  module.def("current_stream", [](int device) {
-    return currentStreamOf(Framework::None, device, 0);
-  });
+  module.def("current_stream",
+             [](int device) { return currentStreamOf(Framework::None, device, 0); });
   module.def("check_not_capturing", [](int device, const std::string &name) {
     driver::Driver &driver = driver::Driver::get();
     driver::ContextGuard guard(driver, driver.device(device));
-    driver::checkNotCapturing(reinterpret_cast<driver::CudaStream>(currentStreamOf(
-                                  Framework::None, device, 0)),
-                              name);
+    driver::checkNotCapturing(
+        reinterpret_cast<driver::CudaStream>(currentStreamOf(Framework::None, device, 0)), name);
   });
 }
 

@@ -13,8 +13,8 @@ namespace tilewright {
 
 /// File names may hold bytes that are no UTF-8.
 static py::str toStr(const std::string &text) {
-  return py::reinterpret_steal<py::str>(PyUnicode_DecodeUTF8(
-      text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+  return py::reinterpret_steal<py::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
 void setPythonError(const Error &error) {
@@ -28,22 +28,19 @@ void setPythonError(const Error &error) {
   try {
     py::list frames;
     for (const SourceFrame &f : error.frames())
-      frames.append(py::make_tuple(toStr(f.file), toStr(f.function), f.line,
-                                   f.column, f.endLine, f.endColumn,
-                                   toStr(f.sourceLine)));
+      frames.append(py::make_tuple(toStr(f.file), toStr(f.function), f.line, f.column, f.endLine,
+                                   f.endColumn, toStr(f.sourceLine)));
     py::list notes;
     for (const std::string &note : error.notes())
       notes.append(toStr(note));
     const ErrorEntry &entry = error.catalogueEntry();
-    py::object exception = py::module_::import("tilewright.errors")
-                               .attr("from_native")(
-                                   entry.codeName, entry.className,
-                                   toStr(error.message()), toStr(error.help()),
-                                   frames, notes, toStr(error.what()));
+    py::object exception =
+        py::module_::import("tilewright.errors")
+            .attr("from_native")(entry.codeName, entry.className, toStr(error.message()),
+                                 toStr(error.help()), frames, notes, toStr(error.what()));
     if (cause)
       exception.attr("__cause__") = py::handle(cause);
-    PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())),
-                    exception.ptr());
+    PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())), exception.ptr());
   } catch (py::error_already_set &failed) {
     failed.restore();
   }
@@ -99,8 +96,8 @@ SourceFrame currentPythonFrame(const std::string &kernel) {
   result.file = py::str(py::handle(code->co_filename));
 #if PY_VERSION_HEX >= 0x030B0000
   int startLine, startColumn, endLine, endColumn;
-  if (PyCode_Addr2Location(code, PyFrame_GetLasti(frame), &startLine,
-                           &startColumn, &endLine, &endColumn) &&
+  if (PyCode_Addr2Location(code, PyFrame_GetLasti(frame), &startLine, &startColumn, &endLine,
+                           &endColumn) &&
       startColumn >= 0) {
     result.line = startLine;
     result.column = startColumn + 1;
@@ -110,8 +107,7 @@ SourceFrame currentPythonFrame(const std::string &kernel) {
 #endif
   Py_DECREF(code);
   try {
-    py::object line = py::module_::import("linecache").attr("getline")(
-        result.file, result.line);
+    py::object line = py::module_::import("linecache").attr("getline")(result.file, result.line);
     result.sourceLine = py::str(line.attr("rstrip")("\n"));
   } catch (py::error_already_set &) {
     // Without the source line the frame still names the place.

@@ -39,7 +39,7 @@ static void bindErrors(py::module_ &module) {
     static py::dict *catalogue = nullptr;
     if (!catalogue) {
       catalogue = new py::dict();
-#define TILEWRIGHT_ERROR(CODE, CLASS, MESSAGE, HELP)                           \
+#define TILEWRIGHT_ERROR(CODE, CLASS, MESSAGE, HELP)                                               \
   (*catalogue)[#CODE] = py::make_tuple(CLASS, MESSAGE, HELP);
 #include "ir/support/ErrorCatalogue.def"
     }
@@ -67,8 +67,8 @@ static void bindKnobs(py::module_ &module) {
   module.def("knob_table", [] {
     py::list rows;
     for (const KnobEntry *e = knobTableBegin(); e != knobTableEnd(); ++e)
-      rows.append(py::make_tuple(e->name, knobTypeName(e->type), e->defaultText,
-                                 e->group, e->attribute, e->tritonName, e->doc));
+      rows.append(py::make_tuple(e->name, knobTypeName(e->type), e->defaultText, e->group,
+                                 e->attribute, e->tritonName, e->doc));
     return rows;
   });
   module.def("check_knob", [](const std::string &name, const std::string &text) {
@@ -84,8 +84,7 @@ static void bindKnobs(py::module_ &module) {
 //===----------------------------------------------------------------------===//
 
 static py::dict deviceProperties(int ordinal) {
-  const driver::DeviceProperties &p =
-      driver::Driver::get().device(ordinal).properties;
+  const driver::DeviceProperties &p = driver::Driver::get().device(ordinal).properties;
   py::dict d;
   d["name"] = p.name;
   d["capability"] = p.capability;
@@ -120,8 +119,7 @@ public:
       : bytes(bytes), dtype(std::move(dtype)), ordinal(ordinal) {
     driver::Driver &driver = driver::Driver::get();
     driver::ContextGuard guard(driver, driver.device(ordinal));
-    driver.check(driver.api().memAlloc(&pointer, std::max<size_t>(bytes, 1)),
-                 "cuMemAlloc");
+    driver.check(driver.api().memAlloc(&pointer, std::max<size_t>(bytes, 1)), "cuMemAlloc");
   }
   ~DeviceBuffer() {
     driver::Driver *driver = pointer ? driver::Driver::tryGet() : nullptr;
@@ -178,8 +176,7 @@ public:
   Event(const Event &) = delete;
   void record(uint64_t stream) {
     driver::Driver &driver = driver::Driver::get();
-    driver.check(driver.api().eventRecord(
-                     event, reinterpret_cast<driver::CudaStream>(stream)),
+    driver.check(driver.api().eventRecord(event, reinterpret_cast<driver::CudaStream>(stream)),
                  "cuEventRecord");
   }
   void synchronize() {
@@ -211,19 +208,17 @@ static void synchronize(int ordinal) {
   }
   if (driver::isStickyError(result)) {
     SourceFrame here = currentPythonFrame("");
-    driver.raiseLaunchError(result, {"an earlier one", here.file, here.line,
-                                     "its own configuration"});
+    driver.raiseLaunchError(result,
+                            {"an earlier one", here.file, here.line, "its own configuration"});
   }
   driver.check(result, "cuCtxSynchronize");
 }
 
 static void bindDriver(py::module_ &module) {
-  module.def("driver_available",
-             [] { return driver::Driver::tryGet() != nullptr; });
+  module.def("driver_available", [] { return driver::Driver::tryGet() != nullptr; });
   module.def("driver_info", [] {
     driver::Driver &driver = driver::Driver::get();
-    return py::make_tuple(driver.libraryPath(), driver.version(),
-                          driver.deviceCount());
+    return py::make_tuple(driver.libraryPath(), driver.version(), driver.deviceCount());
   });
   module.def("device_count", [] { return driver::Driver::get().deviceCount(); });
   module.def("device_properties", &deviceProperties);
@@ -237,41 +232,34 @@ static void bindDriver(py::module_ &module) {
     driver::Driver &driver = driver::Driver::get();
     driver::ContextGuard guard(driver, driver.device(driver.currentDevice()));
     constexpr int kLimitPrintfFifoSize = 1;
-    driver.check(driver.api().contextSetLimit(kLimitPrintfFifoSize, bytes),
-                 "cuCtxSetLimit");
+    driver.check(driver.api().contextSetLimit(kLimitPrintfFifoSize, bytes), "cuCtxSetLimit");
   });
-  module.def("memset_async", [](uint64_t address, int value, size_t bytes,
-                                uint64_t stream) {
+  module.def("memset_async", [](uint64_t address, int value, size_t bytes, uint64_t stream) {
     driver::Driver &driver = driver::Driver::get();
     ensureContext(driver);
-    driver.check(driver.api().memsetD8Async(
-                     address, static_cast<unsigned char>(value), bytes,
-                     reinterpret_cast<driver::CudaStream>(stream)),
+    driver.check(driver.api().memsetD8Async(address, static_cast<unsigned char>(value), bytes,
+                                            reinterpret_cast<driver::CudaStream>(stream)),
                  "cuMemsetD8Async");
   });
 
   py::class_<LoadedKernelHandle>(module, "LoadedKernel")
-      .def_property_readonly("module", [](const LoadedKernelHandle &h) {
-        return reinterpret_cast<uint64_t>(h.kernel.module());
-      })
-      .def_property_readonly("function", [](const LoadedKernelHandle &h) {
-        return reinterpret_cast<uint64_t>(h.kernel.function());
-      })
-      .def_property_readonly("n_regs", [](const LoadedKernelHandle &h) {
-        return h.kernel.numRegisters();
-      })
-      .def_property_readonly("n_spills", [](const LoadedKernelHandle &h) {
-        return h.kernel.numSpills();
-      })
-      .def_property_readonly("n_max_threads", [](const LoadedKernelHandle &h) {
-        return h.kernel.maxThreads();
-      });
-  module.def("load_kernel", [](int device, const py::bytes &image,
-                               const std::string &name,
-                               std::vector<std::string> types, int threads,
-                               int64_t shared, int numCtas, bool cooperative,
-                               bool programmatic, int64_t scratchBytes,
-                               int64_t scratchAlignment, int maxRegisters) {
+      .def_property_readonly(
+          "module",
+          [](const LoadedKernelHandle &h) { return reinterpret_cast<uint64_t>(h.kernel.module()); })
+      .def_property_readonly("function",
+                             [](const LoadedKernelHandle &h) {
+                               return reinterpret_cast<uint64_t>(h.kernel.function());
+                             })
+      .def_property_readonly("n_regs",
+                             [](const LoadedKernelHandle &h) { return h.kernel.numRegisters(); })
+      .def_property_readonly("n_spills",
+                             [](const LoadedKernelHandle &h) { return h.kernel.numSpills(); })
+      .def_property_readonly("n_max_threads",
+                             [](const LoadedKernelHandle &h) { return h.kernel.maxThreads(); });
+  module.def("load_kernel", [](int device, const py::bytes &image, const std::string &name,
+                               std::vector<std::string> types, int threads, int64_t shared,
+                               int numCtas, bool cooperative, bool programmatic,
+                               int64_t scratchBytes, int64_t scratchAlignment, int maxRegisters) {
     driver::KernelRequirements required;
     required.name = name;
     required.threadsPerBlock = threads;
@@ -295,8 +283,8 @@ static void bindDriver(py::module_ &module) {
 
   py::class_<DeviceBuffer>(module, "DeviceBuffer",
                            "Device memory for programs without a framework.")
-      .def(py::init<size_t, std::string, int>(), py::arg("nbytes"),
-           py::arg("dtype") = "float32", py::arg("device") = 0)
+      .def(py::init<size_t, std::string, int>(), py::arg("nbytes"), py::arg("dtype") = "float32",
+           py::arg("device") = 0)
       .def("data_ptr", [](const DeviceBuffer &b) { return b.pointer; })
       .def_readonly("dtype", &DeviceBuffer::dtype)
       .def_readonly("device", &DeviceBuffer::ordinal)
@@ -316,14 +304,12 @@ static void bindDriver(py::module_ &module) {
 
 static void bindAssembler(py::module_ &module) {
   module.def("set_library_search_path", &setWheelFolders);
-  module.def("assembler_info", [] {
-    return py::make_tuple(assemblerVersion(), assemblerPath());
-  });
+  module.def("assembler_info", [] { return py::make_tuple(assemblerVersion(), assemblerPath()); });
   module.def("find_libdevice", &findLibdevice);
   module.def(
       "assemble_ptx",
-      [](const std::string &ptx, const std::string &arch, int maxRegisters,
-         bool lineInfo, const std::string &name) {
+      [](const std::string &ptx, const std::string &arch, int maxRegisters, bool lineInfo,
+         const std::string &name) {
         AssembleOptions options;
         options.maxRegisters = maxRegisters;
         options.lineInfo = lineInfo;
@@ -334,8 +320,8 @@ static void bindAssembler(py::module_ &module) {
           result = assemblePtx(ptx, arch, options);
         }
         py::dict d;
-        d["cubin"] = result.cubin.empty() ? py::object(py::none())
-                                          : py::object(py::bytes(result.cubin));
+        d["cubin"] =
+            result.cubin.empty() ? py::object(py::none()) : py::object(py::bytes(result.cubin));
         d["log"] = result.log;
         d["n_regs"] = result.registers;
         d["spill_stores"] = result.spillStoreBytes;
@@ -345,11 +331,10 @@ static void bindAssembler(py::module_ &module) {
         d["warnings"] = result.warnings;
         return d;
       },
-      py::arg("ptx"), py::arg("arch"), py::arg("max_registers") = 0,
-      py::arg("line_info") = true, py::arg("name") = "kernel");
-  module.def("target_name", [](int capability) {
-    return getTargetInfo(std::to_string(capability)).name;
-  });
+      py::arg("ptx"), py::arg("arch"), py::arg("max_registers") = 0, py::arg("line_info") = true,
+      py::arg("name") = "kernel");
+  module.def("target_name",
+             [](int capability) { return getTargetInfo(std::to_string(capability)).name; });
 }
 
 //===----------------------------------------------------------------------===//

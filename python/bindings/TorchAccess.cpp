@@ -51,9 +51,8 @@ bool TorchAccess::initialise(py::handle torch) {
     return false;
   tensorType = reinterpret_cast<PyTypeObject *>(tensor);
   PyObject *parameter = find(torch, {"nn", "Parameter"});
-  parameterType = parameter && PyType_Check(parameter)
-                      ? reinterpret_cast<PyTypeObject *>(parameter)
-                      : tensorType;
+  parameterType = parameter && PyType_Check(parameter) ? reinterpret_cast<PyTypeObject *>(parameter)
+                                                       : tensorType;
   dataPtrMethod = find(tensor, {"data_ptr"});
   getDeviceMethod = find(tensor, {"get_device"});
   // A getter must not be bound: take it from the dictionaries of the classes.
@@ -73,16 +72,14 @@ bool TorchAccess::initialise(py::handle torch) {
 }
 
 uint64_t TorchAccess::dataPointer(PyObject *tensor) const {
-  PyObject *number = checked(
-      PyObject_Vectorcall(dataPtrMethod, &tensor, 1, nullptr));
+  PyObject *number = checked(PyObject_Vectorcall(dataPtrMethod, &tensor, 1, nullptr));
   uint64_t value = PyLong_AsUnsignedLongLongMask(number);
   Py_DECREF(number);
   return value;
 }
 
 int TorchAccess::deviceIndex(PyObject *tensor) const {
-  PyObject *number = checked(
-      PyObject_Vectorcall(getDeviceMethod, &tensor, 1, nullptr));
+  PyObject *number = checked(PyObject_Vectorcall(getDeviceMethod, &tensor, 1, nullptr));
   long value = PyLong_AsLong(number);
   Py_DECREF(number);
   return static_cast<int>(value);
@@ -104,8 +101,7 @@ uint64_t TorchAccess::currentStream(int device) {
   if (!rawStream)
     return 0;
   PyObject *local = nullptr;
-  PyObject *&number =
-      device < 16 ? deviceNumbers[device] : local;
+  PyObject *&number = device < 16 ? deviceNumbers[device] : local;
   if (!number)
     number = checked(PyLong_FromLong(device));
   PyObject *handle = PyObject_Vectorcall(rawStream, &number, 1, nullptr);
@@ -123,8 +119,7 @@ int TorchAccess::currentDevice() {
       py::reinterpret_steal<py::object>(checked(PyObject_CallNoArgs(isInitialized)));
   if (!PyObject_IsTrue(initialised.ptr()))
     return -1;
-  py::object index =
-      py::reinterpret_steal<py::object>(checked(PyObject_CallNoArgs(getCudaDevice)));
+  py::object index = py::reinterpret_steal<py::object>(checked(PyObject_CallNoArgs(getCudaDevice)));
   return index.cast<int>();
 }
 

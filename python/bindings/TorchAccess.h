@@ -32,8 +32,7 @@ public:
   uint64_t dataPointer(PyObject *tensor) const;
   /// New reference.
   PyObject *dtype(PyObject *tensor) const {
-    return getDtype(dtypeDescriptor, tensor,
-                    reinterpret_cast<PyObject *>(Py_TYPE(tensor)));
+    return getDtype(dtypeDescriptor, tensor, reinterpret_cast<PyObject *>(Py_TYPE(tensor)));
   }
   /// Ordinal, or -1 for the CPU.
   int deviceIndex(PyObject *tensor) const;

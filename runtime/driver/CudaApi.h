@@ -127,48 +127,44 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
 
 // NAME in the table, symbol in the library, result and arguments. Symbols with
 // _v2 are the current forms; the plain ones are kept for programs of CUDA 3.
-#define TILEWRIGHT_CUDA_FUNCTIONS(X)                                           \
-  X(init, "cuInit", (unsigned))                                                \
-  X(driverGetVersion, "cuDriverGetVersion", (int *))                           \
-  X(getErrorName, "cuGetErrorName", (CudaResult, const char **))               \
-  X(getErrorString, "cuGetErrorString", (CudaResult, const char **))           \
-  X(deviceGetCount, "cuDeviceGetCount", (int *))                               \
-  X(deviceGet, "cuDeviceGet", (CudaDevice *, int))                             \
-  X(deviceGetName, "cuDeviceGetName", (char *, int, CudaDevice))               \
-  X(deviceTotalMem, "cuDeviceTotalMem_v2", (size_t *, CudaDevice))             \
-  X(deviceGetAttribute, "cuDeviceGetAttribute", (int *, int, CudaDevice))      \
-  X(primaryContextRetain, "cuDevicePrimaryCtxRetain",                          \
-    (CudaContext *, CudaDevice))                                               \
-  X(contextGetCurrent, "cuCtxGetCurrent", (CudaContext *))                     \
-  X(contextSetCurrent, "cuCtxSetCurrent", (CudaContext))                       \
-  X(contextGetDevice, "cuCtxGetDevice", (CudaDevice *))                        \
-  X(contextPush, "cuCtxPushCurrent_v2", (CudaContext))                         \
-  X(contextPop, "cuCtxPopCurrent_v2", (CudaContext *))                         \
-  X(contextSynchronize, "cuCtxSynchronize", ())                                \
-  X(contextSetLimit, "cuCtxSetLimit", (int, size_t))                           \
-  X(moduleLoadDataEx, "cuModuleLoadDataEx",                                    \
-    (CudaModule *, const void *, unsigned, int *, void **))                    \
-  X(moduleUnload, "cuModuleUnload", (CudaModule))                              \
-  X(moduleGetFunction, "cuModuleGetFunction",                                  \
-    (CudaFunction *, CudaModule, const char *))                                \
-  X(funcGetAttribute, "cuFuncGetAttribute", (int *, int, CudaFunction))        \
-  X(funcSetAttribute, "cuFuncSetAttribute", (CudaFunction, int, int))          \
-  X(launchKernelEx, "cuLaunchKernelEx",                                        \
-    (const LaunchConfig *, CudaFunction, void **, void **))                    \
-  X(streamGetContext, "cuStreamGetCtx", (CudaStream, CudaContext *))           \
-  X(streamSynchronize, "cuStreamSynchronize", (CudaStream))                    \
-  X(streamIsCapturing, "cuStreamIsCapturing", (CudaStream, int *))             \
-  X(pointerGetAttribute, "cuPointerGetAttribute", (void *, int, CudaPointer))  \
-  X(memAlloc, "cuMemAlloc_v2", (CudaPointer *, size_t))                        \
-  X(memFree, "cuMemFree_v2", (CudaPointer))                                    \
-  X(memcpyHtoD, "cuMemcpyHtoD_v2", (CudaPointer, const void *, size_t))        \
-  X(memcpyDtoH, "cuMemcpyDtoH_v2", (void *, CudaPointer, size_t))              \
-  X(memsetD8Async, "cuMemsetD8Async",                                          \
-    (CudaPointer, unsigned char, size_t, CudaStream))                          \
-  X(eventCreate, "cuEventCreate", (CudaEvent *, unsigned))                     \
-  X(eventDestroy, "cuEventDestroy_v2", (CudaEvent))                            \
-  X(eventRecord, "cuEventRecord", (CudaEvent, CudaStream))                     \
-  X(eventSynchronize, "cuEventSynchronize", (CudaEvent))                       \
+#define TILEWRIGHT_CUDA_FUNCTIONS(X)                                                               \
+  X(init, "cuInit", (unsigned))                                                                    \
+  X(driverGetVersion, "cuDriverGetVersion", (int *))                                               \
+  X(getErrorName, "cuGetErrorName", (CudaResult, const char **))                                   \
+  X(getErrorString, "cuGetErrorString", (CudaResult, const char **))                               \
+  X(deviceGetCount, "cuDeviceGetCount", (int *))                                                   \
+  X(deviceGet, "cuDeviceGet", (CudaDevice *, int))                                                 \
+  X(deviceGetName, "cuDeviceGetName", (char *, int, CudaDevice))                                   \
+  X(deviceTotalMem, "cuDeviceTotalMem_v2", (size_t *, CudaDevice))                                 \
+  X(deviceGetAttribute, "cuDeviceGetAttribute", (int *, int, CudaDevice))                          \
+  X(primaryContextRetain, "cuDevicePrimaryCtxRetain", (CudaContext *, CudaDevice))                 \
+  X(contextGetCurrent, "cuCtxGetCurrent", (CudaContext *))                                         \
+  X(contextSetCurrent, "cuCtxSetCurrent", (CudaContext))                                           \
+  X(contextGetDevice, "cuCtxGetDevice", (CudaDevice *))                                            \
+  X(contextPush, "cuCtxPushCurrent_v2", (CudaContext))                                             \
+  X(contextPop, "cuCtxPopCurrent_v2", (CudaContext *))                                             \
+  X(contextSynchronize, "cuCtxSynchronize", ())                                                    \
+  X(contextSetLimit, "cuCtxSetLimit", (int, size_t))                                               \
+  X(moduleLoadDataEx, "cuModuleLoadDataEx",                                                        \
+    (CudaModule *, const void *, unsigned, int *, void **))                                        \
+  X(moduleUnload, "cuModuleUnload", (CudaModule))                                                  \
+  X(moduleGetFunction, "cuModuleGetFunction", (CudaFunction *, CudaModule, const char *))          \
+  X(funcGetAttribute, "cuFuncGetAttribute", (int *, int, CudaFunction))                            \
+  X(funcSetAttribute, "cuFuncSetAttribute", (CudaFunction, int, int))                              \
+  X(launchKernelEx, "cuLaunchKernelEx", (const LaunchConfig *, CudaFunction, void **, void **))    \
+  X(streamGetContext, "cuStreamGetCtx", (CudaStream, CudaContext *))                               \
+  X(streamSynchronize, "cuStreamSynchronize", (CudaStream))                                        \
+  X(streamIsCapturing, "cuStreamIsCapturing", (CudaStream, int *))                                 \
+  X(pointerGetAttribute, "cuPointerGetAttribute", (void *, int, CudaPointer))                      \
+  X(memAlloc, "cuMemAlloc_v2", (CudaPointer *, size_t))                                            \
+  X(memFree, "cuMemFree_v2", (CudaPointer))                                                        \
+  X(memcpyHtoD, "cuMemcpyHtoD_v2", (CudaPointer, const void *, size_t))                            \
+  X(memcpyDtoH, "cuMemcpyDtoH_v2", (void *, CudaPointer, size_t))                                  \
+  X(memsetD8Async, "cuMemsetD8Async", (CudaPointer, unsigned char, size_t, CudaStream))            \
+  X(eventCreate, "cuEventCreate", (CudaEvent *, unsigned))                                         \
+  X(eventDestroy, "cuEventDestroy_v2", (CudaEvent))                                                \
+  X(eventRecord, "cuEventRecord", (CudaEvent, CudaStream))                                         \
+  X(eventSynchronize, "cuEventSynchronize", (CudaEvent))                                           \
   X(eventElapsedTime, "cuEventElapsedTime", (float *, CudaEvent, CudaEvent))
 
 /// Addresses of the driver's functions; all are set once the library is open.

@@ -30,9 +30,7 @@ static void markForkedChild() {
     forkedChild.store(true);
 }
 
-bool Driver::isForkedChild() {
-  return forkedChild.load(std::memory_order_relaxed);
-}
+bool Driver::isForkedChild() { return forkedChild.load(std::memory_order_relaxed); }
 
 static void checkNotForked() {
   if (Driver::isForkedChild())
@@ -90,12 +88,10 @@ void Driver::open() {
     throw makeError(ErrorCode::E0404);
   resolveFunctions();
   static std::once_flag once;
-  std::call_once(once,
-                 [] { pthread_atfork(nullptr, nullptr, markForkedChild); });
+  std::call_once(once, [] { pthread_atfork(nullptr, nullptr, markForkedChild); });
   CudaResult result = functions.init(0);
   if (result != kCudaSuccess)
-    throw makeError(ErrorCode::E0404)
-        .addNote("cuInit returned " + errorName(result));
+    throw makeError(ErrorCode::E0404).addNote("cuInit returned " + errorName(result));
   initialisedBy.store(getpid());
   functions.driverGetVersion(&driverVersion);
   findDevices();
@@ -103,10 +99,9 @@ void Driver::open() {
 
 void Driver::resolveFunctions() {
   const char *missing = nullptr;
-#define TILEWRIGHT_RESOLVE(NAME, SYMBOL, ARGS)                                 \
-  functions.NAME =                                                             \
-      reinterpret_cast<decltype(functions.NAME)>(dlsym(library, SYMBOL));      \
-  if (!functions.NAME)                                                         \
+#define TILEWRIGHT_RESOLVE(NAME, SYMBOL, ARGS)                                                     \
+  functions.NAME = reinterpret_cast<decltype(functions.NAME)>(dlsym(library, SYMBOL));             \
+  if (!functions.NAME)                                                                             \
     missing = SYMBOL;
   TILEWRIGHT_CUDA_FUNCTIONS(TILEWRIGHT_RESOLVE)
 #undef TILEWRIGHT_RESOLVE
@@ -116,10 +111,9 @@ void Driver::resolveFunctions() {
   if (functions.driverGetVersion)
     functions.driverGetVersion(&version);
   // cuLaunchKernelEx, the newest function used, came with CUDA 11.8.
-  throw makeError(
-      ErrorCode::E0405, fmt::arg("v", path),
-      fmt::arg("c", fmt::format("{}.{}", version / 1000, version % 1000 / 10)),
-      fmt::arg("r", "11.8"))
+  throw makeError(ErrorCode::E0405, fmt::arg("v", path),
+                  fmt::arg("c", fmt::format("{}.{}", version / 1000, version % 1000 / 10)),
+                  fmt::arg("r", "11.8"))
       .addNote(std::string(missing) + " is missing from the driver");
 }
 
@@ -127,8 +121,7 @@ void Driver::findDevices() {
   int count = 0;
   CudaResult result = functions.deviceGetCount(&count);
   if (result != kCudaSuccess || count == 0)
-    throw makeError(ErrorCode::E0404)
-        .addNote("the driver is present, but no GPU is visible to it");
+    throw makeError(ErrorCode::E0404).addNote("the driver is present, but no GPU is visible to it");
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     auto device = std::make_unique<Device>();
     device->ordinal = ordinal;
@@ -174,15 +167,13 @@ void Driver::readProperties(Device &device) const {
 
 Device &Driver::device(int ordinal) {
   if (ordinal < 0 || ordinal >= deviceCount())
-    throw makeError(ErrorCode::E0203, fmt::arg("i", ordinal),
-                    fmt::arg("n", deviceCount()));
+    throw makeError(ErrorCode::E0203, fmt::arg("i", ordinal), fmt::arg("n", deviceCount()));
   Device &device = *devices[ordinal];
   if (!device.primaryContext) {
     std::lock_guard<std::mutex> lock(retainMutex);
     CudaContext context = device.primaryContext;
     if (!context) {
-      check(functions.primaryContextRetain(&context, device.handle),
-            "cuDevicePrimaryCtxRetain");
+      check(functions.primaryContextRetain(&context, device.handle), "cuDevicePrimaryCtxRetain");
       device.primaryContext = context;
     }
   }
@@ -267,8 +258,7 @@ void Driver::check(CudaResult result, const char *what) {
   if (result == kCudaNotInitialized || result == kCudaDeinitialized)
     throw makeError(ErrorCode::E0404)
         .addNote(fmt::format("{} returned {}", what, errorName(result)));
-  throw makeError(ErrorCode::E0900, fmt::arg("pass", what),
-                  fmt::arg("message", errorName(result)),
+  throw makeError(ErrorCode::E0900, fmt::arg("pass", what), fmt::arg("message", errorName(result)),
                   fmt::arg("path", "the message above"));
 }
 

@@ -55,10 +55,8 @@ void LoadedKernel::checkFits(const Device &device) const {
     return;
   std::string arch = fmt::format("sm_{}", p.capability);
   throw Error(ErrorCode::E0301,
-              fmt::format(errorEntry(ErrorCode::E0301).message,
-                          fmt::arg("n", required.sharedBytes),
-                          fmt::arg("arch", arch),
-                          fmt::arg("m", p.sharedBytesPerBlockOptin)),
+              fmt::format(errorEntry(ErrorCode::E0301).message, fmt::arg("n", required.sharedBytes),
+                          fmt::arg("arch", arch), fmt::arg("m", p.sharedBytesPerBlockOptin)),
               "reduce num_stages or the block sizes");
 }
 
@@ -78,15 +76,14 @@ static std::string firstErrorLine(const std::string &log) {
   return first.empty() ? "no log" : first;
 }
 
-[[noreturn]] static void raiseLoadError(Driver &driver, CudaResult result,
-                                        const Device &device,
+[[noreturn]] static void raiseLoadError(Driver &driver, CudaResult result, const Device &device,
                                         const std::string &log) {
   int version = driver.version();
   std::string cuda = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
   switch (result) {
   case kCudaUnsupportedPtxVersion:
-    throw makeError(ErrorCode::E0405, fmt::arg("v", version),
-                    fmt::arg("c", cuda), fmt::arg("r", "a newer CUDA"));
+    throw makeError(ErrorCode::E0405, fmt::arg("v", version), fmt::arg("c", cuda),
+                    fmt::arg("r", "a newer CUDA"));
   case kCudaInvalidPtx:
   case kCudaJitCompilerNotFound:
     throw makeError(ErrorCode::E0304, fmt::arg("ver", "(driver " + cuda + ")"),
@@ -94,13 +91,11 @@ static std::string firstErrorLine(const std::string &log) {
                     fmt::arg("path", "asm['ptx'] of the kernel"));
   case kCudaNoBinaryForGpu:
   case kCudaInvalidImage:
-    throw makeError(ErrorCode::E0900, fmt::arg("pass", "load"),
-                    fmt::arg("message",
-                             fmt::format("{} on {} (sm_{})",
-                                         driver.errorName(result),
-                                         device.properties.name,
-                                         device.properties.capability)),
-                    fmt::arg("path", "asm of the kernel"));
+    throw makeError(
+        ErrorCode::E0900, fmt::arg("pass", "load"),
+        fmt::arg("message", fmt::format("{} on {} (sm_{})", driver.errorName(result),
+                                        device.properties.name, device.properties.capability)),
+        fmt::arg("path", "asm of the kernel"));
   default:
     driver.check(result, "cuModuleLoadDataEx");
     throw std::logic_error("check() returned for an error");
@@ -110,8 +105,9 @@ static std::string firstErrorLine(const std::string &log) {
 void LoadedKernel::load(const std::string &image) {
   Driver &driver = Driver::get();
   // PTX is text that must end in a zero byte; std::string's data() does.
-  bool isPtx = image.compare(0, 4, "\x7f"
-                                   "ELF") != 0;
+  bool isPtx = image.compare(0, 4,
+                             "\x7f"
+                             "ELF") != 0;
   std::string errorLog(8192, '\0'), infoLog(8192, '\0');
   int options[6];
   void *values[6];
@@ -129,8 +125,8 @@ void LoadedKernel::load(const std::string &image) {
     if (required.maxRegisters > 0)
       option(kJitMaxRegisters, required.maxRegisters);
   }
-  CudaResult result = driver.api().moduleLoadDataEx(
-      &moduleHandle, image.data(), count, options, values);
+  CudaResult result =
+      driver.api().moduleLoadDataEx(&moduleHandle, image.data(), count, options, values);
   if (result == kCudaSuccess)
     return;
   moduleHandle = nullptr;
@@ -140,13 +136,11 @@ void LoadedKernel::load(const std::string &image) {
 void LoadedKernel::prepareFunction(const Device &device) {
   Driver &driver = Driver::get();
   const CudaApi &api = driver.api();
-  driver.check(
-      api.moduleGetFunction(&functionHandle, moduleHandle, required.name.c_str()),
-      "cuModuleGetFunction");
+  driver.check(api.moduleGetFunction(&functionHandle, moduleHandle, required.name.c_str()),
+               "cuModuleGetFunction");
   api.funcGetAttribute(&registers, kFuncNumRegisters, functionHandle);
   api.funcGetAttribute(&localBytes, kFuncLocalBytes, functionHandle);
-  api.funcGetAttribute(&maxThreadsPerBlock, kFuncMaxThreadsPerBlock,
-                       functionHandle);
+  api.funcGetAttribute(&maxThreadsPerBlock, kFuncMaxThreadsPerBlock, functionHandle);
   int perBlock = device.properties.registersPerBlock;
   if (required.threadsPerBlock > maxThreadsPerBlock && maxThreadsPerBlock > 0) {
     int warps = 1;
@@ -154,18 +148,16 @@ void LoadedKernel::prepareFunction(const Device &device) {
       warps *= 2;
     int budget = perBlock / required.threadsPerBlock / 8 * 8;
     throw makeError(ErrorCode::E0302, fmt::arg("regs", registers),
-                    fmt::arg("t", required.threadsPerBlock),
-                    fmt::arg("m", perBlock), fmt::arg("w", warps),
-                    fmt::arg("r", budget));
+                    fmt::arg("t", required.threadsPerBlock), fmt::arg("m", perBlock),
+                    fmt::arg("w", warps), fmt::arg("r", budget));
   }
   if (required.sharedBytes > kDefaultSharedBytes)
     driver.check(api.funcSetAttribute(functionHandle, kFuncMaxDynamicSharedBytes,
                                       static_cast<int>(required.sharedBytes)),
                  "cuFuncSetAttribute");
   if (required.numCtas > kPortableClusterSize)
-    driver.check(
-        api.funcSetAttribute(functionHandle, kFuncNonPortableClusterSize, 1),
-        "cuFuncSetAttribute");
+    driver.check(api.funcSetAttribute(functionHandle, kFuncNonPortableClusterSize, 1),
+                 "cuFuncSetAttribute");
 
   auto attribute = [&](int id) -> LaunchAttribute & {
     LaunchAttribute &a = attributes[numAttributes++];
@@ -196,11 +188,9 @@ CudaResult LoadedKernel::launch(const unsigned grid[3], CudaStream stream,
   config.blockY = config.blockZ = 1;
   config.sharedBytes = static_cast<unsigned>(required.sharedBytes);
   config.stream = stream;
-  config.attributes =
-      numAttributes ? const_cast<LaunchAttribute *>(attributes) : nullptr;
+  config.attributes = numAttributes ? const_cast<LaunchAttribute *>(attributes) : nullptr;
   config.numAttributes = numAttributes;
-  return Driver::get().api().launchKernelEx(&config, functionHandle, parameters,
-                                            nullptr);
+  return Driver::get().api().launchKernelEx(&config, functionHandle, parameters, nullptr);
 }
 
 void checkStreamDevice(CudaStream stream, int ordinal) {

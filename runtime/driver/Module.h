@@ -17,21 +17,20 @@ namespace tilewright::driver {
 
 /// What the compiler knows about a kernel's launch.
 struct KernelRequirements {
-  std::string name;         ///< symbol of the entry
+  std::string name; ///< symbol of the entry
   int threadsPerBlock = 128;
-  int64_t sharedBytes = 0;  ///< dynamic shared memory
-  int numCtas = 1;          ///< blocks of a cluster
+  int64_t sharedBytes = 0; ///< dynamic shared memory
+  int numCtas = 1;         ///< blocks of a cluster
   bool cooperative = false;
   bool programmaticLaunch = false;
-  int maxRegisters = 0;     ///< for PTX images; 0: no limit
+  int maxRegisters = 0; ///< for PTX images; 0: no limit
 };
 
 /// A loaded kernel. Unloads its module when destroyed.
 class LoadedKernel {
 public:
   /// Loads `image`; raises E0301, E0302, E0304, E0405 or E0900.
-  LoadedKernel(int device, const std::string &image,
-               const KernelRequirements &requirements);
+  LoadedKernel(int device, const std::string &image, const KernelRequirements &requirements);
   ~LoadedKernel();
   LoadedKernel(const LoadedKernel &) = delete;
 
@@ -47,8 +46,7 @@ public:
   /// Launches on a stream of the kernel's device. `parameters` points to one
   /// slot per kernel parameter. Returns the driver's result: the caller knows
   /// the launch site.
-  CudaResult launch(const unsigned grid[3], CudaStream stream,
-                    void **parameters) const;
+  CudaResult launch(const unsigned grid[3], CudaStream stream, void **parameters) const;
 
 private:
   void load(const std::string &image);

@@ -24,23 +24,38 @@ struct TypeName {
 // The first name of a type is the language's own. Type strings of the array
 // interface carry a byte order, which is stripped before the look-up.
 static const TypeName typeNames[] = {
-    {"i1", ElementType::Int1},        {"bool", ElementType::Int1},
-    {"u1bool", ElementType::Int1},    {"b1", ElementType::Int1},
-    {"int1", ElementType::Int1},      {"bool_", ElementType::Int1},
-    {"i8", ElementType::Int8},        {"int8", ElementType::Int8},
-    {"i16", ElementType::Int16},      {"int16", ElementType::Int16},
-    {"i32", ElementType::Int32},      {"int32", ElementType::Int32},
-    {"i64", ElementType::Int64},      {"int64", ElementType::Int64},
-    {"u8", ElementType::UInt8},       {"uint8", ElementType::UInt8},
-    {"u16", ElementType::UInt16},     {"uint16", ElementType::UInt16},
-    {"u32", ElementType::UInt32},     {"uint32", ElementType::UInt32},
-    {"u64", ElementType::UInt64},     {"uint64", ElementType::UInt64},
-    {"fp16", ElementType::Float16},   {"float16", ElementType::Float16},
+    {"i1", ElementType::Int1},
+    {"bool", ElementType::Int1},
+    {"u1bool", ElementType::Int1},
+    {"b1", ElementType::Int1},
+    {"int1", ElementType::Int1},
+    {"bool_", ElementType::Int1},
+    {"i8", ElementType::Int8},
+    {"int8", ElementType::Int8},
+    {"i16", ElementType::Int16},
+    {"int16", ElementType::Int16},
+    {"i32", ElementType::Int32},
+    {"int32", ElementType::Int32},
+    {"i64", ElementType::Int64},
+    {"int64", ElementType::Int64},
+    {"u8", ElementType::UInt8},
+    {"uint8", ElementType::UInt8},
+    {"u16", ElementType::UInt16},
+    {"uint16", ElementType::UInt16},
+    {"u32", ElementType::UInt32},
+    {"uint32", ElementType::UInt32},
+    {"u64", ElementType::UInt64},
+    {"uint64", ElementType::UInt64},
+    {"fp16", ElementType::Float16},
+    {"float16", ElementType::Float16},
     {"half", ElementType::Float16},
-    {"bf16", ElementType::BFloat16},  {"bfloat16", ElementType::BFloat16},
-    {"fp32", ElementType::Float32},   {"float32", ElementType::Float32},
+    {"bf16", ElementType::BFloat16},
+    {"bfloat16", ElementType::BFloat16},
+    {"fp32", ElementType::Float32},
+    {"float32", ElementType::Float32},
     {"float", ElementType::Float32},
-    {"fp64", ElementType::Float64},   {"float64", ElementType::Float64},
+    {"fp64", ElementType::Float64},
+    {"float64", ElementType::Float64},
     {"double", ElementType::Float64},
     {"fp8e4nv", ElementType::Float8E4M3},
     {"float8e4nv", ElementType::Float8E4M3},
@@ -71,12 +86,10 @@ static ElementType parseTypeString(const std::string &text) {
   if (text[0] == '>' && text[2] != '1')
     return ElementType::Invalid;
   static const TypeName byKind[] = {
-      {"b1", ElementType::Int1},    {"i1", ElementType::Int8},
-      {"i2", ElementType::Int16},   {"i4", ElementType::Int32},
-      {"i8", ElementType::Int64},   {"u1", ElementType::UInt8},
-      {"u2", ElementType::UInt16},  {"u4", ElementType::UInt32},
-      {"u8", ElementType::UInt64},  {"f2", ElementType::Float16},
-      {"f4", ElementType::Float32}, {"f8", ElementType::Float64},
+      {"b1", ElementType::Int1},    {"i1", ElementType::Int8},    {"i2", ElementType::Int16},
+      {"i4", ElementType::Int32},   {"i8", ElementType::Int64},   {"u1", ElementType::UInt8},
+      {"u2", ElementType::UInt16},  {"u4", ElementType::UInt32},  {"u8", ElementType::UInt64},
+      {"f2", ElementType::Float16}, {"f4", ElementType::Float32}, {"f8", ElementType::Float64},
   };
   for (const TypeName &entry : byKind)
     if (text.compare(1, 2, entry.name) == 0)
@@ -96,8 +109,7 @@ ElementType parseElementType(const std::string &text) {
   return ElementType::Invalid;
 }
 
-std::string typeString(uint8_t code, bool isConstPointer,
-                       const std::string &annotation) {
+std::string typeString(uint8_t code, bool isConstPointer, const std::string &annotation) {
   switch (code & ~kDivisible) {
   case kInt32:
     return "i32";
@@ -178,8 +190,7 @@ bool packFloat(const std::string &type, double value, uint64_t &bits) {
   return false;
 }
 
-bool packInt(const std::string &type, int64_t value, bool isUnsigned64,
-             uint64_t &bits) {
+bool packInt(const std::string &type, int64_t value, bool isUnsigned64, uint64_t &bits) {
   bits = static_cast<uint64_t>(value);
   if (type.size() < 2 || (type[0] != 'i' && type[0] != 'u'))
     return false;
@@ -187,12 +198,11 @@ bool packInt(const std::string &type, int64_t value, bool isUnsigned64,
   if (width == 1)
     return !isUnsigned64 && (value == 0 || value == 1);
   if (type[0] == 'u')
-    return isUnsigned64 ? width == 64
-                        : value >= 0 && (width == 64 || value >> width == 0);
+    return isUnsigned64 ? width == 64 : value >= 0 && (width == 64 || value >> width == 0);
   if (isUnsigned64)
     return false;
-  return width == 64 || (value >= -(int64_t(1) << (width - 1)) &&
-                         value < int64_t(1) << (width - 1));
+  return width == 64 ||
+         (value >= -(int64_t(1) << (width - 1)) && value < int64_t(1) << (width - 1));
 }
 
 } // namespace tilewright::launch

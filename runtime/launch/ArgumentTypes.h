@@ -18,11 +18,25 @@ namespace tilewright::launch {
 
 /// Element types that a pointer argument can have.
 enum class ElementType : uint8_t {
-  Invalid, Int1,
-  Int8, Int16, Int32, Int64,
-  UInt8, UInt16, UInt32, UInt64,
-  Float16, BFloat16, Float32, Float64,
-  Float8E4M3, Float8E5M2, Float8E4B15, Float8E4B8, Float8E5B16,
+  Invalid,
+  Int1,
+  Int8,
+  Int16,
+  Int32,
+  Int64,
+  UInt8,
+  UInt16,
+  UInt32,
+  UInt64,
+  Float16,
+  BFloat16,
+  Float32,
+  Float64,
+  Float8E4M3,
+  Float8E5M2,
+  Float8E4B15,
+  Float8E4B8,
+  Float8E5B16,
 };
 
 /// "fp32": the language's short name.
@@ -58,21 +72,17 @@ enum ArgumentCode : uint8_t {
 };
 
 inline bool isConstCode(uint8_t code) { return code < kInt32; }
-inline bool hasConstWord(uint8_t code) {
-  return code >= kConstInt && code <= kConstToken;
-}
+inline bool hasConstWord(uint8_t code) { return code >= kConstInt && code <= kConstToken; }
 
 /// The type string of a run-time code: "i32", "*fp32", "*kfp32".
-std::string typeString(uint8_t code, bool isConstPointer,
-                       const std::string &annotation);
+std::string typeString(uint8_t code, bool isConstPointer, const std::string &annotation);
 
 /// Bits of a double as the annotated scalar type wants them ("fp16", "bf16",
 /// "fp32", "fp64"), rounded to nearest even; false for any other type.
 bool packFloat(const std::string &type, double value, uint64_t &bits);
 /// Range check and bits of an integer for "i8" ... "u64", "i1". `isUnsigned64`
 /// says that `value` holds a uint64 above the int64 range.
-bool packInt(const std::string &type, int64_t value, bool isUnsigned64,
-             uint64_t &bits);
+bool packInt(const std::string &type, int64_t value, bool isUnsigned64, uint64_t &bits);
 
 } // namespace tilewright::launch
 

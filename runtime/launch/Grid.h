@@ -27,8 +27,7 @@ struct Grid {
 void setGridAxis(Grid &grid, int axis, int64_t size, const std::string &text);
 
 /// Raises E0207 with this reason.
-[[noreturn]] void raiseInvalidGrid(const std::string &text,
-                                   const std::string &reason);
+[[noreturn]] void raiseInvalidGrid(const std::string &text, const std::string &reason);
 
 } // namespace tilewright::launch
 

@@ -78,8 +78,7 @@ public:
     for (size_t i = hash & mask; slots[i].entry; i = (i + 1) & mask) {
       const Slot &slot = slots[i];
       if (slot.hash == hash && slot.words.size() == key.size() &&
-          std::memcmp(slot.words.data(), key.data(),
-                      key.size() * sizeof(uint64_t)) == 0)
+          std::memcmp(slot.words.data(), key.data(), key.size() * sizeof(uint64_t)) == 0)
         return slot.entry;
     }
     return nullptr;

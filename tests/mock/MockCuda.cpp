@@ -82,8 +82,14 @@ EXPORT int mockDynamicSharedLimit() { return dynamicSharedLimit; }
 /// Fills eight numbers of a launch and returns the bytes of its parameters.
 EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
   const MockLaunch &l = launches.at(index);
-  uint64_t values[] = {l.grid[0], l.grid[1], l.grid[2], l.threads, l.shared,
-                       l.stream, static_cast<uint64_t>(l.device), l.clusterX};
+  uint64_t values[] = {l.grid[0],
+                       l.grid[1],
+                       l.grid[2],
+                       l.threads,
+                       l.shared,
+                       l.stream,
+                       static_cast<uint64_t>(l.device),
+                       l.clusterX};
   std::memcpy(numbers, values, sizeof(values));
   std::memcpy(parameters, l.parameters.data(), l.parameters.size());
   return static_cast<int>(l.parameters.size());
@@ -188,14 +194,14 @@ EXPORT int cuCtxPopCurrent_v2(MockContext **context) {
 EXPORT int cuCtxSynchronize() { return 0; }
 EXPORT int cuCtxSetLimit(int, size_t) { return 0; }
 
-EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned,
-                              int *, void **) {
+EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned, int *, void **) {
   if (!current())
     return 201;
   auto *result = new MockModule();
   const char *text = static_cast<const char *>(image);
-  if (std::strncmp(text, "\x7f"
-                         "ELF|",
+  if (std::strncmp(text,
+                   "\x7f"
+                   "ELF|",
                    5) == 0) {
     std::string rest = text + 5;
     size_t bar = rest.find('|');
@@ -208,8 +214,7 @@ EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned,
       at = end + 1;
     }
     if (bar != std::string::npos)
-      std::sscanf(rest.c_str() + bar, "|%d|%d", &result->registers,
-                  &result->maxThreads);
+      std::sscanf(rest.c_str() + bar, "|%d|%d", &result->registers, &result->maxThreads);
   } else {
     result->isPtx = true;
   }
@@ -222,8 +227,7 @@ EXPORT int cuModuleUnload(MockModule *module) {
   ++unloaded;
   return 0;
 }
-EXPORT int cuModuleGetFunction(MockModule **function, MockModule *module,
-                               const char *) {
+EXPORT int cuModuleGetFunction(MockModule **function, MockModule *module, const char *) {
   *function = module;
   return 0;
 }
@@ -239,8 +243,8 @@ EXPORT int cuFuncSetAttribute(MockModule *, int attribute, int value) {
     dynamicSharedLimit = value;
   return 0;
 }
-EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function,
-                            void **parameters, void **) {
+EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, void **parameters,
+                            void **) {
   if (!current())
     return 201;
   std::lock_guard<std::mutex> lock(mutex);
@@ -264,8 +268,7 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function,
     if (config->attributes[i].id == kLaunchClusterDimension)
       l.clusterX = config->attributes[i].value.clusterDim[0];
   for (size_t i = 0; i < function->parameterSizes.size(); ++i)
-    l.parameters.append(static_cast<const char *>(parameters[i]),
-                        function->parameterSizes[i]);
+    l.parameters.append(static_cast<const char *>(parameters[i]), function->parameterSizes[i]);
   launches.push_back(l);
   return 0;
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ir/support/Error.h"
 #include "ir/support/Knobs.h"
+#include "ir/support/Error.h"
 #include "runtime/launch/Grid.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,8 @@ TEST(Knobs, TableIsConsistent) {
   std::set<std::string> names, attributes;
   for (const KnobEntry *e = knobTableBegin(); e != knobTableEnd(); ++e) {
     EXPECT_TRUE(names.insert(e->name).second) << e->name;
-    EXPECT_TRUE(attributes.insert(std::string(e->group) + "." + e->attribute).second) << e->attribute;
+    EXPECT_TRUE(attributes.insert(std::string(e->group) + "." + e->attribute).second)
+        << e->attribute;
     EXPECT_NE(*e->doc, '\0') << e->name;
     if (*e->defaultText)
       EXPECT_NO_THROW(checkKnobText(*e, e->defaultText)) << e->name;

@@ -22,15 +22,24 @@ TEST(LaunchArguments, ElementTypesOfAllFrameworks) {
     const char *text;
     const char *name;
   } cases[] = {
-      {"torch.float32", "fp32"},       {"float32", "fp32"},
-      {"<f4", "fp32"},                 {"fp32", "fp32"},
-      {"torch.bfloat16", "bf16"},      {"torch.float8_e4m3fn", "fp8e4nv"},
-      {"torch.float8_e5m2", "fp8e5"},  {"float8_e5m2", "fp8e5"},
-      {"torch.bool", "i1"},            {"|b1", "i1"},
-      {"|i1", "i8"},                   {"|u1", "u8"},
-      {"<i8", "i64"},                  {"<u2", "u16"},
-      {"int64", "i64"},                {"torch.uint8", "u8"},
-      {"<f2", "fp16"},                 {"<f8", "fp64"},
+      {"torch.float32", "fp32"},
+      {"float32", "fp32"},
+      {"<f4", "fp32"},
+      {"fp32", "fp32"},
+      {"torch.bfloat16", "bf16"},
+      {"torch.float8_e4m3fn", "fp8e4nv"},
+      {"torch.float8_e5m2", "fp8e5"},
+      {"float8_e5m2", "fp8e5"},
+      {"torch.bool", "i1"},
+      {"|b1", "i1"},
+      {"|i1", "i8"},
+      {"|u1", "u8"},
+      {"<i8", "i64"},
+      {"<u2", "u16"},
+      {"int64", "i64"},
+      {"torch.uint8", "u8"},
+      {"<f2", "fp16"},
+      {"<f8", "fp64"},
   };
   for (auto &c : cases)
     EXPECT_STREQ(elementTypeName(parseElementType(c.text)), c.name) << c.text;
@@ -98,8 +107,8 @@ TEST(LaunchArguments, HalfRoundsToNearestEven) {
 TEST(LaunchArguments, BFloat16) {
   EXPECT_EQ(packedFloat("bf16", 1.0), 0x3f80u);
   EXPECT_EQ(packedFloat("bf16", -2.0), 0xc000u);
-  EXPECT_EQ(packedFloat("bf16", 1.00390625), 0x3f80u);  // tie, to even
-  EXPECT_EQ(packedFloat("bf16", 1.01171875), 0x3f82u);  // tie, to even
+  EXPECT_EQ(packedFloat("bf16", 1.00390625), 0x3f80u); // tie, to even
+  EXPECT_EQ(packedFloat("bf16", 1.01171875), 0x3f82u); // tie, to even
   EXPECT_EQ(packedFloat("bf16", INFINITY), 0x7f80u);
   EXPECT_EQ(packedFloat("bf16", NAN) & 0x7fc0u, 0x7fc0u);
 }
@@ -118,15 +127,12 @@ TEST(LaunchArguments, IntegerRanges) {
     int64_t value;
     bool fits;
   } cases[] = {
-      {"i8", 127, true},          {"i8", 128, false},
-      {"i8", -128, true},         {"i8", -129, false},
-      {"u8", 255, true},          {"u8", 256, false},
-      {"u8", -1, false},          {"i32", INT32_MIN, true},
-      {"i32", int64_t(INT32_MIN) - 1, false},
-      {"u32", 4294967295, true},  {"u32", 4294967296, false},
-      {"i64", INT64_MIN, true},   {"u64", INT64_MAX, true},
-      {"u64", -1, false},         {"i1", 1, true},
-      {"i1", 2, false},           {"fp32", 1, false},
+      {"i8", 127, true},         {"i8", 128, false},         {"i8", -128, true},
+      {"i8", -129, false},       {"u8", 255, true},          {"u8", 256, false},
+      {"u8", -1, false},         {"i32", INT32_MIN, true},   {"i32", int64_t(INT32_MIN) - 1, false},
+      {"u32", 4294967295, true}, {"u32", 4294967296, false}, {"i64", INT64_MIN, true},
+      {"u64", INT64_MAX, true},  {"u64", -1, false},         {"i1", 1, true},
+      {"i1", 2, false},          {"fp32", 1, false},
   };
   for (auto &c : cases) {
     uint64_t bits;

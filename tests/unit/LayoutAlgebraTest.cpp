@@ -60,19 +60,16 @@ TEST(LinearLayout, WorkedExampleOfTheHeader) {
   EXPECT_FALSE(swizzle.isPermutationLike());
   for (uint32_t row = 0; row < 4; ++row)
     for (uint32_t column = 0; column < 4; ++column)
-      EXPECT_EQ(swizzle.apply(InDim::Offset, 4 * row + (column ^ row)),
-                4 * row + column);
+      EXPECT_EQ(swizzle.apply(InDim::Offset, 4 * row + (column ^ row)), 4 * row + column);
 }
 
 TEST(LinearLayout, CoordinatesAreRowMajorDigits) {
   LinearLayout layout({1, 0, 2, 1});
   for (uint32_t element = 0; element < 16; ++element)
-    EXPECT_EQ(flatElement(layout.log2Shape(), layout.coordinates(element)),
-              element);
+    EXPECT_EQ(flatElement(layout.log2Shape(), layout.coordinates(element)), element);
   EXPECT_EQ(LinearLayout().toString(), "scalar");
   EXPECT_EQ(LinearLayout({32}).dimMask(0), 0xffffffffu);
-  EXPECT_EQ(LinearLayout({0, 32}).coordinates(7),
-            (std::vector<uint32_t>{0, 7}));
+  EXPECT_EQ(LinearLayout({0, 32}).coordinates(7), (std::vector<uint32_t>{0, 7}));
 }
 
 TEST(LayoutAlgebra, ComposeIsApplicationInTurn) {
@@ -82,8 +79,7 @@ TEST(LayoutAlgebra, ComposeIsApplicationInTurn) {
     Columns map = random.invertible(6);
     LinearLayout composed = compose(layout, map, layout.log2Shape());
     forEachPlace(layout, [&](int reg, int lane, int warp) {
-      EXPECT_EQ(composed.apply(reg, lane, warp),
-                f2::multiply(map, layout.apply(reg, lane, warp)));
+      EXPECT_EQ(composed.apply(reg, lane, warp), f2::multiply(map, layout.apply(reg, lane, warp)));
     });
   }
 }
@@ -96,20 +92,13 @@ TEST(LayoutAlgebra, ProductNumbersTilesAndDivideUndoesIt) {
     LinearLayout outer = random.mixed(random.shape(rank, 4), 1, 1);
     LinearLayout whole = product(inner, outer);
     forEachPlace(whole, [&](int reg, int lane, int warp) {
-      auto low = [&](InDim dim, int index) {
-        return index & (inner.inSize(dim) - 1);
-      };
-      auto high = [&](InDim dim, int index) {
-        return index >> inner.numInBits(dim);
-      };
+      auto low = [&](InDim dim, int index) { return index & (inner.inSize(dim) - 1); };
+      auto high = [&](InDim dim, int index) { return index >> inner.numInBits(dim); };
       std::vector<uint32_t> in = inner.coordinates(
-          inner.apply(low(InDim::Register, reg), low(InDim::Lane, lane),
-                      low(InDim::Warp, warp)));
-      std::vector<uint32_t> out = outer.coordinates(
-          outer.apply(high(InDim::Register, reg), high(InDim::Lane, lane),
-                      high(InDim::Warp, warp)));
-      std::vector<uint32_t> all =
-          whole.coordinates(whole.apply(reg, lane, warp));
+          inner.apply(low(InDim::Register, reg), low(InDim::Lane, lane), low(InDim::Warp, warp)));
+      std::vector<uint32_t> out = outer.coordinates(outer.apply(
+          high(InDim::Register, reg), high(InDim::Lane, lane), high(InDim::Warp, warp)));
+      std::vector<uint32_t> all = whole.coordinates(whole.apply(reg, lane, warp));
       for (int dim = 0; dim < rank; ++dim)
         EXPECT_EQ(all[dim], (out[dim] << inner.log2Shape()[dim]) + in[dim]);
     });
@@ -141,9 +130,8 @@ TEST(LayoutAlgebra, RightInverseFindsEveryElement) {
       EXPECT_EQ(applyLayout(layout, inverse->apply(element)), element);
     EXPECT_EQ(invert(layout).has_value(), layout.isInvertible());
     LinearLayout partial = layout;
-    for (Columns *columns :
-         {&partial.columns(InDim::Register), &partial.columns(InDim::Lane),
-          &partial.columns(InDim::Warp)})
+    for (Columns *columns : {&partial.columns(InDim::Register), &partial.columns(InDim::Lane),
+                             &partial.columns(InDim::Warp)})
       for (uint32_t &column : *columns)
         column &= 0x3f;
     EXPECT_FALSE(rightInverse(partial));
@@ -155,8 +143,7 @@ TEST(LayoutAlgebra, InvertAndComposeNamesAPlaceWithTheSameElement) {
   for (int trial = 0; trial < 100; ++trial) {
     std::vector<int> shape = random.shape(2, 7);
     LinearLayout src = random.mixed(shape, 4, 2);
-    LinearLayout dst =
-        trial % 3 ? random.mixed(shape, 3, 3) : random.memory(shape);
+    LinearLayout dst = trial % 3 ? random.mixed(shape, 3, 3) : random.memory(shape);
     std::optional<IndexMap> map = invertAndCompose(src, dst);
     ASSERT_TRUE(map);
     forEachPlace(src, [&](int reg, int lane, int warp) {
@@ -180,18 +167,14 @@ TEST(LayoutAlgebra, RemovingRegistersKeepsTheElementsOfEachThread) {
     LinearLayout layout = random.mixed(random.shape(2, 6), 3, 1);
     Columns &registers = layout.columns(InDim::Register);
     for (int extra = random.upTo(2); extra > 0; --extra)
-      registers.push_back(
-          registers.empty() ? 0 : registers[random.upTo(registers.size() - 1)]);
+      registers.push_back(registers.empty() ? 0 : registers[random.upTo(registers.size() - 1)]);
     LinearLayout compact = removeZeroRegisters(layout);
     std::vector<int> compactOf = compactRegisterOf(layout);
     std::vector<int> kept = keptRegisterBits(layout);
-    ASSERT_EQ(static_cast<int>(kept.size()),
-              compact.numInBits(InDim::Register));
-    EXPECT_EQ(f2::rank(compact.columns(InDim::Register)),
-              compact.numInBits(InDim::Register));
+    ASSERT_EQ(static_cast<int>(kept.size()), compact.numInBits(InDim::Register));
+    EXPECT_EQ(f2::rank(compact.columns(InDim::Register)), compact.numInBits(InDim::Register));
     forEachPlace(layout, [&](int reg, int lane, int warp) {
-      EXPECT_EQ(layout.apply(reg, lane, warp),
-                compact.apply(compactOf[reg], lane, warp));
+      EXPECT_EQ(layout.apply(reg, lane, warp), compact.apply(compactOf[reg], lane, warp));
     });
     for (size_t bit = 0; bit < kept.size(); ++bit)
       EXPECT_EQ(compactOf[1 << kept[bit]], 1 << bit);

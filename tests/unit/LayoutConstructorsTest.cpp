@@ -31,36 +31,29 @@ TEST(LayoutConstructors, BlockedMatchesTheDefinition) {
     int rank = 1 + random.upTo(2);
     std::vector<int> shape = random.shape(rank, 3 + random.upTo(7));
     std::vector<int> size = random.shape(rank, random.upTo(3));
-    std::vector<int> lanes = random.shape(rank, 5),
-                     warps = random.shape(rank, random.upTo(3));
+    std::vector<int> lanes = random.shape(rank, 5), warps = random.shape(rank, random.upTo(3));
     std::vector<int> order = rowMajorOrder(rank);
     if (random.chance(50))
       std::reverse(order.begin(), order.end());
     LinearLayout layout = makeBlocked(shape, size, lanes, warps, order);
     ASSERT_EQ(layout.numInBits(InDim::Lane), 5);
-    ASSERT_EQ(layout.numInBits(InDim::Warp),
-              std::accumulate(warps.begin(), warps.end(), 0));
+    ASSERT_EQ(layout.numInBits(InDim::Warp), std::accumulate(warps.begin(), warps.end(), 0));
     EXPECT_TRUE(layout.isSurjective());
     EXPECT_TRUE(layout.isPermutationLike());
 
     std::vector<int> clippedSize(rank), repeats(rank);
     for (int dim = 0; dim < rank; ++dim) {
       clippedSize[dim] = std::min(size[dim], shape[dim]);
-      repeats[dim] =
-          std::max(0, shape[dim] - size[dim] - lanes[dim] - warps[dim]);
+      repeats[dim] = std::max(0, shape[dim] - size[dim] - lanes[dim] - warps[dim]);
     }
     int sizeBits = std::accumulate(clippedSize.begin(), clippedSize.end(), 0);
     forEachPlace(layout, [&](int reg, int lane, int warp) {
-      std::vector<int> in =
-          digits(reg & ((1 << sizeBits) - 1), clippedSize, order);
+      std::vector<int> in = digits(reg & ((1 << sizeBits) - 1), clippedSize, order);
       std::vector<int> rep = digits(reg >> sizeBits, repeats, order);
-      std::vector<int> l = digits(lane, lanes, order),
-                       w = digits(warp, warps, order);
+      std::vector<int> l = digits(lane, lanes, order), w = digits(warp, warps, order);
       std::vector<uint32_t> expected(rank);
       for (int dim = 0; dim < rank; ++dim) {
-        int position =
-            ((rep[dim] << warps[dim] | w[dim]) << lanes[dim] | l[dim])
-            << size[dim];
+        int position = ((rep[dim] << warps[dim] | w[dim]) << lanes[dim] | l[dim]) << size[dim];
         if (size[dim] > shape[dim])
           position = 0;
         expected[dim] = (position + in[dim]) & ((1 << shape[dim]) - 1);
@@ -74,8 +67,7 @@ TEST(LayoutConstructors, CoalescedPutsNeighbouringLanesOnNeighbouringVectors) {
   // 128x64, vectors of 8: 8 lanes cover a row, then rows by lanes, then by
   // warps.
   LinearLayout layout = makeCoalesced({7, 6}, {1, 0}, 8, 5, 2);
-  EXPECT_EQ(layout.columns(InDim::Register),
-            (Columns{1, 2, 4, 1024, 2048, 4096}));
+  EXPECT_EQ(layout.columns(InDim::Register), (Columns{1, 2, 4, 1024, 2048, 4096}));
   EXPECT_EQ(layout.columns(InDim::Lane), (Columns{8, 16, 32, 64, 128}));
   EXPECT_EQ(layout.columns(InDim::Warp), (Columns{256, 512}));
   // One row: warps follow along it.
@@ -100,12 +92,10 @@ TEST(LayoutConstructors, CoalescedAlwaysCoversTheTile) {
   RandomLayouts random(22);
   for (int trial = 0; trial < 200; ++trial) {
     int rank = 1 + random.upTo(2);
-    std::vector<int> shape = random.shape(rank, random.upTo(12)),
-                     order = rowMajorOrder(rank);
+    std::vector<int> shape = random.shape(rank, random.upTo(12)), order = rowMajorOrder(rank);
     if (random.chance(50))
       std::reverse(order.begin(), order.end());
-    LinearLayout layout =
-        makeCoalesced(shape, order, 1 << random.upTo(4), 5, random.upTo(3));
+    LinearLayout layout = makeCoalesced(shape, order, 1 << random.upTo(4), 5, random.upTo(3));
     EXPECT_TRUE(layout.isSurjective());
     EXPECT_TRUE(layout.isPermutationLike());
     EXPECT_EQ(layout.numInBits(InDim::Lane), 5);
@@ -115,10 +105,8 @@ TEST(LayoutConstructors, CoalescedAlwaysCoversTheTile) {
 TEST(LayoutConstructors, MmaAccumulatorMatchesTheInstruction) {
   LinearLayout tile = makeMmaAccumulator({4, 3}, {0, 0});
   forEachPlace(tile, [&](int reg, int lane, int) {
-    uint32_t row = lane / 4 + (reg >= 2 ? 8 : 0),
-             column = lane % 4 * 2 + reg % 2;
-    EXPECT_EQ(tile.coordinates(tile.apply(reg, lane, 0)),
-              (std::vector<uint32_t>{row, column}));
+    uint32_t row = lane / 4 + (reg >= 2 ? 8 : 0), column = lane % 4 * 2 + reg % 2;
+    EXPECT_EQ(tile.coordinates(tile.apply(reg, lane, 0)), (std::vector<uint32_t>{row, column}));
   });
   // 64x32 on 2x2 warps: warp bit 0 is rows, bit 1 columns, the rest registers.
   LinearLayout layout = makeMmaAccumulator({6, 5}, {1, 1});
@@ -138,8 +126,7 @@ TEST(LayoutConstructors, WgmmaAccumulatorMatchesTheInstruction) {
     EXPECT_TRUE(layout.isInvertible());
     forEachPlace(layout, [&](int reg, int lane, int warp) {
       int i = reg % regsPerInstruction;
-      uint32_t row = 16 * warp + lane / 4 + 8 * (i / 2 % 2) +
-                     64 * (reg / regsPerInstruction);
+      uint32_t row = 16 * warp + lane / 4 + 8 * (i / 2 % 2) + 64 * (reg / regsPerInstruction);
       uint32_t column = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
       EXPECT_EQ(layout.coordinates(layout.apply(reg, lane, warp)),
                 (std::vector<uint32_t>{row, column}));
@@ -158,22 +145,17 @@ TEST(LayoutConstructors, WgmmaAccumulatorMatchesTheInstruction) {
 TEST(LayoutConstructors, DotOperandsMatchTheInstruction) {
   for (int elementBits : {8, 16, 32}) {
     int word = 32 / elementBits, log2K = f2::floorLog2(256 / elementBits);
-    LinearLayout a =
-        makeDotOperand(DotOperand::A, {4, log2K}, {0, 0}, elementBits);
+    LinearLayout a = makeDotOperand(DotOperand::A, {4, log2K}, {0, 0}, elementBits);
     forEachPlace(a, [&](int reg, int lane, int) {
       int wordIndex = reg / word;
       uint32_t row = lane / 4 + wordIndex % 2 * 8;
       uint32_t k = lane % 4 * word + reg % word + wordIndex / 2 * 4 * word;
-      EXPECT_EQ(a.coordinates(a.apply(reg, lane, 0)),
-                (std::vector<uint32_t>{row, k}));
+      EXPECT_EQ(a.coordinates(a.apply(reg, lane, 0)), (std::vector<uint32_t>{row, k}));
     });
-    LinearLayout b =
-        makeDotOperand(DotOperand::B, {log2K, 3}, {0, 0}, elementBits);
+    LinearLayout b = makeDotOperand(DotOperand::B, {log2K, 3}, {0, 0}, elementBits);
     forEachPlace(b, [&](int reg, int lane, int) {
-      uint32_t k = lane % 4 * word + reg % word + reg / word * 4 * word,
-               n = lane / 4;
-      EXPECT_EQ(b.coordinates(b.apply(reg, lane, 0)),
-                (std::vector<uint32_t>{k, n}));
+      uint32_t k = lane % 4 * word + reg % word + reg / word * 4 * word, n = lane / 4;
+      EXPECT_EQ(b.coordinates(b.apply(reg, lane, 0)), (std::vector<uint32_t>{k, n}));
     });
   }
 }
@@ -216,8 +198,7 @@ TEST(LayoutConstructors, SwizzledSharedIsTheAddressFunction) {
     for (int mode : {0, 16, 32, 64, 128})
       for (int log2Row : {3, 5, 7}) {
         const int log2Rows = 5;
-        LinearLayout layout =
-            makeSwizzledShared({log2Rows, log2Row}, elementBits, mode);
+        LinearLayout layout = makeSwizzledShared({log2Rows, log2Row}, elementBits, mode);
         ASSERT_TRUE(layout.isInvertible());
         int bytes = elementBits / 8, rowBytes = (1 << log2Row) * bytes;
         int used = effectiveSwizzleBytes(log2Row, elementBits, mode);
@@ -226,8 +207,8 @@ TEST(LayoutConstructors, SwizzledSharedIsTheAddressFunction) {
         for (int row = 0; row < 1 << log2Rows; ++row)
           for (int column = 0; column < 1 << log2Row; ++column) {
             int inRow = column * bytes;
-            int address = inRow / panelBytes * (panelBytes << log2Rows) +
-                          row * panelBytes + inRow % panelBytes;
+            int address = inRow / panelBytes * (panelBytes << log2Rows) + row * panelBytes +
+                          inRow % panelBytes;
             if (used == 128)
               address ^= (address >> 7 & 7) << 4;
             if (used == 64)

@@ -72,8 +72,7 @@ static void exchange(const std::vector<RegisterSwap> &swaps, Machine &machine) {
   });
 }
 
-static Machine runShuffle(const ShufflePlan &plan, Machine src,
-                          int elementBits) {
+static Machine runShuffle(const ShufflePlan &plan, Machine src, int elementBits) {
   Machine work = src;
   work.forEachThread([&](int lane, int warp, int block) {
     Registers &registers = work.at(lane, warp, block);
@@ -88,8 +87,7 @@ static Machine runShuffle(const ShufflePlan &plan, Machine src,
   });
   for (const ShuffleRound &round : plan.rounds) {
     EXPECT_EQ(round.sources.size(), round.slots.size());
-    EXPECT_LE(round.sources.size() * elementBits,
-              std::max(32, elementBits) + 0u);
+    EXPECT_LE(round.sources.size() * elementBits, std::max(32, elementBits) + 0u);
     slots.forEachThread([&](int lane, int warp, int block) {
       int from = plan.sourceLane(round, lane, warp, block);
       if (plan.isLocal(round))
@@ -97,8 +95,7 @@ static Machine runShuffle(const ShufflePlan &plan, Machine src,
       if (plan.isButterfly())
         EXPECT_EQ(from, lane ^ static_cast<int>(round.laneXor));
       for (size_t j = 0; j < round.slots.size(); ++j)
-        slots.at(lane, warp, block)[round.slots[j]] =
-            work.at(from, warp, block)[round.sources[j]];
+        slots.at(lane, warp, block)[round.slots[j]] = work.at(from, warp, block)[round.sources[j]];
     });
   }
   exchange(plan.after, slots);
@@ -112,18 +109,15 @@ static Machine runShuffle(const ShufflePlan &plan, Machine src,
   return dst;
 }
 
-static uint32_t threadOffset(const SharedSide &side, int lane, int warp,
-                             int block) {
-  return f2::multiply(side.laneOffsets, lane) ^
-         f2::multiply(side.warpOffsets, warp) ^
+static uint32_t threadOffset(const SharedSide &side, int lane, int warp, int block) {
+  return f2::multiply(side.laneOffsets, lane) ^ f2::multiply(side.warpOffsets, warp) ^
          f2::multiply(side.blockOffsets, block);
 }
 
 /// Visits (register, offset) of every element that a thread accesses in a
 /// piece.
 template <typename Visit>
-static void forEachAccess(const SharedSide &side, int piece, uint32_t thread,
-                          Visit visit) {
+static void forEachAccess(const SharedSide &side, int piece, uint32_t thread, Visit visit) {
   for (const SharedAccess &access : side.accesses[piece]) {
     EXPECT_EQ(static_cast<int>(access.registers.size()), side.vectorElements);
     uint32_t first = thread ^ access.offset;
@@ -136,8 +130,7 @@ static void forEachAccess(const SharedSide &side, int piece, uint32_t thread,
   }
 }
 
-static Machine runShared(const SharedMemoryPlan &plan, Machine src,
-                         const LinearLayout &dstLayout) {
+static Machine runShared(const SharedMemoryPlan &plan, Machine src, const LinearLayout &dstLayout) {
   Machine dst(dstLayout, dstLayout.inSize(InDim::Register));
   size_t elements = plan.scratchBytes / (plan.storedBits / 8);
   EXPECT_EQ(elements, size_t(1) << plan.memory.numInBits(InDim::Offset));
@@ -147,8 +140,7 @@ static Machine runShared(const SharedMemoryPlan &plan, Machine src,
       const HardwareIndex &copies = plan.write.duplicateMasks;
       if ((lane & copies[InDim::Lane]) || (warp & copies[InDim::Warp]))
         return;
-      forEachAccess(plan.write, piece,
-                    threadOffset(plan.write, lane, warp, block),
+      forEachAccess(plan.write, piece, threadOffset(plan.write, lane, warp, block),
                     [&](int reg, uint32_t offset) {
                       ASSERT_LT(offset, elements);
                       EXPECT_EQ(memory[block][offset], nothing); // written once
@@ -158,8 +150,7 @@ static Machine runShared(const SharedMemoryPlan &plan, Machine src,
     for (uint32_t offset = 0; piece == 0 && offset < elements; ++offset)
       EXPECT_EQ(memory[0][offset], plan.memory.apply(InDim::Offset, offset));
     dst.forEachThread([&](int lane, int warp, int block) {
-      forEachAccess(plan.read, piece,
-                    threadOffset(plan.read, lane, warp, block),
+      forEachAccess(plan.read, piece, threadOffset(plan.read, lane, warp, block),
                     [&](int reg, uint32_t offset) {
                       ASSERT_LT(offset, elements);
                       dst.at(lane, warp, block)[reg] = memory[block][offset];
@@ -174,20 +165,16 @@ static Machine runShared(const SharedMemoryPlan &plan, Machine src,
   return dst;
 }
 
-static void expectHolds(Machine &machine, const LinearLayout &layout,
-                        const std::string &what) {
+static void expectHolds(Machine &machine, const LinearLayout &layout, const std::string &what) {
   Machine expected = holding(layout);
-  EXPECT_EQ(machine.threads, expected.threads)
-      << what << "\n to " << layout.toString();
+  EXPECT_EQ(machine.threads, expected.threads) << what << "\n to " << layout.toString();
 }
 
 /// Plans, carries out and checks one conversion.
-static ConversionPlan convertAndCheck(const LinearLayout &src,
-                                      const LinearLayout &dst, int elementBits,
-                                      const ConversionOptions &options = {}) {
+static ConversionPlan convertAndCheck(const LinearLayout &src, const LinearLayout &dst,
+                                      int elementBits, const ConversionOptions &options = {}) {
   ConversionPlan plan = planConversion(src, dst, elementBits, options);
-  std::string what =
-      std::string(conversionKindName(plan.kind)) + " from " + src.toString();
+  std::string what = std::string(conversionKindName(plan.kind)) + " from " + src.toString();
   Machine from = holding(src);
   switch (plan.kind) {
   case ConversionKind::None:
@@ -195,8 +182,7 @@ static ConversionPlan convertAndCheck(const LinearLayout &src,
     Machine to(dst, dst.inSize(InDim::Register));
     to.forEachThread([&](int lane, int warp, int block) {
       for (size_t reg = 0; reg < plan.registers.size(); ++reg)
-        to.at(lane, warp, block)[reg] =
-            from.at(lane, warp, block)[plan.registers[reg]];
+        to.at(lane, warp, block)[reg] = from.at(lane, warp, block)[plan.registers[reg]];
     });
     expectHolds(to, dst, what);
     break;
@@ -233,8 +219,7 @@ TEST(LayoutConversion, WorkedExampleOfTheHeader) {
     EXPECT_EQ(shuffle.rounds[k].sources, std::vector<int>{k});
     EXPECT_EQ(shuffle.rounds[k].slots, std::vector<int>{k});
   }
-  for (const std::vector<RegisterSwap> *swaps :
-       {&shuffle.before, &shuffle.after}) {
+  for (const std::vector<RegisterSwap> *swaps : {&shuffle.before, &shuffle.after}) {
     ASSERT_EQ(swaps->size(), 2u);
     for (uint32_t bit = 0; bit < 2; ++bit) {
       EXPECT_EQ((*swaps)[bit].registerMask, 1u << bit);
@@ -248,29 +233,22 @@ TEST(LayoutConversion, KindsByWhatMoves) {
   LinearLayout blocked = makeBlocked({6, 6}, {0, 2}, {2, 3}, {2, 0}, {1, 0});
   EXPECT_EQ(convertAndCheck(blocked, blocked, 32).kind, ConversionKind::None);
   LinearLayout renamed = blocked;
-  std::reverse(renamed.columns(InDim::Register).begin(),
-               renamed.columns(InDim::Register).end());
-  EXPECT_EQ(convertAndCheck(blocked, renamed, 32).kind,
-            ConversionKind::Registers);
+  std::reverse(renamed.columns(InDim::Register).begin(), renamed.columns(InDim::Register).end());
+  EXPECT_EQ(convertAndCheck(blocked, renamed, 32).kind, ConversionKind::Registers);
   LinearLayout lanes = blocked;
   std::swap(lanes.columns(InDim::Lane)[0], lanes.columns(InDim::Register)[0]);
   EXPECT_EQ(convertAndCheck(blocked, lanes, 32).kind, ConversionKind::Shuffle);
   ConversionOptions noShuffle;
   noShuffle.allowShuffle = false;
-  EXPECT_EQ(convertAndCheck(blocked, lanes, 32, noShuffle).kind,
-            ConversionKind::SharedMemory);
+  EXPECT_EQ(convertAndCheck(blocked, lanes, 32, noShuffle).kind, ConversionKind::SharedMemory);
   LinearLayout warps = blocked;
   std::swap(warps.columns(InDim::Warp)[0], warps.columns(InDim::Register)[0]);
-  EXPECT_EQ(convertAndCheck(blocked, warps, 32).kind,
-            ConversionKind::SharedMemory);
+  EXPECT_EQ(convertAndCheck(blocked, warps, 32).kind, ConversionKind::SharedMemory);
   // Copies in registers are renamed away and made again.
   LinearLayout copies = blocked;
-  copies.columns(InDim::Register)
-      .insert(copies.columns(InDim::Register).begin(), 0);
-  EXPECT_EQ(convertAndCheck(blocked, copies, 32).kind,
-            ConversionKind::Registers);
-  EXPECT_EQ(convertAndCheck(copies, blocked, 32).kind,
-            ConversionKind::Registers);
+  copies.columns(InDim::Register).insert(copies.columns(InDim::Register).begin(), 0);
+  EXPECT_EQ(convertAndCheck(blocked, copies, 32).kind, ConversionKind::Registers);
+  EXPECT_EQ(convertAndCheck(copies, blocked, 32).kind, ConversionKind::Registers);
 }
 
 TEST(LayoutConversion, OneSwapCostsHalfTheRegisters) {
@@ -334,18 +312,15 @@ TEST(LayoutConversion, WithinWarpsShufflesAlwaysExist) {
     int laneBits = 1 + random.upTo(4);
     bool mixed = random.chance(30);
     auto make = [&] {
-      return mixed ? random.mixed(shape, laneBits, 0)
-                   : random.distributed(shape, laneBits, 0);
+      return mixed ? random.mixed(shape, laneBits, 0) : random.distributed(shape, laneBits, 0);
     };
     LinearLayout src = make(), dst = make();
-    if (random.chance(
-            50)) { // a warp dimension both sides agree on, up to registers
+    if (random.chance(50)) { // a warp dimension both sides agree on, up to registers
       src = product(src, LinearLayout({1, 0}));
       dst = product(dst, LinearLayout({1, 0}));
       uint32_t top = 1u << (src.numOutBits() - 1);
       src.columns(InDim::Warp) = {top};
-      dst.columns(InDim::Warp) = {top ^
-                                  dst.apply(InDim::Register, random.bits(2))};
+      dst.columns(InDim::Warp) = {top ^ dst.apply(InDim::Register, random.bits(2))};
     }
     int elementBits = 8 << random.upTo(3);
     std::optional<ShufflePlan> plan = planShuffle(src, dst, elementBits);
@@ -366,8 +341,7 @@ TEST(LayoutConversion, SwizzledRegistersGoThroughSharedMemory) {
   RandomLayouts random(53);
   for (int trial = 0; trial < 300; ++trial) {
     std::vector<int> shape = random.shape(2, 4 + random.upTo(7));
-    LinearLayout src = random.mixed(shape, 5, 2),
-                 dst = random.mixed(shape, 5, 2);
+    LinearLayout src = random.mixed(shape, 5, 2), dst = random.mixed(shape, 5, 2);
     int elementBits = 8 << random.upTo(3);
     ConversionOptions options;
     options.allowShuffle = false;
@@ -381,8 +355,7 @@ TEST(LayoutConversion, PiecesStayWithinTheLimit) {
   int inPieces = 0;
   for (int trial = 0; trial < 400; ++trial) {
     std::vector<int> shape = random.shape(2, 10 + random.upTo(2));
-    LinearLayout src = random.distributed(shape, 5, 2),
-                 dst = random.distributed(shape, 5, 2);
+    LinearLayout src = random.distributed(shape, 5, 2), dst = random.distributed(shape, 5, 2);
     ConversionOptions options;
     options.allowShuffle = false;
     options.maxScratchBytes = 2048;
@@ -391,8 +364,7 @@ TEST(LayoutConversion, PiecesStayWithinTheLimit) {
       continue;
     const SharedMemoryPlan &shared = plan.sharedMemory;
     inPieces += shared.numPieces > 1;
-    EXPECT_EQ(shared.scratchBytes * shared.numPieces, int64_t(4)
-                                                          << src.numOutBits());
+    EXPECT_EQ(shared.scratchBytes * shared.numPieces, int64_t(4) << src.numOutBits());
     EXPECT_EQ(shared.write.extraWavefronts + shared.read.extraWavefronts, 0);
     // Not in more pieces than needed.
     if (shared.numPieces > 1)
@@ -428,14 +400,10 @@ TEST(LayoutConversion, AccumulatorsToStoresAndOperands) {
   }
   // P of attention: 16 bits stay in place, 8 bits cross lanes of a quad only.
   LinearLayout acc = makeWgmmaAccumulator({6, 6}, 2);
-  EXPECT_EQ(convertAndCheck(
-                acc, makeDotOperand(DotOperand::A, {6, 6}, {2, 0}, 16), 16)
-                .kind,
+  EXPECT_EQ(convertAndCheck(acc, makeDotOperand(DotOperand::A, {6, 6}, {2, 0}, 16), 16).kind,
             ConversionKind::None);
-  EXPECT_EQ(
-      convertAndCheck(acc, makeDotOperand(DotOperand::A, {6, 6}, {2, 0}, 8), 8)
-          .kind,
-      ConversionKind::Shuffle);
+  EXPECT_EQ(convertAndCheck(acc, makeDotOperand(DotOperand::A, {6, 6}, {2, 0}, 8), 8).kind,
+            ConversionKind::Shuffle);
   // A row vector from a reduction, spread over another layout.
   LinearLayout rowMax = sliceDim(acc, 1, false);
   convertAndCheck(rowMax, makeCoalesced({6}, {0}, 1, 5, 2), 32);
@@ -451,8 +419,7 @@ TEST(LayoutConversion, BlocksOfACluster) {
     blocks.columns(InDim::Block) = {1};
     LinearLayout src = product(random.distributed(part, 5, 1), blocks);
     LinearLayout dst = product(random.distributed(part, 5, 1), blocks);
-    if (trial % 2 &&
-        !dst.columns(InDim::Register).empty()) // other rows of the same block
+    if (trial % 2 && !dst.columns(InDim::Register).empty()) // other rows of the same block
       dst.columns(InDim::Block)[0] ^= dst.columns(InDim::Register)[0];
     ConversionPlan plan = convertAndCheck(src, dst, 32);
     EXPECT_NE(plan.kind, ConversionKind::AcrossBlocks);
@@ -460,10 +427,8 @@ TEST(LayoutConversion, BlocksOfACluster) {
     LinearLayout crossing = removeZeroRegisters(dst);
     if (crossing.columns(InDim::Register).empty())
       continue;
-    std::swap(crossing.columns(InDim::Block)[0],
-              crossing.columns(InDim::Register)[0]);
+    std::swap(crossing.columns(InDim::Block)[0], crossing.columns(InDim::Register)[0]);
     if (trial % 2 == 0)
-      EXPECT_EQ(convertAndCheck(src, crossing, 32).kind,
-                ConversionKind::AcrossBlocks);
+      EXPECT_EQ(convertAndCheck(src, crossing, 32).kind, ConversionKind::AcrossBlocks);
   }
 }

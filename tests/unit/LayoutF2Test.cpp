@@ -28,8 +28,7 @@ static std::set<uint32_t> enumerateSpan(const Columns &columns) {
 static Columns randomColumns(RandomLayouts &random, int count, int numBits) {
   Columns columns;
   for (int i = 0; i < count; ++i)
-    columns.push_back(random.chance(20) && i ? columns[random.upTo(i - 1)]
-                                             : random.bits(numBits));
+    columns.push_back(random.chance(20) && i ? columns[random.upTo(i - 1)] : random.bits(numBits));
   return columns;
 }
 
@@ -97,10 +96,9 @@ TEST(LayoutF2, IntersectionMatchesEnumeration) {
     int numBits = 1 + random.upTo(5);
     Columns a = randomColumns(random, random.upTo(5), numBits);
     Columns b = randomColumns(random, random.upTo(5), numBits);
-    std::set<uint32_t> spanA = enumerateSpan(a), spanB = enumerateSpan(b),
-                       expected;
-    std::set_intersection(spanA.begin(), spanA.end(), spanB.begin(),
-                          spanB.end(), std::inserter(expected, expected.end()));
+    std::set<uint32_t> spanA = enumerateSpan(a), spanB = enumerateSpan(b), expected;
+    std::set_intersection(spanA.begin(), spanA.end(), spanB.begin(), spanB.end(),
+                          std::inserter(expected, expected.end()));
     Columns common = f2::intersection(a, b);
     EXPECT_EQ(enumerateSpan(common), expected);
     EXPECT_EQ(f2::rank(common), static_cast<int>(common.size()));

@@ -32,16 +32,14 @@ static uint64_t expectedSum(const LinearLayout &layout, int axis,
   uint64_t sum = 0;
   std::vector<uint32_t> coordinates = resultCoordinates;
   coordinates.insert(coordinates.begin() + axis, 0);
-  for (uint32_t position = 0; position < 1u << layout.log2Shape()[axis];
-       ++position) {
+  for (uint32_t position = 0; position < 1u << layout.log2Shape()[axis]; ++position) {
     coordinates[axis] = position;
     sum += elementValue(flatElement(layout.log2Shape(), coordinates));
   }
   return sum;
 }
 
-static Values runReduction(const ReductionPlan &plan,
-                           const LinearLayout &layout) {
+static Values runReduction(const ReductionPlan &plan, const LinearLayout &layout) {
   int lanes = layout.inSize(InDim::Lane), warps = layout.inSize(InDim::Warp);
   size_t numResults = plan.groups.size();
   Values values(warps * lanes, std::vector<uint64_t>(numResults, 0));
@@ -63,13 +61,11 @@ static Values runReduction(const ReductionPlan &plan,
   if (plan.warpBits.empty())
     return values;
 
-  std::vector<uint64_t> scratch(plan.numPartials() << plan.result.numOutBits(),
-                                0);
+  std::vector<uint64_t> scratch(plan.numPartials() << plan.result.numOutBits(), 0);
   std::vector<bool> written(scratch.size(), false);
   for (int warp = 0; warp < warps; ++warp)
     for (int lane = 0; lane < lanes; ++lane) {
-      if ((lane & plan.duplicateMasks[InDim::Lane]) ||
-          (warp & plan.duplicateMasks[InDim::Warp]))
+      if ((lane & plan.duplicateMasks[InDim::Lane]) || (warp & plan.duplicateMasks[InDim::Warp]))
         continue;
       for (size_t r = 0; r < numResults; ++r) {
         uint32_t slot = plan.writeSlot(static_cast<int>(r), lane, warp);
@@ -123,8 +119,7 @@ TEST(LayoutReduction, RandomLayouts) {
   RandomLayouts random(61);
   int acrossWarps = 0;
   for (int trial = 0; trial < 500; ++trial) {
-    LinearLayout layout =
-        random.distributed(random.shape(1 + random.upTo(2), 8), 4, 2);
+    LinearLayout layout = random.distributed(random.shape(1 + random.upTo(2), 8), 4, 2);
     int axis = random.upTo(layout.rank() - 1);
     if (random.chance(30)) // copies that are not zero columns
       layout.columns(InDim::Lane)[0] = layout.columns(InDim::Lane)[1];
@@ -145,8 +140,7 @@ TEST(LayoutReduction, ColumnsMixedWithinTheAxis) {
   RandomLayouts random(62);
   for (int trial = 0; trial < 100; ++trial) {
     LinearLayout layout = random.distributed({3, 5}, 4, 2);
-    Columns within =
-        f2::concat(random.invertible(5), f2::identityColumns(3, 5));
+    Columns within = f2::concat(random.invertible(5), f2::identityColumns(3, 5));
     reduceAndCheck(compose(layout, within, {3, 5}), 1);
   }
 }

@@ -24,13 +24,10 @@ class RandomLayouts {
 public:
   explicit RandomLayouts(unsigned seed) : generator(seed) {}
 
-  int upTo(int most) {
-    return std::uniform_int_distribution<int>(0, most)(generator);
-  }
+  int upTo(int most) { return std::uniform_int_distribution<int>(0, most)(generator); }
   bool chance(int percent) { return upTo(99) < percent; }
   uint32_t bits(int count) {
-    return static_cast<uint32_t>(generator()) &
-           static_cast<uint32_t>((uint64_t(1) << count) - 1);
+    return static_cast<uint32_t>(generator()) & static_cast<uint32_t>((uint64_t(1) << count) - 1);
   }
 
   std::vector<int> shape(int rank, int totalBits) {
@@ -42,8 +39,7 @@ public:
 
   /// Element bits handed out at random to registers, lanes and warps; threads
   /// that get none hold copies, and some registers are copies too.
-  LinearLayout distributed(const std::vector<int> &log2Shape, int lanes,
-                           int warps) {
+  LinearLayout distributed(const std::vector<int> &log2Shape, int lanes, int warps) {
     LinearLayout layout(log2Shape);
     Columns elements = f2::identityColumns(layout.numOutBits());
     std::shuffle(elements.begin(), elements.end(), generator);
@@ -59,8 +55,7 @@ public:
     Columns &registers = layout.columns(InDim::Register);
     registers = elements;
     if (chance(20))
-      registers.insert(
-          registers.begin() + upTo(static_cast<int>(registers.size())), 0);
+      registers.insert(registers.begin() + upTo(static_cast<int>(registers.size())), 0);
     return layout;
   }
 
@@ -92,8 +87,7 @@ private:
 };
 
 /// visit(reg, lane, warp) for every place of a distributed layout.
-template <typename Visit>
-void forEachPlace(const LinearLayout &layout, Visit visit) {
+template <typename Visit> void forEachPlace(const LinearLayout &layout, Visit visit) {
   for (int warp = 0; warp < layout.inSize(InDim::Warp); ++warp)
     for (int lane = 0; lane < layout.inSize(InDim::Lane); ++lane)
       for (int reg = 0; reg < layout.inSize(InDim::Register); ++reg)

@@ -62,12 +62,10 @@ TEST(LayoutTransforms, ExpandAndSqueezeAreInverse) {
 TEST(LayoutTransforms, SliceForgetsOneCoordinate) {
   RandomLayouts random(34);
   for (int trial = 0; trial < 200; ++trial) {
-    LinearLayout layout = trial % 2
-                              ? random.mixed(random.shape(3, 8), 4, 2)
-                              : random.distributed(random.shape(3, 8), 4, 2);
+    LinearLayout layout = trial % 2 ? random.mixed(random.shape(3, 8), 4, 2)
+                                    : random.distributed(random.shape(3, 8), 4, 2);
     int axis = random.upTo(2);
-    LinearLayout kept = sliceDim(layout, axis, true),
-                 gone = sliceDim(layout, axis, false);
+    LinearLayout kept = sliceDim(layout, axis, true), gone = sliceDim(layout, axis, false);
     std::vector<int> registerOf = sliceRegisters(layout, axis);
     EXPECT_TRUE(gone.isSurjective());
     EXPECT_EQ(kept.log2Shape()[axis], 0);
@@ -79,11 +77,9 @@ TEST(LayoutTransforms, SliceForgetsOneCoordinate) {
     forEachPlace(layout, [&](int reg, int lane, int warp) {
       Coordinates expected = layout.coordinates(layout.apply(reg, lane, warp));
       expected[axis] = 0;
-      EXPECT_EQ(kept.coordinates(kept.apply(registerOf[reg], lane, warp)),
-                expected);
+      EXPECT_EQ(kept.coordinates(kept.apply(registerOf[reg], lane, warp)), expected);
       expected.erase(expected.begin() + axis);
-      EXPECT_EQ(gone.coordinates(gone.apply(registerOf[reg], lane, warp)),
-                expected);
+      EXPECT_EQ(gone.coordinates(gone.apply(registerOf[reg], lane, warp)), expected);
     });
   }
 }
@@ -100,15 +96,13 @@ TEST(LayoutTransforms, BroadcastIsRegisterRenaming) {
     EXPECT_EQ(operand.log2Shape(), operandShape);
     EXPECT_TRUE(operand.isSurjective());
     std::vector<int> registerOf = broadcastRegisters(result, operandShape);
-    ASSERT_EQ(static_cast<int>(registerOf.size()),
-              result.inSize(InDim::Register));
+    ASSERT_EQ(static_cast<int>(registerOf.size()), result.inSize(InDim::Register));
     forEachPlace(result, [&](int reg, int lane, int warp) {
       Coordinates expected = result.coordinates(result.apply(reg, lane, warp));
       for (int dim = 0; dim < 3; ++dim)
         if (operandShape[dim] == 0)
           expected[dim] = 0;
-      EXPECT_EQ(operand.coordinates(operand.apply(registerOf[reg], lane, warp)),
-                expected);
+      EXPECT_EQ(operand.coordinates(operand.apply(registerOf[reg], lane, warp)), expected);
     });
   }
 }
@@ -120,11 +114,9 @@ TEST(LayoutTransforms, JoinAndSplit) {
     LinearLayout joined = joinLayout(layout);
     forEachPlace(layout, [&](int reg, int lane, int warp) {
       for (int half = 0; half < 2; ++half) {
-        Coordinates expected =
-            layout.coordinates(layout.apply(reg, lane, warp));
+        Coordinates expected = layout.coordinates(layout.apply(reg, lane, warp));
         expected.push_back(half);
-        EXPECT_EQ(joined.coordinates(joined.apply(2 * reg + half, lane, warp)),
-                  expected);
+        EXPECT_EQ(joined.coordinates(joined.apply(2 * reg + half, lane, warp)), expected);
       }
     });
     std::optional<SplitLayout> split = splitLayout(joined);
@@ -158,11 +150,9 @@ TEST(LayoutTransforms, SplitNeedsTheLastDimensionInRegisters) {
       int low = reg & ((1 << split->registerBit) - 1);
       int full = (reg - low) * 2 + low;
       for (int half = 0; half < 2; ++half) {
-        Coordinates expected =
-            split->layout.coordinates(split->layout.apply(reg, lane, warp));
+        Coordinates expected = split->layout.coordinates(split->layout.apply(reg, lane, warp));
         expected.push_back(half);
-        EXPECT_EQ(operand.coordinates(operand.apply(
-                      full | half << split->registerBit, lane, warp)),
+        EXPECT_EQ(operand.coordinates(operand.apply(full | half << split->registerBit, lane, warp)),
                   expected);
       }
     });
@@ -182,12 +172,9 @@ TEST(LayoutTransforms, CatAppendsTheSecondTile) {
     EXPECT_EQ(both.inSize(InDim::Register), 2 * numRegisters);
     forEachPlace(layout, [&](int reg, int lane, int warp) {
       for (int tile = 0; tile < 2; ++tile) {
-        Coordinates expected =
-            layout.coordinates(layout.apply(reg, lane, warp));
+        Coordinates expected = layout.coordinates(layout.apply(reg, lane, warp));
         expected[axis] += tile << layout.log2Shape()[axis];
-        EXPECT_EQ(
-            both.coordinates(both.apply(tile * numRegisters + reg, lane, warp)),
-            expected);
+        EXPECT_EQ(both.coordinates(both.apply(tile * numRegisters + reg, lane, warp)), expected);
       }
     });
   }

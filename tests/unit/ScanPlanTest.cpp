@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/ScanPlan.h"
+#include "ir/layout/LayoutConstructors.h"
 
 #include <gtest/gtest.h>
 
@@ -46,14 +46,15 @@ struct Machine {
   std::vector<std::string> value, total;
 
   explicit Machine(const LinearLayout &layout)
-      : layout(layout), registers(layout.inSize(InDim::Register)), lanes(layout.inSize(InDim::Lane)),
-        warps(layout.inSize(InDim::Warp)) {
+      : layout(layout), registers(layout.inSize(InDim::Register)),
+        lanes(layout.inSize(InDim::Lane)), warps(layout.inSize(InDim::Warp)) {
     value.resize(registers * lanes * warps);
     for (int warp = 0; warp < warps; ++warp)
       for (int lane = 0; lane < lanes; ++lane)
         for (int reg = 0; reg < registers; ++reg)
-          at(value, reg, lane, warp) = std::string(1, char('a' + layout.apply(reg, lane, warp) % 26)) +
-                                       std::to_string(layout.apply(reg, lane, warp)) + ";";
+          at(value, reg, lane, warp) =
+              std::string(1, char('a' + layout.apply(reg, lane, warp) % 26)) +
+              std::to_string(layout.apply(reg, lane, warp)) + ";";
     total = value;
   }
   std::string &at(std::vector<std::string> &where, int reg, int lane, int warp) {

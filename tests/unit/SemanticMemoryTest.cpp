@@ -57,8 +57,10 @@ TEST_F(MemoryTest, LoadErrors) {
   EXPECT_EQ(load(tile("x", "fp32")), "E0116 tl.load needs a pointer, got fp32");
   EXPECT_EQ(load(pointers, std::nullopt, Literal::integer(0)),
             "E0117 tl.load: other= has no meaning without mask=");
-  EXPECT_EQ(load(scalarPointer, mask), "E0121 tl.load: a scalar pointer takes a scalar mask, got i1[8]");
-  EXPECT_EQ(load(pointers, tile("m", "i32", {8})), "E0116 tl.load: the mask must be int1, got i32[8]");
+  EXPECT_EQ(load(scalarPointer, mask),
+            "E0121 tl.load: a scalar pointer takes a scalar mask, got i1[8]");
+  EXPECT_EQ(load(pointers, tile("m", "i32", {8})),
+            "E0116 tl.load: the mask must be int1, got i32[8]");
   EXPECT_EQ(load(tile("p", "*void")), "E0120 tl.load cannot use a pointer to void");
   EXPECT_EQ(load(pointers, tile("m", "i1", {4})), "E0110 cannot broadcast [8] with [4]");
 }
@@ -83,7 +85,8 @@ TEST_F(MemoryTest, StoreDoesNotEnlargeThePointer) {
 TEST_F(MemoryTest, OptionsByName) {
   EXPECT_EQ(Semantic::parseLoadOptions(".cg", "evict_last", true).cache, CacheModifier::CG);
   EXPECT_EQ(Semantic::parseStoreOptions(".wt", "").cache, CacheModifier::WT);
-  EXPECT_EQ(errorOf([] { Semantic::parseStoreOptions(".ca", ""); }), "E0117 cache_modifier is '.ca'");
+  EXPECT_EQ(errorOf([] { Semantic::parseStoreOptions(".ca", ""); }),
+            "E0117 cache_modifier is '.ca'");
   EXPECT_EQ(errorOf([] { Semantic::parseLoadOptions("", "evict", false); }),
             "E0117 eviction_policy is 'evict'");
   EXPECT_EQ(Semantic::parseSemantic(""), MemorySemantic::AcquireRelease);
@@ -108,8 +111,9 @@ TEST_F(MemoryTest, FloatMaximumSplitsOnTheSign) {
   ASSERT_EQ(recorder.effects.size(), 2u);
   EXPECT_EQ(recorder.effects[0], "AtomicMaxSigned(PointerCast<*i32>(p), Bitcast<i32>(v), "
                                  "Xor(LessSigned(Bitcast<i32>(v), 0:i32), 1:i1))");
-  EXPECT_EQ(recorder.effects[1], "AtomicMinUnsigned(PointerCast<*u32>(p), "
-                                 "Bitcast<u32>(Bitcast<i32>(v)), LessSigned(Bitcast<i32>(v), 0:i32))");
+  EXPECT_EQ(recorder.effects[1],
+            "AtomicMinUnsigned(PointerCast<*u32>(p), "
+            "Bitcast<u32>(Bitcast<i32>(v)), LessSigned(Bitcast<i32>(v), 0:i32))");
   EXPECT_EQ(result.type.name(), "fp32");
   EXPECT_EQ(text(result), "Bitcast<fp32>(Select(Xor(LessSigned(Bitcast<i32>(v), 0:i32), 1:i1), "
                           "old1, Bitcast<i32>(old2)))");
@@ -121,7 +125,8 @@ TEST_F(MemoryTest, ExchangeAndCompareMoveBits) {
   EXPECT_EQ(text(result), "Bitcast<fp32>(old1)");
   auto swap = [&](const Value &pointer, const Operand &expected, const Operand &value) {
     return errorOf([&] {
-      semantic.atomicCas(pointer, expected, value, MemorySemantic::AcquireRelease, MemoryScope::Gpu);
+      semantic.atomicCas(pointer, expected, value, MemorySemantic::AcquireRelease,
+                         MemoryScope::Gpu);
     });
   };
   EXPECT_EQ(swap(tile("p", "*i64"), Literal::integer(0), Literal::integer(1)), "no error");

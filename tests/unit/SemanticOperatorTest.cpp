@@ -36,10 +36,12 @@ TEST_F(OperatorTest, SignednessPicksThePrimitive) {
 }
 
 TEST_F(OperatorTest, DivisionLeavesSmallTypes) {
-  EXPECT_EQ(apply(Arithmetic::TrueDiv, i64, i64), "DivFloat(SignedToFloat<fp32>(l), SignedToFloat<fp32>(l))");
+  EXPECT_EQ(apply(Arithmetic::TrueDiv, i64, i64),
+            "DivFloat(SignedToFloat<fp32>(l), SignedToFloat<fp32>(l))");
   EXPECT_EQ(apply(Arithmetic::TrueDiv, bf16, Literal::floating(2)),
             "DivFloat(FloatExtend<fp32>(b), 2:fp32)");
-  EXPECT_EQ(apply(Arithmetic::Mod, f16, f16), "RemFloat(FloatExtend<fp32>(h), FloatExtend<fp32>(h))");
+  EXPECT_EQ(apply(Arithmetic::Mod, f16, f16),
+            "RemFloat(FloatExtend<fp32>(h), FloatExtend<fp32>(h))");
   EXPECT_EQ(refuse(Arithmetic::FloorDiv, f32, i32), "E0116 '//' needs integers, got fp32 and i32");
   EXPECT_EQ(refuse(Arithmetic::TrueDiv, i32, u32),
             "E0116 cannot divide i32 by u32: one is signed, the other is not");
@@ -68,8 +70,7 @@ TEST_F(OperatorTest, Pointers) {
   EXPECT_EQ(apply(Arithmetic::Add, Literal::integer(4), pointer), "AddPointer(p, 4:i32)");
   EXPECT_EQ(apply(Arithmetic::Sub, pointer, i32), "AddPointer(p, Sub(0:i32, i))");
   // Negating an unsigned offset at its width would wrap.
-  EXPECT_EQ(apply(Arithmetic::Sub, pointer, u32),
-            "AddPointer(p, Sub(0:i64, ZeroExtend<i64>(u)))");
+  EXPECT_EQ(apply(Arithmetic::Sub, pointer, u32), "AddPointer(p, Sub(0:i64, ZeroExtend<i64>(u)))");
   EXPECT_EQ(refuse(Arithmetic::Add, pointer, pointer), "E0116 cannot apply '+' to *fp32 and *fp32");
   EXPECT_EQ(refuse(Arithmetic::Sub, i32, pointer), "E0116 cannot apply '-' to i32 and *fp32");
   EXPECT_EQ(refuse(Arithmetic::Add, pointer, f32), "E0116 cannot apply '+' to *fp32 and fp32");
@@ -141,7 +142,9 @@ TEST_F(OperatorTest, ExtremaWidenBFloat16) {
             "MinNumber(MaxNumber(f, 0:fp32), 1:fp32)");
   EXPECT_EQ(text(semantic.clamp(bf16, Literal::integer(0), bf16, NanMode::All)),
             "MinPropagateNan(MaxPropagateNan(FloatExtend<fp32>(b), 0:fp32), FloatExtend<fp32>(b))");
-  EXPECT_EQ(errorOf([&] { semantic.clamp(i32, Literal::integer(0), Literal::integer(1), NanMode::None); }),
+  EXPECT_EQ(errorOf([&] {
+              semantic.clamp(i32, Literal::integer(0), Literal::integer(1), NanMode::None);
+            }),
             "E0120 tl.clamp needs floats, got i32");
 }
 
@@ -149,11 +152,13 @@ TEST_F(OperatorTest, RoundedAndFusedArithmetic) {
   EXPECT_EQ(text(semantic.fma(f32, Literal::floating(2), f32)), "Fma(f, 2:fp32, f)");
   EXPECT_EQ(text(semantic.fdiv(f32, f32, true)), "DivFloatRounded(f, f)");
   EXPECT_EQ(text(semantic.fdiv(f32, f32, false)), "DivFloat(f, f)");
-  EXPECT_EQ(text(semantic.fdiv(f16, Literal::floating(2), false)),
-            "FloatTruncate<fp16>(DivFloatRounded(FloatExtend<fp32>(h), FloatExtend<fp32>(2:fp16)))");
+  EXPECT_EQ(
+      text(semantic.fdiv(f16, Literal::floating(2), false)),
+      "FloatTruncate<fp16>(DivFloatRounded(FloatExtend<fp32>(h), FloatExtend<fp32>(2:fp16)))");
   EXPECT_EQ(errorOf([&] { semantic.fdiv(f16, f32, false); }),
             "E0116 tl.fdiv does not promote: got fp16 and fp32");
-  EXPECT_EQ(errorOf([&] { semantic.divRounded(f16, f16); }), "E0120 tl.div_rn needs fp32, got fp16");
+  EXPECT_EQ(errorOf([&] { semantic.divRounded(f16, f16); }),
+            "E0120 tl.div_rn needs fp32, got fp16");
   EXPECT_EQ(text(semantic.sqrtRounded(f32)), "SqrtRounded(f)");
   EXPECT_EQ(text(semantic.mulHigh(Literal::integer(0xD2511F53), u32)),
             "MulHighUnsigned(3528531795:u32, u)");

@@ -17,45 +17,75 @@
 namespace tilewright::semantic {
 namespace {
 
-const char *const typeNames[] = {"i1",  "i8",  "i16",     "i32",   "i64",  "u8",   "u16", "u32",
+const char *const typeNames[] = {"i1",  "i8",      "i16",   "i32",  "i64",  "u8",   "u16", "u32",
                                  "u64", "fp8e4nv", "fp8e5", "fp16", "bf16", "fp32", "fp64"};
 
 // Rows: left operand. A dash is an error.
 const char *const sumTable[] = {
     // i1      i8      i16     i32     i64     u8      u16     u32     u64     fp8e4nv fp8e5   fp16    bf16    fp32    fp64
-    "i1      i8      i16     i32     i64     u8      u16     u32     u64     -       -       fp16    fp32    fp32    fp64", // i1
-    "i8      i8      i16     i32     i64     u8      u16     u32     u64     -       -       fp16    fp32    fp32    fp64", // i8
-    "i16     i16     i16     i32     i64     i16     u16     u32     u64     -       -       fp16    fp32    fp32    fp64", // i16
-    "i32     i32     i32     i32     i64     i32     i32     u32     u64     -       -       fp16    fp32    fp32    fp64", // i32
-    "i64     i64     i64     i64     i64     i64     i64     i64     u64     -       -       fp16    fp32    fp32    fp64", // i64
-    "u8      u8      i16     i32     i64     u8      u16     u32     u64     -       -       fp16    fp32    fp32    fp64", // u8
-    "u16     u16     u16     i32     i64     u16     u16     u32     u64     -       -       fp16    fp32    fp32    fp64", // u16
-    "u32     u32     u32     u32     i64     u32     u32     u32     u64     -       -       fp16    fp32    fp32    fp64", // u32
-    "u64     u64     u64     u64     u64     u64     u64     u64     u64     -       -       fp16    fp32    fp32    fp64", // u64
-    "-       -       -       -       -       -       -       -       -       fp8e4nv fp16    fp16    fp32    fp32    fp64", // fp8e4nv
-    "-       -       -       -       -       -       -       -       -       fp16    fp8e5   fp16    fp32    fp32    fp64", // fp8e5
-    "fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp32    fp64", // fp16
-    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp16    bf16    fp32    fp64", // bf16
-    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp64", // fp32
-    "fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64", // fp64
+    "i1      i8      i16     i32     i64     u8      u16     u32     u64     -       -       fp16  "
+    "  fp32    fp32    fp64", // i1
+    "i8      i8      i16     i32     i64     u8      u16     u32     u64     -       -       fp16  "
+    "  fp32    fp32    fp64", // i8
+    "i16     i16     i16     i32     i64     i16     u16     u32     u64     -       -       fp16  "
+    "  fp32    fp32    fp64", // i16
+    "i32     i32     i32     i32     i64     i32     i32     u32     u64     -       -       fp16  "
+    "  fp32    fp32    fp64", // i32
+    "i64     i64     i64     i64     i64     i64     i64     i64     u64     -       -       fp16  "
+    "  fp32    fp32    fp64", // i64
+    "u8      u8      i16     i32     i64     u8      u16     u32     u64     -       -       fp16  "
+    "  fp32    fp32    fp64", // u8
+    "u16     u16     u16     i32     i64     u16     u16     u32     u64     -       -       fp16  "
+    "  fp32    fp32    fp64", // u16
+    "u32     u32     u32     u32     i64     u32     u32     u32     u64     -       -       fp16  "
+    "  fp32    fp32    fp64", // u32
+    "u64     u64     u64     u64     u64     u64     u64     u64     u64     -       -       fp16  "
+    "  fp32    fp32    fp64", // u64
+    "-       -       -       -       -       -       -       -       -       fp8e4nv fp16    fp16  "
+    "  fp32    fp32    fp64", // fp8e4nv
+    "-       -       -       -       -       -       -       -       -       fp16    fp8e5   fp16  "
+    "  fp32    fp32    fp64", // fp8e5
+    "fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16    fp16  "
+    "  fp16    fp32    fp64", // fp16
+    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp16  "
+    "  bf16    fp32    fp64", // bf16
+    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // fp32
+    "fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64  "
+    "  fp64    fp64    fp64", // fp64
 };
 const char *const quotientTable[] = {
     // i1      i8      i16     i32     i64     u8      u16     u32     u64     fp8e4nv fp8e5   fp16    bf16    fp32    fp64
-    "i1      -       -       -       -       u8      u16     u32     u64     fp32    fp32    fp32    fp32    fp32    fp64", // i1
-    "-       i8      i16     i32     i64     -       -       -       -       fp32    fp32    fp32    fp32    fp32    fp64", // i8
-    "-       i16     i16     i32     i64     -       -       -       -       fp32    fp32    fp32    fp32    fp32    fp64", // i16
-    "-       i32     i32     i32     i64     -       -       -       -       fp32    fp32    fp32    fp32    fp32    fp64", // i32
-    "-       i64     i64     i64     i64     -       -       -       -       fp32    fp32    fp32    fp32    fp32    fp64", // i64
-    "u8      -       -       -       -       u8      u16     u32     u64     fp32    fp32    fp32    fp32    fp32    fp64", // u8
-    "u16     -       -       -       -       u16     u16     u32     u64     fp32    fp32    fp32    fp32    fp32    fp64", // u16
-    "u32     -       -       -       -       u32     u32     u32     u64     fp32    fp32    fp32    fp32    fp32    fp64", // u32
-    "u64     -       -       -       -       u64     u64     u64     u64     fp32    fp32    fp32    fp32    fp32    fp64", // u64
-    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp64", // fp8e4nv
-    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp64", // fp8e5
-    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp64", // fp16
-    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp64", // bf16
-    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp64", // fp32
-    "fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64", // fp64
+    "i1      -       -       -       -       u8      u16     u32     u64     fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // i1
+    "-       i8      i16     i32     i64     -       -       -       -       fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // i8
+    "-       i16     i16     i32     i64     -       -       -       -       fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // i16
+    "-       i32     i32     i32     i64     -       -       -       -       fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // i32
+    "-       i64     i64     i64     i64     -       -       -       -       fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // i64
+    "u8      -       -       -       -       u8      u16     u32     u64     fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // u8
+    "u16     -       -       -       -       u16     u16     u32     u64     fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // u16
+    "u32     -       -       -       -       u32     u32     u32     u64     fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // u32
+    "u64     -       -       -       -       u64     u64     u64     u64     fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // u64
+    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // fp8e4nv
+    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // fp8e5
+    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // fp16
+    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // bf16
+    "fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32    fp32  "
+    "  fp32    fp32    fp64", // fp32
+    "fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64    fp64  "
+    "  fp64    fp64    fp64", // fp64
 };
 
 using PromotionTest = SemanticTest;
@@ -113,7 +143,9 @@ TEST_F(PromotionTest, LiteralsAloneTakeTheFirstTypeThatHoldsThem) {
   EXPECT_EQ(ofInt(-2147483649), "i64");
   EXPECT_EQ(Semantic::literalType(Literal::unsigned64(1ull << 63)).name(), "u64");
   EXPECT_EQ(Semantic::literalType(Literal::boolean(true)).name(), "i1");
-  auto ofFloat = [](double value) { return Semantic::literalType(Literal::floating(value)).name(); };
+  auto ofFloat = [](double value) {
+    return Semantic::literalType(Literal::floating(value)).name();
+  };
   EXPECT_EQ(ofFloat(0.0), "fp32");
   EXPECT_EQ(ofFloat(std::nan("")), "fp32");
   EXPECT_EQ(ofFloat(-std::numeric_limits<double>::infinity()), "fp32");

@@ -47,8 +47,8 @@ public:
     if (type.isUnsigned() && type.bitWidth() < 64) {
       EXPECT_EQ(bits >> type.bitWidth(), 0u);
     }
-    std::string number = type.isSigned() ? std::to_string(static_cast<int64_t>(bits))
-                                         : std::to_string(bits);
+    std::string number =
+        type.isSigned() ? std::to_string(static_cast<int64_t>(bits)) : std::to_string(bits);
     return make(type, number + ":" + type.name());
   }
   Value constantFloat(DType type, double value) override {
@@ -72,7 +72,8 @@ public:
   }
   Value broadcast(const Value &tile, const std::vector<int64_t> &shape) override {
     EXPECT_EQ(tile.type.shape.size(), shape.size());
-    return make(tile.type.withShape(shape), "Broadcast" + shapeName(shape) + "(" + text(tile) + ")");
+    return make(tile.type.withShape(shape),
+                "Broadcast" + shapeName(shape) + "(" + text(tile) + ")");
   }
   Value expandDims(const Value &tile, int axis) override {
     EXPECT_TRUE(tile.type.isTile());
@@ -81,8 +82,8 @@ public:
     return make(tile.type.withShape(shape), fmt::format("Expand{}({})", axis, text(tile)));
   }
   Value reshape(const Value &tile, const std::vector<int64_t> &shape, bool mayReorder) override {
-    return make(tile.type.withShape(shape), (mayReorder ? "View" : "Reshape") + shapeName(shape) +
-                                                "(" + text(tile) + ")");
+    return make(tile.type.withShape(shape),
+                (mayReorder ? "View" : "Reshape") + shapeName(shape) + "(" + text(tile) + ")");
   }
   Value permute(const Value &tile, const std::vector<int> &order) override {
     std::vector<int64_t> shape, axes(order.begin(), order.end());
@@ -114,30 +115,51 @@ public:
   }
 
   Value unary(UnaryOp op, const Value &operand) override {
-    static const char *const names[] = {"NegFloat", "AbsFloat", "AbsInt", "Exp",  "Exp2",
-                                        "Log",      "Log2",     "Sin",    "Cos",  "Sqrt",
-                                        "SqrtRounded", "Rsqrt", "Erf",    "Floor", "Ceil", "Tanh"};
+    static const char *const names[] = {
+        "NegFloat", "AbsFloat", "AbsInt",      "Exp",   "Exp2", "Log",   "Log2", "Sin",
+        "Cos",      "Sqrt",     "SqrtRounded", "Rsqrt", "Erf",  "Floor", "Ceil", "Tanh"};
     return make(operand.type, std::string(names[static_cast<int>(op)]) + "(" + text(operand) + ")");
   }
   Value binary(BinaryOp op, const Value &lhs, const Value &rhs) override {
-    static const char *const names[] = {
-        "Add",          "Sub",          "Mul",       "DivSigned", "DivUnsigned",
-        "RemSigned",    "RemUnsigned",  "DivFloat",  "RemFloat",  "DivFloatRounded",
-        "And",          "Or",           "Xor",       "ShiftLeft", "ShiftRightLogical",
-        "ShiftRightArithmetic", "MinSigned", "MaxSigned", "MinUnsigned", "MaxUnsigned",
-        "MinNumber",    "MaxNumber",    "MinPropagateNan", "MaxPropagateNan",
-        "MulHighSigned", "MulHighUnsigned"};
+    static const char *const names[] = {"Add",
+                                        "Sub",
+                                        "Mul",
+                                        "DivSigned",
+                                        "DivUnsigned",
+                                        "RemSigned",
+                                        "RemUnsigned",
+                                        "DivFloat",
+                                        "RemFloat",
+                                        "DivFloatRounded",
+                                        "And",
+                                        "Or",
+                                        "Xor",
+                                        "ShiftLeft",
+                                        "ShiftRightLogical",
+                                        "ShiftRightArithmetic",
+                                        "MinSigned",
+                                        "MaxSigned",
+                                        "MinUnsigned",
+                                        "MaxUnsigned",
+                                        "MinNumber",
+                                        "MaxNumber",
+                                        "MinPropagateNan",
+                                        "MaxPropagateNan",
+                                        "MulHighSigned",
+                                        "MulHighUnsigned"};
     EXPECT_EQ(lhs.type, rhs.type);
     return make(lhs.type, std::string(names[static_cast<int>(op)]) + "(" + text(lhs) + ", " +
                               text(rhs) + ")");
   }
   Value compare(ComparePredicate predicate, const Value &lhs, const Value &rhs) override {
-    static const char *const names[] = {"Equal",          "NotEqual",          "LessSigned",
-                                        "LessEqualSigned", "GreaterSigned",    "GreaterEqualSigned",
-                                        "LessUnsigned",   "LessEqualUnsigned", "GreaterUnsigned",
-                                        "GreaterEqualUnsigned", "FloatEqual",  "FloatNotEqual",
-                                        "FloatLess",      "FloatLessEqual",    "FloatGreater",
-                                        "FloatGreaterEqual"};
+    static const char *const names[] = {"Equal",           "NotEqual",
+                                        "LessSigned",      "LessEqualSigned",
+                                        "GreaterSigned",   "GreaterEqualSigned",
+                                        "LessUnsigned",    "LessEqualUnsigned",
+                                        "GreaterUnsigned", "GreaterEqualUnsigned",
+                                        "FloatEqual",      "FloatNotEqual",
+                                        "FloatLess",       "FloatLessEqual",
+                                        "FloatGreater",    "FloatGreaterEqual"};
     EXPECT_EQ(lhs.type, rhs.type);
     return make(lhs.type.withScalar(ScalarKind::Int1),
                 std::string(names[static_cast<int>(predicate)]) + "(" + text(lhs) + ", " +
@@ -147,8 +169,8 @@ public:
     EXPECT_TRUE(condition.type.scalar.isBool());
     EXPECT_EQ(condition.type.shape, ifTrue.type.shape);
     EXPECT_EQ(ifTrue.type, ifFalse.type);
-    return make(ifTrue.type, "Select(" + text(condition) + ", " + text(ifTrue) + ", " +
-                                 text(ifFalse) + ")");
+    return make(ifTrue.type,
+                "Select(" + text(condition) + ", " + text(ifTrue) + ", " + text(ifFalse) + ")");
   }
   Value fma(const Value &x, const Value &y, const Value &z) override {
     EXPECT_EQ(x.type, y.type);
@@ -156,10 +178,10 @@ public:
     return make(x.type, "Fma(" + text(x) + ", " + text(y) + ", " + text(z) + ")");
   }
   Value cast(CastOp op, const Value &operand, const DType &to, Rounding rounding) override {
-    static const char *const names[] = {"SignExtend", "ZeroExtend", "Truncate", "FloatExtend",
-                                        "FloatTruncate", "SignedToFloat", "UnsignedToFloat",
-                                        "FloatToSigned", "FloatToUnsigned", "PointerToInt",
-                                        "IntToPointer", "PointerCast", "Bitcast"};
+    static const char *const names[] = {
+        "SignExtend",    "ZeroExtend",      "Truncate",      "FloatExtend",     "FloatTruncate",
+        "SignedToFloat", "UnsignedToFloat", "FloatToSigned", "FloatToUnsigned", "PointerToInt",
+        "IntToPointer",  "PointerCast",     "Bitcast"};
     bool towardZero = op == CastOp::FloatTruncate && rounding == Rounding::TowardZero;
     return make(operand.type.withScalar(to),
                 fmt::format("{}{}<{}>({})", names[static_cast<int>(op)],
@@ -188,8 +210,9 @@ public:
   }
   Value atomicRmw(AtomicOp op, const Value &pointer, const Value &value,
                   const std::optional<Value> &mask, MemorySemantic, MemoryScope) override {
-    static const char *const names[] = {"Add", "FloatAdd", "And", "Or", "Xor", "MaxSigned",
-                                        "MinSigned", "MaxUnsigned", "MinUnsigned", "Exchange"};
+    static const char *const names[] = {"Add",         "FloatAdd",  "And",       "Or",
+                                        "Xor",         "MaxSigned", "MinSigned", "MaxUnsigned",
+                                        "MinUnsigned", "Exchange"};
     checkMask(pointer, mask);
     EXPECT_EQ(value.type, pointer.type.withScalar(pointer.type.scalar.pointee()));
     effects.push_back(fmt::format("Atomic{}({}, {}{})", names[static_cast<int>(op)], text(pointer),
@@ -213,9 +236,9 @@ public:
       scalars.push_back(make(Type(input.type.scalar), "e"));
     std::vector<Value> combined = combine(scalars, scalars);
     for (size_t i = 0; i < inputs.size(); ++i)
-      results.push_back(make(inputs[i].type.withShape(shape),
-                             fmt::format("Reduce{}({}; {})", axis, text(inputs[i]),
-                                         text(combined[i]))));
+      results.push_back(
+          make(inputs[i].type.withShape(shape),
+               fmt::format("Reduce{}({}; {})", axis, text(inputs[i]), text(combined[i]))));
     return results;
   }
   std::vector<Value> scan(const std::vector<Value> &inputs, int axis, bool reverse,
@@ -225,16 +248,18 @@ public:
       scalars.push_back(make(Type(input.type.scalar), "e"));
     std::vector<Value> combined = combine(scalars, scalars);
     for (size_t i = 0; i < inputs.size(); ++i)
-      results.push_back(make(inputs[i].type, fmt::format("Scan{}{}({}; {})", axis,
-                                                         reverse ? "Reverse" : "", text(inputs[i]),
-                                                         text(combined[i]))));
+      results.push_back(
+          make(inputs[i].type, fmt::format("Scan{}{}({}; {})", axis, reverse ? "Reverse" : "",
+                                           text(inputs[i]), text(combined[i]))));
     return results;
   }
 
   Value hint(HintKind, const Value &value, const std::vector<int64_t> &values) override {
     return make(value.type, "Hint" + shapeName(values) + "(" + text(value) + ")");
   }
-  void assume(const Value &condition) override { effects.push_back("Assume(" + text(condition) + ")"); }
+  void assume(const Value &condition) override {
+    effects.push_back("Assume(" + text(condition) + ")");
+  }
   void barrier() override { effects.push_back("Barrier()"); }
   void print(const std::string &prefix, const std::vector<Value> &values, bool hex) override {
     std::string out = "Print" + std::string(hex ? "Hex" : "") + "(" + prefix;
@@ -261,8 +286,7 @@ private:
 };
 
 /// "E0119 value ..." for the error that `body` raises.
-template <typename Body>
-std::string errorOf(Body body) {
+template <typename Body> std::string errorOf(Body body) {
   try {
     body();
   } catch (const Error &error) {
