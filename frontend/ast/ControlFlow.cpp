@@ -211,8 +211,16 @@ void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
 //===----------------------------------------------------------------------===//
 
 /// Visits what comes after an `if` up to the end of the function, inside the
-/// branch that the insertion point is in.
+/// branch that the insertion point is in. Where both branches go on and one of
+/// them may return further inside, that is made twice, and each such `if` behind
+/// it doubles it again.
 void FunctionWalker::finishRest(const Rest *rest) {
+  constexpr int maxRepetitions = 64;
+  if (rest && ++repetitions[{rest->statements.ptr(), rest->index}] > maxRepetitions)
+    throw Error(ErrorCode::E0114,
+                fmt::format("the statements after this 'if' would be repeated more than {} times",
+                            maxRepetitions),
+                "return at the end of a branch, not deeper inside, or set a flag and test it");
   for (; rest; rest = rest->next)
     if (visitStatements(rest->statements, rest->index, rest->next) == Flow::Returned)
       return;

@@ -187,6 +187,8 @@ private:
   int loopDepth = 0;
   /// Above zero inside a run-time `if` that is visited as if it had no return.
   int mergingDepth = 0;
+  /// How often the rest at a place was made (finishRest).
+  std::map<std::pair<PyObject *, size_t>, int> repetitions;
 
   // Location.cpp: attributes made once, the location of the last node.
   mlir::StringAttr fileAttribute, nameAttribute;

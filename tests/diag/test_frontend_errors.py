@@ -616,6 +616,14 @@ def test_return_in_a_loop(tmp_path):
         """)
 
 
+def test_returns_that_multiply_the_code(tmp_path):
+    text = "@tilewright.jit\ndef kernel(p, n):\n" + "".join(
+        f"    if n > {i}:\n        if n < {2 * i}:\n            return\n        n += 1\n" for i in range(20))
+    error = error_of(tmp_path, text)
+    assert error.code == "E0114"
+    assert error.message == "the statements after this 'if' would be repeated more than 64 times"
+
+
 def test_kernel_returns_a_value(tmp_path):
     check(tmp_path, """
         @tilewright.jit
