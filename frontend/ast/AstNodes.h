@@ -23,6 +23,9 @@
 
 namespace tilewright {
 
+// clang-format has no fixed point for these lists.
+// clang-format off
+
 // Every class the walker treats; all others are refused with a message.
 #define TILEWRIGHT_NODE_KINDS(X)                                                                   \
   X(FunctionDef)                                                                                   \
@@ -34,6 +37,8 @@ namespace tilewright {
                       X(USub) X(UAdd) X(Invert) X(Eq) X(NotEq) X(Lt) X(LtE) X(Gt) X(GtE) X(Is)     \
                           X(IsNot) X(In) X(NotIn) X(Store) X(Lambda)
 
+// clang-format on
+
 enum class NodeKind {
 #define X(NAME) NAME,
   TILEWRIGHT_NODE_KINDS(X)
@@ -41,6 +46,7 @@ enum class NodeKind {
       Other
 };
 
+// clang-format off
 #define TILEWRIGHT_NODE_FIELDS(X)                                                                  \
   X(body)                                                                                          \
   X(test) X(orelse) X(target) X(targets) X(value) X(iter) X(left) X(right) X(op) X(ops)            \
@@ -48,6 +54,8 @@ enum class NodeKind {
           X(slice) X(lower) X(upper) X(step) X(values) X(generators) X(elt) X(ifs) X(lineno)       \
               X(col_offset) X(end_lineno) X(end_col_offset) X(annotation) X(msg) X(conversion)     \
                   X(format_spec) X(vararg) X(kwarg) X(kwonlyargs) X(is_async) X(_fields)
+
+// clang-format on
 
 /// Interned names of the fields of nodes.
 struct NodeFields {
