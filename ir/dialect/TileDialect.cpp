@@ -15,10 +15,10 @@ using namespace mlir;
 
 #include "ir/dialect/TileDialect.cpp.inc"
 #include "ir/dialect/TileEnums.cpp.inc"
-#define GET_TYPEDEF_CLASSES
-#include "ir/dialect/TileTypes.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/dialect/TileAttributes.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/dialect/TileTypes.cpp.inc"
 
 namespace tilewright::ir {
 
@@ -94,6 +94,91 @@ LinearLayout LayoutAttr::toLinear(llvm::ArrayRef<int64_t> shape) const {
 LayoutAttr LayoutAttr::fromLinear(MLIRContext *context, const LinearLayout &layout) {
   return LayoutAttr::get(context, layout.columns(InDim::Register), layout.columns(InDim::Lane),
                          layout.columns(InDim::Warp), layout.columns(InDim::Block));
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory and descriptors
+//===----------------------------------------------------------------------===//
+
+Attribute SharedLayoutAttr::parse(AsmParser &parser, Type) {
+  llvm::SmallVector<uint32_t> offsets;
+  if (parser.parseLess() || parseColumns(parser, "offset", offsets) || parser.parseGreater())
+    return {};
+  return SharedLayoutAttr::get(parser.getContext(), offsets);
+}
+
+void SharedLayoutAttr::print(AsmPrinter &printer) const {
+  printer << "<offset = [";
+  llvm::interleaveComma(getOffsets(), printer);
+  printer << "]>";
+}
+
+LinearLayout SharedLayoutAttr::toLinear(llvm::ArrayRef<int64_t> shape) const {
+  LinearLayout layout(log2Shape(shape));
+  layout.columns(InDim::Offset).assign(getOffsets().begin(), getOffsets().end());
+  return layout;
+}
+
+SharedLayoutAttr SharedLayoutAttr::fromLinear(MLIRContext *context, const LinearLayout &layout) {
+  return SharedLayoutAttr::get(context, layout.columns(InDim::Offset));
+}
+
+/// `<64x32xf16` of a buffer or descriptor.
+static ParseResult parseShapeAndElement(AsmParser &parser, llvm::SmallVectorImpl<int64_t> &shape,
+                                        Type &element) {
+  return failure(parser.parseLess() ||
+                 parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+                 parser.parseType(element));
+}
+
+static void printShapeAndElement(AsmPrinter &printer, llvm::ArrayRef<int64_t> shape, Type element) {
+  printer << "<";
+  for (int64_t extent : shape)
+    printer << extent << "x";
+  printer << element;
+}
+
+Type BufferType::parse(AsmParser &parser) {
+  llvm::SmallVector<int64_t> shape;
+  Type element;
+  SharedLayoutAttr layout;
+  int64_t slots = 1;
+  if (parseShapeAndElement(parser, shape, element) || parser.parseComma() ||
+      parser.parseAttribute(layout))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) && parser.parseInteger(slots))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), shape, element, layout, slots);
+}
+
+void BufferType::print(AsmPrinter &printer) const {
+  printShapeAndElement(printer, getShape(), getElementType());
+  printer << ", " << getLayout();
+  if (getSlots() != 1)
+    printer << ", " << getSlots();
+  printer << ">";
+}
+
+int64_t BufferType::slotBytes() const {
+  int64_t elements = 1;
+  for (int64_t extent : getShape())
+    elements *= extent;
+  return elements * elementBits(getElementType()) / 8;
+}
+
+Type DescriptorType::parse(AsmParser &parser) {
+  llvm::SmallVector<int64_t> shape;
+  Type element;
+  if (parseShapeAndElement(parser, shape, element) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), shape, element);
+}
+
+void DescriptorType::print(AsmPrinter &printer) const {
+  printShapeAndElement(printer, getShape(), getElementType());
+  printer << ">";
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,10 +30,10 @@
 
 #include "ir/dialect/TileDialect.h.inc"
 #include "ir/dialect/TileEnums.h.inc"
-#define GET_TYPEDEF_CLASSES
-#include "ir/dialect/TileTypes.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ir/dialect/TileAttributes.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "ir/dialect/TileTypes.h.inc"
 #define GET_OP_CLASSES
 #include "ir/dialect/TileOps.h.inc"
 

@@ -77,6 +77,50 @@ def TW_Layout : AttrDef<TW_Dialect, "Layout"> {
   }];
 }
 
+def TW_SharedLayout : AttrDef<TW_Dialect, "SharedLayout"> {
+  let mnemonic = "shared";
+  let summary = "the linear layout of a tile in shared memory: which element each offset holds";
+  let description = [{
+    One column per bit of the offset, which counts elements; row-major positions as
+    in #tw.layout. The map is invertible.
+  }];
+  let parameters = (ins ArrayRefParameter<"uint32_t">:$offsets);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::tilewright::LinearLayout toLinear(::llvm::ArrayRef<int64_t> shape) const;
+    static SharedLayoutAttr fromLinear(::mlir::MLIRContext *context, const ::tilewright::LinearLayout &layout);
+  }];
+}
+
+def TW_Buffer : TW_Type<"Buffer", "buffer"> {
+  let summary = "a tile in shared memory, or a ring of `slots` of them";
+  let description = [{ `!tw.buffer<64x32xf16, #tw.shared<offset = [...]>, 3>` }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
+                        "::tilewright::ir::SharedLayoutAttr":$layout, "int64_t":$slots);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::tilewright::LinearLayout toLinear() const { return getLayout().toLinear(getShape()); }
+    /// Bytes of one slot.
+    int64_t slotBytes() const;
+    BufferType withSlots(int64_t slots) const {
+      return get(getContext(), getShape(), getElementType(), getLayout(), slots);
+    }
+  }];
+}
+
+def TW_Mbarrier : TW_Type<"Mbarrier", "mbarrier"> {
+  let summary = "a ring of barrier objects in shared memory, 8 bytes each";
+  let parameters = (ins "int64_t":$slots);
+  let assemblyFormat = "`<` $slots `>`";
+}
+
+def TW_Descriptor : TW_Type<"Descriptor", "descriptor"> {
+  let summary = "an array in global memory, accessed by blocks of one shape at coordinates";
+  let description = [{ `!tw.descriptor<128x64xf16>`: rank, block shape and element type. }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
+  let hasCustomAssemblyFormat = 1;
+}
+
 class TW_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::tilewright::ir";
   let genSpecializedAttr = 0;
@@ -125,6 +169,13 @@ def TW_PtrOrPtrTile : Type<
   "pointer or tile of pointers">;
 def TW_Tile : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">, "tile",
                    "::mlir::RankedTensorType">;
+def TW_BufferType : Type<CPred<"::llvm::isa<::tilewright::ir::BufferType>($_self)">, "tile in shared memory",
+                         "::tilewright::ir::BufferType">;
+def TW_MbarrierType : Type<CPred<"::llvm::isa<::tilewright::ir::MbarrierType>($_self)">, "shared-memory barrier",
+                           "::tilewright::ir::MbarrierType">;
+def TW_DescriptorType : Type<CPred<"::llvm::isa<::tilewright::ir::DescriptorType>($_self)">, "tensor descriptor",
+                             "::tilewright::ir::DescriptorType">;
+def TW_TileOrBuffer : AnyTypeOf<[TW_Tile, TW_BufferType]>;
 def TW_Any : Type<CPred<"true">, "any type">;
 def TW_IntOrIntTile : Type<CPred<"::mlir::getElementTypeOrSelf($_self).isSignlessInteger()">,
                            "integer or tile of integers">;
@@ -445,6 +496,63 @@ def TW_AssertOp : TW_Op<"assert", [MemoryEffects<[MemWrite]>]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+def TW_DotPrecisionKind : TW_Enum<"DotPrecision", "how f32 operands of a product are used", [
+  I32EnumAttrCase<"tf32", 0>, I32EnumAttrCase<"tf32x3", 1>, I32EnumAttrCase<"ieee", 2>,
+  I32EnumAttrCase<"bf16x3", 3>, I32EnumAttrCase<"bf16x6", 4>]>;
+def TW_DotPrecision : TW_EnumAttr<TW_DotPrecisionKind, "precision">;
+
+def TW_MatrixUnitKind : TW_Enum<"MatrixUnit", "what computes a product", [
+  I32EnumAttrCase<"fma", 0>, I32EnumAttrCase<"mma", 1>, I32EnumAttrCase<"wgmma", 2>]>;
+def TW_MatrixUnit : TW_EnumAttr<TW_MatrixUnitKind, "unit">;
+
+def TW_DotOp : TW_PureOp<"dot", [AllTypesMatch<["acc", "result"]>]> {
+  let summary = "a x b + acc, over the last two dimensions; a leading one is a batch";
+  let description = [{
+    `a` is [B x] M x K, `b` [B x] K x N, `acc` [B x] M x N. `precision` concerns f32
+    operands only. `max_imprecise` > 0: fp8 products are added to the accumulator
+    in full precision every so many elements of K.
+
+    `unit` and `warps` (log2 of the warps along each dimension of the result) are
+    set by SelectMatrixUnit; with unit mma or fma at layout level the operands have
+    the layout of makeDotOperand (mma) or any slice of the result's (fma).
+
+        %d = tw.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
+  }];
+  let arguments = (ins TW_Tile:$a, TW_Tile:$b, TW_Tile:$acc,
+                       DefaultValuedAttr<TW_DotPrecision, "DotPrecision::tf32">:$precision,
+                       DefaultValuedAttr<I32Attr, "0">:$maxImprecise,
+                       OptionalAttr<TW_MatrixUnit>:$unit, OptionalAttr<DenseI32ArrayAttr>:$warps);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor descriptors
+//===----------------------------------------------------------------------===//
+
+def TW_DescriptorLoadOp : TW_Op<"descriptor_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "the block at some coordinates of an array; elements outside it are padding";
+  let arguments = (ins TW_DescriptorType:$descriptor, Variadic<I32>:$coordinates,
+                       DefaultValuedAttr<TW_Eviction, "Eviction::normal">:$eviction);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$descriptor `[` $coordinates `]` attr-dict `:` type($descriptor) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def TW_DescriptorStoreOp : TW_Op<"descriptor_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a block at some coordinates of an array; elements outside it are dropped";
+  let description = [{ With `reduction` the block is combined with what is there. }];
+  let arguments = (ins TW_DescriptorType:$descriptor, Variadic<I32>:$coordinates, TW_Tile:$value,
+                       OptionalAttr<TW_AtomicKind>:$reduction);
+  let assemblyFormat = "$descriptor `[` $coordinates `]` `,` $value attr-dict `:` type($descriptor) `,` type($value)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Layout level
 //===----------------------------------------------------------------------===//
 
@@ -455,6 +563,165 @@ def TW_ConvertLayoutOp : TW_PureOp<"convert_layout", [SameOperandsAndResultShape
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
   let hasFolder = 1;
   let hasVerifier = 1;
+}
+
+//===--- tiles in shared memory ---------------------------------------------===//
+
+def TW_AllocSharedOp : TW_Op<"alloc_shared", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "a tile in shared memory, or a ring of them; written with `init` where given";
+  let description = [{
+    Lives until its last use. AllocateShared gives it `tw.scratch_offset`. `init`
+    needs one slot.
+  }];
+  let arguments = (ins Optional<TW_Tile>:$init);
+  let results = (outs TW_BufferType:$result);
+  let assemblyFormat = "($init^ `:` type($init) `->`)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def TW_BufferSlotOp : TW_PureOp<"buffer_slot"> {
+  let summary = "one tile of a ring";
+  let arguments = (ins TW_BufferType:$ring, I32:$index);
+  let results = (outs TW_BufferType:$result);
+  let assemblyFormat = "$ring `[` $index `]` attr-dict `:` type($ring) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def TW_BufferPermuteOp : TW_PureOp<"buffer_permute"> {
+  let summary = "the same bytes seen with permuted dimensions: result dimension i is source dimension order[i]";
+  let arguments = (ins TW_BufferType:$source, DenseI32ArrayAttr:$order);
+  let results = (outs TW_BufferType:$result);
+  let assemblyFormat = "$source $order attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def TW_SharedStoreOp : TW_Op<"shared_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a tile to shared memory";
+  let arguments = (ins TW_Tile:$value, TW_BufferType:$buffer);
+  let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def TW_SharedLoadOp : TW_Op<"shared_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "reads a tile from shared memory";
+  let arguments = (ins TW_BufferType:$buffer);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===--- asynchronous copies ------------------------------------------------===//
+
+def TW_AsyncCopyOp : TW_Op<"async_copy", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "starts copying through pointers to shared memory (cp.async)";
+  let description = [{
+    Elements with a false mask become zero, or `other`, which is then stored by the
+    thread itself. `tw.vector_elements` as on tw.load.
+  }];
+  let arguments = (ins TW_Tile:$pointer, TW_BufferType:$buffer, Optional<TW_Tile>:$mask, Optional<TW_Tile>:$other,
+                       DefaultValuedAttr<TW_CacheModifier, "CacheModifier::none">:$cache,
+                       DefaultValuedAttr<TW_Eviction, "Eviction::normal">:$eviction);
+  let assemblyFormat = [{$pointer `,` $buffer (`mask` $mask^ `:` type($mask))? (`other` $other^ `:` type($other))?
+                         attr-dict `:` type($pointer) `,` type($buffer)}];
+  let hasVerifier = 1;
+}
+
+def TW_AsyncCommitOp : TW_Op<"async_commit", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "closes the group of this thread's copies started since the last commit";
+  let assemblyFormat = "attr-dict";
+}
+
+def TW_AsyncWaitOp : TW_Op<"async_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until at most `pending` groups of this thread's copies are unfinished";
+  let arguments = (ins I32Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+//===--- shared-memory barriers and TMA --------------------------------------===//
+
+def TW_MbarrierAllocOp : TW_Op<"mbarrier_alloc", [MemoryEffects<[MemAlloc, MemWrite]>]> {
+  let summary = "a ring of barrier objects in shared memory, each waiting for `arrivals`";
+  let description = [{
+    Initialised by one thread; a tw.barrier must follow before other threads use it.
+  }];
+  let arguments = (ins I32Attr:$arrivals);
+  let results = (outs TW_MbarrierType:$result);
+  let assemblyFormat = "$arrivals attr-dict `:` type($result)";
+}
+
+def TW_MbarrierExpectOp : TW_Op<"mbarrier_expect", [MemoryEffects<[MemWrite]>]> {
+  let summary = "arrives, and announces bytes that TMA will bring; one thread of the first warp";
+  let arguments = (ins TW_MbarrierType:$barrier, I32:$index, I32Attr:$bytes);
+  let assemblyFormat = "$barrier `[` $index `]` `,` $bytes attr-dict `:` type($barrier)";
+}
+
+def TW_MbarrierArriveOp : TW_Op<"mbarrier_arrive", [MemoryEffects<[MemWrite]>]> {
+  let summary = "arrives once for each warp";
+  let arguments = (ins TW_MbarrierType:$barrier, I32:$index);
+  let assemblyFormat = "$barrier `[` $index `]` attr-dict `:` type($barrier)";
+}
+
+def TW_MbarrierWaitOp : TW_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until the phase of parity `phase` has completed";
+  let arguments = (ins TW_MbarrierType:$barrier, I32:$index, I32:$phase);
+  let assemblyFormat = "$barrier `[` $index `]` `,` $phase attr-dict `:` type($barrier)";
+}
+
+def TW_IsFirstWarpOp : TW_PureOp<"is_first_warp"> {
+  let summary = "whether this thread belongs to the first warp, uniform in each warp";
+  let results = (outs I1:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def TW_TmaLoadOp : TW_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "starts copying a block to shared memory; completes at the barrier. One thread of the first warp";
+  let arguments = (ins TW_DescriptorType:$descriptor, Variadic<I32>:$coordinates, TW_BufferType:$buffer,
+                       TW_MbarrierType:$barrier, I32:$index,
+                       DefaultValuedAttr<TW_Eviction, "Eviction::normal">:$eviction);
+  let assemblyFormat = [{$descriptor `[` $coordinates `]` `,` $buffer `,` $barrier `[` $index `]` attr-dict
+                         `:` type($descriptor) `,` type($buffer) `,` type($barrier)}];
+}
+
+def TW_TmaStoreOp : TW_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "starts copying a tile from shared memory to a block of an array; one thread of the first warp, own bulk group";
+  let arguments = (ins TW_DescriptorType:$descriptor, Variadic<I32>:$coordinates, TW_BufferType:$buffer,
+                       OptionalAttr<TW_AtomicKind>:$reduction);
+  let assemblyFormat = "$descriptor `[` $coordinates `]` `,` $buffer attr-dict `:` type($descriptor) `,` type($buffer)";
+}
+
+def TW_TmaStoreWaitOp : TW_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until at most `pending` stores still read shared memory (or, with `complete`, are unfinished)";
+  let arguments = (ins I32Attr:$pending, UnitAttr:$complete);
+  let assemblyFormat = "$pending (`complete` $complete^)? attr-dict";
+}
+
+def TW_FenceAsyncOp : TW_Op<"fence_async", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "orders this thread's accesses of shared memory before those of wgmma and TMA that follow";
+  let assemblyFormat = "attr-dict";
+}
+
+//===--- wgmma ---------------------------------------------------------------===//
+
+def TW_WgmmaOp : TW_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "a x b + acc by the warpgroups of the program; a from registers or shared memory, b from shared memory";
+  let description = [{
+    The accumulator has the layout of makeWgmmaAccumulator; a tile `a` that of
+    makeDotOperand. With `is_async` the result may be used only as the accumulator
+    of another wgmma or by tw.wgmma_wait, and the operands must stay as they are until then.
+    Each op is one group of the hardware.
+  }];
+  let arguments = (ins TW_TileOrBuffer:$a, TW_BufferType:$b, TW_Tile:$acc, UnitAttr:$isAsync,
+                       DefaultValuedAttr<I32Attr, "0">:$maxImprecise, DenseI32ArrayAttr:$warps);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc (`async` $isAsync^)? `warps` $warps attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let hasVerifier = 1;
+}
+
+def TW_WgmmaWaitOp : TW_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until at most `pending` groups are unfinished; results are the tiles, now readable if their group is done";
+  let arguments = (ins Variadic<TW_Tile>:$tiles, I32Attr:$pending);
+  let results = (outs Variadic<TW_Tile>:$results);
+  let assemblyFormat = "$pending ($tiles^ `:` type($tiles) `->` type($results))? attr-dict";
 }
 
 #endif // TILEWRIGHT_IR_DIALECT_TILEOPS_TD

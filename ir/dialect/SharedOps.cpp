@@ -1,0 +1,173 @@
+//===- SharedOps.cpp - Matrix products, shared memory, asynchrony ---------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: verifiers of tw.dot, tw.wgmma, descriptors and of the ops on tiles in
+// shared memory. As in TileOps.cpp, a verifier checks what one op can see and
+// prints both values and the rule.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ir/dialect/TileDialect.h"
+
+using namespace mlir;
+
+namespace tilewright::ir {
+
+static LogicalResult verifySameTile(Operation *op, ArrayRef<int64_t> lhsShape, Type lhsElement,
+                                    ArrayRef<int64_t> rhsShape, Type rhsElement) {
+  if (lhsShape == rhsShape && lhsElement == rhsElement)
+    return success();
+  return op->emitOpError("tile and memory differ: ")
+         << RankedTensorType::get(lhsShape, lhsElement) << " and "
+         << RankedTensorType::get(rhsShape, rhsElement);
+}
+
+static LogicalResult verifySameTile(Operation *op, Type tile, BufferType buffer) {
+  auto type = llvm::cast<RankedTensorType>(tile);
+  return verifySameTile(op, type.getShape(), type.getElementType(), buffer.getShape(),
+                        buffer.getElementType());
+}
+
+static LogicalResult verifyOneSlot(Operation *op, BufferType buffer) {
+  if (buffer.getSlots() == 1)
+    return success();
+  return op->emitOpError("takes one tile, got a ring of ") << buffer.getSlots();
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+/// Shapes of a x b = acc, leading dimensions being batches.
+static LogicalResult verifyProduct(Operation *op, ArrayRef<int64_t> a, ArrayRef<int64_t> b,
+                                   ArrayRef<int64_t> acc) {
+  if (a.size() < 2 || a.size() > 3 || b.size() != a.size() || acc.size() != a.size())
+    return op->emitOpError("ranks must be equal, 2 or 3; got ")
+           << a.size() << ", " << b.size() << " and " << acc.size();
+  size_t rank = a.size();
+  if (a[rank - 1] != b[rank - 2])
+    return op->emitOpError("inner extents differ: ") << a[rank - 1] << " and " << b[rank - 2];
+  if (acc[rank - 2] != a[rank - 2] || acc[rank - 1] != b[rank - 1])
+    return op->emitOpError("accumulator is ")
+           << acc[rank - 2] << "x" << acc[rank - 1] << ", the product " << a[rank - 2] << "x"
+           << b[rank - 1];
+  if (rank == 3 && (a[0] != b[0] || a[0] != acc[0]))
+    return op->emitOpError("batches differ: ") << a[0] << ", " << b[0] << " and " << acc[0];
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  auto shape = [](Value tile) { return llvm::cast<RankedTensorType>(tile.getType()).getShape(); };
+  if (failed(verifyProduct(*this, shape(getA()), shape(getB()), shape(getAcc()))))
+    return failure();
+  if (getWarps() && getWarps()->size() != shape(getAcc()).size())
+    return emitOpError("warps has ") << getWarps()->size() << " entries for rank "
+                                     << shape(getAcc()).size();
+  return success();
+}
+
+LogicalResult WgmmaOp::verify() {
+  auto shape = [](Value operand) {
+    if (auto buffer = llvm::dyn_cast<BufferType>(operand.getType()))
+      return buffer.getShape();
+    return llvm::cast<RankedTensorType>(operand.getType()).getShape();
+  };
+  if (auto buffer = llvm::dyn_cast<BufferType>(getA().getType()))
+    if (failed(verifyOneSlot(*this, buffer)))
+      return failure();
+  if (failed(verifyOneSlot(*this, getB().getType())))
+    return failure();
+  if (getWarps().size() != shape(getAcc()).size())
+    return emitOpError("warps has ") << getWarps().size() << " entries for rank "
+                                     << shape(getAcc()).size();
+  return verifyProduct(*this, shape(getA()), shape(getB()), shape(getAcc()));
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor descriptors
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyBlock(Operation *op, DescriptorType descriptor, size_t coordinates,
+                                 Type tile) {
+  if (coordinates != descriptor.getShape().size())
+    return op->emitOpError("has ") << coordinates << " coordinates for a descriptor of rank "
+                                   << descriptor.getShape().size();
+  auto type = llvm::cast<RankedTensorType>(tile);
+  return verifySameTile(op, type.getShape(), type.getElementType(), descriptor.getShape(),
+                        descriptor.getElementType());
+}
+
+LogicalResult DescriptorLoadOp::verify() {
+  return verifyBlock(*this, getDescriptor().getType(), getCoordinates().size(),
+                     getResult().getType());
+}
+
+LogicalResult DescriptorStoreOp::verify() {
+  return verifyBlock(*this, getDescriptor().getType(), getCoordinates().size(),
+                     getValue().getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles in shared memory
+//===----------------------------------------------------------------------===//
+
+LogicalResult AllocSharedOp::verify() {
+  if (!getInit())
+    return success();
+  if (failed(verifyOneSlot(*this, getType())))
+    return failure();
+  return verifySameTile(*this, getInit().getType(), getType());
+}
+
+void AllocSharedOp::getEffects(
+    llvm::SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  effects.emplace_back(MemoryEffects::Allocate::get(), llvm::cast<OpResult>(getResult()));
+  if (getInit())
+    effects.emplace_back(MemoryEffects::Write::get(), llvm::cast<OpResult>(getResult()));
+}
+
+LogicalResult BufferSlotOp::verify() {
+  if (getRing().getType().withSlots(1) != getType())
+    return emitOpError("result must be one slot of ") << getRing().getType();
+  return success();
+}
+
+LogicalResult BufferPermuteOp::verify() {
+  BufferType source = getSource().getType(), result = getType();
+  ArrayRef<int32_t> order = getOrder();
+  if (order.size() != source.getShape().size() || order.size() != result.getShape().size())
+    return emitOpError("order has ") << order.size() << " entries for rank "
+                                     << source.getShape().size();
+  for (auto [index, from] : llvm::enumerate(order))
+    if (from < 0 || size_t(from) >= order.size() ||
+        result.getShape()[index] != source.getShape()[from])
+      return emitOpError("order does not give ") << result << " from " << source;
+  return success();
+}
+
+LogicalResult SharedStoreOp::verify() {
+  if (failed(verifyOneSlot(*this, getBuffer().getType())))
+    return failure();
+  return verifySameTile(*this, getValue().getType(), getBuffer().getType());
+}
+
+LogicalResult SharedLoadOp::verify() {
+  if (failed(verifyOneSlot(*this, getBuffer().getType())))
+    return failure();
+  return verifySameTile(*this, getResult().getType(), getBuffer().getType());
+}
+
+LogicalResult AsyncCopyOp::verify() {
+  if (failed(verifyOneSlot(*this, getBuffer().getType())))
+    return failure();
+  auto pointer = llvm::cast<RankedTensorType>(getPointer().getType());
+  auto element = llvm::dyn_cast<PointerType>(pointer.getElementType());
+  if (!element)
+    return emitOpError("needs a tile of pointers, got ") << pointer;
+  return verifySameTile(*this, pointer.getShape(), element.getPointee(),
+                        getBuffer().getType().getShape(), getBuffer().getType().getElementType());
+}
+
+} // namespace tilewright::ir
