@@ -47,6 +47,14 @@ struct TargetInfo {
   bool hasIntegerRedux = false;
   /// stmatrix.
   bool hasStoreMatrix = false;
+  /// cp.async from global to shared memory.
+  bool hasCpAsync = false;
+  /// mma.sync on fp8 operands.
+  bool hasFp8Mma = false;
+  /// wgmma: products by warpgroups from shared memory.
+  bool hasWgmma = false;
+  /// Tensor descriptors and bulk copies that complete at an mbarrier.
+  bool hasTma = false;
 };
 
 /// The target of a name such as "sm_90a" or of a capability such as 90.
