@@ -34,6 +34,7 @@ static LoweringTable makeTable(MLIRContext *context) {
   addConvertLayoutLowerings(table, context);
   addControlFlowLowerings(table, context);
   addDebugLowerings(table, context);
+  addWgmmaLowerings(table, context);
   return table;
 }
 

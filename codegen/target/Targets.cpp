@@ -26,11 +26,12 @@ struct TargetRow {
   const char *name;
   int capability;
   int64_t maxSharedBytesPerBlock;
-  bool hasFp8Conversions;
+  /// Ada's fp8: conversions and mma.
+  bool hasFp8;
   /// Hopper's native bf16 arithmetic and atomics, stmatrix, TMA.
   bool isHopper;
-  /// The instructions of this chip alone: wgmma.
-  bool isSpecific;
+  /// The instructions that only "sm_90a" has.
+  bool isHopperSpecific;
 };
 
 } // namespace
@@ -51,16 +52,17 @@ static TargetInfo makeTarget(const TargetRow &row) {
   info.capability = row.capability;
   info.ptxVersion = ptxVersion;
   info.maxSharedBytesPerBlock = row.maxSharedBytesPerBlock;
-  info.hasFp8Conversions = row.hasFp8Conversions;
+  info.hasFp8Conversions = row.hasFp8;
+  info.hasFp8Mma = row.hasFp8;
   info.hasBf16Arithmetic = row.isHopper;
   info.hasBf16AtomicAdd = row.isHopper;
   info.hasStoreMatrix = row.isHopper;
-  info.hasFp8Mma = row.hasFp8Conversions;
   info.hasTma = row.isHopper;
-  info.hasWgmma = row.isSpecific;
+  info.hasWgmma = row.isHopperSpecific;
   // Every family of the table is sm_80 or newer.
   info.hasIntegerRedux = true;
   info.hasCpAsync = true;
+  info.hasMma = true;
   info.hasEvictionHints = true;
   return info;
 }
