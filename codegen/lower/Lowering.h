@@ -165,8 +165,12 @@ void addConvertLayoutLowerings(LoweringTable &table, mlir::MLIRContext *context)
 void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDebugLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addWgmmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addTmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 
 void addMathLowerings(LoweringTable &table, mlir::MLIRContext *context);
+
+/// Fetches the tensor map at this generic address into the descriptor cache.
+void prefetchDescriptor(FunctionLowering &lowering, mlir::Value address);
 
 /// Replaces the module's tile functions by llvm.func kernels. The module must
 /// be at layout level with shared memory allocated (passes/pipeline).

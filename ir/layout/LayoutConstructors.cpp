@@ -233,9 +233,9 @@ LinearLayout makeSwizzledShared(const std::vector<int> &log2Shape, int elementBi
   deal(row, 0, panelBits);
   if (order.size() > 1)
     deal(order[1], 0, log2Shape[order[1]]);
-  deal(row, panelBits, log2Shape[row]);
   for (size_t i = 2; i < order.size(); ++i)
     deal(order[i], 0, log2Shape[order[i]]);
+  deal(row, panelBits, log2Shape[row]);
 
   // The hardware XORs address bit 4 + k with address bit 7 + k. Bits are
   // counted in bits of memory here, so that elements below a byte come out

@@ -21,7 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ir/dialect/TileDialect.h"
+#include "ir/dialect/MatrixInstruction.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/transform/Passes.h"
 
@@ -67,34 +67,14 @@ struct Product {
   int64_t kBytes() const { return k * ir::elementBits(a) / 8; }
 };
 
-bool hasWgmmaTypes(const Product &product) {
-  if (isFp8(product.a) && isFp8(product.b))
-    return product.acc.isF32() || product.acc.isF16();
-  if (product.a != product.b)
-    return false;
-  if (product.a.isF16())
-    return product.acc.isF32() || product.acc.isF16();
-  if (product.a.isBF16())
-    return product.acc.isF32();
-  if (product.a.isF32())
-    return product.precision == ir::DotPrecision::tf32;
-  return product.a.isInteger(8) && product.acc.isInteger(32);
+bool hasWgmma(const Product &product, const TargetInfo &target) {
+  bool isReduced = !product.a.isF32() || product.precision == ir::DotPrecision::tf32;
+  return isReduced && ir::wgmmaInstruction(product.a, product.b, product.acc, target);
 }
 
-bool hasMmaTypes(const Product &product, const TargetInfo &target) {
-  if (isFp8(product.a) && isFp8(product.b))
-    return target.hasFp8Mma && (product.acc.isF32() || product.acc.isF16());
-  if (product.a != product.b)
-    return false;
-  if (product.a.isF16())
-    return product.acc.isF32() || product.acc.isF16();
-  if (product.a.isBF16())
-    return product.acc.isF32();
-  if (product.a.isF32())
-    return product.precision != ir::DotPrecision::ieee;
-  if (product.a.isF64())
-    return true;
-  return product.a.isInteger(8) && product.acc.isInteger(32);
+bool hasMma(const Product &product, const TargetInfo &target) {
+  bool isReduced = !product.a.isF32() || product.precision != ir::DotPrecision::ieee;
+  return isReduced && ir::mmaInstruction(product.a, product.b, product.acc, target);
 }
 
 /// Whether the result reaches an operand of another product without leaving the
@@ -173,13 +153,13 @@ private:
       reason = "wgmma has no batches";
     else if (product.m < warpgroupRows || product.n < mmaColumns || product.kBytes() < stepBytes)
       reason = "the tile is too small for wgmma";
-    else if (!hasWgmmaTypes(product))
+    else if (!hasWgmma(product, context.target))
       reason = "wgmma does not compute these types";
     else {
       reason = "whole warpgroups";
       return ir::MatrixUnit::wgmma;
     }
-    if (hasMmaTypes(product, context.target))
+    if (hasMma(product, context.target))
       return ir::MatrixUnit::mma;
     reason = "no matrix instruction computes these types";
     return ir::MatrixUnit::fma;
