@@ -32,6 +32,8 @@ static LoweringTable makeTable(MLIRContext *context) {
   addReduceLowerings(table, context);
   addScanLowerings(table, context);
   addConvertLayoutLowerings(table, context);
+  addSharedTileLowerings(table, context);
+  addAsyncCopyLowerings(table, context);
   addControlFlowLowerings(table, context);
   addDebugLowerings(table, context);
   return table;
