@@ -90,6 +90,10 @@ unsigned elementBits(mlir::Type elementType);
 /// one shape: arith, math, and the elementwise ops of tw.
 bool isElementwise(mlir::Operation *op);
 
+/// A ring of buffers that TMA fills with blocks of `descriptor`: rows of at most
+/// 128 bytes, swizzled (ir/support/TmaBox.h).
+BufferType tmaBuffer(DescriptorType descriptor, int64_t slots = 1);
+
 int numWarps(mlir::ModuleOp module);
 
 } // namespace tilewright::ir
