@@ -107,6 +107,9 @@ static void annotateInlineAssembly(llvm::Module &module) {
       if (!assembly)
         continue;
       call->addFnAttr(llvm::Attribute::NoUnwind);
+      // Instructions that all threads of a warp must reach together.
+      if (llvm::StringRef(assembly->getAsmString()).contains(".aligned"))
+        call->addFnAttr(llvm::Attribute::Convergent);
       if (assembly->hasSideEffects())
         continue;
       bool reads = llvm::StringRef(assembly->getConstraintString()).contains("~{memory}");

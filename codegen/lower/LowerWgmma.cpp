@@ -276,7 +276,8 @@ Registers WgmmaLowering::emitBatch(const Batch &batch, const Registers &words) {
     code.addTiedResults(words);
   aTexts.clear();
   for (Value word : aWords)
-    aTexts.push_back(code.addInput(word));
+    // tf32 operands too are untyped words.
+    aTexts.push_back(code.addInput(lowering.toBits(word)));
   if (aWords.empty())
     aLowText = code.addInput(a.low);
   bLowText = code.addInput(b.low);
