@@ -281,7 +281,8 @@ Registers WgmmaLowering::emitBatch(const Batch &batch, const Registers &words) {
     code.addTiedResults(words);
   aTexts.clear();
   for (Value word : aWords)
-    aTexts.push_back(code.addInput(word));
+    // tf32 operands too are untyped words.
+    aTexts.push_back(code.addInput(lowering.toBits(word)));
   if (aWords.empty())
     aLowText = code.addInput(a.low);
   bLowText = code.addInput(b.low);
@@ -337,6 +338,10 @@ LogicalResult WgmmaLowering::run() {
   } else {
     // Tensor cores add fp8 products with few bits: after every part of K the sum
     // goes to an accumulator of the ordinary adder. It must be waited for.
+    if (op.getUseAcc())
+      for (Value &word : words)
+        word = lowering.builder.create<LLVM::SelectOp>(
+            lowering.loc, lowering.getScalar(op.getUseAcc()), word, lowering.zero(wordType));
     for (int step = 0; step < stepsOfK(); step += promoted) {
       int count = std::min(promoted, stepsOfK() - step);
       Registers products = emitBatch({step, count, /*startsAtZero=*/true, true}, words);
