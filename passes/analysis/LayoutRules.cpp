@@ -26,14 +26,14 @@ LayoutRule layoutRule(Operation *op) {
   if (!llvm::any_of(op->getOperands(), isTile) && !llvm::any_of(op->getResults(), isTile))
     return LayoutRule::NoTiles;
   return llvm::TypeSwitch<Operation *, LayoutRule>(op)
-      .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp>([](auto) { return LayoutRule::Source; })
+      .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp, ir::DescriptorLoadOp>([](auto) { return LayoutRule::Source; })
       .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp,
             ir::SplitOp, ir::ConcatOp>([](auto) { return LayoutRule::Shape; })
       .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp>(
           [](auto) { return LayoutRule::Same; })
       .Case([](ir::ReduceOp) { return LayoutRule::Reduce; })
       .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })
-      .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, func::ReturnOp>(
+      .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, ir::DescriptorStoreOp, func::ReturnOp>(
           [](auto) { return LayoutRule::Free; })
       .Default([](Operation *op) {
         return ir::isElementwise(op) ? LayoutRule::Same : LayoutRule::Unknown;

@@ -43,6 +43,9 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   // The phase ends: no op may see two layouts of one tile.
   manager.addPass(createVerifyLayouts(context));
 
+  // What no loop has taken into its pipeline; makes buffers.
+  manager.addPass(createLowerDescriptors(context));
+
   //===--- resources -------------------------------------------------------===//
   // Last change of the set of ops with scratch is behind us.
   manager.addPass(createAllocateShared(context));
@@ -112,6 +115,7 @@ void registerPasses() {
   registerPass([] { return createAssignLayouts(testContext()); });
   registerPass([] { return createRemoveConversions(testContext()); });
   registerPass([] { return createVerifyLayouts(testContext()); });
+  registerPass([] { return createLowerDescriptors(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });
   registerPass([] { return createMarkConstancy(testContext()); });

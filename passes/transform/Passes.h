@@ -42,6 +42,7 @@ std::unique_ptr<mlir::Pass> createChooseNumWarps(PassContext context);
 std::unique_ptr<mlir::Pass> createAssignLayouts(PassContext context);
 std::unique_ptr<mlir::Pass> createRemoveConversions(PassContext context);
 std::unique_ptr<mlir::Pass> createVerifyLayouts(PassContext context);
+std::unique_ptr<mlir::Pass> createLowerDescriptors(PassContext context);
 std::unique_ptr<mlir::Pass> createAllocateShared(PassContext context);
 std::unique_ptr<mlir::Pass> createInsertBarriers(PassContext context);
 std::unique_ptr<mlir::Pass> createMarkConstancy(PassContext context);
