@@ -62,7 +62,7 @@ def dot_inner_dimensions(x):
 
 
 @case("[E0109] dot does not support fp16 x fp32 on {arch}",
-      "supported: equal types out of int8, fp16, bf16, fp32, fp64, fp8e4nv, fp8e5, or any two fp8 types",
+      "supported: equal types out of int8, fp16, bf16, fp32, fp64, or any two of fp8e4nv, fp8e5, fp8e4b15",
       "tl.dot(a, a.to(tl.float32))", x=f32())
 def dot_types(x):
     a = tl.zeros((16, 16), tl.float16)
