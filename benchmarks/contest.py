@@ -37,6 +37,7 @@ import peers
 # Together the buffers that take turns are at least this large: four times the L2
 # of an H200.
 ROTATED_BYTES = 200e6
+DEVICE = "cuda"
 # Below this device time (s) the time per call is of interest as well.
 SMALL = 200e-6
 # A child that notes nothing for so long hangs. Compiling takes seconds.
@@ -52,7 +53,7 @@ class Problem:
     operations = 0  # floating-point (or integer) operations
     kernels: tuple = ()
 
-    def make(self, seed: int, device: str = "cuda"):
+    def make(self, seed: int):
         """A set of inputs and outputs, random or, for a check, with exact results."""
         raise NotImplementedError
 
@@ -61,14 +62,14 @@ class Problem:
         raise NotImplementedError
 
     def peers(self) -> dict:
-        """Name -> function of a set. The first one's outputs are the reference."""
+        """Name -> function of a set."""
         raise NotImplementedError
 
     def configurations(self, kernel: str, thorough: bool) -> list[dict]:
         raise NotImplementedError
 
     def launch(self, compiler, kernel: str, config: dict, data, start):
-        """Launches; `start(kernel, grid, *args, **kwargs)` does it. Returns what start returned last."""
+        """Launches; `start(kernel, grid, *args, **kwargs)` does it. Returns what start returned, or a list of it."""
         raise NotImplementedError
 
     def outputs(self, data) -> list:
@@ -172,7 +173,7 @@ def stop_if_context_is_lost():
 
     try:
         torch.cuda.synchronize()
-        torch.ones(1, device="cuda").item()
+        torch.ones(1, device=DEVICE).item()
     except Exception:
         # Nothing works in this process any more: the parent starts another one.
         sys.stdout.flush()
@@ -240,13 +241,16 @@ def check_attempts(problem: Problem, attempts: list, notes: Notes):
 
 
 def resources_of(handle, seconds: float) -> dict:
-    """Registers, spills and shared memory of a compiled kernel, and how long its first launches took."""
-    facts = {"first_seconds": round(seconds, 3)}
-    for name, value in (("regs", lambda: handle.n_regs), ("spills", lambda: handle.n_spills),
-                        ("shared", lambda: handle.metadata.shared)):
+    """Registers, spills and shared memory of the kernels of a launch, and how long the checks took."""
+    facts = {"seconds": round(seconds, 3), "kernels": []}
+    for one in handle if isinstance(handle, list) else [handle]:
         with contextlib.suppress(Exception):
-            facts[name] = int(value())
+            facts["kernels"].append([int(one.n_regs), int(one.n_spills), int(one.metadata.shared)])
     return facts
+
+
+def short_resources(facts: dict) -> str:
+    return " + ".join("/".join(map(str, numbers)) for numbers in facts.get("kernels", [])) or "-"
 
 
 class Rotation:
@@ -343,11 +347,10 @@ def tune(problem: Problem, rotation: Rotation, attempts: list, notes: Notes, sec
     return best, figures
 
 
-def verify(problem: Problem, rotation: Rotation, reference, contenders: dict, notes: Notes) -> set:
+def verify(problem: Problem, rotation: Rotation, contenders: dict, notes: Notes) -> set:
     """Compares the outputs on the row's own random inputs. Returns the keys that are wrong."""
     data = rotation.sets[0]
-    reference(data)
-    expected = [output.clone() for output in problem.outputs(data)]
+    expected = problem.expected(data)
     wrong = set()
     for key, function in contenders.items():
         for output in problem.outputs(data):
@@ -359,6 +362,24 @@ def verify(problem: Problem, rotation: Rotation, reference, contenders: dict, no
                 notes.fail(key, f"wrong on {problem.title}: {message}")
                 wrong.add(key)
     return wrong
+
+
+def usable(rivals: dict, data) -> dict:
+    """The peers that work here."""
+    import torch
+
+    found = {}
+    for name, function in rivals.items():
+        try:
+            function(data)
+            torch.cuda.synchronize()
+            found[name] = function
+        except Exception as problem:
+            print(f"# {name}: {first_lines(problem)}", flush=True)
+            stop_if_context_is_lost()
+    if not found:
+        raise RuntimeError("no peer works here")
+    return found
 
 
 def warm_clocks(function, data, seconds: float):
@@ -374,11 +395,11 @@ def warm_clocks(function, data, seconds: float):
 
 def measure(problem: Problem, attempts: list, notes: Notes, options):
     rotation = Rotation(problem)
-    rivals = problem.peers()
+    rivals = usable(problem.peers(), rotation.sets[0])
     warm_clocks(next(iter(rivals.values())), rotation.sets[0], options.warm)
     best, figures = tune(problem, rotation, attempts, notes, options.seconds)
     tuned = {key: function for _, key, function in best.values()}
-    wrong = verify(problem, rotation, next(iter(rivals.values())), tuned, notes)
+    wrong = verify(problem, rotation, tuned, notes)
     contenders = dict(rivals)
     contenders.update({key: function for key, function in tuned.items() if key not in wrong})
     with notes.attempt(f"measuring {problem.title}"):
@@ -488,7 +509,7 @@ def lines_of(row: dict, resources: dict) -> list[list[str]]:
             cell(own / other, ".3f"), cell(speed(row["per_call"], ours) / peer_call, ".3f"),
             cell(speed(row["per_call"], ours) / speed(row["per_call"], theirs), ".3f"),
             ours.split(" / ")[-1] if ours else "-", theirs.split(" / ")[-1] if theirs else "-",
-            f"{facts.get('regs', '?')}/{facts.get('spills', '?')}/{facts.get('shared', '?')}" if ours else "-",
+            short_resources(facts),
         ])
     return lines
 
@@ -522,7 +543,8 @@ def main(name: str, title: str, problems: list, kernels: Path, options) -> int:
         print(f"FAILED {key}: {message}")
     if options.only_check:
         for key in notes["passed"]:
-            print(f"ok {key}: {notes['resources'].get(key)}")
+            facts = notes["resources"].get(key, {})
+            print(f"ok {key}: {short_resources(facts)} registers/spills/shared, {facts.get('seconds')} s")
     measured = {row["title"] for row in notes["rows"]}
     missing = [] if options.only_check else [p.title for p in problems if p.title not in measured]
     if missing:
