@@ -107,6 +107,9 @@ static void annotateInlineAssembly(llvm::Module &module) {
       if (!assembly)
         continue;
       call->addFnAttr(llvm::Attribute::NoUnwind);
+      // All lanes of the warp take part: no branch may come between them.
+      if (llvm::StringRef(assembly->getAsmString()).contains(".sync"))
+        call->setConvergent();
       if (assembly->hasSideEffects())
         continue;
       bool reads = llvm::StringRef(assembly->getConstraintString()).contains("~{memory}");

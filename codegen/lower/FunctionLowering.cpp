@@ -62,6 +62,9 @@ Type FunctionLowering::registerType(Type elementType) const {
     return LLVM::LLVMPointerType::get(context, pointer.getAddressSpace());
   if (llvm::isa<IndexType>(elementType))
     return IntegerType::get(context, 64);
+  // A tile in shared memory is the address of its first byte.
+  if (llvm::isa<ir::BufferType, ir::MbarrierType>(elementType))
+    return LLVM::LLVMPointerType::get(context, 3);
   // LLVM has no 8-bit floats: their bits are integers.
   if (llvm::isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() == 8)
     return IntegerType::get(context, 8);
@@ -149,31 +152,32 @@ Value FunctionLowering::uniformWarpId() {
   return uniformWarpIdValue;
 }
 
-/// The columns of lane and warp, as columns of the thread index.
-static std::vector<uint32_t> threadColumns(const LinearLayout &layout, int log2WarpSize) {
-  std::vector<uint32_t> columns = layout.columns(InDim::Lane);
-  columns.resize(log2WarpSize, 0);
-  const Columns &warps = layout.columns(InDim::Warp);
+Value FunctionLowering::applyThreadColumns(const Columns &lanes, const Columns &warps) {
+  // As columns of the thread index.
+  Columns columns = lanes;
+  columns.resize(target.log2WarpSize, 0);
   columns.insert(columns.end(), warps.begin(), warps.end());
-  return columns;
-}
-
-Value FunctionLowering::elementIndex(const LinearLayout &layout, int registerIndex) {
-  std::vector<uint32_t> columns = threadColumns(layout, target.log2WarpSize);
-  uint32_t constantPart = layout.apply(InDim::Register, registerIndex);
-  uint32_t threadBits = 0;
-  for (uint32_t column : columns)
-    threadBits |= column;
-  if (threadBits == 0)
-    return constantI32(constantPart);
-
-  Value &threadPart = threadElements[columns];
-  if (!threadPart) {
+  Value &result = threadElements[columns];
+  if (!result) {
     Value thread = threadId();
     OpBuilder::InsertionGuard guard(builder);
     builder.restoreInsertionPoint(entryBuilder.saveInsertionPoint());
-    threadPart = applyColumns(columns, thread);
+    result = applyColumns(columns, thread);
   }
+  return result;
+}
+
+Value FunctionLowering::elementIndex(const LinearLayout &layout, int registerIndex) {
+  const Columns &lanes = layout.columns(InDim::Lane), &warps = layout.columns(InDim::Warp);
+  uint32_t constantPart = layout.apply(InDim::Register, registerIndex);
+  uint32_t threadBits = 0;
+  for (const Columns *columns : {&lanes, &warps})
+    for (uint32_t column : *columns)
+      threadBits |= column;
+  if (threadBits == 0)
+    return constantI32(constantPart);
+
+  Value threadPart = applyThreadColumns(lanes, warps);
   if (constantPart == 0)
     return threadPart;
   Value constantValue = constantI32(constantPart);
@@ -240,6 +244,9 @@ Value FunctionLowering::ownsElements(Type type) {
 /// Shared memory is dynamic: a launch may then ask for more than 48 KB, and its
 /// size is no part of the code. Its name is known to nobody else.
 static constexpr llvm::StringLiteral sharedSymbol = "__tw_shared";
+/// What wgmma and TMA want of a swizzled tile: its pattern repeats every 1024
+/// bytes of address.
+static constexpr int sharedAlignment = 1024;
 
 Value FunctionLowering::sharedAddress(int64_t offset) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), 3);
@@ -250,7 +257,7 @@ Value FunctionLowering::sharedAddress(int64_t offset) {
       OpBuilder moduleBuilder(module.getBodyRegion());
       moduleBuilder.create<LLVM::GlobalOp>(function.getLoc(), LLVM::LLVMArrayType::get(byte, 0),
                                            /*isConstant=*/false, LLVM::Linkage::External,
-                                           sharedSymbol, Attribute(), /*alignment=*/128,
+                                           sharedSymbol, Attribute(), sharedAlignment,
                                            /*addrSpace=*/3);
     }
     sharedBase = entryBuilder.create<LLVM::AddressOfOp>(function.getLoc(), pointer, sharedSymbol);

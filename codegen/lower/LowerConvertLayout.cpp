@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/lower/Lowering.h"
-#include "codegen/lower/SharedExchange.h"
+#include "codegen/lower/SharedTile.h"
 #include "ir/layout/ConversionPlan.h"
 
 using namespace mlir;
@@ -172,59 +172,25 @@ private:
 
   //===--- shared memory --------------------------------------------------===//
 
-  /// offset(access, thread) = (XOR of the side's columns) ^ access.offset, in
-  /// elements. Bits that no thread touches are the same added as XORed, and an
-  /// added constant becomes an immediate of the access.
-  Value slotOf(const SharedSide &side, Value threadPart, uint32_t offset, int64_t &immediate) {
-    immediate = offset & side.addableMask;
-    uint32_t rest = offset & ~side.addableMask;
-    if (!rest)
-      return threadPart;
-    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, threadPart,
-                                                lowering.constantI32(rest));
-  }
-
-  Value threadPart(const SharedSide &side) {
-    return lowering.builder.create<LLVM::XOrOp>(
-        lowering.loc, lowering.applyColumns(side.laneOffsets, lowering.laneId()),
-        lowering.applyColumns(side.warpOffsets, lowering.warpId()));
-  }
-
   void emitSharedMemory() {
     const SharedMemoryPlan &shared = plan.sharedMemory;
-    SharedExchange scratch(lowering, lowering.scratchOffset(op));
-    int bits = shared.storedBits;
+    Value base = lowering.sharedAddress(lowering.scratchOffset(op));
+    SharedTile write(lowering, shared.write, base, shared.storedBits);
+    SharedTile read(lowering, shared.read, base, shared.storedBits);
     Type element = source.front().getType();
-    Value writeThread = threadPart(shared.write), readThread = threadPart(shared.read);
-    Registers read(FunctionLowering::numRegisters(op.getType()));
+    Registers registers(FunctionLowering::numRegisters(op.getType()));
 
     for (int piece = 0; piece < shared.numPieces; ++piece) {
       // The piece before is still being read.
       if (piece > 0)
         lowering.barrier();
-      scratch.onlyOwners(shared.write.duplicateMasks, [&] {
-        for (const SharedAccess &access : shared.write.accesses[piece]) {
-          Registers values;
-          for (int reg : access.registers)
-            values.push_back(source[reg]);
-          int64_t immediate;
-          Value slot = slotOf(shared.write, writeThread, access.offset, immediate);
-          scratch.store(immediate * bits / 8, slot, bits, values);
-        }
-      });
+      write.store(source, piece);
       lowering.barrier();
-      for (const SharedAccess &access : shared.read.accesses[piece]) {
-        int64_t immediate;
-        Value slot = slotOf(shared.read, readThread, access.offset, immediate);
-        Registers values =
-            scratch.load(immediate * bits / 8, slot, bits, element, access.registers.size());
-        for (auto [reg, value] : llvm::zip(access.registers, values))
-          read[reg] = value;
-      }
+      read.load(registers, element, piece);
     }
     Registers result;
-    for (int reg : shared.readRegisterOf)
-      result.push_back(read[reg]);
+    for (int reg : shared.read.registerOf)
+      result.push_back(registers[reg]);
     lowering.set(op.getResult(), std::move(result));
   }
 

@@ -37,6 +37,8 @@ static LoweringTable makeTable(MLIRContext *context) {
   addReduceLowerings(table, context);
   addScanLowerings(table, context);
   addConvertLayoutLowerings(table, context);
+  addSharedTileLowerings(table, context);
+  addAsyncCopyLowerings(table, context);
   addControlFlowLowerings(table, context);
   addDebugLowerings(table, context);
   addWgmmaLowerings(table, context);

@@ -29,7 +29,7 @@ namespace tilewright::codegen {
 // Grouping
 //===----------------------------------------------------------------------===//
 
-AccessPlan planAccesses(Operation *op, Type type, const TargetInfo &target) {
+AccessPlan planAccesses(Operation *op, Type type, const TargetInfo &target, int64_t maxElements) {
   AccessPlan plan;
   auto tile = llvm::dyn_cast<RankedTensorType>(type);
   if (!tile) {
@@ -41,7 +41,8 @@ AccessPlan planAccesses(Operation *op, Type type, const TargetInfo &target) {
   auto proven = op->getAttrOfType<IntegerAttr>(ir::vectorElementsAttr);
   auto dimension = op->getAttrOfType<IntegerAttr>(ir::vectorDimensionAttr);
   int64_t widest = target.maxVectorBytes * 8 / ir::elementBits(tile.getElementType());
-  int64_t elements = std::max<int64_t>(1, std::min(widest, proven ? proven.getInt() : 1));
+  int64_t elements =
+      std::max<int64_t>(1, std::min({widest, maxElements, proven ? proven.getInt() : 1}));
   int axis = dimension ? static_cast<int>(dimension.getInt()) : layout.rank() - 1;
   VectorRegisters vectors = vectorRegisters(layout, axis, llvm::Log2_64(elements));
 
@@ -162,30 +163,17 @@ bool isAlways(Value predicate) {
 // Modifiers
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// The part of an instruction's name between "ld" or "st" and the vector width,
-/// and the policy operand where one is needed.
-struct AccessModifiers {
-  std::string text;
-  Value policy;
-  bool isPlain = true;
-};
-
-} // namespace
-
-/// A cache policy that covers the whole access; made once per kernel would be
-/// enough, and LLVM merges equal ones since they are pure.
-static Value makePolicy(FunctionLowering &lowering, ir::Eviction eviction) {
+/// Made once per kernel would be enough, and LLVM merges equal ones since they
+/// are pure.
+Value makePolicy(FunctionLowering &lowering, ir::Eviction eviction) {
   std::string assembly =
       "createpolicy.fractional.L2::" + ir::stringifyEviction(eviction).str() + ".b64 $0, 1.0;";
   return lowering.inlineAsm(lowering.builder.getI64Type(), {}, assembly, "=l",
                             /*hasSideEffects=*/false);
 }
 
-static AccessModifiers modifiersOf(FunctionLowering &lowering, unsigned addressSpace,
-                                   ir::CacheModifier cache, ir::Eviction eviction,
-                                   bool isVolatile) {
+AccessModifiers modifiersOf(FunctionLowering &lowering, unsigned addressSpace,
+                            ir::CacheModifier cache, ir::Eviction eviction, bool isVolatile) {
   AccessModifiers result;
   result.text = isVolatile ? ".volatile" : "";
   result.text += addressSpace == 3 ? ".shared" : ".global";
@@ -290,8 +278,8 @@ static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, V
   return words;
 }
 
-static llvm::SmallVector<Value> emitPlainLoad(FunctionLowering &lowering, Value address,
-                                              const WordFormat &format) {
+llvm::SmallVector<Value> emitPlainLoad(FunctionLowering &lowering, Value address,
+                                       const WordFormat &format) {
   OpBuilder &builder = lowering.builder;
   unsigned alignment = format.wordBits * format.numWords / 8;
   if (format.numWords == 1)
@@ -304,6 +292,19 @@ static llvm::SmallVector<Value> emitPlainLoad(FunctionLowering &lowering, Value 
     words.push_back(
         builder.create<LLVM::ExtractElementOp>(lowering.loc, vector, lowering.constantI32(word)));
   return words;
+}
+
+llvm::SmallVector<Value> loadElements(FunctionLowering &lowering, Value address, Value mask,
+                                      llvm::ArrayRef<Value> initial, const WordFormat &format,
+                                      const AccessModifiers &modifiers, bool isVolatile) {
+  Type registerType = initial.front().getType();
+  llvm::SmallVector<Value> words;
+  if (isAlways(mask) && modifiers.isPlain)
+    words = emitPlainLoad(lowering, address, format);
+  else
+    words = emitPredicatedLoad(lowering, address, isAlways(mask) ? Value() : mask, format,
+                               packWords(lowering, format, initial), modifiers, isVolatile);
+  return unpackWords(lowering, format, words, registerType);
 }
 
 static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
@@ -321,22 +322,13 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   Registers results(pointers.size());
   for (const AccessRegisters &access : plan.accesses) {
     WordFormat format(ir::elementBits(elementType), static_cast<int>(access.size()));
+    llvm::SmallVector<Value> initial;
+    for (int index : access)
+      initial.push_back(others ? (*others)[index] : lowering.zero(registerType));
     // The mask is equal within a vector, by what vector_elements promises.
-    Value predicate = masks ? (*masks)[access.front()] : Value();
-    if (isAlways(predicate))
-      predicate = {};
-    llvm::SmallVector<Value> words;
-    if (!predicate && modifiers.isPlain) {
-      words = emitPlainLoad(lowering, pointers[access.front()], format);
-    } else {
-      llvm::SmallVector<Value> initial;
-      for (int index : access)
-        initial.push_back(others ? (*others)[index] : lowering.zero(registerType));
-      words =
-          emitPredicatedLoad(lowering, pointers[access.front()], predicate, format,
-                             packWords(lowering, format, initial), modifiers, load.getIsVolatile());
-    }
-    llvm::SmallVector<Value> elements = unpackWords(lowering, format, words, registerType);
+    llvm::SmallVector<Value> elements =
+        loadElements(lowering, pointers[access.front()], masks ? (*masks)[access.front()] : Value(),
+                     initial, format, modifiers, load.getIsVolatile());
     for (auto [index, element] : llvm::zip(access, elements))
       results[index] = element;
   }
@@ -375,8 +367,8 @@ static void emitPredicatedStore(FunctionLowering &lowering, Value address, Value
   lowering.inlineAsm(Type(), operands, assembly + ";", constraints, /*hasSideEffects=*/true);
 }
 
-static void emitPlainStore(FunctionLowering &lowering, Value address, const WordFormat &format,
-                           llvm::ArrayRef<Value> words) {
+void emitPlainStore(FunctionLowering &lowering, Value address, const WordFormat &format,
+                    llvm::ArrayRef<Value> words) {
   OpBuilder &builder = lowering.builder;
   unsigned alignment = format.wordBits * format.numWords / 8;
   Value stored = words.front();
@@ -388,6 +380,25 @@ static void emitPlainStore(FunctionLowering &lowering, Value address, const Word
                                                      lowering.constantI32(word));
   }
   builder.create<LLVM::StoreOp>(lowering.loc, stored, address, alignment);
+}
+
+void emitSharedStore(FunctionLowering &lowering, std::pair<Value, int64_t> address,
+                     const WordFormat &format, llvm::ArrayRef<Value> words, Value predicate) {
+  llvm::SmallVector<Value> operands{address.first};
+  std::string constraints = "r", assembly;
+  for (Value word : words) {
+    operands.push_back(widenByte(lowering, word));
+    constraints += std::string(",") + format.constraint();
+  }
+  if (!isAlways(predicate)) {
+    assembly = "@$" + std::to_string(operands.size()) + " ";
+    operands.push_back(predicate);
+    constraints += ",b";
+  }
+  assembly += "st.shared" + widthSuffix(format) + " [$0+" + std::to_string(address.second) + "], " +
+              wordList(1, format.numWords) + ";";
+  lowering.inlineAsm(Type(), operands, assembly, constraints + ",~{memory}",
+                     /*hasSideEffects=*/true);
 }
 
 static LogicalResult lowerStore(Operation *op, FunctionLowering &lowering) {

@@ -141,6 +141,19 @@ static LogicalResult lowerMbarrierWait(Operation *op, FunctionLowering &lowering
   return success();
 }
 
+static LogicalResult lowerMbarrierPhase(Operation *op, FunctionLowering &lowering) {
+  auto phase = llvm::cast<ir::MbarrierPhaseOp>(op);
+  // Asking for parity 0 is answered by "complete" as soon as parity 1 is under way.
+  Value address = mbarrierAddress(lowering, phase.getBarrier(), phase.getIndex());
+  Value parity = lowering.inlineAsm(
+      lowering.builder.getI32Type(), {address},
+      "{\n\t.reg .pred done;\n\tmbarrier.test_wait.parity.shared::cta.b64 done, [$1], 0;\n"
+      "\tselp.b32 $0, 1, 0, done;\n\t}",
+      "=r,r,~{memory}", /*hasSideEffects=*/true);
+  lowering.set(op->getResult(0), {parity});
+  return success();
+}
+
 static LogicalResult lowerIsFirstWarp(Operation *op, FunctionLowering &lowering) {
   // Through a shuffle the assembler knows that the warp agrees, and branches
   // without asking every lane.
@@ -151,8 +164,9 @@ static LogicalResult lowerIsFirstWarp(Operation *op, FunctionLowering &lowering)
   return success();
 }
 
-static LogicalResult lowerFenceAsync(Operation *, FunctionLowering &lowering) {
-  PtxText(lowering).emit("fence.proxy.async.shared::cta;");
+static LogicalResult lowerFenceAsync(Operation *op, FunctionLowering &lowering) {
+  bool isGlobal = llvm::cast<ir::FenceAsyncOp>(op).getGlobal();
+  PtxText(lowering).emit(isGlobal ? "fence.proxy.async;" : "fence.proxy.async.shared::cta;");
   return success();
 }
 
@@ -339,6 +353,7 @@ void addTmaLowerings(LoweringTable &table, MLIRContext *context) {
   add(ir::MbarrierExpectOp::getOperationName(), lowerMbarrierExpect);
   add(ir::MbarrierArriveOp::getOperationName(), lowerMbarrierArrive);
   add(ir::MbarrierWaitOp::getOperationName(), lowerMbarrierWait);
+  add(ir::MbarrierPhaseOp::getOperationName(), lowerMbarrierPhase);
   add(ir::IsFirstWarpOp::getOperationName(), lowerIsFirstWarp);
   add(ir::FenceAsyncOp::getOperationName(), lowerFenceAsync);
   add(ir::TmaLoadOp::getOperationName(), lowerTmaLoad);

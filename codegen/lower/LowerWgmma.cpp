@@ -92,6 +92,8 @@ private:
   struct Batch {
     int firstStep, numSteps;
     bool startsAtZero, isWaited;
+    /// Where given, whether the first step adds to the accumulator (i1).
+    Value addsFirst = {};
   };
   /// Accumulator words in, words out; `words` is not read where the batch
   /// starts at zero.
@@ -239,7 +241,10 @@ void WgmmaLowering::emitStep(AsmBuilder &code, const Batch &batch, int step, siz
   std::string mnemonic =
       llvm::formatv("wgmma.mma_async.sync.aligned.m64n{0}k{1}.{2}.{3}.{4}", 1 << log2InstructionN,
                     instruction.k, instruction.accumulator, instruction.a, instruction.b);
-  std::string flags = batch.startsAtZero && step == batch.firstStep ? ", zero" : ", add";
+  bool isFirst = step == batch.firstStep;
+  std::string flags = isFirst && batch.startsAtZero ? ", zero"
+                      : isFirst && batch.addsFirst  ? ", first"
+                                                    : ", add";
   if (!isInteger)
     flags += ", 1, 1";
   if (is16Bit && !aIsTile)
@@ -276,14 +281,21 @@ Registers WgmmaLowering::emitBatch(const Batch &batch, const Registers &words) {
     code.addTiedResults(words);
   aTexts.clear();
   for (Value word : aWords)
-    aTexts.push_back(code.addInput(word));
+    // tf32 operands too are untyped words.
+    aTexts.push_back(code.addInput(lowering.toBits(word)));
   if (aWords.empty())
     aLowText = code.addInput(a.low);
   bLowText = code.addInput(b.low);
+  std::string addsFirst;
+  if (batch.addsFirst)
+    addsFirst = code.addInput(lowering.builder.create<LLVM::ZExtOp>(
+        lowering.loc, lowering.builder.getI32Type(), batch.addsFirst));
 
   code.line("{");
-  code.line(".reg .pred zero, add; .reg .b32 word; .reg .b64 descA, descB;");
+  code.line(".reg .pred zero, add, first; .reg .b32 word; .reg .b64 descA, descB;");
   code.line("setp.ne.b32 zero, 0, 0; setp.eq.b32 add, 0, 0;");
+  if (batch.addsFirst)
+    code.line("setp.ne.b32 first, " + addsFirst + ", 0;");
   // Registers that other instructions wrote are visible after this.
   code.line("wgmma.fence.sync.aligned;");
   for (int step = batch.firstStep; step < batch.firstStep + batch.numSteps; ++step)
@@ -321,10 +333,15 @@ LogicalResult WgmmaLowering::run() {
   int promoted = op.getMaxImprecise() / instruction.k;
   bool accIsZero = isZero(op.getAcc());
   if (!isFp8 || promoted <= 0 || promoted >= stepsOfK()) {
-    words = emitBatch({0, stepsOfK(), accIsZero, !op.getIsAsync()}, words);
+    Value useAcc = op.getUseAcc() ? lowering.getScalar(op.getUseAcc()) : Value();
+    words = emitBatch({0, stepsOfK(), accIsZero, !op.getIsAsync(), useAcc}, words);
   } else {
     // Tensor cores add fp8 products with few bits: after every part of K the sum
     // goes to an accumulator of the ordinary adder. It must be waited for.
+    if (op.getUseAcc())
+      for (Value &word : words)
+        word = lowering.builder.create<LLVM::SelectOp>(
+            lowering.loc, lowering.getScalar(op.getUseAcc()), word, lowering.zero(wordType));
     for (int step = 0; step < stepsOfK(); step += promoted) {
       int count = std::min(promoted, stepsOfK() - step);
       Registers products = emitBatch({step, count, /*startsAtZero=*/true, true}, words);

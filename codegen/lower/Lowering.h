@@ -63,7 +63,8 @@ public:
   mlir::Value getScalar(mlir::Value value) const { return get(value).front(); }
   void set(mlir::Value value, Registers registers);
   /// How an element is held in a register: f32 as f32, a pointer as !llvm.ptr
-  /// of its address space, fp8 as i8, i1 as i1.
+  /// of its address space, fp8 as i8, i1 as i1. A tile or barrier in shared
+  /// memory is its address.
   mlir::Type registerType(mlir::Type elementType) const;
   /// Number of registers per thread of a type: 1 for scalars.
   static int numRegisters(mlir::Type type);
@@ -88,6 +89,9 @@ public:
   /// lane's and warp's columns, computed once per layout and cached, and the
   /// register's constant.
   mlir::Value elementIndex(const LinearLayout &layout, int registerIndex);
+  /// The XOR (i32) of `lanes` over the bits of the lane and of `warps` over those
+  /// of the warp, computed once per kernel in the entry block.
+  mlir::Value applyThreadColumns(const Columns &lanes, const Columns &warps);
   /// The XOR of `columns` over the set bits of `index` (i32): the building
   /// block of every layout-derived address.
   mlir::Value applyColumns(llvm::ArrayRef<uint32_t> columns, mlir::Value index);
@@ -162,6 +166,8 @@ void addAtomicLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addReduceLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addScanLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addConvertLayoutLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addSharedTileLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addAsyncCopyLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDebugLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addWgmmaLowerings(LoweringTable &table, mlir::MLIRContext *context);

@@ -24,8 +24,9 @@ struct AccessPlan {
   /// Register r holds a copy of register copyOf[r], which an access names.
   std::vector<int> copyOf;
 };
-/// Up to tw.vector_elements and the target's widest access.
-AccessPlan planAccesses(mlir::Operation *op, mlir::Type type, const TargetInfo &target);
+/// Up to tw.vector_elements, the target's widest access and `maxElements`.
+AccessPlan planAccesses(mlir::Operation *op, mlir::Type type, const TargetInfo &target,
+                        int64_t maxElements = INT64_MAX);
 
 /// Elements as words: `numWords` integers of `wordBits`, which hold `perWord`
 /// elements of `elementBits` each, the first element lowest.
@@ -46,6 +47,37 @@ llvm::SmallVector<mlir::Value> unpackWords(FunctionLowering &lowering, const Wor
 
 /// Two equal-typed values as a vector.
 mlir::Value packPair(FunctionLowering &lowering, mlir::Value low, mlir::Value high);
+
+//===--- one access --------------------------------------------------------===//
+
+/// The part of an instruction's name between "ld" or "st" and the vector width,
+/// and the policy operand where one is needed.
+struct AccessModifiers {
+  std::string text;
+  mlir::Value policy;
+  bool isPlain = true;
+};
+AccessModifiers modifiersOf(FunctionLowering &lowering, unsigned addressSpace,
+                            ir::CacheModifier cache, ir::Eviction eviction, bool isVolatile);
+/// A cache policy that covers the whole access.
+mlir::Value makePolicy(FunctionLowering &lowering, ir::Eviction eviction);
+
+/// Native accesses, aligned to their size.
+llvm::SmallVector<mlir::Value> emitPlainLoad(FunctionLowering &lowering, mlir::Value address,
+                                             const WordFormat &format);
+void emitPlainStore(FunctionLowering &lowering, mlir::Value address, const WordFormat &format,
+                    llvm::ArrayRef<mlir::Value> words);
+/// The elements at a global address where `mask` (null: always) holds, else
+/// `initial`.
+llvm::SmallVector<mlir::Value> loadElements(FunctionLowering &lowering, mlir::Value address,
+                                            mlir::Value mask, llvm::ArrayRef<mlir::Value> initial,
+                                            const WordFormat &format,
+                                            const AccessModifiers &modifiers, bool isVolatile);
+
+/// A store to shared memory at a 32-bit address plus an immediate.
+void emitSharedStore(FunctionLowering &lowering, std::pair<mlir::Value, int64_t> address,
+                     const WordFormat &format, llvm::ArrayRef<mlir::Value> words,
+                     mlir::Value predicate);
 
 /// The conjunction of two predicates of which either may be null (true).
 mlir::Value conjunction(FunctionLowering &lowering, mlir::Value left, mlir::Value right);

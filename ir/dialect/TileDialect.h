@@ -51,6 +51,9 @@ constexpr llvm::StringLiteral sharedBytesAttr = "tw.shared_bytes";
 constexpr llvm::StringLiteral targetAttr = "tw.target";
 /// Function argument: the value is divisible by it (i64).
 constexpr llvm::StringLiteral divisibilityAttr = "tw.divisibility";
+/// Function argument, a pointer: index (i32) of the descriptor argument of the
+/// same array.
+constexpr llvm::StringLiteral descriptorBaseAttr = "tw.descriptor_base";
 /// Any op that needs scratch: its byte offset in shared memory (i32), set by
 /// AllocateShared.
 constexpr llvm::StringLiteral scratchOffsetAttr = "tw.scratch_offset";

@@ -57,7 +57,7 @@
 #ifndef TILEWRIGHT_IR_LAYOUT_CONVERSIONPLAN_H
 #define TILEWRIGHT_IR_LAYOUT_CONVERSIONPLAN_H
 
-#include "ir/layout/LayoutAlgebra.h"
+#include "ir/layout/SharedAccess.h"
 
 namespace tilewright {
 
@@ -103,30 +103,6 @@ struct ShufflePlan {
   int numShuffles(int elementBits) const;
 };
 
-/// One vector access: registers in the order of memory; `offset` in elements,
-/// to be XORed with the offset of the thread.
-struct SharedAccess {
-  uint32_t offset = 0;
-  std::vector<int> registers;
-};
-
-/// One side of a conversion through shared memory.
-struct SharedSide {
-  int vectorElements = 1;
-  /// The offset of a thread: XOR of these over the set bits of lane, warp,
-  /// block.
-  Columns laneOffsets, warpOffsets, blockOffsets;
-  /// Bits of SharedAccess::offset that no thread offset touches: they may be
-  /// added as an immediate instead of XORed.
-  uint32_t addableMask = 0;
-  /// Threads with any of these bits set hold copies; they need not write.
-  HardwareIndex duplicateMasks;
-  /// accesses[piece]: what is written or read while that piece is in memory.
-  std::vector<std::vector<SharedAccess>> accesses;
-  /// Wavefronts of one access beyond the least possible.
-  int extraWavefronts = 0;
-};
-
 struct SharedMemoryPlan {
   /// Offset -> element, for the elements of one piece.
   LinearLayout memory;
@@ -137,9 +113,6 @@ struct SharedMemoryPlan {
   /// write but the first and one before each read.
   int numPieces = 1;
   SharedSide write, read;
-  /// Destination register r is a copy of register readRegisterOf[r], the one
-  /// that the accesses name.
-  std::vector<int> readRegisterOf;
 };
 
 struct ConversionPlan {

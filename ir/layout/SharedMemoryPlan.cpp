@@ -216,51 +216,6 @@ static int countPieceBits(const LinearLayout &memory, const IndexMap &write, con
   return count;
 }
 
-namespace {
-
-/// What both sides share when their accesses are listed.
-struct AccessContext {
-  int storedBits;
-  int log2PieceElements;
-  int numPieces;
-};
-
-} // namespace
-
-/// The accesses of a layout without copies at `offsets`; `registerNames` are
-/// its registers' numbers with copies.
-static SharedSide listAccesses(const AccessContext &context, const IndexMap &offsets,
-                               const LinearLayout &layout, const std::vector<int> &registerNames,
-                               int maxLog2Vector) {
-  SharedSide side;
-  side.laneOffsets = offsets.part(InDim::Lane, InDim::Offset);
-  side.warpOffsets = offsets.part(InDim::Warp, InDim::Offset);
-  side.blockOffsets = offsets.part(InDim::Block, InDim::Offset);
-  uint32_t threadBits = 0;
-  for (const Columns *columns : {&side.laneOffsets, &side.warpOffsets, &side.blockOffsets})
-    for (uint32_t offset : *columns)
-      threadBits |= offset;
-  side.addableMask = ~threadBits;
-  side.duplicateMasks = duplicateThreadMasks(layout);
-  // Blocks have memory of their own each.
-  side.duplicateMasks[InDim::Block] = 0;
-
-  MemoryVectors found = memoryVectors(offsets, layout.inSize(InDim::Register), maxLog2Vector);
-  side.vectorElements = found.vectors.numElements();
-  side.accesses.resize(context.numPieces);
-  uint64_t pieceElements = uint64_t(1) << context.log2PieceElements;
-  for (int v = 0; v < found.vectors.numVectors(); ++v) {
-    SharedAccess access;
-    access.offset = static_cast<uint32_t>(found.offsets[v] % pieceElements);
-    for (int i = 0; i < side.vectorElements; ++i)
-      access.registers.push_back(
-          registerNames[found.vectors.registers[v * side.vectorElements + i]]);
-    side.accesses[found.offsets[v] / pieceElements].push_back(std::move(access));
-  }
-  side.extraWavefronts = bankConflicts(side.laneOffsets, context.storedBits, side.vectorElements);
-  return side;
-}
-
 //===--- the plan ---------------------------------------------------------===//
 
 /// `layout` with the elements of each block counted from the first that this
@@ -274,11 +229,11 @@ static LinearLayout relativeToBlocks(const LinearLayout &layout, const LinearLay
 
 namespace {
 
-/// One conversion: both layouts without copies, the destination's blocks
-/// counted from the source's, and the names of their registers with copies.
+/// One conversion: both layouts, the destination's blocks counted from the
+/// source's, as they are and without copies.
 struct Request {
+  LinearLayout source, destination;
   LinearLayout from, to;
-  std::vector<int> fromNames, toNames;
   int storedBits;
   int64_t maxScratchBytes;
 };
@@ -309,18 +264,20 @@ static SharedMemoryPlan buildPlan(const Request &request, const WideVectors &wid
   while (request.maxScratchBytes > 0 && pieceBits < mostPieceBits &&
          bytesOf(log2Elements - pieceBits) > request.maxScratchBytes)
     ++pieceBits;
+  LinearLayout whole = plan.memory;
   offsetColumns.resize(log2Elements - pieceBits);
   plan.numPieces = 1 << pieceBits;
   plan.scratchBytes = bytesOf(log2Elements - pieceBits);
 
   // 4. The accesses.
-  AccessContext context{plan.storedBits, log2Elements - pieceBits, plan.numPieces};
   int common = static_cast<int>(bits.vector.size());
   int widest = common + static_cast<int>(bits.wide.size());
-  plan.write =
-      listAccesses(context, write, request.from, request.fromNames, wide.ofWrite ? widest : common);
-  plan.read =
-      listAccesses(context, read, request.to, request.toNames, wide.ofWrite ? common : widest);
+  SharedSideOptions options;
+  options.log2Pieces = pieceBits;
+  options.maxLog2Vector = wide.ofWrite ? widest : common;
+  plan.write = *planSharedSide(whole, request.source, plan.storedBits, options);
+  options.maxLog2Vector = wide.ofWrite ? common : widest;
+  plan.read = *planSharedSide(whole, request.destination, plan.storedBits, options);
   return plan;
 }
 
@@ -329,12 +286,13 @@ std::optional<SharedMemoryPlan> planSharedMemory(const LinearLayout &src, const 
                                                  const ConversionOptions &options) {
   if (src.numInBits(InDim::Block) != dst.numInBits(InDim::Block))
     return std::nullopt;
-  Request request{relativeToBlocks(removeZeroRegisters(src), src),
-                  relativeToBlocks(removeZeroRegisters(dst), src),
-                  keptRegisters(src),
-                  keptRegisters(dst),
-                  std::max(8, elementBits),
-                  options.maxScratchBytes};
+  Request request;
+  request.source = relativeToBlocks(src, src);
+  request.destination = relativeToBlocks(dst, src);
+  request.from = removeZeroRegisters(request.source);
+  request.to = removeZeroRegisters(request.destination);
+  request.storedBits = std::max(8, elementBits);
+  request.maxScratchBytes = options.maxScratchBytes;
   // A block of the destination may only want what the same block holds.
   if (!invertAndCompose(request.to, request.from))
     return std::nullopt;
@@ -350,8 +308,6 @@ std::optional<SharedMemoryPlan> planSharedMemory(const LinearLayout &src, const 
         side.vectorElements == other.vectorElements << wide.columns.size())
       break;
   }
-  for (int reg : compactRegisterOf(dst))
-    plan.readRegisterOf.push_back(request.toNames[reg]);
   return plan;
 }
 

@@ -27,7 +27,7 @@ LayoutRule layoutRule(Operation *op) {
   if (!llvm::any_of(op->getOperands(), isTile) && !llvm::any_of(op->getResults(), isTile))
     return LayoutRule::NoTiles;
   return llvm::TypeSwitch<Operation *, LayoutRule>(op)
-      .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp>([](auto) { return LayoutRule::Source; })
+      .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp, ir::DescriptorLoadOp>([](auto) { return LayoutRule::Source; })
       .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp,
             ir::SplitOp, ir::ConcatOp>([](auto) { return LayoutRule::Shape; })
       .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp>(
@@ -38,7 +38,6 @@ LayoutRule layoutRule(Operation *op) {
       .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, func::ReturnOp, ir::AllocSharedOp,
             ir::SharedStoreOp, ir::SharedLoadOp, ir::AsyncCopyOp, ir::WgmmaOp, ir::WgmmaWaitOp,
             ir::DescriptorStoreOp>([](auto) { return LayoutRule::Free; })
-      .Case([](ir::DescriptorLoadOp) { return LayoutRule::Source; })
       .Default([](Operation *op) {
         return ir::isElementwise(op) ? LayoutRule::Same : LayoutRule::Unknown;
       });

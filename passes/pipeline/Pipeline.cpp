@@ -52,6 +52,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createPipelineLoops(context));
   // The expander repeats address arithmetic per stage.
   manager.addPass(createCSEPass());
+  // What no loop has taken into its pipeline; makes buffers.
+  manager.addPass(createLowerDescriptors(context));
 
   //===--- resources -------------------------------------------------------===//
   // Last change of the set of ops with scratch is behind us.
@@ -126,6 +128,7 @@ void registerPasses() {
   registerPass([] { return createPromoteShared(testContext()); });
   registerPass([] { return createVerifyLayouts(testContext()); });
   registerPass([] { return createPipelineLoops(testContext()); });
+  registerPass([] { return createLowerDescriptors(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });
   registerPass([] { return createMarkConstancy(testContext()); });

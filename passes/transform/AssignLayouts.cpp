@@ -102,6 +102,15 @@ private:
                               access.maxVectorElements, context.target.log2WarpSize, log2Warps));
   }
 
+  /// For a block that comes through shared memory, where rows lie in 16-byte
+  /// chunks.
+  LayoutAttr coalescedRows(RankedTensorType type) {
+    std::vector<int> shape = ir::log2Shape(type.getShape());
+    int vector = context.target.maxVectorBytes * 8 / ir::elementBits(type.getElementType());
+    return attr(makeCoalesced(shape, rowMajorOrder(shape.size()), vector,
+                              context.target.log2WarpSize, log2Warps));
+  }
+
   LayoutAttr defaultLayout(RankedTensorType type) {
     std::vector<int> shape = ir::log2Shape(type.getShape());
     return attr(makeCoalesced(shape, rowMajorOrder(shape.size()), defaultVectorElements,
@@ -196,6 +205,10 @@ private:
 
   void forward(Operation *op) {
     switch (layoutRule(op)) {
+    case LayoutRule::Source:
+      if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
+        prefer(load.getResult(), coalescedRows(load.getType()));
+      return;
     case LayoutRule::Same:
       return forwardSame(op);
     case LayoutRule::Shape:

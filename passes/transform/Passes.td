@@ -59,6 +59,12 @@ def PipelineLoops : TilewrightPass<"tw-pipeline-loops"> {
   let statistics = [Statistic<"numPipelined", "pipelined", "Number of loops pipelined">];
 }
 
+def LowerDescriptors : TilewrightPass<"tw-lower-descriptors"> {
+  let summary = "turns accesses through descriptors into TMA copies that are waited for on the spot";
+  let statistics = [Statistic<"numLoads", "loads", "Number of loads made copies">,
+                    Statistic<"numStores", "stores", "Number of stores made copies">];
+}
+
 def AllocateShared : TilewrightPass<"tw-allocate-shared"> {
   let summary = "places the scratch of ops in shared memory by liveness";
   let options = [Option<"sharedLimit", "shared-limit", "int64_t", /*default=*/"0",

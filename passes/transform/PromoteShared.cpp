@@ -25,6 +25,7 @@
 #include "passes/transform/Passes.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -68,11 +69,30 @@ public:
       a = operandBuffer(a, /*dimK=*/1);
     Value b = operandBuffer(dot.getB(), /*dimK=*/0);
     OpBuilder builder(dot);
-    auto wgmma = builder.create<ir::WgmmaOp>(dot.getLoc(), dot.getType(), a, b, dot.getAcc(),
+    auto [acc, useAcc] = accumulator(dot, builder);
+    auto wgmma = builder.create<ir::WgmmaOp>(dot.getLoc(), dot.getType(), a, b, acc, useAcc,
                                              /*isAsync=*/false, dot.getMaxImprecise(),
                                              *dot.getWarps());
     dot.getResult().replaceAllUsesWith(wgmma);
     dot.erase();
+  }
+
+  /// An accumulator that starts again on a condition, select(c, 0, acc), is a flag
+  /// of the instruction. fp8 products that are promoted in parts need it selected.
+  static std::pair<Value, Value> accumulator(ir::DotOp dot, OpBuilder &builder) {
+    auto select = dot.getAcc().getDefiningOp<arith::SelectOp>();
+    if (!select || isTile(select.getCondition()) || dot.getMaxImprecise() != 0)
+      return {dot.getAcc(), Value()};
+    auto isZero = [](Value value) {
+      return matchPattern(value, m_PosZeroFloat()) || matchPattern(value, m_Zero());
+    };
+    if (isZero(select.getFalseValue()))
+      return {select.getTrueValue(), select.getCondition()};
+    if (!isZero(select.getTrueValue()))
+      return {dot.getAcc(), Value()};
+    Value one = builder.create<arith::ConstantIntOp>(dot.getLoc(), 1, 1);
+    return {select.getFalseValue(),
+            builder.create<arith::XOrIOp>(dot.getLoc(), select.getCondition(), one)};
   }
 
   /// The conversion of a loaded tile to an operand of mma: a store and a load
@@ -197,7 +217,7 @@ private:
   void eraseDead() {
     llvm::SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (llvm::isa<ir::ConvertLayoutOp, ir::PermuteOp>(op))
+      if (llvm::isa<ir::ConvertLayoutOp, ir::PermuteOp, arith::SelectOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : llvm::reverse(ops))

@@ -160,7 +160,7 @@ static Machine runShared(const SharedMemoryPlan &plan, Machine src, const Linear
   dst.forEachThread([&](int lane, int warp, int block) {
     Registers &registers = dst.at(lane, warp, block), loaded = registers;
     for (size_t reg = 0; reg < registers.size(); ++reg)
-      registers[reg] = loaded[plan.readRegisterOf[reg]];
+      registers[reg] = loaded[plan.read.registerOf[reg]];
   });
   return dst;
 }

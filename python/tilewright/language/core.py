@@ -618,13 +618,6 @@ def device_assert(cond, msg="", mask=None):
 
 
 @builtin
-def dot_scaled(lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc=None, fast_math=False, lhs_k_pack=True,
-               rhs_k_pack=True, out_dtype=float32):
-    """Matrix product of block-scaled operands."""
-    raise not_implemented("tl.dot_scaled")
-
-
-@builtin
 def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
     """PTX for each group of `pack` elements."""
     raise not_implemented("tl.inline_asm_elementwise")

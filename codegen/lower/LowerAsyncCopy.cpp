@@ -1,0 +1,231 @@
+//===- LowerAsyncCopy.cpp - Copies from global to shared memory -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: tw.async_copy, tw.async_commit and tw.async_wait (cp.async).
+//
+// How: registers that are consecutive in global memory (tw.vector_elements) and
+// in shared memory form one copy of 16, 8 or 4 bytes. A false mask makes the
+// source 0 bytes long, and the hardware writes zeros. With an `other` that is not
+// zero the thread stores that itself where the mask is false. Copies of less than
+// 4 bytes do not exist: those elements are loaded and stored at once, which is
+// right but waits for memory.
+//
+// Threads that hold copies of what others hold do not copy.
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/MemoryInternal.h"
+#include "codegen/lower/SharedTile.h"
+#include "ir/layout/LayoutMemory.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+/// The bytes that one cp.async can move.
+static constexpr int minCopyBytes = 4;
+static constexpr int maxCopyBytes = 16;
+
+/// log2 of the elements that lie together in shared memory as they do along
+/// `dim` of the tile, at most `limit`: element bits 0, 1, ... of the dimension are
+/// offset bits 0, 1, ..., and nothing else moves those.
+static int log2SharedRun(const LinearLayout &layout, const IndexMap &offsets, int dim, int limit) {
+  const Columns &registers = layout.columns(InDim::Register);
+  Columns others;
+  for (InDim from : {InDim::Register, InDim::Lane, InDim::Warp})
+    for (uint32_t offset : offsets.part(from, InDim::Offset))
+      others.push_back(offset);
+  int run = 0;
+  for (; run < limit; ++run) {
+    uint32_t element = uint32_t(1) << (layout.dimStartBit(dim) + run);
+    auto found = llvm::find(registers, element);
+    if (found == registers.end())
+      break;
+    size_t bit = found - registers.begin();
+    auto users = llvm::count_if(others, [&](uint32_t offset) { return offset >> run & 1; });
+    if (offsets.apply(InDim::Register, 1u << bit)[InDim::Offset] != 1u << run || users != 1)
+      break;
+  }
+  return run;
+}
+
+static bool isZero(Value value) {
+  auto constant = value.getDefiningOp<LLVM::ConstantOp>();
+  if (!constant)
+    return false;
+  Attribute attribute = constant.getValue();
+  if (auto integer = llvm::dyn_cast<IntegerAttr>(attribute))
+    return integer.getValue().isZero();
+  // Minus zero has a bit set.
+  if (auto real = llvm::dyn_cast<FloatAttr>(attribute))
+    return real.getValue().isPosZero();
+  return false;
+}
+
+namespace {
+
+class AsyncCopyLowering {
+public:
+  AsyncCopyLowering(ir::AsyncCopyOp op, FunctionLowering &lowering)
+      : op(op), lowering(lowering), pointers(lowering.get(op.getPointer())) {}
+
+  LogicalResult run() {
+    auto pointerTile = llvm::cast<RankedTensorType>(op.getPointer().getType());
+    ir::BufferType buffer = op.getBuffer().getType();
+    tile = RankedTensorType::get(pointerTile.getShape(), buffer.getElementType(),
+                                 pointerTile.getEncoding());
+    elementBits = ir::elementBits(tile.getElementType());
+    LinearLayout layout = ir::getLinearLayout(tile);
+    std::optional<IndexMap> offsets = memoryOffsets(buffer.toLinear(), layout);
+    if (!offsets)
+      return op.emitOpError("memory lacks elements of the tile: ") << buffer;
+
+    // 1. The grouping.
+    auto dimension = op->getAttrOfType<IntegerAttr>(ir::vectorDimensionAttr);
+    int dim = dimension ? static_cast<int>(dimension.getInt()) : layout.rank() - 1;
+    auto proven = op->getAttrOfType<IntegerAttr>(ir::vectorElementsAttr);
+    int64_t widest = std::max<int64_t>(1, maxCopyBytes * 8 / elementBits);
+    int64_t elements = std::min<int64_t>(widest, proven ? proven.getInt() : 1);
+    int log2Elements = log2SharedRun(layout, *offsets, dim, llvm::Log2_64(elements));
+    AccessPlan plan = planAccesses(op, tile, lowering.target, 1 << log2Elements);
+
+    // 2. What all accesses share.
+    SharedAddresses addresses(lowering, lowering.getScalar(op.getBuffer()),
+                              offsets->part(InDim::Lane, InDim::Offset),
+                              offsets->part(InDim::Warp, InDim::Offset), elementBits);
+    masks = op.getMask() ? &lowering.get(op.getMask()) : nullptr;
+    others = op.getOther() ? &lowering.get(op.getOther()) : nullptr;
+    if (others && llvm::all_of(*others, isZero))
+      others = nullptr;
+    owner = lowering.ownsElements(tile);
+
+    // 3. The copies.
+    for (const AccessRegisters &access : plan.accesses) {
+      uint32_t offset = offsets->apply(InDim::Register, access.front())[InDim::Offset];
+      if (static_cast<int>(access.size()) * elementBits / 8 >= minCopyBytes)
+        emitCopy(access, addresses.address(offset));
+      else
+        emitLoadAndStore(access, addresses.address(offset));
+    }
+    return success();
+  }
+
+private:
+  /// cp.async; the elements of `access` have one mask.
+  void emitCopy(const AccessRegisters &access, std::pair<Value, int64_t> destination) {
+    int bytes = static_cast<int>(access.size()) * elementBits / 8;
+    Value mask = masks ? (*masks)[access.front()] : Value();
+    if (isAlways(mask))
+      mask = {};
+    // Who copies at all, and where zeros are to be written instead.
+    Value predicate = others ? conjunction(lowering, mask, owner) : owner;
+    Value filled = others ? Value() : mask;
+
+    llvm::SmallVector<Value> operands{destination.first, pointers[access.front()]};
+    std::string constraints = "r,l", assembly;
+    auto addOperand = [&](Value operand, const char *constraint) {
+      operands.push_back(operand);
+      constraints += std::string(",") + constraint;
+      return "$" + std::to_string(operands.size() - 1);
+    };
+    if (predicate)
+      assembly = "@" + addOperand(predicate, "b") + " ";
+    // Only 16 bytes can go past L1; they do unless asked not to.
+    bool pastL1 = bytes == maxCopyBytes && op.getCache() != ir::CacheModifier::ca;
+    assembly += std::string("cp.async.") + (pastL1 ? "cg" : "ca") + ".shared.global";
+    Value policy;
+    if (op.getEviction() != ir::Eviction::normal && lowering.target.hasEvictionHints) {
+      policy = makePolicy(lowering, op.getEviction());
+      assembly += ".L2::cache_hint";
+    }
+    assembly += " [$0+" + std::to_string(destination.second) + "], [$1], " + std::to_string(bytes);
+    if (filled) {
+      Value size = lowering.builder.create<LLVM::SelectOp>(
+          lowering.loc, filled, lowering.constantI32(bytes), lowering.constantI32(0));
+      assembly += ", " + addOperand(size, "r");
+    }
+    if (policy)
+      assembly += ", " + addOperand(policy, "l");
+    lowering.inlineAsm(Type(), operands, assembly + ";", constraints + ",~{memory}",
+                       /*hasSideEffects=*/true);
+    if (others && mask)
+      storeWords(access, destination, elementsOf(access, *others),
+                 conjunction(lowering, negation(mask), owner));
+  }
+
+  void emitLoadAndStore(const AccessRegisters &access, std::pair<Value, int64_t> destination) {
+    Type registerType = lowering.registerType(tile.getElementType());
+    llvm::SmallVector<Value> initial =
+        others ? elementsOf(access, *others)
+               : llvm::SmallVector<Value>(access.size(), lowering.zero(registerType));
+    AccessModifiers modifiers = modifiersOf(lowering, /*addressSpace=*/1, op.getCache(),
+                                            op.getEviction(), /*isVolatile=*/false);
+    WordFormat format(elementBits, static_cast<int>(access.size()));
+    llvm::SmallVector<Value> elements =
+        loadElements(lowering, pointers[access.front()], masks ? (*masks)[access.front()] : Value(),
+                     initial, format, modifiers,
+                     /*isVolatile=*/false);
+    storeWords(access, destination, elements, owner);
+  }
+
+  static llvm::SmallVector<Value> elementsOf(const AccessRegisters &access,
+                                             const Registers &registers) {
+    llvm::SmallVector<Value> elements;
+    for (int reg : access)
+      elements.push_back(registers[reg]);
+    return elements;
+  }
+
+  Value negation(Value predicate) {
+    Value all = lowering.constantInt(lowering.builder.getI1Type(), 1);
+    return lowering.builder.create<LLVM::XOrOp>(lowering.loc, predicate, all);
+  }
+
+  void storeWords(const AccessRegisters &access, std::pair<Value, int64_t> destination,
+                  llvm::ArrayRef<Value> elements, Value predicate) {
+    WordFormat format(elementBits, static_cast<int>(access.size()));
+    emitSharedStore(lowering, destination, format, packWords(lowering, format, elements),
+                    predicate);
+  }
+
+  ir::AsyncCopyOp op;
+  FunctionLowering &lowering;
+  const Registers &pointers;
+  RankedTensorType tile;
+  int elementBits = 0;
+  const Registers *masks = nullptr, *others = nullptr;
+  Value owner;
+};
+
+} // namespace
+
+static LogicalResult lowerCopy(Operation *op, FunctionLowering &lowering) {
+  return AsyncCopyLowering(llvm::cast<ir::AsyncCopyOp>(op), lowering).run();
+}
+
+static LogicalResult lowerCommit(Operation *op, FunctionLowering &lowering) {
+  lowering.builder.create<NVVM::CpAsyncCommitGroupOp>(lowering.loc);
+  return success();
+}
+
+static LogicalResult lowerWait(Operation *op, FunctionLowering &lowering) {
+  lowering.builder.create<NVVM::CpAsyncWaitGroupOp>(lowering.loc,
+                                                    llvm::cast<ir::AsyncWaitOp>(op).getPending());
+  return success();
+}
+
+void addAsyncCopyLowerings(LoweringTable &table, MLIRContext *context) {
+  auto add = [&](llvm::StringRef name, OpLowering lower) {
+    table[OperationName(name, context)] = lower;
+  };
+  add(ir::AsyncCopyOp::getOperationName(), lowerCopy);
+  add(ir::AsyncCommitOp::getOperationName(), lowerCommit);
+  add(ir::AsyncWaitOp::getOperationName(), lowerWait);
+}
+
+} // namespace tilewright::codegen

@@ -1,0 +1,178 @@
+//===- SharedTile.cpp - Accesses of a tile in shared memory ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/SharedTile.h"
+
+#include "codegen/lower/MemoryInternal.h"
+#include "codegen/lower/SharedExchange.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+SharedAddresses::SharedAddresses(FunctionLowering &lowering, Value base, const Columns &lanes,
+                                 const Columns &warps, int storedBits)
+    : lowering(lowering), base(base), log2Bytes(llvm::Log2_32(storedBits / 8)) {
+  Columns laneBytes, warpBytes;
+  for (uint32_t offset : lanes)
+    laneBytes.push_back(offset << log2Bytes);
+  for (uint32_t offset : warps)
+    warpBytes.push_back(offset << log2Bytes);
+  for (const Columns *columns : {&laneBytes, &warpBytes})
+    for (uint32_t bytes : *columns)
+      threadBits |= bytes;
+  threadBytes = lowering.applyThreadColumns(laneBytes, warpBytes);
+}
+
+Value SharedAddresses::partialPointer(uint32_t offset, int64_t &immediate) {
+  uint32_t bytes = offset << log2Bytes;
+  immediate = bytes & ~threadBits;
+  uint32_t exchanged = bytes & threadBits;
+  Value &pointer = pointers[exchanged];
+  if (pointer)
+    return pointer;
+  OpBuilder &builder = lowering.builder;
+  Value index = threadBytes;
+  if (exchanged)
+    index = builder.create<LLVM::XOrOp>(lowering.loc, index, lowering.constantI32(exchanged));
+  pointer = builder.create<LLVM::GEPOp>(lowering.loc, base.getType(), builder.getI8Type(), base,
+                                        ArrayRef<LLVM::GEPArg>{index}, /*inbounds=*/true);
+  return pointer;
+}
+
+Value SharedAddresses::pointer(uint32_t offset) {
+  int64_t immediate;
+  Value pointer = partialPointer(offset, immediate);
+  if (!immediate)
+    return pointer;
+  OpBuilder &builder = lowering.builder;
+  return builder.create<LLVM::GEPOp>(lowering.loc, pointer.getType(), builder.getI8Type(), pointer,
+                                     ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(immediate)},
+                                     /*inbounds=*/true);
+}
+
+std::pair<Value, int64_t> SharedAddresses::address(uint32_t offset) {
+  int64_t immediate;
+  Value pointer = partialPointer(offset, immediate);
+  Value &address = addresses[(offset << log2Bytes) & threadBits];
+  if (!address)
+    address = lowering.builder.create<LLVM::PtrToIntOp>(lowering.loc, lowering.builder.getI32Type(),
+                                                        pointer);
+  return {address, immediate};
+}
+
+//===----------------------------------------------------------------------===//
+// Accesses
+//===----------------------------------------------------------------------===//
+
+SharedTile::SharedTile(FunctionLowering &lowering, const SharedSide &side, Value base,
+                       int storedBits)
+    : lowering(lowering), side(side), storedBits(storedBits),
+      addresses(lowering, base, side.laneOffsets, side.warpOffsets, storedBits) {}
+
+/// "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16" of either instruction.
+static std::string matrixInstruction(const char *name, const SharedSide &side) {
+  return std::string(name) + ".sync.aligned.m8n8.x" + std::to_string(side.numMatrices) +
+         (side.transposed ? ".trans" : "") + ".shared.b16 ";
+}
+
+/// "{$1, $2}".
+static std::string operandList(int first, int count) {
+  std::string result = "{";
+  for (int index = 0; index < count; ++index)
+    result += (index ? ", $" : "$") + std::to_string(first + index);
+  return result + "}";
+}
+
+void SharedTile::storeMatrices(const SharedAccess &access, llvm::ArrayRef<Value> words) {
+  auto [address, immediate] = addresses.address(access.offset);
+  llvm::SmallVector<Value> operands{address};
+  std::string constraints = "r";
+  for (Value word : words) {
+    operands.push_back(word);
+    constraints += ",r";
+  }
+  lowering.inlineAsm(Type(), operands,
+                     matrixInstruction("stmatrix", side) + "[$0+" + std::to_string(immediate) +
+                         "], " + operandList(1, side.numMatrices) + ";",
+                     constraints + ",~{memory}", /*hasSideEffects=*/true);
+}
+
+llvm::SmallVector<Value> SharedTile::loadMatrices(const SharedAccess &access) {
+  OpBuilder &builder = lowering.builder;
+  auto [address, immediate] = addresses.address(access.offset);
+  std::string constraints;
+  for (int matrix = 0; matrix < side.numMatrices; ++matrix)
+    constraints += "=r,";
+  llvm::SmallVector<Type> types(side.numMatrices, builder.getI32Type());
+  bool isSingle = side.numMatrices == 1;
+  Type result = isSingle ? types.front()
+                         : Type(LLVM::LLVMStructType::getLiteral(builder.getContext(), types));
+  Value all = lowering.inlineAsm(
+      result, {address},
+      matrixInstruction("ldmatrix", side) + operandList(0, side.numMatrices) + ", [$" +
+          std::to_string(side.numMatrices) + "+" + std::to_string(immediate) + "];",
+      constraints + "r,~{memory}", /*hasSideEffects=*/false);
+  if (isSingle)
+    return {all};
+  llvm::SmallVector<Value> words;
+  for (int matrix = 0; matrix < side.numMatrices; ++matrix)
+    words.push_back(builder.create<LLVM::ExtractValueOp>(lowering.loc, all, matrix));
+  return words;
+}
+
+void SharedTile::store(const Registers &values, int piece) {
+  auto storeAll = [&] {
+    for (const SharedAccess &access : side.accesses[piece]) {
+      WordFormat format(storedBits, static_cast<int>(access.registers.size()));
+      llvm::SmallVector<Value> elements;
+      for (int reg : access.registers)
+        elements.push_back(values[reg]);
+      llvm::SmallVector<Value> words = packWords(lowering, format, elements);
+      if (side.numMatrices)
+        storeMatrices(access, words);
+      else
+        emitPlainStore(lowering, addresses.pointer(access.offset), format, words);
+    }
+  };
+  // Lanes that hold copies write equal words to equal addresses in the same
+  // wavefront, which costs nothing; warps would take wavefronts of their own.
+  // Addresses are made in front, where later accesses can use them.
+  for (const SharedAccess &access : side.accesses[piece])
+    side.numMatrices ? (void)addresses.address(access.offset)
+                     : (void)addresses.pointer(access.offset);
+  HardwareIndex duplicates;
+  duplicates[InDim::Warp] = side.duplicateMasks[InDim::Warp];
+  SharedExchange(lowering, 0).onlyOwners(duplicates, storeAll);
+}
+
+void SharedTile::load(Registers &registers, Type registerType, int piece) {
+  for (const SharedAccess &access : side.accesses[piece]) {
+    WordFormat format(storedBits, static_cast<int>(access.registers.size()));
+    llvm::SmallVector<Value> words =
+        side.numMatrices ? loadMatrices(access)
+                         : emitPlainLoad(lowering, addresses.pointer(access.offset), format);
+    llvm::SmallVector<Value> elements = unpackWords(lowering, format, words, registerType);
+    for (auto [reg, element] : llvm::zip(access.registers, elements))
+      registers[reg] = element;
+  }
+}
+
+std::optional<SharedSide> planTileAccess(FunctionLowering &lowering, ir::BufferType buffer,
+                                         RankedTensorType tile, bool isStore) {
+  SharedSideOptions options;
+  // Every target has ldmatrix.
+  options.allowMatrices = !isStore || lowering.target.hasStoreMatrix;
+  return planSharedSide(buffer.toLinear(), ir::getLinearLayout(tile),
+                        ir::elementBits(tile.getElementType()), options);
+}
+
+} // namespace tilewright::codegen

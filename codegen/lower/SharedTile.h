@@ -1,0 +1,77 @@
+//===- SharedTile.h - Accesses of a tile in shared memory -------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: emits what planSharedSide (ir/layout/SharedAccess.h) has planned: the
+// stores or loads with which the threads move a tile between registers and shared
+// memory. Used by the ops on buffers and by layout conversions.
+//
+// How: address = base + ((thread ^ constant) + immediate), in bytes. The thread's
+// part is computed once per kernel, its XOR with a constant once per constant
+// that occurs, and the immediate is part of the instruction. `base` stays apart,
+// since it is often uniform, and an instruction adds a uniform register for free.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CODEGEN_LOWER_SHAREDTILE_H
+#define TILEWRIGHT_CODEGEN_LOWER_SHAREDTILE_H
+
+#include "codegen/lower/Lowering.h"
+#include "ir/layout/SharedAccess.h"
+
+namespace tilewright::codegen {
+
+/// The addresses of one thread in a tile; offsets are in elements.
+class SharedAddresses {
+public:
+  /// `lanes` and `warps` are the thread's columns of offsets.
+  SharedAddresses(FunctionLowering &lowering, mlir::Value base, const Columns &lanes,
+                  const Columns &warps, int storedBits);
+
+  /// For native accesses: a pointer (address space 3).
+  mlir::Value pointer(uint32_t offset);
+  /// For inline PTX: a 32-bit address and what is to be added to it.
+  std::pair<mlir::Value, int64_t> address(uint32_t offset);
+
+private:
+  /// The pointer without the immediate; sets the latter.
+  mlir::Value partialPointer(uint32_t offset, int64_t &immediate);
+
+  FunctionLowering &lowering;
+  mlir::Value base, threadBytes;
+  int log2Bytes;
+  /// All bits of byte offsets that a thread's part touches.
+  uint32_t threadBits = 0;
+  /// By the constant that is XORed.
+  llvm::SmallDenseMap<uint32_t, mlir::Value> pointers, addresses;
+};
+
+class SharedTile {
+public:
+  /// `storedBits` of one element in memory.
+  SharedTile(FunctionLowering &lowering, const SharedSide &side, mlir::Value base, int storedBits);
+
+  /// Writes the registers that `piece` has. Warps that hold copies do not.
+  void store(const Registers &values, int piece = 0);
+  /// Reads the registers that `piece` has into `registers`, those named by
+  /// accesses only.
+  void load(Registers &registers, mlir::Type registerType, int piece = 0);
+
+private:
+  void storeMatrices(const SharedAccess &access, llvm::ArrayRef<mlir::Value> words);
+  llvm::SmallVector<mlir::Value> loadMatrices(const SharedAccess &access);
+
+  FunctionLowering &lowering;
+  const SharedSide &side;
+  int storedBits;
+  SharedAddresses addresses;
+};
+
+/// The plan of `distributed` accessing `memory`, as `op` may emit it.
+std::optional<SharedSide> planTileAccess(FunctionLowering &lowering, ir::BufferType buffer,
+                                         mlir::RankedTensorType tile, bool isStore);
+
+} // namespace tilewright::codegen
+
+#endif // TILEWRIGHT_CODEGEN_LOWER_SHAREDTILE_H

@@ -1,0 +1,88 @@
+//===- SharedAccess.h - How threads access a tile in shared memory *- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: planSharedSide lists the instructions with which the threads of a
+// distributed layout write or read a tile that lies in shared memory in a given
+// layout: vectors of up to 16 bytes, or ldmatrix and stmatrix.
+//
+// How addresses look. The offset of a register is linear in register, lane and
+// warp bits, so it is (thread's part) ^ (register's part), and the thread's part
+// is the same for all accesses. Where no thread touches a bit, XOR is the same as
+// addition, and that part of the constant becomes an immediate of the
+// instruction: `addableMask`. What remains are few distinct constants: for a
+// swizzle of 128 bytes at most eight.
+//
+// Example: the 4x4 tile of LinearLayout.h, lane owns a row, memory swizzled
+// (offset -> 1, 2, 4^1, 8^2). Register r of lane l lies at 4l + (r ^ l): lane ->
+// 4^1, 8^2, register -> 1, 2. Threads touch all four bits, no vector is possible
+// and every register has an XOR of its own. Without the swizzle the register bits
+// are addable and form one vector of four.
+//
+// Which instructions: those that take the fewest wavefronts, then the fewest
+// instructions. A wavefront is one pass of 128 bytes over the 32 banks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_IR_LAYOUT_SHAREDACCESS_H
+#define TILEWRIGHT_IR_LAYOUT_SHAREDACCESS_H
+
+#include "ir/layout/LayoutAlgebra.h"
+
+namespace tilewright {
+
+/// One access of a thread: registers in the order of memory, or, of a matrix
+/// instruction, in the order of its words (MatrixAccess.h); `offset` in elements,
+/// to be XORed with the offset of the thread.
+struct SharedAccess {
+  uint32_t offset = 0;
+  std::vector<int> registers;
+};
+
+/// All accesses of one tile by one layout.
+struct SharedSide {
+  /// Elements of one access: vectors, or all words of a matrix instruction.
+  int vectorElements = 1;
+  /// Matrices that one instruction moves; 0: plain vectors.
+  int numMatrices = 0;
+  bool transposed = false;
+  /// The offset of a thread: XOR of these over the set bits of lane, warp,
+  /// block. Of a matrix instruction it is the row whose address the lane gives.
+  Columns laneOffsets, warpOffsets, blockOffsets;
+  /// Bits of SharedAccess::offset that no thread offset touches: they may be
+  /// added as an immediate instead of XORed.
+  uint32_t addableMask = 0;
+  /// Threads with any of these bits set hold copies; they need not write.
+  HardwareIndex duplicateMasks;
+  /// accesses[piece]: what is written or read while that piece is in memory.
+  std::vector<std::vector<SharedAccess>> accesses;
+  /// Wavefronts of one access beyond the least possible.
+  int extraWavefronts = 0;
+  /// Register r is a copy of register registerOf[r], the one that the accesses
+  /// name.
+  std::vector<int> registerOf;
+
+  /// Wavefronts of all accesses of a warp.
+  int wavefronts(int storedBits) const;
+};
+
+struct SharedSideOptions {
+  /// Widest vector, log2 of elements; negative: 16 bytes.
+  int maxLog2Vector = -1;
+  bool allowMatrices = false;
+  /// The tile goes through memory in 2^log2Pieces pieces, told apart by the top
+  /// bits of the offset.
+  int log2Pieces = 0;
+};
+
+/// `memory` begins at a 16-byte boundary; elements take `storedBits` (at least 8)
+/// there. Nothing where memory lacks an element, or where a thread touches the
+/// bits that tell pieces apart.
+std::optional<SharedSide> planSharedSide(const LinearLayout &memory,
+                                         const LinearLayout &distributed, int storedBits,
+                                         const SharedSideOptions &options = {});
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_IR_LAYOUT_SHAREDACCESS_H

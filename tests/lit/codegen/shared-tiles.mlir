@@ -1,0 +1,137 @@
+// Tiles in shared memory: matrix instructions, vectors, slots, asynchronous copies.
+// RUN: split-file %s %t
+// RUN: tilewright-opt %t/tile.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefixes=TILE,SM80
+// RUN: tilewright-opt %t/tile.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefixes=TILE,SM90
+// RUN: tilewright-opt %t/permuted.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=TRANS
+// RUN: tilewright-opt %t/copies.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=COPY
+// RUN: tilewright-opt %t/narrow.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=NARROW
+// RUN: not tilewright-opt %t/unplaced.mlir --tw-lower-to-llvm 2>&1 | FileCheck %s --check-prefix=UNPLACED
+
+//--- tile.mlir
+// A swizzled 64x32 tile: slot 1 of a ring begins 4096 bytes behind the first;
+// accumulators go with ldmatrix and, where it exists, stmatrix; the second access
+// differs by one exclusive or, and rows by immediates.
+// TILE: .extern .shared .align 1024 .b8 __tw_shared[];
+// TILE: ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{.*}}, [%r{{[0-9]+}}+0];
+// TILE: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// TILE-NOT: ldmatrix
+// TILE: bar.sync
+// SM80-COUNT-8: st.shared.{{[bu]}}32
+// SM80-NOT: stmatrix
+// SM90-COUNT-2: stmatrix.sync.aligned.m8n8.x4.shared.b16 [
+// SM90-NOT: st.shared
+// TILE: bar.sync
+// TILE: ld.shared.v4.{{[bu]}}32
+// TILE: ld.shared.v4.{{[bu]}}32 {{.*}}+2048]
+#p = #tw.layout<register = [1, 2, 4, 1024], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 72, 144, 256, 512, 1024]>
+#acc = #tw.layout<register = [1, 256, 8, 16], lane = [2, 4, 32, 64, 128], warp = [512, 1024], block = []>
+module attributes {tw.num_warps = 4 : i32} {
+func.func @tile(%x: !tw.ptr<f16>, %m: i32) {
+  %r = tw.range 0 to 2048 : tensor<2048xi32, #p>
+  %r2 = tw.reshape %r : tensor<2048xi32, #p> -> tensor<64x32xi32, #p>
+  %xs = tw.splat %x : !tw.ptr<f16> -> tensor<64x32x!tw.ptr<f16>, #p>
+  %p = tw.addptr %xs, %r2 : tensor<64x32x!tw.ptr<f16>, #p>, tensor<64x32xi32, #p>
+  %ring = tw.alloc_shared {tw.scratch_offset = 1024 : i32} : !tw.buffer<64x32xf16, #s, 3>
+  %b = tw.buffer_slot %ring[%m] : !tw.buffer<64x32xf16, #s, 3> -> !tw.buffer<64x32xf16, #s>
+  %a = tw.shared_load %b : !tw.buffer<64x32xf16, #s> -> tensor<64x32xf16, #acc>
+  tw.barrier
+  %z = arith.addf %a, %a : tensor<64x32xf16, #acc>
+  tw.shared_store %z, %b : tensor<64x32xf16, #acc>, !tw.buffer<64x32xf16, #s>
+  tw.barrier
+  %c = tw.shared_load %b : !tw.buffer<64x32xf16, #s> -> tensor<64x32xf16, #p>
+  tw.store %p, %c {tw.vector_elements = 8 : i32} : tensor<64x32x!tw.ptr<f16>, #p>, tensor<64x32xf16, #p>
+  func.return
+}
+}
+
+//--- permuted.mlir
+// B (k x n) from a tile that is stored with k slowest comes transposed; seen
+// through a permutation, the same bytes come plain. `init` is written at once.
+// TRANS: st.shared.v4.{{[bu]}}32
+// TRANS: ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16
+// TRANS: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+#p = #tw.layout<register = [1, 2, 4], lane = [8, 16, 32, 64, 128], warp = [], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128]>
+#t = #tw.shared<offset = [16, 32, 64, 128, 1, 2, 4, 8]>
+#b = #tw.layout<register = [16, 128, 8], lane = [32, 64, 1, 2, 4], warp = [], block = []>
+#bt = #tw.layout<register = [16, 128, 8], lane = [32, 64, 1, 2, 4], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @permuted(%x: !tw.ptr<f16>) {
+  %r = tw.range 0 to 256 : tensor<256xi32, #p>
+  %r2 = tw.reshape %r : tensor<256xi32, #p> -> tensor<16x16xi32, #p>
+  %xs = tw.splat %x : !tw.ptr<f16> -> tensor<16x16x!tw.ptr<f16>, #p>
+  %p = tw.addptr %xs, %r2 : tensor<16x16x!tw.ptr<f16>, #p>, tensor<16x16xi32, #p>
+  %v = tw.load %p {tw.vector_elements = 8 : i32} : tensor<16x16x!tw.ptr<f16>, #p> -> tensor<16x16xf16, #p>
+  %m = tw.alloc_shared %v : tensor<16x16xf16, #p> -> {tw.scratch_offset = 0 : i32} : !tw.buffer<16x16xf16, #s>
+  tw.barrier
+  %a = tw.shared_load %m : !tw.buffer<16x16xf16, #s> -> tensor<16x16xf16, #b>
+  %t = tw.buffer_permute %m [1, 0] : !tw.buffer<16x16xf16, #s> -> !tw.buffer<16x16xf16, #t>
+  %c = tw.shared_load %t : !tw.buffer<16x16xf16, #t> -> tensor<16x16xf16, #bt>
+  %d = arith.addf %a, %c : tensor<16x16xf16, #b>
+  %q = tw.splat %x : !tw.ptr<f16> -> tensor<16x16x!tw.ptr<f16>, #b>
+  tw.store %q, %d : tensor<16x16x!tw.ptr<f16>, #b>, tensor<16x16xf16, #b>
+  func.return
+}
+}
+
+//--- copies.mlir
+// With a mask the source is 0 bytes long; `other` is stored under the opposite
+// mask; hints as on loads; what is not proven wide is copied by 4 bytes.
+// COPY: selp.b32 [[SIZE:%r[0-9]+]], 16, 0
+// COPY: cp.async.cg.shared.global [%r{{[0-9]+}}+0], [%rd{{[0-9]+}}], 16, [[SIZE]];
+// COPY: cp.async.commit_group
+// COPY: @%p{{[0-9]+}} cp.async.cg.shared.global [%r{{[0-9]+}}+0], [%rd{{[0-9]+}}], 16;
+// COPY: @%p{{[0-9]+}} st.shared.v4.b32
+// COPY: cp.async.ca.shared.global.L2::cache_hint [%r{{[0-9]+}}+0], [%rd{{[0-9]+}}], 16, %rd
+// COPY-COUNT-4: cp.async.ca.shared.global [{{.*}}], 4;
+// COPY: cp.async.wait_group 1
+#p = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64]>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @copies(%x: !tw.ptr<f32>, %n: i32) {
+  %r = tw.range 0 to 128 : tensor<128xi32, #p>
+  %xs = tw.splat %x : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #p>
+  %p = tw.addptr %xs, %r : tensor<128x!tw.ptr<f32>, #p>, tensor<128xi32, #p>
+  %ns = tw.splat %n : i32 -> tensor<128xi32, #p>
+  %mask = arith.cmpi slt, %r, %ns : tensor<128xi32, #p>
+  %zero = arith.constant dense<0.0> : tensor<128xf32, #p>
+  %one = arith.constant dense<1.0> : tensor<128xf32, #p>
+  %b = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<128xf32, #s>
+  tw.async_copy %p, %b mask %mask : tensor<128xi1, #p> other %zero : tensor<128xf32, #p> {tw.vector_elements = 4 : i32} : tensor<128x!tw.ptr<f32>, #p>, !tw.buffer<128xf32, #s>
+  tw.async_commit
+  tw.async_copy %p, %b mask %mask : tensor<128xi1, #p> other %one : tensor<128xf32, #p> {tw.vector_elements = 4 : i32} : tensor<128x!tw.ptr<f32>, #p>, !tw.buffer<128xf32, #s>
+  tw.async_copy %p, %b {tw.vector_elements = 4 : i32, cache = #tw.cache<ca>, eviction = #tw.eviction<evict_first>} : tensor<128x!tw.ptr<f32>, #p>, !tw.buffer<128xf32, #s>
+  tw.async_copy %p, %b : tensor<128x!tw.ptr<f32>, #p>, !tw.buffer<128xf32, #s>
+  tw.async_commit
+  tw.async_wait 1
+  func.return
+}
+}
+
+//--- narrow.mlir
+// Two bytes cannot be copied asynchronously: loaded and stored. Of the lanes that
+// hold copies one acts.
+// NARROW: ld.global
+// NARROW: @%p{{[0-9]+}} st.shared.b16 [%r{{[0-9]+}}+0]
+// NARROW-NOT: cp.async.ca
+#p = #tw.layout<register = [], lane = [1, 2, 4, 8, 0], warp = [], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8]>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @narrow(%x: !tw.ptr<f16>) {
+  %r = tw.range 0 to 16 : tensor<16xi32, #p>
+  %xs = tw.splat %x : !tw.ptr<f16> -> tensor<16x!tw.ptr<f16>, #p>
+  %p = tw.addptr %xs, %r : tensor<16x!tw.ptr<f16>, #p>, tensor<16xi32, #p>
+  %b = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<16xf16, #s>
+  tw.async_copy %p, %b : tensor<16x!tw.ptr<f16>, #p>, !tw.buffer<16xf16, #s>
+  func.return
+}
+}
+
+//--- unplaced.mlir
+// UNPLACED: has no place in shared memory
+#s = #tw.shared<offset = [1, 2, 4, 8]>
+func.func @unplaced() {
+  %b = tw.alloc_shared : !tw.buffer<16xf16, #s>
+  func.return
+}
