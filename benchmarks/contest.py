@@ -521,6 +521,7 @@ HEADER = ["TFLOP/s", "kernel", "peer", "Triton", "Tilewright", "to peer", "to Tr
 def add_options(parser):
     parser.add_argument("--kernels", nargs="*", default=[], help="only these kernels")
     parser.add_argument("--configs", choices=["quick", "full"], default="quick", help="how many configurations to tune")
+    parser.add_argument("--quick", action="store_true", help="the first two rows, half a second each: a check, not a figure")
     parser.add_argument("--only-check", action="store_true", help="run every configuration on small inputs, time none")
     parser.add_argument("--no-triton", action="store_true", help="leave Triton out")
     parser.add_argument("--seconds", type=float, default=1.5, help="time for tuning, and again for measuring, a row")
@@ -530,6 +531,8 @@ def add_options(parser):
 
 
 def main(name: str, title: str, problems: list, kernels: Path, options) -> int:
+    if options.quick:
+        problems, options.seconds, options.warm = problems[:2], 0.5, 0.5
     if options.notes:
         work(problems, kernels, options)
         return 0
