@@ -407,6 +407,8 @@ private:
     while (llvm::isa_and_nonnull<ir::WgmmaWaitOp>(last->getNextNode()))
       last = last->getNextNode();
     rewriter.setInsertionPointAfter(last);
+    if (hasCpAsync)
+      rewriter.create<ir::AsyncWaitOp>(loop.getLoc(), /*pending=*/0);
     rewriter.create<ir::BarrierOp>(loop.getLoc());
   }
 
