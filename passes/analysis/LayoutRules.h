@@ -30,8 +30,10 @@ enum class LayoutRule : uint8_t {
   Same,    ///< all tile operands and results have one layout
   Shape,   ///< expand_dims, broadcast, reshape, permute, join, split, concat
   Reduce,  ///< result is the source without the axis
-  Free,    ///< every operand for itself, no tile result: print, assert, return
+  Free,    ///< every operand for itself, no tile result: print, assert, return,
+           ///< shared_store
   Convert, ///< convert_layout
+  Fixed,   ///< the layout of the result is its maker's choice: shared_load, wgmma
   Region,  ///< scf ops and their terminators
   Unknown,
 };
