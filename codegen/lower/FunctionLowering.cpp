@@ -65,6 +65,9 @@ Type FunctionLowering::registerType(Type elementType) const {
   // A tile in shared memory is the address of its first byte.
   if (llvm::isa<ir::BufferType, ir::MbarrierType>(elementType))
     return LLVM::LLVMPointerType::get(context, 3);
+  // A descriptor is the generic address of its tensor map.
+  if (llvm::isa<ir::DescriptorType>(elementType))
+    return LLVM::LLVMPointerType::get(context);
   // LLVM has no 8-bit floats: their bits are integers.
   if (llvm::isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() == 8)
     return IntegerType::get(context, 8);
@@ -140,6 +143,16 @@ Value FunctionLowering::warpId() {
     warpIdValue = entryBuilder.create<LLVM::LShrOp>(function.getLoc(), thread, shift);
   }
   return warpIdValue;
+}
+
+Value FunctionLowering::uniformWarpId() {
+  if (!uniformWarpIdValue) {
+    Value warp = warpId(), first = constantI32(0);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.restoreInsertionPoint(entryBuilder.saveInsertionPoint());
+    uniformWarpIdValue = shuffleIndex(warp, first);
+  }
+  return uniformWarpIdValue;
 }
 
 Value FunctionLowering::applyThreadColumns(const Columns &lanes, const Columns &warps) {
@@ -414,6 +427,27 @@ Value FunctionLowering::inlineAsm(Type result, llvm::ArrayRef<Value> operands,
       loc, result ? TypeRange(result) : TypeRange(), operands, assembly, constraints,
       hasSideEffects, /*is_align_stack=*/false, LLVM::AsmDialectAttr(), ArrayAttr());
   return result ? op.getResult(0) : Value();
+}
+
+Registers FunctionLowering::inlineAsmResults(llvm::ArrayRef<Type> results,
+                                             llvm::ArrayRef<Value> operands,
+                                             llvm::StringRef assembly, llvm::StringRef constraints,
+                                             bool hasSideEffects) {
+  if (results.empty()) {
+    inlineAsm(Type(), operands, assembly, constraints, hasSideEffects);
+    return {};
+  }
+  if (results.size() == 1)
+    return {inlineAsm(results.front(), operands, assembly, constraints, hasSideEffects)};
+  // Several results are a struct, which is taken apart at once and never
+  // rebuilt.
+  Type structType = LLVM::LLVMStructType::getLiteral(builder.getContext(), results);
+  Value packed = inlineAsm(structType, operands, assembly, constraints, hasSideEffects);
+  Registers values;
+  for (size_t index = 0; index < results.size(); ++index)
+    values.push_back(
+        builder.create<LLVM::ExtractValueOp>(loc, packed, static_cast<int64_t>(index)));
+  return values;
 }
 
 } // namespace tilewright::codegen

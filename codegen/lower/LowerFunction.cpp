@@ -9,7 +9,9 @@
 // How: pointers are arguments of the global address space. They are not said to
 // be noalias: two tensors of one launch may overlap. Known divisibility of a
 // pointer becomes its alignment; of an integer it was already used by the
-// passes, which chose the vector widths.
+// passes, which chose the vector widths. A tensor descriptor is a tensor map of
+// 128 bytes by value, which stays in the constant bank of parameters: TMA takes
+// its address there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +22,9 @@
 using namespace mlir;
 
 namespace tilewright::codegen {
+
+/// CUtensorMap.
+static constexpr int64_t tensorMapBytes = 128, tensorMapAlignment = 64;
 
 static LoweringTable makeTable(MLIRContext *context) {
   LoweringTable table;
@@ -36,6 +41,8 @@ static LoweringTable makeTable(MLIRContext *context) {
   addAsyncCopyLowerings(table, context);
   addControlFlowLowerings(table, context);
   addDebugLowerings(table, context);
+  addWgmmaLowerings(table, context);
+  addTmaLowerings(table, context);
   return table;
 }
 
@@ -51,6 +58,17 @@ static void setKernelAttributes(LLVM::LLVMFuncOp kernel, ModuleOp module, int nu
                     builder.getI32IntegerAttr(registers.getInt()));
 }
 
+/// A tensor map by value: `byval` makes it a parameter of 128 bytes,
+/// `grid_constant` keeps it from being copied to local memory.
+static void setTensorMapAttributes(LLVM::LLVMFuncOp kernel, unsigned index) {
+  Builder builder(kernel.getContext());
+  auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), tensorMapBytes);
+  kernel.setArgAttr(index, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(bytes));
+  kernel.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(),
+                    builder.getI64IntegerAttr(tensorMapAlignment));
+  kernel.setArgAttr(index, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
+}
+
 /// The llvm.func with the argument types and attributes of `source`, no body.
 static FailureOr<LLVM::LLVMFuncOp> declareKernel(func::FuncOp source) {
   MLIRContext *context = source.getContext();
@@ -60,6 +78,8 @@ static FailureOr<LLVM::LLVMFuncOp> declareKernel(func::FuncOp source) {
   for (Type type : source.getArgumentTypes()) {
     if (auto pointer = llvm::dyn_cast<ir::PointerType>(type))
       types.push_back(LLVM::LLVMPointerType::get(context, pointer.getAddressSpace()));
+    else if (llvm::isa<ir::DescriptorType>(type))
+      types.push_back(LLVM::LLVMPointerType::get(context));
     else if (llvm::isa<IntegerType>(type) ||
              (llvm::isa<FloatType>(type) && type.getIntOrFloatBitWidth() >= 16))
       types.push_back(type);
@@ -71,6 +91,8 @@ static FailureOr<LLVM::LLVMFuncOp> declareKernel(func::FuncOp source) {
       source.getLoc(), source.getName(),
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), types));
   for (unsigned index = 0; index < types.size(); ++index) {
+    if (llvm::isa<ir::DescriptorType>(source.getArgument(index).getType()))
+      setTensorMapAttributes(kernel, index);
     auto divisibility = source.getArgAttrOfType<IntegerAttr>(index, ir::divisibilityAttr);
     if (divisibility && llvm::isa<LLVM::LLVMPointerType>(types[index]) &&
         llvm::isPowerOf2_64(divisibility.getInt()))
@@ -105,6 +127,9 @@ static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table
   lowering.numWarps = numWarps;
   for (auto [from, to] : llvm::zip(source.getArguments(), kernel.getArguments()))
     lowering.set(from, {to});
+  for (BlockArgument argument : source.getArguments())
+    if (llvm::isa<ir::DescriptorType>(argument.getType()) && !argument.use_empty())
+      prefetchDescriptor(lowering, lowering.getScalar(argument));
   if (failed(lowering.lowerBlockBody(source.getBody().front())))
     return failure();
   lowering.builder.create<LLVM::ReturnOp>(source.getBody().front().getTerminator()->getLoc(),

@@ -11,6 +11,9 @@
 
 #include "ir/dialect/TileDialect.h"
 
+#include "ir/layout/LayoutConstructors.h"
+#include "ir/support/TmaBox.h"
+
 using namespace mlir;
 
 namespace tilewright::ir {
@@ -88,6 +91,15 @@ LogicalResult WgmmaOp::verify() {
 //===----------------------------------------------------------------------===//
 // Tensor descriptors
 //===----------------------------------------------------------------------===//
+
+BufferType tmaBuffer(DescriptorType descriptor, int64_t slots) {
+  MLIRContext *context = descriptor.getContext();
+  LinearLayout layout =
+      makeSwizzledShared(log2Shape(descriptor.getShape()), elementBits(descriptor.getElementType()),
+                         static_cast<int>(maxSwizzleBytes));
+  return BufferType::get(context, descriptor.getShape(), descriptor.getElementType(),
+                         SharedLayoutAttr::fromLinear(context, layout), slots);
+}
 
 static LogicalResult verifyBlock(Operation *op, DescriptorType descriptor, size_t coordinates,
                                  Type tile) {

@@ -51,6 +51,9 @@ constexpr llvm::StringLiteral sharedBytesAttr = "tw.shared_bytes";
 constexpr llvm::StringLiteral targetAttr = "tw.target";
 /// Function argument: the value is divisible by it (i64).
 constexpr llvm::StringLiteral divisibilityAttr = "tw.divisibility";
+/// Function argument, a pointer: index (i32) of the descriptor argument of the
+/// same array.
+constexpr llvm::StringLiteral descriptorBaseAttr = "tw.descriptor_base";
 /// Any op that needs scratch: its byte offset in shared memory (i32), set by
 /// AllocateShared.
 constexpr llvm::StringLiteral scratchOffsetAttr = "tw.scratch_offset";
@@ -65,12 +68,14 @@ constexpr llvm::StringLiteral vectorDimensionAttr = "tw.vector_dimension";
 /// On elementwise ops of integers (i32): bits of the flat element that may be
 /// cleared without changing the value. Set by MarkConstancy.
 constexpr llvm::StringLiteral constantBitsAttr = "tw.constant_bits";
-/// On scf.for: what tl.range asked for (i32 each; the last two are units).
+/// On scf.for: what tl.range asked for (the first two i32, the others units).
 constexpr llvm::StringLiteral loopStagesAttr = "tw.loop_stages";
 constexpr llvm::StringLiteral loopUnrollAttr = "tw.loop_unroll";
 constexpr llvm::StringLiteral loopFlattenAttr = "tw.loop_flatten";
 constexpr llvm::StringLiteral loopWarpSpecializeAttr = "tw.loop_warp_specialize";
 constexpr llvm::StringLiteral loopNoLicmAttr = "tw.loop_no_licm";
+/// One copy of a product's accumulator only.
+constexpr llvm::StringLiteral loopSingleAccumulatorAttr = "tw.loop_single_accumulator";
 
 /// The layout of a tensor type; null where it has none (tile level).
 LayoutAttr getLayout(mlir::RankedTensorType type);
@@ -87,6 +92,10 @@ unsigned elementBits(mlir::Type elementType);
 /// Whether an op acts on each element by itself with operands and results of
 /// one shape: arith, math, and the elementwise ops of tw.
 bool isElementwise(mlir::Operation *op);
+
+/// A ring of buffers that TMA fills with blocks of `descriptor`: rows of at most
+/// 128 bytes, swizzled (ir/support/TmaBox.h).
+BufferType tmaBuffer(DescriptorType descriptor, int64_t slots = 1);
 
 int numWarps(mlir::ModuleOp module);
 

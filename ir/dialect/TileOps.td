@@ -667,6 +667,17 @@ def TW_MbarrierWaitOp : TW_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite
   let assemblyFormat = "$barrier `[` $index `]` `,` $phase attr-dict `:` type($barrier)";
 }
 
+def TW_MbarrierPhaseOp : TW_Op<"mbarrier_phase", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "parity of the phase that is not complete, to wait for after arriving";
+  let description = [{
+    Saves carrying the phase through loops and branches. No thread may arrive while
+    another asks: a tw.barrier must stand between this and what arrives.
+  }];
+  let arguments = (ins TW_MbarrierType:$barrier, I32:$index);
+  let results = (outs I32:$result);
+  let assemblyFormat = "$barrier `[` $index `]` attr-dict `:` type($barrier)";
+}
+
 def TW_IsFirstWarpOp : TW_PureOp<"is_first_warp"> {
   let summary = "whether this thread belongs to the first warp, uniform in each warp";
   let results = (outs I1:$result);
@@ -691,13 +702,20 @@ def TW_TmaStoreOp : TW_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
 
 def TW_TmaStoreWaitOp : TW_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until at most `pending` stores still read shared memory (or, with `complete`, are unfinished)";
-  let arguments = (ins I32Attr:$pending, UnitAttr:$complete);
-  let assemblyFormat = "$pending (`complete` $complete^)? attr-dict";
+  let description = [{
+    Waits for the stores of the thread that started them: a tw.barrier must follow
+    before others write the memory. `buffers` are what the stores read: named here
+    so that they live until then.
+  }];
+  let arguments = (ins I32Attr:$pending, UnitAttr:$complete, Variadic<TW_BufferType>:$buffers);
+  let assemblyFormat = "$pending (`complete` $complete^)? ($buffers^ `:` type($buffers))? attr-dict";
 }
 
 def TW_FenceAsyncOp : TW_Op<"fence_async", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "orders this thread's accesses of shared memory before those of wgmma and TMA that follow";
-  let assemblyFormat = "attr-dict";
+  let description = [{ With `global` those of global memory, too, and in both directions. }];
+  let arguments = (ins UnitAttr:$global);
+  let assemblyFormat = "(`global` $global^)? attr-dict";
 }
 
 //===--- wgmma ---------------------------------------------------------------===//
@@ -708,12 +726,13 @@ def TW_WgmmaOp : TW_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects
     The accumulator has the layout of makeWgmmaAccumulator; a tile `a` that of
     makeDotOperand. With `is_async` the result may be used only as the accumulator
     of another wgmma or by tw.wgmma_wait, and the operands must stay as they are until then.
-    Each op is one group of the hardware.
+    Where `use_acc` is given and false the accumulator counts as zero. Each op is
+    one group of the hardware.
   }];
-  let arguments = (ins TW_TileOrBuffer:$a, TW_BufferType:$b, TW_Tile:$acc, UnitAttr:$isAsync,
+  let arguments = (ins TW_TileOrBuffer:$a, TW_BufferType:$b, TW_Tile:$acc, Optional<I1>:$useAcc, UnitAttr:$isAsync,
                        DefaultValuedAttr<I32Attr, "0">:$maxImprecise, DenseI32ArrayAttr:$warps);
   let results = (outs TW_Tile:$result);
-  let assemblyFormat = "$a `,` $b `,` $acc (`async` $isAsync^)? `warps` $warps attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let assemblyFormat = "$a `,` $b `,` $acc (`use_acc` $useAcc^)? (`async` $isAsync^)? `warps` $warps attr-dict `:` type($a) `,` type($b) `,` type($acc)";
   let hasVerifier = 1;
 }
 

@@ -7,6 +7,7 @@
 
 #include "passes/analysis/LayoutRules.h"
 
+#include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/LayoutTransforms.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -26,15 +27,16 @@ LayoutRule layoutRule(Operation *op) {
   if (!llvm::any_of(op->getOperands(), isTile) && !llvm::any_of(op->getResults(), isTile))
     return LayoutRule::NoTiles;
   return llvm::TypeSwitch<Operation *, LayoutRule>(op)
-      .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp>([](auto) { return LayoutRule::Source; })
+      .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp, ir::DescriptorLoadOp>([](auto) { return LayoutRule::Source; })
       .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp,
             ir::SplitOp, ir::ConcatOp>([](auto) { return LayoutRule::Shape; })
       .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp,
             ir::AsyncCopyOp>([](auto) { return LayoutRule::Same; })
       .Case([](ir::ReduceOp) { return LayoutRule::Reduce; })
+      .Case([](ir::DotOp) { return LayoutRule::Dot; })
       .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })
       .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, func::ReturnOp, ir::AllocSharedOp,
-            ir::SharedStoreOp>([](auto) { return LayoutRule::Free; })
+            ir::SharedStoreOp, ir::DescriptorStoreOp>([](auto) { return LayoutRule::Free; })
       .Case<ir::SharedLoadOp, ir::WgmmaOp, ir::WgmmaWaitOp>(
           [](auto) { return LayoutRule::Fixed; })
       .Default([](Operation *op) {
@@ -135,6 +137,25 @@ std::optional<LinearLayout> operandLayout(Operation *op, unsigned index,
       .Default([&](Operation *op) -> Result {
         return layoutRule(op) == LayoutRule::Same ? Result(result) : std::nullopt;
       });
+}
+
+LinearLayout accumulatorLayout(ir::DotOp dot) {
+  std::vector<int> shape = ir::log2Shape(tileType(dot.getResult()).getShape());
+  std::vector<int> warps(dot.getWarps()->begin(), dot.getWarps()->end());
+  if (dot.getUnit() == ir::MatrixUnit::wgmma)
+    return makeWgmmaAccumulator(shape, warps[0], warps[1]);
+  return makeMmaAccumulator(shape, warps);
+}
+
+LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index) {
+  RankedTensorType type = tileType(dot->getOperand(index));
+  std::vector<int> warps(dot.getWarps()->begin(), dot.getWarps()->end());
+  DotOperand operand = index == 0 ? DotOperand::A : DotOperand::B;
+  if (dot.getUnit() == ir::MatrixUnit::fma)
+    return makeFmaOperand(accumulatorLayout(dot), operand,
+                          ir::log2Shape(type.getShape())[type.getRank() - (index == 0 ? 1 : 2)]);
+  return makeDotOperand(operand, ir::log2Shape(type.getShape()), warps,
+                        ir::elementBits(type.getElementType()));
 }
 
 /// `layout` with columns that mix `axis` and others replaced by a plain layout

@@ -102,6 +102,15 @@ private:
                               access.maxVectorElements, context.target.log2WarpSize, log2Warps));
   }
 
+  /// For a block that comes through shared memory, where rows lie in 16-byte
+  /// chunks.
+  LayoutAttr coalescedRows(RankedTensorType type) {
+    std::vector<int> shape = ir::log2Shape(type.getShape());
+    int vector = context.target.maxVectorBytes * 8 / ir::elementBits(type.getElementType());
+    return attr(makeCoalesced(shape, rowMajorOrder(shape.size()), vector,
+                              context.target.log2WarpSize, log2Warps));
+  }
+
   LayoutAttr defaultLayout(RankedTensorType type) {
     std::vector<int> shape = ir::log2Shape(type.getShape());
     return attr(makeCoalesced(shape, rowMajorOrder(shape.size()), defaultVectorElements,
@@ -196,12 +205,18 @@ private:
 
   void forward(Operation *op) {
     switch (layoutRule(op)) {
+    case LayoutRule::Source:
+      if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
+        prefer(load.getResult(), coalescedRows(load.getType()));
+      return;
     case LayoutRule::Same:
       return forwardSame(op);
     case LayoutRule::Shape:
       return forwardShape(op);
     case LayoutRule::Reduce:
       return forwardReduce(llvm::cast<ir::ReduceOp>(op));
+    case LayoutRule::Dot:
+      return prefer(op->getResult(0), attr(accumulatorLayout(llvm::cast<ir::DotOp>(op))));
     case LayoutRule::Region:
       return forwardRegion(op);
     default:
@@ -330,6 +345,15 @@ private:
           for (unsigned index = 0; index < op->getNumOperands(); ++index)
             wantOperand(op, index, layout, result);
       return;
+    case LayoutRule::Dot: {
+      auto dot = llvm::cast<ir::DotOp>(op);
+      want(dot.getAcc(), attr(accumulatorLayout(dot)));
+      // What is computed from indices alone is made as the unit takes it.
+      for (unsigned index : {0, 1})
+        if (isFlexible(dot->getOperand(index)))
+          want(dot->getOperand(index), attr(dotOperandLayout(dot, index)));
+      return;
+    }
     case LayoutRule::Region:
       return backwardRegion(op);
     default:
@@ -459,6 +483,9 @@ private:
     case LayoutRule::Reduce:
       applyReduce(llvm::cast<ir::ReduceOp>(op));
       return success();
+    case LayoutRule::Dot:
+      applyDot(llvm::cast<ir::DotOp>(op));
+      return success();
     case LayoutRule::Region:
       return applyRegion(op);
     case LayoutRule::Unknown:
@@ -544,6 +571,24 @@ private:
     for (Value value : reduce.getResults())
       if (isTile(value))
         setLayout(value, attr(*result));
+  }
+
+  /// wgmma reads its operands from shared memory, whatever their layout is; only
+  /// an `a` that is in its registers already stays there.
+  void applyDot(ir::DotOp dot) {
+    LinearLayout accumulator = accumulatorLayout(dot);
+    setOperand(dot, 2, accumulator);
+    setLayout(dot.getResult(), attr(accumulator));
+    for (unsigned index : {0, 1}) {
+      LinearLayout wantedLayout = dotOperandLayout(dot, index);
+      if (dot.getUnit() != ir::MatrixUnit::wgmma ||
+          (index == 0 && isRenaming(linear(current(dot.getA()), dot.getA()), wantedLayout)))
+        setOperand(dot, index, wantedLayout);
+    }
+  }
+
+  static bool isRenaming(const LinearLayout &from, const LinearLayout &to) {
+    return planRegisters(from, to).has_value();
   }
 
   /// Operands [first, ...) of `op` as the values they are carried into.

@@ -44,6 +44,8 @@ public:
     case LayoutRule::Shape:
     case LayoutRule::Reduce:
       return verifyDerived(op);
+    case LayoutRule::Dot:
+      return verifyDot(llvm::cast<ir::DotOp>(op));
     case LayoutRule::Region:
       return verifyRegion(op);
     case LayoutRule::Fixed:
@@ -129,6 +131,21 @@ private:
                << layoutOf(result);
     }
     return success();
+  }
+
+  LogicalResult verifyDot(ir::DotOp dot) {
+    auto check = [&](Value value, const LinearLayout &needed) -> LogicalResult {
+      if (ir::getLinearLayout(tileType(value)) == needed)
+        return success();
+      return dot->emitError("the unit needs the layout ")
+             << ir::LayoutAttr::fromLinear(dot.getContext(), needed) << ", found "
+             << layoutOf(value);
+    };
+    if (!dot.getUnit() || !dot.getWarps())
+      return dot->emitError("no unit was selected");
+    return success(succeeded(check(dot.getResult(), accumulatorLayout(dot))) &&
+                   succeeded(check(dot.getA(), dotOperandLayout(dot, 0))) &&
+                   succeeded(check(dot.getB(), dotOperandLayout(dot, 1))));
   }
 
   /// The types of what is carried must be equal; upstream verifiers see that, but

@@ -394,13 +394,23 @@ def _wheel_folders():
     return _folders[1]
 
 
+def _set_default_precision(options):
+    """The environment's precision of dot on fp32, where the options name none."""
+    from .. import knobs
+
+    if knobs.language.fp32_default:
+        options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
+
+
 def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     """Compiles an ASTSource, or a file of one stage, for a target; needs no GPU.
 
     `target` is a GPUTarget or a name such as "sm_90a"; the current device where None.
     """
     target = _as_target(target)
-    parsed = parse_options({k: v for k, v in dict(options or {}).items() if k != "backend_name"})
+    given = {k: v for k, v in dict(options or {}).items() if k != "backend_name"}
+    _set_default_precision(given)
+    parsed = parse_options(given)
     if isinstance(src, ASTSource):
         return _compile(src, target, parsed)
     source = src if isinstance(src, IRSource) else IRSource(src)
@@ -434,8 +444,7 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     if knobs.runtime.debug:
         options["debug"] = True
     options.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
-    if knobs.language.fp32_default:
-        options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
+    _set_default_precision(options)
     options = parse_options(options)
     target = driver.active.get_current_target(device if device >= 0 else None)
     src = source_of_specialization(fn, specs)

@@ -1,0 +1,366 @@
+//===- LowerTma.cpp - TMA copies and shared-memory barriers ---------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: tw.tma_load, tw.tma_store and the tw.mbarrier ops as inline PTX.
+//
+// How: an op for "one thread of the first warp" is predicated by thread index 0,
+// which holds under tw.is_first_warp and elsewhere. A predicate costs less than a
+// branch and leaves loops in one piece. A block is copied in boxes (TmaBox.h), one
+// instruction each, all counted by one barrier.
+//
+// A descriptor is the generic address of a 128-byte kernel parameter; a buffer and
+// a ring of barriers are the shared address of their first byte.
+//
+// Not handled: clusters. Shared addresses are those of the own block, which are
+// valid where an instruction asks for shared::cluster.
+//
+// Reference: PTX ISA, "Asynchronous copy" and "mbarrier".
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/lower/MemoryInternal.h"
+
+#include "ir/support/TmaBox.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+/// Bytes of one barrier object.
+static constexpr int64_t mbarrierBytes = 8;
+
+namespace {
+
+/// Inline PTX under construction: operands are appended in the order of use.
+class PtxText {
+public:
+  explicit PtxText(FunctionLowering &lowering) : lowering(lowering) {}
+
+  /// "$n" for a new operand.
+  std::string operand(Value value, char constraint) {
+    operands.push_back(value);
+    constraints += std::string(constraints.empty() ? "" : ",") + constraint;
+    return "$" + std::to_string(operands.size() - 1);
+  }
+  void emit(const std::string &text) {
+    std::string clobbers = constraints.empty() ? "~{memory}" : constraints + ",~{memory}";
+    lowering.inlineAsm(Type(), operands, text, clobbers, /*hasSideEffects=*/true);
+  }
+
+private:
+  FunctionLowering &lowering;
+  llvm::SmallVector<Value> operands;
+  std::string constraints;
+};
+
+/// The predicate of thread 0 as a guard in front of an instruction.
+std::string onlyThread0(PtxText &text, FunctionLowering &lowering) {
+  return "@" + text.operand(lowering.ownsElements(lowering.builder.getI32Type()), 'b') + " ";
+}
+
+} // namespace
+
+static Value byteOffset(FunctionLowering &lowering, Value base, Value offset) {
+  OpBuilder &builder = lowering.builder;
+  return builder.create<LLVM::GEPOp>(lowering.loc, base.getType(), builder.getI8Type(), base,
+                                     llvm::ArrayRef<LLVM::GEPArg>{offset}, /*inbounds=*/true);
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+static Value mbarrierAddress(FunctionLowering &lowering, Value barrier, Value index) {
+  auto ring = llvm::cast<ir::MbarrierType>(barrier.getType());
+  Value base = lowering.getScalar(barrier);
+  if (ring.getSlots() == 1)
+    return base;
+  Value offset = lowering.builder.create<LLVM::MulOp>(lowering.loc, lowering.getScalar(index),
+                                                      lowering.constantI32(mbarrierBytes));
+  return byteOffset(lowering, base, offset);
+}
+
+static LogicalResult lowerMbarrierAlloc(Operation *op, FunctionLowering &lowering) {
+  auto alloc = llvm::cast<ir::MbarrierAllocOp>(op);
+  if (!op->hasAttr(ir::scratchOffsetAttr))
+    return op->emitOpError("has no place in shared memory");
+  int64_t offset = lowering.scratchOffset(op);
+  for (int64_t slot = 0; slot < alloc.getType().getSlots(); ++slot) {
+    PtxText text(lowering);
+    std::string guard = onlyThread0(text, lowering);
+    std::string address = text.operand(lowering.sharedAddress(offset + slot * mbarrierBytes), 'r');
+    text.emit(guard + "mbarrier.init.shared::cta.b64 [" + address + "], " +
+              std::to_string(alloc.getArrivals()) + ";");
+  }
+  // The copies that arrive go through another proxy than the stores above.
+  PtxText text(lowering);
+  text.emit("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;");
+  lowering.set(op->getResult(0), {lowering.sharedAddress(offset)});
+  return success();
+}
+
+static LogicalResult lowerMbarrierExpect(Operation *op, FunctionLowering &lowering) {
+  auto expect = llvm::cast<ir::MbarrierExpectOp>(op);
+  PtxText text(lowering);
+  std::string guard = onlyThread0(text, lowering);
+  std::string address =
+      text.operand(mbarrierAddress(lowering, expect.getBarrier(), expect.getIndex()), 'r');
+  text.emit(guard + "mbarrier.arrive.expect_tx.shared::cta.b64 _, [" + address + "], " +
+            std::to_string(expect.getBytes()) + ";");
+  return success();
+}
+
+static LogicalResult lowerMbarrierArrive(Operation *op, FunctionLowering &lowering) {
+  auto arrive = llvm::cast<ir::MbarrierArriveOp>(op);
+  OpBuilder &builder = lowering.builder;
+  // The first lane speaks for all: they must be done with what they read.
+  builder.create<NVVM::SyncWarpOp>(lowering.loc, lowering.constantI32(-1));
+  Value isFirstLane = builder.create<LLVM::ICmpOp>(
+      lowering.loc, LLVM::ICmpPredicate::eq, lowering.laneId(), lowering.constantI32(0));
+  PtxText text(lowering);
+  std::string guard = "@" + text.operand(isFirstLane, 'b') + " ";
+  std::string address =
+      text.operand(mbarrierAddress(lowering, arrive.getBarrier(), arrive.getIndex()), 'r');
+  text.emit(guard + "mbarrier.arrive.shared::cta.b64 _, [" + address + "];");
+  return success();
+}
+
+static LogicalResult lowerMbarrierWait(Operation *op, FunctionLowering &lowering) {
+  auto wait = llvm::cast<ir::MbarrierWaitOp>(op);
+  PtxText text(lowering);
+  std::string address =
+      text.operand(mbarrierAddress(lowering, wait.getBarrier(), wait.getIndex()), 'r');
+  std::string phase = text.operand(lowering.getScalar(wait.getPhase()), 'r');
+  // try_wait suspends the thread for a while by itself; the braces make the
+  // names local, since the text may stand several times in one kernel.
+  text.emit("{\n\t.reg .pred done;\n"
+            "again:\n\tmbarrier.try_wait.parity.shared::cta.b64 done, [" +
+            address + "], " + phase + ";\n\t@!done bra again;\n\t}");
+  return success();
+}
+
+static LogicalResult lowerMbarrierPhase(Operation *op, FunctionLowering &lowering) {
+  auto phase = llvm::cast<ir::MbarrierPhaseOp>(op);
+  // Asking for parity 0 is answered by "complete" as soon as parity 1 is under way.
+  Value address = mbarrierAddress(lowering, phase.getBarrier(), phase.getIndex());
+  Value parity = lowering.inlineAsm(
+      lowering.builder.getI32Type(), {address},
+      "{\n\t.reg .pred done;\n\tmbarrier.test_wait.parity.shared::cta.b64 done, [$1], 0;\n"
+      "\tselp.b32 $0, 1, 0, done;\n\t}",
+      "=r,r,~{memory}", /*hasSideEffects=*/true);
+  lowering.set(op->getResult(0), {parity});
+  return success();
+}
+
+static LogicalResult lowerIsFirstWarp(Operation *op, FunctionLowering &lowering) {
+  // Through a shuffle the assembler knows that the warp agrees, and branches
+  // without asking every lane.
+  Value warp = lowering.shuffleIndex(lowering.warpId(), lowering.constantI32(0));
+  lowering.set(op->getResult(0),
+               {lowering.builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::eq, warp,
+                                                      lowering.constantI32(0))});
+  return success();
+}
+
+static LogicalResult lowerFenceAsync(Operation *op, FunctionLowering &lowering) {
+  bool isGlobal = llvm::cast<ir::FenceAsyncOp>(op).getGlobal();
+  PtxText(lowering).emit(isGlobal ? "fence.proxy.async;" : "fence.proxy.async.shared::cta;");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// One box of a block: where it begins, in elements of the block and in bytes of
+/// the buffer.
+struct BoxPosition {
+  llvm::SmallVector<int64_t, 5> start;
+  int64_t byteOffset = 0;
+};
+
+} // namespace
+
+/// All boxes of a block, in the order of shared memory.
+static std::vector<BoxPosition> boxPositions(ir::DescriptorType descriptor, const TmaBox &box) {
+  llvm::ArrayRef<int64_t> block = descriptor.getShape();
+  int rank = static_cast<int>(block.size());
+  std::vector<BoxPosition> positions;
+  // Panels are the slowest in memory, then the first dimension, and so on.
+  BoxPosition next;
+  next.start.assign(rank, 0);
+  while (true) {
+    positions.push_back(next);
+    next.byteOffset += box.bytes;
+    int dim = rank - 2;
+    for (; dim >= -1; --dim) {
+      int moved = dim >= 0 ? dim : rank - 1;
+      next.start[moved] += box.extents[moved];
+      if (next.start[moved] < block[moved])
+        break;
+      next.start[moved] = 0;
+    }
+    if (dim < -1)
+      return positions;
+  }
+}
+
+/// "{$a, $b}" of a box's coordinates: innermost first, as PTX has them.
+static std::string coordinateText(PtxText &text, FunctionLowering &lowering,
+                                  OperandRange coordinates, const BoxPosition &position) {
+  std::string list;
+  for (size_t dim = coordinates.size(); dim-- > 0;) {
+    Value coordinate = lowering.getScalar(coordinates[dim]);
+    if (int64_t start = position.start[dim])
+      coordinate = lowering.builder.create<LLVM::AddOp>(lowering.loc, coordinate,
+                                                        lowering.constantI32(start));
+    list += (list.empty() ? "{" : ", ") + text.operand(coordinate, 'r');
+  }
+  return list + "}";
+}
+
+static Value bufferAddress(FunctionLowering &lowering, Value buffer, int64_t offset) {
+  Value base = lowering.getScalar(buffer);
+  return offset ? byteOffset(lowering, base, lowering.constantI32(offset)) : base;
+}
+
+/// The box of a descriptor, after checking that the buffer has the layout that
+/// boxes fill.
+static FailureOr<TmaBox> boxOf(Operation *op, ir::DescriptorType descriptor,
+                               ir::BufferType buffer) {
+  int bits = static_cast<int>(ir::elementBits(descriptor.getElementType()));
+  TmaBox box = tmaBox(descriptor.getShape().vec(), bits / 8);
+  if (ir::BufferType expected = ir::tmaBuffer(descriptor); buffer != expected)
+    return op->emitOpError("needs a ") << expected << ", got " << buffer;
+  return box;
+}
+
+/// Policies as createpolicy.fractional would make them; constants cost no
+/// instruction. The numbers are opaque to PTX and the same on every Hopper.
+static Value cachePolicy(FunctionLowering &lowering, ir::Eviction eviction) {
+  return lowering.constantI64(eviction == ir::Eviction::evict_first
+                                  ? static_cast<int64_t>(0x12F0000000000000)
+                                  : static_cast<int64_t>(0x14F0000000000000));
+}
+
+static LogicalResult lowerTmaLoad(Operation *op, FunctionLowering &lowering) {
+  auto load = llvm::cast<ir::TmaLoadOp>(op);
+  ir::DescriptorType descriptor = load.getDescriptor().getType();
+  FailureOr<TmaBox> box = boxOf(op, descriptor, load.getBuffer().getType());
+  if (failed(box))
+    return failure();
+  std::string rank = std::to_string(descriptor.getShape().size());
+  Value barrier = mbarrierAddress(lowering, load.getBarrier(), load.getIndex());
+  for (const BoxPosition &position : boxPositions(descriptor, *box)) {
+    PtxText text(lowering);
+    std::string guard = onlyThread0(text, lowering);
+    bool hasPolicy = load.getEviction() != ir::Eviction::normal;
+    std::string line =
+        guard + "cp.async.bulk.tensor." + rank +
+        "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes" +
+        (hasPolicy ? ".L2::cache_hint" : "") + " [" +
+        text.operand(bufferAddress(lowering, load.getBuffer(), position.byteOffset), 'r') + "], [";
+    line += text.operand(lowering.getScalar(load.getDescriptor()), 'l') + ", ";
+    line += coordinateText(text, lowering, load.getCoordinates(), position) + "], [";
+    line += text.operand(barrier, 'r') + "]";
+    if (hasPolicy)
+      line += ", " + text.operand(cachePolicy(lowering, load.getEviction()), 'l');
+    text.emit(line + ";");
+  }
+  return success();
+}
+
+/// ".add" of a reduction; the tensor map says of which type. Empty where the
+/// hardware has none.
+static std::string reductionName(ir::AtomicKind kind) {
+  switch (kind) {
+  case ir::AtomicKind::add:
+  case ir::AtomicKind::fadd:
+    return ".add";
+  case ir::AtomicKind::smax:
+  case ir::AtomicKind::umax:
+    return ".max";
+  case ir::AtomicKind::smin:
+  case ir::AtomicKind::umin:
+    return ".min";
+  case ir::AtomicKind::bit_and:
+    return ".and";
+  case ir::AtomicKind::bit_or:
+    return ".or";
+  case ir::AtomicKind::bit_xor:
+    return ".xor";
+  case ir::AtomicKind::exchange:
+    break;
+  }
+  return "";
+}
+
+static LogicalResult lowerTmaStore(Operation *op, FunctionLowering &lowering) {
+  auto store = llvm::cast<ir::TmaStoreOp>(op);
+  ir::DescriptorType descriptor = store.getDescriptor().getType();
+  FailureOr<TmaBox> box = boxOf(op, descriptor, store.getBuffer().getType());
+  if (failed(box))
+    return failure();
+  std::string reduction;
+  if (store.getReduction() && (reduction = reductionName(*store.getReduction())).empty())
+    return op->emitOpError("TMA has no reduction ")
+           << ir::stringifyAtomicKind(*store.getReduction());
+  std::string name = (reduction.empty() ? "cp.async" : "cp.reduce.async") +
+                     std::string(".bulk.tensor.") + std::to_string(descriptor.getShape().size()) +
+                     "d.global.shared::cta" + reduction + ".tile.bulk_group [";
+  for (const BoxPosition &position : boxPositions(descriptor, *box)) {
+    PtxText text(lowering);
+    std::string line = onlyThread0(text, lowering) + name;
+    line += text.operand(lowering.getScalar(store.getDescriptor()), 'l') + ", ";
+    line += coordinateText(text, lowering, store.getCoordinates(), position) + "], [";
+    line += text.operand(bufferAddress(lowering, store.getBuffer(), position.byteOffset), 'r');
+    text.emit(line + "];");
+  }
+  PtxText text(lowering);
+  text.emit(onlyThread0(text, lowering) + "cp.async.bulk.commit_group;");
+  return success();
+}
+
+static LogicalResult lowerTmaStoreWait(Operation *op, FunctionLowering &lowering) {
+  auto wait = llvm::cast<ir::TmaStoreWaitOp>(op);
+  // Groups belong to the thread that started them; for others there is nothing
+  // to wait for.
+  PtxText(lowering).emit(std::string("cp.async.bulk.wait_group") +
+                         (wait.getComplete() ? " " : ".read ") +
+                         std::to_string(wait.getPending()) + ";");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments, table
+//===----------------------------------------------------------------------===//
+
+void prefetchDescriptor(FunctionLowering &lowering, Value address) {
+  PtxText text(lowering);
+  std::string guard = onlyThread0(text, lowering);
+  text.emit(guard + "prefetch.tensormap [" + text.operand(address, 'l') + "];");
+}
+
+void addTmaLowerings(LoweringTable &table, MLIRContext *context) {
+  auto add = [&](llvm::StringRef name, OpLowering lower) {
+    table[OperationName(name, context)] = lower;
+  };
+  add(ir::MbarrierAllocOp::getOperationName(), lowerMbarrierAlloc);
+  add(ir::MbarrierExpectOp::getOperationName(), lowerMbarrierExpect);
+  add(ir::MbarrierArriveOp::getOperationName(), lowerMbarrierArrive);
+  add(ir::MbarrierWaitOp::getOperationName(), lowerMbarrierWait);
+  add(ir::MbarrierPhaseOp::getOperationName(), lowerMbarrierPhase);
+  add(ir::IsFirstWarpOp::getOperationName(), lowerIsFirstWarp);
+  add(ir::FenceAsyncOp::getOperationName(), lowerFenceAsync);
+  add(ir::TmaLoadOp::getOperationName(), lowerTmaLoad);
+  add(ir::TmaStoreOp::getOperationName(), lowerTmaStore);
+  add(ir::TmaStoreWaitOp::getOperationName(), lowerTmaStoreWait);
+}
+
+} // namespace tilewright::codegen

@@ -1,0 +1,352 @@
+//===- LowerDescriptors.cpp - Descriptor accesses as TMA copies -----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: turns each tw.descriptor_load into a TMA copy to shared memory that is
+// waited for where the tile is used, and each tw.descriptor_store into a copy from
+// shared memory.
+//
+// Why here: behind the pass that pipelines loops, which takes the loads it can
+// overlap with earlier iterations; before AllocateShared, which places the buffers.
+//
+// How: per block, in order.
+//  1. Loads without a use or a write between them form a group: one fence, one
+//     barrier, all copies started at the last of them, waited for together at the
+//     first use. All groups share one mbarrier, which is made at the start of the
+//     kernel and asked for its phase each time, so nothing is carried through
+//     loops.
+//  2. A layout conversion of a loaded tile becomes a second read of the buffer,
+//     which costs half of what the conversion would.
+//  3. Stores are started at once and waited for at the end of the block, or
+//     earlier if their buffers get too large.
+//
+// TMA is another proxy than loads and stores of threads. In shared memory a fence
+// stands before every copy. In global memory fences and waits are needed only
+// where a thread, of this program or through an atomic of another, accesses the
+// same array: accesses through other arguments are taken to be other arrays, as
+// InsertBarriers does.
+//
+// Not handled: keeping a store under way across iterations of a loop.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/analysis/AliasInfo.h"
+#include "passes/analysis/LayoutRules.h"
+#include "passes/analysis/MemoryAccess.h"
+#include "passes/transform/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+#define GEN_PASS_DEF_LOWERDESCRIPTORS
+#include "passes/transform/Passes.h.inc"
+
+namespace {
+
+/// Stores of one block that may be under way together: more would take shared
+/// memory that pipelined loads of a loop around them could use.
+constexpr int64_t maxPendingStoreBytes = 64 * 1024;
+
+//===----------------------------------------------------------------------===//
+// Global memory that both threads and TMA access
+//===----------------------------------------------------------------------===//
+
+/// What a kernel does with the arrays of its descriptors besides TMA.
+class GlobalOrder {
+public:
+  explicit GlobalOrder(func::FuncOp function) : function(function) {
+    function.walk([&](Operation *op) {
+      if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
+        loaded.insert(load.getDescriptor());
+      else if (auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op))
+        stored.insert(store.getDescriptor());
+      // What other programs have done or will read goes through atomics.
+      else if (llvm::isa<ir::AtomicRmwOp, ir::AtomicCasOp>(op))
+        hasAtomics = true;
+      else if (accessPointer(op))
+        accesses.push_back(op);
+    });
+  }
+
+  /// Whether a thread or another copy may have written what TMA is to read.
+  bool mayReadWritten(Value descriptor) {
+    return hasAtomics || mayAlias(descriptor, stored) || isAccessed(descriptor, /*byWrite=*/true);
+  }
+  /// Whether a thread or another copy may access what TMA has written.
+  bool mayAccessStored(Value descriptor) {
+    return hasAtomics || mayAlias(descriptor, loaded) || isAccessed(descriptor, /*byWrite=*/false);
+  }
+
+private:
+  func::FuncOp function;
+  llvm::SmallPtrSet<Value, 4> loaded, stored;
+  llvm::SmallVector<Operation *> accesses;
+  bool hasAtomics = false;
+  AliasInfo aliases;
+
+  /// A descriptor that was chosen at run time may be any.
+  static bool isArgument(Value descriptor) { return llvm::isa<BlockArgument>(descriptor); }
+  static bool mayAlias(Value descriptor, const llvm::SmallPtrSet<Value, 4> &others) {
+    return llvm::any_of(others, [&](Value other) {
+      return other == descriptor || !isArgument(other) || !isArgument(descriptor);
+    });
+  }
+
+  bool isAccessed(Value descriptor, bool byWrite) {
+    return llvm::any_of(accesses, [&](Operation *op) {
+      if (byWrite && llvm::isa<ir::LoadOp>(op))
+        return false;
+      const PointerBases &bases = aliases.bases(accessPointer(op));
+      return bases.anywhere || !isArgument(descriptor) ||
+             llvm::any_of(bases.arguments, [&](Value base) { return isBaseOf(base, descriptor); });
+    });
+  }
+
+  bool isBaseOf(Value pointer, Value descriptor) {
+    unsigned index = llvm::cast<BlockArgument>(pointer).getArgNumber();
+    auto of = function.getArgAttrOfType<IntegerAttr>(index, ir::descriptorBaseAttr);
+    return of && of.getInt() == llvm::cast<BlockArgument>(descriptor).getArgNumber();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+/// Whether nothing that `op` does could be seen by a copy under way.
+bool onlyReads(Operation *op) {
+  if (isMemoryEffectFree(op))
+    return true;
+  auto result = op->walk([](Operation *nested) {
+    if (nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || isMemoryEffectFree(nested) ||
+        llvm::isa<ir::LoadOp>(nested))
+      return WalkResult::advance();
+    return WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
+class DescriptorLowering {
+public:
+  explicit DescriptorLowering(func::FuncOp function) : function(function), order(function) {}
+
+  int numLoads = 0, numGroups = 0, numStores = 0;
+
+  void run() {
+    llvm::SmallVector<Block *> blocks;
+    function.walk([&](Block *block) {
+      // Combine regions hold scalars only.
+      if (!llvm::isa<ir::ReduceOp, ir::ScanOp>(block->getParentOp()))
+        blocks.push_back(block);
+    });
+    for (Block *block : blocks) {
+      lowerLoads(*block);
+      lowerStores(*block);
+    }
+  }
+
+private:
+  func::FuncOp function;
+  GlobalOrder order;
+  Value barrier, zero;
+  /// Loads and conversions that have been replaced.
+  llvm::SmallVector<Operation *> dead;
+
+  //===--- loads ---------------------------------------------------------===//
+
+  /// The mbarrier of all groups, and the index of its only slot.
+  void makeBarrier() {
+    if (barrier)
+      return;
+    OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
+    Location loc = function.getLoc();
+    zero = builder.create<arith::ConstantOp>(loc, builder.getI32IntegerAttr(0));
+    auto type = ir::MbarrierType::get(function.getContext(), /*slots=*/1);
+    barrier = builder.create<ir::MbarrierAllocOp>(loc, type, /*arrivals=*/1);
+    builder.create<ir::BarrierOp>(loc);
+  }
+
+  void lowerLoads(Block &block) {
+    llvm::SmallVector<ir::DescriptorLoadOp> group;
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      bool usesGroup = llvm::any_of(group, [&](ir::DescriptorLoadOp load) {
+        return llvm::any_of(load->getUsers(), [&](Operation *user) {
+          return block.findAncestorOpInBlock(*user) == &op;
+        });
+      });
+      auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op);
+      if (!group.empty() && (usesGroup || !(load || onlyReads(&op)))) {
+        lowerGroup(group, &op);
+        group.clear();
+      }
+      if (load)
+        group.push_back(load);
+    }
+    // Not before: the walk still stands on them.
+    for (Operation *op : dead)
+      op->dropAllReferences();
+    for (Operation *op : dead)
+      op->erase();
+    dead.clear();
+  }
+
+  /// Starts the copies at the last load, waits and reads before `firstUse`.
+  void lowerGroup(llvm::MutableArrayRef<ir::DescriptorLoadOp> group, Operation *firstUse) {
+    makeBarrier();
+    OpBuilder builder(group.back());
+    Location loc = group.back().getLoc();
+    bool needsGlobal = false;
+    int64_t bytes = 0;
+    llvm::SmallVector<Value> buffers;
+    for (ir::DescriptorLoadOp load : group) {
+      ir::BufferType type = ir::tmaBuffer(load.getDescriptor().getType());
+      buffers.push_back(builder.create<ir::AllocSharedOp>(load.getLoc(), type, Value()));
+      bytes += type.slotBytes();
+      needsGlobal |= order.mayReadWritten(load.getDescriptor());
+    }
+    Value phase = builder.create<ir::MbarrierPhaseOp>(loc, barrier, zero);
+    builder.create<ir::FenceAsyncOp>(loc, needsGlobal);
+    builder.create<ir::BarrierOp>(loc);
+    builder.create<ir::MbarrierExpectOp>(loc, barrier, zero, static_cast<uint32_t>(bytes));
+    for (auto [load, buffer] : llvm::zip(group, buffers))
+      builder.create<ir::TmaLoadOp>(load.getLoc(), load.getDescriptor(), load.getCoordinates(),
+                                    buffer, barrier, zero, load.getEviction());
+    builder.setInsertionPoint(firstUse);
+    builder.create<ir::MbarrierWaitOp>(loc, barrier, zero, phase);
+    for (auto [load, buffer] : llvm::zip(group, buffers))
+      readBuffer(load, buffer, builder);
+    numLoads += group.size();
+    ++numGroups;
+  }
+
+  /// Replaces the loaded tile, and its conversions, by reads of `buffer`.
+  void readBuffer(ir::DescriptorLoadOp load, Value buffer, OpBuilder &builder) {
+    llvm::DenseMap<Type, Value> reads;
+    auto read = [&](Type type) {
+      Value &tile = reads[type];
+      if (!tile)
+        tile = builder.create<ir::SharedLoadOp>(load.getLoc(), type, buffer);
+      return tile;
+    };
+    for (Operation *user : llvm::make_early_inc_range(load->getUsers()))
+      if (auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(user)) {
+        Value tile = read(convert.getType());
+        convert.getResult().replaceAllUsesWith(tile);
+        dead.push_back(convert);
+      }
+    bool isRead = llvm::any_of(load->getUsers(), [](Operation *user) {
+      return !llvm::isa<ir::ConvertLayoutOp>(user);
+    });
+    if (isRead)
+      load.getResult().replaceAllUsesWith(read(load.getType()));
+    dead.push_back(load);
+  }
+
+  //===--- stores --------------------------------------------------------===//
+
+  void lowerStores(Block &block) {
+    llvm::SmallVector<Value> pending;
+    int64_t pendingBytes = 0;
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op);
+      if (!store)
+        continue;
+      ir::BufferType type = ir::tmaBuffer(store.getDescriptor().getType());
+      if (!pending.empty() && pendingBytes + type.slotBytes() > maxPendingStoreBytes) {
+        waitForStores(pending, &op);
+        pendingBytes = 0;
+      }
+      bool isOrdered = order.mayAccessStored(store.getDescriptor());
+      Operation *next = store->getNextNode();
+      Value buffer = startStore(store, type);
+      ++numStores;
+      if (isOrdered) {
+        completeStore(buffer, next);
+        continue;
+      }
+      pending.push_back(buffer);
+      pendingBytes += type.slotBytes();
+    }
+    if (!pending.empty())
+      waitForStores(pending, block.getTerminator());
+  }
+
+  Value startStore(ir::DescriptorStoreOp store, ir::BufferType type) {
+    OpBuilder builder(store);
+    Location loc = store.getLoc();
+    Value value = store.getValue();
+    // A conversion in front would go through shared memory, too.
+    auto convert = value.getDefiningOp<ir::ConvertLayoutOp>();
+    if (convert)
+      value = convert.getSource();
+    Value buffer = builder.create<ir::AllocSharedOp>(loc, type, value);
+    builder.create<ir::FenceAsyncOp>(loc, /*global=*/order.mayAccessStored(store.getDescriptor()));
+    builder.create<ir::BarrierOp>(loc);
+    builder.create<ir::TmaStoreOp>(loc, store.getDescriptor(), store.getCoordinates(), buffer,
+                                   store.getReductionAttr());
+    store.erase();
+    if (convert && convert->use_empty())
+      convert.erase();
+    return buffer;
+  }
+
+  static void waitForStores(llvm::SmallVectorImpl<Value> &buffers, Operation *before) {
+    OpBuilder builder(before);
+    Location loc = buffers.back().getLoc();
+    builder.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/false, buffers);
+    // At the end of the kernel nobody writes the buffers any more.
+    if (!llvm::isa<func::ReturnOp>(before))
+      builder.create<ir::BarrierOp>(loc);
+    buffers.clear();
+  }
+
+  /// Makes a store visible to all that any thread does behind it.
+  static void completeStore(Value buffer, Operation *before) {
+    OpBuilder builder(before);
+    Location loc = buffer.getLoc();
+    builder.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/true, buffer);
+    builder.create<ir::FenceAsyncOp>(loc, /*global=*/true);
+    builder.create<ir::BarrierOp>(loc);
+  }
+};
+
+class LowerDescriptorsPass : public impl::LowerDescriptorsBase<LowerDescriptorsPass> {
+public:
+  explicit LowerDescriptorsPass(PassContext context) : context(std::move(context)) {}
+  LowerDescriptorsPass(const LowerDescriptorsPass &other) = default;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      DescriptorLowering lowering(function);
+      lowering.run();
+      numLoads += lowering.numLoads;
+      numStores += lowering.numStores;
+      if (lowering.numLoads || lowering.numStores)
+        context.remark(function, {"tma",
+                                  true,
+                                  {},
+                                  {{"loads", lowering.numLoads},
+                                   {"waits", lowering.numGroups},
+                                   {"stores", lowering.numStores}},
+                                  "copies outside of pipelined loops"});
+    }
+  }
+
+private:
+  PassContext context;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createLowerDescriptors(PassContext context) {
+  return std::make_unique<LowerDescriptorsPass>(std::move(context));
+}
+
+} // namespace tilewright::passes
