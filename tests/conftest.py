@@ -37,6 +37,17 @@ def device(request):
     return devices.Gpu()
 
 
+@pytest.fixture
+def gpu():
+    """The GPU, for tests that say nothing elsewhere."""
+    problem = devices.gpu_problem()
+    if problem and GPU_REQUIRED:
+        pytest.fail(f"a GPU is required: {problem}")
+    if problem:
+        pytest.skip(problem)
+    return devices.Gpu()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem):
     """A test on the assemble device ends where it asks for a result."""

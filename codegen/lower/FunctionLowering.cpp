@@ -65,6 +65,9 @@ Type FunctionLowering::registerType(Type elementType) const {
   // A tile in shared memory is the address of its first byte.
   if (llvm::isa<ir::BufferType, ir::MbarrierType>(elementType))
     return LLVM::LLVMPointerType::get(context, 3);
+  // A descriptor is the generic address of its tensor map.
+  if (llvm::isa<ir::DescriptorType>(elementType))
+    return LLVM::LLVMPointerType::get(context);
   // LLVM has no 8-bit floats: their bits are integers.
   if (llvm::isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() == 8)
     return IntegerType::get(context, 8);

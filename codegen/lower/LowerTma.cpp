@@ -86,6 +86,8 @@ static Value mbarrierAddress(FunctionLowering &lowering, Value barrier, Value in
 
 static LogicalResult lowerMbarrierAlloc(Operation *op, FunctionLowering &lowering) {
   auto alloc = llvm::cast<ir::MbarrierAllocOp>(op);
+  if (!op->hasAttr(ir::scratchOffsetAttr))
+    return op->emitOpError("has no place in shared memory");
   int64_t offset = lowering.scratchOffset(op);
   for (int64_t slot = 0; slot < alloc.getType().getSlots(); ++slot) {
     PtxText text(lowering);

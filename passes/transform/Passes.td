@@ -75,6 +75,7 @@ def AllocateShared : TilewrightPass<"tw-allocate-shared"> {
 def InsertBarriers : TilewrightPass<"tw-insert-barriers"> {
   let summary = "separates accesses of shared and global memory that threads could reorder";
   let statistics = [Statistic<"numShared", "shared", "Number of barriers for shared memory">,
+                    Statistic<"numFences", "fences", "Number of fences before wgmma and TMA">,
                     Statistic<"numGlobal", "global", "Number of barriers for global memory">];
 }
 
