@@ -15,6 +15,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Tests see what the compiler does now; those of the cache turn it on for themselves.
+os.environ["TILEWRIGHT_CACHE"] = "0"
+
 from harness import devices  # noqa: E402
 
 GPU_REQUIRED = os.environ.get("TILEWRIGHT_REQUIRE_GPU") == "1"
@@ -30,6 +33,17 @@ def device(request):
         if not problem:
             pytest.skip("a GPU is here: the same kernel runs on it")
         return devices.Assemble()
+    if problem and GPU_REQUIRED:
+        pytest.fail(f"a GPU is required: {problem}")
+    if problem:
+        pytest.skip(problem)
+    return devices.Gpu()
+
+
+@pytest.fixture
+def gpu():
+    """The GPU, for tests that say nothing elsewhere."""
+    problem = devices.gpu_problem()
     if problem and GPU_REQUIRED:
         pytest.fail(f"a GPU is required: {problem}")
     if problem:

@@ -45,6 +45,13 @@ def empty_like(array):
     return torch.empty_like(array)
 
 
+def strides(array) -> tuple:
+    """In elements, for NumPy as for torch."""
+    if ON_GPU:
+        return array.stride()
+    return tuple(stride // array.itemsize for stride in array.strides)
+
+
 def zeros(shape, dtype: str):
     return to_device(np.zeros(shape, dtype))
 
@@ -58,6 +65,23 @@ def check(what: str, actual, expected, tolerance: float):
         raise SystemExit(f"{what}: error {error:.3e} is above {tolerance:.0e}")
 
 
+def multiprocessors() -> int:
+    """Of the GPU; a small number for the interpreter, so that a program gets several tiles."""
+    if not ON_GPU:
+        return 3
+    import torch
+
+    return torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
+
+
+def tflops_per_second(function, operations: int) -> float:
+    """Speed of `function`, which does so many operations, from the median of many runs."""
+    import tilewright.testing
+
+    milliseconds = tilewright.testing.do_bench(function, return_mode="median")
+    return operations / milliseconds * 1e-9
+
+
 def gigabytes_per_second(function, bytes_moved: int) -> float:
     """Bandwidth of `function`, which moves so many bytes, from the median of many runs."""
     import tilewright.testing
@@ -66,10 +90,10 @@ def gigabytes_per_second(function, bytes_moved: int) -> float:
     return bytes_moved / milliseconds * 1e-6
 
 
-def show(name: str, x_label: str, xs: list, lines: dict[str, list[float]]):
+def show(name: str, x_label: str, xs: list, lines: dict[str, list[float]], unit: str = "GB/s"):
     """Prints the table of a sweep and draws it where matplotlib is installed."""
     width = max(len(x_label), 10)
-    print(f"\n{x_label:>{width}}" + "".join(f"{line:>16}" for line in lines) + "   (GB/s)")
+    print(f"\n{x_label:>{width}}" + "".join(f"{line:>16}" for line in lines) + f"   ({unit})")
     for i, x in enumerate(xs):
         print(f"{x:>{width}}" + "".join(f"{values[i]:>16.0f}" for values in lines.values()))
     try:
@@ -83,7 +107,7 @@ def show(name: str, x_label: str, xs: list, lines: dict[str, list[float]]):
     figure, axes = plt.subplots(figsize=(6, 4))
     for line, values in lines.items():
         axes.plot(xs, values, marker="o", label=line)
-    axes.set(xlabel=x_label, ylabel="GB/s", title=name, ylim=(0, None))
+    axes.set(xlabel=x_label, ylabel=unit, title=name, ylim=(0, None))
     axes.set_xscale("log", base=2)
     axes.legend()
     axes.grid(alpha=0.3)

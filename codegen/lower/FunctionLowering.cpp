@@ -145,6 +145,16 @@ Value FunctionLowering::warpId() {
   return warpIdValue;
 }
 
+Value FunctionLowering::uniformWarpId() {
+  if (!uniformWarpIdValue) {
+    Value warp = warpId(), first = constantI32(0);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.restoreInsertionPoint(entryBuilder.saveInsertionPoint());
+    uniformWarpIdValue = shuffleIndex(warp, first);
+  }
+  return uniformWarpIdValue;
+}
+
 Value FunctionLowering::applyThreadColumns(const Columns &lanes, const Columns &warps) {
   // As columns of the thread index.
   Columns columns = lanes;
@@ -417,6 +427,27 @@ Value FunctionLowering::inlineAsm(Type result, llvm::ArrayRef<Value> operands,
       loc, result ? TypeRange(result) : TypeRange(), operands, assembly, constraints,
       hasSideEffects, /*is_align_stack=*/false, LLVM::AsmDialectAttr(), ArrayAttr());
   return result ? op.getResult(0) : Value();
+}
+
+Registers FunctionLowering::inlineAsmResults(llvm::ArrayRef<Type> results,
+                                             llvm::ArrayRef<Value> operands,
+                                             llvm::StringRef assembly, llvm::StringRef constraints,
+                                             bool hasSideEffects) {
+  if (results.empty()) {
+    inlineAsm(Type(), operands, assembly, constraints, hasSideEffects);
+    return {};
+  }
+  if (results.size() == 1)
+    return {inlineAsm(results.front(), operands, assembly, constraints, hasSideEffects)};
+  // Several results are a struct, which is taken apart at once and never
+  // rebuilt.
+  Type structType = LLVM::LLVMStructType::getLiteral(builder.getContext(), results);
+  Value packed = inlineAsm(structType, operands, assembly, constraints, hasSideEffects);
+  Registers values;
+  for (size_t index = 0; index < results.size(); ++index)
+    values.push_back(
+        builder.create<LLVM::ExtractValueOp>(loc, packed, static_cast<int64_t>(index)));
+  return values;
 }
 
 } // namespace tilewright::codegen

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/lower/Lowering.h"
+#include "codegen/lower/MatrixInternal.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -19,11 +19,20 @@ using namespace mlir;
 
 namespace tilewright::codegen {
 
+/// Whether the registers of a tile cross blocks two to a word. A 16-bit
+/// accumulator of wgmma may be in flight there: taking its words apart and
+/// putting them together again would be reads of it.
+static bool crossesPacked(Type type) {
+  return getElementTypeOrSelf(type).isF16() && FunctionLowering::numRegisters(type) > 1;
+}
+
 /// The registers of several values, one after the other.
 static llvm::SmallVector<Value> flatten(FunctionLowering &lowering, ValueRange values) {
   llvm::SmallVector<Value> all;
   for (Value value : values)
-    llvm::append_range(all, lowering.get(value));
+    llvm::append_range(all, crossesPacked(value.getType())
+                                ? packForMatrix(lowering, lowering.get(value))
+                                : lowering.get(value));
   return all;
 }
 
@@ -36,7 +45,12 @@ static Block *addBlock(FunctionLowering &lowering, TypeRange types,
     block->addArgument(type, lowering.loc);
   for (Type type : types) {
     Type registerType = lowering.registerType(getElementTypeOrSelf(type));
-    for (int count = FunctionLowering::numRegisters(type); count > 0; --count)
+    int count = FunctionLowering::numRegisters(type);
+    if (crossesPacked(type)) {
+      registerType = lowering.builder.getI32Type();
+      count /= 2;
+    }
+    for (; count > 0; --count)
       block->addArgument(registerType, lowering.loc);
   }
   return block;
@@ -44,10 +58,17 @@ static Block *addBlock(FunctionLowering &lowering, TypeRange types,
 
 /// Sets `values` from the arguments of `block`, starting at `first`.
 static void bind(FunctionLowering &lowering, ValueRange values, Block *block, unsigned first = 0) {
+  OpBuilder::InsertionGuard guard(lowering.builder);
+  lowering.builder.setInsertionPointToStart(block);
   for (Value value : values) {
-    int count = FunctionLowering::numRegisters(value.getType());
+    bool isPacked = crossesPacked(value.getType());
+    int count = FunctionLowering::numRegisters(value.getType()) / (isPacked ? 2 : 1);
     auto arguments = block->getArguments().slice(first, count);
-    lowering.set(value, Registers(arguments.begin(), arguments.end()));
+    Registers registers(arguments.begin(), arguments.end());
+    if (isPacked)
+      registers = unpackFromMatrix(lowering, registers,
+                                   lowering.registerType(getElementTypeOrSelf(value.getType())));
+    lowering.set(value, std::move(registers));
     first += count;
   }
 }

@@ -41,6 +41,8 @@ static LoweringTable makeTable(MLIRContext *context) {
   addAsyncCopyLowerings(table, context);
   addControlFlowLowerings(table, context);
   addDebugLowerings(table, context);
+  addDotLowerings(table, context);
+  addWgmmaLowerings(table, context);
   addTmaLowerings(table, context);
   return table;
 }

@@ -83,6 +83,8 @@ public:
   mlir::Value threadId();
   mlir::Value laneId();
   mlir::Value warpId();
+  /// The same, in a form that the assembler knows to be equal in all lanes.
+  mlir::Value uniformWarpId();
   /// The element (i32) that a register of this thread holds: the XOR of the
   /// lane's and warp's columns, computed once per layout and cached, and the
   /// register's constant.
@@ -133,6 +135,10 @@ public:
   /// clobber ~{memory} among the constraints, one that also reads memory.
   mlir::Value inlineAsm(mlir::Type result, llvm::ArrayRef<mlir::Value> operands,
                         llvm::StringRef assembly, llvm::StringRef constraints, bool hasSideEffects);
+  /// The same with any number of results.
+  Registers inlineAsmResults(llvm::ArrayRef<mlir::Type> results,
+                             llvm::ArrayRef<mlir::Value> operands, llvm::StringRef assembly,
+                             llvm::StringRef constraints, bool hasSideEffects);
   mlir::Location loc;
 
   /// Appends to the entry block, whose values all others may use.
@@ -148,7 +154,7 @@ private:
   /// The thread's part of elementIndex by lane and warp columns.
   std::map<std::vector<uint32_t>, mlir::Value> threadElements, owners;
   mlir::Block *bodyBlock = nullptr;
-  mlir::Value threadIdValue, laneIdValue, warpIdValue, sharedBase;
+  mlir::Value threadIdValue, laneIdValue, warpIdValue, uniformWarpIdValue, sharedBase;
 };
 
 //===--- one function per family (one file each) ---------------------------===//
@@ -164,6 +170,8 @@ void addSharedTileLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addAsyncCopyLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDebugLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addDotLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addWgmmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addTmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 
 void addMathLowerings(LoweringTable &table, mlir::MLIRContext *context);

@@ -26,18 +26,21 @@ struct TargetRow {
   const char *name;
   int capability;
   int64_t maxSharedBytesPerBlock;
-  bool hasFp8Conversions;
-  /// Hopper's native bf16 arithmetic and atomics, stmatrix.
+  /// Ada's fp8: conversions and mma.
+  bool hasFp8;
+  /// Hopper's native bf16 arithmetic and atomics, stmatrix, TMA.
   bool isHopper;
+  /// The instructions that only "sm_90a" has.
+  bool isHopperSpecific;
 };
 
 } // namespace
 
 /// Shared memory: 1 KB of what the chip has belongs to the system.
 static const TargetRow rows[] = {
-    {"sm_80", 80, 166912, false, false}, {"sm_86", 86, 101376, false, false},
-    {"sm_89", 89, 101376, true, false},  {"sm_90", 90, 232448, true, true},
-    {"sm_90a", 90, 232448, true, true},
+    {"sm_80", 80, 166912, false, false, false}, {"sm_86", 86, 101376, false, false, false},
+    {"sm_89", 89, 101376, true, false, false},  {"sm_90", 90, 232448, true, true, false},
+    {"sm_90a", 90, 232448, true, true, true},
 };
 
 /// The version of PTX that LLVM 19 can write and CUDA 12.5 or later reads.
@@ -49,12 +52,17 @@ static TargetInfo makeTarget(const TargetRow &row) {
   info.capability = row.capability;
   info.ptxVersion = ptxVersion;
   info.maxSharedBytesPerBlock = row.maxSharedBytesPerBlock;
-  info.hasFp8Conversions = row.hasFp8Conversions;
+  info.hasFp8Conversions = row.hasFp8;
+  info.hasFp8Mma = row.hasFp8;
   info.hasBf16Arithmetic = row.isHopper;
   info.hasBf16AtomicAdd = row.isHopper;
   info.hasStoreMatrix = row.isHopper;
+  info.hasTma = row.isHopper;
+  info.hasWgmma = row.isHopperSpecific;
   // Every family of the table is sm_80 or newer.
   info.hasIntegerRedux = true;
+  info.hasCpAsync = true;
+  info.hasMma = true;
   info.hasEvictionHints = true;
   return info;
 }

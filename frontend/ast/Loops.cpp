@@ -260,6 +260,7 @@ FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple
   };
   number(3, ir::loopStagesAttr, 0);
   number(4, ir::loopUnrollAttr, 2); // below 2 means none
+  flag(5, ir::loopSingleAccumulatorAttr);
   flag(6, ir::loopFlattenAttr);
   flag(7, ir::loopWarpSpecializeAttr);
   flag(8, ir::loopNoLicmAttr);

@@ -134,6 +134,34 @@ semantic::Value MlirBuilder::extractScalar(const Value &tile) {
 }
 
 //===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+static ir::DotPrecision toIr(semantic::DotPrecision precision) {
+  switch (precision) {
+  case semantic::DotPrecision::Tf32:
+    return ir::DotPrecision::tf32;
+  case semantic::DotPrecision::Tf32x3:
+    return ir::DotPrecision::tf32x3;
+  case semantic::DotPrecision::Ieee:
+    return ir::DotPrecision::ieee;
+  case semantic::DotPrecision::BFloat16x3:
+    return ir::DotPrecision::bf16x3;
+  case semantic::DotPrecision::BFloat16x6:
+    return ir::DotPrecision::bf16x6;
+  }
+  llvm_unreachable("every precision returns above");
+}
+
+semantic::Value MlirBuilder::dot(const Value &a, const Value &b, const Value &acc,
+                                 semantic::DotPrecision precision, int32_t maxImprecise) {
+  // The passes choose the unit and how the warps are placed.
+  return emit<ir::DotOp>(acc.type, unwrap(a), unwrap(b), unwrap(acc), toIr(precision),
+                         static_cast<uint32_t>(maxImprecise), ir::MatrixUnitAttr(),
+                         mlir::DenseI32ArrayAttr());
+}
+
+//===----------------------------------------------------------------------===//
 // Across elements
 //===----------------------------------------------------------------------===//
 

@@ -77,6 +77,10 @@ public:
              semantic::Rounding rounding) override;
   Value addPointer(const Value &pointer, const Value &offset) override;
 
+  //===--- matrix products ------------------------------------------------===//
+  Value dot(const Value &a, const Value &b, const Value &acc, semantic::DotPrecision precision,
+            int32_t maxImprecise) override;
+
   //===--- memory (MlirMemory.cpp) ----------------------------------------===//
   Value load(const Value &pointer, const OptionalValue &mask, const OptionalValue &other,
              const semantic::LoadOptions &options) override;

@@ -119,6 +119,26 @@ public:
   /// and f64 only. `name` is what messages call it.
   Value math(UnaryOp op, const Operand &value, const std::string &name);
 
+  //===--- matrix products ------------------------------------------------===//
+  struct DotOptions {
+    DotPrecision precision = DotPrecision::Tf32;
+    /// Elements of K between promotions of an fp8 accumulator; at most K.
+    std::optional<int64_t> maxImprecise;
+    /// The launch's default of it.
+    int64_t defaultImprecise = 0;
+    /// The type of the result where the operands leave a choice.
+    std::optional<DType> result;
+    /// What messages call the GPU.
+    std::string target;
+  };
+  Value dot(const Value &a, const Value &b, const std::optional<Value> &acc,
+            const DotOptions &options);
+  /// The precision that input_precision, else allow_tf32, else the launch's
+  /// default asks for; an empty string stands for an absent one.
+  static DotPrecision parseDotPrecision(const std::string &inputPrecision,
+                                        std::optional<bool> allowTf32,
+                                        const std::string &defaultPrecision);
+
   //===--- memory ---------------------------------------------------------===//
   Value load(const Value &pointer, const std::optional<Operand> &mask,
              const std::optional<Operand> &other, const LoadOptions &options);

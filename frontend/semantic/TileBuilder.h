@@ -127,6 +127,9 @@ enum class AtomicOp {
 };
 enum class MemorySemantic { Relaxed, Acquire, Release, AcquireRelease };
 enum class MemoryScope { Block, Gpu, System };
+/// How the f32 operands of a product are used: rounded to 19 bits, split into
+/// several tf32 or bf16 parts, or as they are.
+enum class DotPrecision { Tf32, Tf32x3, Ieee, BFloat16x3, BFloat16x6 };
 enum class HintKind { Divisibility, Contiguity, Constancy };
 
 struct LoadOptions {
@@ -184,6 +187,14 @@ public:
   /// pointer + offset elements; the offset has the pointer's shape and any
   /// integer width. Unsigned offsets are zero-extended.
   virtual Value addPointer(const Value &pointer, const Value &offset) = 0;
+
+  //===--- matrix products ------------------------------------------------===//
+  /// a x b + acc over the last two dimensions, [B,] M x K and [B,] K x N. The
+  /// element types are equal or both fp8; `acc` has the result's type. fp8
+  /// products join the accumulator in full precision every `maxImprecise`
+  /// elements of K, or whenever suits where it is 0.
+  virtual Value dot(const Value &a, const Value &b, const Value &acc, DotPrecision precision,
+                    int32_t maxImprecise) = 0;
 
   //===--- memory ---------------------------------------------------------===//
   /// `mask` and `other` may be absent. Lanes with a false mask do not touch

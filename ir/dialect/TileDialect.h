@@ -68,12 +68,14 @@ constexpr llvm::StringLiteral vectorDimensionAttr = "tw.vector_dimension";
 /// On elementwise ops of integers (i32): bits of the flat element that may be
 /// cleared without changing the value. Set by MarkConstancy.
 constexpr llvm::StringLiteral constantBitsAttr = "tw.constant_bits";
-/// On scf.for: what tl.range asked for (i32 each; the last two are units).
+/// On scf.for: what tl.range asked for (the first two i32, the others units).
 constexpr llvm::StringLiteral loopStagesAttr = "tw.loop_stages";
 constexpr llvm::StringLiteral loopUnrollAttr = "tw.loop_unroll";
 constexpr llvm::StringLiteral loopFlattenAttr = "tw.loop_flatten";
 constexpr llvm::StringLiteral loopWarpSpecializeAttr = "tw.loop_warp_specialize";
 constexpr llvm::StringLiteral loopNoLicmAttr = "tw.loop_no_licm";
+/// One copy of a product's accumulator only.
+constexpr llvm::StringLiteral loopSingleAccumulatorAttr = "tw.loop_single_accumulator";
 
 /// The layout of a tensor type; null where it has none (tile level).
 LayoutAttr getLayout(mlir::RankedTensorType type);

@@ -726,12 +726,13 @@ def TW_WgmmaOp : TW_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects
     The accumulator has the layout of makeWgmmaAccumulator; a tile `a` that of
     makeDotOperand. With `is_async` the result may be used only as the accumulator
     of another wgmma or by tw.wgmma_wait, and the operands must stay as they are until then.
-    Each op is one group of the hardware.
+    Where `use_acc` is given and false the accumulator counts as zero. Each op is
+    one group of the hardware.
   }];
-  let arguments = (ins TW_TileOrBuffer:$a, TW_BufferType:$b, TW_Tile:$acc, UnitAttr:$isAsync,
+  let arguments = (ins TW_TileOrBuffer:$a, TW_BufferType:$b, TW_Tile:$acc, Optional<I1>:$useAcc, UnitAttr:$isAsync,
                        DefaultValuedAttr<I32Attr, "0">:$maxImprecise, DenseI32ArrayAttr:$warps);
   let results = (outs TW_Tile:$result);
-  let assemblyFormat = "$a `,` $b `,` $acc (`async` $isAsync^)? `warps` $warps attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let assemblyFormat = "$a `,` $b `,` $acc (`use_acc` $useAcc^)? (`async` $isAsync^)? `warps` $warps attr-dict `:` type($a) `,` type($b) `,` type($acc)";
   let hasVerifier = 1;
 }
 

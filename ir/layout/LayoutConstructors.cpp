@@ -179,6 +179,33 @@ LinearLayout makeDotOperand(DotOperand operand, const std::vector<int> &log2Shap
   return dealer.take();
 }
 
+LinearLayout makeFmaOperand(const LinearLayout &accumulator, DotOperand operand, int log2K) {
+  int rank = accumulator.rank();
+  bool isA = operand == DotOperand::A;
+  std::vector<int> log2Shape = accumulator.log2Shape();
+  log2Shape[isA ? rank - 1 : rank - 2] = log2K;
+  LinearLayout layout(log2Shape);
+  int dimK = isA ? rank - 1 : rank - 2;
+  // An accumulator element bit as a bit of the operand; 0 along the lost dimension.
+  auto translate = [&](uint32_t column) {
+    uint32_t result = 0;
+    for (int dim = 0; dim < rank; ++dim)
+      if (dim != dimK)
+        result |= (column & accumulator.dimMask(dim)) >> accumulator.dimStartBit(dim)
+                                                             << layout.dimStartBit(dim);
+    return result;
+  };
+  for (int bit = 0; bit < log2K; ++bit)
+    layout.columns(InDim::Register).push_back(uint32_t(1) << (layout.dimStartBit(dimK) + bit));
+  for (uint32_t column : accumulator.columns(InDim::Register))
+    if (uint32_t kept = translate(column))
+      layout.columns(InDim::Register).push_back(kept);
+  for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block})
+    for (uint32_t column : accumulator.columns(dim))
+      layout.columns(dim).push_back(translate(column));
+  return layout;
+}
+
 //===--- shared memory ----------------------------------------------------===//
 
 int effectiveSwizzleBytes(int log2RowElements, int elementBits, int swizzleBytes) {

@@ -65,6 +65,12 @@ enum class DotOperand : uint8_t { A, B };
 LinearLayout makeDotOperand(DotOperand operand, const std::vector<int> &log2Shape,
                             const std::vector<int> &log2Warps, int elementBits);
 
+/// The register operand of a product by fma: each thread holds all of K for the
+/// rows (A) or columns (B) of its part of the accumulator, K in the lowest
+/// register bits; lanes and warps along the dimension the operand lacks hold
+/// copies.
+LinearLayout makeFmaOperand(const LinearLayout &accumulator, DotOperand operand, int log2K);
+
 /// A shared-memory tile as TMA writes and wgmma reads it. Rows of
 /// `swizzleBytes` (128, 64 or 32) along order[0] follow each other along
 /// order[1] and the further dimensions; a wider tile has further panels behind. Within, the 16-byte

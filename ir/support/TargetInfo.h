@@ -47,6 +47,17 @@ struct TargetInfo {
   bool hasIntegerRedux = false;
   /// stmatrix.
   bool hasStoreMatrix = false;
+  /// cp.async: copies of up to 16 bytes per thread from global to shared memory.
+  bool hasCpAsync = false;
+  /// TMA, mbarriers with transaction counts and the asynchronous proxy.
+  bool hasTma = false;
+  /// mma.sync of 16-bit, tf32, 8-bit integer and f64 operands.
+  bool hasMma = false;
+  /// mma.sync of fp8 operands.
+  bool hasFp8Mma = false;
+  /// wgmma: products by a warpgroup with operands in shared memory. It belongs
+  /// to the architecture-specific targets ("sm_90a").
+  bool hasWgmma = false;
 };
 
 /// The target of a name such as "sm_90a" or of a capability such as 90.

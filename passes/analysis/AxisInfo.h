@@ -28,7 +28,8 @@
 // Assumption: values known to be non-negative stay so under +, * and <<; as in
 // the source language a 32-bit index that overflows is the program's error.
 // Contiguity and divisibility hold without it; it only admits / and %, which
-// round towards zero.
+// round towards zero. Likewise a divisor that is not a constant counts as
+// positive: index arithmetic divides by extents and numbers of tiles.
 //
 //===----------------------------------------------------------------------===//
 

@@ -154,7 +154,9 @@ void transferMul(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs) {
 /// lhs / rhs rounding down: groups that lie between two multiples of the divisor
 /// have one quotient. `floors` says that it is so for negative values too.
 void transferDiv(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool floors) {
-  bool useRuns = floors || (lhs.nonNegative && rhs.nonNegative);
+  // An unknown divisor counts as positive (AxisInfo.h, Assumption).
+  bool isPositive = lhs.nonNegative && (rhs.nonNegative || !rhs.constant);
+  bool useRuns = floors || isPositive;
   for (int dim = 0; dim < t.rank(); ++dim) {
     int64_t constancy = std::min(lhs.constancy[dim], rhs.constancy[dim]);
     if (useRuns) {
@@ -172,13 +174,13 @@ void transferDiv(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool flo
     t.result = lhs;
     return;
   }
-  t.result.nonNegative = lhs.nonNegative && rhs.nonNegative;
+  t.result.nonNegative = isPositive;
 }
 
 /// lhs % rhs: a run that starts at a multiple of its length, in a modulus that is
-/// a multiple too, stays a run.
+/// a multiple too, stays a run. The sign is that of lhs, whatever rhs is.
 void transferRem(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool wraps) {
-  bool useRuns = wraps || (lhs.nonNegative && rhs.nonNegative);
+  bool useRuns = wraps || lhs.nonNegative;
   for (int dim = 0; dim < t.rank(); ++dim) {
     int64_t group =
         useRuns ? std::min({alignedRun(lhs, dim), divisorOfAll(rhs), rhs.constancy[dim]}) : 1;

@@ -7,6 +7,7 @@
 
 #include "passes/analysis/LayoutRules.h"
 
+#include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/LayoutTransforms.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -29,12 +30,15 @@ LayoutRule layoutRule(Operation *op) {
       .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp, ir::DescriptorLoadOp>([](auto) { return LayoutRule::Source; })
       .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp,
             ir::SplitOp, ir::ConcatOp>([](auto) { return LayoutRule::Shape; })
-      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp>(
-          [](auto) { return LayoutRule::Same; })
+      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp,
+            ir::AsyncCopyOp>([](auto) { return LayoutRule::Same; })
       .Case([](ir::ReduceOp) { return LayoutRule::Reduce; })
+      .Case([](ir::DotOp) { return LayoutRule::Dot; })
       .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })
-      .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, ir::DescriptorStoreOp, func::ReturnOp>(
-          [](auto) { return LayoutRule::Free; })
+      .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, func::ReturnOp, ir::AllocSharedOp,
+            ir::SharedStoreOp, ir::DescriptorStoreOp>([](auto) { return LayoutRule::Free; })
+      .Case<ir::SharedLoadOp, ir::WgmmaOp, ir::WgmmaWaitOp>(
+          [](auto) { return LayoutRule::Fixed; })
       .Default([](Operation *op) {
         return ir::isElementwise(op) ? LayoutRule::Same : LayoutRule::Unknown;
       });
@@ -133,6 +137,25 @@ std::optional<LinearLayout> operandLayout(Operation *op, unsigned index,
       .Default([&](Operation *op) -> Result {
         return layoutRule(op) == LayoutRule::Same ? Result(result) : std::nullopt;
       });
+}
+
+LinearLayout accumulatorLayout(ir::DotOp dot) {
+  std::vector<int> shape = ir::log2Shape(tileType(dot.getResult()).getShape());
+  std::vector<int> warps(dot.getWarps()->begin(), dot.getWarps()->end());
+  if (dot.getUnit() == ir::MatrixUnit::wgmma)
+    return makeWgmmaAccumulator(shape, warps[0], warps[1]);
+  return makeMmaAccumulator(shape, warps);
+}
+
+LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index) {
+  RankedTensorType type = tileType(dot->getOperand(index));
+  std::vector<int> warps(dot.getWarps()->begin(), dot.getWarps()->end());
+  DotOperand operand = index == 0 ? DotOperand::A : DotOperand::B;
+  if (dot.getUnit() == ir::MatrixUnit::fma)
+    return makeFmaOperand(accumulatorLayout(dot), operand,
+                          ir::log2Shape(type.getShape())[type.getRank() - (index == 0 ? 1 : 2)]);
+  return makeDotOperand(operand, ir::log2Shape(type.getShape()), warps,
+                        ir::elementBits(type.getElementType()));
 }
 
 /// `layout` with columns that mix `axis` and others replaced by a plain layout

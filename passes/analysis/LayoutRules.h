@@ -30,8 +30,11 @@ enum class LayoutRule : uint8_t {
   Same,    ///< all tile operands and results have one layout
   Shape,   ///< expand_dims, broadcast, reshape, permute, join, split, concat
   Reduce,  ///< result is the source without the axis
-  Free,    ///< every operand for itself, no tile result: print, assert, return
+  Dot,     ///< accumulator and result as the unit has them, operands as below
+  Free,    ///< every operand for itself, no tile result: print, assert, return,
+           ///< shared_store
   Convert, ///< convert_layout
+  Fixed,   ///< the layout of the result is its maker's choice: shared_load, wgmma
   Region,  ///< scf ops and their terminators
   Unknown,
 };
@@ -48,6 +51,12 @@ std::optional<LinearLayout> resultLayout(mlir::Operation *op, const LinearLayout
 /// split with another register order) or where it is not determined (reduce).
 std::optional<LinearLayout> operandLayout(mlir::Operation *op, unsigned index,
                                           const LinearLayout &result);
+
+/// The layout of a product's result and accumulator.
+LinearLayout accumulatorLayout(ir::DotOp dot);
+/// The layout in registers of operand 0 or 1 of a product; for wgmma that of
+/// operand 0 where it is not in shared memory.
+LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index);
 
 /// The nearest layout to `operand` that resultLayout accepts.
 LinearLayout acceptableOperandLayout(mlir::Operation *op, const LinearLayout &operand);

@@ -32,6 +32,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createHoistInvariants(context));
   // Only tiles that are left count.
   manager.addPass(createChooseNumWarps(context));
+  // Layouts follow from what computes the products.
+  manager.addPass(createSelectMatrixUnit(context));
 
   //===--- layout level ----------------------------------------------------===//
   // Everything below reads layouts from the types.
@@ -40,9 +42,16 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createCSEPass());
   // After CSE has shown which conversions are the same.
   manager.addPass(createRemoveConversions(context));
+  // Whether an operand is in its registers already is known now.
+  manager.addPass(createPromoteShared(context));
   // The phase ends: no op may see two layouts of one tile.
   manager.addPass(createVerifyLayouts(context));
 
+  //===--- asynchrony ------------------------------------------------------===//
+  // Copies instead of loads and rings instead of buffers, before they are placed.
+  manager.addPass(createPipelineLoops(context));
+  // The expander repeats address arithmetic per stage.
+  manager.addPass(createCSEPass());
   // What no loop has taken into its pipeline; makes buffers.
   manager.addPass(createLowerDescriptors(context));
 
@@ -102,6 +111,7 @@ static PassContext testContext() {
   PassContext context;
   context.target.name = "sm_90a";
   context.target.maxSharedBytesPerBlock = 232448;
+  context.target.hasCpAsync = context.target.hasWgmma = context.target.hasTma = true;
   context.remarksAsDiagnostics = remarks;
   return context;
 }
@@ -112,9 +122,12 @@ void registerPasses() {
   registerPass([] { return createCombineOps(testContext()); });
   registerPass([] { return createHoistInvariants(testContext()); });
   registerPass([] { return createChooseNumWarps(testContext()); });
+  registerPass([] { return createSelectMatrixUnit(testContext()); });
   registerPass([] { return createAssignLayouts(testContext()); });
   registerPass([] { return createRemoveConversions(testContext()); });
+  registerPass([] { return createPromoteShared(testContext()); });
   registerPass([] { return createVerifyLayouts(testContext()); });
+  registerPass([] { return createPipelineLoops(testContext()); });
   registerPass([] { return createLowerDescriptors(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });

@@ -1,29 +1,39 @@
-//===- AllocateShared.cpp - Places scratch in shared memory ---------------===//
+//===- AllocateShared.cpp - Places scratch and buffers in shared memory ---===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: gives every op with scratch (ScratchSize.h) an offset, tw.scratch_offset,
-// and the module its size, tw.shared_bytes.
+// What: gives every op with scratch (ScratchSize.h) and every allocation of
+// buffers and barriers (BufferInfo.h) an offset, tw.scratch_offset, and the module
+// its size, tw.shared_bytes.
 //
 // Why here: last of the passes that count shared memory; nothing behind it may
 // make an op with scratch.
 //
 // How:
-//  1. number the ops with scratch in program order; scratch lives for one op.
-//  2. two neighbours, also round a loop, are kept apart: their own barriers then
-//     order them, and InsertBarriers need not add one. Only while that costs
-//     less than spareSharedBytes.
-//  3. first fit, largest first, each at the lowest offset that no neighbour uses.
+//  1. Number the ops in program order. Scratch lives for one op. A buffer lives
+//     from its allocation to the last use of any value that comes from it; used in
+//     a loop around that use but not around the allocation, to the loop's end. An
+//     access that outlasts its op (asynchronous copies, wgmma, TMA stores) counts
+//     to the wait that ends it. Barriers live for the whole kernel: their bytes
+//     must not be written as anything else.
+//  2. What is alive together is kept apart. So are two uses that follow each other,
+//     also round a loop: InsertBarriers then need not separate them. The latter
+//     only while it costs less than spareSharedBytes.
+//  3. First fit, largest first, each at the lowest offset that nothing kept apart
+//     from it uses. Buffers of a kilobyte and more, and all rings, begin at a
+//     multiple of 1024: the pattern of a swizzle repeats after so many bytes.
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/ScratchSize.h"
 #include "passes/transform/Passes.h"
 
 #include "ir/support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <set>
 
@@ -40,145 +50,362 @@ namespace {
 /// warps that its 64 warp slots hold.
 constexpr int64_t spareSharedBytes = 14 * 1024;
 
-struct Buffer {
+/// The pattern of the widest swizzle, and one line of all banks.
+constexpr int64_t swizzleAlignment = 1024;
+constexpr int64_t lineAlignment = 128;
+
+/// What gets an offset.
+struct Piece {
   Operation *op;
   int64_t bytes;
+  int64_t alignment;
+  /// First and last op, by number, while it is alive.
+  int begin, end;
   int64_t offset = 0;
 };
 
-int64_t alignUp(int64_t value) {
-  return (value + scratchAlignment - 1) / scratchAlignment * scratchAlignment;
+int64_t alignUp(int64_t value, int64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
 }
+
+int64_t slotsOf(Operation *op) {
+  auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
+  return alloc ? alloc.getType().getSlots() : 1;
+}
+
+int64_t alignmentOf(Operation *op, int64_t bytes) {
+  if (!llvm::isa<ir::AllocSharedOp>(op))
+    return scratchAlignment;
+  if (bytes >= swizzleAlignment || slotsOf(op) > 1)
+    return swizzleAlignment;
+  return bytes >= lineAlignment ? lineAlignment : scratchAlignment;
+}
+
+//===----------------------------------------------------------------------===//
+// Lifetimes
+//===----------------------------------------------------------------------===//
+
+/// Step 1.
+class Lifetimes {
+public:
+  explicit Lifetimes(ModuleOp module) : buffers(module) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) { numbers[op] = count++; });
+    module.walk([&](Operation *op) {
+      if (isWait(op))
+        waits.push_back(op);
+    });
+  }
+
+  const BufferAnalysis buffers;
+
+  int numberOf(Operation *op) const { return numbers.lookup(op); }
+
+  /// The first and last op while `allocation` is alive.
+  std::pair<int, int> of(Operation *allocation) const {
+    if (llvm::isa<ir::MbarrierAllocOp>(allocation))
+      return {0, count};
+    int begin = numberOf(allocation), end = begin;
+    for (Value value : buffers.valuesOf(allocation)) {
+      // Carried round a loop that contains the allocation: alive in all of it.
+      if (auto argument = llvm::dyn_cast<BlockArgument>(value)) {
+        Operation *loop = argument.getOwner()->getParentOp();
+        if (loop->isProperAncestor(allocation))
+          begin = std::min(begin, numberOf(loop));
+        end = std::max(end, lastOf(loop));
+      }
+      for (Operation *user : value.getUsers()) {
+        end = std::max(end, endOfUse(user, allocation));
+        for (const BufferUse &use : bufferUses(user))
+          if (use.buffer == value)
+            end = std::max(end, endOfAccess(user, use.completion, allocation));
+      }
+    }
+    // Outlives a round of a loop: the next one begins while it is alive.
+    for (Operation *parent = allocation->getParentOp(); parent; parent = parent->getParentOp())
+      if (llvm::isa<LoopLikeOpInterface>(parent) && end > lastOf(parent))
+        begin = std::min(begin, numberOf(parent));
+    return {begin, end};
+  }
+
+private:
+  llvm::DenseMap<Operation *, int> numbers;
+  llvm::SmallVector<Operation *> waits;
+  int count = 0;
+
+  static bool isWait(Operation *op) {
+    return llvm::TypeSwitch<Operation *, bool>(op)
+        .Case<ir::AsyncWaitOp, ir::WgmmaWaitOp, ir::TmaStoreWaitOp>(
+            [](auto wait) { return wait.getPending() == 0; })
+        .Default([](Operation *) { return false; });
+  }
+
+  static bool ends(Operation *wait, Completion completion) {
+    switch (completion) {
+    case Completion::AsyncWait:
+      return llvm::isa<ir::AsyncWaitOp>(wait);
+    case Completion::WgmmaWait:
+      return llvm::isa<ir::WgmmaWaitOp>(wait);
+    case Completion::TmaStoreWait:
+      return llvm::isa<ir::TmaStoreWaitOp>(wait);
+    default:
+      return false;
+    }
+  }
+
+  /// The last op inside `op`, or itself.
+  int lastOf(Operation *op) const {
+    int last = numberOf(op);
+    while (op->getNumRegions() != 0) {
+      Operation *inner = nullptr;
+      for (Region &region : op->getRegions())
+        if (!region.empty() && !region.back().empty())
+          inner = &region.back().back();
+      if (!inner)
+        break;
+      op = inner;
+      last = numberOf(op);
+    }
+    return last;
+  }
+
+  /// `user`, or the end of the outermost loop around it but not around `from`.
+  int endOfUse(Operation *user, Operation *from) const {
+    int end = numberOf(user);
+    for (Operation *parent = user->getParentOp(); parent && !parent->isAncestor(from);
+         parent = parent->getParentOp())
+      if (llvm::isa<LoopLikeOpInterface>(parent))
+        end = lastOf(parent);
+    return end;
+  }
+
+  /// Where the access of `user` is certainly over: the first wait for everything
+  /// that comes behind it whatever branches are taken.
+  int endOfAccess(Operation *user, Completion completion, Operation *from) const {
+    if (completion == Completion::AtOnce || completion == Completion::Mbarrier)
+      return numberOf(user);
+    for (Operation *wait : waits) {
+      Block *block = wait->getBlock();
+      if (ends(wait, completion) && numberOf(wait) > numberOf(user) &&
+          block->findAncestorOpInBlock(*user))
+        return endOfUse(wait, from);
+    }
+    return count;
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Allocation
+//===----------------------------------------------------------------------===//
 
 class Allocation {
 public:
-  explicit Allocation(ModuleOp module) { collect(module); }
+  explicit Allocation(ModuleOp module) : lifetimes(module) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (int64_t bytes = bufferBytes(op)) {
+        auto [begin, end] = lifetimes.of(op);
+        add(op, bytes, begin, end);
+      } else if (int64_t bytes = scratchBytes(op)) {
+        add(op, bytes, lifetimes.numberOf(op), lifetimes.numberOf(op));
+      }
+    });
+    for (auto function : module.getOps<func::FuncOp>())
+      for (Block &block : function.getBody())
+        findNeighbours(block, {});
+  }
 
-  std::vector<Buffer> buffers;
+  std::vector<Piece> pieces;
   int64_t totalBytes = 0;
 
   void run() {
     place(/*keepApart=*/true);
     int64_t apart = totalBytes;
-    // Sharing all bytes is the smallest: one op's scratch at a time.
     place(/*keepApart=*/false);
     if (apart <= std::max(totalBytes, spareSharedBytes))
       place(/*keepApart=*/true);
   }
 
-private:
-  /// Pairs of buffers of which one is used right after the other.
-  std::set<std::pair<int, int>> neighbours;
-
-  void collect(ModuleOp module) {
-    module.walk([&](func::FuncOp function) {
-      for (Block &block : function.getBody())
-        visit(block, {});
-    });
+  /// What the whole would take with `fewer` slots less in every ring.
+  int64_t bytesWithFewerSlots(int64_t fewer) const {
+    Allocation other = *this;
+    for (Piece &piece : other.pieces) {
+      int64_t slots = slotsOf(piece.op);
+      piece.bytes = piece.bytes / slots * std::max<int64_t>(1, slots - fewer);
+    }
+    other.run();
+    return other.totalBytes;
   }
 
-  /// The buffers used last when control leaves `block`, having entered it with
+  /// The pieces that are alive together where those take the most, largest first.
+  std::vector<const Piece *> atPeak() const {
+    std::vector<const Piece *> result;
+    int64_t most = 0;
+    for (const Piece &moment : pieces) {
+      std::vector<const Piece *> alive;
+      int64_t bytes = 0;
+      for (const Piece &piece : pieces)
+        if (piece.begin <= moment.begin && moment.begin <= piece.end) {
+          alive.push_back(&piece);
+          bytes += piece.bytes;
+        }
+      if (bytes > most) {
+        most = bytes;
+        result = std::move(alive);
+      }
+    }
+    llvm::stable_sort(result,
+                      [](const Piece *lhs, const Piece *rhs) { return lhs->bytes > rhs->bytes; });
+    return result;
+  }
+
+private:
+  Lifetimes lifetimes;
+  llvm::DenseMap<Operation *, int> indices;
+  /// Pairs of pieces of which one is used right after the other.
+  std::set<std::pair<int, int>> neighbours;
+
+  void add(Operation *op, int64_t bytes, int begin, int end) {
+    indices[op] = static_cast<int>(pieces.size());
+    pieces.push_back({op, bytes, alignmentOf(op, bytes), begin, end});
+  }
+
+  //===--- neighbours ----------------------------------------------------===//
+
+  /// The pieces that `op` uses.
+  std::set<int> usedBy(Operation *op) const {
+    std::set<int> used;
+    for (const BufferUse &use : bufferUses(op))
+      for (Operation *allocation : lifetimes.buffers.allocationsOf(use.buffer))
+        used.insert(indices.lookup(allocation));
+    if (!bufferBytes(op))
+      if (auto found = indices.find(op); found != indices.end())
+        used.insert(found->second);
+    return used;
+  }
+
+  /// The pieces used last when control leaves `block`, having entered it with
   /// those of `last`.
-  std::set<int> visit(Block &block, std::set<int> last) {
+  std::set<int> findNeighbours(Block &block, std::set<int> last) {
     for (Operation &op : block) {
       if (op.getNumRegions() != 0 && llvm::isa<scf::SCFDialect>(op.getDialect())) {
-        last = visitRegions(&op, last);
+        last = findNeighboursInRegions(&op, last);
         continue;
       }
-      if (int64_t bytes = scratchBytes(&op)) {
-        int index = indexOf(&op, bytes);
+      std::set<int> used = usedBy(&op);
+      for (int index : used)
         for (int other : last)
           neighbours.insert({std::min(index, other), std::max(index, other)});
-        last = {index};
-      }
+      if (!used.empty())
+        last = used;
     }
     return last;
   }
 
-  std::set<int> visitRegions(Operation *op, const std::set<int> &entry) {
+  std::set<int> findNeighboursInRegions(Operation *op, const std::set<int> &entry) {
     std::set<int> exit = entry;
     auto add = [&](const std::set<int> &more) { exit.insert(more.begin(), more.end()); };
     if (llvm::isa<scf::IfOp>(op)) {
       for (Region &region : op->getRegions())
         for (Block &block : region)
-          add(visit(block, entry));
+          add(findNeighbours(block, entry));
       return exit;
     }
     // A loop: its regions in order, twice, so that the last meets the first.
     for (int round = 0; round < 2; ++round)
       for (Region &region : op->getRegions())
         for (Block &block : region)
-          add(visit(block, exit));
+          add(findNeighbours(block, exit));
     return exit;
   }
 
-  int indexOf(Operation *op, int64_t bytes) {
-    for (auto [index, buffer] : llvm::enumerate(buffers))
-      if (buffer.op == op)
-        return index;
-    buffers.push_back({op, bytes});
-    return buffers.size() - 1;
+  //===--- placing -------------------------------------------------------===//
+
+  bool areApart(int lhs, int rhs, bool keepApart) const {
+    const Piece &first = pieces[lhs], &second = pieces[rhs];
+    bool aliveTogether = first.begin <= second.end && second.begin <= first.end;
+    return aliveTogether ||
+           (keepApart && neighbours.count({std::min(lhs, rhs), std::max(lhs, rhs)}));
   }
 
   void place(bool keepApart) {
-    std::vector<int> order(buffers.size());
+    std::vector<int> order(pieces.size());
     for (size_t index = 0; index < order.size(); ++index)
-      order[index] = index;
+      order[index] = static_cast<int>(index);
     llvm::stable_sort(order,
-                      [&](int lhs, int rhs) { return buffers[lhs].bytes > buffers[rhs].bytes; });
+                      [&](int lhs, int rhs) { return pieces[lhs].bytes > pieces[rhs].bytes; });
     totalBytes = 0;
     std::vector<int> placed;
     for (int index : order) {
-      buffers[index].offset = keepApart ? firstFit(index, placed) : 0;
-      totalBytes = std::max(totalBytes, buffers[index].offset + alignUp(buffers[index].bytes));
+      Piece &piece = pieces[index];
+      piece.offset = firstFit(index, placed, keepApart);
+      totalBytes = std::max(totalBytes, alignUp(piece.offset + piece.bytes, scratchAlignment));
       placed.push_back(index);
     }
   }
 
-  int64_t firstFit(int index, const std::vector<int> &placed) {
+  int64_t firstFit(int index, const std::vector<int> &placed, bool keepApart) const {
     std::vector<std::pair<int64_t, int64_t>> taken;
     for (int other : placed)
-      if (other != index && neighbours.count({std::min(index, other), std::max(index, other)}))
-        taken.push_back(
-            {buffers[other].offset, buffers[other].offset + alignUp(buffers[other].bytes)});
+      if (areApart(index, other, keepApart))
+        taken.push_back({pieces[other].offset, pieces[other].offset + pieces[other].bytes});
     llvm::sort(taken);
     int64_t offset = 0;
     for (auto [begin, end] : taken) {
-      if (offset + buffers[index].bytes <= begin)
+      if (offset + pieces[index].bytes <= begin)
         break;
-      offset = std::max(offset, end);
+      offset = std::max(offset, alignUp(end, pieces[index].alignment));
     }
     return offset;
   }
 };
+
+//===----------------------------------------------------------------------===//
+// Too large
+//===----------------------------------------------------------------------===//
 
 std::string atLocation(Operation *op) {
   std::string place = renderLocation(op->getLoc());
   return place.empty() ? "" : " at " + place;
 }
 
-/// E0301, with the buffers that make up the number, largest first. "[E0301]" in
-/// front tells compileModule the code; the last note becomes the help.
-void reportTooLarge(const Allocation &allocation, int64_t limit, const std::string &target) {
-  std::vector<const Buffer *> list;
-  for (const Buffer &buffer : allocation.buffers)
-    list.push_back(&buffer);
-  llvm::stable_sort(list,
-                    [](const Buffer *lhs, const Buffer *rhs) { return lhs->bytes > rhs->bytes; });
-  const Buffer &largest = *list.front();
-  InFlightDiagnostic error = largest.op->emitError();
-  error << "[E0301] needs " << allocation.totalBytes << " bytes of shared memory; " << target
-        << " allows " << limit;
-  for (const Buffer *buffer : list)
-    error.attachNote(buffer->op->getLoc()) << buffer->bytes << " bytes for the "
-                                           << describeScratch(buffer->op) << atLocation(buffer->op);
-  // Scratch of a tile is proportional to its size.
+std::string describe(Operation *op) {
+  if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op))
+    return (alloc.getType().getSlots() > 1 ? "ring of " : "") + describeBuffer(alloc.getType());
+  if (llvm::isa<ir::MbarrierAllocOp>(op))
+    return "barriers of a ring";
+  return describeScratch(op);
+}
+
+/// The change that makes it fit: fewer stages where rings are to blame, else a
+/// smaller block. Memory of a tile is proportional to its size.
+std::string helpFor(const Allocation &allocation, const Piece &largest, int64_t limit) {
+  auto module = largest.op->getParentOfType<ModuleOp>();
+  auto stages = module->getAttrOfType<IntegerAttr>(ir::numStagesAttr);
+  for (int64_t fewer = 1; stages && fewer < stages.getInt(); ++fewer) {
+    int64_t bytes = allocation.bytesWithFewerSlots(fewer);
+    if (bytes <= limit)
+      return "num_stages=" + std::to_string(stages.getInt() - fewer) + " would need " +
+             std::to_string(bytes) + " bytes";
+  }
   int64_t factor = 2;
   while ((largest.bytes + factor - 1) / factor > limit)
     factor *= 2;
-  error.attachNote(largest.op->getLoc())
-      << "make that tile " << factor << " times smaller: its " << describeScratch(largest.op)
-      << " would need " << (largest.bytes + factor - 1) / factor << " bytes";
+  return "make that tile " + std::to_string(factor) + " times smaller: its " +
+         describe(largest.op) + " would need " +
+         std::to_string((largest.bytes + factor - 1) / factor) + " bytes";
+}
+
+/// E0301, with the pieces that are alive together, largest first. "[E0301]" in
+/// front tells compileModule the code; the last note becomes the help.
+void reportTooLarge(const Allocation &allocation, int64_t limit, const std::string &target) {
+  std::vector<const Piece *> list = allocation.atPeak();
+  const Piece &largest = *list.front();
+  InFlightDiagnostic error = largest.op->emitError();
+  error << "[E0301] needs " << allocation.totalBytes << " bytes of shared memory; " << target
+        << " allows " << limit;
+  for (const Piece *piece : list)
+    error.attachNote(piece->op->getLoc())
+        << piece->bytes << " bytes for the " << describe(piece->op) << atLocation(piece->op);
+  error.attachNote(largest.op->getLoc()) << helpFor(allocation, largest, limit);
 }
 
 class AllocateSharedPass : public impl::AllocateSharedBase<AllocateSharedPass> {
@@ -196,16 +423,16 @@ public:
       return signalPassFailure();
     }
     Type i32 = IntegerType::get(&getContext(), 32);
-    for (const Buffer &buffer : allocation.buffers)
-      buffer.op->setAttr(ir::scratchOffsetAttr, IntegerAttr::get(i32, buffer.offset));
+    for (const Piece &piece : allocation.pieces)
+      piece.op->setAttr(ir::scratchOffsetAttr, IntegerAttr::get(i32, piece.offset));
     getOperation()->setAttr(ir::sharedBytesAttr, IntegerAttr::get(i32, allocation.totalBytes));
-    numBuffers += allocation.buffers.size();
-    if (!allocation.buffers.empty())
+    numBuffers += allocation.pieces.size();
+    if (!allocation.pieces.empty())
       context.remark(getOperation(), {"shared-memory",
                                       true,
                                       {},
                                       {{"bytes", allocation.totalBytes},
-                                       {"buffers", int64_t(allocation.buffers.size())}},
+                                       {"buffers", int64_t(allocation.pieces.size())}},
                                       ""});
   }
 

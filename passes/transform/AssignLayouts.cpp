@@ -215,6 +215,8 @@ private:
       return forwardShape(op);
     case LayoutRule::Reduce:
       return forwardReduce(llvm::cast<ir::ReduceOp>(op));
+    case LayoutRule::Dot:
+      return prefer(op->getResult(0), attr(accumulatorLayout(llvm::cast<ir::DotOp>(op))));
     case LayoutRule::Region:
       return forwardRegion(op);
     default:
@@ -343,6 +345,15 @@ private:
           for (unsigned index = 0; index < op->getNumOperands(); ++index)
             wantOperand(op, index, layout, result);
       return;
+    case LayoutRule::Dot: {
+      auto dot = llvm::cast<ir::DotOp>(op);
+      want(dot.getAcc(), attr(accumulatorLayout(dot)));
+      // What is computed from indices alone is made as the unit takes it.
+      for (unsigned index : {0, 1})
+        if (isFlexible(dot->getOperand(index)))
+          want(dot->getOperand(index), attr(dotOperandLayout(dot, index)));
+      return;
+    }
     case LayoutRule::Region:
       return backwardRegion(op);
     default:
@@ -458,6 +469,11 @@ private:
     case LayoutRule::Source:
       setLayout(op->getResult(0), layoutFor(op->getResult(0)));
       return success();
+    case LayoutRule::Fixed:
+      for (Value result : op->getResults())
+        if (!current(result))
+          setLayout(result, layoutFor(result));
+      return success();
     case LayoutRule::Same:
       applySame(op);
       return success();
@@ -466,6 +482,9 @@ private:
       return success();
     case LayoutRule::Reduce:
       applyReduce(llvm::cast<ir::ReduceOp>(op));
+      return success();
+    case LayoutRule::Dot:
+      applyDot(llvm::cast<ir::DotOp>(op));
       return success();
     case LayoutRule::Region:
       return applyRegion(op);
@@ -552,6 +571,24 @@ private:
     for (Value value : reduce.getResults())
       if (isTile(value))
         setLayout(value, attr(*result));
+  }
+
+  /// wgmma reads its operands from shared memory, whatever their layout is; only
+  /// an `a` that is in its registers already stays there.
+  void applyDot(ir::DotOp dot) {
+    LinearLayout accumulator = accumulatorLayout(dot);
+    setOperand(dot, 2, accumulator);
+    setLayout(dot.getResult(), attr(accumulator));
+    for (unsigned index : {0, 1}) {
+      LinearLayout wantedLayout = dotOperandLayout(dot, index);
+      if (dot.getUnit() != ir::MatrixUnit::wgmma ||
+          (index == 0 && isRenaming(linear(current(dot.getA()), dot.getA()), wantedLayout)))
+        setOperand(dot, index, wantedLayout);
+    }
+  }
+
+  static bool isRenaming(const LinearLayout &from, const LinearLayout &to) {
+    return planRegisters(from, to).has_value();
   }
 
   /// Operands [first, ...) of `op` as the values they are carried into.

@@ -9,6 +9,7 @@
 //                                        and splat constants count as both
 //   expand_dims, permute, reshape, broadcast of splat -> splat
 //   addptr(addptr(p, i), j)           -> addptr(p, i + j) where neither wraps
+//   dot(a, b, 0) + c                  -> dot(a, b, c)
 //   select of one value, select under a constant mask, load under a false mask
 //   and all-true masks of memory ops are dropped
 //
@@ -333,6 +334,47 @@ struct SelectIntoLoad : OpRewritePattern<arith::SelectOp> {
   }
 };
 
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+/// dot(a, b, 0) + c -> dot(a, b, c), for integers and all floats.
+///
+/// For floats this changes where the roundings fall, not their number: the order
+/// in which a product sums is not specified, and a unit that starts from c adds
+/// it with at least the accumulator's precision, where the sum had a rounding of
+/// its own. Kernels that write acc += tl.dot(a, b) mean the accumulator, and
+/// Triton does the same.
+template <typename AddOp> struct AccumulateInDot : OpRewritePattern<AddOp> {
+  using OpRewritePattern<AddOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
+    for (auto [product, other] :
+         {std::pair(op.getLhs(), op.getRhs()), {op.getRhs(), op.getLhs()}}) {
+      auto dot = product.template getDefiningOp<ir::DotOp>();
+      // Another user needs the product by itself; in another block (a loop) it
+      // would be computed more often.
+      if (!dot || !dot->hasOneUse() || dot->getBlock() != op->getBlock() || !isZero(dot.getAcc()))
+        continue;
+      // The sum stands where both operands exist.
+      rewriter.setInsertionPoint(op);
+      auto fused = llvm::cast<ir::DotOp>(rewriter.clone(*dot));
+      fused.getAccMutable().assign(other);
+      rewriter.replaceOp(op, fused.getResult());
+      rewriter.eraseOp(dot);
+      return success();
+    }
+    return failure();
+  }
+
+  /// Positive or negative zero in every element.
+  static bool isZero(Value tile) {
+    if (auto splat = tile.getDefiningOp<ir::SplatOp>())
+      tile = splat.getSource();
+    return matchPattern(tile, m_Zero()) || matchPattern(tile, m_AnyZeroFloat());
+  }
+};
+
 class CombineOpsPass : public impl::CombineOpsBase<CombineOpsPass> {
 public:
   explicit CombineOpsPass(PassContext context) : context(std::move(context)) {}
@@ -340,7 +382,8 @@ public:
   LogicalResult initialize(MLIRContext *mlirContext) override {
     RewritePatternSet list(mlirContext);
     list.add<ComputeBeforeSplat, ComputeBeforeBroadcast, ComputeBeforeExpand, ShapeOfSplat,
-             MergeAddPtr, DropZeroOffset, SimplifyLoad, SimplifyStore, SelectIntoLoad>(mlirContext);
+             MergeAddPtr, DropZeroOffset, SimplifyLoad, SimplifyStore, SelectIntoLoad,
+             AccumulateInDot<arith::AddFOp>, AccumulateInDot<arith::AddIOp>>(mlirContext);
     // Upstream's, for the ops that occur: one driver run for both.
     for (Dialect *dialect : mlirContext->getLoadedDialects())
       dialect->getCanonicalizationPatterns(list);

@@ -10,23 +10,38 @@
 //
 // How: one walk in program order with the set of accesses since the last
 // barrier; loops repeat until the set at their end settles; branches join.
-//  Shared memory: every op with scratch writes it, waits at a barrier of its own
-//  and reads it (ScratchSize.h). So an op needs a barrier in front if its bytes
-//  meet those that an earlier op may still be reading, and leaves behind only
-//  its own reads.
+//  Scratch: every op with scratch writes it, waits at a barrier of its own and
+//  reads it (ScratchSize.h). So it needs a barrier in front if its bytes meet
+//  those of an earlier access, and leaves behind only its own reads.
+//  Buffers (BufferInfo.h): an access needs a barrier in front if an earlier one of
+//  the same bytes may be another thread's, unless both read. A copy of cp.async
+//  writes when it is waited for. What wgmma and TMA stores read they read until
+//  waited for, through barriers; then it counts like any read.
+//  Proxies: wgmma and TMA see what threads wrote only if the writers put a
+//  tw.fence_async between the write and the barrier, so one goes in front of the
+//  barrier where such a read needs it.
+//  A buffer that is written in front of a loop and used in it gets its barrier in
+//  front of the loop; one for code that only the first warp runs goes in front of
+//  the branch, where all threads meet.
 //  Global memory: of two accesses that may alias (AliasInfo.h), one of them a
 //  write, the later one needs a barrier in front unless each element is touched
 //  by the same thread: same pointers in the same layout, without copies.
 //  Scalar atomics are done by one thread for all: a releasing one waits for
 //  everyone's accesses first; accesses after an acquiring one wait for it.
 //
-// Not handled: order between programs beyond what atomics say.
+// Not handled: order between programs beyond what atomics say. The slots of one
+// ring among themselves, barrier objects, and when the data of tw.tma_load has
+// arrived: the pass that makes a ring places its barriers, fences and waits, and
+// they count here like any other (a ring against other memory is handled). That a
+// thread waits for its own asynchronous reads before it writes the same buffer:
+// the contract of tw.wgmma and tw.tma_store.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ir/layout/LayoutMemory.h"
 #include "passes/analysis/AddressRange.h"
 #include "passes/analysis/AliasInfo.h"
+#include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/ScratchSize.h"
@@ -46,10 +61,17 @@ namespace tilewright::passes {
 
 namespace {
 
-/// What happened since the last barrier.
+/// Ops with a place in shared memory: allocations and ops with scratch.
+using Pieces = llvm::SetVector<Operation *>;
+
+/// What happened since the last barrier, and what outlasts barriers.
 struct Pending {
-  /// Scratch that some thread may still be reading: the op that reads it.
-  llvm::SetVector<Operation *> scratchReads;
+  /// Pieces of shared memory that some thread may still be reading or writing.
+  Pieces reads, writes;
+  /// Written by cp.async, not waited for; read by wgmma or TMA, not waited for.
+  Pieces copies, wgmmaReads, tmaReads;
+  /// Written by threads without a fence since; with one, but no barrier since.
+  Pieces unfenced, fenced;
   /// Global accesses. One of this iteration has no loop; one of an earlier
   /// iteration has that loop, since an equal SSA value is then no equal address;
   /// one of earlier iterations of several loops has `anyLoop`.
@@ -57,7 +79,24 @@ struct Pending {
   /// A scalar atomic acquired for all threads, without a barrier since.
   bool acquired = false;
 
-  void clear() { *this = Pending(); }
+  /// All threads have met.
+  void passBarrier() {
+    reads.clear();
+    writes.clear();
+    fenced.clear();
+    globals.clear();
+    acquired = false;
+  }
+
+  void passFence() {
+    fenced.insert(unfenced.begin(), unfenced.end());
+    unfenced.clear();
+  }
+
+  void write(Operation *piece) {
+    writes.insert(piece);
+    unfenced.insert(piece);
+  }
 
   /// The access itself, which is no loop.
   static Operation *anyLoop(Operation *access) { return access; }
@@ -65,13 +104,32 @@ struct Pending {
   /// True if anything is new.
   bool join(const Pending &other) {
     bool changed = false;
-    for (Operation *op : other.scratchReads)
-      changed |= scratchReads.insert(op);
+    auto joinPieces = [&](Pieces &into, const Pieces &from) {
+      for (Operation *piece : from)
+        changed |= into.insert(piece);
+    };
+    joinPieces(reads, other.reads);
+    joinPieces(writes, other.writes);
+    joinPieces(copies, other.copies);
+    joinPieces(wgmmaReads, other.wgmmaReads);
+    joinPieces(tmaReads, other.tmaReads);
+    joinPieces(unfenced, other.unfenced);
+    joinPieces(fenced, other.fenced);
     for (auto entry : other.globals)
       changed |= globals.insert(entry);
     changed |= other.acquired && !acquired;
     acquired |= other.acquired;
     return changed;
+  }
+};
+
+/// What has to come in front of an access.
+struct Needed {
+  bool barrier = false, fence = false;
+  Needed &operator|=(const Needed &other) {
+    barrier |= other.barrier;
+    fence |= other.fence;
+    return *this;
   }
 };
 
@@ -85,9 +143,10 @@ bool isAtomic(Operation *op) { return llvm::isa<ir::AtomicRmwOp, ir::AtomicCasOp
 
 class BarrierInsertion {
 public:
-  explicit BarrierInsertion(const PassContext &context) : context(context) {}
+  BarrierInsertion(const PassContext &context, const BufferAnalysis &buffers)
+      : context(context), buffers(buffers) {}
 
-  int numShared = 0, numGlobal = 0;
+  int numShared = 0, numFences = 0, numGlobal = 0;
 
   void visit(Block &block, Pending &pending) {
     for (Operation &op : llvm::make_early_inc_range(block))
@@ -96,19 +155,111 @@ public:
 
 private:
   const PassContext &context;
+  const BufferAnalysis &buffers;
   AliasInfo aliases;
 
-  //===--- conflicts -----------------------------------------------------===//
-  static std::pair<int64_t, int64_t> scratchRange(Operation *op) {
-    auto offset = op->getAttrOfType<IntegerAttr>(ir::scratchOffsetAttr);
-    return {offset.getInt(), offset.getInt() + scratchBytes(op)};
+  //===--- conflicts in shared memory ------------------------------------===//
+  static std::pair<int64_t, int64_t> byteRange(Operation *piece) {
+    auto offset = piece->getAttrOfType<IntegerAttr>(ir::scratchOffsetAttr);
+    int64_t begin = offset ? offset.getInt() : 0, bytes = bufferBytes(piece);
+    return {begin, begin + (bytes ? bytes : scratchBytes(piece))};
   }
 
-  static bool scratchOverlaps(Operation *lhs, Operation *rhs) {
-    auto [lhsBegin, lhsEnd] = scratchRange(lhs);
-    auto [rhsBegin, rhsEnd] = scratchRange(rhs);
+  static bool isRing(Operation *piece) {
+    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(piece);
+    return alloc && alloc.getType().getSlots() > 1;
+  }
+
+  /// Whether two accesses of these may be of the same bytes.
+  static bool meet(Operation *lhs, Operation *rhs) {
+    if (lhs == rhs)
+      return !isRing(lhs);
+    auto [lhsBegin, lhsEnd] = byteRange(lhs);
+    auto [rhsBegin, rhsEnd] = byteRange(rhs);
     return lhsBegin < rhsEnd && rhsBegin < lhsEnd;
   }
+
+  static bool meetsAny(Operation *piece, const Pieces &pieces) {
+    return llvm::any_of(pieces, [&](Operation *other) { return meet(piece, other); });
+  }
+
+  static Needed neededFor(Operation *piece, bool isWrite, bool isAsyncProxy,
+                          const Pending &pending) {
+    Needed needed;
+    needed.barrier = meetsAny(piece, pending.writes) || (isWrite && meetsAny(piece, pending.reads));
+    if (isAsyncProxy) {
+      needed.fence = meetsAny(piece, pending.unfenced);
+      needed.barrier |= needed.fence || meetsAny(piece, pending.fenced);
+    }
+    return needed;
+  }
+
+  Needed neededFor(Operation *op, const Pending &pending) {
+    Needed needed;
+    for (const BufferUse &use : bufferUses(op))
+      for (Operation *piece : buffers.allocationsOf(use.buffer))
+        needed |= neededFor(piece, use.isWrite, use.isAsyncProxy, pending);
+    if (hasScratch(op))
+      needed |= neededFor(op, /*isWrite=*/true, /*isAsyncProxy=*/false, pending);
+    return needed;
+  }
+
+  static bool hasScratch(Operation *op) {
+    return op->hasAttr(ir::scratchOffsetAttr) && !bufferBytes(op);
+  }
+
+  /// What `op` leaves behind in shared memory.
+  void access(Operation *op, Pending &pending) {
+    if (hasScratch(op)) {
+      // Its own barrier, between writing and reading, orders all that was before.
+      pending.passBarrier();
+      pending.reads.insert(op);
+      pending.unfenced.insert(op);
+      return;
+    }
+    for (const BufferUse &use : bufferUses(op))
+      for (Operation *piece : buffers.allocationsOf(use.buffer))
+        switch (use.completion) {
+        case Completion::AtOnce:
+          use.isWrite ? pending.write(piece) : (void)pending.reads.insert(piece);
+          break;
+        case Completion::AsyncWait:
+          pending.copies.insert(piece);
+          break;
+        case Completion::WgmmaWait:
+          pending.wgmmaReads.insert(piece);
+          break;
+        case Completion::TmaStoreWait:
+          pending.tmaReads.insert(piece);
+          break;
+        case Completion::Mbarrier:
+          // Who reads has waited for it.
+          break;
+        }
+  }
+
+  /// Ops that end asynchronous accesses.
+  static void wait(Operation *op, Pending &pending) {
+    auto finishReads = [&](Pieces &reads, unsigned stillPending) {
+      if (stillPending != 0)
+        return;
+      pending.reads.insert(reads.begin(), reads.end());
+      reads.clear();
+    };
+    if (auto wait = llvm::dyn_cast<ir::AsyncWaitOp>(op)) {
+      // Any of them may be done.
+      for (Operation *piece : pending.copies)
+        pending.write(piece);
+      if (wait.getPending() == 0)
+        pending.copies.clear();
+    } else if (auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(op)) {
+      finishReads(pending.wgmmaReads, wait.getPending());
+    } else if (auto wait = llvm::dyn_cast<ir::TmaStoreWaitOp>(op)) {
+      finishReads(pending.tmaReads, wait.getPending());
+    }
+  }
+
+  //===--- conflicts in global memory ------------------------------------===//
 
   /// Whether each element of both accesses belongs to one thread.
   static bool isThreadLocal(Operation *lhs, Operation *rhs, Operation *loop) {
@@ -138,7 +289,8 @@ private:
   }
 
   bool conflicts(Operation *earlier, Operation *later, Operation *loop) {
-    bool onlyReads = llvm::isa<ir::LoadOp>(earlier) && llvm::isa<ir::LoadOp>(later);
+    bool onlyReads = llvm::isa<ir::LoadOp, ir::AsyncCopyOp>(earlier) &&
+                     llvm::isa<ir::LoadOp, ir::AsyncCopyOp>(later);
     // Atomics order themselves.
     if (onlyReads || (isAtomic(earlier) && isAtomic(later)))
       return false;
@@ -164,18 +316,55 @@ private:
   }
 
   //===--- the walk ------------------------------------------------------===//
-  void insertBarrier(Operation *before, Pending &pending) {
-    OpBuilder(before).create<ir::BarrierOp>(before->getLoc());
-    pending.clear();
+
+  /// Whether only some threads find this true.
+  static bool isOfFirstWarp(Value condition) {
+    Operation *op = condition.getDefiningOp();
+    if (!op)
+      return false;
+    if (llvm::isa<ir::IsFirstWarpOp>(op))
+      return true;
+    return llvm::isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op) &&
+           llvm::any_of(op->getOperands(), isOfFirstWarp);
+  }
+
+  /// `op`, or what is around it and run by all threads.
+  static Operation *reachedByAll(Operation *op) {
+    Operation *result = op;
+    for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+      if (auto branch = llvm::dyn_cast<scf::IfOp>(parent);
+          branch && isOfFirstWarp(branch.getCondition()))
+        result = parent;
+    return result;
+  }
+
+  void insertBarrier(Operation *before, Pending &pending, bool withFence = false) {
+    Operation *place = reachedByAll(before);
+    OpBuilder builder(place);
+    if (withFence) {
+      builder.create<ir::FenceAsyncOp>(before->getLoc());
+      pending.passFence();
+    }
+    builder.create<ir::BarrierOp>(before->getLoc());
+    pending.passBarrier();
+  }
+
+  void insertShared(Operation *before, const Needed &needed, Pending &pending) {
+    if (!needed.barrier)
+      return;
+    ++numShared;
+    numFences += needed.fence;
+    insertBarrier(before, pending, needed.fence);
   }
 
   void visit(Operation *op, Pending &pending) {
     if (llvm::isa<ir::BarrierOp>(op))
-      return pending.clear();
+      return pending.passBarrier();
+    if (llvm::isa<ir::FenceAsyncOp>(op))
+      return pending.passFence();
     if (llvm::isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions() != 0)
       return visitRegions(op, pending);
     bool isGlobal = static_cast<bool>(accessPointer(op));
-    int64_t scratch = op->hasAttr(ir::scratchOffsetAttr) ? scratchBytes(op) : 0;
 
     if (isGlobal && needsGlobalBarrier(op, pending)) {
       ++numGlobal;
@@ -183,18 +372,13 @@ private:
       context.remark(
           op, {"barrier", true, {}, {}, "orders accesses of one buffer by different threads"});
     }
-    if (scratch && llvm::any_of(pending.scratchReads,
-                                [&](Operation *other) { return scratchOverlaps(op, other); })) {
-      ++numShared;
-      insertBarrier(op, pending);
-    }
-    if (scratch) {
-      // Its own barrier, between writing and reading, orders all that was before.
-      pending.clear();
-      pending.scratchReads.insert(op);
-      return;
-    }
+    insertShared(op, neededFor(op, pending), pending);
+    wait(op, pending);
+    access(op, pending);
     if (!isGlobal)
+      return;
+    // An atomic with scratch: all threads wait for it to act before they read.
+    if (hasScratch(op))
       return;
     pending.globals.insert({op, nullptr});
     auto semantic = semanticOf(op);
@@ -203,7 +387,20 @@ private:
     pending.acquired |= isAtomic(op) && !isTile(accessPointer(op)) && acquires;
   }
 
+  /// A barrier in front of a loop for buffers that are used in it and were
+  /// accessed before: once, rather than in every iteration.
+  void separateFromLoop(Operation *loop, Pending &pending) {
+    Needed needed;
+    loop->walk([&](Operation *op) {
+      if (!bufferUses(op).empty())
+        needed |= neededFor(op, pending);
+    });
+    insertShared(loop, needed, pending);
+  }
+
   void visitRegions(Operation *op, Pending &pending) {
+    if (!llvm::isa<scf::IfOp>(op))
+      separateFromLoop(op, pending);
     if (auto branch = llvm::dyn_cast<scf::IfOp>(op)) {
       Pending otherwise = pending;
       visit(branch.getThenRegion().front(), pending);
@@ -258,13 +455,15 @@ public:
   explicit InsertBarriersPass(PassContext context) : context(std::move(context)) {}
 
   void runOnOperation() override {
+    BufferAnalysis buffers(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      BarrierInsertion insertion(context);
+      BarrierInsertion insertion(context, buffers);
       Pending pending;
       insertion.visit(function.getBody().front(), pending);
       numShared += insertion.numShared;
+      numFences += insertion.numFences;
       numGlobal += insertion.numGlobal;
     }
   }

@@ -29,6 +29,10 @@ def ChooseNumWarps : TilewrightPass<"tw-choose-num-warps"> {
   let summary = "sets the number of warps where the user gave none";
 }
 
+def SelectMatrixUnit : TilewrightPass<"tw-select-matrix-unit"> {
+  let summary = "decides which instruction computes each product, and the share of each warp";
+}
+
 def AssignLayouts : TilewrightPass<"tw-assign-layouts"> {
   let summary = "gives every tile a layout, from coalesced memory accesses outwards";
   let statistics = [Statistic<"numConversions", "conversions", "Number of layout conversions made">,
@@ -41,8 +45,18 @@ def RemoveConversions : TilewrightPass<"tw-remove-conversions"> {
                     Statistic<"numMoved", "moved", "Number of conversions moved out of loops or to narrower types">];
 }
 
+def PromoteShared : TilewrightPass<"tw-promote-shared"> {
+  let summary = "moves operands of products to shared memory, and makes wgmma of products";
+  let statistics = [Statistic<"numBuffers", "buffers", "Number of tiles placed in shared memory">];
+}
+
 def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
   let summary = "checks that the layouts of each op's operands and results agree";
+}
+
+def PipelineLoops : TilewrightPass<"tw-pipeline-loops"> {
+  let summary = "starts loads of later iterations of a loop while earlier ones compute";
+  let statistics = [Statistic<"numPipelined", "pipelined", "Number of loops pipelined">];
 }
 
 def LowerDescriptors : TilewrightPass<"tw-lower-descriptors"> {
@@ -61,6 +75,7 @@ def AllocateShared : TilewrightPass<"tw-allocate-shared"> {
 def InsertBarriers : TilewrightPass<"tw-insert-barriers"> {
   let summary = "separates accesses of shared and global memory that threads could reorder";
   let statistics = [Statistic<"numShared", "shared", "Number of barriers for shared memory">,
+                    Statistic<"numFences", "fences", "Number of fences before wgmma and TMA">,
                     Statistic<"numGlobal", "global", "Number of barriers for global memory">];
 }
 

@@ -44,8 +44,12 @@ public:
     case LayoutRule::Shape:
     case LayoutRule::Reduce:
       return verifyDerived(op);
+    case LayoutRule::Dot:
+      return verifyDot(llvm::cast<ir::DotOp>(op));
     case LayoutRule::Region:
       return verifyRegion(op);
+    case LayoutRule::Fixed:
+      return verifyFixed(op);
     case LayoutRule::Unknown:
       return op->emitError("no layout rule for this operation on tiles");
     default:
@@ -92,6 +96,13 @@ private:
     return op->emitError("cannot take this layout: ") << layoutOf(first);
   }
 
+  /// The registers of an unfinished product are those of the finished one.
+  LogicalResult verifyFixed(Operation *op) {
+    if (llvm::isa<ir::WgmmaWaitOp>(op) && op->getOperandTypes() != op->getResultTypes())
+      return op->emitError("results must have the types of the operands");
+    return success();
+  }
+
   LogicalResult verifyDerived(Operation *op) {
     Value first = op->getOperand(0);
     for (Value operand : op->getOperands())
@@ -120,6 +131,21 @@ private:
                << layoutOf(result);
     }
     return success();
+  }
+
+  LogicalResult verifyDot(ir::DotOp dot) {
+    auto check = [&](Value value, const LinearLayout &needed) -> LogicalResult {
+      if (ir::getLinearLayout(tileType(value)) == needed)
+        return success();
+      return dot->emitError("the unit needs the layout ")
+             << ir::LayoutAttr::fromLinear(dot.getContext(), needed) << ", found "
+             << layoutOf(value);
+    };
+    if (!dot.getUnit() || !dot.getWarps())
+      return dot->emitError("no unit was selected");
+    return success(succeeded(check(dot.getResult(), accumulatorLayout(dot))) &&
+                   succeeded(check(dot.getA(), dotOperandLayout(dot, 0))) &&
+                   succeeded(check(dot.getB(), dotOperandLayout(dot, 1))));
   }
 
   /// The types of what is carried must be equal; upstream verifiers see that, but

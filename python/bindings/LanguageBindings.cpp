@@ -230,6 +230,34 @@ template <UnaryOp op> py::object math(const Arguments &a) {
 }
 
 //===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+/// (input, other, acc, input_precision, allow_tf32, max_num_imprecise_acc,
+/// out_dtype)
+py::object dot(const Arguments &a) {
+  Semantic::DotOptions options;
+  std::optional<bool> allowTf32;
+  if (!a.isNone(4))
+    allowTf32 = a.flag(4);
+  py::object byDefault = a.evaluator().option("default_dot_input_precision");
+  options.precision = Semantic::parseDotPrecision(
+      a.string(3), allowTf32, byDefault.is_none() ? "" : py::cast<std::string>(byDefault));
+  if (!a.isNone(5))
+    options.maxImprecise = a.integer(5, "max_num_imprecise_acc");
+  py::object interval = a.evaluator().option("max_num_imprecise_acc_default");
+  if (!interval.is_none())
+    options.defaultImprecise = toInt(interval, "max_num_imprecise_acc_default");
+  if (!a.isNone(6))
+    options.result = a.dtype(6, "out_dtype");
+  options.target = a.evaluator().targetName();
+  std::optional<Value> acc;
+  if (!a.isNone(2))
+    acc = a.value(2, "acc");
+  return wrapValue(a.language().dot(a.value(0, "input"), a.value(1, "other"), acc, options));
+}
+
+//===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
 
@@ -474,6 +502,7 @@ const Entry entries[] = {
     {"floor", 2, math<UnaryOp::Floor>, "tl.floor"},
     {"ceil", 2, math<UnaryOp::Ceil>, "tl.ceil"},
     {"tanh", 2, math<UnaryOp::Tanh>, "libdevice.tanh"},
+    {"dot", 7, dot, "tl.dot"},
     {"load", 6, load, "tl.load"},
     {"store", 5, store, "tl.store"},
     {"atomic_add", 5, atomicRmw<Name::Add>, "tl.atomic_add"},

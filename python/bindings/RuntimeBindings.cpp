@@ -308,6 +308,7 @@ static void bindAssembler(py::module_ &module) {
   module.def("set_library_search_path", &setWheelFolders);
   module.def("assembler_info", [] { return py::make_tuple(assemblerVersion(), assemblerPath()); });
   module.def("find_libdevice", &findLibdevice);
+  module.def("toolchain_identity", &toolchainIdentity);
   module.def(
       "assemble_ptx",
       [](const std::string &ptx, const std::string &arch, int maxRegisters, bool lineInfo,

@@ -10,8 +10,8 @@
 // by too much give 0 or the sign, float to int saturates.
 //
 // Where what is: CpuShape.cpp (constants, ranges, shape), CpuElementwise.cpp,
-// CpuCast.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp, CpuPrint.cpp. Each
-// picks a typed loop once per operation, never per element.
+// CpuCast.cpp, CpuDot.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp,
+// CpuPrint.cpp. Each picks a typed loop once per operation, never per element.
 //
 // Not handled here: Python. What a tile's user sees of the host (standard
 // output, source places) comes in through InterpreterHost.
@@ -97,6 +97,9 @@ public:
   Value fma(const Value &x, const Value &y, const Value &z) override;
   Value cast(CastOp op, const Value &operand, const DType &to, Rounding rounding) override;
   Value addPointer(const Value &pointer, const Value &offset) override;
+
+  Value dot(const Value &a, const Value &b, const Value &acc, semantic::DotPrecision precision,
+            int32_t maxImprecise) override;
 
   Value load(const Value &pointer, const std::optional<Value> &mask,
              const std::optional<Value> &other, const LoadOptions &options) override;

@@ -26,7 +26,7 @@ def run_lesson(name, *arguments):
 
 
 def test_lessons_are_found():
-    assert {"01_vector_add.py", "02_fused_softmax.py", "05_layer_norm.py"} <= set(LESSONS)
+    assert {"01", "02", "03", "05", "06", "08", "09", "10", "11"} == {name.partition("_")[0] for name in LESSONS}
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -42,4 +42,4 @@ def test_lesson_sweep(name):
     if problem:
         pytest.skip(problem)
     output = run_lesson(name)
-    assert "GB/s" in output
+    assert "GB/s" in output or "TFLOP/s" in output

@@ -60,5 +60,7 @@ def assemble_for(kernel, target, args, options):
         source = tilewright.ASTSource(kernel, signature, constants, divisibility)
         compiled = tilewright.compile(source, target, compile_options)
         assert compiled.asm["cubin"][:4] == b"\x7fELF", "no machine code"
+        serialized = [remark for remark in compiled.remarks if "wgmma-serialized" in remark]
+        assert not serialized, serialized
         _done[key] = compiled
     return _done[key]

@@ -29,6 +29,17 @@ TEST(CodegenTarget, Fp8ConversionsComeWithAda) {
   EXPECT_TRUE(getTargetInfo("sm_90a").hasBf16AtomicAdd);
 }
 
+TEST(CodegenTarget, MatrixUnits) {
+  EXPECT_TRUE(getTargetInfo("sm_80").hasMma && getTargetInfo("sm_80").hasCpAsync);
+  EXPECT_FALSE(getTargetInfo("sm_86").hasFp8Mma);
+  EXPECT_TRUE(getTargetInfo("sm_89").hasFp8Mma);
+  EXPECT_FALSE(getTargetInfo("sm_89").hasTma);
+  // Plain sm_90 is code for later chips too, which have no wgmma.
+  EXPECT_TRUE(getTargetInfo("sm_90").hasTma);
+  EXPECT_FALSE(getTargetInfo("sm_90").hasWgmma);
+  EXPECT_TRUE(getTargetInfo("sm_90a").hasWgmma);
+}
+
 TEST(CodegenTarget, BareCapabilityMeansAllOfTheChip) {
   EXPECT_EQ(getTargetInfo("90").name, "sm_90a");
   EXPECT_EQ(getTargetInfo("80").name, "sm_80");

@@ -65,6 +65,9 @@ struct AssemblerReport {
   bool hasSpills() const {
     return text.find(" 0 bytes spill stores, 0 bytes spill loads") == std::string::npos;
   }
+  /// Whether products of warpgroups wait for each other: "(C7514) Potential
+  /// Performance Loss: wgmma.mma_async instructions are serialized".
+  bool isSerialized() const { return text.find("(C75") != std::string::npos; }
   /// Registers of the kernel; -1 where the report names none.
   int registers() const {
     size_t position = text.find("Used ");

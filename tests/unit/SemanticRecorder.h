@@ -193,6 +193,16 @@ public:
     return make(pointer.type, "AddPointer(" + text(pointer) + ", " + text(offset) + ")");
   }
 
+  Value dot(const Value &a, const Value &b, const Value &acc, DotPrecision precision,
+            int32_t maxImprecise) override {
+    static const char *const names[] = {"", "Tf32x3", "Ieee", "BFloat16x3", "BFloat16x6"};
+    EXPECT_TRUE(a.type.scalar == b.type.scalar ||
+                (a.type.scalar.isFloat8() && b.type.scalar.isFloat8()));
+    std::string interval = maxImprecise ? fmt::format("Every{}", maxImprecise) : "";
+    return make(acc.type, fmt::format("Dot{}{}({}, {}, {})", names[static_cast<int>(precision)],
+                                      interval, text(a), text(b), text(acc)));
+  }
+
   Value load(const Value &pointer, const std::optional<Value> &mask,
              const std::optional<Value> &other, const LoadOptions &) override {
     checkMask(pointer, mask);

@@ -326,6 +326,10 @@ private:
       if (exact >> (width - 1) != 0)
         throw Undefined();
     }
+    // AxisInfo.h: divisors that are no constants count as positive.
+    if (axes && axes->get(op->getResult(0)).nonNegative &&
+        llvm::isa<arith::DivSIOp, arith::FloorDivSIOp>(op) && b < 0)
+      throw Undefined();
     return llvm::TypeSwitch<Operation *, int64_t>(op)
         .Case([&](arith::AddIOp) { return int64_t(uint64_t(a) + uint64_t(b)); })
         .Case([&](arith::SubIOp) { return int64_t(uint64_t(a) - uint64_t(b)); })

@@ -8,7 +8,7 @@ from ._values import (PropagateNan, const, constexpr, constexpr_type, range, sli
 from .core import (TRITON_MAX_TENSOR_NUMEL, add, arange, assume, associative_scan, atomic_add, atomic_and, atomic_cas,
                    atomic_max, atomic_min, atomic_or, atomic_poll, atomic_xchg, atomic_xor, bfloat16, block_type,
                    broadcast, broadcast_to, cast, cat, clamp, condition, debug_barrier, device_assert, device_print, dot,
-                   dot_scaled, dtype, expand_dims, expect_zero, float8e4b15, float8e4b8, float8e4nv, float8e5,
+                   dtype, expand_dims, expect_zero, float8e4b15, float8e4b8, float8e4nv, float8e5,
                    float8e5b16, float16, float32,
                    float64, full, inline_asm_elementwise, int1, int8, int16, int32, int64, join, load, map_elementwise,
                    max_constancy, max_contiguous, maximum, minimum, mul, multiple_of, num_programs, permute, pi32_t,
@@ -20,6 +20,7 @@ from .math import (abs, ceil, cos, div_rn, erf, exp, exp2, fdiv, floor, fma, log
                    umulhi)
 from .random import (pair_uniform_to_normal, philox, philox_impl, rand, rand4x, randint, randint4x, randn, randn4x,
                      uint_to_uniform_float)
+from .scaled import dot_scaled
 from .standard import (argmax, argmin, bitonic_merge, cdiv, cumprod, cumsum, flip, gather, histogram, interleave, max,
                        min, ravel, reduce_or, sigmoid, softmax, sort, sum, swizzle2d, topk, xor_sum, zeros, zeros_like)
-from . import core, standard, random
+from . import core, standard, random, scaled

@@ -483,6 +483,28 @@ def logical_or(self, other):
 
 
 # ---------------------------------------------------------------------------
+# Matrix products
+# ---------------------------------------------------------------------------
+
+
+@builtin
+def dot(input, other, acc=None, input_precision=None, allow_tf32=None, max_num_imprecise_acc=None, out_dtype=None):
+    """Matrix product of [M, K] and [K, N], or of batches of them, plus `acc`.
+
+    Both operands have one type out of int8, float16, bfloat16, float32, float64, or
+    any two fp8 types; K is at least 32 bytes. The result is int32 for int8, float64
+    for float64, float32 else; float16 and fp8 give float16 where `out_dtype` (by
+    default the type of `acc`) says so. `acc` has the type of the result.
+
+    input_precision concerns float32 operands: "tf32" (default) uses their upper 19
+    bits, "tf32x3", "bf16x3" and "bf16x6" split them into parts, "ieee" uses them as
+    they are; allow_tf32 is its older form. max_num_imprecise_acc: an fp8 product
+    joins the accumulator in full precision every so many elements of K.
+    """
+    return _language.dot(input, other, acc, input_precision, allow_tf32, max_num_imprecise_acc, out_dtype)
+
+
+# ---------------------------------------------------------------------------
 # Across elements
 # ---------------------------------------------------------------------------
 
@@ -593,35 +615,6 @@ def device_assert(cond, msg="", mask=None):
 # ---------------------------------------------------------------------------
 # Not there yet
 # ---------------------------------------------------------------------------
-
-
-@builtin
-def dot(input, other, acc=None, input_precision=None, allow_tf32=None, max_num_imprecise_acc=None, out_dtype=None):
-    """Matrix product of [M, K] and [K, N], or of batches of them, plus `acc`."""
-    _check_dot(input, other)
-    raise not_implemented("tl.dot")
-
-
-_DOT_TYPES = ("int8", "fp16", "bf16", "fp32", "fp64", "fp8e4nv", "fp8e5")
-
-
-def _check_dot(input, other):
-    """E0108 where the inner dimensions differ, E0109 for types without a product."""
-    inner = input.shape[-1], other.shape[-2] if len(other.shape) > 1 else other.shape[-1]
-    if inner[0] != inner[1]:
-        raise errors.make("E0108", k1=inner[0], k2=inner[1])
-    both_fp8 = input.dtype.is_fp8() and other.dtype.is_fp8()
-    names = str(input.dtype), str(other.dtype)
-    if (names[0] != names[1] and not both_fp8) or names[0] not in _DOT_TYPES:
-        supported = "equal types out of " + ", ".join(_DOT_TYPES) + ", or any two fp8 types"
-        raise errors.make("E0109", a=names[0], b=names[1], arch=_core.language.target_name(), list=supported)
-
-
-@builtin
-def dot_scaled(lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc=None, fast_math=False, lhs_k_pack=True,
-               rhs_k_pack=True, out_dtype=float32):
-    """Matrix product of block-scaled operands."""
-    raise not_implemented("tl.dot_scaled")
 
 
 @builtin

@@ -183,6 +183,8 @@ def run_interpreted(jit_function, grid, bound, options=None):
     if 0 in sizes:
         return None
     options = dict(options or {})
+    if knobs.language.fp32_default:
+        options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
     native = native_function(jit_function)
     arguments = _Arguments(jit_function, bound)
     copies = DeviceCopies([array for _, array, _ in arguments.arrays])

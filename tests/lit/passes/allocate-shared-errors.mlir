@@ -1,5 +1,5 @@
 // More shared memory than a block may have.
-// RUN: tilewright-opt %s --tw-allocate-shared="shared-limit=10000" --verify-diagnostics
+// RUN: tilewright-opt %s --split-input-file --tw-allocate-shared="shared-limit=10000" --verify-diagnostics
 
 #a = #tw.layout<register = [1, 2, 512, 1024, 2048, 4096], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #b = #tw.layout<register = [512, 1024, 2048, 4096, 1, 2], lane = [128, 256, 4, 8, 16], warp = [32, 64], block = []>
@@ -10,5 +10,26 @@ module attributes {tw.num_warps = 4 : i32} {
     // expected-note @+1 {{make that tile 4 times smaller: its layout change of tile<8192xf32> would need 8192 bytes}}
     %0 = tw.convert_layout %x : tensor<8192xf32, #a> -> tensor<8192xf32, #b>
     return %0 : tensor<8192xf32, #b>
+  }
+}
+
+// -----
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]>
+#t = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128]>
+#l = #tw.layout<register = [1, 256, 512], lane = [2, 4, 8, 16, 32], warp = [64, 128], block = []>
+// Rings are to blame: the number of stages that fits. What is not alive with them
+// is not listed.
+module attributes {tw.num_warps = 4 : i32, tw.num_stages = 5 : i32} {
+  func.func @stages(%x: tensor<32x32xf16, #l>, %i: i32) {
+    %early = tw.alloc_shared %x : tensor<32x32xf16, #l> -> : !tw.buffer<32x32xf16, #s>
+    // expected-error @+3 {{[E0301] needs 12288 bytes of shared memory; sm_90a allows 10000}}
+    // expected-note @+2 {{10240 bytes for the ring of 5 x tile<32x32xf16>}}
+    // expected-note @+1 {{num_stages=4 would need 9728 bytes}}
+    %ring = tw.alloc_shared : !tw.buffer<32x32xf16, #s, 5>
+    // expected-note @+1 {{2048 bytes for the ring of 4 x tile<8x32xf16>}}
+    %small = tw.alloc_shared : !tw.buffer<8x32xf16, #t, 4>
+    %a = tw.buffer_slot %ring[%i] : !tw.buffer<32x32xf16, #s, 5> -> !tw.buffer<32x32xf16, #s>
+    %b = tw.buffer_slot %small[%i] : !tw.buffer<8x32xf16, #t, 4> -> !tw.buffer<8x32xf16, #t>
+    func.return
   }
 }

@@ -124,3 +124,50 @@ func.func @select_other_mask(%p: tensor<64x!tw.ptr<f32>>, %m: tensor<64xi1>, %k:
   %1 = arith.select %k, %0, %y : tensor<64xi1>, tensor<64xf32>
   return %1 : tensor<64xf32>
 }
+
+// A product that is added to something starts from it; integers as well.
+// CHECK-LABEL: @accumulate
+// CHECK: %[[D:.*]] = tw.dot %arg0, %arg1, %arg2 {precision = #tw.precision<ieee>} : tensor<16x16xf32>
+// CHECK: %[[E:.*]] = tw.dot %arg3, %arg4, %arg5 : tensor<16x32xi8>
+// CHECK-NOT: arith.add
+// CHECK: return %[[D]], %[[E]]
+func.func @accumulate(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>, %c: tensor<16x16xf32>,
+                      %i: tensor<16x32xi8>, %j: tensor<32x16xi8>, %k: tensor<16x16xi32>)
+    -> (tensor<16x16xf32>, tensor<16x16xi32>) {
+  %zero = arith.constant 0.0 : f32
+  %zeros = tw.splat %zero : f32 -> tensor<16x16xf32>
+  %d = tw.dot %a, %b, %zeros {precision = #tw.precision<ieee>} : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>
+  %sum = arith.addf %c, %d : tensor<16x16xf32>
+  %izero = arith.constant dense<0> : tensor<16x16xi32>
+  %e = tw.dot %i, %j, %izero : tensor<16x32xi8>, tensor<32x16xi8>, tensor<16x16xi32>
+  %isum = arith.addi %e, %k : tensor<16x16xi32>
+  return %sum, %isum : tensor<16x16xf32>, tensor<16x16xi32>
+}
+
+// Not when the product has another user, starts from something else, or stands
+// outside of the loop that adds it.
+// CHECK-LABEL: @accumulate_not
+// CHECK: %[[D:.*]] = tw.dot
+// CHECK: arith.addf %arg1, %[[D]]
+// CHECK: %[[E:.*]] = tw.dot
+// CHECK: arith.addf %arg1, %[[E]]
+// CHECK: scf.for
+// CHECK: arith.addf
+func.func @accumulate_not(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>, %n: i32)
+    -> (tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %zeros = tw.splat %zero : f32 -> tensor<16x16xf32>
+  %d = tw.dot %a, %a, %zeros : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+  %sum = arith.addf %c, %d : tensor<16x16xf32>
+  %e = tw.dot %a, %a, %c : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+  %more = arith.addf %c, %e : tensor<16x16xf32>
+  %b = arith.addf %a, %a : tensor<16x16xf16>
+  %f = tw.dot %a, %b, %zeros : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r = scf.for %k = %c0 to %n step %c1 iter_args(%acc = %c) -> (tensor<16x16xf32>) : i32 {
+    %next = arith.addf %acc, %f : tensor<16x16xf32>
+    scf.yield %next : tensor<16x16xf32>
+  }
+  return %sum, %d, %more, %r : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>
+}

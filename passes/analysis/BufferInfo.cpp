@@ -1,0 +1,142 @@
+//===- BufferInfo.cpp - Who uses which tile in shared memory --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/analysis/BufferInfo.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+//===----------------------------------------------------------------------===//
+// Uses
+//===----------------------------------------------------------------------===//
+
+llvm::SmallVector<BufferUse, 2> bufferUses(Operation *op) {
+  using Uses = llvm::SmallVector<BufferUse, 2>;
+  return llvm::TypeSwitch<Operation *, Uses>(op)
+      .Case([](ir::AllocSharedOp alloc) {
+        return alloc.getInit() ? Uses{{alloc.getResult(), /*isWrite=*/true}} : Uses{};
+      })
+      .Case([](ir::SharedStoreOp store) { return Uses{{store.getBuffer(), /*isWrite=*/true}}; })
+      .Case([](ir::SharedLoadOp load) { return Uses{{load.getBuffer(), /*isWrite=*/false}}; })
+      .Case([](ir::AsyncCopyOp copy) {
+        return Uses{
+            {copy.getBuffer(), /*isWrite=*/true, /*isAsyncProxy=*/false, Completion::AsyncWait}};
+      })
+      .Case([](ir::WgmmaOp wgmma) {
+        Completion completion = wgmma.getIsAsync() ? Completion::WgmmaWait : Completion::AtOnce;
+        Uses uses{{wgmma.getB(), /*isWrite=*/false, /*isAsyncProxy=*/true, completion}};
+        if (llvm::isa<ir::BufferType>(wgmma.getA().getType()))
+          uses.push_back({wgmma.getA(), /*isWrite=*/false, /*isAsyncProxy=*/true, completion});
+        return uses;
+      })
+      .Case([](ir::TmaLoadOp load) {
+        return Uses{
+            {load.getBuffer(), /*isWrite=*/true, /*isAsyncProxy=*/true, Completion::Mbarrier}};
+      })
+      .Case([](ir::TmaStoreOp store) {
+        return Uses{{store.getBuffer(), /*isWrite=*/false, /*isAsyncProxy=*/true,
+                     Completion::TmaStoreWait}};
+      })
+      .Default([](Operation *) { return Uses{}; });
+}
+
+int64_t bufferBytes(Operation *op) {
+  if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op))
+    return alloc.getType().getSlots() * alloc.getType().slotBytes();
+  constexpr int64_t barrierBytes = 8;
+  if (auto alloc = llvm::dyn_cast<ir::MbarrierAllocOp>(op))
+    return alloc.getType().getSlots() * barrierBytes;
+  return 0;
+}
+
+std::string describeBuffer(ir::BufferType type) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (type.getSlots() > 1)
+    stream << type.getSlots() << " x ";
+  stream << "tile<";
+  for (int64_t extent : type.getShape())
+    stream << extent << "x";
+  stream << type.getElementType() << ">";
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Origins
+//===----------------------------------------------------------------------===//
+
+/// The values that hold what `use` passes on: results of slots and permutations,
+/// and what a region op makes of its operands and of what its regions yield.
+static llvm::SmallVector<Value> passedOn(OpOperand &use) {
+  Operation *op = use.getOwner();
+  unsigned index = use.getOperandNumber();
+  if (llvm::isa<ir::BufferSlotOp, ir::BufferPermuteOp>(op))
+    return {op->getResult(0)};
+  if (auto select = llvm::dyn_cast<arith::SelectOp>(op))
+    return {select.getResult()};
+  if (auto loop = llvm::dyn_cast<scf::ForOp>(op)) {
+    unsigned carried = index - loop.getNumControlOperands();
+    return {loop.getRegionIterArg(carried), loop.getResult(carried)};
+  }
+  if (auto loop = llvm::dyn_cast<scf::WhileOp>(op))
+    return {loop.getBeforeArguments()[index]};
+  if (llvm::isa<scf::ConditionOp>(op)) {
+    auto loop = llvm::cast<scf::WhileOp>(op->getParentOp());
+    return {loop.getAfterArguments()[index - 1], loop.getResult(index - 1)};
+  }
+  if (!llvm::isa<scf::YieldOp>(op))
+    return {};
+  Operation *parent = op->getParentOp();
+  if (auto loop = llvm::dyn_cast<scf::ForOp>(parent))
+    return {loop.getRegionIterArg(index), loop.getResult(index)};
+  if (auto loop = llvm::dyn_cast<scf::WhileOp>(parent))
+    return {loop.getBeforeArguments()[index]};
+  return {parent->getResult(index)};
+}
+
+BufferAnalysis::BufferAnalysis(ModuleOp module) {
+  module.walk([&](Operation *op) {
+    if (llvm::isa<ir::AllocSharedOp, ir::MbarrierAllocOp>(op)) {
+      all.push_back(op);
+      trace(op);
+    }
+  });
+}
+
+void BufferAnalysis::trace(Operation *allocation) {
+  llvm::SmallVector<Value> &values = ofAllocation[allocation];
+  values.push_back(allocation->getResult(0));
+  ofValue[values.front()].push_back(allocation);
+  // `values` grows while it is walked.
+  for (size_t next = 0; next < values.size(); ++next) {
+    llvm::SmallVector<OpOperand *> uses;
+    for (OpOperand &use : values[next].getUses())
+      uses.push_back(&use);
+    for (OpOperand *use : uses)
+      for (Value value : passedOn(*use))
+        if (!llvm::is_contained(values, value)) {
+          values.push_back(value);
+          ofValue[value].push_back(allocation);
+        }
+  }
+}
+
+llvm::ArrayRef<Operation *> BufferAnalysis::allocationsOf(Value buffer) const {
+  auto found = ofValue.find(buffer);
+  return found == ofValue.end() ? llvm::ArrayRef<Operation *>() : found->second;
+}
+
+llvm::ArrayRef<Value> BufferAnalysis::valuesOf(Operation *allocation) const {
+  return ofAllocation.find(allocation)->second;
+}
+
+} // namespace tilewright::passes
