@@ -266,10 +266,8 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
       residentThreads(assembled.registers, threads, target) >= wantedThreads)
     return assembled;
   // Twice the limit was never met without heavy spills, and assembling a large
-  // kernel again for nothing would double its compile time. A kernel of wgmma hides
-  // latency by its pipeline, not by other blocks, and its accumulators cannot
-  // spill: the assembler would refuse.
-  if (assembled.registers > 2 * limit || compiled.ptx.find("wgmma.mma_async") != std::string::npos)
+  // kernel again for nothing would double its compile time.
+  if (assembled.registers > 2 * limit)
     return assembled;
   std::string limitedPtx = withRegisterLimit(compiled.ptx, limit);
   AssembleResult limited = assemblePtx(limitedPtx, target.name, options);
