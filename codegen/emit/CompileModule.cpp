@@ -202,7 +202,7 @@ std::vector<int> findWrittenArguments(ModuleOp module) {
         return;
       }
       for (BlockArgument argument : function.getArguments())
-        if (llvm::isa<ir::PointerType>(argument.getType()))
+        if (llvm::isa<ir::PointerType, ir::DescriptorType>(argument.getType()))
           isWritten[argument.getArgNumber()] = true;
     };
     function.walk([&](Operation *op) {
@@ -212,12 +212,24 @@ std::vector<int> findWrittenArguments(ModuleOp module) {
         mark(atomic.getPointer());
       else if (auto swap = llvm::dyn_cast<ir::AtomicCasOp>(op))
         mark(swap.getPointer());
+      else if (auto block = llvm::dyn_cast<ir::DescriptorStoreOp>(op))
+        mark(block.getDescriptor());
     });
     for (auto [index, flag] : llvm::enumerate(isWritten))
       if (flag)
         written.push_back(static_cast<int>(index));
   }
   return written;
+}
+
+/// For each descriptor of the launch, whether its tensor map is an argument.
+std::vector<bool> findTensorMaps(ModuleOp module) {
+  std::vector<bool> result;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (unsigned index = 0; index < function.getNumArguments(); ++index)
+      if (auto of = function.getArgAttrOfType<IntegerAttr>(index, ir::descriptorBaseAttr))
+        result.push_back(of.getInt() >= 0);
+  return result;
 }
 
 } // namespace
@@ -301,6 +313,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
 
   result.ttir = printModule(module);
   result.writtenArguments = findWrittenArguments(module);
+  result.tensorMaps = findTensorMaps(module);
   observer.finished("frontend", [&](llvm::raw_ostream &stream) { stream << result.ttir; });
   if (reached("ttir"))
     return result;
