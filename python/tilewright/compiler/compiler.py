@@ -275,7 +275,8 @@ class CompiledKernel:
         loaded = _core.load_kernel(
             device, image if image is not None else self.asm["ptx"].encode(), self.name, list(self.signature.values()),
             meta.num_warps * meta.warp_size, meta.shared, meta.num_ctas, bool(meta.launch_cooperative_grid),
-            bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0)
+            bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0,
+            list(getattr(meta, "tensor_maps", [])))
         self._loaded[device] = loaded
         self._n_regs = loaded.n_regs
         self._n_spills = loaded.n_spills if self._n_spills is None else self._n_spills
