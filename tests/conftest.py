@@ -15,6 +15,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# Tests see what the compiler does now; those of the cache turn it on for themselves.
+os.environ["TILEWRIGHT_CACHE"] = "0"
+
 from harness import devices  # noqa: E402
 
 GPU_REQUIRED = os.environ.get("TILEWRIGHT_REQUIRE_GPU") == "1"

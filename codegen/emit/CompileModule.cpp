@@ -315,6 +315,12 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
     diagnostics.raise("pipeline", module);
   result.ttgir = printModule(module);
   result.numWarps = ir::numWarps(module);
+  bool hasProducts = module
+                         .walk([](Operation *op) {
+                           return llvm::isa<ir::DotOp, ir::WgmmaOp>(op) ? WalkResult::interrupt()
+                                                                        : WalkResult::advance();
+                         })
+                         .wasInterrupted();
   if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))
     result.sharedBytes = bytes.getInt();
   if (reached("ttgir"))
@@ -344,7 +350,10 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   assembleOptions.lineInfo = options.lineInfo;
   assembleOptions.maxRegisters = options.maxRegisters;
   assembleOptions.kernelName = result.kernelName;
-  AssembleResult assembled = assembleForOccupancy(result, target, assembleOptions);
+  // Accumulators of products fill the registers by design.
+  AssembleResult assembled = hasProducts
+                                 ? assemblePtx(result.ptx, target.name, assembleOptions)
+                                 : assembleForOccupancy(result, target, assembleOptions);
   result.cubin = std::move(assembled.cubin);
   result.registers = assembled.registers;
   result.spillBytes = assembled.spillStoreBytes;

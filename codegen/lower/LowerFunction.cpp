@@ -42,6 +42,7 @@ static LoweringTable makeTable(MLIRContext *context) {
   addControlFlowLowerings(table, context);
   addElementsLowerings(table, context);
   addDebugLowerings(table, context);
+  addDotLowerings(table, context);
   addWgmmaLowerings(table, context);
   addTmaLowerings(table, context);
   return table;

@@ -18,6 +18,8 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace py = pybind11;
 
@@ -97,6 +99,18 @@ static mlir::Location functionLocation(mlir::MLIRContext *context, py::handle fu
   return mlir::NameLoc::get(mlir::StringAttr::get(context, name), place);
 }
 
+/// A name that PTX takes: Python's may have letters of every alphabet.
+static std::string symbolName(const std::string &name) {
+  std::string symbol;
+  for (unsigned char c : name) {
+    if (llvm::isAlnum(c) || c == '_')
+      symbol += c;
+    else
+      symbol += llvm::formatv("_{0:x-2}", c).str();
+  }
+  return symbol;
+}
+
 /// A defect of the front end, never of the kernel: the IR breaks a rule.
 static void verifyModule(mlir::ModuleOp module) {
   std::string text;
@@ -149,7 +163,7 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
       types.push_back(emit::toMlirType(&context, type));
     builder.setInsertionPointToEnd(module->getBody());
     auto op = builder.create<mlir::func::FuncOp>(
-        loc, py::cast<std::string>(py::str(function.attr("__name__"))),
+        loc, symbolName(py::cast<std::string>(py::str(function.attr("__name__")))),
         builder.getFunctionType(types, {}));
     op.setPublic();
     for (auto [index, divisor] : llvm::enumerate(list.divisibility))

@@ -31,14 +31,14 @@ LayoutRule layoutRule(Operation *op) {
       .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp,
             ir::SplitOp, ir::ConcatOp>([](auto) { return LayoutRule::Shape; })
       .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp, ir::MapOp,
-            ir::InlineAsmOp>(
-          [](auto) { return LayoutRule::Same; })
+            ir::InlineAsmOp, ir::AsyncCopyOp>([](auto) { return LayoutRule::Same; })
       .Case([](ir::ReduceOp) { return LayoutRule::Reduce; })
       .Case([](ir::DotOp) { return LayoutRule::Dot; })
       .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })
       .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, func::ReturnOp, ir::AllocSharedOp,
-            ir::SharedStoreOp, ir::SharedLoadOp, ir::AsyncCopyOp, ir::WgmmaOp, ir::WgmmaWaitOp,
-            ir::DescriptorStoreOp>([](auto) { return LayoutRule::Free; })
+            ir::SharedStoreOp, ir::DescriptorStoreOp>([](auto) { return LayoutRule::Free; })
+      .Case<ir::SharedLoadOp, ir::WgmmaOp, ir::WgmmaWaitOp>(
+          [](auto) { return LayoutRule::Fixed; })
       .Default([](Operation *op) {
         return ir::isElementwise(op) ? LayoutRule::Same : LayoutRule::Unknown;
       });

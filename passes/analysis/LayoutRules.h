@@ -31,8 +31,10 @@ enum class LayoutRule : uint8_t {
   Shape,   ///< expand_dims, broadcast, reshape, permute, join, split, concat
   Reduce,  ///< result is the source without the axis
   Dot,     ///< accumulator and result as the unit has them, operands as below
-  Free,    ///< every operand for itself, no tile result: print, assert, return
+  Free,    ///< every operand for itself, no tile result: print, assert, return,
+           ///< shared_store
   Convert, ///< convert_layout
+  Fixed,   ///< the layout of the result is its maker's choice: shared_load, wgmma
   Region,  ///< scf ops and their terminators
   Unknown,
 };

@@ -21,18 +21,19 @@ using namespace mlir;
 namespace tilewright::passes {
 
 bool MemoryAccess::isStore() const { return llvm::isa<ir::StoreOp>(op); }
-bool MemoryAccess::isLoad() const { return llvm::isa<ir::LoadOp>(op); }
+bool MemoryAccess::isLoad() const { return llvm::isa<ir::LoadOp, ir::AsyncCopyOp>(op); }
 
 Value accessPointer(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp>(
+      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::AsyncCopyOp>(
           [](auto access) { return access.getPointer(); })
       .Default([](Operation *) { return Value(); });
 }
 
 Value accessMask(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp>([](auto access) { return access.getMask(); })
+      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AsyncCopyOp>(
+          [](auto access) { return access.getMask(); })
       .Default([](Operation *) { return Value(); });
 }
 

@@ -17,7 +17,7 @@
 
 namespace tilewright::passes {
 
-/// A tw.load, tw.store, tw.atomic_rmw or tw.atomic_cas on tiles.
+/// A tw.load, tw.store, tw.async_copy, tw.atomic_rmw or tw.atomic_cas on tiles.
 struct MemoryAccess {
   mlir::Operation *op = nullptr;
   mlir::Value pointer, mask;

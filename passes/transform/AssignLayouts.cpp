@@ -469,6 +469,11 @@ private:
     case LayoutRule::Source:
       setLayout(op->getResult(0), layoutFor(op->getResult(0)));
       return success();
+    case LayoutRule::Fixed:
+      for (Value result : op->getResults())
+        if (!current(result))
+          setLayout(result, layoutFor(result));
+      return success();
     case LayoutRule::Same:
       applySame(op);
       return success();

@@ -289,7 +289,8 @@ private:
   }
 
   bool conflicts(Operation *earlier, Operation *later, Operation *loop) {
-    bool onlyReads = llvm::isa<ir::LoadOp>(earlier) && llvm::isa<ir::LoadOp>(later);
+    bool onlyReads = llvm::isa<ir::LoadOp, ir::AsyncCopyOp>(earlier) &&
+                     llvm::isa<ir::LoadOp, ir::AsyncCopyOp>(later);
     // Atomics order themselves.
     if (onlyReads || (isAtomic(earlier) && isAtomic(later)))
       return false;

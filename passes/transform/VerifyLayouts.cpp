@@ -48,6 +48,8 @@ public:
       return verifyDot(llvm::cast<ir::DotOp>(op));
     case LayoutRule::Region:
       return verifyRegion(op);
+    case LayoutRule::Fixed:
+      return verifyFixed(op);
     case LayoutRule::Unknown:
       return op->emitError("no layout rule for this operation on tiles");
     default:
@@ -92,6 +94,13 @@ private:
     if (!first || resultLayout(op, ir::getLinearLayout(tileType(first))))
       return success();
     return op->emitError("cannot take this layout: ") << layoutOf(first);
+  }
+
+  /// The registers of an unfinished product are those of the finished one.
+  LogicalResult verifyFixed(Operation *op) {
+    if (llvm::isa<ir::WgmmaWaitOp>(op) && op->getOperandTypes() != op->getResultTypes())
+      return op->emitError("results must have the types of the operands");
+    return success();
   }
 
   LogicalResult verifyDerived(Operation *op) {

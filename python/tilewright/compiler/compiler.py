@@ -13,11 +13,13 @@ import hashlib
 import json
 import os
 import sys
+import threading
 from collections import namedtuple
 from typing import Optional
 
 from .. import _core, errors
 from ..backends.compiler import GPUTarget
+from .disk_cache import PackedText, Request, compile_once
 from .options import parse_options
 
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
@@ -157,7 +159,23 @@ class LazyDict(dict):
 
 
 class AsmDict(dict):
-    """Stages by name; `sass` is disassembled when first read."""
+    """Stages by name. Those of a cached kernel are unpacked, and `sass` is
+    disassembled, when first read."""
+
+    def __getitem__(self, key):
+        value = super().__getitem__(key)
+        if isinstance(value, PackedText):
+            value = self[key] = value.text()
+        return value
+
+    def get(self, key, default=None):
+        return self[key] if key in self else default
+
+    def values(self):
+        return [self[key] for key in self]
+
+    def items(self):
+        return [(key, self[key]) for key in self]
 
     def __missing__(self, key):
         if key != "sass":
@@ -221,6 +239,7 @@ class CompiledKernel:
         self._n_regs, self._n_spills = self.metadata.n_regs, None if spilled is None else spilled // 4
         self._n_max_threads = None
         self._loaded: dict = {}
+        self._load_lock = threading.Lock()
         self.signature = dict(getattr(src, "runtime_signature", {}))
         self.constants = dict(getattr(src, "constants", {}))
 
@@ -238,13 +257,17 @@ class CompiledKernel:
 
     def load(self, device: Optional[int] = None):
         """Loads the kernel into a device and returns the native handle; idempotent."""
-        from .. import knobs
-
         if device is None:
             device = _core.current_device()
         loaded = self._loaded.get(device)
         if loaded is not None:
             return loaded
+        with self._load_lock:  # threads that launch first at once load it once
+            return self._loaded.get(device) or self._load(device)
+
+    def _load(self, device):
+        from .. import knobs
+
         _core.check_not_capturing(device, self.name)
         image = self.asm.get("cubin")
         knobs.runtime.kernel_load_start_hook(None, None, self.name, self.metadata._asdict(), self.hash)
@@ -359,17 +382,28 @@ def _as_target(target) -> GPUTarget:
     return GPUTarget(target.backend, target.arch, target.warp_size)
 
 
-def _compile(src: ASTSource, target: GPUTarget, options: dict) -> CompiledKernel:
-    from .. import knobs
+def _targeted(target: GPUTarget, options: dict) -> GPUTarget:
+    return GPUTarget(target.backend, str(options["arch"]), target.warp_size) if options["arch"] else target
 
-    if options["arch"]:
-        target = GPUTarget(target.backend, str(options["arch"]), target.warp_size)
-    text = f"{compiler_key()}|{src.hash()}|{target.name}|{sorted((k, repr(v)) for k, v in options.items())}"
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    _core.set_library_search_path(_wheel_folders())
-    result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants), dict(src.divisibility),
-                                  dict(options), target.name)
-    kernel = CompiledKernel(src, result, options, target, digest)
+
+def _compile(request: Request) -> CompiledKernel:
+    """The kernel of a request: from another thread, from the disk, or compiled."""
+    from .. import knobs
+    from ..runtime.jit import recorded_lookups
+
+    src, options = request.src, request.options
+
+    def compile_now():
+        with recorded_lookups() as lookups:
+            result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants),
+                                          dict(src.divisibility), dict(options), request.target.name)
+        return result, lookups
+
+    result = compile_once(request, compile_now, refresh=knobs.compilation.always_compile)
+    kernel = CompiledKernel(src, result, options, request.target, request.key)
+    # A launch checks the globals that the code has frozen; cached code has some, too.
+    for index, name in result["globals"]:
+        request.dependencies.functions[index].lookup_global(name)
     if knobs.compilation.remarks:
         for remark in kernel.remarks:
             print(remark, file=sys.stderr)
@@ -402,6 +436,14 @@ def _set_default_precision(options):
         options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
 
 
+def request_of(src: ASTSource, target=None, options=None) -> Request:
+    """The request that `compile` would make; compiles nothing."""
+    given = dict(options or {})
+    _set_default_precision(given)
+    parsed = parse_options(given)
+    return Request(src, _targeted(_as_target(target), parsed), parsed)
+
+
 def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     """Compiles an ASTSource, or a file of one stage, for a target; needs no GPU.
 
@@ -412,7 +454,7 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     _set_default_precision(given)
     parsed = parse_options(given)
     if isinstance(src, ASTSource):
-        return _compile(src, target, parsed)
+        return _compile(Request(src, _targeted(target, parsed), parsed))
     source = src if isinstance(src, IRSource) else IRSource(src)
     _core.set_library_search_path(_wheel_folders())
     result = _core.compile_ir(source.src, source.ext, parsed, target.name)
@@ -448,7 +490,8 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     options = parse_options(options)
     target = driver.active.get_current_target(device if device >= 0 else None)
     src = source_of_specialization(fn, specs)
-    key = (target.name, src.hash(), tuple(sorted((k, repr(v)) for k, v in options.items())))
+    request = Request(src, _targeted(target, options), options)
+    key = request.key
     kernels = fn.device_caches[device][0]
     kernel = kernels.get(key)
     if kernel is None or knobs.compilation.always_compile:
@@ -459,8 +502,9 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
         # One device's kernel serves another of the same target.
         kernel = next((cache[0][key] for cache in fn.device_caches.values() if key in cache[0]), None)
         if kernel is None or knobs.compilation.always_compile:
-            kernel = _compile(src, target, options)
-        kernels[key] = kernel
+            kernel = _compile(request)
+        # Another thread may have been faster; one kernel object serves all.
+        kernel = kernels.setdefault(key, kernel)
         _call_hook(knobs.runtime.jit_post_compile_hook, fn, key, src, options, device, warmup, True)
     return kernel
 

@@ -8,8 +8,8 @@
 module attributes {tw.num_warps = 4 : i32} {
   func.func @bytesAlongN(%x: f32) {
     %acc = tw.splat %x : f32 -> tensor<64x8xf32, #c>
-    %a = tw.alloc_shared : !tw.buffer<64x32xf8E5M2, #a>
-    %b = tw.alloc_shared : !tw.buffer<32x8xf8E5M2, #b>
+    %a = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<64x32xf8E5M2, #a>
+    %b = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<32x8xf8E5M2, #b>
     // expected-error @below {{cannot read an operand in this layout}}
     %d = tw.wgmma %a, %b, %acc warps [2, 0] : !tw.buffer<64x32xf8E5M2, #a>, !tw.buffer<32x8xf8E5M2, #b>, tensor<64x8xf32, #c>
     func.return
@@ -24,8 +24,8 @@ module attributes {tw.num_warps = 4 : i32} {
 module attributes {tw.num_warps = 4 : i32} {
   func.func @shortK(%x: f32) {
     %acc = tw.splat %x : f32 -> tensor<64x8xf32, #c>
-    %a = tw.alloc_shared : !tw.buffer<64x8xf16, #a>
-    %b = tw.alloc_shared : !tw.buffer<8x8xf16, #b>
+    %a = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<64x8xf16, #a>
+    %b = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<8x8xf16, #b>
     // expected-error @below {{needs 16 elements of K, got 8}}
     %d = tw.wgmma %a, %b, %acc warps [2, 0] : !tw.buffer<64x8xf16, #a>, !tw.buffer<8x8xf16, #b>, tensor<64x8xf32, #c>
     func.return
@@ -40,8 +40,8 @@ module attributes {tw.num_warps = 4 : i32} {
 module attributes {tw.num_warps = 4 : i32} {
   func.func @noInstruction(%x: f32) {
     %acc = tw.splat %x : f32 -> tensor<64x8xf32, #c>
-    %a = tw.alloc_shared : !tw.buffer<64x16xbf16, #a>
-    %b = tw.alloc_shared : !tw.buffer<16x8xf16, #b>
+    %a = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<64x16xbf16, #a>
+    %b = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<16x8xf16, #b>
     // expected-error @below {{has no instruction for 'bf16' x 'f16' to 'f32' on sm_90a}}
     %d = tw.wgmma %a, %b, %acc warps [2, 0] : !tw.buffer<64x16xbf16, #a>, !tw.buffer<16x8xf16, #b>, tensor<64x8xf32, #c>
     func.return
@@ -57,8 +57,8 @@ module attributes {tw.num_warps = 4 : i32} {
 module attributes {tw.num_warps = 4 : i32} {
   func.func @otherLayout(%x: f32) {
     %acc = tw.splat %x : f32 -> tensor<64x8xf32, #c>
-    %a = tw.alloc_shared : !tw.buffer<64x16xf16, #a>
-    %b = tw.alloc_shared : !tw.buffer<16x8xf16, #b>
+    %a = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<64x16xf16, #a>
+    %b = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<16x8xf16, #b>
     // expected-error @below {{accumulator has another layout than wgmma's}}
     %d = tw.wgmma %a, %b, %acc warps [2, 0] : !tw.buffer<64x16xf16, #a>, !tw.buffer<16x8xf16, #b>, tensor<64x8xf32, #c>
     func.return

@@ -77,3 +77,30 @@ module attributes {tw.num_warps = 1 : i32} {
     return
   }
 }
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @unfinished(%x: tensor<512xf32, #a>) {
+    // expected-error @+1 {{results must have the types of the operands}}
+    %0 = tw.wgmma_wait 0 %x : tensor<512xf32, #a> -> tensor<512xf32, #b>
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>
+// Shared memory takes any layout; the operands of a copy agree.
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @shared(%x: tensor<512xf32, #a>, %p: tensor<512x!tw.ptr<f32>, #a>, %m: tensor<512xi1, #b>) {
+    %s = tw.alloc_shared %x : tensor<512xf32, #a> -> : !tw.buffer<512xf32, #s>
+    %0 = tw.shared_load %s : !tw.buffer<512xf32, #s> -> tensor<512xf32, #b>
+    tw.shared_store %0, %s : tensor<512xf32, #b>, !tw.buffer<512xf32, #s>
+    // expected-error @+1 {{operands and results must have one layout, found}}
+    tw.async_copy %p, %s mask %m : tensor<512xi1, #b> : tensor<512x!tw.ptr<f32>, #a>, !tw.buffer<512xf32, #s>
+    return
+  }
+}
