@@ -182,7 +182,7 @@ private:
     builder.setInsertionPointToStart(loop.getBody());
     makeBody(loop, last);
     unsigned numOuter = outer.getNumRegionIterArgs();
-    return llvm::to_vector(loop.getResults().slice(2, numOuter));
+    return llvm::to_vector_of<Value>(loop.getResults().slice(2, numOuter));
   }
 
   /// A value that the first iteration replaces.
@@ -257,7 +257,7 @@ private:
       values.push_back(mapping.lookup(value));
     yieldAtEnd(branch.thenBlock(), values);
     yieldAtEnd(branch.elseBlock(), carried);
-    return llvm::to_vector(branch.getResults());
+    return llvm::to_vector_of<Value>(branch.getResults());
   }
 
   /// What is behind the inner loop; the outer loop's variables behind it.
@@ -275,7 +275,7 @@ private:
       return {};
     yieldAtEnd(branch.thenBlock(), values);
     yieldAtEnd(branch.elseBlock(), carried);
-    return llvm::to_vector(branch.getResults());
+    return llvm::to_vector_of<Value>(branch.getResults());
   }
 
   llvm::SmallVector<Value> advance(Value k, Value o, Value isLast) {

@@ -64,6 +64,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -122,6 +123,11 @@ struct Slice {
       return;
     for (Value operand : op->getOperands())
       add(loop, operand);
+    // What the regions of a branch read.
+    llvm::SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op->getRegions(), captured);
+    for (Value value : captured)
+      add(loop, value);
     // Behind its operands.
     ops.insert(op);
   }
@@ -330,7 +336,7 @@ private:
     for (size_t next = 0; next < slice.variables.size(); ++next)
       slice.add(loop, yieldedFor(slice.variables[next]));
     for (Operation *op : slice.ops)
-      if (!isMemoryEffectFree(op) || op->getNumRegions() != 0) {
+      if (!isMemoryEffectFree(op) || llvm::isa<LoopLikeOpInterface>(op)) {
         refuseLoad(load.load, "its address depends on what the loop computes");
         return false;
       }
@@ -538,28 +544,77 @@ private:
   }
 
   /// A product whose result only goes round the loop as its own accumulator need
-  /// not be waited for.
+  /// not be waited for; branches that read it (of a flattened loop, at the end of a
+  /// tile) wait themselves.
   void makeProductsAsync() {
     int numAsync = 0;
-    for (auto wgmma : llvm::make_early_inc_range(loop.getBody()->getOps<ir::WgmmaOp>())) {
-      OpOperand *yielded = onlyCarried(wgmma);
+    for (auto product : llvm::make_early_inc_range(loop.getBody()->getOps<ir::WgmmaOp>())) {
+      OpOperand *yielded = onlyCarried(product);
       if (!yielded)
         continue;
-      wgmma.setIsAsync(true);
+      product.setIsAsync(true);
       ++numAsync;
       OpBuilder::InsertionGuard guard(rewriter);
+      llvm::SetVector<Block *> readers;
+      for (Operation *user : product.getResult().getUsers())
+        if (user->getBlock() != loop.getBody())
+          readers.insert(blockOfBranch(user));
+      for (Block *block : readers) {
+        rewriter.setInsertionPointToStart(block);
+        waitFor(product.getResult(), [&](OpOperand &use) {
+          return use.getOwner()->getBlock() != loop.getBody() &&
+                 blockOfBranch(use.getOwner()) == block;
+        });
+      }
       rewriter.setInsertionPointAfter(loop);
-      Value result = loop.getResult(yielded->getOperandNumber());
-      auto wait = rewriter.create<ir::WgmmaWaitOp>(wgmma.getLoc(), TypeRange{result.getType()},
-                                                   ValueRange{result}, /*pending=*/0);
-      rewriter.replaceAllUsesExcept(result, wait.getResult(0), wait);
+      waitFor(loop.getResult(yielded->getOperandNumber()), [](OpOperand &) { return true; });
     }
     // Nothing in flight: slots are free at the next barrier.
-    if (numAsync == 0) {
+    if (numAsync == 0)
       needsSecondBarrier = false;
-    } else if (!needsSecondBarrier) {
+    else if (!needsSecondBarrier)
       atTop<ir::WgmmaWaitOp>(useStage(false), TypeRange{}, ValueRange{}, /*pending=*/numAsync);
+  }
+
+  /// The block of a branch of the body that contains `op`.
+  Block *blockOfBranch(Operation *op) {
+    while (op->getParentOp()->getBlock() != loop.getBody())
+      op = op->getParentOp();
+    return op->getBlock();
+  }
+
+  /// Waits for all products at the insertion point; uses of `tile` that `accepts`
+  /// takes read what comes of it.
+  void waitFor(Value tile, llvm::function_ref<bool(OpOperand &)> accepts) {
+    auto wait = rewriter.create<ir::WgmmaWaitOp>(tile.getLoc(), TypeRange{tile.getType()},
+                                                 ValueRange{tile}, /*pending=*/0);
+    rewriter.replaceUsesWithIf(tile, wait.getResult(0), [&](OpOperand &use) {
+      return use.getOwner() != wait && accepts(use);
+    });
+  }
+
+  /// The yield's operand, if the result and the accumulator are one variable of
+  /// the loop that nothing else in it reads but branches behind the product. Not
+  /// with a left side in registers, which would have to be kept round the loop,
+  /// nor with packed accumulators, which are unpacked behind each product.
+  OpOperand *onlyCarried(ir::WgmmaOp product) {
+    if (isTile(product.getA()) ||
+        ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
+        product.getMaxImprecise() != 0)
+      return nullptr;
+    auto accumulator = llvm::dyn_cast<BlockArgument>(product.getAcc());
+    if (!accumulator || accumulator.getOwner() != loop.getBody() || !accumulator.hasOneUse())
+      return nullptr;
+    OpOperand *yielded = nullptr;
+    for (OpOperand &use : product.getResult().getUses()) {
+      if (use.getOwner()->getBlock() != loop.getBody())
+        continue; // in a branch
+      if (yielded || use.getOwner() != loop.getBody()->getTerminator() ||
+          use.getOperandNumber() + 1 != accumulator.getArgNumber())
+        return nullptr;
+      yielded = &use;
     }
+    return yielded;
   }
 
   void endRings() {
@@ -572,24 +627,6 @@ private:
     if (hasCpAsync)
       rewriter.create<ir::AsyncWaitOp>(loop.getLoc(), /*pending=*/0);
     rewriter.create<ir::BarrierOp>(loop.getLoc());
-  }
-
-  /// The yield's operand, if the result and the accumulator are one variable of
-  /// the loop that nothing else in it reads. Not with a left side in registers,
-  /// which would have to be kept round the loop, nor with packed accumulators,
-  /// which are unpacked behind each product.
-  OpOperand *onlyCarried(ir::WgmmaOp wgmma) {
-    if (isTile(wgmma.getA()) ||
-        ir::elementBits(tileType(wgmma.getAcc()).getElementType()) != 32 ||
-        wgmma.getMaxImprecise() != 0)
-      return nullptr;
-    auto accumulator = llvm::dyn_cast<BlockArgument>(wgmma.getAcc());
-    if (!accumulator || accumulator.getOwner() != loop.getBody() || !accumulator.hasOneUse() ||
-        !wgmma.getResult().hasOneUse())
-      return nullptr;
-    OpOperand &use = *wgmma.getResult().use_begin();
-    bool isYield = use.getOwner() == loop.getBody()->getTerminator();
-    return isYield && use.getOperandNumber() + 1 == accumulator.getArgNumber() ? &use : nullptr;
   }
 
   /// An op that starts copies of `group`, or an address of theirs.
@@ -680,9 +717,12 @@ private:
   void stageCarriedAddresses() {
     for (RingGroup &group : groups) {
       Slice slice;
-      for (Operation *op : group.copies)
-        for (Value operand : op->getOperands())
-          slice.add(loop, operand);
+      for (Operation *op : group.copies) {
+        llvm::SetVector<Value> needed(op->operand_begin(), op->operand_end());
+        getUsedValuesDefinedAbove(op->getRegions(), needed);
+        for (Value value : needed)
+          slice.add(loop, value);
+      }
       for (size_t next = 0; next < slice.variables.size(); ++next)
         slice.add(loop, yieldedFor(slice.variables[next]));
       for (Operation *op : slice.ops)
@@ -745,7 +785,10 @@ private:
       placeCopies();
     } else {
       Operation *first = *loop.getBody()->getOps<ir::WgmmaOp>().begin();
-      place([&](Operation *op) { return op == first || op->isBeforeInBlock(first); });
+      place([&](Operation *op) {
+        return op == first ||
+               (op->isBeforeInBlock(first) && stageOf(op) == useStage(/*isLate=*/false));
+      });
       placeCopies();
     }
     place([](Operation *) { return true; });
