@@ -849,6 +849,8 @@ private:
     loop = *result;
     if (isChained())
       peelLate();
+    else
+      guardAgainstNoIterations();
     module.walk([](Operation *op) { op->removeAttr(stageAttr); });
     context.remark(loop, {"pipeline",
                              true,
@@ -860,6 +862,44 @@ private:
                              std::string(hasTma ? "TMA" : "cp.async") +
                                  (isChained() ? ", chained products overlap" : "")});
     return true;
+  }
+
+  /// Waits for products in flight on the way out of the loop, before it meets the
+  /// way around it. That one sets the accumulators by ordinary instructions; were
+  /// the wait behind both, the assembler would take these for writes to products in
+  /// flight and serialise every product.
+  void guardAgainstNoIterations() {
+    llvm::SmallVector<Operation *> moved = {loop};
+    while (llvm::isa_and_nonnull<ir::WgmmaWaitOp>(moved.back()->getNextNode()))
+      moved.push_back(moved.back()->getNextNode());
+    if (moved.size() == 1)
+      return;
+    Location loc = loop.getLoc();
+    rewriter.setInsertionPoint(loop);
+    Value runs = rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt,
+                                                loop.getLowerBound(), loop.getUpperBound());
+    auto branch = rewriter.create<scf::IfOp>(loc, loop.getResultTypes(), runs,
+                                             /*withElseRegion=*/true);
+    llvm::SmallVector<Value> results(loop.getResults());
+    auto replaceOutside = [&](Value value, Value by) {
+      rewriter.replaceUsesWithIf(
+          value, by, [&](OpOperand &use) { return !llvm::is_contained(moved, use.getOwner()); });
+    };
+    for (auto [i, by] : llvm::enumerate(branch.getResults())) {
+      replaceOutside(results[i], by);
+      for (Operation *wait : llvm::drop_begin(moved))
+        for (auto [tile, waited] : llvm::zip(wait->getOperands(), wait->getResults()))
+          if (tile == results[i]) {
+            results[i] = waited;
+            replaceOutside(waited, by);
+          }
+    }
+    for (Operation *op : moved)
+      rewriter.moveOpBefore(op, branch.thenBlock(), branch.thenBlock()->end());
+    rewriter.setInsertionPointToEnd(branch.thenBlock());
+    rewriter.create<scf::YieldOp>(loc, results);
+    rewriter.setInsertionPointToEnd(branch.elseBlock());
+    rewriter.create<scf::YieldOp>(loc, loop.getInitArgs());
   }
 
   //===--- chained products: the last iteration ----------------------------===//
