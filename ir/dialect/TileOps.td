@@ -486,6 +486,14 @@ def TW_MapOp : TW_Op<"map", [SingleBlock, RecursiveMemoryEffects, RecursivelySpe
   let hasVerifier = 1;
 }
 
+def TW_ExternCallOp : TW_ElementwiseOp<"extern_call"> {
+  let summary = "a function of a bitcode library on each element";
+  let description = [{ `symbol` is one of libdevice (`__nv_...`). }];
+  let arguments = (ins StrAttr:$symbol, Variadic<TW_Any>:$sources);
+  let results = (outs TW_Any:$result);
+  let assemblyFormat = "$symbol `(` $sources `)` attr-dict `:` functional-type($sources, $result)";
+}
+
 def TW_InlineAsmOp : TW_Op<"inline_asm", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "runs PTX on `pack` elements of each source at a time";
   let description = [{
