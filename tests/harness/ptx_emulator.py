@@ -10,7 +10,7 @@ beyond wrong results.
 
 import numpy as np
 
-from harness import ptx_matrix  # noqa: F401  registers its instructions
+from harness import ptx_copies, ptx_matrix  # noqa: F401  they register their instructions
 from harness.ptx_execute import execute
 from harness.ptx_machine import GlobalMemory, Machine
 from harness.ptx_program import parse
