@@ -28,11 +28,6 @@ static bool crossesPacked(Type type) {
   return (element.isF16() || element.isBF16()) && FunctionLowering::numRegisters(type) > 1;
 }
 
-/// Block arguments of a value.
-static int numWords(Type type) {
-  return FunctionLowering::numRegisters(type) / (crossesPacked(type) ? 2 : 1);
-}
-
 /// The registers of several values, one after the other.
 static llvm::SmallVector<Value> flatten(FunctionLowering &lowering, ValueRange values) {
   llvm::SmallVector<Value> all;
@@ -52,9 +47,12 @@ static Block *addBlock(FunctionLowering &lowering, TypeRange types,
     block->addArgument(type, lowering.loc);
   for (Type type : types) {
     Type registerType = lowering.registerType(getElementTypeOrSelf(type));
-    if (crossesPacked(type))
+    int count = FunctionLowering::numRegisters(type);
+    if (crossesPacked(type)) {
       registerType = lowering.builder.getI32Type();
-    for (int count = numWords(type); count > 0; --count)
+      count /= 2;
+    }
+    for (; count > 0; --count)
       block->addArgument(registerType, lowering.loc);
   }
   return block;
@@ -65,51 +63,15 @@ static void bind(FunctionLowering &lowering, ValueRange values, Block *block, un
   OpBuilder::InsertionGuard guard(lowering.builder);
   lowering.builder.setInsertionPointToStart(block);
   for (Value value : values) {
-    int count = numWords(value.getType());
+    bool isPacked = crossesPacked(value.getType());
+    int count = FunctionLowering::numRegisters(value.getType()) / (isPacked ? 2 : 1);
     auto arguments = block->getArguments().slice(first, count);
     Registers registers(arguments.begin(), arguments.end());
-    if (crossesPacked(value.getType()))
+    if (isPacked)
       registers = unpackFromMatrix(lowering, registers,
                                    lowering.registerType(getElementTypeOrSelf(value.getType())));
     lowering.set(value, std::move(registers));
     first += count;
-  }
-}
-
-/// Whether a value that a loop carries is the accumulator of a wgmma in it.
-static bool isAccumulator(Value carried) {
-  return llvm::any_of(carried.getUses(), [](OpOperand &use) {
-    if (auto product = llvm::dyn_cast<ir::WgmmaOp>(use.getOwner()))
-      return product.getAcc() == use.get();
-    if (auto inner = llvm::dyn_cast<scf::ForOp>(use.getOwner()))
-      if (BlockArgument argument = inner.getTiedLoopRegionIterArg(&use))
-        return isAccumulator(argument);
-    return false;
-  });
-}
-
-/// Accumulators that start as a constant get registers of their own before the
-/// loop. Left to LLVM the constant would be written on every way to the loop's
-/// end, also on the one around the loop, behind which the wait for the last
-/// product stands; the assembler takes that for a write to an accumulator in
-/// flight and lets no product overlap.
-static void separateAccumulators(FunctionLowering &lowering, scf::ForOp loop,
-                                 llvm::SmallVector<Value> &entry) {
-  size_t next = 1; // behind the induction variable
-  for (auto [init, carried] : llvm::zip(loop.getInitArgs(), loop.getRegionIterArgs())) {
-    size_t count = numWords(init.getType()), first = next;
-    next += count;
-    if (count == 1 || !isAccumulator(carried) ||
-        !llvm::all_equal(llvm::ArrayRef<Value>(entry).slice(first, count)))
-      continue;
-    AsmBuilder code(lowering);
-    Type type = entry[first].getType();
-    code.addResults(llvm::SmallVector<Type>(count, type));
-    std::string constant = code.addInput(entry[first]);
-    for (size_t index = 0; index < count; ++index)
-      code.line("mov.b32 $" + llvm::Twine(index) + ", " + constant + ";");
-    Registers separate = code.finish();
-    std::copy(separate.begin(), separate.end(), entry.begin() + first);
   }
 }
 
@@ -133,7 +95,6 @@ static LogicalResult lowerFor(Operation *op, FunctionLowering &lowering) {
   Block *exit = addBlock(lowering, {});
   llvm::SmallVector<Value> entry{lower};
   llvm::append_range(entry, flatten(lowering, loop.getInitArgs()));
-  separateAccumulators(lowering, loop, entry);
   builder.create<LLVM::BrOp>(loc, entry, header);
 
   builder.setInsertionPointToEnd(header);
