@@ -60,6 +60,12 @@ class Interpreter:
         array.reshape(-1).view(np.uint8)[...] = 0xA5 if array.dtype != np.bool_ else 1
         return self.array(array)
 
+    def descriptor(self, array, block_shape, padding="zero"):
+        """A host-side descriptor of an array that `array` or `empty` made."""
+        from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+        return TensorDescriptor.from_tensor(array, list(block_shape), padding)
+
     def run(self, kernel, grid, *args, **options):
         kernel[grid](*args, **options)
 
