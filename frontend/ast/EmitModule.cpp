@@ -19,6 +19,8 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace py = pybind11;
 
@@ -51,6 +53,18 @@ static mlir::Location functionLocation(mlir::MLIRContext *context, py::handle fu
   mlir::Location place = mlir::FileLineColLoc::get(context, file, intField(definition, f.lineno, 0),
                                                    intField(definition, f.col_offset, -1) + 1);
   return mlir::NameLoc::get(mlir::StringAttr::get(context, name), place);
+}
+
+/// A name that PTX takes: Python's may have letters of every alphabet.
+static std::string symbolName(const std::string &name) {
+  std::string symbol;
+  for (unsigned char c : name) {
+    if (llvm::isAlnum(c) || c == '_')
+      symbol += c;
+    else
+      symbol += llvm::formatv("_{0:x-2}", c).str();
+  }
+  return symbol;
 }
 
 /// A defect of the front end, never of the kernel: the IR breaks a rule.
@@ -100,7 +114,7 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
     mlir::OpBuilder &builder = walker.opBuilder();
     builder.setInsertionPointToEnd(module->getBody());
     auto op = builder.create<mlir::func::FuncOp>(
-        loc, py::cast<std::string>(py::str(function.attr("__name__"))),
+        loc, symbolName(py::cast<std::string>(py::str(function.attr("__name__")))),
         builder.getFunctionType(arguments.types(&context), {}));
     op.setPublic();
     arguments.setAttributes(op);

@@ -103,6 +103,13 @@ public:
   std::vector<Value> scan(const std::vector<Value> &inputs, int axis, bool reverse,
                           const semantic::CombineFunction &combine) override;
 
+  //===--- code of the user on elements -----------------------------------===//
+  std::vector<Value> mapElements(const std::vector<Value> &inputs, int pack,
+                                 const semantic::MapFunction &function) override;
+  std::vector<Value> inlineAsm(const semantic::InlineAsm &code, const std::vector<Value> &inputs,
+                               const std::vector<DType> &results,
+                               const std::vector<int64_t> &shape) override;
+
   //===--- hints, debugging -----------------------------------------------===//
   Value hint(semantic::HintKind kind, const Value &value,
              const std::vector<int64_t> &values) override;

@@ -171,6 +171,14 @@ public:
   std::vector<Value> scan(std::vector<Value> inputs, int64_t axis, bool reverse,
                           const CombineFunction &combine);
 
+  //===--- code of the user on elements -----------------------------------===//
+  /// Inputs are broadcast. `function` returns `pack` elements of each result.
+  std::vector<Value> mapElements(const std::vector<Value> &inputs, int64_t pack,
+                                 const MapFunction &function);
+  std::vector<Value> inlineAsm(const std::string &assembly, const std::string &constraints,
+                               const std::vector<Value> &inputs, const std::vector<DType> &results,
+                               bool isPure, int64_t pack);
+
   //===--- hints, debugging -----------------------------------------------===//
   Value hint(HintKind kind, const Value &value, const std::vector<int64_t> &values);
   void assume(const Value &condition);
@@ -190,6 +198,8 @@ private:
   /// The operand as int1 for and, or, not: E0116 for other types.
   Value logicalOperand(const Operand &operand, const char *name);
   Value binaryThroughFloat32(BinaryOp op, const Value &lhs, const Value &rhs);
+  /// All in their common shape.
+  std::vector<Value> broadcastAll(std::vector<Value> values);
   Value maskOperand(const Operand &mask, const Value &pointer, const char *name);
   std::vector<Value> coordinates(const std::vector<Operand> &offsets);
   Value floatExtremumAtomic(bool isMaximum, const Value &pointer, const Value &value,

@@ -124,7 +124,7 @@ class Dependencies:
         if isinstance(value, types.ModuleType):
             return f"module:{value.__name__}"
         if isinstance(value, types.FunctionType):
-            return f"function:{value.__module__}.{value.__qualname__}:{self._function_digest(value)}"
+            return f"function:{_name(value)}:{self._function_digest(value)}"
         if isinstance(value, type):
             return f"type:{_name(value)}:{self._class_digest(value)}"
         if isinstance(value, (types.BuiltinFunctionType, types.MethodDescriptorType)):
@@ -177,7 +177,7 @@ class Dependencies:
     def _class_digest(self, cls) -> str:
         """Of a user's class: records and their methods take part in kernels."""
         root = cls.__module__.split(".")[0]
-        if id(cls) in self._index or root in ("builtins", "numpy", "torch", "enum", "types") or _is_package(cls.__module__):
+        if id(cls) in self._index or root in _STABLE_MODULES or _is_package(cls.__module__):
             return ""
         self._index[id(cls)] = -1
         parts = [f"{k}={self.encode(v)}" for k, v in sorted(vars(cls).items())
@@ -191,8 +191,15 @@ class Dependencies:
 # ---------------------------------------------------------------------------
 
 
-def _name(kind) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+_STABLE_MODULES = ("builtins", "enum", "types", "collections", "math", "numpy", "ml_dtypes", "torch")
+
+
+def _name(thing) -> str:
+    """The name of a class or function; a user's module is only a place, and may be
+    `__main__` the next time."""
+    module = thing.__module__ or ""
+    stable = module.split(".")[0] in _STABLE_MODULES or _is_package(module)
+    return f"{module}.{thing.__qualname__}" if stable else thing.__qualname__
 
 
 def _is_package(module_name: str) -> bool:
