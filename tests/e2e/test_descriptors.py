@@ -13,6 +13,10 @@ import tilewright.language as tl
 from harness.types import ALL, FLOATS, FP8, NUMPY_TYPES, exact_values, random_values
 
 
+# Also on the CPU, from the PTX.
+EMULATED = True
+
+
 def size_of(name):
     return np.dtype(NUMPY_TYPES[name]).itemsize
 

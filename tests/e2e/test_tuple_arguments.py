@@ -12,6 +12,10 @@ import tilewright.language as tl
 from harness.types import exact_values
 
 
+# Also on the CPU, from the PTX.
+EMULATED = True
+
+
 class Pair(NamedTuple):
     left: object
     right: object

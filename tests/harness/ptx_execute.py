@@ -418,7 +418,11 @@ def atomic(machine, instruction):
 @handles("cp")
 def async_copy(machine, instruction):
     parts = instruction.parts
-    if "commit_group" in parts:
+    if "bulk" in parts:
+        from harness.ptx_tma import bulk
+
+        bulk(machine, instruction)
+    elif "commit_group" in parts:
         machine.copy_groups.append(machine.copies)
         machine.copies = []
     elif "wait_group" in parts or "wait_all" in parts:
@@ -429,7 +433,7 @@ def async_copy(machine, instruction):
         while len(machine.copy_groups) > pending:
             for finish in machine.copy_groups.pop(0):
                 finish()
-    elif "bulk" in parts or "mbarrier" in parts:
+    elif "mbarrier" in parts:
         raise EmulationError(f"not emulated: {instruction.text}")
     else:
         start_copy(machine, instruction)

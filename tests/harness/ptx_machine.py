@@ -30,6 +30,8 @@ UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 SHARED_BYTES = 232448
 GLOBAL_BASE = 1 << 32
+# Where kernel parameters lie for instructions that take their address.
+PARAMETER_BASE = 1 << 48
 # Apart from each other, so that overruns do not hit the next array.
 ARRAY_GAP = 4096
 
@@ -88,6 +90,8 @@ class SharedMemory:
         self.unfenced = np.full(SHARED_BYTES, -1, np.int16)
         # Bytes that a copy in flight will write.
         self.in_flight = np.zeros(SHARED_BYTES, bool)
+        # How many stores in flight read a byte.
+        self.reading = np.zeros(SHARED_BYTES, np.int16)
         self.checks_races = True
 
     def places(self, addresses, size):
@@ -108,6 +112,8 @@ class SharedMemory:
 
     def store(self, addresses, values, threads):
         places = self.places(addresses, values.shape[1])
+        if self.reading[places].any():
+            raise EmulationError("writes shared memory that a store in flight reads")
         self.data[places] = values
         self.writer[places] = (threads // 32)[:, None]
         self.unfenced[places] = threads[:, None]
@@ -117,6 +123,20 @@ class SharedMemory:
 
     def fence(self, threads):
         self.unfenced[np.isin(self.unfenced, threads)] = -1
+
+    def start_async_write(self, places: np.ndarray):
+        """A copy by TMA begins; waiting for its barrier ends it."""
+        if self.in_flight[places].any() or self.reading[places].any():
+            raise EmulationError("a copy writes what another copy in flight reads or writes")
+        if (self.writer[places] >= 0).any() and self.checks_races:
+            raise EmulationError("a copy writes what was written since the last barrier")
+        self.in_flight[places] = True
+
+    def finish_async_write(self, places: np.ndarray, data: np.ndarray):
+        self.in_flight[places] = False
+        self.data[places] = data
+        self.writer[places] = -1
+        self.unfenced[places] = -1
 
     def load_async(self, places: np.ndarray) -> np.ndarray:
         """What wgmma and TMA see."""
@@ -146,6 +166,9 @@ class Machine:
         # Accumulators of products in flight, with the number of their group.
         self.products: dict[str, int] = {}
         self.product_group = 0
+        # mbarriers by address, tensor maps by address, stores by TMA (ptx_tma.py).
+        self.barriers, self.tensor_maps = {}, {}
+        self.open_stores, self.stores = [], []
         # cp.async: the open group and the closed ones, as functions that finish a copy.
         self.copies, self.copy_groups = [], []
         self.active = np.ones(self.num_threads, bool)
@@ -181,6 +204,8 @@ class Machine:
             number = int(operand[2:], 16)
         elif operand == "__tw_shared":
             number = 0
+        elif operand in self.program.parameter_offsets:
+            number = PARAMETER_BASE + self.program.parameter_offsets[operand]
         elif re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", operand):
             number = int(operand.rstrip("U"), 0)
         else:
@@ -237,12 +262,16 @@ class Machine:
             instruction = self.program.instructions[counter]
             self.counters[self.active] += 1
             self.step(instruction, execute)
-        if self.copies or self.copy_groups or self.products:
+        if self.copies or self.copy_groups or self.products or self.stores or self.open_stores:
             self.finish_check()
 
     def finish_check(self):
         if self.products:
             raise EmulationError("the kernel ends with a product in flight")
+        if self.stores or self.open_stores:
+            from harness.ptx_tma import finish_stores
+
+            finish_stores(self)
 
     def release(self):
         waiting = ~self.is_done
