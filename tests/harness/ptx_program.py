@@ -40,6 +40,10 @@ class Program:
     num_threads: int
     instructions: list[Instruction]
 
+    @functools.cached_property
+    def parameter_offsets(self):
+        return {name: offset for name, offset, _ in self.parameters}
+
 
 WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}
 
