@@ -54,6 +54,8 @@ lint: setup ## check formatting, names, includes, words
 
 bench: build ## measure beside torch and Triton (needs a GPU)
 	@$(BIN)/python benchmarks/memory_bound.py $(ARGS)
+	@$(BIN)/python benchmarks/matmul.py $(ARGS)
+	@$(BIN)/python benchmarks/attention.py $(ARGS)
 	@$(BIN)/python benchmarks/host_side.py $(ARGS)
 
 docs: setup ## rewrite the generated pages of docs/

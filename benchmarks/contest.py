@@ -41,7 +41,9 @@ DEVICE = "cuda"
 # Below this device time (s) the time per call is of interest as well.
 SMALL = 200e-6
 # A child that notes nothing for so long hangs. Compiling takes seconds.
-SILENT_SECONDS = 40
+SILENT_SECONDS = 45
+# Until its first note: importing torch on a machine that has never done it.
+STARTUP_SECONDS = 180
 RESTARTS = 12
 
 
@@ -92,20 +94,19 @@ class Problem:
 class Compiler:
     """A peer that compiles the kernels: its name, the kernels, its descriptors."""
 
-    def __init__(self, name: str, path: Path):
+    def __init__(self, name: str, path: Path, launch_options: dict):
         self.name = name
+        self.launch_options = launch_options
         self.kernels = peers.load_kernels(name, path)
         if self.kernels:
             self.TensorDescriptor = importlib.import_module(name + ".tools.tensor_descriptor").TensorDescriptor
             self.asynchronous = getattr(importlib.import_module(name), "AsyncCompileMode", None)
 
+    def run(self, kernel, grid, *args, **kwargs):
+        return kernel[grid](*args, **kwargs, **self.launch_options)
 
-def run(kernel, grid, *args, **kwargs):
-    return kernel[grid](*args, **kwargs)
-
-
-def compile_only(kernel, grid, *args, **kwargs):
-    return kernel.warmup(*args, grid=grid, **kwargs)
+    def compile_only(self, kernel, grid, *args, **kwargs):
+        return kernel.warmup(*args, grid=grid, **kwargs, **self.launch_options)
 
 
 def name_of(config: dict) -> str:
@@ -152,13 +153,14 @@ class Notes:
     @contextlib.contextmanager
     def attempt(self, key: str):
         """Something that may fail, hang or fault. A failure is noted and goes no further."""
+        around = self.data["current"]
         self.data["current"] = key
         self.write()
         try:
             yield
         except Exception as problem:
             self.fail(key, first_lines(problem))
-        self.data["current"] = None
+        self.data["current"] = around
         self.write()
 
     def fail(self, key: str, message: str):
@@ -208,7 +210,7 @@ def compile_in_parallel(problem: Problem, attempts: list, notes: Notes):
                     for _, _, kernel, config in mine:
                         for check, inputs in zip(checks, data):
                             with contextlib.suppress(Exception):
-                                check.launch(compiler, kernel, config, inputs, compile_only)
+                                check.launch(compiler, kernel, config, inputs, compiler.compile_only)
             except Exception as problem_:
                 print(f"# {compiler.name}: compiling in parallel: {first_lines(problem_)}", flush=True)
         print(f"# {compiler.name}: {len(mine)} kernels compiled in parallel in {time.perf_counter() - start:.1f} s",
@@ -230,7 +232,7 @@ def check_attempts(problem: Problem, attempts: list, notes: Notes):
             for check, data, expected in checks:
                 for output in check.outputs(data):
                     output.fill_(77)
-                handle = check.launch(compiler, kernel, config, data, run)
+                handle = check.launch(compiler, kernel, config, data, compiler.run)
                 torch.cuda.synchronize()
                 for actual, right in zip(check.outputs(data), expected):
                     wrong = check.error_of(actual, right)
@@ -336,7 +338,7 @@ def tune(problem: Problem, rotation: Rotation, attempts: list, notes: Notes, sec
             continue
 
         def function(data, compiler=compiler, kernel=kernel, config=config):
-            return problem.launch(compiler, kernel, config, data, run)
+            return problem.launch(compiler, kernel, config, data, compiler.run)
 
         with notes.attempt(key):
             times = rotation.device_times({key: function}, seconds / len(attempts), least_rounds=3)[key]
@@ -347,21 +349,22 @@ def tune(problem: Problem, rotation: Rotation, attempts: list, notes: Notes, sec
     return best, figures
 
 
-def verify(problem: Problem, rotation: Rotation, contenders: dict, notes: Notes) -> set:
-    """Compares the outputs on the row's own random inputs. Returns the keys that are wrong."""
+def verify(problem: Problem, rotation: Rotation, contenders: dict, notes: Notes):
+    """Compares the outputs on the row's own random inputs; notes what is wrong."""
+    import torch
+
     data = rotation.sets[0]
     expected = problem.expected(data)
-    wrong = set()
     for key, function in contenders.items():
-        for output in problem.outputs(data):
-            output.fill_(77)
-        function(data)
-        for actual, right in zip(problem.outputs(data), expected):
-            message = problem.error_of(actual, right)
-            if message:
-                notes.fail(key, f"wrong on {problem.title}: {message}")
-                wrong.add(key)
-    return wrong
+        with notes.attempt(key):
+            for output in problem.outputs(data):
+                output.fill_(77)
+            function(data)
+            torch.cuda.synchronize()
+            for actual, right in zip(problem.outputs(data), expected):
+                message = problem.error_of(actual, right)
+                if message:
+                    raise ValueError(f"wrong on {problem.title}: {message}")
 
 
 def usable(rivals: dict, data) -> dict:
@@ -399,9 +402,9 @@ def measure(problem: Problem, attempts: list, notes: Notes, options):
     warm_clocks(next(iter(rivals.values())), rotation.sets[0], options.warm)
     best, figures = tune(problem, rotation, attempts, notes, options.seconds)
     tuned = {key: function for _, key, function in best.values()}
-    wrong = verify(problem, rotation, tuned, notes)
+    verify(problem, rotation, tuned, notes)
     contenders = dict(rivals)
-    contenders.update({key: function for key, function in tuned.items() if key not in wrong})
+    contenders.update({key: function for key, function in tuned.items() if key not in notes.data["failed"]})
     with notes.attempt(f"measuring {problem.title}"):
         times = rotation.device_times(contenders, options.seconds, least_rounds=5)
         device = {key: statistics.median(values) for key, values in times.items()}
@@ -424,9 +427,10 @@ def work(problems: list, kernels: Path, options):
     import torch
 
     notes = Notes(options.notes)
-    compilers = [Compiler("tilewright", kernels)]
+    notes.write()
+    compilers = [Compiler("tilewright", kernels, {"arch": options.arch} if options.arch else {})]
     if not options.no_triton:
-        compilers.append(Compiler("triton", kernels))
+        compilers.append(Compiler("triton", kernels, {}))
     compilers = [c for c in compilers if c.kernels]
     seen = set()
     for problem in problems:
@@ -466,15 +470,16 @@ def supervise(options) -> dict:
             hung = False
             while child.poll() is None:
                 time.sleep(0.2)
-                heard = os.path.getmtime(path) if os.path.exists(path) else began
-                if time.time() - max(heard, began) > SILENT_SECONDS:
+                heard = os.path.getmtime(path) if os.path.exists(path) else 0
+                limit = SILENT_SECONDS if heard > began else STARTUP_SECONDS
+                if time.time() - max(heard, began) > limit:
                     hung = True
                     child.kill()
                     child.wait()
             notes = Notes(path).data
             if child.returncode == 0:
                 break
-            reason = f"no progress for {SILENT_SECONDS} s" if hung else f"the process ended with {child.returncode}"
+            reason = f"no progress for {limit} s" if hung else f"the process ended with {child.returncode}"
             current = notes["current"]
             print(f"# child {attempt}: {reason} at {current}", flush=True)
             if current is None or current in notes["failed"] and not hung and child.returncode != 75:
@@ -521,8 +526,10 @@ HEADER = ["TFLOP/s", "kernel", "peer", "Triton", "Tilewright", "to peer", "to Tr
 def add_options(parser):
     parser.add_argument("--kernels", nargs="*", default=[], help="only these kernels")
     parser.add_argument("--configs", choices=["quick", "full"], default="quick", help="how many configurations to tune")
+    parser.add_argument("--quick", action="store_true", help="the first two rows, half a second each: a check, not a figure")
     parser.add_argument("--only-check", action="store_true", help="run every configuration on small inputs, time none")
     parser.add_argument("--no-triton", action="store_true", help="leave Triton out")
+    parser.add_argument("--arch", default="", help="compile Tilewright's kernels for this target, as sm_90: without wgmma")
     parser.add_argument("--seconds", type=float, default=1.5, help="time for tuning, and again for measuring, a row")
     parser.add_argument("--warm", type=float, default=1.0, help="seconds of a peer before each row")
     parser.add_argument("--out", default="", help="folder for the JSON and Markdown reports")
@@ -530,6 +537,8 @@ def add_options(parser):
 
 
 def main(name: str, title: str, problems: list, kernels: Path, options) -> int:
+    if options.quick:
+        problems, options.seconds, options.warm = problems[:2], 0.5, 0.5
     if options.notes:
         work(problems, kernels, options)
         return 0
@@ -539,8 +548,8 @@ def main(name: str, title: str, problems: list, kernels: Path, options) -> int:
     report(options.out, name, title, notes, lines)
     print(f"\n{len(notes['passed'])} kernels passed the checks, {len(notes['failed'])} attempts failed, "
           f"{len(mine)} of them Tilewright's")
-    for key, message in notes["failed"].items():
-        print(f"FAILED {key}: {message}")
+    for line in failures(notes["failed"]):
+        print(line)
     if options.only_check:
         for key in notes["passed"]:
             facts = notes["resources"].get(key, {})
@@ -550,6 +559,16 @@ def main(name: str, title: str, problems: list, kernels: Path, options) -> int:
     if missing:
         print("not measured: " + ", ".join(missing))
     return 1 if mine or missing else 0
+
+
+def failures(failed: dict) -> list[str]:
+    """A line per message; configurations of one kernel that failed alike are counted."""
+    groups = {}
+    for key, message in failed.items():
+        kernel, _, config = key.rpartition(" / ")
+        groups.setdefault((kernel, message), []).append(config)
+    return [f"FAILED {kernel} / {configs[0]}{f' and {len(configs) - 1} more' if configs[1:] else ''}: {message}"
+            for (kernel, message), configs in groups.items()]
 
 
 def report(folder: str, name: str, title: str, notes: dict, lines: list):
@@ -563,5 +582,5 @@ def report(folder: str, name: str, title: str, notes: dict, lines: list):
     text = f"## {title}\n\n" + "; ".join(f"{key} {value}" for key, value in facts.items() if key != "command")
     text += f"; command `{facts.get('command', '')}`\n\n" + peers.markdown_table(HEADER, lines) + "\n"
     if notes["failed"]:
-        text += "\nFailed:\n\n" + "".join(f"- {key}: {message}\n" for key, message in notes["failed"].items())
+        text += "\nFailed:\n\n" + "".join(f"- {line}\n" for line in failures(notes["failed"]))
     (Path(folder) / f"{name}.md").write_text(text)

@@ -32,6 +32,8 @@ QUICK = [(128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (128, 128, 64, 4, 4), (128,
 FULL = QUICK + [(256, 128, 64, 8, 3), (256, 128, 64, 8, 4), (128, 128, 64, 4, 3), (128, 128, 64, 8, 3),
                 (128, 128, 64, 8, 5), (128, 64, 64, 4, 4), (64, 256, 64, 4, 4), (64, 64, 64, 4, 5),
                 (128, 128, 128, 8, 3), (64, 256, 64, 8, 4), (128, 256, 32, 8, 5)]
+# For mma.sync, which keeps its operands in registers (--arch sm_80 or sm_90).
+GENERAL = [(128, 128, 32, 4, 4), (128, 128, 32, 8, 4), (128, 256, 32, 8, 4), (128, 128, 64, 8, 3), (64, 128, 32, 4, 5)]
 
 
 def element_types():
@@ -44,6 +46,7 @@ def element_types():
 
 class Product(contest.Problem):
     kernels = ("pointers", "descriptors", "persistent")
+    tiles = {"quick": QUICK, "full": FULL}
 
     def __init__(self, kind: str, m: int, n: int, k: int, exact: bool = False):
         self.kind, self.m, self.n, self.k, self.exact = kind, m, n, k, exact
@@ -96,7 +99,7 @@ class Product(contest.Problem):
     def configurations(self, kernel, thorough):
         wider = 2 if self.b_is_nk else 1
         found = []
-        for m, n, k, warps, stages in FULL if thorough else QUICK:
+        for m, n, k, warps, stages in self.tiles["full" if thorough else "quick"]:
             config = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k * wider, "GROUP_M": 8, "num_warps": warps,
                       "num_stages": stages}
             if kernel != "persistent":
@@ -170,6 +173,8 @@ def main() -> int:
     parser.add_argument("--shapes", nargs="*", default=[], help="type:MxNxK; default: those of the targets")
     contest.add_options(parser)
     options = parser.parse_args()
+    if options.arch and not options.arch.endswith("a"):
+        Product.tiles = {"quick": GENERAL, "full": GENERAL + QUICK}
     shapes = options.shapes or SHAPES["quick"] + (SHAPES["full"] if options.configs == "full" else [])
     problems = []
     for shape in shapes:

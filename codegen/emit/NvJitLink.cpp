@@ -75,17 +75,30 @@ static void append(std::vector<std::string> &to, std::vector<std::string> from) 
   to.insert(to.end(), from.begin(), from.end());
 }
 
-/// Candidates for nvJitLink in the order of the header.
-static std::vector<std::string> nvJitLinkCandidates() {
-  const char *prefix = "libnvJitLink.so";
+static constexpr const char *kNvJitLinkPrefix = "libnvJitLink.so";
+
+/// Candidates for nvJitLink in the folders of Python wheels.
+static std::vector<std::string> wheelCandidates() {
   std::vector<std::string> candidates;
   for (const std::string &folder : snapshotWheelFolders())
     // Wheels of CUDA 13 share one folder, those of CUDA 12 have one each.
     for (const char *sub : {"cu13/lib", "nvjitlink/lib"})
-      append(candidates, filesStartingWith(fs::path(folder) / sub, prefix));
+      append(candidates, filesStartingWith(fs::path(folder) / sub, kNvJitLinkPrefix));
+  return candidates;
+}
+
+static std::vector<std::string> toolkitCandidates() {
+  std::vector<std::string> candidates;
   for (const fs::path &root : toolkitRoots())
     for (const char *sub : {"lib64", "lib", "targets/x86_64-linux/lib"})
-      append(candidates, filesStartingWith(root / sub, prefix));
+      append(candidates, filesStartingWith(root / sub, kNvJitLinkPrefix));
+  return candidates;
+}
+
+/// Candidates for nvJitLink in the order of the header.
+static std::vector<std::string> nvJitLinkCandidates() {
+  std::vector<std::string> candidates = wheelCandidates();
+  append(candidates, toolkitCandidates());
   candidates.push_back("libnvJitLink.so.13");
   candidates.push_back("libnvJitLink.so.12");
   return candidates;
@@ -201,6 +214,33 @@ static const Library *getLibrary() {
                             configured),
                 "unset it or name a library");
   return nullptr;
+}
+
+/// "libnvJitLink.so.13:98123456" of an existing file, else empty.
+static std::string nameAndSize(const fs::path &file) {
+  std::error_code failed;
+  uintmax_t size = fs::file_size(file, failed);
+  return failed ? "" : fmt::format("{}:{}", file.filename().string(), size);
+}
+
+std::string toolchainIdentity() {
+  std::string assembler, configured = knobText(Knob::NVJITLINK);
+  if (configured != "off" && configured != "0") {
+    std::vector<std::string> candidates =
+        configured.empty() ? wheelCandidates() : std::vector<std::string>{configured};
+    // Looking through toolkits takes a millisecond, so only where it is needed.
+    if (candidates.empty())
+      candidates = toolkitCandidates();
+    for (const std::string &candidate : candidates)
+      if (assembler.empty())
+        assembler = nameAndSize(candidate);
+    // Only the loader knows where it is: its version has to do.
+    if (assembler.empty())
+      assembler = assemblerVersion();
+  }
+  std::string libdevice = findLibdevice();
+  return fmt::format("{}|{}", assembler.empty() ? "driver" : assembler,
+                     libdevice.empty() ? "none" : nameAndSize(libdevice));
 }
 
 std::string assemblerVersion() {

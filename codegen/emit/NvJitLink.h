@@ -63,6 +63,11 @@ std::string assemblerPath();
 /// Path of libdevice.10.bc: the knob, wheels, toolkits; empty where none is.
 std::string findLibdevice();
 
+/// What tells one assembler and libdevice from another without opening them (that
+/// takes longer than a cached kernel may): names and sizes of the files that would
+/// be used. Part of the keys of the cache on disk.
+std::string toolchainIdentity();
+
 /// Folders named `nvidia` that hold wheels; set by Python before a compilation,
 /// looked at when something is first searched for.
 void setWheelFolders(std::vector<std::string> folders);

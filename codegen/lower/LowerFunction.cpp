@@ -40,7 +40,9 @@ static LoweringTable makeTable(MLIRContext *context) {
   addSharedTileLowerings(table, context);
   addAsyncCopyLowerings(table, context);
   addControlFlowLowerings(table, context);
+  addElementsLowerings(table, context);
   addDebugLowerings(table, context);
+  addDotLowerings(table, context);
   addWgmmaLowerings(table, context);
   addTmaLowerings(table, context);
   return table;

@@ -38,7 +38,7 @@ Registers unpackFromMatrix(FunctionLowering &lowering, llvm::ArrayRef<Value> wor
   return unpackWords(lowering, format, words, registerType);
 }
 
-static const char *constraintOf(Type type) {
+const char *constraintOf(Type type) {
   if (type.isF32())
     return "f";
   if (type.isF64())

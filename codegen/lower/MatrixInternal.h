@@ -24,6 +24,8 @@ Registers unpackFromMatrix(FunctionLowering &lowering, llvm::ArrayRef<mlir::Valu
                            mlir::Type registerType);
 /// How many registers of a type make one word.
 int elementsPerWord(mlir::Type registerType);
+/// The letter of LLVM's constraint for a word: "f", "d", "r", "l".
+const char *constraintOf(mlir::Type wordType);
 
 /// Text and operands of one piece of inline assembly with side effects. Results
 /// come first; the order of calls is: all results, then inputs.

@@ -76,9 +76,13 @@ std::optional<MatrixInstruction> mmaInstruction(Type a, Type b, Type accumulator
                                                 const TargetInfo &target) {
   if (!target.hasMma)
     return std::nullopt;
-  if (isFp8(a) && (!target.hasFp8Mma || !accumulator.isF32()))
-    return std::nullopt;
-  return findInstruction(a, b, accumulator);
+  auto found = findInstruction(a, b, accumulator);
+  if (found && isFp8(a)) {
+    if (!target.hasFp8Mma)
+      return std::nullopt;
+    found->accumulator = "f32";
+  }
+  return found;
 }
 
 } // namespace tilewright::ir

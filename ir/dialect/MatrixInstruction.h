@@ -10,8 +10,8 @@
 // instruction must agree.
 //
 // Not handled: u8 operands (the language refuses them), sparse and 1-bit forms.
-// mma.sync accumulates fp8 in f32 only: its f16 form needs a newer PTX than
-// LLVM 19 writes.
+// mma.sync accumulates fp8 in f32 whatever the accumulator's type is: its f16 form
+// needs a newer PTX than LLVM 19 writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,8 @@
 namespace tilewright::ir {
 
 struct MatrixInstruction {
-  /// Type names in PTX: "bf16", "tf32", "e4m3", "s32".
+  /// Type names in PTX: "bf16", "tf32", "e4m3", "s32". The accumulator's may be
+  /// wider than the tile's.
   llvm::StringRef a, b, accumulator;
   /// Elements of K that one instruction takes.
   int k;

@@ -154,8 +154,9 @@ void transferMul(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs) {
 /// lhs / rhs rounding down: groups that lie between two multiples of the divisor
 /// have one quotient. `floors` says that it is so for negative values too.
 void transferDiv(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool floors) {
-  // The sign of the divisor is that of all quotients.
-  bool useRuns = floors || lhs.nonNegative;
+  // An unknown divisor counts as positive (AxisInfo.h, Assumption).
+  bool isPositive = lhs.nonNegative && (rhs.nonNegative || !rhs.constant);
+  bool useRuns = floors || isPositive;
   for (int dim = 0; dim < t.rank(); ++dim) {
     int64_t constancy = std::min(lhs.constancy[dim], rhs.constancy[dim]);
     if (useRuns) {
@@ -173,8 +174,7 @@ void transferDiv(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool flo
     t.result = lhs;
     return;
   }
-  // An unknown divisor counts as positive (AxisInfo.h, Assumption).
-  t.result.nonNegative = lhs.nonNegative && (rhs.nonNegative || !rhs.constant);
+  t.result.nonNegative = isPositive;
 }
 
 /// lhs % rhs: a run that starts at a multiple of its length, in a modulus that is

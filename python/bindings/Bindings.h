@@ -22,6 +22,8 @@ void bindLanguage(pybind11::module_ &module);
 void bindLanguageTypes(pybind11::module_ &language);
 /// The context of a natively running kernel and its memory.
 void bindInterpreter(pybind11::module_ &module);
+/// The cache on disk.
+void bindCache(pybind11::module_ &module);
 /// compile_kernel and IR tools.
 void bindCompile(pybind11::module_ &module);
 

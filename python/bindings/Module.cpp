@@ -13,5 +13,6 @@ PYBIND11_MODULE(_core, module) {
   tilewright::bindLanguage(module);
   tilewright::bindInterpreter(module);
   tilewright::bindCompile(module);
+  tilewright::bindCache(module);
   tilewright::bindLaunch(module);
 }

@@ -257,9 +257,10 @@ static void bindDriver(py::module_ &module) {
       .def_property_readonly("n_max_threads",
                              [](const LoadedKernelHandle &h) { return h.kernel.maxThreads(); });
   module.def("load_kernel", [](int device, const py::bytes &image, const std::string &name,
-                               std::vector<std::string> types, int threads, int64_t shared,
+                               std::vector<py::object> types, int threads, int64_t shared,
                                int numCtas, bool cooperative, bool programmatic,
-                               int64_t scratchBytes, int64_t scratchAlignment, int maxRegisters) {
+                               int64_t scratchBytes, int64_t scratchAlignment, int maxRegisters,
+                               std::vector<bool> tensorMaps) {
     driver::KernelRequirements required;
     required.name = name;
     required.threadsPerBlock = threads;
@@ -276,6 +277,7 @@ static void bindDriver(py::module_ &module) {
       handle = std::make_unique<LoadedKernelHandle>(device, text, required);
     }
     handle->types = std::move(types);
+    handle->tensorMaps = std::move(tensorMaps);
     handle->scratchBytes = scratchBytes;
     handle->scratchAlignment = scratchAlignment;
     return handle;
@@ -306,6 +308,7 @@ static void bindAssembler(py::module_ &module) {
   module.def("set_library_search_path", &setWheelFolders);
   module.def("assembler_info", [] { return py::make_tuple(assemblerVersion(), assemblerPath()); });
   module.def("find_libdevice", &findLibdevice);
+  module.def("toolchain_identity", &toolchainIdentity);
   module.def(
       "assemble_ptx",
       [](const std::string &ptx, const std::string &arch, int maxRegisters, bool lineInfo,

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, knobs."""
+"""The command `tilewright`: doctor, compile, run, cache, knobs."""
 
 from __future__ import annotations
 
@@ -207,18 +207,26 @@ def _option(text):
         return name, value
 
 
-def compile_command(arguments) -> int:
+def source_of_arguments(arguments, kernel):
+    """(ASTSource, options) of a command line that names a kernel."""
     import tilewright
 
     from .triton_alias import install
 
     install()
-    function = load_function(arguments.kernel)
+    function = load_function(kernel)
     source = tilewright.ASTSource(function, *parse_signature(function, arguments.signature))
     options = dict(_option(o) for o in arguments.option)
     for name in ("num_warps", "num_stages", "num_ctas", "maxnreg"):
-        if getattr(arguments, name) is not None:
+        if getattr(arguments, name, None) is not None:
             options[name] = getattr(arguments, name)
+    return source, options
+
+
+def compile_command(arguments) -> int:
+    import tilewright
+
+    source, options = source_of_arguments(arguments, arguments.kernel)
     kernel = tilewright.compile(source, arguments.target, options)
     stage = _STAGES[arguments.emit]
     try:
@@ -276,6 +284,8 @@ def knobs_command(arguments) -> int:
 
 
 def _parser():
+    from .compiler import cache_tools
+
     parser = argparse.ArgumentParser(prog="tilewright", description="A tile language and its compiler.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="say what was found, and test it").set_defaults(call=doctor)
@@ -295,6 +305,7 @@ def _parser():
     run = commands.add_parser("run", help="run a script in which 'import triton' means Tilewright")
     run.set_defaults(call=run_command)
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
+    cache_tools.add_parser(commands)
     commands.add_parser("knobs", help="list all switches").set_defaults(call=knobs_command)
     return parser
 

@@ -38,6 +38,8 @@ class _Entry:
             return text.lower() in _TRUE
         if text == "":
             return None
+        if self.type in ("str", "path"):
+            return text  # any text will do, also a path that is not UTF-8
         _core.check_knob(self.name, text)
         return int(text, 0) if self.type == "int" else float(text) if self.type == "float" else text
 

@@ -13,11 +13,13 @@ import hashlib
 import json
 import os
 import sys
+import threading
 from collections import namedtuple
 from typing import Optional
 
 from .. import _core, errors
 from ..backends.compiler import GPUTarget
+from .disk_cache import PackedText, Request, compile_once
 from .options import parse_options
 
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
@@ -34,15 +36,26 @@ def _plain_type(text: str) -> str:
     text = str(text).strip()
     star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
     base = text[len(star):]
+    if base.startswith("tensordesc<"):
+        return base.replace(" ", "")
     return star + ("i1" if base == "u1" else _short_types.get(base, base))
+
+
+def _map_types(entry, function):
+    """A signature entry with `function` applied to its types; a tuple keeps its class."""
+    if isinstance(entry, (tuple, list)):
+        items = [_map_types(item, function) for item in entry]
+        return type(entry)(*items) if hasattr(entry, "_fields") else tuple(items)
+    return function(entry)
 
 
 class ASTSource:
     """A function with the types and constants of one specialisation.
 
-    `signature` maps parameters to type strings ("constexpr" is allowed), `constexprs`
-    maps names, positions or paths of one position to values, `attrs` maps the same
-    keys to the divisibility, or to Triton's [["tt.divisibility", 16]].
+    `signature` maps parameters to type strings ("constexpr" is allowed) or tuples of
+    them, `constexprs` maps names, positions or paths of positions to values, `attrs`
+    maps the same keys to the divisibility, or to Triton's [["tt.divisibility", 16]].
+    An element of a tuple is named "t[0]", as Triton's path (position of t, 0).
     """
 
     ext = "ttir"
@@ -55,14 +68,15 @@ class ASTSource:
         self.attrs = dict(attrs or {})
         # Python orders arguments by the declaration, never by the dict given.
         self.runtime_signature = {
-            p: _plain_type(self.signature[p]) for p in fn.arg_names
+            p: _map_types(self.signature[p], _plain_type) for p in fn.arg_names
             if p in self.signature and p not in self.constants and self.signature[p] != "constexpr"
         }
         self.divisibility = {}
         for key, value in self.attrs.items():
             number = self._divisibility_of(value)
-            if number > 1 and self._name_of(key) in self.runtime_signature:
-                self.divisibility[self._name_of(key)] = number
+            name = self._name_of(key)
+            if number > 1 and name.split("[")[0] in self.runtime_signature:
+                self.divisibility[name] = number
         self._check()
 
     @property
@@ -70,8 +84,8 @@ class ASTSource:
         return self.constants
 
     def _name_of(self, key):
-        if isinstance(key, tuple) and len(key) == 1:
-            key = key[0]
+        if isinstance(key, tuple):
+            return self._name_of(key[0]) + "".join(f"[{position}]" for position in key[1:])
         return self.fn.arg_names[key] if isinstance(key, int) else key
 
     @staticmethod
@@ -83,7 +97,7 @@ class ASTSource:
     def _check(self):
         text = f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
         for name in (*self.signature, *self.constants):
-            if name not in self.fn.arg_names:
+            if name.split("[")[0] not in self.fn.arg_names:
                 raise errors.make("E0205", problem="unexpected", a=name, sig=text)
         for param in self.fn.params:
             if param.name in self.constants or param.name in self.runtime_signature:
@@ -157,7 +171,23 @@ class LazyDict(dict):
 
 
 class AsmDict(dict):
-    """Stages by name; `sass` is disassembled when first read."""
+    """Stages by name. Those of a cached kernel are unpacked, and `sass` is
+    disassembled, when first read."""
+
+    def __getitem__(self, key):
+        value = super().__getitem__(key)
+        if isinstance(value, PackedText):
+            value = self[key] = value.text()
+        return value
+
+    def get(self, key, default=None):
+        return self[key] if key in self else default
+
+    def values(self):
+        return [self[key] for key in self]
+
+    def items(self):
+        return [(key, self[key]) for key in self]
 
     def __missing__(self, key):
         if key != "sass":
@@ -174,8 +204,8 @@ class AsmDict(dict):
 _Metadata = namedtuple("KernelMetadata", [
     "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
-    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "n_regs", "n_spills", "assembler", "warp_size",
-    "hash"])
+    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "tensor_maps", "n_regs", "n_spills", "assembler",
+    "warp_size", "hash"])
 
 
 def _make_metadata(result, options, target, digest) -> _Metadata:
@@ -186,7 +216,7 @@ def _make_metadata(result, options, target, digest) -> _Metadata:
         "global_scratch_align": 16, "profile_scratch_size": 0, "profile_scratch_align": 1, "tmem_size": 0,
         "cluster_dims": (options["num_ctas"], 1, 1), "launch_pdl": bool(options["launch_pdl"]),
         "launch_cooperative_grid": bool(options["launch_cooperative_grid"]), "maxnreg": options["maxnreg"],
-        "debug": bool(options["debug"]), "written_args": None, "n_regs": None, "n_spills": None, "assembler": None,
+        "debug": bool(options["debug"]), "written_args": None, "tensor_maps": (), "n_regs": None, "n_spills": None, "assembler": None,
         "warp_size": target.warp_size, "hash": digest,
     }
     # The target stays an object; the compiler reports its name.
@@ -221,6 +251,7 @@ class CompiledKernel:
         self._n_regs, self._n_spills = self.metadata.n_regs, None if spilled is None else spilled // 4
         self._n_max_threads = None
         self._loaded: dict = {}
+        self._load_lock = threading.Lock()
         self.signature = dict(getattr(src, "runtime_signature", {}))
         self.constants = dict(getattr(src, "constants", {}))
 
@@ -238,21 +269,27 @@ class CompiledKernel:
 
     def load(self, device: Optional[int] = None):
         """Loads the kernel into a device and returns the native handle; idempotent."""
-        from .. import knobs
-
         if device is None:
             device = _core.current_device()
         loaded = self._loaded.get(device)
         if loaded is not None:
             return loaded
+        with self._load_lock:  # threads that launch first at once load it once
+            return self._loaded.get(device) or self._load(device)
+
+    def _load(self, device):
+        from .. import knobs
+
         _core.check_not_capturing(device, self.name)
         image = self.asm.get("cubin")
         knobs.runtime.kernel_load_start_hook(None, None, self.name, self.metadata._asdict(), self.hash)
         meta = self.metadata
         loaded = _core.load_kernel(
-            device, image if image is not None else self.asm["ptx"].encode(), self.name, list(self.signature.values()),
+            device, image if image is not None else self.asm["ptx"].encode(), self.name,
+            [_map_types(entry, lambda text: None if text == "constexpr" else text) for entry in self.signature.values()],
             meta.num_warps * meta.warp_size, meta.shared, meta.num_ctas, bool(meta.launch_cooperative_grid),
-            bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0)
+            bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0,
+            list(meta.tensor_maps))
         self._loaded[device] = loaded
         self._n_regs = loaded.n_regs
         self._n_spills = loaded.n_spills if self._n_spills is None else self._n_spills
@@ -359,17 +396,28 @@ def _as_target(target) -> GPUTarget:
     return GPUTarget(target.backend, target.arch, target.warp_size)
 
 
-def _compile(src: ASTSource, target: GPUTarget, options: dict) -> CompiledKernel:
-    from .. import knobs
+def _targeted(target: GPUTarget, options: dict) -> GPUTarget:
+    return GPUTarget(target.backend, str(options["arch"]), target.warp_size) if options["arch"] else target
 
-    if options["arch"]:
-        target = GPUTarget(target.backend, str(options["arch"]), target.warp_size)
-    text = f"{compiler_key()}|{src.hash()}|{target.name}|{sorted((k, repr(v)) for k, v in options.items())}"
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    _core.set_library_search_path(_wheel_folders())
-    result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants), dict(src.divisibility),
-                                  dict(options), target.name)
-    kernel = CompiledKernel(src, result, options, target, digest)
+
+def _compile(request: Request) -> CompiledKernel:
+    """The kernel of a request: from another thread, from the disk, or compiled."""
+    from .. import knobs
+    from ..runtime.jit import recorded_lookups
+
+    src, options = request.src, request.options
+
+    def compile_now():
+        with recorded_lookups() as lookups:
+            result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants),
+                                          dict(src.divisibility), dict(options), request.target.name)
+        return result, lookups
+
+    result = compile_once(request, compile_now, refresh=knobs.compilation.always_compile)
+    kernel = CompiledKernel(src, result, options, request.target, request.key)
+    # A launch checks the globals that the code has frozen; cached code has some, too.
+    for index, name in result["globals"]:
+        request.dependencies.functions[index].lookup_global(name)
     if knobs.compilation.remarks:
         for remark in kernel.remarks:
             print(remark, file=sys.stderr)
@@ -402,6 +450,14 @@ def _set_default_precision(options):
         options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
 
 
+def request_of(src: ASTSource, target=None, options=None) -> Request:
+    """The request that `compile` would make; compiles nothing."""
+    given = dict(options or {})
+    _set_default_precision(given)
+    parsed = parse_options(given)
+    return Request(src, _targeted(_as_target(target), parsed), parsed)
+
+
 def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     """Compiles an ASTSource, or a file of one stage, for a target; needs no GPU.
 
@@ -412,7 +468,7 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     _set_default_precision(given)
     parsed = parse_options(given)
     if isinstance(src, ASTSource):
-        return _compile(src, target, parsed)
+        return _compile(Request(src, _targeted(target, parsed), parsed))
     source = src if isinstance(src, IRSource) else IRSource(src)
     _core.set_library_search_path(_wheel_folders())
     result = _core.compile_ir(source.src, source.ext, parsed, target.name)
@@ -423,13 +479,22 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
 def source_of_specialization(fn, specs) -> ASTSource:
     """The ASTSource of what the launcher found out about its arguments."""
     signature, constexprs, divisibility = {}, {}, {}
-    for param, spec in zip(fn.params, specs):
+
+    def entry_of(name, spec):
         if spec[0] == "c":
-            constexprs[param.name] = spec[1]
-        else:
-            signature[param.name] = spec[1]
+            constexprs[name] = spec[1]
+            return "constexpr"
+        if spec[0] == "t":
             if spec[2] > 1:
-                divisibility[param.name] = spec[2]
+                divisibility[name] = spec[2]
+            return spec[1]
+        items = [entry_of(f"{name}[{position}]", item) for position, item in enumerate(spec[2])]
+        return spec[1](*items) if hasattr(spec[1], "_fields") else tuple(items)
+
+    for param, spec in zip(fn.params, specs):
+        entry = entry_of(param.name, spec)
+        if entry != "constexpr":
+            signature[param.name] = entry
     return ASTSource(fn, signature, constexprs, divisibility)
 
 
@@ -448,7 +513,8 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     options = parse_options(options)
     target = driver.active.get_current_target(device if device >= 0 else None)
     src = source_of_specialization(fn, specs)
-    key = (target.name, src.hash(), tuple(sorted((k, repr(v)) for k, v in options.items())))
+    request = Request(src, _targeted(target, options), options)
+    key = request.key
     kernels = fn.device_caches[device][0]
     kernel = kernels.get(key)
     if kernel is None or knobs.compilation.always_compile:
@@ -459,8 +525,9 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
         # One device's kernel serves another of the same target.
         kernel = next((cache[0][key] for cache in fn.device_caches.values() if key in cache[0]), None)
         if kernel is None or knobs.compilation.always_compile:
-            kernel = _compile(src, target, options)
-        kernels[key] = kernel
+            kernel = _compile(request)
+        # Another thread may have been faster; one kernel object serves all.
+        kernel = kernels.setdefault(key, kernel)
         _call_hook(knobs.runtime.jit_post_compile_hook, fn, key, src, options, device, warmup, True)
     return kernel
 

@@ -1,117 +1,312 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The content digest of a kernel: its text, what it calls, what it freezes.
+"""What a kernel consists of: its text, what it calls, what it freezes.
 
 Only meaning goes in: no line numbers, no paths, no object addresses. Values are
 encoded with their type, because `1`, `True` and `1.0` compile differently.
+
+Names come from Python's own compiled code, which is there already: a kernel that
+is in the cache needs no syntax tree. A value that has no encoding that is the same
+in every process makes the result inexact; such a kernel stays out of the cache on
+disk.
 """
 
 from __future__ import annotations
 
 import ast
+import dataclasses
+import dis
+import enum
 import hashlib
-import inspect
 import types
+
+_MAX_VALUES = 10_000  # of one kernel; beyond it is data, not configuration
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Dependencies:
+    """Everything that one kernel's meaning rests on.
+
+    `fields` maps what a person can read ("text of helper", "SIZE in kernel") to
+    digests or short texts, `functions` lists the jit functions reached, `inexact`
+    says which value has no stable encoding, or is empty.
+    """
+
+    def __init__(self, jit_function=None):
+        self.fields: dict[str, str] = {}
+        self.functions: list = []
+        self.names: set = set()  # (index of the function, name) that were resolved
+        self.inexact = ""
+        self._index: dict[int, int] = {}
+        self._modules: set = set()
+        self._values = 0
+        if jit_function is not None:
+            self.add_function(jit_function)
+
+    def index_of(self, jit_function):
+        return self._index.get(id(jit_function))
+
+    def digest(self) -> str:
+        return _sha("\n".join(f"{name}={text}" for name, text in sorted(self.fields.items())))
+
+    # -- functions of the tile language ---------------------------------------
+
+    def add_function(self, function) -> int:
+        """Adds a jit function and what it reaches; its index."""
+        known = self._index.get(id(function))
+        if known is not None:
+            return known
+        index = self._index[id(function)] = len(self.functions)
+        self.functions.append(function)
+        label = function.__qualname__ if index == 0 else f"{function.__qualname__} #{index}"
+        self.fields[f"text of {label}"] = _text_digest(function)
+        parameters = ", ".join(f"{p.name}:{p.annotation}{'=' + self.encode(p.default) if p.has_default else ''}"
+                               for p in function.params)
+        self.fields[f"parameters of {label}"] = f"{parameters}; noinline={function.noinline}"
+        attributes = _names_of(function)[1]
+        for name in _names_of(function)[0]:
+            try:
+                value = _lookup(function.fn, name)
+            except KeyError:
+                continue  # a builtin, or an error that the front end reports
+            self.names.add((index, name))
+            self._add_value(f"{name} in {label}", value, attributes)
+        return index
+
+    def _add_value(self, label, value, attributes):
+        if isinstance(value, types.ModuleType):
+            self._add_module(label, value, attributes)
+        elif not _is_ours(value):
+            self.fields[label] = self.encode(value)
+
+    def _add_module(self, label, module, attributes):
+        """The attributes of a module that the code may mean."""
+        if _is_package(module.__name__) or (module.__name__, label) in self._modules:
+            return
+        self._modules.add((module.__name__, label))
+        self.fields[label] = f"module {module.__name__}"
+        for attribute in attributes:
+            value = vars(module).get(attribute)
+            if value is not None:
+                self._add_value(f"{module.__name__}.{attribute} in {label}", value, attributes)
+
+    # -- values ---------------------------------------------------------------
+
+    def encode(self, value) -> str:
+        """A text that is equal for equal values of one type, in every process."""
+        self._values += 1
+        if self._values > _MAX_VALUES:
+            return self._no_encoding(value, "a value with too many parts")
+        kind = type(value)
+        if value is None or value is ... or kind in (bool, int, str, bytes, complex, range, slice):
+            return f"{kind.__name__}:{value!r}"
+        if kind is float:
+            return f"float:{value.hex()}"
+        function = _jit_function(value)
+        if function is not None:
+            return f"jit #{self.add_function(function)}"
+        if kind.__name__ == "constexpr" and hasattr(value, "value"):
+            return f"constexpr:{self.encode(value.value)}"
+        if isinstance(value, enum.Enum):
+            return f"{_name(kind)}.{value.name}:{self.encode(value.value)}"
+        if isinstance(value, (tuple, list)):
+            return f"{_name(kind)}:(" + ",".join(self.encode(v) for v in value) + ")"
+        if isinstance(value, (set, frozenset)):
+            return f"{_name(kind)}:{{" + ",".join(sorted(self.encode(v) for v in value)) + "}"
+        if isinstance(value, dict):
+            return "dict:{" + ",".join(f"{self.encode(k)}={self.encode(v)}" for k, v in value.items()) + "}"
+        return self._encode_object(value, kind)
+
+    def _encode_object(self, value, kind) -> str:
+        if isinstance(value, types.ModuleType):
+            return f"module:{value.__name__}"
+        if isinstance(value, types.FunctionType):
+            return f"function:{_name(value)}:{self._function_digest(value)}"
+        if isinstance(value, type):
+            return f"type:{_name(value)}:{self._class_digest(value)}"
+        if isinstance(value, (types.BuiltinFunctionType, types.MethodDescriptorType)):
+            return f"builtin:{value.__module__}.{value.__qualname__}"
+        if isinstance(value, types.MethodType):
+            return f"method:{self.encode(value.__func__)}:{self.encode(value.__self__)}"
+        if hasattr(value, "cache_key_part"):  # the element types of the language
+            return f"dtype:{value.cache_key_part}"
+        if isinstance(value, (int, float, str, bytes)) or kind.__module__.split(".")[0] in ("numpy", "ml_dtypes", "torch"):
+            text = repr(value)
+            if len(text) < 200 and " at 0x" not in text:
+                return f"{_name(kind)}:{text}"
+            return self._no_encoding(value)
+        if dataclasses.is_dataclass(value):
+            parts = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+            return f"{_name(kind)}:{self.encode(parts)}:{self._class_digest(kind)}"
+        if hasattr(value, "__dict__") and not _is_package(kind.__module__):
+            if id(value) in self._index:
+                return f"same as {self._index[id(value)]}"
+            self._index[id(value)] = -self._values
+            return f"{_name(kind)}:{self.encode(vars(value))}:{self._class_digest(kind)}"
+        text = repr(value)
+        if _is_package(kind.__module__) and " at 0x" not in text:
+            return f"{_name(kind)}:{text}"
+        return self._no_encoding(value)
+
+    def _no_encoding(self, value, what=None) -> str:
+        self.inexact = self.inexact or what or f"a value of type {_name(type(value))}"
+        return f"{_name(type(value))}:object {id(value):#x}"
+
+    def _function_digest(self, function) -> str:
+        """Of a Python function that runs at compile time: code, defaults, globals."""
+        if id(function) in self._index or _is_package(function.__module__ or ""):
+            return ""
+        self._index[id(function)] = -1
+        parts = [_code_text(function.__code__), self.encode(function.__defaults__ or ()),
+                 self.encode(function.__kwdefaults__ or {})]
+        names, attributes = _code_names(function.__code__)
+        for name in names:
+            try:
+                value = _lookup(function, name)
+            except KeyError:
+                continue
+            if isinstance(value, types.ModuleType):
+                self._add_module(f"{name} in {function.__qualname__}", value, attributes)
+            elif not _is_ours(value):
+                parts.append(f"{name}={self.encode(value)}")
+        return _sha("|".join(parts))
+
+    def _class_digest(self, cls) -> str:
+        """Of a user's class: records and their methods take part in kernels."""
+        root = cls.__module__.split(".")[0]
+        if id(cls) in self._index or root in _STABLE_MODULES or _is_package(cls.__module__):
+            return ""
+        self._index[id(cls)] = -1
+        parts = [f"{k}={self.encode(v)}" for k, v in sorted(vars(cls).items())
+                 if isinstance(v, (types.FunctionType, int, str, float, bool, tuple)) and not k.startswith("__")]
+        parts.append(str(sorted(map(str, vars(cls).get("__annotations__", {}).items()))))
+        return _sha("|".join(parts))
+
+
+# ---------------------------------------------------------------------------
+# Helpers
+# ---------------------------------------------------------------------------
+
+
+_STABLE_MODULES = ("builtins", "enum", "types", "collections", "math", "numpy", "ml_dtypes", "torch")
+
+
+def _name(thing) -> str:
+    """The name of a class or function; a user's module is only a place, and may be
+    `__main__` the next time."""
+    module = thing.__module__ or ""
+    stable = module.split(".")[0] in _STABLE_MODULES or _is_package(module)
+    return f"{module}.{thing.__qualname__}" if stable else thing.__qualname__
+
+
+def _is_package(module_name: str) -> bool:
+    """Our own code: the digest of the package stands for it (compiler/disk_cache.py)."""
+    return module_name == "tilewright" or module_name.startswith("tilewright.")
+
+
+def _is_ours(value) -> bool:
+    """A function or class of the language, but not a jit function of a user's file."""
+    if getattr(value, "fn", None) is not None and not _is_package(getattr(value, "__module__", None) or ""):
+        return False
+    return isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)) and _is_package(value.__module__ or "")
+
+
+def _jit_function(value):
+    """The jit function inside tuners and heuristics, or None."""
+    while value is not None and not hasattr(value, "params"):
+        value = getattr(value, "fn", None)
+        if isinstance(value, types.FunctionType):
+            return None
+    return value if value is not None and hasattr(value, "parse") and hasattr(value, "arg_names") else None
+
+
+def _lookup(function, name):
+    """The value of a free name: closure, then globals; KeyError for builtins."""
+    free = function.__code__.co_freevars
+    if name in free:
+        try:
+            return function.__closure__[free.index(name)].cell_contents
+        except ValueError:
+            raise KeyError(name) from None
+    return function.__globals__[name]
+
+
+def _text_digest(function) -> str:
+    """Digest of a function's meaning; kept, as the text never changes unseen."""
+    source = function._source
+    if getattr(source, "meaning_digest", None) is None or source.meaning_digest[0] is not source.meaning:
+        source.meaning_digest = (source.meaning, _sha(source.meaning))
+    return source.meaning_digest[1]
+
+
+def _names_of(function):
+    """(free names, attribute names) of a jit function."""
+    if function._source.is_own:
+        return _code_names(function.fn.__code__)
+    tree = function.parse()  # another text than Python compiled
+    names = {n.id: None for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    attributes = {n.attr: None for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    return list(names), list(attributes)
+
+
+_LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
+_EXTENDED_ARG = dis.EXTENDED_ARG
+# From 3.11 on the lowest bit of the argument asks for a null on the stack.
+_GLOBAL_SHIFT = 1 if "CACHE" in dis.opmap else 0
+_names_cache: dict = {}
+
+
+def _code_names(code):
+    """(names of globals and closures, other names) that a code object reads."""
+    known = _names_cache.get(code)
+    if known is not None:
+        return known
+    names = dict.fromkeys(code.co_freevars)
+    extended = 0
+    instructions = code.co_code
+    for position in range(0, len(instructions), 2):
+        op, argument = instructions[position], instructions[position + 1] | extended
+        extended = argument << 8 if op == _EXTENDED_ARG else 0
+        if op == _LOAD_GLOBAL:
+            names[code.co_names[argument >> _GLOBAL_SHIFT]] = None
+    attributes = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner, more = _code_names(constant)
+            names.update(dict.fromkeys(n for n in inner if n not in code.co_cellvars))
+            attributes.update(dict.fromkeys(more))
+    result = (list(names), list(attributes))
+    if len(_names_cache) > 4096:
+        _names_cache.clear()
+    _names_cache[code] = result
+    return result
+
+
+def _constant_text(constant) -> str:
+    if isinstance(constant, types.CodeType):
+        return _code_text(constant)
+    if isinstance(constant, (tuple, frozenset)):  # a set has no order of its own
+        texts = list(map(_constant_text, constant))
+        return f"{type(constant).__name__}:{texts if isinstance(constant, tuple) else sorted(texts)}"
+    return f"{type(constant).__name__}:{constant!r}"
+
+
+def _code_text(code) -> str:
+    """The code of a Python function without its place."""
+    constants = [_constant_text(c) for c in code.co_consts]
+    return f"{code.co_code.hex()}|{constants}|{code.co_names}|{code.co_varnames}|{code.co_freevars}|{code.co_flags}"
 
 
 def encode_value(value) -> str:
-    """A text that is equal for equal values of one type, in every process."""
-    if hasattr(value, "cache_key"):
-        return f"jit:{value.cache_key}"
-    kind = type(value)
-    if kind.__name__ == "constexpr" and hasattr(value, "value"):
-        return f"constexpr:{encode_value(value.value)}"
-    if isinstance(value, float):
-        return f"float:{value.hex()}"
-    if value is None or isinstance(value, (bool, int, str, bytes)):
-        return f"{kind.__name__}:{value!r}"
-    if isinstance(value, (tuple, list)):
-        return f"{kind.__qualname__}:(" + ",".join(encode_value(v) for v in value) + ")"
-    if isinstance(value, dict):
-        return "dict:{" + ",".join(f"{encode_value(k)}={encode_value(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, types.ModuleType):
-        return f"module:{value.__name__}"
-    if isinstance(value, (types.FunctionType, type)):
-        return f"{kind.__name__}:{value.__module__}.{value.__qualname__}:{_text_of(value)}"
-    return f"{kind.__module__}.{kind.__qualname__}:{value}"
-
-
-def _text_of(function) -> str:
-    """Source of a constexpr_function; other functions count by name alone."""
-    if not getattr(function, "__tilewright_constexpr_function__", False):
-        return ""
-    try:
-        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
-    except (OSError, TypeError):
-        return hashlib.sha256(function.__code__.co_code).hexdigest()
-
-
-class _Names(ast.NodeVisitor):
-    """Collects free names and dotted paths that start at one."""
-
-    def __init__(self):
-        self.paths = []
-
-    def visit_Name(self, node):
-        if isinstance(node.ctx, ast.Load):
-            self.paths.append((node.id, ))
-
-    def visit_Attribute(self, node):
-        parts, base = [node.attr], node.value
-        while isinstance(base, ast.Attribute):
-            parts.append(base.attr)
-            base = base.value
-        if isinstance(base, ast.Name):
-            self.paths.append((base.id, *reversed(parts)))
-        else:
-            self.visit(base)
-
-
-def _resolve(jit_function, path):
-    """The value of a dotted path, or `_Names` where it is none of ours."""
-    function = jit_function.fn
-    name = path[0]
-    if name in function.__code__.co_freevars:
-        cell = function.__closure__[function.__code__.co_freevars.index(name)]
-        try:
-            value = cell.cell_contents
-        except ValueError:
-            return _Names
-    elif name in function.__globals__:
-        value = function.__globals__[name]
-    else:
-        return _Names
-    for attribute in path[1:]:
-        if not isinstance(value, types.ModuleType) or not hasattr(value, attribute):
-            return _Names if isinstance(value, types.ModuleType) else value
-        value = getattr(value, attribute)
-    return value
-
-
-def _collect(jit_function, seen, lines):
-    """Appends one line per function reached, depth first; `seen` cuts recursion."""
-    if id(jit_function) in seen:
-        return
-    seen.add(id(jit_function))
-    defaults = [encode_value(p.default) for p in jit_function.params if p.has_default]
-    lines.append(f"{jit_function.__name__}|{jit_function.noinline}|{jit_function.src}|{defaults}")
-    tree = jit_function.parse()
-    bound = {a.arg for a in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
-    names = _Names()
-    names.visit(tree)
-    for path in dict.fromkeys(names.paths):
-        if path[0] in bound:
-            continue
-        value = _resolve(jit_function, path)
-        if value is _Names or isinstance(value, types.ModuleType):
-            continue
-        if hasattr(value, "params") and hasattr(value, "fn") and hasattr(value, "parse"):
-            _collect(value, seen, lines)
-        else:
-            lines.append(f"{'.'.join(path)}={encode_value(value)}")
+    """The encoding of one value outside of a kernel; functions by their digest."""
+    function = _jit_function(value)
+    if function is not None:
+        return f"jit:{function.cache_key}"
+    return Dependencies().encode(value)
 
 
 def digest(jit_function) -> str:
-    lines = []
-    _collect(jit_function, set(), lines)
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return Dependencies(jit_function).digest()

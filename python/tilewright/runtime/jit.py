@@ -10,6 +10,7 @@ module is the rest: source, signature, and the slow path that compiles.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import inspect
 import threading
 from collections import defaultdict
@@ -24,8 +25,21 @@ __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "Tenso
 
 T = TypeVar("T")
 
-# `.kernel`: the function whose launch this thread is compiling.
+# `.kernel`: the function whose launch this thread is compiling; `.lookups`: the
+# (function, name) pairs that its compilation has looked up.
 _compiling = threading.local()
+
+
+@contextlib.contextmanager
+def recorded_lookups():
+    """Collects what the front end looks up in this thread inside the block."""
+    before = getattr(_compiling, "lookups", None)
+    _compiling.lookups = lookups = set()
+    try:
+        yield lookups
+    finally:
+        _compiling.lookups = before
+
 
 # ---------------------------------------------------------------------------
 # Parameters
@@ -131,8 +145,6 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         # device -> [kernels by specialisation, ...]; the tuple form is Triton's.
         self.device_caches = defaultdict(lambda: ({}, {}, None, None, None))
         self._watched_keys: set = set()
-        self._compile_lock = threading.RLock()
-        self._cache_key: Optional[str] = None
         self.hash: Optional[str] = None
         self.__name__ = fn.__name__
         self.__qualname__ = fn.__qualname__
@@ -173,7 +185,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def _unsafe_update_src(self, text: str):
         """Compiles `text` instead of the function's own source from now on."""
         self._source.replace(text)
-        self._cache_key = self.hash = None
+        self.hash = None
         self.used_global_vals.clear()
         self._watched_keys.clear()
         self.device_caches.clear()
@@ -203,6 +215,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         """
         fn = self.fn
         free = fn.__code__.co_freevars
+        lookups = getattr(_compiling, "lookups", None)
+        if lookups is not None and (name in free or name in fn.__globals__):
+            lookups.add((self, name))
         if name in free:
             cell = fn.__closure__[free.index(name)]
             try:
@@ -241,11 +256,11 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     @property
     def cache_key(self) -> str:
         """Digest of the text and of everything it reaches by name, not of its place."""
-        if self._cache_key is None:
-            from .dependencies import digest
+        from .dependencies import digest
 
-            self._cache_key = self.hash = digest(self)
-        return self._cache_key
+        # Not kept: globals may change. The texts, which cost most, are.
+        self.hash = digest(self)
+        return self.hash
 
     @property
     def type(self):
@@ -311,18 +326,17 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def _compile_specialization(self, specs, options, device, warmup):
         """Compiles what a launch needs and did not find.
 
-        `specs` has one entry per parameter: ("c", value) for a constexpr, else
-        ("t", type string, divisibility). `device` is the ordinal or -1 for none.
+        `specs` has one entry per parameter: ("c", value) for a constexpr, ("t", type
+        string, divisibility), or ("tuple", class, [entries]). `device` is the ordinal or -1 for none.
         """
         from ..compiler.compiler import compile_for_launch
 
-        with self._compile_lock:
-            before = getattr(_compiling, "kernel", None)
-            _compiling.kernel = self
-            try:
-                return compile_for_launch(self, specs, options, device, warmup)
-            finally:
-                _compiling.kernel = before
+        before = getattr(_compiling, "kernel", None)
+        _compiling.kernel = self
+        try:
+            return compile_for_launch(self, specs, options, device, warmup)
+        finally:
+            _compiling.kernel = before
 
     def _reject_keyword(self, name):
         """Raises the error of a keyword that is no parameter and no option."""

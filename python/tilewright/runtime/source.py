@@ -10,12 +10,12 @@ function is not dedented for that: its text is parsed as it stands below an
 from __future__ import annotations
 
 import ast
-import inspect
 import linecache
 import re
 import textwrap
 
 from .. import errors
+from .source_block import scan
 
 
 class FunctionSource:
@@ -29,6 +29,7 @@ class FunctionSource:
         self._first_line = None
         self._tree = None
         self._src = None
+        self._meaning = None
 
     def _read(self):
         if self._lines is not None:
@@ -37,12 +38,15 @@ class FunctionSource:
             self._lines = self._given.splitlines(keepends=True)
             self._first_line = 1
             return
-        try:
-            self._lines, self._first_line = inspect.getsourcelines(self.fn)
-        except (OSError, TypeError, SyntaxError, IndexError) as error:
-            raise errors.make("E0101", name=self.fn.__name__, cause=error) from error
-        # At top level inspect counts from 0 for a whole module only; keep 1-based.
-        self._first_line = max(self._first_line, 1)
+        code = self.fn.__code__
+        # A file that has changed since is read as it is now, as inspect does.
+        linecache.checkcache(code.co_filename)
+        lines = linecache.getlines(code.co_filename, self.fn.__globals__)
+        first = max(code.co_firstlineno, 1)
+        if first > len(lines):
+            raise errors.make("E0101", name=self.fn.__name__)
+        count, self._meaning = scan(lines, first - 1)
+        self._lines, self._first_line = lines[first - 1:first - 1 + count], first
 
     @property
     def first_line(self) -> int:
@@ -67,9 +71,23 @@ class FunctionSource:
             self._src = text[start.start():]
         return self._src
 
+    @property
+    def is_own(self) -> bool:
+        """Whether the text is the one that Python compiled, not a given one."""
+        return self._given is None
+
+    @property
+    def meaning(self) -> str:
+        """The text without what means nothing; see source_block."""
+        if self._meaning is None:
+            self._read()
+            if self._meaning is None:
+                self._meaning = self.text
+        return self._meaning
+
     def replace(self, text: str):
         """Puts other text in place of the function's own (used by code generators)."""
-        self._given, self._lines, self._tree, self._src = text, None, None, None
+        self._given, self._lines, self._tree, self._src, self._meaning = text, None, None, None, None
 
     def line(self, number: int) -> str:
         """The text of one line of the file, for messages; empty where unknown."""

@@ -1,0 +1,153 @@
+//===- CacheBindings.cpp - The cache on disk ------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: CacheStore for Python. Keys are hexadecimal text, problems come back as
+// (kind, reason): Python knows which are warnings and says each once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/bindings/Bindings.h"
+
+#include "runtime/cache/CacheStore.h"
+
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+
+namespace tilewright {
+
+using namespace cache;
+
+namespace {
+
+Digest digestOf(const std::string &text) {
+  Digest digest;
+  if (!fromHex(text, digest))
+    throw py::value_error("a key is 64 lower-case hexadecimal digits");
+  return digest;
+}
+
+py::object problemTuple(const Problem &problem) {
+  switch (problem.kind) {
+  case Problem::Kind::None:
+    return py::none();
+  case Problem::Kind::NotWritable:
+    return py::make_tuple("not-writable", problem.reason);
+  case Problem::Kind::Unsafe:
+    return py::make_tuple("unsafe", problem.reason);
+  case Problem::Kind::NoSpace:
+    return py::make_tuple("no-space", problem.reason);
+  case Problem::Kind::NotADirectory:
+    return py::make_tuple("not-a-directory", problem.reason);
+  }
+  return py::none();
+}
+
+py::dict sectionDict(const Entry &entry) {
+  py::dict sections;
+  for (const Section &section : entry.sections)
+    sections[py::str(section.name)] = py::bytes(section.bytes);
+  return sections;
+}
+
+Entry entryOf(const std::string &header, const py::dict &sections) {
+  Entry entry;
+  entry.header = header;
+  for (auto item : sections)
+    entry.sections.push_back({item.first.cast<std::string>(), item.second.cast<std::string>()});
+  return entry;
+}
+
+/// (header or None, sections, damage or "", problem or None)
+py::tuple load(const CacheStore &store, const std::string &key) {
+  Digest digest = digestOf(key);
+  LoadResult result;
+  {
+    py::gil_scoped_release release;
+    result = store.load(digest);
+  }
+  bool isHit = result.status == LoadResult::Status::Hit;
+  return py::make_tuple(isHit ? py::object(py::bytes(result.entry.header)) : py::none(),
+                        sectionDict(result.entry), result.damage, problemTuple(result.problem));
+}
+
+/// (problem or None, number of evicted entries)
+py::tuple store(const CacheStore &store, const std::string &key, const std::string &header,
+                const py::dict &sections) {
+  Digest digest = digestOf(key);
+  Entry entry = entryOf(header, sections);
+  StoreResult result;
+  {
+    py::gil_scoped_release release;
+    result = store.store(digest, entry);
+  }
+  return py::make_tuple(problemTuple(result.problem), result.evicted);
+}
+
+py::list list(const CacheStore &store) {
+  std::vector<ListedEntry> entries;
+  {
+    py::gil_scoped_release release;
+    entries = store.list();
+  }
+  py::list rows;
+  for (const ListedEntry &entry : entries)
+    rows.append(py::make_tuple(entry.key, entry.bytes, entry.lastUse));
+  return rows;
+}
+
+/// A lock that is held until `release()`, or until the object dies.
+struct KeyLock {
+  FileHandle file;
+};
+
+} // namespace
+
+void bindCache(py::module_ &module) {
+  py::class_<KeyLock>(module, "KeyLock").def("release", [](KeyLock &lock) { lock.file.close(); });
+  py::class_<CacheStore>(module, "CacheStore", "Entries in a directory; see CacheStore.h.")
+      .def(py::init<std::string, std::string, uint64_t>(), py::arg("root"), py::arg("area"),
+           py::arg("capacity"))
+      .def_property_readonly("root", &CacheStore::rootPath)
+      .def("path",
+           [](const CacheStore &s, const std::string &key) { return s.pathOf(digestOf(key)); })
+      .def("load", &load)
+      .def("store", &store)
+      .def("quarantine",
+           [](const CacheStore &s, const std::string &key) { s.quarantine(digestOf(key)); })
+      .def("remove",
+           [](const CacheStore &s, const std::string &key) { return s.remove(digestOf(key)); })
+      .def("list", &list)
+      .def("clear", &CacheStore::clear, py::call_guard<py::gil_scoped_release>())
+      .def("sweep",
+           [](const CacheStore &s, uint64_t capacity) {
+             SweepResult result;
+             {
+               py::gil_scoped_release release;
+               result = s.sweep(capacity);
+             }
+             return py::make_tuple(result.evicted, result.abandoned, result.bytes);
+           })
+      .def("lock", [](const CacheStore &s, const std::string &key, double timeout) -> py::object {
+        Digest digest = digestOf(key);
+        FileHandle file;
+        {
+          py::gil_scoped_release release;
+          file = s.lock(digest, timeout);
+        }
+        return file ? py::cast(KeyLock{std::move(file)}) : py::none();
+      });
+  module.def("encode_entry",
+             [](const std::string &key, const std::string &header, const py::dict &sections) {
+               return py::bytes(encodeEntry(digestOf(key), entryOf(header, sections)));
+             });
+  module.def("decode_entry", [](const py::bytes &file, const std::string &key) {
+    Entry entry;
+    std::string problem = decodeEntry(std::string_view(file), digestOf(key), entry);
+    return py::make_tuple(py::bytes(entry.header), sectionDict(entry), problem);
+  });
+}
+
+} // namespace tilewright

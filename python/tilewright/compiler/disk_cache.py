@@ -1,0 +1,389 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The cache of compiled kernels on disk: keys, entries, and what goes wrong.
+
+The files are the native side's (runtime/cache); here is what they mean. A key is
+the digest of named fields (`Request.fields`), which are kept in the entry, so that
+`tilewright cache why` can name what differs. Whatever goes wrong is a miss and one
+warning; TILEWRIGHT_CACHE_STRICT=1 makes it an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import threading
+import time
+import zlib
+
+from .. import _core, errors
+from ..runtime.dependencies import Dependencies
+
+AREA = "kernels-1"
+_TEXT_STAGES = ("ttir", "ttgir", "llir", "ptx")
+_MAX_TEXT = 256 << 20  # an unpacked stage; larger is no text of ours
+_LOCK_SECONDS = 30
+
+# Knobs of these groups are part of every key, except those that only show things
+# or name places. A new knob is therefore in the keys unless it is listed here.
+_KEY_GROUPS = ("compilation", "language")
+_NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR", "CHECK"}
+
+
+# ---------------------------------------------------------------------------
+# Where
+# ---------------------------------------------------------------------------
+
+
+def default_directory() -> str:
+    """TILEWRIGHT_CACHE_DIR, else the per-user cache directory."""
+    from .. import knobs
+
+    configured = knobs.cache.dir
+    if configured:
+        return os.path.abspath(os.path.expanduser(configured))
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(base, "tilewright")
+
+
+class Store:
+    """One area of the cache, with its warnings said once."""
+
+    def __init__(self, directory, area, capacity):
+        self.directory = directory
+        self.native = _core.CacheStore(os.fsencode(directory), area, capacity)
+        self.can_write = True
+
+    def load(self, key):
+        """(header, sections) of an entry that is whole, or None."""
+        header, sections, damage, problem = self.native.load(key)
+        if problem is not None:
+            self._report(problem, 0)
+        elif damage:
+            warn("W0501", reason=damage)
+        if header is None:
+            return None
+        try:
+            return json.loads(header), sections
+        except ValueError:
+            self.discard(key, "its header is no JSON")
+            return None
+
+    def save(self, key, header: dict, sections: dict):
+        if not self.can_write:
+            return
+        problem, evicted = self.native.store(key, json.dumps(header), sections)
+        if problem is not None:
+            # What failed once would fail for every kernel, slowly.
+            self.can_write = False
+            self._report(problem, evicted)
+
+    def discard(self, key, reason):
+        """An entry that is whole but wrong: set aside, reported as damaged."""
+        self.native.quarantine(key)
+        warn("W0501", reason=reason)
+
+    def lock(self, key):
+        """Held while one process compiles; None where that does not work."""
+        return self.native.lock(key, _LOCK_SECONDS) if self.can_write else None
+
+    def _report(self, problem, evicted):
+        from .. import knobs
+
+        kind, reason = problem
+        if kind == "not-a-directory" and knobs.cache.dir:
+            raise errors.make("E0505", p=self.directory)
+        if kind == "unsafe":
+            warn("W0503", dir=self.directory, reason=reason)
+        elif kind == "no-space":
+            warn("W0504", dir=self.directory, n=evicted)
+        else:
+            warn("W0502", dir=self.directory, errno=reason)
+
+
+def warn(code, **arguments):
+    """A warning, once per process and text; an error under CACHE_STRICT."""
+    from .. import knobs
+
+    if knobs.cache.strict:
+        raise errors.make(code, **arguments)
+    errors.warn(code, **arguments)
+
+
+_stores: dict = {}
+
+
+def store_of(area=AREA, capacity=None):
+    """The store of an area in the directory in force, or None where it is off."""
+    from .. import knobs
+
+    if not knobs.cache.enabled:
+        return None
+    directory = default_directory()
+    size = knobs.cache.size_mb << 20 if capacity is None else capacity
+    key = (directory, area, size)
+    store = _stores.get(key)
+    if store is None:
+        store = _stores[key] = Store(*key)
+    return store
+
+
+# ---------------------------------------------------------------------------
+# Keys
+# ---------------------------------------------------------------------------
+
+_package_digest = None
+
+
+def package_digest() -> str:
+    """Digest of the Python files that take part in the meaning of a kernel.
+
+    The native library has its build id; these files can change without it.
+    """
+    global _package_digest
+
+    if _package_digest is None:
+        package = os.path.dirname(os.path.dirname(__file__))
+        total = hashlib.sha256()
+        folder = os.path.join(package, "language")
+        files = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".py")]
+        for path in (*files, os.path.join(package, "frontend_rules.py"), os.path.join(package, "compiler", "options.py")):
+            with open(path, "rb") as file:
+                total.update(file.read())
+        _package_digest = total.hexdigest()[:32]
+    return _package_digest
+
+
+def _knob_fields() -> dict:
+    from .. import knobs
+
+    return {f"TILEWRIGHT_{e.name}": str(e.get()) for e in knobs._entries
+            if e.group in _KEY_GROUPS and e.name not in _NOT_IN_KEYS}
+
+
+class Request:
+    """One compilation: what is asked for, its fields, its key."""
+
+    def __init__(self, src, target, options):
+        from .. import __version__
+        from .compiler import _wheel_folders
+
+        self.src, self.target, self.options = src, target, options
+        self.dependencies = dependencies = Dependencies(src.fn)
+        constants = {f"constant {k}": dependencies.encode(v) for k, v in src.constants.items()}
+        _core.set_library_search_path(_wheel_folders())
+        self.fields = {
+            "compiler": f"{__version__} {_core.build_id()}",
+            "package": package_digest(),
+            "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
+            "assembler": _core.toolchain_identity(),
+            "target": target.name,
+            "signature": ", ".join(f"{k}: {v}" for k, v in src.runtime_signature.items()),
+            "divisibility": ", ".join(f"{k}: {v}" for k, v in sorted(src.divisibility.items())),
+            **constants,
+            **{f"option {k}": _option_text(dependencies, k, v) for k, v in options.items()},
+            **_knob_fields(),
+        }
+        if options["debug"]:
+            # Assertions carry their place, so here it is part of the meaning.
+            self.fields["place"] = f"{src.fn.file}:{src.fn.starting_line_number}"
+        self.fields.update(dependencies.fields)
+        self.key = key_of(self.fields)
+
+    @property
+    def inexact(self) -> str:
+        return self.dependencies.inexact
+
+    def is_current(self) -> bool:
+        """Whether the same request has the same key now: no global has changed."""
+        return Request(self.src, self.target, self.options).key == self.key
+
+    def covers(self, lookups) -> bool:
+        """Whether every name that the front end has looked up is in the key."""
+        names = self.dependencies.names
+        return all((self.dependencies.index_of(function), name) in names for function, name in lookups)
+
+
+def _option_text(dependencies, name, value) -> str:
+    text = dependencies.encode(value)
+    paths = [value] if name == "ir_override" else list(dict(value).values()) if name == "extern_libs" and value else []
+    for path in paths:
+        if path:
+            try:
+                with open(path, "rb") as file:
+                    text += ":" + hashlib.sha256(file.read()).hexdigest()
+            except OSError:
+                text += ":missing"
+    return text
+
+
+def key_of(fields: dict) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# ---------------------------------------------------------------------------
+# Entries
+# ---------------------------------------------------------------------------
+
+
+class PackedText:
+    """The compressed text of a stage, unpacked when somebody reads it."""
+
+    def __init__(self, content):
+        self.content = content
+
+    def text(self) -> str:
+        # The digest was right, so this is what a compiler wrote; the limit is for
+        # a digest made to match.
+        return zlib.decompressobj().decompress(self.content, _MAX_TEXT).decode()
+
+
+def result_of(request, header, sections):
+    """The compiler's result as an entry has it, or None with the reason."""
+    try:
+        if header["fields"] != request.fields:
+            return None, "its fields belong to another key"
+        if header["target"] != request.target.name:
+            return None, f"it was compiled for {header['target']}"
+        metadata, remarks, symbol = header["metadata"], header["remarks"], header["symbol"]
+        well_formed = isinstance(metadata, dict) and isinstance(remarks, list) and isinstance(symbol, str)
+        globals_read = [(int(index), str(name)) for index, name in header["globals"]]
+    except (KeyError, TypeError, ValueError):
+        well_formed = False
+    if not well_formed or ("cubin" not in sections and "ptx" not in sections):
+        return None, "its header is incomplete"
+    if sections.get("cubin", b"\x7fELF")[:4] != b"\x7fELF":
+        return None, "its machine code is none"
+    result = {"name": symbol, "metadata": metadata, "remarks": remarks, "globals": globals_read,
+              "cubin": sections.get("cubin")}
+    result.update({stage: PackedText(sections[stage]) for stage in _TEXT_STAGES if stage in sections})
+    return result, ""
+
+
+def load(store, request):
+    """The result of an earlier compilation, in this process or another, or None."""
+    found = store.load(request.key)
+    if found is None:
+        return None
+    result, problem = result_of(request, *found)
+    if result is None:
+        store.discard(request.key, problem)
+        return None
+    return result
+
+
+def save(store, request, result, lookups):
+    """Keeps a result, unless its key does not say all that it rests on."""
+    if request.inexact or not request.covers(lookups) or not request.is_current():
+        return
+    header = {
+        "kernel": request.src.fn.__qualname__, "symbol": result["name"], "target": request.target.name,
+        "created": int(time.time()), "fields": request.fields, "metadata": dict(result["metadata"]),
+        "remarks": list(result.get("remarks") or ()),
+        "globals": result["globals"],
+    }
+    sections = {stage: zlib.compress(result[stage].encode(), 1) for stage in _TEXT_STAGES if result.get(stage)}
+    if result.get("cubin"):
+        sections["cubin"] = result["cubin"]
+    store.save(request.key, header, sections)
+
+
+# ---------------------------------------------------------------------------
+# Compile once
+# ---------------------------------------------------------------------------
+
+
+class _InFlight:
+    """A compilation that other threads wait for."""
+
+    def __init__(self):
+        self.owner = threading.get_ident()
+        self.done = threading.Event()
+        self.result = None
+        self.error = None
+
+
+_in_flight: dict = {}
+_in_flight_lock = threading.Lock()
+
+
+def _after_fork():
+    # The threads that would finish these do not exist in the child.
+    global _in_flight_lock
+
+    _in_flight.clear()
+    _in_flight_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def compile_once(request, compile_now, refresh=False):
+    """`compile_now()` at most once per key among threads, and rarely more than once
+    among processes; from the disk where an entry is whole. `refresh` compiles anyway.
+
+    `compile_now` returns (result of the compiler, names looked up).
+    """
+    while True:
+        with _in_flight_lock:
+            other = _in_flight.get(request.key)
+            if other is None or other.owner == threading.get_ident():
+                mine = _InFlight()
+                _in_flight[request.key] = mine
+                break
+        other.done.wait()
+        if other.error is None:
+            return other.result
+        # An error of the compiler is the same for all; an interrupt was not ours.
+        if isinstance(other.error, Exception):
+            raise other.error
+    try:
+        mine.result = _load_or_compile(request, compile_now, refresh)
+        return mine.result
+    except BaseException as error:
+        mine.error = error
+        raise
+    finally:
+        with _in_flight_lock:
+            _in_flight.pop(request.key, None)
+        mine.done.set()
+
+
+def _compile_and_note(request, compile_now):
+    """Compiles, and notes which globals were read, as an entry would."""
+    result, lookups = compile_now()
+    known = ((request.dependencies.index_of(function), name) for function, name in lookups)
+    result["globals"] = sorted({(index, name) for index, name in known if index is not None})
+    return result, lookups
+
+
+def _load_or_compile(request, compile_now, refresh):
+    from .. import knobs
+
+    store = store_of()
+    if store is None or request.inexact or knobs.runtime.add_stages_inspection_hook is not None:
+        return _compile_and_note(request, compile_now)[0]
+    # What the compiler prints on the way has to be printed, so it has to run.
+    if knobs.compilation.dump:
+        refresh = True
+    if not refresh and (result := load(store, request)) is not None:
+        return result
+    if knobs.cache.why and not refresh:
+        from .cache_tools import explain_miss
+
+        print(explain_miss(store, request), file=sys.stderr)
+    lock = store.lock(request.key)
+    try:
+        # Another process may have finished it while this one waited.
+        if lock is not None and not refresh and (result := load(store, request)) is not None:
+            return result
+        result, lookups = _compile_and_note(request, compile_now)
+        save(store, request, result, lookups)
+        return result
+    finally:
+        if lock is not None:
+            lock.release()

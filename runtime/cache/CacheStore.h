@@ -1,0 +1,102 @@
+//===- CacheStore.h - Entries in a directory --------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: a map from keys to entries (EntryFormat.h) on disk, shared by any number
+// of threads, processes and hosts, that never raises for what it finds there.
+//
+//   {root}/{area}/{2 digits}/{64 digits}.bin   an entry
+//   {root}/{area}/{2 digits}/tmp-{random}      being written; its writer holds a
+//                                              lock on it
+//   {root}/{area}/quarantine/{64 digits}.bin   damaged entries, the newest few
+//   {root}/{area}/size                         bytes of all entries, an estimate
+//   {root}/{area}/locks                        empty; byte n is the lock of key n
+//
+// How it stays whole without locks: an entry appears by one rename and is never
+// changed after. A reader opens the final name directly (no listing), reads once,
+// verifies, and uses the bytes from memory. Who loses a race writes the same
+// content again. The locks only spare duplicate work: for compilations of one
+// key, and for the count of bytes. Where they fail, work is done twice.
+//
+// Eviction: a writer first adds its bytes to `size`; where that exceeds the
+// capacity it scans, removes the least recently used down to nine tenths, and
+// writes the true size. A file that is gone already counts as removed. Only names
+// of the forms above are touched, and never through a link.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_RUNTIME_CACHE_CACHESTORE_H
+#define TILEWRIGHT_RUNTIME_CACHE_CACHESTORE_H
+
+#include "runtime/cache/EntryFormat.h"
+#include "runtime/cache/PrivateDirectory.h"
+
+#include <memory>
+
+namespace tilewright::cache {
+
+struct LoadResult {
+  enum class Status { Hit, Miss, Damaged };
+  Status status = Status::Miss;
+  Entry entry;
+  std::string damage; ///< why the file was set aside
+  Problem problem;    ///< the directory cannot be used at all
+};
+
+struct StoreResult {
+  Problem problem; ///< none: the entry is there
+  int evicted = 0;
+};
+
+struct ListedEntry {
+  std::string key;
+  uint64_t bytes = 0;
+  int64_t lastUse = 0; ///< seconds since 1970
+};
+
+struct SweepResult {
+  int evicted = 0;   ///< entries above the capacity
+  int abandoned = 0; ///< temporary files whose writer is gone
+  uint64_t bytes = 0;
+};
+
+class CacheStore {
+public:
+  /// `area` is one directory name below the root; touches nothing yet.
+  CacheStore(std::string root, std::string area, uint64_t capacityInBytes);
+
+  const std::string &rootPath() const { return root; }
+  std::string pathOf(const Digest &key) const;
+
+  LoadResult load(const Digest &key) const;
+  StoreResult store(const Digest &key, const Entry &entry) const;
+  /// Moves an entry aside: its header told a reader above that it is wrong.
+  void quarantine(const Digest &key) const;
+  bool remove(const Digest &key) const;
+
+  std::vector<ListedEntry> list() const;
+  /// Evicts down to `capacity` and removes what dead writers left.
+  SweepResult sweep(uint64_t capacity) const;
+  /// Removes every entry, temporary and quarantined file; the count of entries.
+  int clear() const;
+
+  /// The lock of a key, to compile it once among processes; an empty handle when
+  /// it is not free within the time, or locks do not work here.
+  FileHandle lock(const Digest &key, double timeoutInSeconds) const;
+
+private:
+  FileHandle openArea(bool create, Problem &problem) const;
+  StoreResult publish(const FileHandle &area, const Digest &key, const std::string &file) const;
+  int reserve(const FileHandle &area, uint64_t bytes) const;
+  /// Where the entries exceed `limit` bytes, evicts down to `wanted`.
+  SweepResult sweepArea(const FileHandle &area, uint64_t limit, uint64_t wanted) const;
+  void setAside(const FileHandle &area, const FileHandle &prefix, const std::string &name) const;
+
+  std::string root, area;
+  uint64_t capacity;
+};
+
+} // namespace tilewright::cache
+
+#endif // TILEWRIGHT_RUNTIME_CACHE_CACHESTORE_H

@@ -1,0 +1,36 @@
+//===- Sha256.h - The digest of keys and entries ----------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: SHA-256 (FIPS 180-4), so that an entry on disk says whether it is whole.
+//
+// Why here: the runtime is built without LLVM, and a crypto library linked in
+// would be megabytes and somebody else's security updates for eighty lines. The
+// tests compare it with the standard's vectors and with Python's hashlib.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_RUNTIME_CACHE_SHA256_H
+#define TILEWRIGHT_RUNTIME_CACHE_SHA256_H
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tilewright::cache {
+
+using Digest = std::array<uint8_t, 32>;
+
+Digest sha256(std::string_view bytes);
+
+/// 64 lower-case hexadecimal digits.
+std::string toHex(const Digest &digest);
+
+/// The digest that `text` spells; false unless it is exactly 64 lower-case digits.
+bool fromHex(std::string_view text, Digest &digest);
+
+} // namespace tilewright::cache
+
+#endif // TILEWRIGHT_RUNTIME_CACHE_SHA256_H

@@ -1,0 +1,48 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs campaigns at full counts and prints one line of figures each.
+
+    python tests/campaigns/run.py            # all
+    python tests/campaigns/run.py K1 K5      # some
+
+The ordinary tests run the same programs with the small counts (test_campaigns.py).
+"""
+
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from campaigns import corruption, faults, keys, sharing  # noqa: E402
+
+# Name: (program, small counts, full counts).
+CAMPAIGNS = {
+    "K1": (corruption.run, {"count": 400}, {"count": 2000}),
+    "K2": (sharing.run_shared, {"processes": 8, "rounds": 10}, {"processes": 16, "rounds": 50}),
+    "K3": (sharing.run_threads, {"threads": 16, "rounds": 5}, {"threads": 64, "rounds": 20}),
+    "K4": (sharing.run_kills, {"kills": 30}, {"kills": 500}),
+    "K5": (faults.run_injected, {"errors": 3}, {}),
+    "K6": (faults.run_conditions, {}, {}),
+    "K7": (sharing.run_eviction, {"writers": 8, "rounds": 20}, {"writers": 16, "rounds": 1000}),
+    "K8": (keys.run, {"seeds": 4, "semantic": 120, "incidental": 60}, {"seeds": 100, "semantic": 500, "incidental": 200}),
+    "K9": (corruption.run, {"count": 100, "seed": 9, "kind": "K9"}, {"count": 20000, "seed": 9, "kind": "K9"}),
+}
+
+
+def main(names) -> int:
+    failed = 0
+    for name in names or CAMPAIGNS:
+        program, _, full = CAMPAIGNS[name]
+        start = time.monotonic()
+        try:
+            line = program(**full)
+        except AssertionError as error:
+            failed += 1
+            line = f"{name}: FAILED: {error}"
+        print(f"{line} ({time.monotonic() - start:.0f} s)", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,425 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The cache of compiled kernels on disk, with the real compiler and without a GPU."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.mock_driver import run_in_mock_process
+from tilewright import _core, cli, errors, knobs
+from tilewright.compiler import cache_tools, disk_cache
+from tilewright.compiler.compiler import request_of
+from tilewright.runtime.dependencies import Dependencies
+from tilewright.runtime.source_block import scan
+
+
+@tilewright.jit
+def add(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(y_ptr + offsets, value + 1, mask=offsets < n)
+
+
+def source(block=64, fn=add):
+    return tilewright.ASTSource(fn, {"x_ptr": "*fp32", "y_ptr": "*fp32", "n": "i32"}, {"BLOCK": block})
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A private cache that is on, as in a process that has just started."""
+    monkeypatch.setenv("TILEWRIGHT_CACHE", "1")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    disk_cache._stores.clear()
+    errors._warned.clear()
+    yield tmp_path / "cache"
+    disk_cache._stores.clear()
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The compilations that really happen, as a list of constants."""
+    calls, original = [], _core.compile_kernel
+
+    def compile_kernel(fn, signature, constexprs, *rest):
+        calls.append(dict(constexprs))
+        return original(fn, signature, constexprs, *rest)
+
+    monkeypatch.setattr(_core, "compile_kernel", compile_kernel)
+    return calls
+
+
+# -- hits and misses -----------------------------------------------------------------
+
+
+def test_second_compilation_is_read(cache, compiled):
+    first = tilewright.compile(source(), "sm_90a")
+    second = tilewright.compile(source(), "sm_90a")
+    assert len(compiled) == 1 and first is not second
+    for stage in ("source", "ttir", "ttgir", "llir", "ptx", "cubin"):
+        assert first.asm.get(stage) == second.asm[stage], stage
+    assert first.metadata == second.metadata and first.remarks == second.remarks
+    assert dict(first.asm.items()) == dict(second.asm.items())
+    tilewright.compile(source(128), "sm_90a")
+    tilewright.compile(source(), "sm_80")
+    assert len(compiled) == 3
+
+
+def test_off_means_off(cache, compiled, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE", "0")
+    tilewright.compile(source(), "sm_90a")
+    tilewright.compile(source(), "sm_90a")
+    assert len(compiled) == 2 and not cache.exists()
+
+
+def test_always_compile_and_dump_compile(cache, compiled, monkeypatch, capfd):
+    tilewright.compile(source(), "sm_90a")
+    monkeypatch.setenv("TILEWRIGHT_ALWAYS_COMPILE", "1")
+    tilewright.compile(source(), "sm_90a")
+    monkeypatch.delenv("TILEWRIGHT_ALWAYS_COMPILE")
+    monkeypatch.setenv("TILEWRIGHT_DUMP", "frontend")
+    tilewright.compile(source(), "sm_90a")
+    assert len(compiled) == 3 and "tw.store" in capfd.readouterr().err
+
+
+def test_another_process_reads(cache, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent("""
+        import tilewright, tilewright.language as tl
+        from tilewright import _core
+        @tilewright.jit
+        def k(x_ptr, B: tl.constexpr):
+            tl.store(x_ptr + tl.arange(0, B), 1.0)
+        original, calls = _core.compile_kernel, []
+        _core.compile_kernel = lambda *a: calls.append(1) or original(*a)
+        kernel = tilewright.compile(tilewright.ASTSource(k, {"x_ptr": "*fp32"}, {"B": 32}), "sm_90a")
+        print(len(calls), kernel.hash, len(kernel.asm["cubin"] if "cubin" in kernel.asm else kernel.asm["ptx"]))
+    """))
+    runs = [subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout.split()
+            for _ in range(2)]
+    assert runs[0][0] == "1" and runs[1][0] == "0" and runs[0][1:] == runs[1][1:]
+
+
+def test_entry_is_private_and_named_by_its_digest(cache):
+    kernel = tilewright.compile(source(), "sm_90a")
+    path = cache / disk_cache.AREA / kernel.hash[:2] / f"{kernel.hash}.bin"
+    assert path.stat().st_mode & 0o777 == 0o600 and cache.stat().st_mode & 0o777 == 0o700
+    header, sections, problem = _core.decode_entry(path.read_bytes(), kernel.hash)
+    assert problem == "" and json.loads(header)["target"] == "sm_90a" and "ptx" in sections
+    assert disk_cache.key_of(json.loads(header)["fields"]) == kernel.hash
+
+
+# -- what is in a key ----------------------------------------------------------------
+
+
+def test_globals_of_a_cached_kernel_are_watched(tmp_path, cache):
+    """A kernel from the disk has frozen its globals like a compiled one."""
+    code, output = run_in_mock_process(os.path.join(os.path.dirname(__file__), "cases_cache.py"), tmp_path)
+    assert code == 0, output
+
+
+def test_value_without_encoding_stays_off_the_disk(cache, compiled, monkeypatch):
+
+    class Opaque:
+        __slots__ = ("number", )
+
+    deps = Dependencies()
+    deps.encode({"a": Opaque()})
+    assert "Opaque" in deps.inexact
+    monkeypatch.setattr(disk_cache.Request, "inexact", property(lambda self: "an Opaque"))
+    tilewright.compile(source(), "sm_90a")
+    tilewright.compile(source(), "sm_90a")
+    assert len(compiled) == 2 and not cache.exists()
+
+
+def test_objects_are_encoded_by_content():
+    import dataclasses
+    import enum
+    import types
+
+    @dataclasses.dataclass
+    class Shape:
+        rows: int
+        scale: float = 1.0
+
+    class Mode(enum.Enum):
+        A = 1
+        B = 2
+
+    def encoded(value):
+        deps = Dependencies()
+        text = deps.encode(value)
+        assert not deps.inexact, deps.inexact
+        return text
+
+    values = [Shape(1), Shape(2), Shape(1, 2.0), Mode.A, Mode.B, types.SimpleNamespace(a=1), types.SimpleNamespace(a=2),
+              frozenset({1, 2}), {1, 3}, range(3), ..., lambda n: n + 1, lambda n: n + 2, tl.float16, tl.float32]
+    assert len({encoded(v) for v in values}) == len(values)
+    assert encoded(Shape(1)) == encoded(Shape(1)) and encoded({"b", "a", "c"}) == encoded({"c", "b", "a"})
+
+
+def test_incomplete_dependencies_stay_off_the_disk(cache, compiled, monkeypatch):
+    """A name that the front end reads and the key lacks keeps the kernel in memory."""
+    monkeypatch.setattr(disk_cache.Request, "covers", lambda self, lookups: False)
+    tilewright.compile(source(), "sm_90a")
+    assert len(compiled) == 1 and not list(cache.rglob("*.bin"))
+
+
+def _parsed(meaning, column):
+    """A meaning is dedented, or, where it holds an f-string, the text as it stands."""
+    import ast
+
+    try:
+        return ast.parse(meaning).body[0]
+    except SyntaxError:
+        return ast.parse(f"if 1:\n{' ' * column}{meaning}").body[0].body[0]
+
+
+def test_scan_ends_where_python_does():
+    """Every function of this file and of the package, against Python's own parser."""
+    import ast
+    import pathlib
+
+    count = 0
+    for path in [pathlib.Path(__file__), *pathlib.Path(tilewright.__file__).parent.rglob("*.py")]:
+        text = path.read_text()
+        lines = text.splitlines(keepends=True)
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            length, meaning = scan(lines, first - 1)
+            assert first + length - 1 == node.end_lineno, (path, node.name)
+            node.decorator_list = []
+            body = _parsed(meaning, node.col_offset)
+            assert ast.dump(body) == ast.dump(node), (path, node.name)
+            count += 1
+    assert count > 400
+
+
+# -- threads -------------------------------------------------------------------------
+
+
+def test_threads_compile_different_kernels_alike(compiled):
+    """The front end and all behind it, from many threads at once, without a cache."""
+    blocks = [16, 32, 64, 128, 256, 512]
+    expected = {b: tilewright.compile(source(b), "sm_90a").asm["ptx"] for b in blocks}
+    problems = []
+
+    def body(order):
+        try:
+            for block in order:
+                assert tilewright.compile(source(block), "sm_90a").asm["ptx"] == expected[block]
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=body, args=(blocks[i:] + blocks[:i], )) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems, problems
+
+
+def test_error_reaches_every_waiting_thread(monkeypatch):
+    started, raised = threading.Event(), []
+
+    def fail(*_):
+        started.wait(5)
+        raise errors.make("E0104", n="nothing", near="something")
+
+    monkeypatch.setattr(_core, "compile_kernel", fail)
+
+    def body():
+        try:
+            tilewright.compile(source(), "sm_90a")
+        except errors.CompilationError as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=body) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    started.set()
+    for thread in threads:
+        thread.join(30)
+    assert len(raised) == 4 and not disk_cache._in_flight
+
+
+# -- trouble -------------------------------------------------------------------------
+
+
+def entry_path(cache, kernel):
+    return cache / disk_cache.AREA / kernel.hash[:2] / f"{kernel.hash}.bin"
+
+
+def test_damaged_entry_is_compiled_again(cache, compiled):
+    path = entry_path(cache, tilewright.compile(source(), "sm_90a"))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(errors.CacheWarning, match=r"\[W0501\] discarded a damaged cache entry \(a wrong length\)"):
+        tilewright.compile(source(), "sm_90a")
+    assert len(compiled) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tilewright.compile(source(), "sm_90a")
+    assert len(compiled) == 2
+
+
+def test_strict_raises(cache, monkeypatch):
+    path = entry_path(cache, tilewright.compile(source(), "sm_90a"))
+    path.write_bytes(b"short")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_STRICT", "1")
+    with pytest.raises(errors.CacheWarning, match="W0501"):
+        tilewright.compile(source(), "sm_90a")
+
+
+def test_directory_that_cannot_be_written(cache, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", "/proc/nowhere/cache")
+    with pytest.warns(errors.CacheWarning, match=r"\[W0502\] cache at /proc/nowhere/cache is not writable \(\w+\); kernels stay in memory"):
+        tilewright.compile(source(), "sm_90a")
+
+
+def test_unsafe_directory_is_not_used(cache, compiled):
+    cache.mkdir()
+    cache.chmod(0o777)
+    with pytest.warns(errors.CacheWarning, match=r"\[W0503\] cache .* is writable by others; not used"):
+        tilewright.compile(source(), "sm_90a")
+    assert not list(cache.iterdir())
+
+
+def test_full_disk(cache, monkeypatch):
+    store = disk_cache.store_of()
+    monkeypatch.setattr(store, "native", type("Full", (), {
+        "load": lambda self, key: (None, {}, "", None), "lock": lambda self, key, seconds: None,
+        "store": lambda self, *_: (("no-space", "ENOSPC"), 3)})())
+    with pytest.warns(errors.CacheWarning, match=r"\[W0504\] no space in .*; evicted 3 entries, still full"):
+        tilewright.compile(source(), "sm_90a")
+    assert not store.can_write
+
+
+def test_configured_file_is_an_error(cache):
+    cache.write_text("text")
+    with pytest.raises(errors.ConfigError, match=r"\[E0505\] cache_dir .* is not a directory"):
+        tilewright.compile(source(), "sm_90a")
+
+
+def test_hostile_names_do_not_reach_the_file_system(cache, tmp_path):
+    """Names of kernels are in headers only; files are digests."""
+    text = "import tilewright\nclass constexpr: pass\n@tilewright.jit\ndef {}(x): pass\n"
+    for name in ("a" * 300, "_" * 50, "ü" * 120, "CON", "tmp_x"):
+        path = tmp_path / "module.py"
+        path.write_text(text.format(name))
+        function = cli.load_function(f"{path}:{name}")
+        tilewright.compile(tilewright.ASTSource(function, {"x": "*fp32"}), "sm_90a")
+        sys.modules.pop("module", None)
+    for path in cache.rglob("*.bin"):
+        assert len(path.name) == 68
+
+
+# -- the command ---------------------------------------------------------------------
+
+
+def run_command(*words):
+    return cli.main(["cache", *map(str, words)])
+
+
+def test_list_verify_gc_clear(cache, capsys):
+    first = tilewright.compile(source(), "sm_90a")
+    tilewright.compile(source(128), "sm_80")
+    assert run_command("list") == 0
+    out = capsys.readouterr().out
+    assert "2 kernels" in out and first.hash[:12] in out and "add(BLOCK=64)" in out and "sm_80" in out
+    assert run_command("verify") == 0 and "2 entries are whole" in capsys.readouterr().out
+    path = entry_path(cache, first)
+    path.write_bytes(path.read_bytes()[:-100])
+    assert run_command("verify") == 1
+    assert f"{first.hash}: a wrong length" in capsys.readouterr().out
+    assert run_command("gc", "--size", 0) == 0 and "removed 1 kernels" in capsys.readouterr().out
+    tilewright.compile(source(), "sm_90a")
+    assert run_command("clear") == 0 and "removed 1 kernels" in capsys.readouterr().out
+    assert not list((cache / disk_cache.AREA).rglob("*.bin"))
+
+
+def test_export_and_import(cache, tmp_path, capsys, compiled, monkeypatch):
+    tilewright.compile(source(), "sm_90a")
+    archive = tmp_path / "entries.tar"
+    assert run_command("export", archive) == 0
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "other"))
+    assert run_command("import", archive) == 0
+    tilewright.compile(source(), "sm_90a")
+    assert len(compiled) == 1
+    assert run_command("export", archive, "--kernel", "nothing") == 0 and "0 entries" in capsys.readouterr().out
+
+
+def test_import_refuses_what_is_no_entry(cache, tmp_path, capsys):
+    import io
+    import tarfile
+
+    kernel = tilewright.compile(source(), "sm_90a")
+    good = entry_path(cache, kernel).read_bytes()
+    archive = tmp_path / "hostile.tar"
+    members = {"../../escape.bin": good, f"kernels-1/{'0' * 64}.bin": good, f"kernels-1/{kernel.hash}.bin": good[:-3],
+               "kernels-1/x\x1b[31m.bin": good, f"/kernels-1/{kernel.hash}.bin": good}
+    with tarfile.open(archive, "w") as tar:
+        for name, content in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+        link = tarfile.TarInfo(f"kernels-1/{'1' * 64}.bin")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    assert run_command("clear") == 0
+    capsys.readouterr()
+    assert run_command("import", archive) == 1
+    out = capsys.readouterr().out
+    assert "0 entries taken, 6 refused" in out and "\x1b" not in out
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "hostile.tar"]
+
+
+def test_why_names_the_fields(cache, capsys):
+    tilewright.compile(source(), "sm_90a")
+    text = cache_tools.explain_miss(disk_cache.store_of(), request_of(source(128), "sm_90a", {"num_warps": 8}))
+    assert "constant BLOCK: int:64 there, int:128 here" in text and "option num_warps: NoneType:None there, int:8 here" in text
+    assert len(text.splitlines()) == 3
+    here = f"{__file__}:add"
+    assert run_command("why", here, "-s", "*fp32,*fp32,i32,64", "-t", "sm_90a") == 0
+    assert "is there, as" in capsys.readouterr().out
+    assert run_command("why", here, "-s", "*fp16,*fp32,i32,64") == 0
+    assert "signature: x_ptr: *fp32" in capsys.readouterr().out
+    other = tilewright.compile(source(128), "sm_90a")
+    assert run_command("why", tilewright.compile(source(), "sm_90a").hash[:20], other.hash[:20]) == 0
+    assert capsys.readouterr().out.startswith("constant BLOCK")
+
+
+def test_why_on_a_miss(cache, capsys, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_WHY", "1")
+    tilewright.compile(source(), "sm_90a")
+    assert "there is no entry of 'add'" in capsys.readouterr().err
+    tilewright.compile(source(256), "sm_90a")
+    assert "constant BLOCK: int:64 there, int:256 here" in capsys.readouterr().err
+
+
+def test_capacity_is_a_knob(cache, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_SIZE_MB", "0")
+    tilewright.compile(source(), "sm_90a")
+    assert not list((cache / disk_cache.AREA).rglob("*.bin"))
+
+
+def test_default_directory(monkeypatch):
+    monkeypatch.delenv("TILEWRIGHT_CACHE_DIR", raising=False)
+    monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert disk_cache.default_directory() == "/somewhere/tilewright"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert disk_cache.default_directory() == "/home/me/.cache/tilewright"
+    with knobs.cache.scope():
+        knobs.cache.dir = "/elsewhere"
+        assert disk_cache.default_directory() == "/elsewhere"

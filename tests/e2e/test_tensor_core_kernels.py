@@ -1,0 +1,57 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The tensor-core kernels of the benchmarks and lessons, assembled for each target without a GPU.
+
+Each must come out with its products on the tensor cores, its operands loaded
+asynchronously, no spilled register and no wgmma that the assembler serialised.
+"""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from harness.tensor_core_cases import all_cases, shortcomings
+
+# What the compiler cannot do yet: a pattern of "target name" and why. A case that
+# starts to pass fails here (strict): take its line out.
+NOT_YET = [
+    (r"product .* (descriptors|persistent) |attention .* descriptors |host descriptors",
+     "signatures cannot name tensor descriptors"),
+    (r"08 grouped, descriptors|09 persistent, device descriptors", "descriptors made in the kernel become pointers"),
+    (r"sm_8. attention d", "tiles that two products read in different ways are not loaded asynchronously"),
+]
+
+
+def parameters():
+    found = []
+    for case in all_cases():
+        reasons = [reason for pattern, reason in NOT_YET if re.search(pattern, f"{case.target} {case.name} ")]
+        marks = [pytest.mark.xfail(reason=reasons[0], strict=True)] if reasons else []
+        found.append(pytest.param(case, id=f"{case.target} {case.name}", marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("case", parameters())
+def test_assembles_well(case):
+    assert shortcomings(case, case.compile()) == []
+
+
+def test_list_of_what_is_missing_is_needed():
+    """Each pattern matches something: a stale one would hide a case that breaks later."""
+    names = [f"{case.target} {case.name} " for case in all_cases()]
+    stale = [pattern for pattern, _ in NOT_YET if not any(re.search(pattern, name) for name in names)]
+    assert stale == []
+
+
+def test_what_is_looked_for_is_found():
+    """The check itself: each shortcoming in a made-up result is named."""
+    compiled = SimpleNamespace(
+        asm={"ptx": "", "cubin": b"text"}, n_spills=3, metadata=SimpleNamespace(shared=300000),
+        remarks=["kernel.py:7:3: pipeline: applied", "wgmma-serialized: refused (Potential Performance Loss: ...)"])
+    case = next(case for case in all_cases() if case.target == "sm_90a" and "pointers" in case.name)
+    found = "; ".join(shortcomings(case, compiled))
+    for part in ("no machine code", "spills 3", "300000 bytes", "wgmma-serialized", "no wgmma.mma_async",
+                 "no asynchronous copies"):
+        assert part in found
+    assert "pipeline" not in found
