@@ -45,6 +45,9 @@ struct CompiledModule {
   std::string assembler;
   /// Indices of the pointer arguments that the kernel may write.
   std::vector<int> writtenArguments;
+  /// For each tensor descriptor of the launch, whether the kernel takes its tensor
+  /// map beside base, shape and strides.
+  std::vector<bool> tensorMaps;
   RemarkCollector remarks;
   std::vector<std::pair<std::string, double>> stepSeconds;
 };

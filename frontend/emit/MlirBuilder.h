@@ -94,6 +94,11 @@ public:
   Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
                   semantic::MemorySemantic semantic, semantic::MemoryScope scope) override;
 
+  Value descriptorLoad(const Value &descriptor, const std::vector<Value> &coordinates,
+                       const semantic::LoadOptions &options) override;
+  void descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
+                       const Value &value, std::optional<semantic::AtomicOp> reduction) override;
+
   //===--- across elements ------------------------------------------------===//
   std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,
                             const semantic::CombineFunction &combine) override;

@@ -149,6 +149,14 @@ public:
   void store(const Value &pointer, const Operand &value, const std::optional<Operand> &mask,
              const StoreOptions &options);
   enum class AtomicName { Add, Max, Min, And, Or, Xor, Exchange };
+  /// Blocks through a tensor map; `offsets` are integers, one per dimension.
+  Value descriptorLoad(const Value &descriptor, const std::vector<Operand> &offsets,
+                       const LoadOptions &options);
+  void descriptorStore(const Value &descriptor, const std::vector<Operand> &offsets,
+                       const Operand &value);
+  /// Combines a block with memory; false, and nothing done, where TMA cannot.
+  bool descriptorReduce(AtomicName op, const Value &descriptor,
+                        const std::vector<Operand> &offsets, const Operand &value);
   Value atomicRmw(AtomicName op, const Value &pointer, const Operand &value,
                   const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
   Value atomicCas(const Value &pointer, const Operand &compare, const Operand &value,
@@ -197,6 +205,7 @@ private:
   /// All in their common shape.
   std::vector<Value> broadcastAll(std::vector<Value> values);
   Value maskOperand(const Operand &mask, const Value &pointer, const char *name);
+  std::vector<Value> coordinates(const std::vector<Operand> &offsets);
   Value floatExtremumAtomic(bool isMaximum, const Value &pointer, const Value &value,
                             const std::optional<Value> &mask, MemorySemantic semantic,
                             MemoryScope scope);

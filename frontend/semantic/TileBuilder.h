@@ -222,6 +222,14 @@ public:
   virtual Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
                           MemorySemantic semantic, MemoryScope scope) = 0;
 
+  //===--- blocks through tensor maps: compiled kernels only ----------------===//
+  /// The block at `coordinates` (int32 scalars, one per dimension).
+  virtual Value descriptorLoad(const Value &descriptor, const std::vector<Value> &coordinates,
+                               const LoadOptions &options);
+  /// Writes a block, or combines it with what is there.
+  virtual void descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
+                               const Value &value, std::optional<AtomicOp> reduction);
+
   //===--- across elements ------------------------------------------------===//
   /// All inputs have one shape. The results lack `axis`; scalars for rank 1.
   virtual std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,

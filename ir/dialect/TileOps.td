@@ -102,6 +102,8 @@ def TW_Buffer : TW_Type<"Buffer", "buffer"> {
     ::tilewright::LinearLayout toLinear() const { return getLayout().toLinear(getShape()); }
     /// Bytes of one slot.
     int64_t slotBytes() const;
+    /// Bytes from one slot to the next: each begins where a swizzle pattern does.
+    int64_t slotStride() const;
     BufferType withSlots(int64_t slots) const {
       return get(getContext(), getShape(), getElementType(), getLayout(), slots);
     }

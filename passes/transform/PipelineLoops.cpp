@@ -57,6 +57,7 @@
 #include "passes/analysis/AliasInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
+#include "passes/analysis/ScratchSize.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
@@ -64,6 +65,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -102,8 +104,10 @@ struct RingGroup {
   llvm::SmallVector<Operation *> copies;
 };
 
-/// On ops of a body that is expanded (i32): their stage. Clones keep it.
+/// On ops of a body that is expanded: their stage (i32), and the variables of the
+/// loop that their results become (array of i32). Clones keep both.
 constexpr llvm::StringLiteral stageAttr = "tw.stage";
+constexpr llvm::StringLiteral definesAttr = "tw.defines";
 
 /// Ops of the body that `roots` are computed from, and the loop's variables among
 /// them; the slice does not follow the variables round the loop.
@@ -122,6 +126,11 @@ struct Slice {
       return;
     for (Value operand : op->getOperands())
       add(loop, operand);
+    // What the regions of a branch read.
+    llvm::SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op->getRegions(), captured);
+    for (Value value : captured)
+      add(loop, value);
     // Behind its operands.
     ops.insert(op);
   }
@@ -330,7 +339,7 @@ private:
     for (size_t next = 0; next < slice.variables.size(); ++next)
       slice.add(loop, yieldedFor(slice.variables[next]));
     for (Operation *op : slice.ops)
-      if (!isMemoryEffectFree(op) || op->getNumRegions() != 0) {
+      if (!isMemoryEffectFree(op) || llvm::isa<LoopLikeOpInterface>(op)) {
         refuseLoad(load.load, "its address depends on what the loop computes");
         return false;
       }
@@ -538,28 +547,77 @@ private:
   }
 
   /// A product whose result only goes round the loop as its own accumulator need
-  /// not be waited for.
+  /// not be waited for; branches that read it (of a flattened loop, at the end of a
+  /// tile) wait themselves.
   void makeProductsAsync() {
     int numAsync = 0;
-    for (auto wgmma : llvm::make_early_inc_range(loop.getBody()->getOps<ir::WgmmaOp>())) {
-      OpOperand *yielded = onlyCarried(wgmma);
+    for (auto product : llvm::make_early_inc_range(loop.getBody()->getOps<ir::WgmmaOp>())) {
+      OpOperand *yielded = onlyCarried(product);
       if (!yielded)
         continue;
-      wgmma.setIsAsync(true);
+      product.setIsAsync(true);
       ++numAsync;
       OpBuilder::InsertionGuard guard(rewriter);
+      llvm::SetVector<Block *> readers;
+      for (Operation *user : product.getResult().getUsers())
+        if (user->getBlock() != loop.getBody())
+          readers.insert(blockOfBranch(user));
+      for (Block *block : readers) {
+        rewriter.setInsertionPointToStart(block);
+        waitFor(product.getResult(), [&](OpOperand &use) {
+          return use.getOwner()->getBlock() != loop.getBody() &&
+                 blockOfBranch(use.getOwner()) == block;
+        });
+      }
       rewriter.setInsertionPointAfter(loop);
-      Value result = loop.getResult(yielded->getOperandNumber());
-      auto wait = rewriter.create<ir::WgmmaWaitOp>(wgmma.getLoc(), TypeRange{result.getType()},
-                                                   ValueRange{result}, /*pending=*/0);
-      rewriter.replaceAllUsesExcept(result, wait.getResult(0), wait);
+      waitFor(loop.getResult(yielded->getOperandNumber()), [](OpOperand &) { return true; });
     }
     // Nothing in flight: slots are free at the next barrier.
-    if (numAsync == 0) {
+    if (numAsync == 0)
       needsSecondBarrier = false;
-    } else if (!needsSecondBarrier) {
+    else if (!needsSecondBarrier)
       atTop<ir::WgmmaWaitOp>(useStage(false), TypeRange{}, ValueRange{}, /*pending=*/numAsync);
+  }
+
+  /// The block of a branch of the body that contains `op`.
+  Block *blockOfBranch(Operation *op) {
+    while (op->getParentOp()->getBlock() != loop.getBody())
+      op = op->getParentOp();
+    return op->getBlock();
+  }
+
+  /// Waits for all products at the insertion point; uses of `tile` that `accepts`
+  /// takes read what comes of it.
+  void waitFor(Value tile, llvm::function_ref<bool(OpOperand &)> accepts) {
+    auto wait = rewriter.create<ir::WgmmaWaitOp>(tile.getLoc(), TypeRange{tile.getType()},
+                                                 ValueRange{tile}, /*pending=*/0);
+    rewriter.replaceUsesWithIf(tile, wait.getResult(0), [&](OpOperand &use) {
+      return use.getOwner() != wait && accepts(use);
+    });
+  }
+
+  /// The yield's operand, if the result and the accumulator are one variable of
+  /// the loop that nothing else in it reads but branches behind the product. Not
+  /// with a left side in registers, which would have to be kept round the loop,
+  /// nor with packed accumulators, which are unpacked behind each product.
+  OpOperand *onlyCarried(ir::WgmmaOp product) {
+    if (isTile(product.getA()) ||
+        ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
+        product.getMaxImprecise() != 0)
+      return nullptr;
+    auto accumulator = llvm::dyn_cast<BlockArgument>(product.getAcc());
+    if (!accumulator || accumulator.getOwner() != loop.getBody() || !accumulator.hasOneUse())
+      return nullptr;
+    OpOperand *yielded = nullptr;
+    for (OpOperand &use : product.getResult().getUses()) {
+      if (use.getOwner()->getBlock() != loop.getBody())
+        continue; // in a branch
+      if (yielded || use.getOwner() != loop.getBody()->getTerminator() ||
+          use.getOperandNumber() + 1 != accumulator.getArgNumber())
+        return nullptr;
+      yielded = &use;
     }
+    return yielded;
   }
 
   void endRings() {
@@ -572,24 +630,6 @@ private:
     if (hasCpAsync)
       rewriter.create<ir::AsyncWaitOp>(loop.getLoc(), /*pending=*/0);
     rewriter.create<ir::BarrierOp>(loop.getLoc());
-  }
-
-  /// The yield's operand, if the result and the accumulator are one variable of
-  /// the loop that nothing else in it reads. Not with a left side in registers,
-  /// which would have to be kept round the loop, nor with packed accumulators,
-  /// which are unpacked behind each product.
-  OpOperand *onlyCarried(ir::WgmmaOp wgmma) {
-    if (isTile(wgmma.getA()) ||
-        ir::elementBits(tileType(wgmma.getAcc()).getElementType()) != 32 ||
-        wgmma.getMaxImprecise() != 0)
-      return nullptr;
-    auto accumulator = llvm::dyn_cast<BlockArgument>(wgmma.getAcc());
-    if (!accumulator || accumulator.getOwner() != loop.getBody() || !accumulator.hasOneUse() ||
-        !wgmma.getResult().hasOneUse())
-      return nullptr;
-    OpOperand &use = *wgmma.getResult().use_begin();
-    bool isYield = use.getOwner() == loop.getBody()->getTerminator();
-    return isYield && use.getOperandNumber() + 1 == accumulator.getArgNumber() ? &use : nullptr;
   }
 
   /// An op that starts copies of `group`, or an address of theirs.
@@ -680,9 +720,12 @@ private:
   void stageCarriedAddresses() {
     for (RingGroup &group : groups) {
       Slice slice;
-      for (Operation *op : group.copies)
-        for (Value operand : op->getOperands())
-          slice.add(loop, operand);
+      for (Operation *op : group.copies) {
+        llvm::SetVector<Value> needed(op->operand_begin(), op->operand_end());
+        getUsedValuesDefinedAbove(op->getRegions(), needed);
+        for (Value value : needed)
+          slice.add(loop, value);
+      }
       for (size_t next = 0; next < slice.variables.size(); ++next)
         slice.add(loop, yieldedFor(slice.variables[next]));
       for (Operation *op : slice.ops)
@@ -745,7 +788,10 @@ private:
       placeCopies();
     } else {
       Operation *first = *loop.getBody()->getOps<ir::WgmmaOp>().begin();
-      place([&](Operation *op) { return op == first || op->isBeforeInBlock(first); });
+      place([&](Operation *op) {
+        return op == first ||
+               (op->isBeforeInBlock(first) && stageOf(op) == useStage(/*isLate=*/false));
+      });
       placeCopies();
     }
     place([](Operation *) { return true; });
@@ -757,6 +803,19 @@ private:
     for (Operation *op : bodyOrder()) {
       op->setAttr(stageAttr, IntegerAttr::get(i32, stageOf(op)));
       schedule.emplace_back(op, stageOf(op));
+    }
+    // Which variables are read behind the loop: all of their versions are needed.
+    for (OpOperand &yielded : loop.getBody()->getTerminator()->getOpOperands()) {
+      Operation *op = yielded.get().getDefiningOp();
+      if (!op || op->getBlock() != loop.getBody() ||
+          loop.getResult(yielded.getOperandNumber()).use_empty())
+        continue;
+      llvm::SmallVector<int32_t> variables;
+      if (auto known = op->getAttrOfType<DenseI32ArrayAttr>(definesAttr))
+        llvm::append_range(variables, known.asArrayRef());
+      variables.push_back(yielded.getOperandNumber());
+      variables.push_back(llvm::cast<OpResult>(yielded.get()).getResultNumber());
+      op->setAttr(definesAttr, rewriter.getDenseI32ArrayAttr(variables));
     }
   }
 
@@ -783,12 +842,12 @@ private:
     options.peelEpilogue = false;
     options.supportDynamicLoops = true;
     options.predicateFn = predicated;
-    // The first product of a chain is alone there.
-    options.annotateFn = [](Operation *op, scf::PipeliningOption::PipelinerPart part, unsigned) {
-      auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(op);
-      if (wait && part == scf::PipeliningOption::PipelinerPart::Prologue)
-        wait.setPending(0);
+    options.annotateFn = [&](Operation *op, scf::PipeliningOption::PipelinerPart part, unsigned) {
+      if (part == scf::PipeliningOption::PipelinerPart::Prologue)
+        notePrologue(op);
     };
+    llvm::SmallVector<Value> inits(loop.getInitArgs());
+    Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
     Location loc = loop.getLoc();
     int64_t bytes = 0;
     for (const AsyncLoad &load : loads)
@@ -804,9 +863,15 @@ private:
       return false;
     }
     loop = *result;
+    selectVersions(inits, lower, upper, step);
     if (isChained())
       peelLate();
-    module.walk([](Operation *op) { op->removeAttr(stageAttr); });
+    else
+      guardLoop();
+    module.walk([](Operation *op) {
+      op->removeAttr(stageAttr);
+      op->removeAttr(definesAttr);
+    });
     context.remark(loop, {"pipeline",
                              true,
                              {},
@@ -817,6 +882,71 @@ private:
                              std::string(hasTma ? "TMA" : "cp.async") +
                                  (isChained() ? ", chained products overlap" : "")});
     return true;
+  }
+
+  /// Per variable what the prologue makes of it, iteration by iteration.
+  llvm::DenseMap<int, llvm::SmallVector<Value>> versions;
+
+  void notePrologue(Operation *op) {
+    // The first product of a chain is alone there.
+    if (auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(op))
+      wait.setPending(0);
+    if (auto defines = op->getAttrOfType<DenseI32ArrayAttr>(definesAttr))
+      for (size_t index = 0; index < defines.size(); index += 2)
+        versions[defines[index]].push_back(op->getResult(defines[index + 1]));
+  }
+
+  /// The expander lets the prologue change variables however few iterations there
+  /// are. Where one is read behind the loop, it enters it as it is after so many.
+  void selectVersions(ValueRange inits, Value lower, Value upper, Value step) {
+    Location loc = loop.getLoc();
+    for (auto &[variable, values] : versions) {
+      rewriter.setInsertionPoint(loop);
+      Value selected = inits[variable], first = lower;
+      for (Value version : values) {
+        Value runs = rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, first, upper);
+        selected = rewriter.create<arith::SelectOp>(loc, runs, version, selected);
+        first = rewriter.create<arith::AddIOp>(loc, first, step);
+      }
+      loop.getInitArgsMutable()[variable].set(selected);
+    }
+  }
+
+  /// Where a loop may not run at all, its initial accumulators would meet the
+  /// products in flight at the wait behind it, and the assembler would wait for
+  /// each product instead. So the loop and the waits stand in a branch.
+  void guardLoop() {
+    llvm::SmallVector<Operation *> moved = {loop};
+    while (auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(moved.back()->getNextNode()))
+      moved.push_back(wait);
+    if (moved.size() == 1)
+      return;
+    Location loc = loop.getLoc();
+    rewriter.setInsertionPoint(loop);
+    Value runs = rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt,
+                                                loop.getLowerBound(), loop.getUpperBound());
+    auto branch = rewriter.create<scf::IfOp>(loc, loop.getResultTypes(), runs,
+                                             /*withElseRegion=*/true);
+    llvm::SmallVector<Value> results(loop.getResults());
+    auto replaceOutside = [&](Value value, Value replacement) {
+      rewriter.replaceUsesWithIf(value, replacement, [&](OpOperand &use) {
+        return !llvm::is_contained(moved, use.getOwner());
+      });
+    };
+    for (auto [index, result] : llvm::enumerate(loop.getResults()))
+      replaceOutside(result, branch.getResult(index));
+    for (Operation *wait : llvm::drop_begin(moved))
+      for (auto [tile, result] : llvm::zip(wait->getOperands(), wait->getResults()))
+        if (auto of = llvm::dyn_cast<OpResult>(tile); of && of.getOwner() == loop) {
+          replaceOutside(result, branch.getResult(of.getResultNumber()));
+          results[of.getResultNumber()] = result;
+        }
+    rewriter.setInsertionPointToEnd(branch.thenBlock());
+    auto yield = rewriter.create<scf::YieldOp>(loc, results);
+    for (Operation *op : moved)
+      rewriter.moveOpBefore(op, yield);
+    rewriter.setInsertionPointToEnd(branch.elseBlock());
+    rewriter.create<scf::YieldOp>(loc, loop.getInitArgs());
   }
 
   //===--- chained products: the last iteration ----------------------------===//
@@ -903,14 +1033,33 @@ public:
 private:
   PassContext context;
 
-  /// Bytes that other tiles take while the loop runs, at most.
+  /// Bytes that others take while the loop runs, at most: tiles from outside, and
+  /// what its branches stage (of a flattened loop, results).
   int64_t sharedBytesOutside(scf::ForOp loop) {
-    int64_t bytes = 0;
-    getOperation().walk([&](ir::AllocSharedOp alloc) {
-      if (!loop->isAncestor(alloc))
-        bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
+    int64_t bytes = 0, staged = 0;
+    Operation *outermost = loop;
+    for (Operation *parent = loop; parent; parent = parent->getParentOp())
+      if (llvm::isa<scf::ForOp>(parent))
+        outermost = parent;
+    // Results stored in a loop keep their buffers through it.
+    llvm::SmallPtrSet<Type, 2> stored;
+    outermost->walk([&](ir::DescriptorStoreOp store) {
+      if (stored.insert(store.getDescriptor().getType()).second)
+        bytes += tileBytes(store.getValue());
     });
-    return bytes;
+    getOperation().walk([&](Operation *op) {
+      bool isInside = loop->isAncestor(op);
+      if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op); alloc && !isInside)
+        bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
+      if (isInside && llvm::isa<ir::ConvertLayoutOp>(op))
+        staged = std::max(staged, scratchBytes(op));
+    });
+    return bytes + staged;
+  }
+
+  static int64_t tileBytes(Value tile) {
+    RankedTensorType type = tileType(tile);
+    return type.getNumElements() * ir::elementBits(type.getElementType()) / 8;
   }
 };
 

@@ -177,8 +177,6 @@ private:
   uint64_t hostVisiblePointer(const ArgumentPlace &place, uint64_t address);
   launch::ElementType elementType(const ArgumentPlace &place, PyObject *dtype);
   uint8_t constCode(const ArgumentPlace &place, PyObject *value, uint64_t &word);
-  void readDescriptorFields(ArgumentPlace &place, PyObject *value,
-                            launch::DescriptorArgument &descriptor);
   pybind11::object describeValue(const ArgumentPlace &place, PyObject *value, size_t &element,
                                  size_t &descriptor) const;
 
@@ -201,6 +199,10 @@ private:
 
 /// A host-side tensor descriptor: tools.tensor_descriptor.TensorDescriptor.
 bool isTensorDescriptor(PyObject *value);
+/// Raises E0215 for a rule that such an object breaks, read with this address and
+/// element type; without its block where that may still change.
+void checkTensorDescriptor(pybind11::handle value, const std::string &name, uint64_t address,
+                           const std::string &dtype, bool isOnGpu, bool withBlock);
 
 /// `constexpr(x)` as x; anything else as it stands.
 pybind11::object unwrapHostConstexpr(PyObject *value);

@@ -140,8 +140,8 @@ static py::object attribute(PyObject *object, PyObject *name) {
 }
 
 /// All but address and type.
-void ArgumentReader::readDescriptorFields(ArgumentPlace &place, PyObject *value,
-                                          DescriptorArgument &d) {
+static void readDescriptorFields(const ArgumentPlace &place, PyObject *value,
+                                 DescriptorArgument &d) {
   const DescriptorNames &names = descriptorNames();
   py::object shape = attribute(value, names.shape);
   Py_ssize_t rank = PySequence_Size(shape.ptr());
@@ -200,6 +200,22 @@ void ArgumentReader::readDescriptor(ArgumentPlace &place, PyObject *value) {
   if (!isWarmup)
     if (std::optional<DescriptorProblem> problem = checkDescriptor(d))
       refuse(place, problem->reason, problem->rule);
+}
+
+void checkTensorDescriptor(py::handle value, const std::string &name, uint64_t address,
+                           const std::string &dtype, bool isOnGpu, bool withBlock) {
+  LaunchParam param;
+  param.nameText = name;
+  ArgumentPlace place{param};
+  DescriptorArgument d = {};
+  d.address = address;
+  d.type = parseElementType(dtype);
+  if (d.type == ElementType::Invalid)
+    throw makeError(ErrorCode::E0206, fmt::arg("a", name), fmt::arg("d", dtype));
+  readDescriptorFields(place, value.ptr(), d);
+  if (std::optional<DescriptorProblem> problem =
+          withBlock ? checkDescriptor(d, isOnGpu) : checkArray(d, isOnGpu))
+    refuse(place, problem->reason, problem->rule);
 }
 
 size_t LaunchArguments::fill(void **addresses, const std::vector<bool> &tensorMaps,

@@ -85,6 +85,12 @@ public:
   semantic::DType dtype(int i, const char *name) const { return toDType(values[i], text(name)); }
   NanMode nanMode(int i) const { return flag(i) ? NanMode::All : NanMode::None; }
 
+  std::vector<Operand> operandTuple(int i, const char *name) const {
+    std::vector<Operand> result;
+    for (py::handle item : py::reinterpret_borrow<py::tuple>(values[i]))
+      result.push_back(toOperand(item, text(name)));
+    return result;
+  }
   std::vector<Value> valueTuple(int i, const char *name) const {
     std::vector<Value> result;
     for (py::handle item : py::reinterpret_borrow<py::tuple>(values[i]))
@@ -270,6 +276,31 @@ py::object store(const Arguments &a) {
   a.language().store(a.value(0, "pointer"), a.operand(1, "value"), a.optionalOperand(2, "mask"),
                      Semantic::parseStoreOptions(a.string(3), a.string(4)));
   return none();
+}
+
+py::object descriptorLoad(const Arguments &a) {
+  return wrapValue(a.language().descriptorLoad(
+      a.value(0, "descriptor"), a.operandTuple(1, "offset"),
+      Semantic::parseLoadOptions(a.string(2), a.string(3), /*isVolatile=*/false)));
+}
+py::object descriptorStore(const Arguments &a) {
+  a.language().descriptorStore(a.value(0, "descriptor"), a.operandTuple(1, "offset"),
+                               a.operand(2, "value"));
+  return none();
+}
+/// Whether TMA did it.
+py::object descriptorReduce(const Arguments &a) {
+  using Name = Semantic::AtomicName;
+  static const std::pair<const char *, Name> names[] = {{"add", Name::Add}, {"max", Name::Max},
+                                                        {"min", Name::Min}, {"and", Name::And},
+                                                        {"or", Name::Or},   {"xor", Name::Xor}};
+  std::string wanted = a.string(0);
+  for (const auto &[name, op] : names)
+    if (wanted == name)
+      return py::bool_(a.language().descriptorReduce(op, a.value(1, "descriptor"),
+                                                     a.operandTuple(2, "offset"),
+                                                     a.operand(3, "value")));
+  return py::bool_(false);
 }
 
 template <Semantic::AtomicName op> py::object atomicRmw(const Arguments &a) {
@@ -539,6 +570,9 @@ const Entry entries[] = {
     {"dot", 7, dot, "tl.dot"},
     {"load", 6, load, "tl.load"},
     {"store", 5, store, "tl.store"},
+    {"descriptor_load", 4, descriptorLoad, "tensor_descriptor.load"},
+    {"descriptor_store", 3, descriptorStore, "tensor_descriptor.store"},
+    {"descriptor_reduce", 4, descriptorReduce, "tensor_descriptor.atomic"},
     {"atomic_add", 5, atomicRmw<Name::Add>, "tl.atomic_add"},
     {"atomic_max", 5, atomicRmw<Name::Max>, "tl.atomic_max"},
     {"atomic_min", 5, atomicRmw<Name::Min>, "tl.atomic_min"},

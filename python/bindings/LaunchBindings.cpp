@@ -897,6 +897,8 @@ void bindLaunch(py::module_ &module) {
   module.attr("Launcher") = py::handle(reinterpret_cast<PyObject *>(launcherType));
   module.attr("KernelDispatcher") = py::handle(reinterpret_cast<PyObject *>(dispatcherType));
   module.def("launch_loaded", &launchLoaded);
+  module.def("check_tensor_descriptor", &checkTensorDescriptor, py::arg("value"), py::arg("name"),
+             py::arg("address"), py::arg("dtype"), py::arg("on_gpu"), py::arg("with_block"));
   module.def(
       "set_launch_flags",
       [](bool hooks, bool sync, bool debug) {

@@ -49,7 +49,7 @@ static std::optional<DescriptorProblem> checkBlock(const DescriptorArgument &d) 
   return std::nullopt;
 }
 
-std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &d, bool isOnGpu) {
+std::optional<DescriptorProblem> checkArray(const DescriptorArgument &d, bool isOnGpu) {
   int64_t bytes = elementTypeBytes(d.type);
   if (isOnGpu && d.address % kAlignment)
     return DescriptorProblem{"the base address is not aligned",
@@ -79,7 +79,12 @@ std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &d, bo
     return DescriptorProblem{
         fmt::format("round_f32_to_tf32 with elements of type {}", elementTypeName(d.type)),
         "elements of type fp32"};
-  return checkBlock(d);
+  return std::nullopt;
+}
+
+std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &d, bool isOnGpu) {
+  std::optional<DescriptorProblem> problem = checkArray(d, isOnGpu);
+  return problem ? problem : checkBlock(d);
 }
 
 [[noreturn]] static void raiseProblem(const std::string &name, const DescriptorProblem &problem) {

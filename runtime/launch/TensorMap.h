@@ -50,8 +50,10 @@ struct alignas(64) TensorMap {
 struct DescriptorProblem {
   std::string reason, rule;
 };
-/// The first rule broken; nothing for a valid descriptor. `isOnGpu` is false for
-/// arrays of the interpreter, which have no alignment to keep.
+/// The first rule that the array breaks, or nothing. `isOnGpu` is false for arrays
+/// of the interpreter, which have no alignment to keep.
+std::optional<DescriptorProblem> checkArray(const DescriptorArgument &descriptor, bool isOnGpu);
+/// That, and the rules for blocks, which programs may set just before a launch.
 std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &descriptor,
                                                  bool isOnGpu = true);
 

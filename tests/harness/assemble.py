@@ -8,6 +8,8 @@ public `tilewright.compile`. Equal launches are assembled once per session.
 
 import numpy as np
 
+from tilewright.tools.tensor_descriptor import TensorDescriptor
+
 from harness.types import SIGNATURE_NAMES, name_of
 
 # Names that a launch may give beside the kernel's own parameters.
@@ -17,6 +19,10 @@ _done: dict[tuple, object] = {}
 
 def signature_type(value) -> str:
     """How a signature writes a host value."""
+    if isinstance(value, TensorDescriptor):
+        block = ",".join(map(str, value.block_shape))
+        padding = ",nan" if value.padding == "nan" else ""
+        return f"tensordesc<{SIGNATURE_NAMES[name_of(value.base.dtype)]}[{block}]{padding}>"
     if isinstance(value, np.ndarray):
         return "*" + SIGNATURE_NAMES[name_of(value.dtype)]
     if isinstance(value, bool):
@@ -30,16 +36,38 @@ def signature_type(value) -> str:
     raise TypeError(f"no signature for {type(value).__name__}")
 
 
+def _entry(name, value, constants, divisibility):
+    """The entry of an element of a tuple, which is always specialised."""
+    if isinstance(value, tuple):
+        items = [_entry(f"{name}[{i}]", item, constants, divisibility) for i, item in enumerate(value)]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    is_number = type(value) is int
+    if value is None or callable(value) or (is_number and value == 1):
+        constants[name] = value
+        return "constexpr"
+    if isinstance(value, np.ndarray) or (is_number and value % 16 == 0):
+        divisibility[name] = 16
+    return signature_type(value)
+
+
+def bound_arguments(kernel, args, options) -> dict:
+    """The value of every parameter of a launch."""
+    bound = {parameter.name: parameter.default for parameter in kernel.params if parameter.has_default}
+    bound.update(zip(kernel.arg_names, args))
+    bound.update({name: value for name, value in options.items() if name not in OPTIONS})
+    return bound
+
+
 def specialise(kernel, args, options):
     """Signature, constants and divisibility of a launch, as the launcher would find them."""
-    bound = dict(zip(kernel.arg_names, args))
-    bound.update({name: value for name, value in options.items() if name not in OPTIONS})
+    bound = bound_arguments(kernel, args, options)
     signature, constants, divisibility = {}, {}, {}
     for parameter in kernel.params:
-        if parameter.name not in bound and parameter.has_default:
-            bound[parameter.name] = parameter.default
         value = bound[parameter.name]
         is_number = type(value) is int and not parameter.do_not_specialize
+        if isinstance(value, tuple) and not parameter.is_constexpr:
+            signature[parameter.name] = _entry(parameter.name, value, constants, divisibility)
+            continue
         if parameter.is_constexpr or value is None or callable(value) or (is_number and value == 1):
             constants[parameter.name] = value
             continue

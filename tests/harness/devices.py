@@ -3,12 +3,14 @@
 """The same test in the interpreter, assembled, on a GPU.
 
 A device turns NumPy arrays into what a kernel takes, launches, and reads
-results back as NumPy arrays. Three of them:
+results back as NumPy arrays. Four of them:
 
   interpreter  NumPy arrays as they are; runs everywhere
   assemble     compiles and assembles for every target, runs nothing; the test
                ends, passed, where it asks for a result. For machines without
                a GPU: it never claims to have computed anything
+  emulator     compiles for one target and runs the PTX on the CPU, slowly: for
+               tests of matrix products, which no other device checks here
   gpu          torch tensors on the GPU
 
 A test therefore launches first and looks at results afterwards.
@@ -60,6 +62,12 @@ class Interpreter:
         array.reshape(-1).view(np.uint8)[...] = 0xA5 if array.dtype != np.bool_ else 1
         return self.array(array)
 
+    def descriptor(self, array, block_shape, padding="zero"):
+        """A host-side descriptor of an array that `array` or `empty` made."""
+        from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+        return TensorDescriptor.from_tensor(array, list(block_shape), padding)
+
     def run(self, kernel, grid, *args, **options):
         kernel[grid](*args, **options)
 
@@ -99,6 +107,30 @@ class Gpu(Interpreter):
         dtype = next(name for name, value in self.torch_types().items() if value == array.dtype)
         data = array.contiguous().reshape(-1).view(torch.uint8).cpu().numpy()
         return data.view(NUMPY_TYPES[dtype]).reshape(tuple(array.shape))
+
+
+def run_time_parts(entry, value):
+    """The values that a kernel takes for one entry of its signature."""
+    if isinstance(entry, tuple):
+        return [part for inner, item in zip(entry, value) for part in run_time_parts(inner, item)]
+    return [] if entry == "constexpr" else [value]
+
+
+class Emulator(Interpreter):
+    name = "emulator"
+    is_interpreter = False
+
+    def __init__(self, target):
+        self.target = target
+
+    def run(self, kernel, grid, *args, **options):
+        from harness.assemble import assemble_for, bound_arguments
+        from harness.ptx_emulator import launch
+
+        compiled = assemble_for(kernel, self.target, args, options)
+        values = bound_arguments(kernel, args, options)
+        arguments = [part for name, entry in compiled.signature.items() for part in run_time_parts(entry, values[name])]
+        launch(compiled.asm["ptx"], grid(values) if callable(grid) else grid, arguments)
 
 
 class Assemble(Interpreter):
