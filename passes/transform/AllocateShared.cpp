@@ -52,10 +52,6 @@ namespace {
 /// warps that its 64 warp slots hold.
 constexpr int64_t spareSharedBytes = 14 * 1024;
 
-/// The pattern of the widest swizzle, and one line of all banks.
-constexpr int64_t swizzleAlignment = 1024;
-constexpr int64_t lineAlignment = 128;
-
 /// What gets an offset.
 struct Piece {
   Operation *op;
@@ -75,12 +71,10 @@ int64_t slotsOf(Operation *op) {
   return alloc ? alloc.getType().getSlots() : 1;
 }
 
-int64_t alignmentOf(Operation *op, int64_t bytes) {
-  if (!llvm::isa<ir::AllocSharedOp>(op))
-    return scratchAlignment;
-  if (bytes >= swizzleAlignment || slotsOf(op) > 1)
-    return swizzleAlignment;
-  return bytes >= lineAlignment ? lineAlignment : scratchAlignment;
+/// Also for tiles smaller than the pattern: what they hold of it depends on where
+/// they begin.
+int64_t alignmentOf(Operation *op) {
+  return llvm::isa<ir::AllocSharedOp>(op) ? ir::swizzlePatternBytes : scratchAlignment;
 }
 
 //===----------------------------------------------------------------------===//
@@ -279,7 +273,7 @@ private:
 
   void add(Operation *op, int64_t bytes, int begin, int end) {
     indices[op] = static_cast<int>(pieces.size());
-    pieces.push_back({op, bytes, alignmentOf(op, bytes), begin, end});
+    pieces.push_back({op, bytes, alignmentOf(op), begin, end});
   }
 
   //===--- neighbours ----------------------------------------------------===//

@@ -30,6 +30,7 @@ UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 SHARED_BYTES = 232448
 GLOBAL_BASE = 1 << 32
+PARAMETER_BASE = 1 << 48
 # Apart from each other, so that overruns do not hit the next array.
 ARRAY_GAP = 4096
 
@@ -138,6 +139,7 @@ class Machine:
         self.threads = np.arange(self.num_threads)
         self.memory, self.shared = memory, SharedMemory()
         self.parameters, self.block, self.grid = parameters, block, grid
+        self.parameter_offsets = {name: offset for name, offset, _ in program.parameters}
         self.registers: dict[str, np.ndarray] = {}
         self.counters = np.zeros(self.num_threads, np.int64)
         self.is_done = np.zeros(self.num_threads, bool)
@@ -146,6 +148,9 @@ class Machine:
         # Accumulators of products in flight, with the number of their group.
         self.products: dict[str, int] = {}
         self.product_group = 0
+        # Barriers in shared memory by address, tensor maps by the offset of their parameter.
+        self.mbarriers: dict[int, object] = {}
+        self.tensor_maps: dict[int, object] = {}
         # cp.async: the open group and the closed ones, as functions that finish a copy.
         self.copies, self.copy_groups = [], []
         self.active = np.ones(self.num_threads, bool)
@@ -181,6 +186,8 @@ class Machine:
             number = int(operand[2:], 16)
         elif operand == "__tw_shared":
             number = 0
+        elif operand in self.parameter_offsets:
+            number = PARAMETER_BASE + self.parameter_offsets[operand]
         elif re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", operand):
             number = int(operand.rstrip("U"), 0)
         else:
@@ -237,22 +244,17 @@ class Machine:
             instruction = self.program.instructions[counter]
             self.counters[self.active] += 1
             self.step(instruction, execute)
-        if self.copies or self.copy_groups or self.products:
-            self.finish_check()
-
-    def finish_check(self):
         if self.products:
             raise EmulationError("the kernel ends with a product in flight")
 
     def release(self):
-        waiting = ~self.is_done
-        if (self.at_barrier | ~waiting).all():
-            self.at_barrier[:] = False
-            self.shared.barrier()
-        elif self.is_stalled.any():
-            raise EmulationError("threads wait for a barrier that nobody completes")
-        else:
+        """Nobody can go on: all have reached the barrier, or it is a deadlock."""
+        if self.is_stalled.any():
+            raise EmulationError("threads wait for a barrier in shared memory that nobody completes")
+        if len(np.unique(self.counters[self.at_barrier])) > 1:
             raise EmulationError("threads wait at different barriers")
+        self.at_barrier[:] = False
+        self.shared.barrier()
 
     def step(self, instruction: Instruction, execute):
         if instruction.predicate:

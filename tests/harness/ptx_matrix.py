@@ -205,8 +205,8 @@ def wgmma_product(machine, instruction):
 def wgmma(machine, instruction):
     parts = instruction.parts
     if "fence" in parts:
-        machine.product_is_fenced = True
-    elif "commit_group" in parts:
+        return
+    if "commit_group" in parts:
         machine.product_group += 1
     elif "wait_group" in parts:
         pending = int(instruction.operands[0])
