@@ -18,7 +18,9 @@
 //     loops.
 //  2. A layout conversion of a loaded tile becomes a second read of the buffer,
 //     which costs half of what the conversion would.
-//  3. Stores are started at once and waited for at the end of the block, or
+//  3. Stores are started at once. Where shared memory has room for their buffers
+//     beside everything else, those of a loop are waited for when the next
+//     iteration needs the buffer; other stores at the end of their block, or
 //     earlier if their buffers get too large.
 //
 // TMA is another proxy than loads and stores of threads. In shared memory a fence
@@ -27,13 +29,12 @@
 // same array: accesses through other arguments are taken to be other arrays, as
 // InsertBarriers does.
 //
-// Not handled: keeping a store under way across iterations of a loop.
-//
 //===----------------------------------------------------------------------===//
 
 #include "passes/analysis/AliasInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
+#include "passes/analysis/ScratchSize.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -51,6 +52,7 @@ namespace {
 /// Stores of one block that may be under way together: more would take shared
 /// memory that pipelined loads of a loop around them could use.
 constexpr int64_t maxPendingStoreBytes = 64 * 1024;
+constexpr int64_t mbarrierBytes = 8;
 
 //===----------------------------------------------------------------------===//
 // Global memory that both threads and TMA access
@@ -133,7 +135,9 @@ bool onlyReads(Operation *op) {
 
 class DescriptorLowering {
 public:
-  explicit DescriptorLowering(func::FuncOp function) : function(function), order(function) {}
+  /// `budget` is what stores in loops may keep of shared memory.
+  DescriptorLowering(func::FuncOp function, int64_t budget)
+      : function(function), order(function), budget(budget) {}
 
   int numLoads = 0, numGroups = 0, numStores = 0;
 
@@ -153,6 +157,7 @@ public:
 private:
   func::FuncOp function;
   GlobalOrder order;
+  int64_t budget;
   Value barrier, zero;
   /// Loads and conversions that have been replaced.
   llvm::SmallVector<Operation *> dead;
@@ -239,9 +244,8 @@ private:
         convert.getResult().replaceAllUsesWith(tile);
         dead.push_back(convert);
       }
-    bool isRead = llvm::any_of(load->getUsers(), [](Operation *user) {
-      return !llvm::isa<ir::ConvertLayoutOp>(user);
-    });
+    bool isRead = llvm::any_of(
+        load->getUsers(), [](Operation *user) { return !llvm::isa<ir::ConvertLayoutOp>(user); });
     if (isRead)
       load.getResult().replaceAllUsesWith(read(load.getType()));
     dead.push_back(load);
@@ -250,33 +254,100 @@ private:
   //===--- stores --------------------------------------------------------===//
 
   void lowerStores(Block &block) {
-    llvm::SmallVector<Value> pending;
-    int64_t pendingBytes = 0;
+    llvm::SmallVector<ir::DescriptorStoreOp> relaxed;
     for (Operation &op : llvm::make_early_inc_range(block)) {
       auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op);
       if (!store)
         continue;
-      ir::BufferType type = ir::tmaBuffer(store.getDescriptor().getType());
-      if (!pending.empty() && pendingBytes + type.slotBytes() > maxPendingStoreBytes) {
-        waitForStores(pending, &op);
-        pendingBytes = 0;
-      }
-      bool isOrdered = order.mayAccessStored(store.getDescriptor());
-      Operation *next = store->getNextNode();
-      Value buffer = startStore(store, type);
       ++numStores;
-      if (isOrdered) {
-        completeStore(buffer, next);
-        continue;
-      }
-      pending.push_back(buffer);
-      pendingBytes += type.slotBytes();
+      if (order.mayAccessStored(store.getDescriptor()))
+        completeStore(store);
+      else
+        relaxed.push_back(store);
     }
-    if (!pending.empty())
-      waitForStores(pending, block.getTerminator());
+    if (relaxed.empty())
+      return;
+    Operation *loop = enclosingLoop(block);
+    if (loop && reserve(relaxed))
+      keepUnderWay(relaxed, loop);
+    else
+      finishInBlock(relaxed, block);
   }
 
-  Value startStore(ir::DescriptorStoreOp store, ir::BufferType type) {
+  static ir::BufferType bufferOf(ir::DescriptorStoreOp store) {
+    return ir::tmaBuffer(store.getDescriptor().getType());
+  }
+
+  /// The innermost loop around `block`, which may be a branch in it.
+  static Operation *enclosingLoop(Block &block) {
+    Operation *parent = block.getParentOp();
+    while (llvm::isa<scf::IfOp>(parent))
+      parent = parent->getParentOp();
+    return llvm::isa<scf::ForOp, scf::WhileOp>(parent) ? parent : nullptr;
+  }
+
+  /// Whether buffers for all `stores` fit beside all others at once; if so they are
+  /// counted from now on.
+  bool reserve(llvm::ArrayRef<ir::DescriptorStoreOp> stores) {
+    int64_t wanted = 0;
+    for (ir::DescriptorStoreOp store : stores)
+      wanted += bufferOf(store).slotStride();
+    if (budget < wanted)
+      return false;
+    budget -= wanted;
+    return true;
+  }
+
+  /// A buffer per store that lives around the loop. With n stores per iteration the
+  /// n-1 of the others may still read when this one's buffer is needed again.
+  void keepUnderWay(llvm::ArrayRef<ir::DescriptorStoreOp> stores, Operation *loop) {
+    llvm::SmallVector<Value> buffers;
+    Location loc = loop->getLoc();
+    for (ir::DescriptorStoreOp store : stores) {
+      OpBuilder outside(loop);
+      Value buffer = outside.create<ir::AllocSharedOp>(loc, bufferOf(store), Value());
+      buffers.push_back(buffer);
+      OpBuilder builder(store);
+      builder.create<ir::TmaStoreWaitOp>(loc, static_cast<uint32_t>(stores.size() - 1),
+                                         /*complete=*/false, ValueRange());
+      builder.create<ir::BarrierOp>(loc);
+      startStore(store, buffer);
+    }
+    OpBuilder behind(loop->getContext());
+    behind.setInsertionPointAfter(loop);
+    behind.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/false, buffers);
+    barrierUnlessEnd(behind, loc);
+  }
+
+  void finishInBlock(llvm::ArrayRef<ir::DescriptorStoreOp> stores, Block &block) {
+    llvm::SmallVector<Value> pending;
+    int64_t pendingBytes = 0;
+    auto finish = [&](Operation *before) {
+      OpBuilder builder(before);
+      Location loc = pending.back().getLoc();
+      builder.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/false, pending);
+      barrierUnlessEnd(builder, loc);
+      pending.clear();
+      pendingBytes = 0;
+    };
+    for (ir::DescriptorStoreOp store : stores) {
+      int64_t bytes = bufferOf(store).slotStride();
+      if (!pending.empty() && pendingBytes + bytes > maxPendingStoreBytes)
+        finish(store);
+      pending.push_back(startStore(store, Value()));
+      pendingBytes += bytes;
+    }
+    finish(block.getTerminator());
+  }
+
+  /// At the end of the kernel nobody writes the buffers any more.
+  static void barrierUnlessEnd(OpBuilder &builder, Location loc) {
+    if (!llvm::isa<func::ReturnOp>(*builder.getInsertionPoint()))
+      builder.create<ir::BarrierOp>(loc);
+  }
+
+  /// Replaces `store` by a copy from `buffer`, or from one of its own.
+  Value startStore(ir::DescriptorStoreOp store, Value buffer) {
     OpBuilder builder(store);
     Location loc = store.getLoc();
     Value value = store.getValue();
@@ -284,7 +355,10 @@ private:
     auto convert = value.getDefiningOp<ir::ConvertLayoutOp>();
     if (convert)
       value = convert.getSource();
-    Value buffer = builder.create<ir::AllocSharedOp>(loc, type, value);
+    if (buffer)
+      builder.create<ir::SharedStoreOp>(loc, value, buffer);
+    else
+      buffer = builder.create<ir::AllocSharedOp>(loc, bufferOf(store), value);
     builder.create<ir::FenceAsyncOp>(loc, /*global=*/order.mayAccessStored(store.getDescriptor()));
     builder.create<ir::BarrierOp>(loc);
     builder.create<ir::TmaStoreOp>(loc, store.getDescriptor(), store.getCoordinates(), buffer,
@@ -295,25 +369,32 @@ private:
     return buffer;
   }
 
-  static void waitForStores(llvm::SmallVectorImpl<Value> &buffers, Operation *before) {
-    OpBuilder builder(before);
-    Location loc = buffers.back().getLoc();
-    builder.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/false, buffers);
-    // At the end of the kernel nobody writes the buffers any more.
-    if (!llvm::isa<func::ReturnOp>(before))
-      builder.create<ir::BarrierOp>(loc);
-    buffers.clear();
-  }
-
-  /// Makes a store visible to all that any thread does behind it.
-  static void completeStore(Value buffer, Operation *before) {
-    OpBuilder builder(before);
-    Location loc = buffer.getLoc();
+  /// A store that all that any thread does behind it must see.
+  void completeStore(ir::DescriptorStoreOp store) {
+    OpBuilder builder(store->getNextNode());
+    Location loc = store.getLoc();
+    Value buffer = startStore(store, Value());
     builder.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/true, buffer);
     builder.create<ir::FenceAsyncOp>(loc, /*global=*/true);
     builder.create<ir::BarrierOp>(loc);
   }
 };
+
+/// Shared memory that is free even if all that there is were alive at once.
+int64_t unusedSharedBytes(ModuleOp module, int64_t limit) {
+  int64_t scratch = 0, used = 0;
+  module.walk([&](Operation *op) {
+    if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op))
+      used += alloc.getType().slotStride() * alloc.getType().getSlots();
+    else if (auto alloc = llvm::dyn_cast<ir::MbarrierAllocOp>(op))
+      used += alloc.getType().getSlots() * mbarrierBytes;
+    else if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
+      used += ir::tmaBuffer(load.getDescriptor().getType()).slotStride();
+    else if (!llvm::isa<ir::DescriptorStoreOp>(op))
+      scratch = std::max(scratch, scratchBytes(op));
+  });
+  return limit - used - 2 * scratch - ir::swizzlePatternBytes;
+}
 
 class LowerDescriptorsPass : public impl::LowerDescriptorsBase<LowerDescriptorsPass> {
 public:
@@ -321,10 +402,11 @@ public:
   LowerDescriptorsPass(const LowerDescriptorsPass &other) = default;
 
   void runOnOperation() override {
+    int64_t budget = unusedSharedBytes(getOperation(), context.target.maxSharedBytesPerBlock);
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      DescriptorLowering lowering(function);
+      DescriptorLowering lowering(function, budget);
       lowering.run();
       numLoads += lowering.numLoads;
       numStores += lowering.numStores;
