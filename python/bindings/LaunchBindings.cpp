@@ -383,8 +383,8 @@ static std::shared_ptr<Entry> handleMiss(DispatcherObject *self, PyObject *const
   auto entry = std::make_shared<Entry>();
   entry->handle = handle.cast<LoadedKernelHandle *>();
   entry->tensorMaps = entry->handle->tensorMaps;
-  entry->writtenMask = writtenMaskOf(arguments, entry->tensorMaps,
-                                     kernel.attr("metadata").attr("written_args"));
+  entry->writtenMask =
+      writtenMaskOf(arguments, entry->tensorMaps, kernel.attr("metadata").attr("written_args"));
   entry->kernel = kernel.release().ptr();
   entry->handleObject = handle.release().ptr();
   state.table.insert(key, hash, entry);
@@ -489,8 +489,7 @@ static void launchEntry(LauncherObject &launcher, Entry &entry, const ArgumentRe
     heapParameters.resize(arguments.size() + 1);
     parameters = heapParameters.data();
   }
-  size_t count =
-      arguments.fill(parameters, entry.tensorMaps, launcher.dispatcher->state->params);
+  size_t count = arguments.fill(parameters, entry.tensorMaps, launcher.dispatcher->state->params);
   uint64_t scratchSlot = 0;
   py::object scratch;
   if (handle.scratchBytes > 0) {
