@@ -14,6 +14,7 @@
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/LanguageNames.h"
 #include "frontend/emit/MlirTypes.h"
+#include "ir/dialect/ParameterAttr.h"
 #include "ir/dialect/TileDialect.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -34,6 +35,7 @@ namespace {
 struct ArgumentList {
   std::vector<semantic::Type> types;
   std::vector<int64_t> divisibility;
+  std::vector<std::string> parameters; ///< one per argument
 };
 } // namespace
 
@@ -55,6 +57,7 @@ static void addArguments(py::handle entry, const std::string &parameter, int64_t
   }
   list.types.emplace_back(parseType(py::cast<std::string>(py::str(entry)), parameter));
   list.divisibility.push_back(divisor);
+  list.parameters.push_back(parameter);
 }
 
 static py::object bindArgument(py::handle entry, const ArgumentList &list, mlir::Block &block,
@@ -166,6 +169,8 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
         loc, symbolName(py::cast<std::string>(py::str(function.attr("__name__")))),
         builder.getFunctionType(types, {}));
     op.setPublic();
+    for (auto [index, parameter] : llvm::enumerate(list.parameters))
+      op.setArgAttr(index, ir::parameterAttr, builder.getStringAttr(parameter));
     for (auto [index, divisor] : llvm::enumerate(list.divisibility))
       if (divisor > 1)
         op.setArgAttr(index, ir::divisibilityAttr, builder.getI64IntegerAttr(divisor));

@@ -379,10 +379,7 @@ static uint64_t writtenMaskOf(const DispatcherState &state, py::handle kernel) {
     return 0;
   for (py::handle item : written)
     for (size_t i = 0; i < state.params.size() && i < 64; ++i) {
-      bool isThis = py::isinstance<py::int_>(item)
-                        ? item.cast<size_t>() == i
-                        : std::string(py::str(item)) == state.params[i].nameText;
-      if (isThis)
+      if (std::string(py::str(item)) == state.params[i].nameText)
         mask |= uint64_t(1) << i;
     }
   return mask;
