@@ -122,9 +122,10 @@ ArgumentAccess findArgumentAccess(ModuleOp module) {
       if (names.empty() || names.back() != name) // a tuple has several arguments
         names.push_back(std::move(name));
     };
+    auto names = function->getAttrOfType<ArrayAttr>(ir::parametersAttr);
     for (unsigned i = 0; i < flags.size(); ++i) {
-      auto attribute = function.getArgAttrOfType<StringAttr>(i, ir::parameterAttr);
-      std::string name = attribute ? attribute.str() : std::to_string(i);
+      bool isNamed = names && i < names.size();
+      std::string name = isNamed ? llvm::cast<StringAttr>(names[i]).str() : std::to_string(i);
       if (flags[i].written)
         add(access.written, name);
       if (flags[i].read)

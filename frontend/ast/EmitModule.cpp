@@ -169,8 +169,8 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
         loc, symbolName(py::cast<std::string>(py::str(function.attr("__name__")))),
         builder.getFunctionType(types, {}));
     op.setPublic();
-    for (auto [index, parameter] : llvm::enumerate(list.parameters))
-      op.setArgAttr(index, ir::parameterAttr, builder.getStringAttr(parameter));
+    llvm::SmallVector<llvm::StringRef> parameters(list.parameters.begin(), list.parameters.end());
+    op->setAttr(ir::parametersAttr, builder.getStrArrayAttr(parameters));
     for (auto [index, divisor] : llvm::enumerate(list.divisibility))
       if (divisor > 1)
         op.setArgAttr(index, ir::divisibilityAttr, builder.getI64IntegerAttr(divisor));

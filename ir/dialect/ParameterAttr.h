@@ -12,9 +12,9 @@
 
 namespace tilewright::ir {
 
-/// On an argument of the kernel: the name of the parameter it belongs to. A tuple
+/// On a kernel: for each argument the name of the parameter it belongs to. A tuple
 /// has several arguments, a constexpr none, so numbers would not do.
-constexpr llvm::StringLiteral parameterAttr = "tw.parameter";
+constexpr llvm::StringLiteral parametersAttr = "tw.parameters";
 
 } // namespace tilewright::ir
 

@@ -25,6 +25,9 @@ __all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "PTXASError", 
 
 PTXASError = AssemblerError
 
+# Medians of equal configurations in two processes differ by so much (a fraction).
+_SAME = 0.005
+
 
 class Config:
     """One tuning point: constexpr meta-parameters in `kwargs`, and launch options."""
@@ -332,8 +335,10 @@ class Autotuner(KernelInterface):
             return None
         best = min(working, key=lambda i: working[i]["median"])
         earlier = table.best
-        if earlier in working and earlier != best and working[earlier]["low"] <= working[best]["high"]:
-            new, old = working[best], working[earlier]
+        if earlier not in working or earlier == best:
+            return best
+        new, old = working[best], working[earlier]
+        if old["low"] <= new["high"] or old["median"] <= new["median"] * (1 + _SAME):
             errors.warn("W0606", d=f"{(old['median'] / new['median'] - 1) * 100:.1f}",
                         c=f"{(new['high'] - new['low']) / 2 / new['median'] * 100:.1f}")
             return earlier

@@ -207,8 +207,9 @@ class Protection:
         except (RuntimeError, MemoryError) as error:
             if "memory" not in str(error).lower():
                 raise
-            total = sum(r.nbytes for r in self.regions.values())
-            raise errors.make("E0303", n=total, args=", ".join(self.regions), m=_free_memory(), cause=error) from error
+            total, names = sum(r.nbytes for r in self.regions.values()), ", ".join(self.regions)
+            del self.regions[name]  # what was not kept cannot be put back
+            raise errors.make("E0303", n=total, args=names, m=_free_memory(), cause=error) from error
 
     def restore(self):
         # In the order of keeping; all were kept before anything ran, so memory that

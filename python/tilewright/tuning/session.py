@@ -193,7 +193,8 @@ class Session:
         self._note(candidate)
         # The GPU still runs it, and nothing can stop it from here. The mark in the
         # table lets the next process skip it.
-        raise errors.make("E0406", name=self.tuner.base_fn.__name__, s=f"{self.timeout:g}", config=str(candidate.config))
+        raise errors.make("E0406", name=self.tuner.base_fn.__name__, s=f"{self.timeout:g}", config=str(candidate.config),
+                          instruction="run again in a new process: it leaves this configuration out")
 
     def _note(self, candidate):
         self.table.save({candidate.identity: candidate.record()})
