@@ -41,7 +41,9 @@ DEVICE = "cuda"
 # Below this device time (s) the time per call is of interest as well.
 SMALL = 200e-6
 # A child that notes nothing for so long hangs. Compiling takes seconds.
-SILENT_SECONDS = 40
+SILENT_SECONDS = 45
+# Until its first note: importing torch on a machine that has never done it.
+STARTUP_SECONDS = 180
 RESTARTS = 12
 
 
@@ -425,6 +427,7 @@ def work(problems: list, kernels: Path, options):
     import torch
 
     notes = Notes(options.notes)
+    notes.write()
     compilers = [Compiler("tilewright", kernels, {"arch": options.arch} if options.arch else {})]
     if not options.no_triton:
         compilers.append(Compiler("triton", kernels, {}))
@@ -467,15 +470,16 @@ def supervise(options) -> dict:
             hung = False
             while child.poll() is None:
                 time.sleep(0.2)
-                heard = os.path.getmtime(path) if os.path.exists(path) else began
-                if time.time() - max(heard, began) > SILENT_SECONDS:
+                heard = os.path.getmtime(path) if os.path.exists(path) else 0
+                limit = SILENT_SECONDS if heard > began else STARTUP_SECONDS
+                if time.time() - max(heard, began) > limit:
                     hung = True
                     child.kill()
                     child.wait()
             notes = Notes(path).data
             if child.returncode == 0:
                 break
-            reason = f"no progress for {SILENT_SECONDS} s" if hung else f"the process ended with {child.returncode}"
+            reason = f"no progress for {limit} s" if hung else f"the process ended with {child.returncode}"
             current = notes["current"]
             print(f"# child {attempt}: {reason} at {current}", flush=True)
             if current is None or current in notes["failed"] and not hung and child.returncode != 75:

@@ -23,11 +23,24 @@ from harness import devices  # noqa: E402
 GPU_REQUIRED = os.environ.get("TILEWRIGHT_REQUIRE_GPU") == "1"
 
 
-@pytest.fixture(params=["interpreter", "assemble", pytest.param("gpu", marks=pytest.mark.gpu)])
+DEVICES = ["interpreter", "assemble", pytest.param("gpu", marks=pytest.mark.gpu)]
+
+
+def pytest_generate_tests(metafunc):
+    """Every test of a device runs on each; modules that say EMULATED on the emulator too."""
+    if "device" in metafunc.fixturenames:
+        is_emulated = getattr(metafunc.module, "EMULATED", False)
+        emulators = [f"emulator-{target}" for target in devices.TARGETS] if is_emulated else []
+        metafunc.parametrize("device", DEVICES + emulators, indirect=True)
+
+
+@pytest.fixture
 def device(request):
     """A device of harness/devices.py. Use it as: array, run, numpy."""
     if request.param == "interpreter":
         return devices.Interpreter()
+    if request.param.startswith("emulator-"):
+        return devices.Emulator(request.param.removeprefix("emulator-"))
     problem = devices.gpu_problem()
     if request.param == "assemble":
         if not problem:

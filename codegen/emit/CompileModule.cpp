@@ -15,6 +15,7 @@
 #include "passes/pipeline/Pipeline.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -177,6 +178,16 @@ std::string printModule(ModuleOp module) {
   return text;
 }
 
+/// For each descriptor of the launch, whether its tensor map is an argument.
+std::vector<bool> findTensorMaps(ModuleOp module) {
+  std::vector<bool> result;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (unsigned index = 0; index < function.getNumArguments(); ++index)
+      if (auto of = function.getArgAttrOfType<IntegerAttr>(index, ir::descriptorBaseAttr))
+        result.push_back(of.getInt() >= 0);
+  return result;
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -212,6 +223,14 @@ static std::string withRegisterLimit(const std::string &ptx, int limit) {
          ptx.substr(lineEnd + 1);
 }
 
+/// Products that wait for each other lose most of the tensor cores' speed.
+static bool isSerializedProduct(const std::string &warning) {
+  return warning.find("wgmma") != std::string::npos;
+}
+static bool serializesProducts(const AssembleResult &assembled) {
+  return llvm::any_of(assembled.warnings, isSerializedProduct);
+}
+
 /// Assembles; where the kernel's registers leave too few threads resident and
 /// nobody asked for a limit, tries again with a limit and keeps the better one.
 static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
@@ -223,23 +242,24 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
       residentThreads(assembled.registers, threads, target) >= wantedThreads)
     return assembled;
   // Twice the limit was never met without heavy spills, and assembling a large
-  // kernel again for nothing would double its compile time. A kernel of wgmma hides
-  // latency by its pipeline, not by other blocks, and its accumulators cannot
-  // spill: the assembler would refuse.
-  if (assembled.registers > 2 * limit || compiled.ptx.find("wgmma.mma_async") != std::string::npos)
+  // kernel again for nothing would double its compile time.
+  if (assembled.registers > 2 * limit)
     return assembled;
   std::string limitedPtx = withRegisterLimit(compiled.ptx, limit);
   AssembleResult limited = assemblePtx(limitedPtx, target.name, options);
-  bool isBetter =
-      limited.spillStoreBytes <= std::max(acceptedSpillBytes, assembled.spillStoreBytes);
+  // Accumulators that do not fit make products wait for each other.
+  bool isSerialized = serializesProducts(limited) && !serializesProducts(assembled);
+  bool isBetter = !isSerialized && limited.spillStoreBytes <=
+                                       std::max(acceptedSpillBytes, assembled.spillStoreBytes);
   Remark remark;
   remark.kind = "register-limit";
   remark.applied = isBetter;
   remark.numbers = {{"registers", assembled.registers},
                     {"limit", limit},
                     {"spillBytes", limited.spillStoreBytes}};
-  remark.reason =
-      isBetter ? "more blocks overlap on a multiprocessor" : "the limit would spill too much";
+  remark.reason = isBetter       ? "more blocks overlap on a multiprocessor"
+                  : isSerialized ? "the limit would serialize products"
+                                 : "the limit would spill too much";
   compiled.remarks.add(std::move(remark));
   if (!isBetter)
     return assembled;
@@ -260,6 +280,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
 
   result.ttir = printModule(module);
   result.access = findArgumentAccess(module);
+  result.tensorMaps = findTensorMaps(module);
   observer.finished("frontend", [&](llvm::raw_ostream &stream) { stream << result.ttir; });
   if (reached("ttir"))
     return result;
@@ -310,19 +331,16 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   assembleOptions.maxRegisters = options.maxRegisters;
   assembleOptions.kernelName = result.kernelName;
   // Accumulators of products fill the registers by design.
-  AssembleResult assembled = hasProducts
-                                 ? assemblePtx(result.ptx, target.name, assembleOptions)
-                                 : assembleForOccupancy(result, target, assembleOptions);
+  AssembleResult assembled = hasProducts ? assemblePtx(result.ptx, target.name, assembleOptions)
+                                         : assembleForOccupancy(result, target, assembleOptions);
   result.cubin = std::move(assembled.cubin);
   result.registers = assembled.registers;
   result.spillBytes = assembled.spillStoreBytes;
   result.assembler = assembled.assembler;
   for (std::string &warning : assembled.warnings) {
     Remark remark;
-    // Products that wait for each other lose most of the tensor cores' speed, so
-    // tests look for this kind.
-    remark.kind =
-        warning.find("wgmma") != std::string::npos ? "wgmma-serialized" : "assembler-warning";
+    // Tests look for the first kind.
+    remark.kind = isSerializedProduct(warning) ? "wgmma-serialized" : "assembler-warning";
     remark.applied = false;
     remark.reason = std::move(warning);
     result.remarks.add(std::move(remark));

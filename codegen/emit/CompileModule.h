@@ -45,6 +45,9 @@ struct CompiledModule {
   int registers = -1, spillBytes = -1;
   std::string assembler;
   ArgumentAccess access;
+  /// For each tensor descriptor of the launch, whether the kernel takes its tensor
+  /// map beside base, shape and strides.
+  std::vector<bool> tensorMaps;
   RemarkCollector remarks;
   std::vector<std::pair<std::string, double>> stepSeconds;
 };

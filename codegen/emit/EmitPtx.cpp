@@ -13,7 +13,8 @@
 //  5. run LLVM's NVPTX back end.
 //
 // Not handled: flushing denormals. IEEE denormals are kept everywhere, which
-// costs nothing on memory-bound kernels and one multiplication in ex2 and lg2.
+// costs nothing on memory-bound kernels and one multiplication in lg2. The results
+// of exp and exp2 are the exception (LowerMath.cpp).
 //
 //===----------------------------------------------------------------------===//
 

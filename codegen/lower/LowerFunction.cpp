@@ -40,6 +40,7 @@ static LoweringTable makeTable(MLIRContext *context) {
   addSharedTileLowerings(table, context);
   addAsyncCopyLowerings(table, context);
   addControlFlowLowerings(table, context);
+  addElementsLowerings(table, context);
   addDebugLowerings(table, context);
   addDotLowerings(table, context);
   addWgmmaLowerings(table, context);

@@ -3,7 +3,7 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: tw.wgmma, tw.wgmma_wait and tw.fence_async.
+// What: tw.wgmma and tw.wgmma_wait.
 //
 // How: each tw.wgmma is one piece of inline assembly: a fence, the instructions
 // of every k step, row block and column part of this warpgroup, and a commit.
@@ -382,18 +382,11 @@ LogicalResult lowerWait(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-LogicalResult lowerFence(Operation *, FunctionLowering &lowering) {
-  lowering.inlineAsm(Type(), {}, "fence.proxy.async.shared::cta;", "~{memory}",
-                     /*hasSideEffects=*/true);
-  return success();
-}
-
 } // namespace
 
 void addWgmmaLowerings(LoweringTable &table, MLIRContext *context) {
   table[OperationName(ir::WgmmaOp::getOperationName(), context)] = lowerWgmma;
   table[OperationName(ir::WgmmaWaitOp::getOperationName(), context)] = lowerWait;
-  table[OperationName(ir::FenceAsyncOp::getOperationName(), context)] = lowerFence;
 }
 
 } // namespace tilewright::codegen

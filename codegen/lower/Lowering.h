@@ -169,6 +169,7 @@ void addConvertLayoutLowerings(LoweringTable &table, mlir::MLIRContext *context)
 void addSharedTileLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addAsyncCopyLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addElementsLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDebugLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDotLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addWgmmaLowerings(LoweringTable &table, mlir::MLIRContext *context);

@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How: (1) the module with the launch options; (2) the function with one
-// argument per run-time parameter; (3) parameters bound to arguments, constants
+// How: (1) the module with the launch options; (2) the function with the
+// arguments of its run-time parameters; (3) parameters bound to arguments, constants
 // and defaults; (4) the body, by the walker; (5) verification.
 //
 //===----------------------------------------------------------------------===//
@@ -12,10 +12,11 @@
 #include "frontend/ast/EmitModule.h"
 
 #include "frontend/ast/FunctionWalker.h"
+#include "frontend/ast/KernelArguments.h"
 #include "frontend/ast/LanguageNames.h"
-#include "frontend/emit/MlirTypes.h"
 #include "ir/dialect/ParameterAttr.h"
 #include "ir/dialect/TileDialect.h"
+#include "ir/support/TargetInfo.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -25,53 +26,6 @@
 namespace py = pybind11;
 
 namespace tilewright {
-
-//===----------------------------------------------------------------------===//
-// Parameters
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// The run-time arguments of the function in order.
-struct ArgumentList {
-  std::vector<semantic::Type> types;
-  std::vector<int64_t> divisibility;
-  std::vector<std::string> parameters; ///< one per argument
-};
-} // namespace
-
-static semantic::DType parseType(const std::string &text, const std::string &parameter) {
-  semantic::DType type;
-  if (semantic::DType::parse(text, type))
-    return type;
-  throw makeError(ErrorCode::E0204, fmt::arg("a", parameter), fmt::arg("t", text));
-}
-
-/// Adds the arguments of one signature entry; a tuple has one per element.
-/// "constexpr" elements of a tuple take their values from `constant`.
-static void addArguments(py::handle entry, const std::string &parameter, int64_t divisor,
-                         ArgumentList &list) {
-  if (PyTuple_Check(entry.ptr())) {
-    for (py::handle item : py::reinterpret_borrow<py::tuple>(entry))
-      addArguments(item, parameter, 0, list);
-    return;
-  }
-  list.types.emplace_back(parseType(py::cast<std::string>(py::str(entry)), parameter));
-  list.divisibility.push_back(divisor);
-  list.parameters.push_back(parameter);
-}
-
-static py::object bindArgument(py::handle entry, const ArgumentList &list, mlir::Block &block,
-                               size_t &position) {
-  if (PyTuple_Check(entry.ptr())) {
-    py::tuple items = py::reinterpret_borrow<py::tuple>(entry);
-    py::tuple bound(items.size());
-    for (size_t i = 0; i < items.size(); ++i)
-      bound[i] = bindArgument(items[i], list, block, position);
-    return std::move(bound);
-  }
-  mlir::Value argument = block.getArgument(static_cast<unsigned>(position));
-  return wrapValue(emit::MlirBuilder::wrap(list.types[position++], argument));
-}
 
 static void setModuleOptions(mlir::ModuleOp module, const py::dict &options,
                              const std::string &target) {
@@ -147,42 +101,38 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
     mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
     setModuleOptions(*module, options, target);
 
-    ArgumentList list;
-    py::dict runtime;
+    bool hasTma = !target.empty() && getTargetInfo(target).hasTma;
+    KernelArguments arguments(constexprs, divisibility, hasTma);
+    std::vector<std::pair<std::string, py::object>> runtime;
+    std::vector<std::string> parameters; // of each argument
     for (py::handle parameter : function.attr("params")) {
       py::object name = parameter.attr("name");
       if (constexprs.contains(name) || !signature.contains(name))
         continue;
-      py::object entry = signature[name];
-      std::string text = py::cast<std::string>(py::str(name));
-      int64_t divisor = divisibility.contains(name) ? py::cast<int64_t>(divisibility[name]) : 0;
-      addArguments(entry, text, divisor, list);
-      runtime[name] = entry;
+      runtime.emplace_back(py::cast<std::string>(py::str(name)), signature[name]);
+      arguments.add(runtime.back().second, runtime.back().first);
+      parameters.resize(arguments.size(), runtime.back().first);
     }
 
     mlir::OpBuilder &builder = walker.opBuilder();
-    llvm::SmallVector<mlir::Type> types;
-    for (const semantic::Type &type : list.types)
-      types.push_back(emit::toMlirType(&context, type));
     builder.setInsertionPointToEnd(module->getBody());
     auto op = builder.create<mlir::func::FuncOp>(
         loc, symbolName(py::cast<std::string>(py::str(function.attr("__name__")))),
-        builder.getFunctionType(types, {}));
+        builder.getFunctionType(arguments.types(&context), {}));
     op.setPublic();
-    llvm::SmallVector<llvm::StringRef> parameters(list.parameters.begin(), list.parameters.end());
-    op->setAttr(ir::parametersAttr, builder.getStrArrayAttr(parameters));
-    for (auto [index, divisor] : llvm::enumerate(list.divisibility))
-      if (divisor > 1)
-        op.setArgAttr(index, ir::divisibilityAttr, builder.getI64IntegerAttr(divisor));
+    arguments.setAttributes(op);
+    llvm::SmallVector<llvm::StringRef> parameterNames(parameters.begin(), parameters.end());
+    op->setAttr(ir::parametersAttr, builder.getStrArrayAttr(parameterNames));
     mlir::Block *entryBlock = op.addEntryBlock();
     builder.setInsertionPointToStart(entryBlock);
 
     py::dict bound;
-    size_t position = 0;
-    for (auto [name, entry] : runtime)
-      bound[name] = bindArgument(entry, list, *entryBlock, position);
+    for (const auto &[name, entry] : runtime)
+      bound[name.c_str()] = arguments.bind(entry, name, *entryBlock);
+    // Constant elements of tuples are bound with their tuple.
     for (auto [name, value] : constexprs)
-      bound[name] = unwrapConstexpr(value);
+      if (py::cast<std::string>(py::str(name)).find('[') == std::string::npos)
+        bound[name] = unwrapConstexpr(value);
     bound = bindArguments(function, py::tuple(), bound);
 
     walker.runKernel(function, bound);

@@ -21,9 +21,11 @@
 
 namespace tilewright {
 
-/// `signature` maps parameters to short types ("*fp32", "i32"), or to tuples of
-/// them; `constexprs` to values; `divisibility` to what an argument is known to
-/// be divisible by. Every parameter is in one of the first two or has a default.
+/// `signature` maps parameters to short types ("*fp32", "i32",
+/// "tensordesc<fp16[128,64]>"), or to tuples of them; `constexprs` to values;
+/// `divisibility` to what an argument is known to be divisible by. Both name an
+/// element of a tuple "t[0]"; a constant one has the type "constexpr". Every
+/// parameter is in one of the first two or has a default.
 /// `options` are the launch options: num_warps, num_stages, num_ctas and maxnreg
 /// become attributes where present, the others can be asked by the language.
 ///

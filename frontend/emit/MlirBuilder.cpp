@@ -228,6 +228,53 @@ std::vector<semantic::Value> MlirBuilder::scan(const std::vector<Value> &inputs,
 }
 
 //===----------------------------------------------------------------------===//
+// Code of the user on elements
+//===----------------------------------------------------------------------===//
+
+std::vector<semantic::Value> MlirBuilder::mapElements(const std::vector<Value> &inputs, int pack,
+                                                      const semantic::MapFunction &function) {
+  // The body comes first: what it yields decides the types of the results.
+  mlir::Region body;
+  std::vector<Value> yielded;
+  {
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    mlir::Block *block = builder.createBlock(&body);
+    std::vector<Value> elements;
+    for (const Value &input : inputs)
+      for (int k = 0; k < pack; ++k) {
+        Type scalar = input.type.withShape({});
+        elements.push_back(wrap(scalar, block->addArgument(mlirType(scalar), location())));
+      }
+    yielded = function(elements);
+    make<ir::YieldOp>(unwrapAll(yielded));
+  }
+  std::vector<Type> types;
+  llvm::SmallVector<mlir::Type> mlirTypes;
+  for (size_t i = 0; i < yielded.size(); i += pack) {
+    types.push_back(yielded[i].type.withShape(inputs[0].type.shape));
+    mlirTypes.push_back(mlirType(types.back()));
+  }
+  auto op = make<ir::MapOp>(mlirTypes, unwrapAll(inputs), static_cast<uint32_t>(pack));
+  op.getBody().takeBody(body);
+  return wrapAll(types, op->getResults());
+}
+
+std::vector<semantic::Value> MlirBuilder::inlineAsm(const semantic::InlineAsm &code,
+                                                    const std::vector<Value> &inputs,
+                                                    const std::vector<DType> &results,
+                                                    const std::vector<int64_t> &shape) {
+  std::vector<Type> types;
+  llvm::SmallVector<mlir::Type> mlirTypes;
+  for (const DType &result : results) {
+    types.emplace_back(result, shape);
+    mlirTypes.push_back(mlirType(types.back()));
+  }
+  auto op = make<ir::InlineAsmOp>(mlirTypes, unwrapAll(inputs), code.assembly, code.constraints,
+                                  static_cast<uint32_t>(code.pack), code.isPure);
+  return wrapAll(types, op->getResults());
+}
+
+//===----------------------------------------------------------------------===//
 // Hints, debugging
 //===----------------------------------------------------------------------===//
 

@@ -92,11 +92,23 @@ public:
   Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
                   semantic::MemorySemantic semantic, semantic::MemoryScope scope) override;
 
+  Value descriptorLoad(const Value &descriptor, const std::vector<Value> &coordinates,
+                       const semantic::LoadOptions &options) override;
+  void descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
+                       const Value &value, std::optional<semantic::AtomicOp> reduction) override;
+
   //===--- across elements ------------------------------------------------===//
   std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,
                             const semantic::CombineFunction &combine) override;
   std::vector<Value> scan(const std::vector<Value> &inputs, int axis, bool reverse,
                           const semantic::CombineFunction &combine) override;
+
+  //===--- code of the user on elements -----------------------------------===//
+  std::vector<Value> mapElements(const std::vector<Value> &inputs, int pack,
+                                 const semantic::MapFunction &function) override;
+  std::vector<Value> inlineAsm(const semantic::InlineAsm &code, const std::vector<Value> &inputs,
+                               const std::vector<DType> &results,
+                               const std::vector<int64_t> &shape) override;
 
   //===--- hints, debugging -----------------------------------------------===//
   Value hint(semantic::HintKind kind, const Value &value,

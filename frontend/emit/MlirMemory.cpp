@@ -155,4 +155,30 @@ semantic::Value MlirBuilder::atomicCas(const Value &pointer, const Value &compar
                                toIr(semantic), toIr(scope));
 }
 
+//===----------------------------------------------------------------------===//
+// Blocks through descriptors
+//===----------------------------------------------------------------------===//
+
+static llvm::SmallVector<mlir::Value> unwrapAll(const std::vector<semantic::Value> &values) {
+  llvm::SmallVector<mlir::Value> result;
+  for (const semantic::Value &value : values)
+    result.push_back(MlirBuilder::unwrap(value));
+  return result;
+}
+
+semantic::Value MlirBuilder::descriptorLoad(const Value &descriptor,
+                                            const std::vector<Value> &coordinates,
+                                            const semantic::LoadOptions &options) {
+  const DType &type = descriptor.type.scalar;
+  return emit<ir::DescriptorLoadOp>(Type(type.pointee(), type.block()), unwrap(descriptor),
+                                    unwrapAll(coordinates), toIr(options.eviction));
+}
+
+void MlirBuilder::descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
+                                  const Value &value, std::optional<semantic::AtomicOp> reduction) {
+  auto kind = reduction ? ir::AtomicKindAttr::get(context(), toIr(*reduction))
+                        : ir::AtomicKindAttr();
+  make<ir::DescriptorStoreOp>(unwrap(descriptor), unwrapAll(coordinates), unwrap(value), kind);
+}
+
 } // namespace tilewright::emit

@@ -48,6 +48,8 @@ mlir::Type toMlirType(mlir::MLIRContext *context, const DType &type) {
   case ScalarKind::Pointer:
     return ir::PointerType::get(context, toMemoryType(context, type.pointee()),
                                 static_cast<unsigned>(type.addressSpace()));
+  case ScalarKind::Descriptor:
+    return ir::DescriptorType::get(context, type.block(), toMemoryType(context, type.pointee()));
   case ScalarKind::Void:
     break;
   }

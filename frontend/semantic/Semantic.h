@@ -145,6 +145,14 @@ public:
   void store(const Value &pointer, const Operand &value, const std::optional<Operand> &mask,
              const StoreOptions &options);
   enum class AtomicName { Add, Max, Min, And, Or, Xor, Exchange };
+  /// Blocks through a tensor map; `offsets` are integers, one per dimension.
+  Value descriptorLoad(const Value &descriptor, const std::vector<Operand> &offsets,
+                       const LoadOptions &options);
+  void descriptorStore(const Value &descriptor, const std::vector<Operand> &offsets,
+                       const Operand &value);
+  /// Combines a block with memory; false, and nothing done, where TMA cannot.
+  bool descriptorReduce(AtomicName op, const Value &descriptor,
+                        const std::vector<Operand> &offsets, const Operand &value);
   Value atomicRmw(AtomicName op, const Value &pointer, const Operand &value,
                   const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
   Value atomicCas(const Value &pointer, const Operand &compare, const Operand &value,
@@ -162,6 +170,14 @@ public:
                             const CombineFunction &combine, bool keepDims);
   std::vector<Value> scan(std::vector<Value> inputs, int64_t axis, bool reverse,
                           const CombineFunction &combine);
+
+  //===--- code of the user on elements -----------------------------------===//
+  /// Inputs are broadcast. `function` returns `pack` elements of each result.
+  std::vector<Value> mapElements(const std::vector<Value> &inputs, int64_t pack,
+                                 const MapFunction &function);
+  std::vector<Value> inlineAsm(const std::string &assembly, const std::string &constraints,
+                               const std::vector<Value> &inputs, const std::vector<DType> &results,
+                               bool isPure, int64_t pack);
 
   //===--- hints, debugging -----------------------------------------------===//
   Value hint(HintKind kind, const Value &value, const std::vector<int64_t> &values);
@@ -182,7 +198,10 @@ private:
   /// The operand as int1 for and, or, not: E0116 for other types.
   Value logicalOperand(const Operand &operand, const char *name);
   Value binaryThroughFloat32(BinaryOp op, const Value &lhs, const Value &rhs);
+  /// All in their common shape.
+  std::vector<Value> broadcastAll(std::vector<Value> values);
   Value maskOperand(const Operand &mask, const Value &pointer, const char *name);
+  std::vector<Value> coordinates(const std::vector<Operand> &offsets);
   Value floatExtremumAtomic(bool isMaximum, const Value &pointer, const Value &value,
                             const std::optional<Value> &mask, MemorySemantic semantic,
                             MemoryScope scope);

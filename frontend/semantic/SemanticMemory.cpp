@@ -103,6 +103,38 @@ void Semantic::store(const Value &pointer, const Operand &operand,
 }
 
 //===----------------------------------------------------------------------===//
+// Blocks through descriptors
+//===----------------------------------------------------------------------===//
+
+Value TileBuilder::descriptorLoad(const Value &, const std::vector<Value> &, const LoadOptions &) {
+  throwInvalidArgument("compile the kernel", "a tensor map cannot be read here");
+}
+
+void TileBuilder::descriptorStore(const Value &, const std::vector<Value> &, const Value &,
+                                  std::optional<AtomicOp>) {
+  throwInvalidArgument("compile the kernel", "a tensor map cannot be written here");
+}
+
+std::vector<Value> Semantic::coordinates(const std::vector<Operand> &offsets) {
+  std::vector<Value> result;
+  for (const Operand &offset : offsets)
+    result.push_back(cast(offset, ScalarKind::Int32));
+  return result;
+}
+
+Value Semantic::descriptorLoad(const Value &descriptor, const std::vector<Operand> &offsets,
+                               const LoadOptions &options) {
+  return builder.descriptorLoad(descriptor, coordinates(offsets), options);
+}
+
+void Semantic::descriptorStore(const Value &descriptor, const std::vector<Operand> &offsets,
+                               const Operand &value) {
+  const DType &type = descriptor.type.scalar;
+  builder.descriptorStore(descriptor, coordinates(offsets),
+                          broadcastTo(cast(value, type.pointee()), type.block()), std::nullopt);
+}
+
+//===----------------------------------------------------------------------===//
 // Options by name
 //===----------------------------------------------------------------------===//
 

@@ -148,6 +148,16 @@ struct StoreOptions {
 using CombineFunction =
     std::function<std::vector<Value>(const std::vector<Value> &lhs, const std::vector<Value> &rhs)>;
 
+/// Computes the results of one group of elements: scalars in, scalars out.
+using MapFunction = std::function<std::vector<Value>(const std::vector<Value> &elements)>;
+
+/// PTX for groups of `pack` elements, with LLVM's constraints.
+struct InlineAsm {
+  std::string assembly, constraints;
+  int32_t pack = 1;
+  bool isPure = false;
+};
+
 class TileBuilder {
 public:
   virtual ~TileBuilder() = default;
@@ -209,12 +219,31 @@ public:
   virtual Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
                           MemorySemantic semantic, MemoryScope scope) = 0;
 
+  //===--- blocks through tensor maps: compiled kernels only ----------------===//
+  /// The block at `coordinates` (int32 scalars, one per dimension).
+  virtual Value descriptorLoad(const Value &descriptor, const std::vector<Value> &coordinates,
+                               const LoadOptions &options);
+  /// Writes a block, or combines it with what is there.
+  virtual void descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
+                               const Value &value, std::optional<AtomicOp> reduction);
+
   //===--- across elements ------------------------------------------------===//
   /// All inputs have one shape. The results lack `axis`; scalars for rank 1.
   virtual std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,
                                     const CombineFunction &combine) = 0;
   virtual std::vector<Value> scan(const std::vector<Value> &inputs, int axis, bool reverse,
                                   const CombineFunction &combine) = 0;
+
+  //===--- code of the user on elements -----------------------------------===//
+  /// All inputs are tiles of one shape. `function` gets `pack` elements of the
+  /// first input, then of the next, and returns results in the same order. Which
+  /// elements form a group is up to the builder.
+  virtual std::vector<Value> mapElements(const std::vector<Value> &inputs, int pack,
+                                         const MapFunction &function) = 0;
+  /// All inputs have `shape`, as have the results; scalars for an empty one.
+  virtual std::vector<Value> inlineAsm(const InlineAsm &code, const std::vector<Value> &inputs,
+                                       const std::vector<DType> &results,
+                                       const std::vector<int64_t> &shape) = 0;
 
   //===--- hints, debugging -----------------------------------------------===//
   virtual Value hint(HintKind kind, const Value &value, const std::vector<int64_t> &values) = 0;

@@ -40,6 +40,7 @@ constexpr KindFacts kindTable[] = {
     {ScalarKind::Float32, "fp32", "float32", 32, 23, true},
     {ScalarKind::Float64, "fp64", "float64", 64, 52, true},
     {ScalarKind::Pointer, "*", "pointer", 64, 0, false},
+    {ScalarKind::Descriptor, "tensordesc", "tensordesc", 64, 0, false},
 };
 
 const KindFacts &factsOf(ScalarKind kind) { return kindTable[static_cast<size_t>(kind)]; }
@@ -63,6 +64,13 @@ DType DType::pointerTo(DType pointee, bool isConst, int addressSpace) {
   return result;
 }
 
+DType DType::descriptorOf(DType element, std::vector<int64_t> block) {
+  DType result(ScalarKind::Descriptor);
+  result.pointeeType = std::make_shared<const DType>(std::move(element));
+  result.blockShape = std::make_shared<const std::vector<int64_t>>(std::move(block));
+  return result;
+}
+
 bool DType::isInteger() const {
   return scalarKind >= ScalarKind::Int1 && scalarKind <= ScalarKind::UInt64;
 }
@@ -82,6 +90,8 @@ int DType::mantissaBits() const { return factsOf(scalarKind).mantissa; }
 std::string DType::name() const {
   if (isPointer())
     return (constPointer ? "*k" : "*") + pointeeType->name();
+  if (isDescriptor())
+    return "tensordesc<" + pointeeType->name() + shapeName(*blockShape) + ">";
   return factsOf(scalarKind).name;
 }
 
@@ -102,7 +112,8 @@ bool DType::parse(const std::string &shortName, DType &result) {
     return true;
   }
   for (const KindFacts &facts : kindTable) {
-    if (facts.kind == ScalarKind::Pointer)
+    // Both hold other types; a descriptor has no name that parses.
+    if (facts.kind == ScalarKind::Pointer || facts.kind == ScalarKind::Descriptor)
       continue;
     if (shortName == facts.name || shortName == facts.longName) {
       result = DType(facts.kind);
@@ -115,6 +126,8 @@ bool DType::parse(const std::string &shortName, DType &result) {
 bool DType::operator==(const DType &other) const {
   if (scalarKind != other.scalarKind)
     return false;
+  if (isDescriptor())
+    return *pointeeType == *other.pointeeType && *blockShape == *other.blockShape;
   if (!isPointer())
     return true;
   return constPointer == other.constPointer && space == other.space &&

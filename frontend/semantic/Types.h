@@ -38,6 +38,8 @@ enum class ScalarKind : uint8_t {
   Float32,
   Float64,
   Pointer,
+  /// A tensor map: knows its element type and its block.
+  Descriptor,
 };
 
 /// A scalar type. Pointers know what they point to; everything else is a kind.
@@ -45,10 +47,14 @@ class DType {
 public:
   DType(ScalarKind kind = ScalarKind::Void) : scalarKind(kind) {}
   static DType pointerTo(DType pointee, bool isConst = false, int addressSpace = 1);
+  static DType descriptorOf(DType element, std::vector<int64_t> block);
 
   ScalarKind kind() const { return scalarKind; }
   bool isPointer() const { return scalarKind == ScalarKind::Pointer; }
   const DType &pointee() const { return *pointeeType; }
+  bool isDescriptor() const { return scalarKind == ScalarKind::Descriptor; }
+  /// Of a descriptor; its element type is the pointee.
+  const std::vector<int64_t> &block() const { return *blockShape; }
   bool isConst() const { return constPointer; }
   int addressSpace() const { return space; }
 
@@ -81,6 +87,7 @@ private:
   bool constPointer = false;
   int space = 1;
   std::shared_ptr<const DType> pointeeType;
+  std::shared_ptr<const std::vector<int64_t>> blockShape;
 };
 
 /// A scalar (no shape) or a tile. A tile of rank 0 does not exist.

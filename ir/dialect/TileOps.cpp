@@ -302,6 +302,52 @@ LogicalResult ScanOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Code of the user on elements
+//===----------------------------------------------------------------------===//
+
+LogicalResult MapOp::verify() {
+  Block &block = getBody().front();
+  auto checkCount = [&](const char *what, size_t actual, size_t tiles) -> LogicalResult {
+    if (actual == tiles * getPack())
+      return success();
+    return emitOpError("region has ")
+           << actual << " " << what << ", " << tiles * getPack() << " are required";
+  };
+  if (failed(checkCount("arguments", block.getNumArguments(), getSources().size())))
+    return failure();
+  auto yield = llvm::dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield)
+    return emitOpError("region must end in tw.yield");
+  if (failed(checkCount("results", yield.getNumOperands(), getResults().size())))
+    return failure();
+  llvm::SmallVector<Value> tiles(getSources());
+  tiles.append(getResults().begin(), getResults().end());
+  for (auto [index, tile] : llvm::enumerate(tiles)) {
+    if (llvm::cast<RankedTensorType>(tile.getType()).getShape() !=
+        llvm::cast<RankedTensorType>(tiles[0].getType()).getShape())
+      return emitOpError("tiles differ in shape: ")
+             << tiles[0].getType() << " and " << tile.getType();
+    bool isSource = index < getSources().size();
+    for (unsigned k = 0; k < getPack(); ++k) {
+      unsigned position = (isSource ? index : index - getSources().size()) * getPack() + k;
+      Type scalar =
+          isSource ? block.getArgument(position).getType() : yield.getOperand(position).getType();
+      if (scalar != getElementTypeOrSelf(tile.getType()))
+        return emitOpError("region has a ") << scalar << " for an element of " << tile.getType();
+    }
+  }
+  return success();
+}
+
+void InlineAsmOp::getEffects(
+    llvm::SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  if (getIsPure())
+    return;
+  effects.emplace_back(MemoryEffects::Read::get());
+  effects.emplace_back(MemoryEffects::Write::get());
+}
+
+//===----------------------------------------------------------------------===//
 // Layout level
 //===----------------------------------------------------------------------===//
 

@@ -462,10 +462,45 @@ def TW_ScanOp : TW_CombineOp<"scan"> {
   let assemblyFormat = "$sources `axis` $axis (`reverse` $reverse^)? $combine attr-dict `:` functional-type($sources, $results)";
 }
 
-def TW_YieldOp : TW_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["ReduceOp", "ScanOp"]>]> {
-  let summary = "ends a combine region";
+def TW_YieldOp : TW_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["ReduceOp", "ScanOp", "MapOp"]>]> {
+  let summary = "ends a region on scalars";
   let arguments = (ins Variadic<TW_Any>:$operands);
   let assemblyFormat = "$operands attr-dict `:` type($operands)";
+}
+
+//===----------------------------------------------------------------------===//
+// Code of the user on elements
+//===----------------------------------------------------------------------===//
+
+def TW_MapOp : TW_Op<"map", [SingleBlock, RecursiveMemoryEffects, RecursivelySpeculatable]> {
+  let summary = "runs a region on scalars, `pack` elements of each source at a time";
+  let description = [{
+    The region's arguments are `pack` elements of the first source, then of the next;
+    it yields the results in the same order. Which elements form a group is not
+    specified; the last may repeat in a group that is not full.
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let arguments = (ins Variadic<TW_Tile>:$sources, ConfinedAttr<I32Attr, [IntPositive]>:$pack);
+  let results = (outs Variadic<TW_Tile>:$results);
+  let assemblyFormat = "$sources `pack` $pack $body attr-dict `:` functional-type($sources, $results)";
+  let hasVerifier = 1;
+}
+
+def TW_InlineAsmOp : TW_Op<"inline_asm", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "runs PTX on `pack` elements of each source at a time";
+  let description = [{
+    `constraints` are LLVM's: an output register per 32 bits of a group of each result,
+    then an input register per 32 bits of each source, wider elements one register each;
+    then clobbers. Elements narrower than 32 bits share a register, the first in the
+    lowest bits. Groups are as in tw.map. Sources and results are alike in shape.
+  }];
+  let arguments = (ins Variadic<TW_Any>:$sources, StrAttr:$assembly, StrAttr:$constraints,
+                       ConfinedAttr<I32Attr, [IntPositive]>:$pack, UnitAttr:$isPure);
+  let results = (outs Variadic<TW_Any>:$results);
+  let assemblyFormat = [{
+    $assembly `,` $constraints `pack` $pack (`pure` $isPure^)? `(` $sources `)` attr-dict
+    `:` functional-type($sources, $results)
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -61,6 +61,21 @@ inline TmaBox tmaBox(const std::vector<int64_t> &block, int64_t elementBytes) {
   return box;
 }
 
+/// More boxes than this, or more bytes than shared memory can hold beside anything
+/// else, and pointers are the better way: a limit of ours, not of the hardware.
+constexpr int64_t maxBoxesPerBlock = 64;
+constexpr int64_t maxBlockBytes = 128 * 1024;
+constexpr size_t maxTmaRank = 5;
+
+/// Whether TMA can copy such blocks, whatever the array they are of.
+inline bool canCopyByTma(const std::vector<int64_t> &block, int64_t elementBytes) {
+  if (block.empty() || block.size() > maxTmaRank || elementBytes < 1 || elementBytes > 8 ||
+      block.back() * elementBytes < minRowBytes)
+    return false;
+  TmaBox box = tmaBox(block, elementBytes);
+  return box.count <= maxBoxesPerBlock && box.count * box.bytes <= maxBlockBytes;
+}
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_IR_SUPPORT_TMABOX_H

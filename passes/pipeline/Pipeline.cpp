@@ -30,6 +30,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createCSEPass());
   // Before layouts, so that an invariant tile is converted once, outside.
   manager.addPass(createHoistInvariants(context));
+  // Bounds of inner loops are outside now, where they do not change.
+  manager.addPass(createFlattenLoops(context));
   // Only tiles that are left count.
   manager.addPass(createChooseNumWarps(context));
   // Layouts follow from what computes the products.
@@ -50,6 +52,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   //===--- asynchrony ------------------------------------------------------===//
   // Copies instead of loads and rings instead of buffers, before they are placed.
   manager.addPass(createPipelineLoops(context));
+  // What is not in flight round a loop is waited for where it is used.
+  manager.addPass(createOverlapProducts(context));
   // The expander repeats address arithmetic per stage.
   manager.addPass(createCSEPass());
   // What no loop has taken into its pipeline; makes buffers.
@@ -121,6 +125,7 @@ void registerPasses() {
   (void)testContext();
   registerPass([] { return createCombineOps(testContext()); });
   registerPass([] { return createHoistInvariants(testContext()); });
+  registerPass([] { return createFlattenLoops(testContext()); });
   registerPass([] { return createChooseNumWarps(testContext()); });
   registerPass([] { return createSelectMatrixUnit(testContext()); });
   registerPass([] { return createAssignLayouts(testContext()); });
@@ -128,6 +133,7 @@ void registerPasses() {
   registerPass([] { return createPromoteShared(testContext()); });
   registerPass([] { return createVerifyLayouts(testContext()); });
   registerPass([] { return createPipelineLoops(testContext()); });
+  registerPass([] { return createOverlapProducts(testContext()); });
   registerPass([] { return createLowerDescriptors(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });

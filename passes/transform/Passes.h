@@ -38,6 +38,7 @@ std::string renderLocation(mlir::Location location);
 
 std::unique_ptr<mlir::Pass> createCombineOps(PassContext context);
 std::unique_ptr<mlir::Pass> createHoistInvariants(PassContext context);
+std::unique_ptr<mlir::Pass> createFlattenLoops(PassContext context);
 std::unique_ptr<mlir::Pass> createChooseNumWarps(PassContext context);
 std::unique_ptr<mlir::Pass> createSelectMatrixUnit(PassContext context);
 std::unique_ptr<mlir::Pass> createAssignLayouts(PassContext context);
@@ -45,6 +46,7 @@ std::unique_ptr<mlir::Pass> createRemoveConversions(PassContext context);
 std::unique_ptr<mlir::Pass> createPromoteShared(PassContext context);
 std::unique_ptr<mlir::Pass> createVerifyLayouts(PassContext context);
 std::unique_ptr<mlir::Pass> createPipelineLoops(PassContext context);
+std::unique_ptr<mlir::Pass> createOverlapProducts(PassContext context);
 std::unique_ptr<mlir::Pass> createLowerDescriptors(PassContext context);
 std::unique_ptr<mlir::Pass> createAllocateShared(PassContext context);
 std::unique_ptr<mlir::Pass> createInsertBarriers(PassContext context);

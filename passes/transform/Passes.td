@@ -25,6 +25,11 @@ def HoistInvariants : TilewrightPass<"tw-hoist-invariants"> {
                     Statistic<"numRefused", "refused", "Number of loops left alone">];
 }
 
+def FlattenLoops : TilewrightPass<"tw-flatten-loops"> {
+  let summary = "makes one loop of a loop over tiles and the loop inside it, where asked";
+  let statistics = [Statistic<"numFlattened", "flattened", "Number of loops flattened">];
+}
+
 def ChooseNumWarps : TilewrightPass<"tw-choose-num-warps"> {
   let summary = "sets the number of warps where the user gave none";
 }
@@ -57,6 +62,11 @@ def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
 def PipelineLoops : TilewrightPass<"tw-pipeline-loops"> {
   let summary = "starts loads of later iterations of a loop while earlier ones compute";
   let statistics = [Statistic<"numPipelined", "pipelined", "Number of loops pipelined">];
+}
+
+def OverlapProducts : TilewrightPass<"tw-overlap-products"> {
+  let summary = "waits for wgmma where its result is used, not where it starts";
+  let statistics = [Statistic<"numOverlapped", "overlapped", "Number of products made asynchronous">];
 }
 
 def LowerDescriptors : TilewrightPass<"tw-lower-descriptors"> {

@@ -32,6 +32,20 @@
 // Products by mma read registers, so that the slot of k - 1 is free at the
 // barrier: d + 1 slots.
 //
+// Chained products, as in attention, where the loop computes one product (S), then
+// arithmetic (softmax), then a second product of its result (O += P V): with one
+// iteration between the two the arithmetic of k + 1 runs while the tensor cores
+// work on the second product of k:
+//
+//     wait for copies; barrier
+//     scale the accumulator of k          (what depends on the second product)
+//     start S of k + 1, then P V of k
+//     start copies
+//     wait for S; softmax of k + 1
+//     wait for P V
+//
+// The loop then stops one iteration early; what is left of the last one follows it.
+//
 // Barriers and fences of rings are placed here; InsertBarriers leaves rings alone.
 //
 // Not handled: loads whose address comes from another load of the same loop's
@@ -50,6 +64,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -72,9 +87,24 @@ struct AsyncLoad {
   llvm::SmallVector<ir::AllocSharedOp, 1> allocs;
   ir::BufferType type;
   Value ring;
+  /// Used by what runs an iteration behind (chained products).
+  bool isLate = false;
 
   bool isTma() const { return llvm::isa<ir::DescriptorLoadOp>(load); }
 };
+
+/// The loads whose tiles are used at one stage, and the counters of their rings:
+/// slot to fill, slot to use, phase of the latter's barrier.
+struct RingGroup {
+  bool isLate = false;
+  bool hasTma = false, hasCpAsync = false;
+  Value fillSlot, useSlot, usePhase, mbarrier;
+  /// What starts the copies, in order.
+  llvm::SmallVector<Operation *> copies;
+};
+
+/// On ops of a body that is expanded (i32): their stage. Clones keep it.
+constexpr llvm::StringLiteral stageAttr = "tw.stage";
 
 /// Ops of the body that `roots` are computed from, and the loop's variables among
 /// them; the slice does not follow the variables round the loop.
@@ -93,6 +123,11 @@ struct Slice {
       return;
     for (Value operand : op->getOperands())
       add(loop, operand);
+    // What the regions of a branch read.
+    llvm::SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op->getRegions(), captured);
+    for (Value value : captured)
+      add(loop, value);
     // Behind its operands.
     ops.insert(op);
   }
@@ -105,7 +140,10 @@ public:
 
   /// Whether the loop was pipelined.
   bool run() {
-    if (!decideDistance() || !collectLoads())
+    if (!decideDistance())
+      return false;
+    findChain();
+    if (!collectLoads())
       return false;
     chooseSlots();
     makeRings();
@@ -120,17 +158,25 @@ private:
   IRRewriter rewriter;
 
   llvm::SmallVector<AsyncLoad> loads;
+  llvm::SmallVector<RingGroup, 2> groups;
   /// Iterations between a copy and its use, slots of each ring.
   int distance = 0, slots = 0;
   bool hasWgmma = false, hasTma = false, hasCpAsync = false;
   bool needsSecondBarrier = false;
-  /// Counters of the rings: slot to fill, slot to use, phase of the latter.
-  Value fillSlot, useSlot, usePhase;
-  Value mbarrier, isFirstWarp;
+  Value isFirstWarp;
+  /// Chained products: the first and the second one, and all that depends on the
+  /// second one's accumulator. Null and empty for other loops.
+  ir::WgmmaOp firstProduct, secondProduct;
+  llvm::DenseSet<Operation *> late;
 
-  /// The new body, in parts: their concatenation is the order of the kernel.
-  llvm::SmallVector<Operation *> top, copies;
-  llvm::DenseSet<Operation *> early;
+  /// What begins the new body, in order.
+  llvm::SmallVector<Operation *> top;
+  /// In front of the copies where the ring is short of a slot.
+  llvm::SmallVector<Operation *> releases;
+  /// Addresses and counters: stage of the copies they belong to.
+  llvm::DenseMap<Operation *, unsigned> copyStages;
+
+  bool isChained() const { return secondProduct != nullptr; }
 
   bool refuse(llvm::StringRef reason) {
     context.remark(loop, {"pipeline", false, {}, {}, reason.str()});
@@ -161,6 +207,53 @@ private:
     return distance >= 1;
   }
 
+  /// Ops of the body that need a value of `roots` of the same iteration.
+  llvm::SetVector<Operation *> usersOf(llvm::ArrayRef<Value> roots) {
+    llvm::SetVector<Operation *> users;
+    auto add = [&](Value value) {
+      for (Operation *user : value.getUsers())
+        if (Operation *op = loop.getBody()->findAncestorOpInBlock(*user))
+          if (!op->hasTrait<OpTrait::IsTerminator>())
+            users.insert(op);
+    };
+    for (Value root : roots)
+      add(root);
+    for (size_t next = 0; next < users.size(); ++next)
+      for (Value result : users[next]->getResults())
+        add(result);
+    return users;
+  }
+
+  /// Two products of which the second reads in registers what becomes of the
+  /// first, and adds to a variable of the loop.
+  void findChain() {
+    llvm::SmallVector<ir::WgmmaOp> products(loop.getBody()->getOps<ir::WgmmaOp>());
+    if (products.size() != 2 || !isTile(products[1].getA()))
+      return;
+    ir::WgmmaOp first = products[0], second = products[1];
+    Slice accumulator;
+    accumulator.add(loop, second.getAcc());
+    if (!usersOf({first.getResult()}).contains(second.getA().getDefiningOp()) ||
+        !second.getResult().hasOneUse())
+      return;
+    OpOperand &use = *second.getResult().use_begin();
+    if (use.getOwner() != loop.getBody()->getTerminator())
+      return;
+    BlockArgument variable = loop.getRegionIterArg(use.getOperandNumber());
+    llvm::SetVector<Operation *> behind = usersOf({variable, second.getResult()});
+    behind.insert(second);
+    // The first product, and what it comes to, must not need the second one's sum.
+    if (!accumulator.variables.contains(variable) || behind.contains(first) ||
+        behind.contains(second.getA().getDefiningOp()))
+      return;
+    for (Operation *op : behind)
+      if (op != second && (!isMemoryEffectFree(op) || op->getNumRegions() != 0))
+        return;
+    firstProduct = first;
+    secondProduct = second;
+    late.insert(behind.begin(), behind.end());
+  }
+
   bool collectLoads() {
     for (Operation &op : *loop.getBody())
       if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
@@ -188,6 +281,11 @@ private:
       return;
     if (!addressIsEarly(load) || mayMeetStore(load))
       return;
+    load.isLate = isChained() && llvm::all_of(load.allocs, [&](ir::AllocSharedOp alloc) {
+      return llvm::all_of(usersOf({alloc.getResult()}), [&](Operation *user) {
+        return late.contains(user) || llvm::isa<ir::BufferPermuteOp>(user);
+      });
+    });
     hasTma |= load.isTma();
     hasCpAsync |= !load.isTma();
     loads.push_back(load);
@@ -238,7 +336,7 @@ private:
     for (size_t next = 0; next < slice.variables.size(); ++next)
       slice.add(loop, yieldedFor(slice.variables[next]));
     for (Operation *op : slice.ops)
-      if (!isMemoryEffectFree(op) || op->getNumRegions() != 0) {
+      if (!isMemoryEffectFree(op) || llvm::isa<LoopLikeOpInterface>(op)) {
         refuseLoad(load.load, "its address depends on what the loop computes");
         return false;
       }
@@ -276,7 +374,8 @@ private:
     for (const AsyncLoad &load : loads)
       perSlot += load.type.slotBytes();
     slots = distance + 1;
-    if (!hasWgmma)
+    // Chained products are waited for within an iteration.
+    if (!hasWgmma || isChained())
       return;
     // A slot more saves a barrier, unless it costs a resident block.
     int64_t limit = context.target.maxSharedBytesPerBlock;
@@ -291,15 +390,32 @@ private:
     for (AsyncLoad &load : loads)
       load.ring = rewriter.create<ir::AllocSharedOp>(load.load->getLoc(),
                                                      load.type.withSlots(slots), Value());
-    if (hasTma) {
-      mbarrier = rewriter.create<ir::MbarrierAllocOp>(
-          loop.getLoc(), ir::MbarrierType::get(loop.getContext(), slots), /*arrivals=*/1);
-      isFirstWarp = rewriter.create<ir::IsFirstWarpOp>(loop.getLoc(), rewriter.getI1Type());
+    for (bool isLate : {false, true}) {
+      RingGroup group;
+      group.isLate = isLate;
+      for (const AsyncLoad &load : loads) {
+        group.hasTma |= load.isLate == isLate && load.isTma();
+        group.hasCpAsync |= load.isLate == isLate && !load.isTma();
+      }
+      if (!group.hasTma && !group.hasCpAsync)
+        continue;
+      if (group.hasTma)
+        group.mbarrier = rewriter.create<ir::MbarrierAllocOp>(
+            loop.getLoc(), ir::MbarrierType::get(loop.getContext(), slots), /*arrivals=*/1);
+      groups.push_back(group);
     }
+    if (hasTma)
+      isFirstWarp = rewriter.create<ir::IsFirstWarpOp>(loop.getLoc(), rewriter.getI1Type());
     // The barriers are initialised, and whoever used these bytes before is done.
     rewriter.create<ir::BarrierOp>(loop.getLoc());
     addCounters();
   }
+
+  RingGroup &groupOf(const AsyncLoad &load) {
+    return groups.size() == 1 || load.isLate == groups[0].isLate ? groups[0] : groups[1];
+  }
+  unsigned useStage(bool isLate) const { return distance + (isChained() && isLate ? 1 : 0); }
+  unsigned copyStage(const RingGroup &group) const { return useStage(group.isLate) - distance; }
 
   Value constantI32(int value) {
     return rewriter.create<arith::ConstantIntOp>(loop.getLoc(), value, 32);
@@ -307,100 +423,201 @@ private:
 
   void addCounters() {
     Value zero = constantI32(0);
-    llvm::SmallVector<Value> inits(hasTma ? 3 : 2, zero);
+    llvm::SmallVector<Value> inits;
+    for (const RingGroup &group : groups)
+      inits.append(group.hasTma ? 3 : 2, zero);
     auto newLoop = llvm::cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
         rewriter, inits, /*replaceInitOperandUsesInLoop=*/false,
         [&](OpBuilder &builder, Location loc, llvm::ArrayRef<BlockArgument> arguments) {
-          fillSlot = arguments[0];
-          useSlot = arguments[1];
-          llvm::SmallVector<Value> next;
           OpBuilder::InsertionGuard guard(rewriter);
           rewriter.restoreInsertionPoint(builder.saveInsertionPoint());
-          Value wraps;
-          next.push_back(advance(fillSlot, /*isEarly=*/true, wraps));
-          next.push_back(advance(useSlot, /*isEarly=*/false, wraps));
-          if (hasTma) {
-            usePhase = arguments[2];
-            Value one = constantI32(1);
-            Value flipped = rewriter.create<arith::XOrIOp>(loc, usePhase, one);
-            next.push_back(rewriter.create<arith::SelectOp>(loc, wraps, flipped, usePhase));
-          }
+          llvm::SmallVector<Value> next;
+          for (RingGroup &group : groups)
+            addCounters(group, arguments, next);
           return next;
         }));
     loop = newLoop;
   }
 
-  /// The slot after `slot`; `wraps` becomes whether it is the first one again.
-  Value advance(Value slot, bool isEarly, Value &wraps) {
+  /// Takes the group's variables from the front of `arguments` and adds what they
+  /// become.
+  void addCounters(RingGroup &group, llvm::ArrayRef<BlockArgument> &arguments,
+                   llvm::SmallVector<Value> &next) {
     Location loc = loop.getLoc();
-    Value one = constantI32(1), count = constantI32(slots), zero = constantI32(0);
-    Value next = rewriter.create<arith::AddIOp>(loc, slot, one);
-    wraps = rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, next, count);
-    Value result = rewriter.create<arith::SelectOp>(loc, wraps, zero, next);
-    if (isEarly)
-      for (Value value : {one, count, zero, next, wraps, result})
-        early.insert(value.getDefiningOp());
-    return result;
+    Value wraps;
+    group.fillSlot = arguments[0];
+    group.useSlot = arguments[1];
+    next.push_back(advance(group.fillSlot, copyStage(group), wraps));
+    next.push_back(advance(group.useSlot, useStage(group.isLate), wraps));
+    if (group.hasTma) {
+      group.usePhase = arguments[2];
+      Value one = staged(rewriter.create<arith::ConstantIntOp>(loc, 1, 32), useStage(group.isLate));
+      Value flipped = staged(rewriter.create<arith::XOrIOp>(loc, group.usePhase, one),
+                             useStage(group.isLate));
+      next.push_back(staged(rewriter.create<arith::SelectOp>(loc, wraps, flipped, group.usePhase),
+                            useStage(group.isLate)));
+    }
+    arguments = arguments.drop_front(group.hasTma ? 3 : 2);
   }
 
-  template <typename Op, typename... Args> Op atTop(Args &&...args) {
-    auto op = rewriter.create<Op>(loop.getLoc(), std::forward<Args>(args)...);
-    top.push_back(op);
+  template <typename Op> Op staged(Op op, unsigned stage) {
+    copyStages[op] = stage;
     return op;
   }
 
-  template <typename Op, typename... Args> Op asCopy(Location loc, Args &&...args) {
-    auto op = rewriter.create<Op>(loc, std::forward<Args>(args)...);
-    copies.push_back(op);
+  /// The slot after `slot`; `wraps` becomes whether it is the first one again.
+  Value advance(Value slot, unsigned stage, Value &wraps) {
+    Location loc = loop.getLoc();
+    auto constant = [&](int value) {
+      return staged(rewriter.create<arith::ConstantIntOp>(loc, value, 32), stage);
+    };
+    Value one = constant(1), count = constant(slots), zero = constant(0);
+    Value next = staged(rewriter.create<arith::AddIOp>(loc, slot, one), stage);
+    wraps = staged(rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, next, count),
+                   stage);
+    return staged(rewriter.create<arith::SelectOp>(loc, wraps, zero, next), stage);
+  }
+
+  template <typename Op, typename... Args> Op atTop(unsigned stage, Args &&...args) {
+    auto op = staged(rewriter.create<Op>(loop.getLoc(), std::forward<Args>(args)...), stage);
+    top.push_back(op);
     return op;
   }
 
   void rewriteBody() {
     rewriter.setInsertionPointToStart(loop.getBody());
+    unsigned stage = useStage(/*isLate=*/false);
+    int commits = llvm::count_if(groups, [](const RingGroup &group) { return group.hasCpAsync; });
     if (hasCpAsync)
-      atTop<ir::AsyncWaitOp>(distance - 1);
-    if (hasTma)
-      atTop<ir::MbarrierWaitOp>(mbarrier, useSlot, usePhase);
-    makeProductsAsync();
+      atTop<ir::AsyncWaitOp>(stage, commits * (distance - 1));
+    for (RingGroup &group : groups)
+      if (group.hasTma)
+        atTop<ir::MbarrierWaitOp>(useStage(group.isLate), group.mbarrier, group.useSlot,
+                                  group.usePhase);
+    if (isChained())
+      makeChainAsync();
+    else
+      makeProductsAsync();
     // cp.async writes like a thread; wgmma reads like TMA.
     if (hasCpAsync && hasWgmma)
-      atTop<ir::FenceAsyncOp>();
-    atTop<ir::BarrierOp>();
+      atTop<ir::FenceAsyncOp>(stage);
+    atTop<ir::BarrierOp>(stage);
     for (AsyncLoad &load : loads) {
-      Value slot = atTop<ir::BufferSlotOp>(load.type, load.ring, useSlot);
-      for (ir::AllocSharedOp alloc : load.allocs)
+      RingGroup &group = groupOf(load);
+      Value slot = atTop<ir::BufferSlotOp>(useStage(group.isLate), load.type, load.ring,
+                                           group.useSlot);
+      for (ir::AllocSharedOp alloc : load.allocs) {
+        // Views of the tile belong to whoever uses it.
+        for (Operation *user : alloc->getUsers())
+          if (llvm::isa<ir::BufferPermuteOp>(user))
+            copyStages[user] = useStage(group.isLate);
         rewriter.replaceOp(alloc, slot);
+      }
     }
     makeCopies();
-    markCarriedAddresses();
+    stageCarriedAddresses();
+    endRings();
+  }
+
+  /// The first product is waited for where its result is used, with the second one
+  /// behind it; the second one at the end of the body. Its left side stays in its
+  /// registers until then: assemblers before 13.3 may reuse them too early
+  /// otherwise.
+  void makeChainAsync() {
+    OpBuilder::InsertionGuard guard(rewriter);
+    for (ir::WgmmaOp product : {firstProduct, secondProduct}) {
+      product.setIsAsync(true);
+      bool isFirst = product == firstProduct;
+      llvm::SmallVector<Value> tiles = {product.getResult()};
+      if (isTile(product.getA()))
+        tiles.push_back(product.getA());
+      rewriter.setInsertionPointAfter(isFirst ? product.getOperation()
+                                              : loop.getBody()->getTerminator()->getPrevNode());
+      auto wait = rewriter.create<ir::WgmmaWaitOp>(product.getLoc(), TypeRange(ValueRange(tiles)),
+                                                   tiles, /*pending=*/isFirst ? 1 : 0);
+      rewriter.replaceUsesWithIf(product.getResult(), wait.getResult(0), [&](OpOperand &use) {
+        return use.getOwner() != wait && !llvm::isa<ir::WgmmaOp>(use.getOwner());
+      });
+      if (!isFirst)
+        late.insert(wait);
+    }
   }
 
   /// A product whose result only goes round the loop as its own accumulator need
-  /// not be waited for.
+  /// not be waited for; branches that read it (of a flattened loop, at the end of a
+  /// tile) wait themselves.
   void makeProductsAsync() {
     int numAsync = 0;
-    llvm::SmallVector<ir::WgmmaOp> blocking;
-    for (auto wgmma : llvm::make_early_inc_range(loop.getBody()->getOps<ir::WgmmaOp>())) {
-      OpOperand *yielded = onlyCarried(wgmma);
-      if (!yielded) {
-        blocking.push_back(wgmma);
+    for (auto product : llvm::make_early_inc_range(loop.getBody()->getOps<ir::WgmmaOp>())) {
+      OpOperand *yielded = onlyCarried(product);
+      if (!yielded)
         continue;
-      }
-      wgmma.setIsAsync(true);
+      product.setIsAsync(true);
       ++numAsync;
       OpBuilder::InsertionGuard guard(rewriter);
+      llvm::SetVector<Block *> readers;
+      for (Operation *user : product.getResult().getUsers())
+        if (user->getBlock() != loop.getBody())
+          readers.insert(blockOfBranch(user));
+      for (Block *block : readers) {
+        rewriter.setInsertionPointToStart(block);
+        waitFor(product.getResult(), [&](OpOperand &use) {
+          return use.getOwner()->getBlock() != loop.getBody() &&
+                 blockOfBranch(use.getOwner()) == block;
+        });
+      }
       rewriter.setInsertionPointAfter(loop);
-      Value result = loop.getResult(yielded->getOperandNumber());
-      auto wait = rewriter.create<ir::WgmmaWaitOp>(wgmma.getLoc(), TypeRange{result.getType()},
-                                                   ValueRange{result}, /*pending=*/0);
-      rewriter.replaceAllUsesExcept(result, wait.getResult(0), wait);
+      waitFor(loop.getResult(yielded->getOperandNumber()), [](OpOperand &) { return true; });
     }
     // Nothing in flight: slots are free at the next barrier.
-    if (numAsync == 0) {
+    if (numAsync == 0)
       needsSecondBarrier = false;
-    } else if (!needsSecondBarrier) {
-      atTop<ir::WgmmaWaitOp>(TypeRange{}, ValueRange{}, /*pending=*/numAsync);
+    else if (!needsSecondBarrier)
+      atTop<ir::WgmmaWaitOp>(useStage(false), TypeRange{}, ValueRange{}, /*pending=*/numAsync);
+  }
+
+  /// The block of a branch of the body that contains `op`.
+  Block *blockOfBranch(Operation *op) {
+    while (op->getParentOp()->getBlock() != loop.getBody())
+      op = op->getParentOp();
+    return op->getBlock();
+  }
+
+  /// Waits for all products at the insertion point; uses of `tile` that `accepts`
+  /// takes read what comes of it.
+  void waitFor(Value tile, llvm::function_ref<bool(OpOperand &)> accepts) {
+    auto wait = rewriter.create<ir::WgmmaWaitOp>(tile.getLoc(), TypeRange{tile.getType()},
+                                                 ValueRange{tile}, /*pending=*/0);
+    rewriter.replaceUsesWithIf(tile, wait.getResult(0), [&](OpOperand &use) {
+      return use.getOwner() != wait && accepts(use);
+    });
+  }
+
+  /// The yield's operand, if the result and the accumulator are one variable of
+  /// the loop that nothing else in it reads but branches behind the product. Not
+  /// with a left side in registers, which would have to be kept round the loop,
+  /// nor with packed accumulators, which are unpacked behind each product.
+  OpOperand *onlyCarried(ir::WgmmaOp product) {
+    if (isTile(product.getA()) ||
+        ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
+        product.getMaxImprecise() != 0)
+      return nullptr;
+    auto accumulator = llvm::dyn_cast<BlockArgument>(product.getAcc());
+    if (!accumulator || accumulator.getOwner() != loop.getBody() || !accumulator.hasOneUse())
+      return nullptr;
+    OpOperand *yielded = nullptr;
+    for (OpOperand &use : product.getResult().getUses()) {
+      if (use.getOwner()->getBlock() != loop.getBody())
+        continue; // in a branch
+      if (yielded || use.getOwner() != loop.getBody()->getTerminator() ||
+          use.getOperandNumber() + 1 != accumulator.getArgNumber())
+        return nullptr;
+      yielded = &use;
     }
+    return yielded;
+  }
+
+  void endRings() {
     // The rings' bytes may be used by others behind the loop.
     OpBuilder::InsertionGuard guard(rewriter);
     Operation *last = loop;
@@ -412,140 +629,178 @@ private:
     rewriter.create<ir::BarrierOp>(loop.getLoc());
   }
 
-  /// The yield's operand, if the result and the accumulator are one variable of
-  /// the loop that nothing else in it reads.
-  OpOperand *onlyCarried(ir::WgmmaOp wgmma) {
-    auto accumulator = llvm::dyn_cast<BlockArgument>(wgmma.getAcc());
-    if (!accumulator || accumulator.getOwner() != loop.getBody() || !accumulator.hasOneUse() ||
-        !wgmma.getResult().hasOneUse())
-      return nullptr;
-    OpOperand &use = *wgmma.getResult().use_begin();
-    bool isYield = use.getOwner() == loop.getBody()->getTerminator();
-    return isYield && use.getOperandNumber() + 1 == accumulator.getArgNumber() ? &use : nullptr;
+  /// An op that starts copies of `group`, or an address of theirs.
+  template <typename Op> Op asCopy(RingGroup &group, Op op) {
+    staged(op, copyStage(group));
+    group.copies.push_back(op);
+    return op;
   }
 
   void makeCopies() {
-    rewriter.setInsertionPoint(loads.front().load);
-    for (const AsyncLoad &load : loads)
-      if (load.load->isBeforeInBlock(&*rewriter.getInsertionPoint()))
-        rewriter.setInsertionPoint(load.load);
-    // All addresses first: an op may be in several slices.
-    IRMapping addresses;
-    llvm::SetVector<Operation *> cloned;
-    for (AsyncLoad &load : loads) {
-      Slice slice;
-      for (Value operand : load.load->getOperands())
-        slice.add(loop, operand);
-      rewriter.setInsertionPoint(loads.back().load);
-      for (Operation *op : slice.ops)
-        if (cloned.insert(op)) {
-          Operation *copy = rewriter.clone(*op, addresses);
-          copies.push_back(copy);
-        }
-    }
-    rewriter.setInsertionPoint(loads.back().load);
-    if (needsSecondBarrier) {
-      asCopyBarrier = {rewriter.create<ir::WgmmaWaitOp>(loop.getLoc(), TypeRange{}, ValueRange{},
-                                                        /*pending=*/1),
-                       rewriter.create<ir::BarrierOp>(loop.getLoc())};
-    }
-    if (hasCpAsync) {
+    for (RingGroup &group : groups) {
+      llvm::SmallVector<AsyncLoad *> own;
       for (AsyncLoad &load : loads)
-        if (!load.isTma())
-          makeCpAsync(load, addresses);
-      asCopy<ir::AsyncCommitOp>(loop.getLoc());
+        if (&groupOf(load) == &group)
+          own.push_back(&load);
+      rewriter.setInsertionPoint(loop.getBody()->getTerminator());
+      // All addresses first: an op may be in several slices. They are copies of the
+      // body's, which stay with their other users.
+      IRMapping addresses;
+      llvm::SetVector<Operation *> cloned;
+      for (AsyncLoad *load : own) {
+        Slice slice;
+        for (Value operand : load->load->getOperands())
+          slice.add(loop, operand);
+        for (Operation *op : slice.ops)
+          if (cloned.insert(op))
+            asCopy(group, rewriter.clone(*op, addresses));
+      }
+      for (AsyncLoad *load : own)
+        if (!load->isTma())
+          makeCpAsync(group, *load, addresses);
+      if (group.hasCpAsync)
+        asCopy(group, rewriter.create<ir::AsyncCommitOp>(loop.getLoc()));
+      if (group.hasTma)
+        makeTma(group, own, addresses);
     }
-    if (hasTma)
-      makeTma(addresses);
+    if (needsSecondBarrier)
+      releases = {rewriter.create<ir::WgmmaWaitOp>(loop.getLoc(), TypeRange{}, ValueRange{},
+                                                   /*pending=*/1),
+                  rewriter.create<ir::BarrierOp>(loop.getLoc())};
     for (AsyncLoad &load : loads)
       rewriter.eraseOp(load.load);
   }
 
-  llvm::SmallVector<Operation *> asCopyBarrier;
-
-  void makeCpAsync(const AsyncLoad &load, const IRMapping &addresses) {
+  void makeCpAsync(RingGroup &group, const AsyncLoad &load, const IRMapping &addresses) {
     auto op = llvm::cast<ir::LoadOp>(load.load);
     Location loc = op.getLoc();
-    Value slot = asCopy<ir::BufferSlotOp>(loc, load.type, load.ring, fillSlot);
+    Value slot = asCopy(
+        group, rewriter.create<ir::BufferSlotOp>(loc, load.type, load.ring, group.fillSlot));
     Value mask = op.getMask() ? addresses.lookupOrDefault(op.getMask()) : Value();
-    auto copy = asCopy<ir::AsyncCopyOp>(loc, addresses.lookupOrDefault(op.getPointer()), slot, mask,
-                                        /*other=*/Value(), op.getCache(), op.getEviction());
+    auto copy = asCopy(group, rewriter.create<ir::AsyncCopyOp>(
+                                  loc, addresses.lookupOrDefault(op.getPointer()), slot, mask,
+                                  /*other=*/Value(), op.getCache(), op.getEviction()));
     for (llvm::StringRef name : {ir::vectorElementsAttr, ir::vectorDimensionAttr})
       if (Attribute attr = op->getAttr(name))
         copy->setAttr(name, attr);
   }
 
-  void makeTma(const IRMapping &addresses) {
+  void makeTma(RingGroup &group, llvm::ArrayRef<AsyncLoad *> own, const IRMapping &addresses) {
     llvm::SmallVector<Value> slotsOf;
     int64_t bytes = 0;
-    for (AsyncLoad &load : loads)
-      if (load.isTma()) {
-        slotsOf.push_back(
-            asCopy<ir::BufferSlotOp>(load.load->getLoc(), load.type, load.ring, fillSlot));
-        bytes += load.type.slotBytes();
+    for (AsyncLoad *load : own)
+      if (load->isTma()) {
+        slotsOf.push_back(asCopy(group, rewriter.create<ir::BufferSlotOp>(
+                                            load->load->getLoc(), load->type, load->ring,
+                                            group.fillSlot)));
+        bytes += load->type.slotBytes();
       }
-    auto branch = asCopy<scf::IfOp>(loop.getLoc(), isFirstWarp, /*withElseRegion=*/false);
+    auto branch = asCopy(
+        group, rewriter.create<scf::IfOp>(loop.getLoc(), isFirstWarp, /*withElseRegion=*/false));
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(branch.thenBlock());
-    rewriter.create<ir::MbarrierExpectOp>(loop.getLoc(), mbarrier, fillSlot, bytes);
+    rewriter.create<ir::MbarrierExpectOp>(loop.getLoc(), group.mbarrier, group.fillSlot, bytes);
     auto slot = slotsOf.begin();
-    for (AsyncLoad &load : loads)
-      if (load.isTma()) {
-        auto op = llvm::cast<ir::DescriptorLoadOp>(load.load);
+    for (AsyncLoad *load : own)
+      if (load->isTma()) {
+        auto op = llvm::cast<ir::DescriptorLoadOp>(load->load);
         llvm::SmallVector<Value> coordinates;
         for (Value coordinate : op.getCoordinates())
           coordinates.push_back(addresses.lookupOrDefault(coordinate));
         rewriter.create<ir::TmaLoadOp>(op.getLoc(), op.getDescriptor(), coordinates, *slot++,
-                                       mbarrier, fillSlot, op.getEviction());
+                                       group.mbarrier, group.fillSlot, op.getEviction());
       }
   }
 
-  /// What changes the variables that addresses are made from happens early, too.
-  void markCarriedAddresses() {
-    early.insert(copies.begin(), copies.end());
-    Slice slice;
-    for (Operation *op : copies)
-      for (Value operand : op->getOperands())
-        slice.add(loop, operand);
-    for (size_t next = 0; next < slice.variables.size(); ++next)
-      slice.add(loop, yieldedFor(slice.variables[next]));
-    early.insert(slice.ops.begin(), slice.ops.end());
+  /// What changes the variables that addresses are made from happens with the
+  /// earliest copies that need it.
+  void stageCarriedAddresses() {
+    for (RingGroup &group : groups) {
+      Slice slice;
+      for (Operation *op : group.copies) {
+        llvm::SetVector<Value> needed(op->operand_begin(), op->operand_end());
+        getUsedValuesDefinedAbove(op->getRegions(), needed);
+        for (Value value : needed)
+          slice.add(loop, value);
+      }
+      for (size_t next = 0; next < slice.variables.size(); ++next)
+        slice.add(loop, yieldedFor(slice.variables[next]));
+      for (Operation *op : slice.ops)
+        copyStages.try_emplace(op, copyStage(group));
+    }
     // Originals whose copies took over.
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*loop.getBody())))
-      if (isOpTriviallyDead(&op) && !early.contains(&op))
+      if (isOpTriviallyDead(&op)) {
+        copyStages.erase(&op);
+        late.erase(&op);
+        for (RingGroup &group : groups)
+          llvm::erase(group.copies, &op);
+        llvm::erase(top, &op);
         rewriter.eraseOp(&op);
+      }
   }
 
   //===--- 3. schedule and expand ----------------------------------------===//
   using Schedule = std::vector<std::pair<Operation *, unsigned>>;
 
-  void makeSchedule(Schedule &schedule) {
-    unsigned late = distance;
+  unsigned stageOf(Operation *op) const {
+    if (auto found = copyStages.find(op); found != copyStages.end())
+      return found->second;
+    return useStage(late.contains(op));
+  }
+
+  /// All ops of the body in the order of the new one.
+  std::vector<Operation *> bodyOrder() {
+    std::vector<Operation *> order(top.begin(), top.end());
     llvm::SmallPtrSet<Operation *, 16> placed(top.begin(), top.end());
-    placed.insert(copies.begin(), copies.end());
-    placed.insert(asCopyBarrier.begin(), asCopyBarrier.end());
-    for (Operation *op : top)
-      schedule.emplace_back(op, late);
-    bool copiesPlaced = false;
+    placed.insert(releases.begin(), releases.end());
+    for (const RingGroup &group : groups)
+      placed.insert(group.copies.begin(), group.copies.end());
     auto placeCopies = [&] {
-      for (Operation *op : asCopyBarrier)
-        schedule.emplace_back(op, late);
-      for (Operation *op : copies)
-        schedule.emplace_back(op, 0);
-      copiesPlaced = true;
+      order.insert(order.end(), releases.begin(), releases.end());
+      for (const RingGroup &group : groups)
+        order.insert(order.end(), group.copies.begin(), group.copies.end());
     };
-    // Copies wait for nobody; products should start before them.
-    if (!hasWgmma)
+    // In program order, as far as `accepts`.
+    auto place = [&](llvm::function_ref<bool(Operation *)> accepts) {
+      for (Operation &op : loop.getBody()->without_terminator())
+        if (!placed.contains(&op) && accepts(&op)) {
+          placed.insert(&op);
+          order.push_back(&op);
+        }
+    };
+    if (isChained()) {
+      Slice first;
+      first.add(loop, firstProduct.getResult());
+      place([&](Operation *op) { return late.contains(op) && op->isBeforeInBlock(secondProduct); });
+      place([&](Operation *op) { return first.ops.contains(op); });
+      place([&](Operation *op) { return op == secondProduct; });
       placeCopies();
-    for (Operation &op : loop.getBody()->without_terminator()) {
-      if (placed.contains(&op))
-        continue;
-      schedule.emplace_back(&op, early.contains(&op) ? 0 : late);
-      if (!copiesPlaced && llvm::isa<ir::WgmmaOp>(op))
-        placeCopies();
+      place([&](Operation *op) { return !late.contains(op); });
+      place([](Operation *) { return true; });
+      return order;
     }
-    if (!copiesPlaced)
+    // Copies wait for nobody; products should start before them.
+    if (!hasWgmma) {
       placeCopies();
+    } else {
+      Operation *first = *loop.getBody()->getOps<ir::WgmmaOp>().begin();
+      place([&](Operation *op) {
+        return op == first ||
+               (op->isBeforeInBlock(first) && stageOf(op) == useStage(/*isLate=*/false));
+      });
+      placeCopies();
+    }
+    place([](Operation *) { return true; });
+    return order;
+  }
+
+  void makeSchedule(Schedule &schedule) {
+    Type i32 = rewriter.getI32Type();
+    for (Operation *op : bodyOrder()) {
+      op->setAttr(stageAttr, IntegerAttr::get(i32, stageOf(op)));
+      schedule.emplace_back(op, stageOf(op));
+    }
   }
 
   /// Keeps an op from having effects where `predicate` is false.
@@ -556,7 +811,7 @@ private:
           rewriter.create<arith::AndIOp>(op->getLoc(), branch.getCondition(), predicate));
       return op;
     }
-    if (!llvm::isa<ir::AsyncCopyOp>(op))
+    if (!llvm::isa<ir::AsyncCopyOp, ir::MbarrierWaitOp>(op))
       return op;
     rewriter.setInsertionPoint(op);
     auto branch =
@@ -571,6 +826,12 @@ private:
     options.peelEpilogue = false;
     options.supportDynamicLoops = true;
     options.predicateFn = predicated;
+    // The first product of a chain is alone there.
+    options.annotateFn = [](Operation *op, scf::PipeliningOption::PipelinerPart part, unsigned) {
+      auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(op);
+      if (wait && part == scf::PipeliningOption::PipelinerPart::Prologue)
+        wait.setPending(0);
+    };
     Location loc = loop.getLoc();
     int64_t bytes = 0;
     for (const AsyncLoad &load : loads)
@@ -585,15 +846,82 @@ private:
           << "the loop is here";
       return false;
     }
-    context.remark(*result, {"pipeline",
+    loop = *result;
+    if (isChained())
+      peelLate();
+    module.walk([](Operation *op) { op->removeAttr(stageAttr); });
+    context.remark(loop, {"pipeline",
                              true,
                              {},
                              {{"stages", distance + 1},
                               {"slots", slots},
                               {"loads", int64_t(loads.size())},
                               {"bytes", bytes}},
-                             hasTma ? "TMA" : "cp.async"});
+                             std::string(hasTma ? "TMA" : "cp.async") +
+                                 (isChained() ? ", chained products overlap" : "")});
     return true;
+  }
+
+  //===--- chained products: the last iteration ----------------------------===//
+  /// The expanded loop of n iterations does the first part of iteration k + 1 in
+  /// its iteration k, the last time for nothing. It is shortened to n - 1, and the
+  /// second part of the last iteration follows it, if there is one at all.
+  void peelLate() {
+    Location loc = loop.getLoc();
+    rewriter.setInsertionPoint(loop);
+    Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
+    loop.getUpperBoundMutable().assign(rewriter.create<arith::SubIOp>(loc, upper, step));
+    Value runs = rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, lower, upper);
+    rewriter.setInsertionPointAfter(loop);
+    auto branch = rewriter.create<scf::IfOp>(loc, loop.getResultTypes(), runs,
+                                             /*withElseRegion=*/true);
+    for (auto [result, last] : llvm::zip(loop.getResults(), branch.getResults()))
+      rewriter.replaceAllUsesWith(result, last);
+    rewriter.setInsertionPointToEnd(branch.elseBlock());
+    rewriter.create<scf::YieldOp>(loc, loop.getResults());
+
+    rewriter.setInsertionPointToEnd(branch.thenBlock());
+    if (hasCpAsync) {
+      rewriter.create<ir::AsyncWaitOp>(loc, /*pending=*/0);
+      rewriter.create<ir::FenceAsyncOp>(loc);
+      rewriter.create<ir::BarrierOp>(loc);
+    }
+    IRMapping mapping;
+    for (auto [argument, result] : llvm::zip(loop.getRegionIterArgs(), loop.getResults()))
+      mapping.map(argument, result);
+    mapLastIteration(mapping, lower, upper, step);
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      auto stage = op.getAttrOfType<IntegerAttr>(stageAttr);
+      if (stage && stage.getInt() == useStage(/*isLate=*/true))
+        cloneWithOperands(&op, mapping);
+    }
+    llvm::SmallVector<Value> yielded;
+    for (auto [value, result] :
+         llvm::zip(loop.getBody()->getTerminator()->getOperands(), loop.getResults()))
+      yielded.push_back(mapping.contains(value) ? mapping.lookup(value) : result);
+    rewriter.create<scf::YieldOp>(loc, yielded);
+  }
+
+  /// lower + (upper - lower - 1) / step * step.
+  void mapLastIteration(IRMapping &mapping, Value lower, Value upper, Value step) {
+    if (loop.getInductionVar().use_empty())
+      return;
+    Location loc = loop.getLoc();
+    Value one = rewriter.create<arith::ConstantOp>(loc, rewriter.getIntegerAttr(lower.getType(), 1));
+    Value span = rewriter.create<arith::SubIOp>(
+        loc, rewriter.create<arith::SubIOp>(loc, upper, lower), one);
+    Value steps = rewriter.create<arith::DivSIOp>(loc, span, step);
+    mapping.map(loop.getInductionVar(),
+                rewriter.create<arith::AddIOp>(
+                    loc, lower, rewriter.create<arith::MulIOp>(loc, steps, step)));
+  }
+
+  void cloneWithOperands(Operation *op, IRMapping &mapping) {
+    for (Value operand : op->getOperands())
+      if (Operation *def = operand.getDefiningOp();
+          def && def->getBlock() == loop.getBody() && !mapping.contains(operand))
+        cloneWithOperands(def, mapping);
+    rewriter.clone(*op, mapping);
   }
 };
 

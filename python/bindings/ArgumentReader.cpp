@@ -77,7 +77,11 @@ py::object unwrapHostConstexpr(PyObject *value) {
 
 ConstTokens::~ConstTokens() { Py_XDECREF(dict); }
 
-uint64_t ConstTokens::token(PyObject *value, const LaunchParam &param) {
+std::string ArgumentPlace::name() const {
+  return outer ? fmt::format("{}[{}]", outer->name(), position) : param.nameText;
+}
+
+uint64_t ConstTokens::token(PyObject *value, const ArgumentPlace &place) {
   if (!dict)
     dict = checked(PyDict_New());
   py::object dictKey;
@@ -97,7 +101,7 @@ uint64_t ConstTokens::token(PyObject *value, const LaunchParam &param) {
     return PyLong_AsUnsignedLongLong(found);
   if (PyErr_Occurred()) {
     PyErr_Clear();
-    throw makeError(ErrorCode::E0204, fmt::arg("a", param.nameText),
+    throw makeError(ErrorCode::E0204, fmt::arg("a", place.name()),
                     fmt::arg("t", typeNameOf(value)))
         .addNote("a constexpr argument must be hashable: it is part of the "
                  "key of the compiled kernel");
@@ -109,8 +113,7 @@ uint64_t ConstTokens::token(PyObject *value, const LaunchParam &param) {
   return next;
 }
 
-uint8_t ArgumentReader::constCode(size_t i, PyObject *value, uint64_t &word) {
-  static const LaunchParam option;
+uint8_t ArgumentReader::constCode(const ArgumentPlace &place, PyObject *value, uint64_t &word) {
   if (value == Py_None)
     return kConstNone;
   if (value == Py_True)
@@ -129,21 +132,21 @@ uint8_t ArgumentReader::constCode(size_t i, PyObject *value, uint64_t &word) {
     std::memcpy(&word, &number, sizeof(word));
     return kConstFloat;
   }
-  word = tokens.token(value, i < params.size() ? params[i] : option);
+  word = tokens.token(value, place);
   return kConstToken;
 }
 
-void ArgumentReader::readConstexpr(size_t i, PyObject *value) {
+void ArgumentReader::readConstexpr(ArgumentPlace &place, PyObject *value) {
   uint64_t word = 0;
-  uint8_t code = constCode(i, unwrapHostConstexpr(value).ptr(), word);
-  key.codes()[i] = code;
-  if (hasConstWord(code))
+  place.code = constCode(place, unwrapHostConstexpr(value).ptr(), word);
+  if (hasConstWord(place.code))
     key.addWord(word);
 }
 
 void ArgumentReader::addOption(unsigned slot, PyObject *value) {
+  static const LaunchParam option;
   uint64_t word = 0;
-  uint8_t code = constCode(params.size(), unwrapHostConstexpr(value).ptr(), word);
+  uint8_t code = constCode({option}, unwrapHostConstexpr(value).ptr(), word);
   // The high bit keeps an option's word apart from any small value.
   key.addWord((uint64_t(1) << 63) | (uint64_t(slot) << 8) | code);
   key.addWord(word);
@@ -153,8 +156,8 @@ void ArgumentReader::addOption(unsigned slot, PyObject *value) {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-void ArgumentReader::readInt(size_t i, PyObject *value) {
-  const LaunchParam &param = params[i];
+void ArgumentReader::readInt(ArgumentPlace &place, PyObject *value) {
+  const LaunchParam &param = place.param;
   int overflow = 0;
   long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
   bool isUnsigned64 = false;
@@ -162,29 +165,29 @@ void ArgumentReader::readInt(size_t i, PyObject *value) {
     unsigned long long large = overflow > 0 ? PyLong_AsUnsignedLongLong(value) : ~0ull;
     if (overflow < 0 || (large == ~0ull && PyErr_Occurred())) {
       PyErr_Clear();
-      throw makeError(ErrorCode::E0211, fmt::arg("a", param.nameText),
+      throw makeError(ErrorCode::E0211, fmt::arg("a", place.name()),
                       fmt::arg("v", std::string(py::str(py::handle(value)))));
     }
     isUnsigned64 = true;
     number = static_cast<long long>(large);
   }
   if (param.annotatedFloat)
-    return readFloat(i, PyLong_AsDouble(value));
+    return readFloat(place, PyLong_AsDouble(value));
   if (param.annotatedPointer)
-    raiseArgumentType(param.nameText, value);
+    raiseArgumentType(place.name(), value);
   if (param.annotatedBool && !isUnsigned64 && (number == 0 || number == 1))
-    return readBool(i, number != 0);
+    return readBool(place, number != 0);
   if (number == 1 && !param.noSpecialize && !isUnsigned64) {
-    key.codes()[i] = kIntOne;
+    place.code = kIntOne;
     return;
   }
   uint8_t code;
-  slots[i] = static_cast<uint64_t>(number);
+  *place.slot = static_cast<uint64_t>(number);
   if (!param.annotation.empty()) {
-    if (!packInt(param.annotation, number, isUnsigned64, slots[i]))
+    if (!packInt(param.annotation, number, isUnsigned64, *place.slot))
       throw makeError(ErrorCode::E0119, fmt::arg("v", std::string(py::str(py::handle(value)))),
                       fmt::arg("t", param.annotation))
-          .addNote("in argument '" + param.nameText + "'");
+          .addNote("in argument '" + place.name() + "'");
     code = kAnnotatedScalar;
   } else if (isUnsigned64) {
     code = kUInt64;
@@ -193,28 +196,28 @@ void ArgumentReader::readInt(size_t i, PyObject *value) {
   }
   if (number % 16 == 0 && !param.noSpecialize && !param.noAlignment)
     code |= kDivisible;
-  key.codes()[i] = code;
+  place.code = code;
 }
 
-void ArgumentReader::readFloat(size_t i, double value) {
-  const LaunchParam &param = params[i];
+void ArgumentReader::readFloat(ArgumentPlace &place, double value) {
+  const LaunchParam &param = place.param;
   if (param.annotation.empty()) {
-    packFloat("fp32", value, slots[i]);
-    key.codes()[i] = kFloat32;
+    packFloat("fp32", value, *place.slot);
+    place.code = kFloat32;
     return;
   }
-  if (!packFloat(param.annotation, value, slots[i]))
-    throw makeError(ErrorCode::E0204, fmt::arg("a", param.nameText), fmt::arg("t", "float"))
+  if (!packFloat(param.annotation, value, *place.slot))
+    throw makeError(ErrorCode::E0204, fmt::arg("a", place.name()), fmt::arg("t", "float"))
         .addNote("the parameter is declared as " + param.annotation);
-  key.codes()[i] = kAnnotatedScalar;
+  place.code = kAnnotatedScalar;
 }
 
-void ArgumentReader::readBool(size_t i, bool value) {
-  const LaunchParam &param = params[i];
-  slots[i] = value;
+void ArgumentReader::readBool(ArgumentPlace &place, bool value) {
+  const LaunchParam &param = place.param;
+  *place.slot = value;
   if (param.annotatedFloat)
-    return readFloat(i, value ? 1.0 : 0.0);
-  key.codes()[i] = param.annotation.empty() ? kBool : kAnnotatedScalar;
+    return readFloat(place, value ? 1.0 : 0.0);
+  place.code = param.annotation.empty() ? kBool : kAnnotatedScalar;
 }
 
 //===----------------------------------------------------------------------===//
@@ -248,14 +251,14 @@ static std::string dtypeText(PyObject *dtype) {
   return py::str(py::handle(dtype));
 }
 
-ElementType ArgumentReader::elementType(size_t i, PyObject *dtype) {
+ElementType ArgumentReader::elementType(const ArgumentPlace &place, PyObject *dtype) {
   size_t slot = DtypeCache::slot(dtype);
   if (dtypeCache.objects[slot] == dtype)
     return dtypeCache.types[slot];
   std::string text = dtypeText(dtype);
   ElementType type = parseElementType(text);
   if (type == ElementType::Invalid)
-    throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText), fmt::arg("d", text));
+    throw makeError(ErrorCode::E0206, fmt::arg("a", place.name()), fmt::arg("d", text));
   // A newer dtype takes the slot of an older one that hashes the same.
   Py_INCREF(dtype);
   Py_XDECREF(dtypeCache.objects[slot]);
@@ -264,33 +267,33 @@ ElementType ArgumentReader::elementType(size_t i, PyObject *dtype) {
   return type;
 }
 
-void ArgumentReader::setPointer(size_t i, uint64_t address, ElementType type) {
-  const LaunchParam &param = params[i];
-  slots[i] = address;
+void ArgumentReader::setPointer(ArgumentPlace &place, uint64_t address, ElementType type) {
+  const LaunchParam &param = place.param;
+  *place.slot = address;
   uint8_t code = param.annotatedPointer
                      ? static_cast<uint8_t>(kAnnotatedPointer)
                      : static_cast<uint8_t>(kPointer + static_cast<uint8_t>(type));
   if (address % 16 == 0 && !param.noSpecialize && !param.noAlignment)
     code |= kDivisible;
-  key.codes()[i] = code;
+  place.code = code;
 }
 
-void ArgumentReader::setDevice(size_t i, int ordinal) {
+void ArgumentReader::setDevice(const ArgumentPlace &place, int ordinal) {
   if (deviceOrdinal == ordinal)
     return;
   if (deviceOrdinal < 0) {
     deviceOrdinal = ordinal;
-    deviceFrom = i;
+    deviceFrom = place.index;
     return;
   }
   throw makeError(
       ErrorCode::E0202,
       fmt::arg("list", fmt::format("'{}' on cuda:{}, '{}' on cuda:{}", params[deviceFrom].nameText,
-                                   deviceOrdinal, params[i].nameText, ordinal)));
+                                   deviceOrdinal, place.name(), ordinal)));
 }
 
 /// A CPU tensor in pinned memory has an address that the GPU can use.
-uint64_t ArgumentReader::hostVisiblePointer(size_t i, uint64_t address) {
+uint64_t ArgumentReader::hostVisiblePointer(const ArgumentPlace &place, uint64_t address) {
   uint64_t visible = 0;
   driver::Driver *driver = address ? driver::Driver::tryGet() : nullptr;
   if (driver &&
@@ -298,29 +301,29 @@ uint64_t ArgumentReader::hostVisiblePointer(size_t i, uint64_t address) {
           driver::kCudaSuccess &&
       visible)
     return visible;
-  throw makeError(ErrorCode::E0201, fmt::arg("a", params[i].nameText));
+  throw makeError(ErrorCode::E0201, fmt::arg("a", place.name()));
 }
 
-void ArgumentReader::readTorch(size_t i, PyObject *value) {
+void ArgumentReader::readTorch(ArgumentPlace &place, PyObject *value) {
   TorchAccess *torch = TorchAccess::get();
   uint64_t address = torch->dataPointer(value);
   int ordinal = torch->deviceIndex(value);
   if (ordinal >= 0) {
     from = Framework::Torch;
-    setDevice(i, ordinal);
+    setDevice(place, ordinal);
   } else if (!isWarmup) {
-    address = hostVisiblePointer(i, address);
+    address = hostVisiblePointer(place, address);
   }
   PyObject *dtype = checked(torch->dtype(value));
   ElementType type = ElementType::Invalid;
   try {
-    type = elementType(i, dtype);
+    type = elementType(place, dtype);
   } catch (...) {
     Py_DECREF(dtype);
     throw;
   }
   Py_DECREF(dtype);
-  setPointer(i, address, type);
+  setPointer(place, address, type);
 }
 
 namespace {
@@ -366,7 +369,7 @@ static DeviceKind readDeviceAttribute(PyObject *value, int &ordinal) {
   return DeviceKind::Cuda;
 }
 
-void ArgumentReader::readDataPointerObject(size_t i, PyObject *value, PyObject *method) {
+void ArgumentReader::readDataPointerObject(ArgumentPlace &place, PyObject *value, PyObject *method) {
   static PyObject *dtypeName = interned("dtype");
   PyObject *number = checked(PyObject_CallNoArgs(method));
   uint64_t address = PyLong_AsUnsignedLongLongMask(number);
@@ -376,42 +379,42 @@ void ArgumentReader::readDataPointerObject(size_t i, PyObject *value, PyObject *
   int ordinal = 0;
   DeviceKind kind = readDeviceAttribute(value, ordinal);
   if (kind == DeviceKind::Cuda)
-    setDevice(i, ordinal);
+    setDevice(place, ordinal);
   else if (kind == DeviceKind::Cpu && !isWarmup)
-    address = hostVisiblePointer(i, address);
+    address = hostVisiblePointer(place, address);
   py::object dtype = py::reinterpret_steal<py::object>(tryAttribute(value, dtypeName));
   if (!dtype)
-    raiseArgumentType(params[i].nameText, value);
+    raiseArgumentType(place.name(), value);
   if (from == Framework::None && moduleStartsWith(Py_TYPE(value), "torch"))
     from = Framework::Torch;
-  setPointer(i, address, elementType(i, dtype.ptr()));
+  setPointer(place, address, elementType(place, dtype.ptr()));
 }
 
-void ArgumentReader::readArrayInterface(size_t i, PyObject *interface, PyObject *value) {
+void ArgumentReader::readArrayInterface(ArgumentPlace &place, PyObject *interface, PyObject *value) {
   static PyObject *dtypeName = interned("dtype");
   py::dict dict = py::reinterpret_borrow<py::dict>(interface);
   py::tuple data = dict["data"];
   uint64_t address = data[0].cast<uint64_t>();
-  if (data.size() > 1 && data[1].cast<bool>() && i < 64)
-    readOnly |= uint64_t(1) << i;
+  if (data.size() > 1 && data[1].cast<bool>() && place.index < 64)
+    readOnly |= uint64_t(1) << place.index;
   std::string text = py::str(dict["typestr"]);
   ElementType type = parseElementType(text);
   if (type == ElementType::Invalid) {
     // bfloat16 and fp8 have no type string of their own.
     py::object dtype = py::reinterpret_steal<py::object>(tryAttribute(value, dtypeName));
     if (!dtype)
-      throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText), fmt::arg("d", text));
-    type = elementType(i, dtype.ptr());
+      throw makeError(ErrorCode::E0206, fmt::arg("a", place.name()), fmt::arg("d", text));
+    type = elementType(place, dtype.ptr());
   }
   int ordinal = 0;
   if (readDeviceAttribute(value, ordinal) == DeviceKind::Cuda) {
-    setDevice(i, ordinal);
+    setDevice(place, ordinal);
   } else if (driver::Driver *driver = address ? driver::Driver::tryGet() : nullptr) {
     int found = -1;
     if (driver->api().pointerGetAttribute(&found, driver::kPointerDeviceOrdinal, address) ==
             driver::kCudaSuccess &&
         found >= 0)
-      setDevice(i, found);
+      setDevice(place, found);
   }
   if (from == Framework::None) {
     bool isCupy = moduleStartsWith(Py_TYPE(value), "cupy");
@@ -419,7 +422,7 @@ void ArgumentReader::readArrayInterface(size_t i, PyObject *interface, PyObject 
     if (dict.contains("stream") && !dict["stream"].is_none())
       arrayStream = dict["stream"].cast<uint64_t>();
   }
-  setPointer(i, address, type);
+  setPointer(place, address, type);
 }
 
 //===--- DLPack -----------------------------------------------------------===//
@@ -465,26 +468,26 @@ static ElementType dlpackType(uint8_t code, uint8_t bits) {
   }
 }
 
-void ArgumentReader::readDlpack(size_t i, PyObject *value) {
+void ArgumentReader::readDlpack(ArgumentPlace &place, PyObject *value) {
   py::object capsule = py::reinterpret_borrow<py::object>(value).attr("__dlpack__")();
   auto *tensor = static_cast<DLTensor *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (!tensor)
     throw py::error_already_set();
   ElementType type = dlpackType(tensor->typeCode, tensor->typeBits);
   if (type == ElementType::Invalid || tensor->lanes != 1)
-    throw makeError(ErrorCode::E0206, fmt::arg("a", params[i].nameText),
+    throw makeError(ErrorCode::E0206, fmt::arg("a", place.name()),
                     fmt::arg("d", fmt::format("DLPack type {} of {} bits", tensor->typeCode,
                                               tensor->typeBits)));
   uint64_t address = reinterpret_cast<uint64_t>(tensor->data) + tensor->byteOffset;
   if (tensor->deviceType == kDlCuda || tensor->deviceType == kDlCudaManaged)
-    setDevice(i, tensor->deviceId);
+    setDevice(place, tensor->deviceId);
   else if (tensor->deviceType == kDlCpu || tensor->deviceType == kDlCudaHost)
-    address = hostVisiblePointer(i, address);
+    address = hostVisiblePointer(place, address);
   else
-    raiseArgumentType(params[i].nameText, value);
+    raiseArgumentType(place.name(), value);
   // Its destructor gives the buffer back; the launch must come first.
   keepAlive.push_back(std::move(capsule));
-  setPointer(i, address, type);
+  setPointer(place, address, type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -516,15 +519,15 @@ static bool isCompileTimeObject(PyObject *value) {
          !std::strcmp(name, "constexpr") || !std::strcmp(name, "pointer_type");
 }
 
-void ArgumentReader::readOther(size_t i, PyObject *value) {
+void ArgumentReader::readOther(ArgumentPlace &place, PyObject *value) {
   static PyObject *dataPtrName = interned("data_ptr");
   static PyObject *interfaceName = interned("__cuda_array_interface__");
   static PyObject *dlpackName = interned("__dlpack__");
   PyTypeObject *type = Py_TYPE(value);
   if (PyLong_Check(value))
-    return readInt(i, value);
+    return readInt(place, value);
   if (PyFloat_Check(value))
-    return readFloat(i, PyFloat_AS_DOUBLE(value));
+    return readFloat(place, PyFloat_AS_DOUBLE(value));
   PyTypeObject *ndarray = numpyArrayType();
   if (ndarray && PyType_IsSubtype(type, ndarray)) {
     sawNumpy = true;
@@ -532,54 +535,71 @@ void ArgumentReader::readOther(size_t i, PyObject *value) {
   }
   if (moduleStartsWith(type, "numpy")) {
     if (!std::strncmp(type->tp_name, "numpy.bool", 10))
-      return readBool(i, PyObject_IsTrue(value) == 1);
+      return readBool(place, PyObject_IsTrue(value) == 1);
   }
   if (isCompileTimeObject(value))
-    return readConstexpr(i, value);
+    return readConstexpr(place, value);
   if (py::object method = py::reinterpret_steal<py::object>(tryAttribute(value, dataPtrName)))
-    return readDataPointerObject(i, value, method.ptr());
+    return readDataPointerObject(place, value, method.ptr());
   if (py::object interface = py::reinterpret_steal<py::object>(tryAttribute(value, interfaceName)))
-    return readArrayInterface(i, interface.ptr(), value);
+    return readArrayInterface(place, interface.ptr(), value);
   if (PyObject_HasAttr(value, dlpackName))
-    return readDlpack(i, value);
+    return readDlpack(place, value);
   if (PyIndex_Check(value)) {
     py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(value));
     if (number)
-      return readInt(i, number.ptr());
+      return readInt(place, number.ptr());
     PyErr_Clear();
   }
   if (type->tp_as_number && type->tp_as_number->nb_float) {
     double number = PyFloat_AsDouble(value);
     if (!PyErr_Occurred())
-      return readFloat(i, number);
+      return readFloat(place, number);
     PyErr_Clear();
   }
-  raiseArgumentType(params[i].nameText, value);
+  raiseArgumentType(place.name(), value);
 }
 
-void ArgumentReader::read(size_t i, PyObject *value) {
-  if (params[i].isConstexpr)
-    return readConstexpr(i, value);
+void ArgumentReader::read(ArgumentPlace &place, PyObject *value) {
+  if (place.param.isConstexpr)
+    return readConstexpr(place, value);
   PyTypeObject *type = Py_TYPE(value);
   if (type == &PyLong_Type)
-    return readInt(i, value);
+    return readInt(place, value);
   if (type == &PyFloat_Type)
-    return readFloat(i, PyFloat_AS_DOUBLE(value));
+    return readFloat(place, PyFloat_AS_DOUBLE(value));
   if (type == &PyBool_Type)
-    return readBool(i, value == Py_True);
+    return readBool(place, value == Py_True);
   if (value == Py_None) {
-    key.codes()[i] = kConstNone;
+    place.code = kConstNone;
     return;
   }
   TorchAccess *torch = TorchAccess::get();
   if (torch && torch->isPlainTensor(type))
-    return readTorch(i, value);
-  readOther(i, value);
+    return readTorch(place, value);
+  if (PyTuple_Check(value))
+    return readTuple(place, value);
+  if (isTensorDescriptor(value))
+    return readDescriptor(place, value);
+  readOther(place, value);
+}
+
+bool ArgumentReader::readOne(const LaunchParam &param, size_t index, PyObject *value) {
+  ArgumentPlace place{param, index, arguments.newSlot()};
+  read(place, value);
+  if (isScalarCode(place.code))
+    arguments.add(place.slot, index);
+  return !sawNumpy;
 }
 
 bool ArgumentReader::readAll(PyObject *const *bound) {
-  for (size_t i = 0; i < params.size(); ++i)
-    read(i, bound[i]);
+  for (size_t i = 0; i < params.size(); ++i) {
+    ArgumentPlace place{params[i], i, &slots[i]};
+    read(place, bound[i]);
+    key.codes()[i] = place.code;
+    if (isScalarCode(place.code))
+      arguments.add(&slots[i], i);
+  }
   return !sawNumpy;
 }
 
@@ -587,22 +607,20 @@ bool ArgumentReader::readAll(PyObject *const *bound) {
 // Typed packing, streams, devices
 //===----------------------------------------------------------------------===//
 
-uint64_t packTyped(const std::string &type, PyObject *value, const std::string &name) {
+/// Reads a value that says its own type: a tensor or a descriptor.
+static void packAny(PyObject *value, size_t index, const std::string &name,
+                    LaunchArguments &arguments) {
+  std::vector<LaunchParam> params(1);
+  params[0].nameText = name;
+  ConstTokens tokens;
+  KeyBuilder key(1, 2);
+  ArgumentReader reader(params, tokens, key, /*slots=*/nullptr, arguments, /*isWarmup=*/false);
+  if (!reader.readOne(params[0], index, value))
+    throw makeError(ErrorCode::E0204, fmt::arg("a", name), fmt::arg("t", typeNameOf(value)));
+}
+
+static uint64_t packNumber(const std::string &type, PyObject *value, const std::string &name) {
   uint64_t bits = 0;
-  py::object plain = unwrapHostConstexpr(value);
-  value = plain.ptr();
-  if (!type.empty() && type[0] == '*') {
-    if (PyLong_Check(value))
-      return PyLong_AsUnsignedLongLongMask(value);
-    LaunchParam param;
-    param.nameText = name;
-    std::vector<LaunchParam> params = {param};
-    ConstTokens tokens;
-    KeyBuilder key(1, 2);
-    ArgumentReader reader(params, tokens, key, &bits, /*isWarmup=*/false);
-    reader.readAll(&value);
-    return bits;
-  }
   bool packed = false;
   if (PyFloat_Check(value)) {
     packed = packFloat(type, PyFloat_AS_DOUBLE(value), bits);
@@ -618,6 +636,30 @@ uint64_t packTyped(const std::string &type, PyObject *value, const std::string &
     throw makeError(ErrorCode::E0204, fmt::arg("a", name), fmt::arg("t", typeNameOf(value)))
         .addNote("the kernel was compiled for " + type);
   return bits;
+}
+
+void packTyped(const py::object &type, PyObject *value, size_t param, const std::string &name,
+               LaunchArguments &arguments) {
+  py::object plain = unwrapHostConstexpr(value);
+  value = plain.ptr();
+  if (type.is_none())
+    return;
+  if (PyTuple_Check(type.ptr())) {
+    if (!PyTuple_Check(value) || PyTuple_GET_SIZE(value) != PyTuple_GET_SIZE(type.ptr()))
+      throw makeError(ErrorCode::E0204, fmt::arg("a", name), fmt::arg("t", typeNameOf(value)))
+          .addNote("the kernel was compiled for " + std::string(py::str(type)));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i)
+      packTyped(py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(type.ptr(), i)),
+                PyTuple_GET_ITEM(value, i), param, fmt::format("{}[{}]", name, i), arguments);
+    return;
+  }
+  std::string text = py::str(type);
+  bool isPointer = !text.empty() && text[0] == '*';
+  if (text.rfind("tensordesc<", 0) == 0 || (isPointer && !PyLong_Check(value)))
+    return packAny(value, param, name, arguments);
+  uint64_t *slot = arguments.newSlot();
+  *slot = isPointer ? PyLong_AsUnsignedLongLongMask(value) : packNumber(text, value, name);
+  arguments.add(slot, param);
 }
 
 static uint64_t cupyStream() {

@@ -17,9 +17,12 @@
 
 #include "runtime/launch/ArgumentTypes.h"
 #include "runtime/launch/KeyTable.h"
+#include "runtime/launch/TensorMap.h"
 
 #include <pybind11/pybind11.h>
 
+#include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,13 +44,86 @@ struct LaunchParam {
   PyObject *defaultValue = nullptr; // null: none
 };
 
+/// One value on its way into the key: a parameter's, or an element of a tuple,
+/// which is always specialised, whatever the declaration of the parameter says.
+struct ArgumentPlace {
+  const LaunchParam &param;
+  size_t index = 0; ///< of the parameter
+  uint64_t *slot = nullptr;
+  uint8_t code = 0; ///< the result
+  const ArgumentPlace *outer = nullptr;
+  size_t position = 0; ///< in `outer`
+
+  /// "x", or "x[2]".
+  std::string name() const;
+};
+
 /// Constexpr values that are no numbers get a small number each, equal for equal
 /// values of one type.
 class ConstTokens {
 public:
   ~ConstTokens();
-  uint64_t token(PyObject *value, const LaunchParam &param);
+  uint64_t token(PyObject *value, const ArgumentPlace &place);
   PyObject *dict = nullptr;
+};
+
+/// A list whose elements stay where they are; the first ones need no allocation.
+template <typename T, size_t inlineCount> class StableList {
+public:
+  T &push() {
+    size_t position = count++;
+    if (position < inlineCount)
+      return inlineItems[position];
+    if (!more)
+      more = std::make_unique<std::deque<T>>();
+    return more->emplace_back();
+  }
+  T &operator[](size_t i) { return i < inlineCount ? inlineItems[i] : (*more)[i - inlineCount]; }
+  const T &operator[](size_t i) const {
+    return i < inlineCount ? inlineItems[i] : (*more)[i - inlineCount];
+  }
+  size_t size() const { return count; }
+
+private:
+  size_t count = 0;
+  T inlineItems[inlineCount];
+  std::unique_ptr<std::deque<T>> more;
+};
+
+/// What the kernel takes, in order: the addresses of its parameters.
+class LaunchArguments {
+public:
+  void add(void *address, size_t param) {
+    Item &item = items.push();
+    item.address = address;
+    item.param = static_cast<uint32_t>(param);
+  }
+  size_t size() const { return items.size(); }
+
+  /// A descriptor, in front of whose base, shape and strides stands its tensor map
+  /// where the kernel takes one.
+  launch::DescriptorArgument &addDescriptor(size_t param) {
+    add(nullptr, param);
+    return descriptors.push();
+  }
+  size_t numDescriptors() const { return descriptors.size(); }
+  const launch::DescriptorArgument &descriptor(size_t i) const { return descriptors[i]; }
+  uint64_t *newSlot() { return &extra.push(); }
+
+  /// Writes the addresses for a kernel that takes a tensor map of descriptor i where
+  /// bit i of `tensorMaps` is set; returns their number.
+  size_t fill(void **addresses, const std::vector<bool> &tensorMaps,
+              const std::vector<LaunchParam> &params);
+
+private:
+  struct Item {
+    void *address;
+    uint32_t param;
+  };
+  StableList<Item, 64> items;
+  StableList<uint64_t, 64> extra;
+  StableList<launch::DescriptorArgument, 4> descriptors;
+  StableList<launch::TensorMap, 4> maps;
 };
 
 /// Whose streams the launch follows.
@@ -57,12 +133,16 @@ enum class Framework : uint8_t { None, Torch, Cupy, ArrayInterface };
 class ArgumentReader {
 public:
   ArgumentReader(const std::vector<LaunchParam> &params, ConstTokens &tokens,
-                 launch::KeyBuilder &key, uint64_t *slots, bool isWarmup)
-      : params(params), tokens(tokens), key(key), slots(slots), isWarmup(isWarmup) {}
+                 launch::KeyBuilder &key, uint64_t *slots, LaunchArguments &arguments,
+                 bool isWarmup)
+      : params(params), tokens(tokens), key(key), slots(slots), arguments(arguments),
+        isWarmup(isWarmup) {}
 
   /// Reads all of `bound`; false where a NumPy array (or, if asked for,
   /// interpret mode) sends the launch to the interpreter.
   bool readAll(PyObject *const *bound);
+  /// Reads one value as parameter `index`; false as above.
+  bool readOne(const LaunchParam &param, size_t index, PyObject *value);
   /// Adds one option to the key.
   void addOption(unsigned slot, PyObject *value);
 
@@ -72,27 +152,37 @@ public:
   /// Bit i: parameter i (below 64) may not be written.
   uint64_t readOnlyMask() const { return readOnly; }
 
+  /// What was found out about each parameter, for the compiler: ("c", value),
+  /// ("t", type, divisibility), or ("tuple", class, [...]). Raises E0215 for a
+  /// descriptor that breaks a rule.
+  pybind11::list describe(PyObject *const *bound) const;
+
 private:
-  void read(size_t i, PyObject *value);
-  void readConstexpr(size_t i, PyObject *value);
-  void readInt(size_t i, PyObject *value);
-  void readFloat(size_t i, double value);
-  void readBool(size_t i, bool value);
-  void readTorch(size_t i, PyObject *value);
-  void readOther(size_t i, PyObject *value);
-  void readDataPointerObject(size_t i, PyObject *value, PyObject *method);
-  void readArrayInterface(size_t i, PyObject *interface, PyObject *value);
-  void readDlpack(size_t i, PyObject *value);
-  void setPointer(size_t i, uint64_t address, launch::ElementType type);
-  void setDevice(size_t i, int ordinal);
-  uint64_t hostVisiblePointer(size_t i, uint64_t address);
-  launch::ElementType elementType(size_t i, PyObject *dtype);
-  uint8_t constCode(size_t i, PyObject *value, uint64_t &word);
+  void read(ArgumentPlace &place, PyObject *value);
+  void readConstexpr(ArgumentPlace &place, PyObject *value);
+  void readInt(ArgumentPlace &place, PyObject *value);
+  void readFloat(ArgumentPlace &place, double value);
+  void readBool(ArgumentPlace &place, bool value);
+  void readTorch(ArgumentPlace &place, PyObject *value);
+  void readTuple(ArgumentPlace &place, PyObject *value);
+  void readDescriptor(ArgumentPlace &place, PyObject *value);
+  void readOther(ArgumentPlace &place, PyObject *value);
+  void readDataPointerObject(ArgumentPlace &place, PyObject *value, PyObject *method);
+  void readArrayInterface(ArgumentPlace &place, PyObject *interface, PyObject *value);
+  void readDlpack(ArgumentPlace &place, PyObject *value);
+  void setPointer(ArgumentPlace &place, uint64_t address, launch::ElementType type);
+  void setDevice(const ArgumentPlace &place, int ordinal);
+  uint64_t hostVisiblePointer(const ArgumentPlace &place, uint64_t address);
+  launch::ElementType elementType(const ArgumentPlace &place, PyObject *dtype);
+  uint8_t constCode(const ArgumentPlace &place, PyObject *value, uint64_t &word);
+  pybind11::object describeValue(const ArgumentPlace &place, PyObject *value, size_t &element,
+                                 size_t &descriptor) const;
 
   const std::vector<LaunchParam> &params;
   ConstTokens &tokens;
   launch::KeyBuilder &key;
   uint64_t *slots;
+  LaunchArguments &arguments;
   bool isWarmup;
   bool sawNumpy = false;
   int deviceOrdinal = -1;
@@ -101,13 +191,24 @@ private:
   uint64_t arrayStream = 0;
   uint64_t readOnly = 0;
   std::vector<pybind11::object> keepAlive; // DLPack capsules
+  /// Codes of the elements of tuples, in order.
+  StableList<uint8_t, 64> elementCodes;
 };
+
+/// A host-side tensor descriptor: tools.tensor_descriptor.TensorDescriptor.
+bool isTensorDescriptor(PyObject *value);
+/// Raises E0215 for a rule that such an object breaks, read with this address and
+/// element type; without its block where that may still change.
+void checkTensorDescriptor(pybind11::handle value, const std::string &name, uint64_t address,
+                           const std::string &dtype, bool isOnGpu, bool withBlock);
 
 /// `constexpr(x)` as x; anything else as it stands.
 pybind11::object unwrapHostConstexpr(PyObject *value);
 
-/// Packs one value for a parameter of this type string; raises E0204 or E0119.
-uint64_t packTyped(const std::string &type, PyObject *value, const std::string &name);
+/// Adds one value for a parameter of this type: a string, or a tuple of them with
+/// None for constants. Raises E0204, E0119 or E0215.
+void packTyped(const pybind11::object &type, PyObject *value, size_t param, const std::string &name,
+               LaunchArguments &arguments);
 
 /// The current stream of a framework on a device.
 uint64_t currentStreamOf(Framework framework, int device, uint64_t fallback);

@@ -85,6 +85,12 @@ public:
   semantic::DType dtype(int i, const char *name) const { return toDType(values[i], text(name)); }
   NanMode nanMode(int i) const { return flag(i) ? NanMode::All : NanMode::None; }
 
+  std::vector<Operand> operandTuple(int i, const char *name) const {
+    std::vector<Operand> result;
+    for (py::handle item : py::reinterpret_borrow<py::tuple>(values[i]))
+      result.push_back(toOperand(item, text(name)));
+    return result;
+  }
   std::vector<Value> valueTuple(int i, const char *name) const {
     std::vector<Value> result;
     for (py::handle item : py::reinterpret_borrow<py::tuple>(values[i]))
@@ -272,6 +278,31 @@ py::object store(const Arguments &a) {
   return none();
 }
 
+py::object descriptorLoad(const Arguments &a) {
+  return wrapValue(a.language().descriptorLoad(
+      a.value(0, "descriptor"), a.operandTuple(1, "offset"),
+      Semantic::parseLoadOptions(a.string(2), a.string(3), /*isVolatile=*/false)));
+}
+py::object descriptorStore(const Arguments &a) {
+  a.language().descriptorStore(a.value(0, "descriptor"), a.operandTuple(1, "offset"),
+                               a.operand(2, "value"));
+  return none();
+}
+/// Whether TMA did it.
+py::object descriptorReduce(const Arguments &a) {
+  using Name = Semantic::AtomicName;
+  static const std::pair<const char *, Name> names[] = {{"add", Name::Add}, {"max", Name::Max},
+                                                        {"min", Name::Min}, {"and", Name::And},
+                                                        {"or", Name::Or},   {"xor", Name::Xor}};
+  std::string wanted = a.string(0);
+  for (const auto &[name, op] : names)
+    if (wanted == name)
+      return py::bool_(a.language().descriptorReduce(op, a.value(1, "descriptor"),
+                                                     a.operandTuple(2, "offset"),
+                                                     a.operand(3, "value")));
+  return py::bool_(false);
+}
+
 template <Semantic::AtomicName op> py::object atomicRmw(const Arguments &a) {
   return wrapValue(a.language().atomicRmw(
       op, a.value(0, "pointer"), a.operand(1, "val"), a.optionalOperand(2, "mask"),
@@ -363,14 +394,15 @@ CombineFunction nativeCombine(const std::string &name) {
 }
 
 /// What a jit function or builtin returned, as values.
-std::vector<Value> combineResults(Semantic &language, const py::object &returned) {
+std::vector<Value> combineResults(Semantic &language, const py::object &returned,
+                                  const char *what = "the result of the combine function") {
   std::vector<Value> results;
   if (!PyTuple_Check(returned.ptr())) {
-    results.push_back(toValue(language, returned, "the result of the combine function"));
+    results.push_back(toValue(language, returned, what));
     return results;
   }
   for (py::handle result : py::reinterpret_borrow<py::tuple>(returned))
-    results.push_back(toValue(language, result, "the result of the combine function"));
+    results.push_back(toValue(language, result, what));
   return results;
 }
 
@@ -406,6 +438,33 @@ py::object reduce(const Arguments &a) {
 py::object scan(const Arguments &a) {
   return wrapAll(a.language().scan(a.valueTuple(0, "input"), a.integer(1, "axis"), a.flag(3),
                                    combineOf(a, 2)));
+}
+
+//===----------------------------------------------------------------------===//
+// Code of the user on elements
+//===----------------------------------------------------------------------===//
+
+/// (scalar_fn, args, pack)
+py::object mapElementwise(const Arguments &a) {
+  py::object function = unwrapConstexpr(a.raw(0));
+  auto call = [&](const std::vector<Value> &elements) {
+    py::tuple arguments(elements.size());
+    for (size_t i = 0; i < elements.size(); ++i)
+      arguments[i] = wrapValue(elements[i]);
+    return combineResults(a.language(), a.evaluator().callFunction(function, arguments, py::dict()),
+                          "the result of the function");
+  };
+  return wrapAll(
+      a.language().mapElements(a.valueTuple(1, "an argument"), a.integer(2, "pack"), call));
+}
+
+/// (asm, constraints, args, dtypes, is_pure, pack)
+py::object inlineAsm(const Arguments &a) {
+  std::vector<semantic::DType> results;
+  for (py::handle type : py::reinterpret_borrow<py::tuple>(a.raw(3)))
+    results.push_back(toDType(type, "tl.inline_asm_elementwise: dtype"));
+  return wrapAll(a.language().inlineAsm(a.string(0), a.string(1), a.valueTuple(2, "an argument"),
+                                        results, a.flag(4), a.integer(5, "pack")));
 }
 
 //===----------------------------------------------------------------------===//
@@ -505,6 +564,9 @@ const Entry entries[] = {
     {"dot", 7, dot, "tl.dot"},
     {"load", 6, load, "tl.load"},
     {"store", 5, store, "tl.store"},
+    {"descriptor_load", 4, descriptorLoad, "tensor_descriptor.load"},
+    {"descriptor_store", 3, descriptorStore, "tensor_descriptor.store"},
+    {"descriptor_reduce", 4, descriptorReduce, "tensor_descriptor.atomic"},
     {"atomic_add", 5, atomicRmw<Name::Add>, "tl.atomic_add"},
     {"atomic_max", 5, atomicRmw<Name::Max>, "tl.atomic_max"},
     {"atomic_min", 5, atomicRmw<Name::Min>, "tl.atomic_min"},
@@ -515,6 +577,8 @@ const Entry entries[] = {
     {"atomic_cas", 5, atomicCas, "tl.atomic_cas"},
     {"reduce", 4, reduce, "tl.reduce"},
     {"associative_scan", 4, scan, "tl.associative_scan"},
+    {"map_elementwise", 3, mapElementwise, "tl.map_elementwise"},
+    {"inline_asm_elementwise", 6, inlineAsm, "tl.inline_asm_elementwise"},
     {"multiple_of", 2, hint<HintKind::Divisibility>, "tl.multiple_of"},
     {"max_contiguous", 2, hint<HintKind::Contiguity>, "tl.max_contiguous"},
     {"max_constancy", 2, hint<HintKind::Constancy>, "tl.max_constancy"},

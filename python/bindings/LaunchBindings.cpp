@@ -42,7 +42,7 @@ struct Entry {
   PyObject *kernel = nullptr; // the CompiledKernel
   PyObject *handleObject = nullptr;
   LoadedKernelHandle *handle = nullptr; // owned by handleObject
-  std::vector<uint16_t> runtimeParams;  // whose slots the kernel takes
+  std::vector<bool> tensorMaps;         // which descriptors it takes as tensor maps
   uint64_t writtenMask = 0;
 
   Entry() = default;
@@ -346,52 +346,31 @@ static Grid evaluateGrid(const LauncherObject &launcher, PyObject *const *bound)
 // The miss
 //===----------------------------------------------------------------------===//
 
-/// One tuple per parameter, as JITFunction._compile_specialization wants them.
-static py::list describe(const DispatcherState &state, PyObject *const *bound,
-                         const uint8_t *codes) {
-  py::list specs;
-  for (size_t i = 0; i < state.params.size(); ++i) {
-    const LaunchParam &p = state.params[i];
-    if (codes[i] == kIntOne)
-      specs.append(py::make_tuple("c", 1));
-    else if (isConstCode(codes[i]))
-      specs.append(py::make_tuple("c", unwrapHostConstexpr(bound[i])));
-    else
-      specs.append(py::make_tuple("t", typeString(codes[i], p.isConstPointer, p.annotation),
-                                  codes[i] & kDivisible ? 16 : 1));
-  }
-  return specs;
-}
-
 static py::object compileSpecialization(DispatcherObject *self, PyObject *const *bound,
-                                        const uint8_t *codes, const OptionList &options, int device,
-                                        bool warmup) {
+                                        const ArgumentReader &reader, const OptionList &options,
+                                        int device, bool warmup) {
   return py::handle(reinterpret_cast<PyObject *>(self))
-      .attr("_compile_specialization")(describe(*self->state, bound, codes), optionDict(options),
-                                       device, warmup);
+      .attr("_compile_specialization")(reader.describe(bound), optionDict(options), device, warmup);
 }
 
-/// Parameters that the kernel writes, from metadata.written_args (names).
-static uint64_t writtenMaskOf(const DispatcherState &state, py::handle kernel) {
-  uint64_t mask = 0;
-  py::object written = kernel.attr("metadata").attr("written_args");
+/// Parameters that the kernel writes, from the names in metadata.written_args.
+static uint64_t writtenMaskOf(const DispatcherState &state, const py::object &written) {
   if (written.is_none())
     return 0;
+  uint64_t mask = 0;
   for (py::handle item : written)
-    for (size_t i = 0; i < state.params.size() && i < 64; ++i) {
-      if (std::string(py::str(item)) == state.params[i].nameText)
+    for (size_t i = 0; i < state.params.size() && i < 64; ++i)
+      if (item.cast<std::string>() == state.params[i].nameText)
         mask |= uint64_t(1) << i;
-    }
   return mask;
 }
 
 /// Compiles, loads and enters; null where a compile hook cancelled.
 static std::shared_ptr<Entry> handleMiss(DispatcherObject *self, PyObject *const *bound,
-                                         KeyBuilder &key, uint64_t hash, const OptionList &options,
-                                         int device) {
+                                         const ArgumentReader &reader, KeyBuilder &key,
+                                         uint64_t hash, const OptionList &options, int device) {
   DispatcherState &state = *self->state;
-  py::object kernel =
-      compileSpecialization(self, bound, key.codes(), options, device, /*warmup=*/false);
+  py::object kernel = compileSpecialization(self, bound, reader, options, device, /*warmup=*/false);
   if (kernel.is_none())
     return nullptr;
   py::object handle = kernel.attr("load")(device);
@@ -400,10 +379,8 @@ static std::shared_ptr<Entry> handleMiss(DispatcherObject *self, PyObject *const
     return other;
   auto entry = std::make_shared<Entry>();
   entry->handle = handle.cast<LoadedKernelHandle *>();
-  for (size_t i = 0; i < state.params.size(); ++i)
-    if (!isConstCode(key.codes()[i]))
-      entry->runtimeParams.push_back(static_cast<uint16_t>(i));
-  entry->writtenMask = writtenMaskOf(state, kernel);
+  entry->tensorMaps = entry->handle->tensorMaps;
+  entry->writtenMask = writtenMaskOf(state, kernel.attr("metadata").attr("written_args"));
   entry->kernel = kernel.release().ptr();
   entry->handleObject = handle.release().ptr();
   state.table.insert(key, hash, entry);
@@ -493,7 +470,7 @@ static void launchNow(LoadedKernelHandle &handle, const Grid &grid, uint64_t str
 }
 
 static void launchEntry(LauncherObject &launcher, Entry &entry, const ArgumentReader &reader,
-                        PyObject *const *bound, uint64_t *slots, int device) {
+                        LaunchArguments &arguments, PyObject *const *bound, int device) {
   DispatcherObject *self = launcher.dispatcher;
   Grid grid = evaluateGrid(launcher, bound);
   if (grid.isEmpty())
@@ -501,16 +478,14 @@ static void launchEntry(LauncherObject &launcher, Entry &entry, const ArgumentRe
   uint64_t stream = currentStreamOf(reader.framework(), device, reader.interfaceStream());
   LoadedKernelHandle &handle = *entry.handle;
 
-  size_t count = entry.runtimeParams.size();
   void *inlineParameters[64];
   std::vector<void *> heapParameters;
   void **parameters = inlineParameters;
-  if (count + 1 > 64) {
-    heapParameters.resize(count + 1);
+  if (arguments.size() + 1 > 64) {
+    heapParameters.resize(arguments.size() + 1);
     parameters = heapParameters.data();
   }
-  for (size_t k = 0; k < count; ++k)
-    parameters[k] = &slots[entry.runtimeParams[k]];
+  size_t count = arguments.fill(parameters, entry.tensorMaps, launcher.dispatcher->state->params);
   uint64_t scratchSlot = 0;
   py::object scratch;
   if (handle.scratchBytes > 0) {
@@ -575,7 +550,8 @@ static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args, siz
     return runInterpreted(launcher, storage.bound, options).release().ptr();
 
   KeyBuilder key(state.params.size(), state.maxWords + 2 * options.count);
-  ArgumentReader reader(state.params, state.tokens, key, storage.slots,
+  LaunchArguments arguments;
+  ArgumentReader reader(state.params, state.tokens, key, storage.slots, arguments,
                         /*isWarmup=*/false);
   if (!reader.readAll(storage.bound))
     return runInterpreted(launcher, storage.bound, options).release().ptr();
@@ -591,7 +567,7 @@ static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args, siz
   // thread runs.
   std::shared_ptr<Entry> entry = state.table.find(key, hash);
   if (!entry) {
-    entry = handleMiss(self, storage.bound, key, hash, options, device);
+    entry = handleMiss(self, storage.bound, reader, key, hash, options, device);
     if (!entry)
       Py_RETURN_NONE;
   }
@@ -600,7 +576,7 @@ static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args, siz
       if (wrong >> i & 1)
         throw makeError(ErrorCode::E0216, fmt::arg("a", state.params[i].nameText));
   py::object kernel = py::reinterpret_borrow<py::object>(entry->kernel);
-  launchEntry(launcher, *entry, reader, storage.bound, storage.slots, device);
+  launchEntry(launcher, *entry, reader, arguments, storage.bound, device);
   return kernel.release().ptr();
 }
 
@@ -812,14 +788,15 @@ static PyObject *dispatcherWarm(PyObject *object, PyObject *args) {
     if (state.interpreted)
       Py_RETURN_NONE;
     KeyBuilder key(state.params.size(), state.maxWords);
-    ArgumentReader reader(state.params, state.tokens, key, storage.slots,
+    LaunchArguments arguments;
+    ArgumentReader reader(state.params, state.tokens, key, storage.slots, arguments,
                           /*isWarmup=*/true);
     if (!reader.readAll(storage.bound))
       Py_RETURN_NONE;
     int device = reader.device();
     if (device < 0 && driver::Driver::tryGet())
       device = currentDeviceOrdinal();
-    return compileSpecialization(self, storage.bound, key.codes(), options, device, /*warmup=*/true)
+    return compileSpecialization(self, storage.bound, reader, options, device, /*warmup=*/true)
         .release()
         .ptr();
   });
@@ -891,17 +868,20 @@ static void launchLoaded(LoadedKernelHandle &handle, const py::object &gridObjec
   size_t count = handle.types.size();
   if (arguments.size() != count)
     throw py::value_error("the number of arguments differs from the kernel's");
-  std::vector<uint64_t> slots(count + 1);
-  std::vector<void *> parameters(count + 1);
+  LaunchArguments packed;
+  std::vector<LaunchParam> params(count);
   for (size_t i = 0; i < count; ++i) {
     py::object value = arguments[i];
-    slots[i] = packTyped(handle.types[i], value.ptr(), fmt::format("#{}", i));
-    parameters[i] = &slots[i];
+    params[i].nameText = fmt::format("#{}", i);
+    packTyped(handle.types[i], value.ptr(), i, params[i].nameText, packed);
   }
+  std::vector<void *> parameters(packed.size() + 1);
+  size_t used = packed.fill(parameters.data(), handle.tensorMaps, params);
+  uint64_t scratchSlot = 0;
   py::object scratch;
   if (handle.scratchBytes > 0) {
-    scratch = allocateScratch(handle, grid, stream, slots[count]);
-    parameters[count] = &slots[count];
+    scratch = allocateScratch(handle, grid, stream, scratchSlot);
+    parameters[used] = &scratchSlot;
   }
   launchNow(handle, grid, stream, parameters.data());
 }
@@ -912,6 +892,8 @@ void bindLaunch(py::module_ &module) {
   module.attr("Launcher") = py::handle(reinterpret_cast<PyObject *>(launcherType));
   module.attr("KernelDispatcher") = py::handle(reinterpret_cast<PyObject *>(dispatcherType));
   module.def("launch_loaded", &launchLoaded);
+  module.def("check_tensor_descriptor", &checkTensorDescriptor, py::arg("value"), py::arg("name"),
+             py::arg("address"), py::arg("dtype"), py::arg("on_gpu"), py::arg("with_block"));
   module.def(
       "set_launch_flags",
       [](bool hooks, bool sync, bool debug) {

@@ -10,6 +10,8 @@
 
 #include "runtime/driver/Module.h"
 
+#include <pybind11/pybind11.h>
+
 #include <string>
 #include <vector>
 
@@ -18,8 +20,11 @@ namespace tilewright {
 /// The object that `_core.load_kernel` returns.
 struct LoadedKernelHandle {
   driver::LoadedKernel kernel;
-  /// Type strings of the run-time parameters in order.
-  std::vector<std::string> types;
+  /// Types of the run-time parameters in order: strings, or tuples of types, in
+  /// which None stands for a constant.
+  std::vector<pybind11::object> types;
+  /// Which descriptors the kernel takes as tensor maps, in order.
+  std::vector<bool> tensorMaps;
   int64_t scratchBytes = 0; ///< global scratch of one block
   int64_t scratchAlignment = 1;
 

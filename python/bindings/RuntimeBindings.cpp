@@ -293,9 +293,10 @@ static void bindDriver(py::module_ &module) {
       .def_property_readonly("n_max_threads",
                              [](const LoadedKernelHandle &h) { return h.kernel.maxThreads(); });
   module.def("load_kernel", [](int device, const py::bytes &image, const std::string &name,
-                               std::vector<std::string> types, int threads, int64_t shared,
+                               std::vector<py::object> types, int threads, int64_t shared,
                                int numCtas, bool cooperative, bool programmatic,
-                               int64_t scratchBytes, int64_t scratchAlignment, int maxRegisters) {
+                               int64_t scratchBytes, int64_t scratchAlignment, int maxRegisters,
+                               std::vector<bool> tensorMaps) {
     driver::KernelRequirements required;
     required.name = name;
     required.threadsPerBlock = threads;
@@ -312,6 +313,7 @@ static void bindDriver(py::module_ &module) {
       handle = std::make_unique<LoadedKernelHandle>(device, text, required);
     }
     handle->types = std::move(types);
+    handle->tensorMaps = std::move(tensorMaps);
     handle->scratchBytes = scratchBytes;
     handle->scratchAlignment = scratchAlignment;
     return handle;

@@ -104,6 +104,30 @@ enum : int { // CUpointer_attribute
   kPointerDeviceOrdinal = 9,
 };
 
+enum : int { // CUtensorMapDataType
+  kTensorMapUInt8 = 0,
+  kTensorMapUInt16 = 1,
+  kTensorMapUInt32 = 2,
+  kTensorMapInt32 = 3,
+  kTensorMapUInt64 = 4,
+  kTensorMapInt64 = 5,
+  kTensorMapFloat16 = 6,
+  kTensorMapFloat32 = 7,
+  kTensorMapFloat64 = 8,
+  kTensorMapBFloat16 = 9,
+  kTensorMapTFloat32 = 11,
+};
+enum : int { // CUtensorMapInterleave, Swizzle, L2promotion, FloatOOBfill
+  kTensorMapNoInterleave = 0,
+  kTensorMapNoSwizzle = 0,
+  kTensorMapSwizzle32 = 1,
+  kTensorMapSwizzle64 = 2,
+  kTensorMapSwizzle128 = 3,
+  kTensorMapPromote128 = 2,
+  kTensorMapFillZero = 0,
+  kTensorMapFillNan = 1,
+};
+
 struct LaunchAttribute {
   int id;
   char padding[4];
@@ -169,10 +193,17 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
   X(eventQuery, "cuEventQuery", (CudaEvent))                                                       \
   X(eventElapsedTime, "cuEventElapsedTime", (float *, CudaEvent, CudaEvent))
 
-/// Addresses of the driver's functions; all are set once the library is open.
+// Functions that an older driver may lack: null there.
+#define TILEWRIGHT_CUDA_OPTIONAL_FUNCTIONS(X)                                                      \
+  X(tensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                \
+    (void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,          \
+     const uint32_t *, int, int, int, int))
+
+/// Addresses of the driver's functions; all but the optional ones are set once the library is open.
 struct CudaApi {
 #define TILEWRIGHT_DECLARE(NAME, SYMBOL, ARGS) CudaResult(*NAME) ARGS = nullptr;
   TILEWRIGHT_CUDA_FUNCTIONS(TILEWRIGHT_DECLARE)
+  TILEWRIGHT_CUDA_OPTIONAL_FUNCTIONS(TILEWRIGHT_DECLARE)
 #undef TILEWRIGHT_DECLARE
 };
 

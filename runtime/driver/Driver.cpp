@@ -105,6 +105,10 @@ void Driver::resolveFunctions() {
     missing = SYMBOL;
   TILEWRIGHT_CUDA_FUNCTIONS(TILEWRIGHT_RESOLVE)
 #undef TILEWRIGHT_RESOLVE
+#define TILEWRIGHT_RESOLVE_OPTIONAL(NAME, SYMBOL, ARGS)                                            \
+  functions.NAME = reinterpret_cast<decltype(functions.NAME)>(dlsym(library, SYMBOL));
+  TILEWRIGHT_CUDA_OPTIONAL_FUNCTIONS(TILEWRIGHT_RESOLVE_OPTIONAL)
+#undef TILEWRIGHT_RESOLVE_OPTIONAL
   if (!missing)
     return;
   int version = 0;

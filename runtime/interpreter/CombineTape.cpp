@@ -167,14 +167,6 @@ Values RecordedCombine::callRecorded(const Values &lhs, const Values &rhs) {
   return results;
 }
 
-static Value elementAt(const Value &tile, int64_t i) {
-  NewTile result{Type(tile.type.scalar)};
-  int size = elementSize(tile.type.scalar.kind());
-  std::memcpy(result.elements<char>(), elementsOf<char>(tile) + i * size, size);
-  result.tile().allocation = tileOf(tile).allocation;
-  return std::move(result.value);
-}
-
 Values RecordedCombine::callPerElement(const Values &lhs, const Values &rhs) {
   std::vector<NewTile> outputs;
   for (const Value &value : lhs)

@@ -11,7 +11,7 @@
 //
 // Where what is: CpuShape.cpp (constants, ranges, shape), CpuElementwise.cpp,
 // CpuCast.cpp, CpuDot.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp,
-// CpuPrint.cpp. Each picks a typed loop once per operation, never per element.
+// CpuElements.cpp, CpuPrint.cpp. Each picks a typed loop once per operation, never per element.
 //
 // Not handled here: Python. What a tile's user sees of the host (standard
 // output, source places) comes in through InterpreterHost.
@@ -115,6 +115,12 @@ public:
                             const CombineFunction &combine) override;
   std::vector<Value> scan(const std::vector<Value> &inputs, int axis, bool reverse,
                           const CombineFunction &combine) override;
+
+  std::vector<Value> mapElements(const std::vector<Value> &inputs, int pack,
+                                 const semantic::MapFunction &function) override;
+  std::vector<Value> inlineAsm(const semantic::InlineAsm &code, const std::vector<Value> &inputs,
+                               const std::vector<DType> &results,
+                               const std::vector<int64_t> &shape) override;
 
   Value hint(HintKind kind, const Value &value, const std::vector<int64_t> &values) override;
   void assume(const Value &condition) override;

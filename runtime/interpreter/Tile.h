@@ -20,6 +20,7 @@
 #include "frontend/semantic/Types.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace tilewright::interpreter {
@@ -120,6 +121,15 @@ struct NewTile {
   Tile &tile() { return *static_cast<Tile *>(value.handle.get()); }
   template <typename T> T *elements() { return tile().template as<T>(); }
 };
+
+/// Element `i` as a scalar.
+inline Value elementAt(const Value &tile, int64_t i) {
+  NewTile result{Type(tile.type.scalar)};
+  int size = elementSize(tile.type.scalar.kind());
+  std::memcpy(result.elements<char>(), elementsOf<char>(tile) + i * size, size);
+  result.tile().allocation = tileOf(tile).allocation;
+  return std::move(result.value);
+}
 
 /// The same storage under another type of equal element size.
 inline Value shareAs(const Value &value, Type type) { return {std::move(type), value.handle}; }

@@ -78,6 +78,30 @@ const char *elementTypeName(ElementType type) {
   return "invalid";
 }
 
+int elementTypeBytes(ElementType type) {
+  switch (type) {
+  case ElementType::Invalid:
+    return 0;
+  case ElementType::Int16:
+  case ElementType::UInt16:
+  case ElementType::Float16:
+  case ElementType::BFloat16:
+    return 2;
+  case ElementType::Int32:
+  case ElementType::UInt32:
+  case ElementType::Float32:
+    return 4;
+  case ElementType::Int64:
+  case ElementType::UInt64:
+  case ElementType::Float64:
+    return 8;
+  default:
+    return 1;
+  }
+}
+
+bool isFloatingType(ElementType type) { return type >= ElementType::Float16; }
+
 /// "<f4" of the array interface: kind and bytes; Invalid for any other text.
 static ElementType parseTypeString(const std::string &text) {
   if (text.size() != 3 || !std::strchr("<>|=", text[0]))

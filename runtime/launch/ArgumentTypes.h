@@ -45,6 +45,10 @@ const char *elementTypeName(ElementType type);
 /// the language has no such type.
 ElementType parseElementType(const std::string &text);
 
+/// Bytes of one element in memory; 0 for Invalid.
+int elementTypeBytes(ElementType type);
+bool isFloatingType(ElementType type);
+
 /// Code of one argument in the key. Constexpr codes from Int to Token are
 /// followed by one word with the value; pointers are kPointer + ElementType.
 enum ArgumentCode : uint8_t {
@@ -66,11 +70,19 @@ enum ArgumentCode : uint8_t {
   kAnnotatedScalar,
   kAnnotatedPointer,
 
+  /// Followed by words that describe what is inside.
+  kTuple = 24,
+  kDescriptor,
+
   kPointer = 32,
   /// Flag: the address or the integer is divisible by 16.
   kDivisible = 0x80,
 };
 
+/// One 8-byte slot holds the argument.
+inline bool isScalarCode(uint8_t code) {
+  return code >= kInt32 && code != kTuple && code != kDescriptor;
+}
 inline bool isConstCode(uint8_t code) { return code < kInt32; }
 inline bool hasConstWord(uint8_t code) { return code >= kConstInt && code <= kConstToken; }
 

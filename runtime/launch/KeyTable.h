@@ -31,20 +31,27 @@ class KeyBuilder {
 public:
   static constexpr size_t kInlineWords = 96;
 
-  /// Room for `numParams` codes and at most `maxWords` value words.
+  /// `numParams` codes; room for `maxWords` value words, more can be added.
   KeyBuilder(size_t numParams, size_t maxWords) : used(1 + (numParams + 7) / 8) {
-    size_t capacity = used + maxWords;
-    if (capacity > kInlineWords) {
-      heap.reset(new uint64_t[capacity]);
-      words = heap.get();
-    }
+    if (used + maxWords > capacity)
+      grow(used + maxWords, /*keep=*/0);
     std::memset(words, 0, used * sizeof(uint64_t));
   }
   KeyBuilder(const KeyBuilder &) = delete;
 
   uint8_t *codes() { return reinterpret_cast<uint8_t *>(words + 1); }
   void setHeader(uint64_t header) { words[0] = header; }
-  void addWord(uint64_t word) { words[used++] = word; }
+  void addWord(uint64_t word) {
+    if (used == capacity)
+      grow(2 * capacity, used);
+    words[used++] = word;
+  }
+  /// A word whose value is only known after those that follow: setWord gives it.
+  size_t reserveWord() {
+    addWord(0);
+    return used - 1;
+  }
+  void setWord(size_t position, uint64_t word) { words[position] = word; }
 
   const uint64_t *data() const { return words; }
   size_t size() const { return used; }
@@ -61,7 +68,16 @@ public:
   }
 
 private:
+  void grow(size_t newCapacity, size_t keep) {
+    std::unique_ptr<uint64_t[]> larger(new uint64_t[newCapacity]);
+    std::memcpy(larger.get(), words, keep * sizeof(uint64_t));
+    heap = std::move(larger);
+    words = heap.get();
+    capacity = newCapacity;
+  }
+
   uint64_t inlineWords[kInlineWords];
+  size_t capacity = kInlineWords;
   std::unique_ptr<uint64_t[]> heap;
   uint64_t *words = inlineWords;
   size_t used;

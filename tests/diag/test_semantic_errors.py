@@ -9,6 +9,7 @@ the same, name the same line and mark the same columns.
 import numpy as np
 import pytest
 
+import tilewright
 import tilewright.language as tl
 from harness.messages import DOORS, Cases, check_message, f32, i32
 from tilewright import errors
@@ -395,6 +396,53 @@ def test_outside_a_kernel():
         "[E0117] tl.arange was called outside a kernel",
         "  help: call it inside a function decorated with @tilewright.jit",
     ]
+
+
+# -- code of the user on elements -------------------------------------------
+
+
+@CASES.add("[E0117] tl.inline_asm_elementwise: pack is 3", "use a power of two from 1 to 32",
+           'tl.inline_asm_elementwise("", "=r,r", [tl.program_id(0)], tl.int32, True, 3)', x=i32())
+def odd_pack(x):
+    tl.store(x, tl.inline_asm_elementwise("", "=r,r", [tl.program_id(0)], tl.int32, True, 3))
+
+
+@CASES.add("[E0117] tl.inline_asm_elementwise: constraints '=r,r' name 1 outputs and 1 inputs; 1 and 2 are needed",
+           "a group of `pack` elements takes one register per 32 bits, outputs first",
+           'tl.inline_asm_elementwise("", "=r,r", [tl.program_id(0), 1], tl.int32, True, 1)', x=i32())
+def missing_constraint(x):
+    tl.store(x, tl.inline_asm_elementwise("", "=r,r", [tl.program_id(0), 1], tl.int32, True, 1))
+
+
+@CASES.add("[E0117] tl.inline_asm_elementwise: constraint 'x' is not known",
+           "use h, r, l for integer registers of 16, 32 and 64 bits, f and d for floats",
+           'tl.inline_asm_elementwise("", "=r,x", [tl.program_id(0)], tl.int32, True, 1)', x=i32())
+def unknown_constraint(x):
+    tl.store(x, tl.inline_asm_elementwise("", "=r,x", [tl.program_id(0)], tl.int32, True, 1))
+
+
+@tilewright.jit
+def one_of_two(a, b):
+    return a + b
+
+
+@CASES.add("[E0117] tl.map_elementwise: the function returned 1 values with pack=2",
+           "return one element of each result for each element of a group",
+           "tl.map_elementwise(one_of_two, tl.arange(0, 8), pack=2)", x=i32())
+def incomplete_group(x):
+    tl.store(x, tl.sum(tl.map_elementwise(one_of_two, tl.arange(0, 8), pack=2)))
+
+
+@tilewright.jit
+def a_tile(a):
+    return a + tl.arange(0, 8)
+
+
+@CASES.add("[E0121] tl.map_elementwise: the function returned i32[8]",
+           "the function computes with scalars and returns scalars", "tl.map_elementwise(a_tile, tl.arange(0, 8))",
+           x=i32())
+def tile_of_an_element(x):
+    tl.store(x, tl.sum(tl.map_elementwise(a_tile, tl.arange(0, 8))))
 
 
 # -- both doors -------------------------------------------------------------

@@ -20,6 +20,7 @@ from harness.compare import assert_same, describe
 from harness.types import NUMPY_TYPES, exact_values, random_values, special_values
 from tilewright import errors
 
+EMULATED = True
 # Operand types with the type of the result.
 RESULTS = {"int8": "int32", "float16": "float32", "bfloat16": "float32", "float32": "float32", "float64": "float64",
            "float8e4nv": "float32", "float8e5": "float32"}  # fmt: skip

@@ -30,14 +30,19 @@ def signature_type(value) -> str:
     raise TypeError(f"no signature for {type(value).__name__}")
 
 
+def bound_arguments(kernel, args, options) -> dict:
+    """The value of every parameter of a launch."""
+    bound = {parameter.name: parameter.default for parameter in kernel.params if parameter.has_default}
+    bound.update(zip(kernel.arg_names, args))
+    bound.update({name: value for name, value in options.items() if name not in OPTIONS})
+    return bound
+
+
 def specialise(kernel, args, options):
     """Signature, constants and divisibility of a launch, as the launcher would find them."""
-    bound = dict(zip(kernel.arg_names, args))
-    bound.update({name: value for name, value in options.items() if name not in OPTIONS})
+    bound = bound_arguments(kernel, args, options)
     signature, constants, divisibility = {}, {}, {}
     for parameter in kernel.params:
-        if parameter.name not in bound and parameter.has_default:
-            bound[parameter.name] = parameter.default
         value = bound[parameter.name]
         is_number = type(value) is int and not parameter.do_not_specialize
         if parameter.is_constexpr or value is None or callable(value) or (is_number and value == 1):

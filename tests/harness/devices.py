@@ -3,12 +3,14 @@
 """The same test in the interpreter, assembled, on a GPU.
 
 A device turns NumPy arrays into what a kernel takes, launches, and reads
-results back as NumPy arrays. Three of them:
+results back as NumPy arrays. Four of them:
 
   interpreter  NumPy arrays as they are; runs everywhere
   assemble     compiles and assembles for every target, runs nothing; the test
                ends, passed, where it asks for a result. For machines without
                a GPU: it never claims to have computed anything
+  emulator     compiles for one target and runs the PTX on the CPU, slowly: for
+               tests of matrix products, which no other device checks here
   gpu          torch tensors on the GPU
 
 A test therefore launches first and looks at results afterwards.
@@ -99,6 +101,23 @@ class Gpu(Interpreter):
         dtype = next(name for name, value in self.torch_types().items() if value == array.dtype)
         data = array.contiguous().reshape(-1).view(torch.uint8).cpu().numpy()
         return data.view(NUMPY_TYPES[dtype]).reshape(tuple(array.shape))
+
+
+class Emulator(Interpreter):
+    name = "emulator"
+    is_interpreter = False
+
+    def __init__(self, target):
+        self.target = target
+
+    def run(self, kernel, grid, *args, **options):
+        from harness.assemble import assemble_for, bound_arguments
+        from harness.ptx_emulator import launch
+
+        compiled = assemble_for(kernel, self.target, args, options)
+        values = bound_arguments(kernel, args, options)
+        launch(compiled.asm["ptx"], grid(values) if callable(grid) else grid,
+               [values[name] for name in compiled.signature])
 
 
 class Assemble(Interpreter):

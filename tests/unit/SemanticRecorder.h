@@ -264,6 +264,30 @@ public:
     return results;
   }
 
+  std::vector<Value> mapElements(const std::vector<Value> &inputs, int pack,
+                                 const MapFunction &function) override {
+    std::vector<Value> elements, results;
+    for (const Value &input : inputs)
+      for (int k = 0; k < pack; ++k)
+        elements.push_back(make(Type(input.type.scalar), fmt::format("{}.{}", text(input), k)));
+    std::vector<Value> mapped = function(elements);
+    for (size_t i = 0; i < mapped.size(); i += pack)
+      results.push_back(
+          make(mapped[i].type.withShape(inputs[0].type.shape), "Map(" + text(mapped[i]) + ")"));
+    return results;
+  }
+  std::vector<Value> inlineAsm(const InlineAsm &code, const std::vector<Value> &inputs,
+                               const std::vector<DType> &types,
+                               const std::vector<int64_t> &shape) override {
+    std::string call = (code.isPure ? "Asm(" : "AsmVolatile(") + code.assembly;
+    for (const Value &input : inputs)
+      call += ", " + text(input);
+    std::vector<Value> results;
+    for (size_t i = 0; i < types.size(); ++i)
+      results.push_back(make(Type(types[i], shape), fmt::format("{}){}", call, i)));
+    return results;
+  }
+
   Value hint(HintKind, const Value &value, const std::vector<int64_t> &values) override {
     return make(value.type, "Hint" + shapeName(values) + "(" + text(value) + ")");
   }

@@ -36,15 +36,26 @@ def _plain_type(text: str) -> str:
     text = str(text).strip()
     star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
     base = text[len(star):]
+    if base.startswith("tensordesc<"):
+        return base.replace(" ", "")
     return star + ("i1" if base == "u1" else _short_types.get(base, base))
+
+
+def _map_types(entry, function):
+    """A signature entry with `function` applied to its types; a tuple keeps its class."""
+    if isinstance(entry, (tuple, list)):
+        items = [_map_types(item, function) for item in entry]
+        return type(entry)(*items) if hasattr(entry, "_fields") else tuple(items)
+    return function(entry)
 
 
 class ASTSource:
     """A function with the types and constants of one specialisation.
 
-    `signature` maps parameters to type strings ("constexpr" is allowed), `constexprs`
-    maps names, positions or paths of one position to values, `attrs` maps the same
-    keys to the divisibility, or to Triton's [["tt.divisibility", 16]].
+    `signature` maps parameters to type strings ("constexpr" is allowed) or tuples of
+    them, `constexprs` maps names, positions or paths of positions to values, `attrs`
+    maps the same keys to the divisibility, or to Triton's [["tt.divisibility", 16]].
+    An element of a tuple is named "t[0]", as Triton's path (position of t, 0).
     """
 
     ext = "ttir"
@@ -57,14 +68,15 @@ class ASTSource:
         self.attrs = dict(attrs or {})
         # Python orders arguments by the declaration, never by the dict given.
         self.runtime_signature = {
-            p: _plain_type(self.signature[p]) for p in fn.arg_names
+            p: _map_types(self.signature[p], _plain_type) for p in fn.arg_names
             if p in self.signature and p not in self.constants and self.signature[p] != "constexpr"
         }
         self.divisibility = {}
         for key, value in self.attrs.items():
             number = self._divisibility_of(value)
-            if number > 1 and self._name_of(key) in self.runtime_signature:
-                self.divisibility[self._name_of(key)] = number
+            name = self._name_of(key)
+            if number > 1 and name.split("[")[0] in self.runtime_signature:
+                self.divisibility[name] = number
         self._check()
 
     @property
@@ -72,8 +84,8 @@ class ASTSource:
         return self.constants
 
     def _name_of(self, key):
-        if isinstance(key, tuple) and len(key) == 1:
-            key = key[0]
+        if isinstance(key, tuple):
+            return self._name_of(key[0]) + "".join(f"[{position}]" for position in key[1:])
         return self.fn.arg_names[key] if isinstance(key, int) else key
 
     @staticmethod
@@ -85,7 +97,7 @@ class ASTSource:
     def _check(self):
         text = f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
         for name in (*self.signature, *self.constants):
-            if name not in self.fn.arg_names:
+            if name.split("[")[0] not in self.fn.arg_names:
                 raise errors.make("E0205", problem="unexpected", a=name, sig=text)
         for param in self.fn.params:
             if param.name in self.constants or param.name in self.runtime_signature:
@@ -192,8 +204,8 @@ class AsmDict(dict):
 _Metadata = namedtuple("KernelMetadata", [
     "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
-    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "n_regs", "n_spills", "assembler", "warp_size",
-    "hash"])
+    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "tensor_maps", "n_regs", "n_spills", "assembler",
+    "warp_size", "hash"])
 
 
 def _make_metadata(result, options, target, digest) -> _Metadata:
@@ -204,7 +216,7 @@ def _make_metadata(result, options, target, digest) -> _Metadata:
         "global_scratch_align": 16, "profile_scratch_size": 0, "profile_scratch_align": 1, "tmem_size": 0,
         "cluster_dims": (options["num_ctas"], 1, 1), "launch_pdl": bool(options["launch_pdl"]),
         "launch_cooperative_grid": bool(options["launch_cooperative_grid"]), "maxnreg": options["maxnreg"],
-        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "n_regs": None, "n_spills": None, "assembler": None,
+        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "tensor_maps": (), "n_regs": None, "n_spills": None, "assembler": None,
         "warp_size": target.warp_size, "hash": digest,
     }
     # The target stays an object; the compiler reports its name.
@@ -273,9 +285,11 @@ class CompiledKernel:
         knobs.runtime.kernel_load_start_hook(None, None, self.name, self.metadata._asdict(), self.hash)
         meta = self.metadata
         loaded = _core.load_kernel(
-            device, image if image is not None else self.asm["ptx"].encode(), self.name, list(self.signature.values()),
+            device, image if image is not None else self.asm["ptx"].encode(), self.name,
+            [_map_types(entry, lambda text: None if text == "constexpr" else text) for entry in self.signature.values()],
             meta.num_warps * meta.warp_size, meta.shared, meta.num_ctas, bool(meta.launch_cooperative_grid),
-            bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0)
+            bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0,
+            list(meta.tensor_maps))
         self._loaded[device] = loaded
         self._n_regs = loaded.n_regs
         self._n_spills = loaded.n_spills if self._n_spills is None else self._n_spills
@@ -465,13 +479,22 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
 def source_of_specialization(fn, specs) -> ASTSource:
     """The ASTSource of what the launcher found out about its arguments."""
     signature, constexprs, divisibility = {}, {}, {}
-    for param, spec in zip(fn.params, specs):
+
+    def entry_of(name, spec):
         if spec[0] == "c":
-            constexprs[param.name] = spec[1]
-        else:
-            signature[param.name] = spec[1]
+            constexprs[name] = spec[1]
+            return "constexpr"
+        if spec[0] == "t":
             if spec[2] > 1:
-                divisibility[param.name] = spec[2]
+                divisibility[name] = spec[2]
+            return spec[1]
+        items = [entry_of(f"{name}[{position}]", item) for position, item in enumerate(spec[2])]
+        return spec[1](*items) if hasattr(spec[1], "_fields") else tuple(items)
+
+    for param, spec in zip(fn.params, specs):
+        entry = entry_of(param.name, spec)
+        if entry != "constexpr":
+            signature[param.name] = entry
     return ASTSource(fn, signature, constexprs, divisibility)
 
 

@@ -534,6 +534,37 @@ def associative_scan(input, axis, combine_fn, reverse=False):
 
 
 # ---------------------------------------------------------------------------
+# Code of the user on elements
+# ---------------------------------------------------------------------------
+
+
+@builtin
+def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
+    """PTX for each group of `pack` elements of the broadcast `args`.
+
+    `constraints` are LLVM's ("=r,r,r"): a register per 32 bits of a group, outputs
+    first; narrower elements share one. `dtype` is the type of the result, or a tuple
+    for several. Without `is_pure` the code is kept in place and not repeated.
+    """
+    types = unwrap(dtype)
+    single = isinstance(types, _language.dtype)
+    results = _language.inline_asm_elementwise(asm, constraints, unwrap_all(args), (types, ) if single else
+                                               unwrap_all(types), is_pure, pack)
+    return results[0] if single else tuple(results)
+
+
+@builtin
+def map_elementwise(scalar_fn, *args, pack=1):
+    """`scalar_fn`, a jit function of scalars, for each element of the broadcast `args`.
+
+    It may branch per element. With `pack` it gets that many elements of each argument
+    and returns as many of each result. It must not touch memory.
+    """
+    results = _language.map_elementwise(scalar_fn, args, pack)
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+# ---------------------------------------------------------------------------
 # Hints, assertions, printing
 # ---------------------------------------------------------------------------
 
@@ -615,18 +646,6 @@ def device_assert(cond, msg="", mask=None):
 # ---------------------------------------------------------------------------
 # Not there yet
 # ---------------------------------------------------------------------------
-
-
-@builtin
-def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
-    """PTX for each group of `pack` elements."""
-    raise not_implemented("tl.inline_asm_elementwise")
-
-
-@builtin
-def map_elementwise(scalar_fn, *args, pack=1):
-    """A jit function of scalars for each element."""
-    raise not_implemented("tl.map_elementwise")
 
 
 @builtin

@@ -3,16 +3,19 @@
 """Block pointers and tensor descriptors: tiles of an array by coordinates.
 
 Both are records of run-time values: kernels pass, return and carry them through
-loops like a tuple. Accesses become tiles of pointers with bounds masks.
+loops like a tuple. Accesses become tiles of pointers with bounds masks, except that
+a descriptor made on the host reads and writes by TMA on GPUs that have it.
 """
 
 from __future__ import annotations
 
 import builtins
 
-from .. import errors
+from .. import _core, errors
 from . import core
 from .core import block_type, builtin, int32, int64, pointer_type, tensor, to_tensor, unwrap, unwrap_all
+
+_native = _core.language
 
 __all__ = [
     "advance", "load_tensor_descriptor", "make_block_ptr", "make_tensor_descriptor", "store_tensor_descriptor",
@@ -194,9 +197,15 @@ advance._must_use_result = block_pointer.advance._must_use_result = \
 
 
 class tensor_descriptor(_Record):
-    """An array in memory that is read and written in tiles of one shape."""
+    """An array in memory that is read and written in tiles of one shape.
 
-    __slots__ = ("base", "shape", "strides", "block_shape", "padding")
+    `handle` is its tensor map, or None where accesses go through pointers.
+    """
+
+    __slots__ = ("base", "shape", "strides", "block_shape", "padding", "handle")
+
+    def __init__(self, base, shape, strides, block_shape, padding="zero", handle=None):
+        super().__init__(base, shape, strides, block_shape, padding, handle)
 
     @property
     def dtype(self):
@@ -210,11 +219,15 @@ class tensor_descriptor(_Record):
     def type(self):
         return tensor_descriptor_type(self.block_type)
 
+    def _offsets(self, offsets):
+        offsets = unwrap_all(offsets)
+        _same_length("tensor_descriptor", offsets=offsets, block_shape=self.block_shape)
+        return offsets
+
     def _tile(self, offsets):
         """Pointers and mask of the tile at `offsets`."""
-        offsets = unwrap_all(offsets)
+        offsets = self._offsets(offsets)
         rank = len(self.block_shape)
-        _same_length("tensor_descriptor", offsets=offsets, block_shape=self.block_shape)
         indices = [_along(offsets[d] + core.arange(0, self.block_shape[d]), d, rank) for d in builtins.range(rank)]
         return _pointers(self.base, indices, self.strides), _inside(indices, self.shape, builtins.range(rank))
 
@@ -229,12 +242,16 @@ class tensor_descriptor(_Record):
     @builtin
     def load(self, offsets):
         """The tile at `offsets`; elements outside the array are the padding."""
+        if self.handle is not None:
+            return _native.descriptor_load(self.handle, self._offsets(offsets), "", "")
         pointers, mask = self._tile(offsets)
         return core.load(pointers, mask, _padding("tensor_descriptor", self.padding, self.dtype))
 
     @builtin
     def store(self, offsets, value):
         """Writes a tile at `offsets`; elements outside the array are dropped."""
+        if self.handle is not None:
+            return _native.descriptor_store(self.handle, self._offsets(offsets), core.reshape(value, self.block_shape))
         pointers, mask = self._tile(offsets)
         return core.store(pointers, core.reshape(value, self.block_shape), mask)
 
@@ -256,7 +273,9 @@ def _attach_atomics():
     for name in ("add", "min", "max", "and", "or", "xor"):
         function = getattr(core, f"atomic_{name}")
 
-        def method(self, offsets, value, function=function):
+        def method(self, offsets, value, function=function, name=name):
+            if self.handle is not None and _native.descriptor_reduce(name, self.handle, self._offsets(offsets), value):
+                return
             pointers, mask = self._tile(offsets)
             function(pointers, value, mask, "relaxed")
 
@@ -291,7 +310,8 @@ def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="ze
     """A descriptor of an array of one to five dimensions.
 
     The last stride is the constant 1, the last extent of a block at least 16 bytes.
-    padding_option: "zero" or "nan".
+    padding_option: "zero" or "nan". Accesses go through pointers on every GPU: for
+    TMA make the descriptor on the host (tools.tensor_descriptor).
     """
     _require_pointer("make_tensor_descriptor", base)
     shape, strides, block_shape = unwrap_all(shape), unwrap_all(strides), unwrap_all(block_shape)

@@ -18,7 +18,8 @@ import weakref
 import numpy as np
 
 from .. import _core, errors, knobs
-from ..language import core as tl_core
+from ..language import core as tl_core, descriptors
+from ..tools.tensor_descriptor import TensorDescriptor
 from . import kernel_helpers, kernel_rewriter
 from .host_arrays import DeviceCopies, read_array
 
@@ -133,6 +134,8 @@ class _Arguments:
             parts = [self._run_time(param, f"{name}[{i}]", kernel_helpers.unwrap(v), True) for i, v in enumerate(value)]
             make = type(value)._make if hasattr(value, "_fields") else tuple
             return lambda context: make([part(context) for part in parts])
+        if isinstance(value, TensorDescriptor):
+            return self._descriptor(name, value)
         array = read_array(name, value)
         if array is None:
             index = getattr(value, "__index__", None)
@@ -145,6 +148,22 @@ class _Arguments:
         self.arrays.append((name, array, param.is_const))
         number = len(self.arrays) - 1
         return lambda context: self.pointers[number]
+
+    def _descriptor(self, name, value):
+        """As a compiled kernel gets it, but always by pointers."""
+        value._check(name)
+        array = read_array(name, value.base)
+        self.arrays.append((name, array, False))
+        number = len(self.arrays) - 1
+        shape, strides = list(value.shape), list(value.strides)
+        block_shape, padding = tuple(value.block_shape), value.padding
+
+        def make(context):
+            extents = tuple(context.scalar("i32", extent) for extent in shape)
+            steps = (*(context.scalar("i64", stride) for stride in strides[:-1]), 1)
+            return descriptors.tensor_descriptor(self.pointers[number], extents, steps, block_shape, padding)
+
+        return make
 
     def _scalar(self, param, name, value, specialize):
         kind = param.annotation_type

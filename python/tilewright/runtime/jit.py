@@ -326,8 +326,8 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def _compile_specialization(self, specs, options, device, warmup):
         """Compiles what a launch needs and did not find.
 
-        `specs` has one entry per parameter: ("c", value) for a constexpr, else
-        ("t", type string, divisibility). `device` is the ordinal or -1 for none.
+        `specs` has one entry per parameter: ("c", value) for a constexpr, ("t", type
+        string, divisibility), or ("tuple", class, [entries]). `device` is the ordinal or -1 for none.
         """
         from ..compiler.compiler import compile_for_launch
 

@@ -1,17 +1,28 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Host-side tensor descriptors: a view of memory in blocks, checked when made."""
+"""Host-side tensor descriptors: an array that kernels read and write in blocks.
+
+Passed as an argument. On GPUs with TMA the launch makes a tensor map of it, once per
+array, and the kernel copies blocks by TMA; elsewhere the kernel gets pointers.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from .. import errors
+from .. import _core
 
 
 @dataclass
 class TensorDescriptor:
+    """A view of `base` by `shape` and `strides` (in elements), in blocks of `block_shape`.
+
+    All fields may be changed until the launch, `block_shape` typically by a tuner's
+    hook. Elements of a block outside the array read as `padding`, "zero" or "nan".
+    With `round_f32_to_tf32` TMA rounds what it reads to nearest.
+    """
+
     base: Any
     shape: list
     strides: list
@@ -20,26 +31,32 @@ class TensorDescriptor:
     round_f32_to_tf32: bool = False
 
     def __post_init__(self):
-        rank = len(self.shape)
-        if not 1 <= rank <= 5:
-            self._refuse(f"it has {rank} dimensions", "1 to 5 dimensions")
-        if len(self.strides) != rank or len(self.block_shape) != rank:
-            self._refuse("shape, strides and block_shape have different lengths", "one entry per dimension in each")
-        if self.base.data_ptr() % 16:
-            self._refuse("the base address is not aligned", "a base divisible by 16 bytes")
-        size = self.base.element_size()
-        for stride in self.strides[:-1]:
-            if stride * size % 16:
-                self._refuse(f"a stride of {stride * size} bytes", "strides divisible by 16 bytes")
-        if self.strides[-1] != 1:
-            self._refuse(f"the last stride is {self.strides[-1]}", "a last stride of 1")
-        if self.padding not in ("zero", "nan"):
-            self._refuse(f"padding {self.padding!r}", "padding 'zero' or 'nan'")
+        # The block is checked by the launch.
+        self._check("descriptor", with_block=False)
 
-    @staticmethod
-    def _refuse(reason, rule):
-        raise errors.make("E0215", a="descriptor", reason=reason, rule=rule)
+    def _check(self, name, with_block=True):
+        from ..runtime.host_arrays import read_array
+
+        data_ptr = getattr(self.base, "data_ptr", None)
+        if data_ptr is not None:
+            kind = str(getattr(getattr(self.base, "device", None), "type", "cuda"))
+            address, dtype, on_gpu = data_ptr(), str(self.base.dtype), kind != "cpu"
+        else:
+            array = read_array(name, self.base)
+            if array is None:
+                from .. import errors
+
+                raise errors.make("E0204", a=f"{name}.base", t=type(self.base).__name__)
+            address, dtype, on_gpu = array.address, array.dtype, array.device
+        _core.check_tensor_descriptor(self, name, address, dtype, on_gpu, with_block)
 
     @staticmethod
     def from_tensor(tensor, block_shape, padding="zero", round_f32_to_tf32=False):
-        return TensorDescriptor(tensor, tensor.shape, tensor.stride(), block_shape, padding, round_f32_to_tf32)
+        """The descriptor of a whole tensor or array, with its own shape and strides."""
+        stride = getattr(tensor, "stride", None)
+        if stride is not None:
+            strides = stride()
+        else:
+            # NumPy and CuPy count bytes.
+            strides = [s // tensor.dtype.itemsize for s in tensor.strides]
+        return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding, round_f32_to_tf32)

@@ -9,7 +9,7 @@
 
 //--- single.mlir
 // SINGLE: mul.f32 {{.*}}, 0f3FB8AA3B
-// SINGLE: ex2.approx.f32
+// SINGLE: ex2.approx.ftz.f32
 // SINGLE: lg2.approx.f32
 // SINGLE: sqrt.approx.f32
 // SINGLE: sqrt.rn.f32

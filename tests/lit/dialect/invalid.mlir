@@ -116,3 +116,36 @@ func.func @convert_layout(%x: tensor<4xf32>) {
   %0 = tw.convert_layout %x : tensor<4xf32> -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @map_arguments(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{region has 1 arguments, 2 are required}}
+  %0 = tw.map %x pack 2 {
+  ^bb0(%a: f32):
+    tw.yield %a, %a : f32, f32
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @map_element(%x: tensor<8xf32>) -> tensor<8xf64> {
+  // expected-error @+1 {{region has a 'f32' for an element of 'tensor<8xf64>'}}
+  %0 = tw.map %x pack 1 {
+  ^bb0(%a: f32):
+    tw.yield %a : f32
+  } : (tensor<8xf32>) -> tensor<8xf64>
+  return %0 : tensor<8xf64>
+}
+
+// -----
+
+func.func @map_shape(%x: tensor<8xf32>) -> tensor<16xf32> {
+  // expected-error @+1 {{tiles differ in shape: 'tensor<8xf32>' and 'tensor<16xf32>'}}
+  %0 = tw.map %x pack 1 {
+  ^bb0(%a: f32):
+    tw.yield %a : f32
+  } : (tensor<8xf32>) -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}

@@ -90,3 +90,18 @@ func.func @debug(%x: tensor<8xf32>, %c: i1) {
   %0 = tw.hint %x divisibility [16] : tensor<8xf32>
   return
 }
+
+// CHECK-LABEL: func.func @elements
+func.func @elements(%x: tensor<8xf32>, %y: tensor<8xi16>) -> (tensor<8xf32>, tensor<8xi16>, i64) {
+  // CHECK: tw.map %{{.*}}, %{{.*}} pack 1 {
+  // CHECK: } : (tensor<8xf32>, tensor<8xi16>) -> tensor<8xf32>
+  %0 = tw.map %x, %y pack 1 {
+  ^bb0(%a: f32, %b: i16):
+    tw.yield %a : f32
+  } : (tensor<8xf32>, tensor<8xi16>) -> tensor<8xf32>
+  // CHECK: tw.inline_asm "add.s16x2 $0, $1, $1;", "=r,r" pack 2 pure(%{{.*}}) : (tensor<8xi16>) -> tensor<8xi16>
+  %1 = tw.inline_asm "add.s16x2 $0, $1, $1;", "=r,r" pack 2 pure(%y) : (tensor<8xi16>) -> tensor<8xi16>
+  // CHECK: tw.inline_asm "mov.u64 $0, %globaltimer;", "=l" pack 1() : () -> i64
+  %2 = tw.inline_asm "mov.u64 $0, %globaltimer;", "=l" pack 1() : () -> i64
+  return %0, %1, %2 : tensor<8xf32>, tensor<8xi16>, i64
+}

@@ -1,0 +1,546 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the ordinary PTX instructions do: arithmetic, memory, control."""
+
+import functools
+
+import ml_dtypes
+import numpy as np
+
+from harness.ptx_machine import DTYPES, UNSIGNED, EmulationError, Machine
+from harness.ptx_program import Instruction
+
+HANDLERS = {}
+
+
+def handles(*names):
+    def register(function):
+        for name in names:
+            HANDLERS[name] = function
+        return function
+
+    return register
+
+
+def execute(machine: Machine, instruction: Instruction):
+    handler = HANDLERS.get(instruction.name)
+    if not handler:
+        raise EmulationError(f"not emulated: {instruction.text}")
+    try:
+        handler(machine, instruction)
+    except EmulationError as error:
+        raise EmulationError(f"{error}\n  in: {instruction.text[:200]}") from None
+
+
+# ---------------------------------------------------------------------------
+# Floats that NumPy has no arithmetic for
+# ---------------------------------------------------------------------------
+
+# Types that are computed in f32: how a word becomes lanes of f32, and back.
+PACKED = {"f16x2": (np.uint16, np.float16), "bf16x2": (np.uint16, ml_dtypes.bfloat16),
+          "bf16": (np.uint16, ml_dtypes.bfloat16), "f16": (np.uint16, np.float16)}  # fmt: skip
+
+
+def read_floats(machine, operand, kind):
+    """Lanes (thread, element) of a packed or narrow float, widened to f32; f32 and f64 as one lane."""
+    if kind not in PACKED:
+        return machine.read(operand, kind)[:, None]
+    raw, dtype = PACKED[kind]
+    holder = "b32" if kind.endswith("x2") else "b16"
+    return machine.read(operand, holder).view(raw).view(dtype).reshape(machine.num_threads, -1).astype(np.float32)
+
+
+def write_floats(machine, operand, lanes, kind):
+    if kind not in PACKED:
+        return machine.write(operand, lanes[:, 0], kind)
+    _, dtype = PACKED[kind]
+    lanes = np.ascontiguousarray(lanes.astype(dtype))
+    holder = "b32" if kind.endswith("x2") else "b16"
+    machine.write(operand, lanes.view(DTYPES[holder]).reshape(-1), holder)
+
+
+def is_float(kind):
+    return kind.startswith(("f", "bf"))
+
+
+def exact(a):
+    """Wide enough that one operation on it, rounded back, is rounded once (nearly, for f64)."""
+    return a.astype(np.float64) if a.dtype == np.float32 else a
+
+
+def float_operation(machine, instruction, function):
+    kind = instruction.type
+    values = [read_floats(machine, operand, kind) for operand in instruction.operands[1:]]
+    dtype = values[0].dtype
+    write_floats(machine, instruction.operands[0], np.asarray(function(*map(exact, values))).astype(dtype), kind)
+
+
+def integer_operation(machine, instruction, function):
+    kind = instruction.type
+    values = [machine.read(operand, kind) for operand in instruction.operands[1:]]
+    machine.write(instruction.operands[0], function(*values), kind)
+
+
+def minimum_of_floats(a, b):
+    return np.fmin(a, b)
+
+
+BINARY = {
+    "add": (np.add, np.add), "sub": (np.subtract, np.subtract),
+    "min": (np.minimum, np.fmin), "max": (np.maximum, np.fmax),
+}  # fmt: skip
+
+
+@handles(*BINARY)
+def binary(machine, instruction):
+    integer, floating = BINARY[instruction.name]
+    if is_float(instruction.type):
+        if "NaN" in instruction.parts:
+            floating = {"min": np.minimum, "max": np.maximum}[instruction.name]
+        float_operation(machine, instruction, floating)
+    else:
+        integer_operation(machine, instruction, integer)
+
+
+@handles("neg", "abs")
+def unary(machine, instruction):
+    function = {"neg": np.negative, "abs": np.abs}[instruction.name]
+    (float_operation if is_float(instruction.type) else integer_operation)(machine, instruction, function)
+
+
+def wide(kind):
+    return kind[0] + str(2 * int(kind[1:]))
+
+
+@handles("mul", "mad")
+def multiply(machine, instruction):
+    kind = instruction.type
+    destination, a, b, *addend = instruction.operands
+    if is_float(kind):
+        return float_operation(machine, instruction, np.multiply if not addend else lambda x, y, z: x * y + z)
+    result_kind = wide(kind) if "wide" in instruction.parts else kind
+    x, y = machine.read(a, kind), machine.read(b, kind)
+    if "hi" in instruction.parts:
+        bits = DTYPES[kind]().itemsize * 8
+        product = [(int(i) * int(j)) >> bits for i, j in zip(x, y)]
+        value = np.array([p & (2**bits - 1) for p in product], UNSIGNED[bits // 8]).view(DTYPES[kind])
+    else:
+        value = x.astype(DTYPES[result_kind]) * y.astype(DTYPES[result_kind])
+    if addend:
+        value = value + machine.read(addend[0], result_kind)
+    machine.write(destination, value, result_kind)
+
+
+@handles("fma")
+def fused(machine, instruction):
+    float_operation(machine, instruction, lambda a, b, c: a * b + c)
+
+
+@handles("div", "rem")
+def divide(machine, instruction):
+    kind = instruction.type
+    if is_float(kind):
+        return float_operation(machine, instruction, np.divide)
+    a, b = (machine.read(operand, kind) for operand in instruction.operands[1:])
+    safe = np.where(b == 0, 1, b).astype(b.dtype)
+    quotient = (np.abs(a.astype(object)) // np.abs(safe.astype(object))) * np.sign(a.astype(object)) * np.sign(
+        safe.astype(object))
+    value = quotient if instruction.name == "div" else a.astype(object) - quotient * safe.astype(object)
+    machine.write(instruction.operands[0], value.astype(a.dtype), kind)
+
+
+FUNCTIONS = {
+    "ex2": np.exp2, "lg2": np.log2, "rcp": lambda x: 1 / x, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "tanh": np.tanh, "sin": np.sin, "cos": np.cos,
+}  # fmt: skip
+
+
+@handles(*FUNCTIONS)
+def function(machine, instruction):
+    float_operation(machine, instruction, FUNCTIONS[instruction.name])
+
+
+# ---------------------------------------------------------------------------
+# Bits
+# ---------------------------------------------------------------------------
+
+
+@handles("and", "or", "xor", "not")
+def logic(machine, instruction):
+    function = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+                "not": np.bitwise_not}[instruction.name]  # fmt: skip
+    kind = instruction.type
+    values = [machine.read(operand, kind) for operand in instruction.operands[1:]]
+    machine.write(instruction.operands[0], function(*values), kind)
+
+
+@handles("shl", "shr")
+def shift(machine, instruction):
+    kind = instruction.type
+    value = machine.read(instruction.operands[1], kind)
+    amount = machine.read(instruction.operands[2], "u32").astype(np.uint64)
+    bits = value.dtype.itemsize * 8
+    inside = np.minimum(amount, bits - 1).astype(value.dtype)
+    if instruction.name == "shl":
+        result = np.where(amount >= bits, 0, value << inside)
+    else:
+        beyond = (value >> (bits - 1)) if kind[0] == "s" else np.zeros_like(value)
+        result = np.where(amount >= bits, beyond, value >> inside)
+    machine.write(instruction.operands[0], result.astype(value.dtype), kind)
+
+
+@handles("shf")
+def funnel_shift(machine, instruction):
+    low, high, amount = (machine.read(operand, "u32").astype(np.uint64) for operand in instruction.operands[1:])
+    amount = amount & 31 if "wrap" in instruction.parts else np.minimum(amount, 32)
+    both = high << np.uint64(32) | low
+    result = (both << amount) >> np.uint64(32) if "l" in instruction.parts else both >> amount
+    machine.write(instruction.operands[0], (result & 0xFFFFFFFF).astype(np.uint32), "b32")
+
+
+@handles("prmt")
+def permute(machine, instruction):
+    a, b, selector = (machine.read(operand, "u32").astype(np.uint64) for operand in instruction.operands[1:4])
+    both, result = b << np.uint64(32) | a, np.zeros(machine.num_threads, np.uint64)
+    for byte in range(4):
+        choice = selector >> np.uint64(4 * byte) & 15
+        value = both >> ((choice & 7) * 8) & 255
+        sign = np.where(value >= 128, np.uint64(255), np.uint64(0))
+        result |= np.where(choice >= 8, sign, value) << np.uint64(8 * byte)
+    machine.write(instruction.operands[0], result.astype(np.uint32), "b32")
+
+
+@handles("bfe")
+def extract_bits(machine, instruction):
+    kind = instruction.type
+    value = machine.read(instruction.operands[1], kind).astype(object)
+    start, length = (machine.read(operand, "u32").astype(object) & 255 for operand in instruction.operands[2:])
+    result = (value >> start) & ((1 << length) - 1)
+    if kind[0] == "s":
+        result = np.where((length > 0) & ((result >> np.maximum(length - 1, 0)) & 1 == 1), result - (1 << length), result)
+    machine.write(instruction.operands[0], result.astype(DTYPES[kind]), kind)
+
+
+@handles("popc", "clz", "brev")
+def count_bits(machine, instruction):
+    kind = instruction.type
+    bits = int(kind[1:])
+    texts = [format(int(v), f"0{bits}b") for v in machine.read(instruction.operands[1], kind)]
+    if instruction.name == "brev":
+        return machine.write(instruction.operands[0], np.array([int(t[::-1], 2) for t in texts], DTYPES[kind]), kind)
+    count = [t.count("1") if instruction.name == "popc" else len(t) - len(t.lstrip("0")) for t in texts]
+    machine.write(instruction.operands[0], np.array(count, np.uint32), "u32")
+
+
+# ---------------------------------------------------------------------------
+# Moves, comparisons, conversions
+# ---------------------------------------------------------------------------
+
+
+@handles("mov")
+def move(machine, instruction):
+    kind = instruction.type
+    destination, source = instruction.operands
+    if kind == "pred":
+        return machine.write(destination, machine.read(source, kind), kind)
+    bits = int(kind[1:])
+    if source[0] == "{":
+        parts = machine.list_of(source)
+        each = bits // len(parts)
+        value = np.zeros(machine.num_threads, np.uint64)
+        for index, part in enumerate(parts):
+            value |= machine.read(part, f"b{each}").astype(np.uint64) << np.uint64(index * each)
+        return machine.write(destination, value.astype(DTYPES[f"b{bits}"]), f"b{bits}")
+    if destination[0] == "{":
+        parts = machine.list_of(destination)
+        each = bits // len(parts)
+        value = machine.read(source, f"b{bits}").astype(np.uint64)
+        for index, part in enumerate(parts):
+            machine.write(part, (value >> np.uint64(index * each)).astype(DTYPES[f"b{each}"]), f"b{each}")
+        return None
+    # A copy of an accumulator in flight is one: the assembler gives both the same register.
+    group = machine.products.pop(source, None) if source in machine.products else None
+    machine.write(destination, machine.read(source, kind), kind)
+    if group is not None:
+        machine.products[source] = machine.products[destination] = group
+    return None
+
+
+COMPARISONS = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
+}  # fmt: skip
+
+
+def compare(comparison, a, b):
+    if comparison in COMPARISONS:
+        unordered = np.isnan(a) | np.isnan(b) if a.dtype.kind == "f" else False
+        return COMPARISONS[comparison](a, b) & ~np.asarray(unordered)
+    unordered = np.isnan(a) | np.isnan(b)
+    if comparison in ("num", "nan"):
+        return unordered if comparison == "nan" else ~unordered
+    return COMPARISONS[comparison[:-1]](a, b) | unordered  # "equ", "neu", ...
+
+
+@handles("setp")
+def set_predicate(machine, instruction):
+    kind, comparison = instruction.type, instruction.parts[1]
+    a, b = instruction.operands[1:3]
+    if is_float(kind):
+        result = compare(comparison, read_floats(machine, a, kind), read_floats(machine, b, kind))[:, 0]
+    else:
+        result = compare(comparison, machine.read(a, kind), machine.read(b, kind))
+    if len(instruction.operands) > 3:
+        other = machine.read(instruction.operands[3], "pred")
+        result = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[instruction.parts[2]](result, other)
+    machine.write(instruction.operands[0].split("|")[0], result, "pred")
+
+
+@handles("selp")
+def select(machine, instruction):
+    kind = instruction.type
+    a, b, predicate = instruction.operands[1:]
+    chosen = np.where(machine.read(predicate, "pred"), machine.read(a, kind), machine.read(b, kind))
+    machine.write(instruction.operands[0], chosen, kind)
+
+
+FP8 = {"e4m3x2": ml_dtypes.float8_e4m3fn, "e5m2x2": ml_dtypes.float8_e5m2}
+
+
+@handles("cvt", "cvta")
+def convert(machine, instruction):
+    to, source_kind = instruction.parts[-2:]
+    destination, *sources = instruction.operands
+    if instruction.name == "cvta":
+        return machine.write(destination, machine.read(sources[0], "u64"), "u64")
+    if source_kind in FP8:
+        bytes_ = machine.read(sources[0], "b16").view(np.uint8).view(FP8[source_kind])
+        return write_floats(machine, destination, bytes_.reshape(-1, 2).astype(np.float32), to)
+    if to in FP8:
+        # Two floats, the first in the upper half; or one pair.
+        lanes = (read_floats(machine, sources[0], source_kind) if len(sources) == 1 else
+                 np.concatenate([read_floats(machine, s, source_kind) for s in reversed(sources)], axis=1))
+        largest = float(ml_dtypes.finfo(FP8[to]).max)
+        lanes = np.where(np.isnan(lanes), lanes, np.clip(lanes, -largest, largest))
+        return machine.write(destination, np.ascontiguousarray(lanes.astype(FP8[to])).view(np.uint16)[:, 0], "b16")
+    if to in ("f16x2", "bf16x2"):
+        lanes = np.concatenate([read_floats(machine, s, source_kind) for s in reversed(sources)], axis=1)
+        return write_floats(machine, destination, lanes, to)
+    if is_float(source_kind):
+        value = read_floats(machine, sources[0], source_kind)
+        for mode, rounding in (("rzi", np.trunc), ("rni", np.rint), ("rmi", np.floor), ("rpi", np.ceil)):
+            if mode in instruction.parts:
+                value = rounding(value)
+        if is_float(to):
+            return write_floats(machine, destination, value, to)
+        info = np.iinfo(DTYPES[to])
+        value = np.where(np.isnan(value), 0, np.clip(value[:, 0].astype(np.float64), info.min, info.max)[:, None])[:, 0]
+        return machine.write(destination, np.array([int(v) for v in value], object).astype(DTYPES[to]), to)
+    value = machine.read(sources[0], source_kind)
+    if is_float(to):
+        return write_floats(machine, destination, value[:, None].astype(np.float64 if to == "f64" else np.float32), to)
+    # A register is wider than a byte: it is extended by the destination's type.
+    return machine.write(destination, value.astype(DTYPES[to]), to)
+
+
+# ---------------------------------------------------------------------------
+# Memory
+# ---------------------------------------------------------------------------
+
+
+def element_kind(instruction):
+    return instruction.type, int(instruction.type.lstrip("busf")) // 8
+
+
+@handles("ld")
+def load(machine, instruction):
+    kind, size = element_kind(instruction)
+    destinations = machine.list_of(instruction.operands[0])
+    place = instruction.operands[1]
+    if "param" in instruction.parts:
+        name, _, offset = place.strip("[]").partition("+")
+        start = next(o for n, o, _ in machine.program.parameters if n == name) + int(offset or 0)
+        raw = machine.parameters[start : start + size * len(destinations)]
+        data = np.broadcast_to(raw, (machine.num_threads, len(raw)))
+        active = np.arange(machine.num_threads)
+    else:
+        memory = machine.shared if "shared" in instruction.parts else machine.memory
+        active = machine.threads[machine.active]
+        data = memory.load(machine.address(place)[active], size * len(destinations), active)
+    for index, destination in enumerate(destinations):
+        value = np.zeros(machine.num_threads, UNSIGNED[size])
+        value[active] = np.ascontiguousarray(data[:, index * size : (index + 1) * size]).view(UNSIGNED[size])[:, 0]
+        # A byte in a wider register is extended by the kind of the load.
+        if size == 1:
+            value, register_kind = value.view(DTYPES[kind]).astype(np.int16 if kind[0] == "s" else np.uint16), "b16"
+            machine.write(destination, value.view(np.uint16), register_kind)
+        else:
+            machine.write(destination, value, f"b{size * 8}")
+
+
+@handles("st")
+def store(machine, instruction):
+    _, size = element_kind(instruction)
+    place, source = instruction.operands[:2]
+    memory = machine.shared if "shared" in instruction.parts else machine.memory
+    active = machine.threads[machine.active]
+    columns = [machine.read(part, f"b{size * 8}")[active].view(np.uint8).reshape(-1, size)
+               for part in machine.list_of(source)]
+    memory.store(machine.address(place)[active], np.concatenate(columns, axis=1), active)
+
+
+@handles("red", "atom")
+def atomic(machine, instruction):
+    kind = instruction.type
+    operation = next(part for part in instruction.parts if part in ("add", "min", "max", "and", "or", "xor", "exch"))
+    operands = instruction.operands if instruction.name == "atom" else ["_", *instruction.operands]
+    destination, place, source = operands[:3]
+    memory = machine.shared if "shared" in instruction.parts else machine.memory
+    dtype = DTYPES[kind]
+    functions = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+                 "xor": np.bitwise_xor, "exch": lambda old, new: new}  # fmt: skip
+    addresses, values = machine.address(place), machine.read(source, kind)
+    before = np.zeros(machine.num_threads, dtype)
+    for thread in machine.threads[machine.active]:
+        at, one = addresses[thread : thread + 1], machine.threads[thread : thread + 1]
+        old = memory.load(at, dtype().itemsize, one).reshape(-1).view(dtype)
+        before[thread] = old[0]
+        new = np.asarray(functions[operation](old, values[thread])).astype(dtype).view(np.uint8).reshape(1, -1)
+        memory.store(at, new, one)
+    machine.write(destination, before, kind)
+
+
+# ---------------------------------------------------------------------------
+# Asynchronous copies
+# ---------------------------------------------------------------------------
+
+
+@handles("cp")
+def async_copy(machine, instruction):
+    parts = instruction.parts
+    if "commit_group" in parts:
+        machine.copy_groups.append(machine.copies)
+        machine.copies = []
+    elif "wait_group" in parts or "wait_all" in parts:
+        pending = int(instruction.operands[0]) if "wait_group" in parts else 0
+        if "wait_all" in parts:
+            machine.copy_groups.append(machine.copies)
+            machine.copies = []
+        while len(machine.copy_groups) > pending:
+            for finish in machine.copy_groups.pop(0):
+                finish()
+    elif "bulk" in parts or "mbarrier" in parts:
+        raise EmulationError(f"not emulated: {instruction.text}")
+    else:
+        start_copy(machine, instruction)
+
+
+def start_copy(machine, instruction):
+    """Shared memory gets the bytes at the wait; until then nobody may read it."""
+    place, source, size = instruction.operands[:3]
+    size = int(size, 0)
+    active = machine.threads[machine.active]
+    present = np.full(machine.num_threads, size)
+    if len(instruction.operands) > 3 and "cache_hint" not in instruction.operands[3]:
+        present = machine.read(instruction.operands[3], "u32").astype(np.int64)
+    data = np.zeros((len(active), size), np.uint8)
+    addresses = machine.address(source)[active]
+    for count in np.unique(present[active]):
+        if count:
+            rows = present[active] == count
+            data[rows, :count] = machine.memory.load(addresses[rows], int(count), active[rows])
+    shared = machine.shared
+    targets = machine.address(place)[active]
+    places = shared.places(targets, size)
+    shared.in_flight[places] = True
+
+    def finish():
+        shared.in_flight[places] = False
+        shared.store(targets, data, active)
+
+    machine.copies.append(finish)
+
+
+# ---------------------------------------------------------------------------
+# Control
+# ---------------------------------------------------------------------------
+
+
+@handles("bra")
+def branch(machine, instruction):
+    machine.counters[machine.active] = instruction.target
+
+
+@handles("ret", "exit")
+def leave(machine, instruction):
+    machine.is_done[machine.active] = True
+
+
+@handles("bar", "barrier")
+def barrier(machine, instruction):
+    if "arrive" in instruction.parts or len(instruction.operands) > 1 or "warp" in instruction.parts:
+        if "warp" in instruction.parts:
+            return
+        raise EmulationError(f"not emulated: {instruction.text}")
+    machine.at_barrier[machine.active] = True
+
+
+@handles("fence", "membar", "createpolicy", "griddepcontrol", "prefetch", "discard", "applypriority", "nanosleep")
+def order(machine, instruction):
+    if "proxy" in instruction.parts and "async" in ".".join(instruction.parts):
+        machine.shared.fence(machine.threads[machine.active])
+    if instruction.name == "createpolicy":
+        machine.write(instruction.operands[0], np.zeros(machine.num_threads, np.uint64), "b64")
+
+
+@handles("trap")
+def trap(machine, instruction):
+    raise EmulationError("the kernel trapped")
+
+
+@handles("shfl")
+def shuffle(machine, instruction):
+    destination, source, lane, clamp = instruction.operands[:4]
+    value, lane = machine.read(source, "b32"), machine.read(lane, "u32").astype(np.int64)
+    mine = machine.threads % 32
+    mode = next(part for part in instruction.parts if part in ("idx", "bfly", "up", "down"))
+    target = {"idx": lane & 31, "bfly": mine ^ lane, "up": mine - lane, "down": mine + lane}[mode]
+    limit = machine.read(clamp, "u32").astype(np.int64) & 31
+    inside = target >= limit if mode == "up" else target <= np.maximum(limit, 31 if limit.max() == 0 else limit)
+    target = np.where(inside, target, mine) + machine.threads // 32 * 32
+    if not machine.active[target[machine.active]].all():
+        raise EmulationError("shuffles with a thread that is not here")
+    destination, _, predicate = destination.partition("|")
+    machine.write(destination, value[target], "b32")
+    if predicate:
+        machine.write(predicate, inside, "pred")
+
+
+@functools.cache
+def lanes_of(num_threads):
+    return np.arange(num_threads) % 32
+
+
+@handles("elect")
+def elect(machine, instruction):
+    first = machine.active & (lanes_of(machine.num_threads) == 0)
+    machine.write(instruction.operands[0].split("|")[1], first, "pred")
+
+
+@handles("vote", "redux", "match", "activemask")
+def warp_vote(machine, instruction):
+    kind = instruction.type
+    if instruction.name not in ("redux", "vote"):
+        raise EmulationError(f"not emulated: {instruction.text}")
+    if instruction.name == "vote":
+        value = machine.read(instruction.operands[1], "pred").reshape(-1, 32)
+        mode = instruction.parts[2]
+        if mode == "ballot":
+            words = (value.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32)
+            return machine.write(instruction.operands[0], np.repeat(words, 32), "b32")
+        result = {"any": value.any(axis=1), "all": value.all(axis=1)}[mode]
+        return machine.write(instruction.operands[0], np.repeat(result, 32), "pred")
+    value = machine.read(instruction.operands[1], kind).reshape(-1, 32)
+    function = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+                "xor": np.bitwise_xor}[instruction.parts[2]]  # fmt: skip
+    return machine.write(instruction.operands[0], np.repeat(function.reduce(value, axis=1, dtype=value.dtype), 32), kind)

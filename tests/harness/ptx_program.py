@@ -1,0 +1,114 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PTX text as a list of instructions.
+
+Only what the compiler writes: one entry function, scopes without meaning
+of their own, no calls.
+"""
+
+import dataclasses
+import functools
+import re
+
+
+@dataclasses.dataclass
+class Instruction:
+    """`@!%p1 st.global.v2.f32 [%rd1+8], {%f1, %f2}`: parts of the name, texts of the operands."""
+
+    text: str
+    parts: list[str]
+    operands: list[str]
+    predicate: str | None = None
+    negated: bool = False
+    target: int = -1  # of a branch
+
+    @property
+    def name(self):
+        return self.parts[0]
+
+    @property
+    def type(self):
+        """The type suffix that tells how the result is held."""
+        return self.parts[-1]
+
+
+@dataclasses.dataclass
+class Program:
+    name: str
+    parameters: list[tuple[str, int, int]]  # name, offset, bytes
+    parameter_bytes: int
+    num_threads: int
+    instructions: list[Instruction]
+
+
+WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}
+
+
+def split_operands(text: str) -> list[str]:
+    """By commas outside of brackets and braces."""
+    operands, depth, start = [], 0, 0
+    for index, char in enumerate(text):
+        depth += char in "[{("
+        depth -= char in "]})"
+        if char == "," and depth == 0:
+            operands.append(text[start:index].strip())
+            start = index + 1
+    rest = text[start:].strip()
+    return operands + [rest] if rest else operands
+
+
+def parse_parameters(text: str):
+    parameters, offset = [], 0
+    for line in split_operands(text):
+        align = re.search(r"\.align (\d+)", line)
+        array = re.search(r"\.b8\s+(\S+)\[(\d+)\]", line)
+        if array:
+            name, size = array[1], int(array[2])
+        else:
+            name = line.split()[-1]
+            size = WIDTHS[re.search(r"\.[ubsf](\d+)", line)[1]]
+        alignment = int(align[1]) if array and align else size
+        offset = -(-offset // alignment) * alignment
+        parameters.append((name, offset, size))
+        offset += size
+    return parameters, offset
+
+
+def statements(body: str):
+    """Statements and labels ("name:") of a function's body; scopes are flattened."""
+    position = 0
+    while position < len(body):
+        char = body[position]
+        if char.isspace() or char in "{};":
+            position += 1
+            continue
+        label = re.match(r"[$\w]+:", body[position:])
+        end = label.end() + position if label else body.index(";", position)
+        yield body[position:end].strip()
+        position = end
+
+
+def parse_instruction(text: str) -> Instruction:
+    match = re.match(r"(?:@(!?)(\S+)\s+)?(\S+)\s*(.*)", text, re.S)
+    negated, predicate, name, operands = match.groups()
+    return Instruction(text, name.split("."), split_operands(operands), predicate, negated == "!")
+
+
+@functools.cache
+def parse(ptx: str) -> Program:
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|\n\s*\.loc[^\n]*", "", ptx, flags=re.S)
+    entry = re.search(r"\.entry\s+(\S+?)\s*\((.*?)\)(.*?)\{", text, re.S)
+    parameters, parameter_bytes = parse_parameters(entry[2])
+    threads = int(re.search(r"\.reqntid (\d+)", entry[3])[1])
+    end = re.search(r"\n\}", text[entry.end():])
+    body = text[entry.end() : entry.end() + end.start()]
+    labels, instructions = {}, []
+    for statement in statements(body):
+        if statement.endswith(":"):
+            labels[statement[:-1]] = len(instructions)
+        elif not statement.startswith("."):
+            instructions.append(parse_instruction(statement))
+    for instruction in instructions:
+        if instruction.name == "bra":
+            instruction.target = labels[instruction.operands[0]]
+    return Program(entry[1], parameters, parameter_bytes, threads, instructions)
