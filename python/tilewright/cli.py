@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, cache, knobs."""
+"""The command `tilewright`: doctor, compile, run, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -285,6 +285,7 @@ def knobs_command(arguments) -> int:
 
 def _parser():
     from .compiler import cache_tools
+    from .tuning import commands as tune_commands
 
     parser = argparse.ArgumentParser(prog="tilewright", description="A tile language and its compiler.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -306,6 +307,7 @@ def _parser():
     run.set_defaults(call=run_command)
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
     cache_tools.add_parser(commands)
+    tune_commands.add_parser(commands)
     commands.add_parser("knobs", help="list all switches").set_defaults(call=knobs_command)
     return parser
 
