@@ -596,6 +596,17 @@ private:
     });
   }
 
+  /// Whether the next iteration leaves a product's operand alone: it becomes a slot of
+  /// a ring, or stays the same. What the body stores itself is overwritten.
+  bool outlivesIteration(Value buffer) {
+    while (auto view = buffer.getDefiningOp<ir::BufferPermuteOp>())
+      buffer = view.getSource();
+    return loop.isDefinedOutsideOfLoop(buffer) ||
+           llvm::any_of(loads, [&](const AsyncLoad &load) {
+             return llvm::is_contained(load.allocs, buffer.getDefiningOp());
+           });
+  }
+
   /// The yield's operand, if the result and the accumulator are one variable of
   /// the loop that nothing else in it reads but branches behind the product. Not
   /// with a left side in registers, which would have to be kept round the loop,
@@ -603,7 +614,8 @@ private:
   OpOperand *onlyCarried(ir::WgmmaOp product) {
     if (isTile(product.getA()) ||
         ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
-        product.getMaxImprecise() != 0)
+        product.getMaxImprecise() != 0 || !outlivesIteration(product.getA()) ||
+        !outlivesIteration(product.getB()))
       return nullptr;
     auto accumulator = llvm::dyn_cast<BlockArgument>(product.getAcc());
     if (!accumulator || accumulator.getOwner() != loop.getBody() || !accumulator.hasOneUse())
