@@ -227,12 +227,24 @@ private:
     return users;
   }
 
+  /// Besides ops without effects: loads, which `predicated` masks, and what uses
+  /// shared memory only.
+  static bool canRunForNothing(Operation *op) {
+    if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
+      return !load.getIsVolatile();
+    return llvm::isa<ir::DescriptorLoadOp, ir::AllocSharedOp, ir::SharedLoadOp, ir::WgmmaOp>(op);
+  }
+
   /// Two products of which the second reads in registers what becomes of the
   /// first, and adds to a variable of the loop.
   void findChain() {
     llvm::SmallVector<ir::WgmmaOp> products(loop.getBody()->getOps<ir::WgmmaOp>());
     if (products.size() != 2 || !isTile(products[1].getA()))
       return;
+    // Of an iteration that there is not, the first part runs all the same.
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (!isMemoryEffectFree(&op) && !canRunForNothing(&op))
+        return;
     ir::WgmmaOp first = products[0], second = products[1];
     Slice accumulator;
     accumulator.add(loop, second.getAcc());
@@ -831,6 +843,15 @@ private:
     }
   }
 
+  static void maskLoad(RewriterBase &rewriter, ir::LoadOp load, Value predicate) {
+    Value mask = predicate;
+    if (auto tile = llvm::dyn_cast<RankedTensorType>(load.getType()))
+      mask = rewriter.create<ir::SplatOp>(load.getLoc(), tile.clone(rewriter.getI1Type()), predicate);
+    if (load.getMask())
+      mask = rewriter.create<arith::AndIOp>(load.getLoc(), load.getMask(), mask);
+    load.getMaskMutable().assign(mask);
+  }
+
   /// Keeps an op from having effects where `predicate` is false.
   static Operation *predicated(RewriterBase &rewriter, Operation *op, Value predicate) {
     if (auto branch = llvm::dyn_cast<scf::IfOp>(op); branch && branch.getNumResults() == 0) {
@@ -839,9 +860,13 @@ private:
           rewriter.create<arith::AndIOp>(op->getLoc(), branch.getCondition(), predicate));
       return op;
     }
+    rewriter.setInsertionPoint(op);
+    if (auto load = llvm::dyn_cast<ir::LoadOp>(op)) {
+      maskLoad(rewriter, load, predicate);
+      return op;
+    }
     if (!llvm::isa<ir::AsyncCopyOp, ir::MbarrierWaitOp>(op))
       return op;
-    rewriter.setInsertionPoint(op);
     auto branch =
         rewriter.create<scf::IfOp>(op->getLoc(), predicate, /*withElseRegion=*/false);
     rewriter.moveOpBefore(op, branch.thenBlock()->getTerminator());
