@@ -40,7 +40,7 @@ _lazy = {
     "ASTSource": ("compiler.compiler", "ASTSource"),
     "CompiledKernel": ("compiler.compiler", "CompiledKernel"),
     **{name: (name, None) for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
-                                      "cli", "triton_alias")},
+                                      "cli", "triton_alias", "tuning")},
 }
 
 __all__ = [
