@@ -38,8 +38,9 @@
 // work on the second product of k:
 //
 //     wait for copies; barrier
+//     start S of k + 1
 //     scale the accumulator of k          (what depends on the second product)
-//     start S of k + 1, then P V of k
+//     start P V of k
 //     start copies
 //     wait for S; softmax of k + 1
 //     wait for P V
@@ -596,12 +597,23 @@ private:
     });
   }
 
+  /// Whether the next iteration leaves an operand alone: one from outside the loop
+  /// or of a ring. A tile that the body itself stores is not.
+  bool staysThrough(Value buffer) {
+    while (auto permute = buffer.getDefiningOp<ir::BufferPermuteOp>())
+      buffer = permute.getSource();
+    Operation *op = buffer.getDefiningOp();
+    return !op || !loop->isAncestor(op) || llvm::any_of(loads, [&](const AsyncLoad &load) {
+      return llvm::is_contained(load.allocs, op);
+    });
+  }
+
   /// The yield's operand, if the result and the accumulator are one variable of
   /// the loop that nothing else in it reads but branches behind the product. Not
   /// with a left side in registers, which would have to be kept round the loop,
   /// nor with packed accumulators, which are unpacked behind each product.
   OpOperand *onlyCarried(ir::WgmmaOp product) {
-    if (isTile(product.getA()) ||
+    if (isTile(product.getA()) || !staysThrough(product.getA()) || !staysThrough(product.getB()) ||
         ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
         product.getMaxImprecise() != 0)
       return nullptr;
@@ -775,8 +787,9 @@ private:
     if (isChained()) {
       Slice first;
       first.add(loop, firstProduct.getResult());
-      place([&](Operation *op) { return late.contains(op) && op->isBeforeInBlock(secondProduct); });
+      // Before the accumulator is scaled: the tensor cores have nothing else to do.
       place([&](Operation *op) { return first.ops.contains(op); });
+      place([&](Operation *op) { return late.contains(op) && op->isBeforeInBlock(secondProduct); });
       place([&](Operation *op) { return op == secondProduct; });
       placeCopies();
       place([&](Operation *op) { return !late.contains(op); });
@@ -1049,7 +1062,12 @@ private:
     });
     getOperation().walk([&](Operation *op) {
       bool isInside = loop->isAncestor(op);
-      if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op); alloc && !isInside)
+      // Tiles that this loop loads become rings, which are counted apart.
+      auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
+      bool isLoaded = alloc && isInside && alloc.getInit() &&
+                      llvm::isa_and_nonnull<ir::LoadOp, ir::DescriptorLoadOp>(
+                          alloc.getInit().getDefiningOp());
+      if (alloc && !isLoaded)
         bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
       if (isInside && llvm::isa<ir::ConvertLayoutOp>(op))
         staged = std::max(staged, scratchBytes(op));

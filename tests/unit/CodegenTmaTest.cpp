@@ -14,6 +14,8 @@
 
 #include "ir/support/TmaBox.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 namespace tilewright::codegen::testing {
 namespace {
 
