@@ -108,7 +108,8 @@ def forward_kernel(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, scale, length, BLOCK_M
                                          log2_scale, BLOCK_N, HEAD_DIM, CAUSAL, True)
 
     out_ptrs = out_ptr + rows[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)[None, :]
-    tl.store(out_ptrs, accumulator / total[:, None], mask=rows[:, None] < length)
+    # One division per row instead of one per element.
+    tl.store(out_ptrs, accumulator * (1.0 / total)[:, None], mask=rows[:, None] < length)
     # The backward pass makes the weights again from the scores and this one number
     # per row, the logarithm of the sum of exponentials (to base 2).
     tl.store(lse_ptr + head + rows, largest + tl.log2(total), mask=rows < length)

@@ -114,8 +114,7 @@ def device_descriptor_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr
     work(a_desc, b_desc, c_desc, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, SPLIT_C)
 
 
-# Descriptors of NumPy arrays, for the interpreter, cannot be made yet.
-FORMS = ("pointers", "host descriptors", "device descriptors") if lesson.ON_GPU else ("pointers", "device descriptors")
+FORMS = ("pointers", "host descriptors", "device descriptors")
 
 
 def matmul(form: str, a, b, c):

@@ -19,11 +19,13 @@ using namespace mlir;
 
 namespace tilewright::codegen {
 
-/// Whether the registers of a tile cross blocks two to a word. A 16-bit
-/// accumulator of wgmma may be in flight there: taking its words apart and
-/// putting them together again would be reads of it.
+/// Whether the registers of a tile cross blocks two to a word, as matrix
+/// instructions have them. Words of a product in flight must not be taken apart
+/// and put together again; and the rounding of a carried operand would be moved
+/// behind the start of the next product, whose accumulator it reads.
 static bool crossesPacked(Type type) {
-  return getElementTypeOrSelf(type).isF16() && FunctionLowering::numRegisters(type) > 1;
+  Type element = getElementTypeOrSelf(type);
+  return (element.isF16() || element.isBF16()) && FunctionLowering::numRegisters(type) > 1;
 }
 
 /// The registers of several values, one after the other.

@@ -25,9 +25,15 @@ public:
       : op(op), lowering(lowering), source(lowering.get(op.getSource())) {}
 
   LogicalResult run() {
+    ConversionOptions options;
+    // Every target has ldmatrix.
+    options.hasLoadMatrix = true;
+    options.hasStoreMatrix = lowering.target.hasStoreMatrix;
+    if (auto limit = op->getAttrOfType<IntegerAttr>(ir::scratchLimitAttr))
+      options.maxScratchBytes = limit.getInt();
     plan = planConversion(FunctionLowering::layoutOf(op.getSource()),
                           FunctionLowering::layoutOf(op.getResult()),
-                          ir::elementBits(getElementTypeOrSelf(op.getSource())));
+                          ir::elementBits(getElementTypeOrSelf(op.getSource())), options);
     switch (plan.kind) {
     case ConversionKind::None:
     case ConversionKind::Registers:

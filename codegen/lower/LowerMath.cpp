@@ -147,6 +147,15 @@ static LogicalResult lowerAbsInteger(Operation *op, FunctionLowering &lowering) 
   });
 }
 
+/// A function that the language names itself: one call per register.
+static LogicalResult lowerExternCall(Operation *op, FunctionLowering &lowering) {
+  auto call = llvm::cast<ir::ExternCallOp>(op);
+  Type type = lowering.registerType(resultElementType(op));
+  return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) {
+    return lowering.callExternal(call.getSymbol(), type, operands);
+  });
+}
+
 template <typename Target>
 static LogicalResult lowerCountZeros(Operation *op, FunctionLowering &lowering) {
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
@@ -168,6 +177,7 @@ void addMathLowerings(LoweringTable &table, MLIRContext *context) {
   for (const MathFunction &function : functions)
     add(function.op, lowerFunction);
   add("math.exp", lowerExp);
+  add("tw.extern_call", lowerExternCall);
   add("math.sqrt", lowerSqrt);
   add("tw.precise_sqrt", lowerIntrinsic<LLVM::SqrtOp>);
   add("math.floor", lowerIntrinsic<LLVM::FFloorOp>);

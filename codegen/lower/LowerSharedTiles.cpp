@@ -45,7 +45,7 @@ static LogicalResult lowerSlot(Operation *op, FunctionLowering &lowering) {
   OpBuilder &builder = lowering.builder;
   Value base = lowering.getScalar(slot.getRing());
   Value offset = builder.create<LLVM::MulOp>(lowering.loc, lowering.getScalar(slot.getIndex()),
-                                             lowering.constantI32(slot.getType().slotBytes()));
+                                             lowering.constantI32(slot.getType().slotStride()));
   Value address =
       builder.create<LLVM::GEPOp>(lowering.loc, base.getType(), builder.getI8Type(), base,
                                   ArrayRef<LLVM::GEPArg>{offset}, /*inbounds=*/true);

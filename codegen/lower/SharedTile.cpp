@@ -129,9 +129,45 @@ llvm::SmallVector<Value> SharedTile::loadMatrices(const SharedAccess &access) {
   return words;
 }
 
+void SharedTile::prepare(const std::vector<SharedAccess> &accesses) {
+  for (const SharedAccess &access : accesses)
+    side.numMatrices ? (void)addresses.address(access.offset)
+                     : (void)addresses.pointer(access.offset);
+}
+
+void SharedTile::forEachList(int piece, llvm::MutableArrayRef<Value> results,
+                             llvm::function_ref<void(const std::vector<SharedAccess> &)> body) {
+  if (!side.piecesDifferByThread()) {
+    prepare(side.accesses[piece]);
+    body(side.accesses[piece]);
+    return;
+  }
+  OpBuilder &builder = lowering.builder;
+  Value ownPiece = lowering.applyThreadColumns(side.lanePieces, side.warpPieces);
+  for (size_t list = 0; list < side.accesses.size(); ++list) {
+    prepare(side.accesses[list]);
+    Value isMine =
+        builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::eq, ownPiece,
+                                     lowering.constantI32(static_cast<int64_t>(list) ^ piece));
+    Block *before = builder.getInsertionBlock();
+    Block *after = before->splitBlock(builder.getInsertionPoint());
+    Block *mine = builder.createBlock(after);
+    llvm::SmallVector<Value> kept(results.begin(), results.end());
+    for (Value result : results)
+      after->addArgument(result.getType(), lowering.loc);
+    builder.setInsertionPointToEnd(before);
+    builder.create<LLVM::CondBrOp>(lowering.loc, isMine, mine, ValueRange(), after, kept);
+    builder.setInsertionPointToStart(mine);
+    body(side.accesses[list]);
+    builder.create<LLVM::BrOp>(lowering.loc, results, after);
+    builder.setInsertionPointToStart(after);
+    llvm::copy(after->getArguments(), results.begin());
+  }
+}
+
 void SharedTile::store(const Registers &values, int piece) {
-  auto storeAll = [&] {
-    for (const SharedAccess &access : side.accesses[piece]) {
+  auto storeAll = [&](const std::vector<SharedAccess> &accesses) {
+    for (const SharedAccess &access : accesses) {
       WordFormat format(storedBits, static_cast<int>(access.registers.size()));
       llvm::SmallVector<Value> elements;
       for (int reg : access.registers)
@@ -145,25 +181,30 @@ void SharedTile::store(const Registers &values, int piece) {
   };
   // Lanes that hold copies write equal words to equal addresses in the same
   // wavefront, which costs nothing; warps would take wavefronts of their own.
-  // Addresses are made in front, where later accesses can use them.
-  for (const SharedAccess &access : side.accesses[piece])
-    side.numMatrices ? (void)addresses.address(access.offset)
-                     : (void)addresses.pointer(access.offset);
   HardwareIndex duplicates;
   duplicates[InDim::Warp] = side.duplicateMasks[InDim::Warp];
-  SharedExchange(lowering, 0).onlyOwners(duplicates, storeAll);
+  forEachList(piece, {}, [&](const std::vector<SharedAccess> &accesses) {
+    SharedExchange(lowering, 0).onlyOwners(duplicates, [&] { storeAll(accesses); });
+  });
 }
 
 void SharedTile::load(Registers &registers, Type registerType, int piece) {
-  for (const SharedAccess &access : side.accesses[piece]) {
-    WordFormat format(storedBits, static_cast<int>(access.registers.size()));
-    llvm::SmallVector<Value> words =
-        side.numMatrices ? loadMatrices(access)
-                         : emitPlainLoad(lowering, addresses.pointer(access.offset), format);
-    llvm::SmallVector<Value> elements = unpackWords(lowering, format, words, registerType);
-    for (auto [reg, element] : llvm::zip(access.registers, elements))
-      registers[reg] = element;
-  }
+  // Registers of other pieces have no value yet where branches join.
+  if (side.piecesDifferByThread())
+    for (Value &value : registers)
+      if (!value)
+        value = lowering.builder.create<LLVM::UndefOp>(lowering.loc, registerType);
+  forEachList(piece, registers, [&](const std::vector<SharedAccess> &accesses) {
+    for (const SharedAccess &access : accesses) {
+      WordFormat format(storedBits, static_cast<int>(access.registers.size()));
+      llvm::SmallVector<Value> words =
+          side.numMatrices ? loadMatrices(access)
+                           : emitPlainLoad(lowering, addresses.pointer(access.offset), format);
+      llvm::SmallVector<Value> elements = unpackWords(lowering, format, words, registerType);
+      for (auto [reg, element] : llvm::zip(access.registers, elements))
+        registers[reg] = element;
+    }
+  });
 }
 
 std::optional<SharedSide> planTileAccess(FunctionLowering &lowering, ir::BufferType buffer,

@@ -59,6 +59,12 @@ public:
   void load(Registers &registers, mlir::Type registerType, int piece = 0);
 
 private:
+  /// Calls `body` with each list of accesses that may belong to `piece`, in the
+  /// threads for which it does; `results` are kept where it does not.
+  void forEachList(int piece, llvm::MutableArrayRef<mlir::Value> results,
+                   llvm::function_ref<void(const std::vector<SharedAccess> &)> body);
+  /// Makes the addresses of `accesses`, for later branches to share.
+  void prepare(const std::vector<SharedAccess> &accesses);
   void storeMatrices(const SharedAccess &access, llvm::ArrayRef<mlir::Value> words);
   llvm::SmallVector<mlir::Value> loadMatrices(const SharedAccess &access);
 
@@ -68,7 +74,7 @@ private:
   SharedAddresses addresses;
 };
 
-/// The plan of `distributed` accessing `memory`, as `op` may emit it.
+/// How a tile accesses a buffer on the target.
 std::optional<SharedSide> planTileAccess(FunctionLowering &lowering, ir::BufferType buffer,
                                          mlir::RankedTensorType tile, bool isStore);
 

@@ -259,6 +259,11 @@ std::vector<semantic::Value> MlirBuilder::mapElements(const std::vector<Value> &
   return wrapAll(types, op->getResults());
 }
 
+semantic::Value MlirBuilder::externCall(const std::string &symbol,
+                                        const std::vector<Value> &operands, const DType &result) {
+  return emit<ir::ExternCallOp>(operands[0].type.withScalar(result), symbol, unwrapAll(operands));
+}
+
 std::vector<semantic::Value> MlirBuilder::inlineAsm(const semantic::InlineAsm &code,
                                                     const std::vector<Value> &inputs,
                                                     const std::vector<DType> &results,

@@ -72,6 +72,8 @@ public:
   Value binary(semantic::BinaryOp op, const Value &lhs, const Value &rhs) override;
   Value compare(semantic::ComparePredicate predicate, const Value &lhs, const Value &rhs) override;
   Value select(const Value &condition, const Value &ifTrue, const Value &ifFalse) override;
+  Value externCall(const std::string &symbol, const std::vector<Value> &operands,
+                   const DType &result) override;
   Value fma(const Value &x, const Value &y, const Value &z) override;
   Value cast(semantic::CastOp op, const Value &operand, const DType &to,
              semantic::Rounding rounding) override;

@@ -139,6 +139,10 @@ public:
                                         std::optional<bool> allowTf32,
                                         const std::string &defaultPrecision);
 
+  /// A function of libdevice; operands of its types are broadcast.
+  Value externCall(const std::string &symbol, const std::vector<Value> &operands,
+                   const DType &result);
+
   //===--- memory ---------------------------------------------------------===//
   Value load(const Value &pointer, const std::optional<Operand> &mask,
              const std::optional<Operand> &other, const LoadOptions &options);

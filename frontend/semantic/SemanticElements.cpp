@@ -3,7 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: tl.map_elementwise and tl.inline_asm_elementwise.
+// What: tl.map_elementwise, tl.inline_asm_elementwise and the functions of
+// libdevice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +30,20 @@ static int32_t checkedPack(int64_t pack, const char *name) {
   if (pack < 1 || pack > 32 || (pack & (pack - 1)))
     throwInvalidArgument("use a power of two from 1 to 32", "{}: pack is {}", name, pack);
   return static_cast<int32_t>(pack);
+}
+
+//===----------------------------------------------------------------------===//
+// Functions of libraries
+//===----------------------------------------------------------------------===//
+
+Value Semantic::externCall(const std::string &symbol, const std::vector<Value> &operands,
+                           const DType &result) {
+  if (symbol.compare(0, 5, "__nv_") != 0)
+    throwUnsupportedType("name a function of libdevice (__nv_...)",
+                         "'{}' is not a function of libdevice", symbol);
+  if (operands.empty())
+    throwInvalidArgument("pass the operands of the function", "'{}' needs operands", symbol);
+  return builder.externCall(symbol, broadcastAll(operands), result);
 }
 
 //===----------------------------------------------------------------------===//

@@ -192,6 +192,9 @@ public:
   virtual Value binary(BinaryOp op, const Value &lhs, const Value &rhs) = 0;
   virtual Value compare(ComparePredicate predicate, const Value &lhs, const Value &rhs) = 0;
   virtual Value select(const Value &condition, const Value &ifTrue, const Value &ifFalse) = 0;
+  /// A function of libdevice on each element; the operands are alike in shape.
+  virtual Value externCall(const std::string &symbol, const std::vector<Value> &operands,
+                           const DType &result) = 0;
   virtual Value fma(const Value &x, const Value &y, const Value &z) = 0;
   virtual Value cast(CastOp op, const Value &operand, const DType &to, Rounding rounding) = 0;
   /// pointer + offset elements; the offset has the pointer's shape and any

@@ -168,6 +168,10 @@ int64_t BufferType::slotBytes() const {
   return elements * elementBits(getElementType()) / 8;
 }
 
+int64_t BufferType::slotStride() const {
+  return (slotBytes() + swizzlePatternBytes - 1) / swizzlePatternBytes * swizzlePatternBytes;
+}
+
 Type DescriptorType::parse(AsmParser &parser) {
   llvm::SmallVector<int64_t> shape;
   Type element;

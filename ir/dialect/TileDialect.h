@@ -57,6 +57,9 @@ constexpr llvm::StringLiteral descriptorBaseAttr = "tw.descriptor_base";
 /// Any op that needs scratch: its byte offset in shared memory (i32), set by
 /// AllocateShared.
 constexpr llvm::StringLiteral scratchOffsetAttr = "tw.scratch_offset";
+/// On tw.convert_layout (i32): bytes of scratch to stay within, by going through
+/// them in pieces. Set by AllocateShared where the whole does not fit.
+constexpr llvm::StringLiteral scratchLimitAttr = "tw.scratch_limit";
 /// On tw.load, tw.store, tw.atomic_rmw (i32): how many consecutive elements along
 /// the fastest dimension are proven contiguous, aligned to their total size and
 /// equal in mask. Set by AssignLayouts from the axis analysis; codegen may use
@@ -92,6 +95,10 @@ unsigned elementBits(mlir::Type elementType);
 /// Whether an op acts on each element by itself with operands and results of
 /// one shape: arith, math, and the elementwise ops of tw.
 bool isElementwise(mlir::Operation *op);
+
+/// Swizzles depend on the address: their patterns repeat after so many bytes, and
+/// every tile in shared memory begins at a multiple of it.
+constexpr int64_t swizzlePatternBytes = 1024;
 
 /// A ring of buffers that TMA fills with blocks of `descriptor`: rows of at most
 /// 128 bytes, swizzled (ir/support/TmaBox.h).

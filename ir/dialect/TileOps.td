@@ -102,6 +102,8 @@ def TW_Buffer : TW_Type<"Buffer", "buffer"> {
     ::tilewright::LinearLayout toLinear() const { return getLayout().toLinear(getShape()); }
     /// Bytes of one slot.
     int64_t slotBytes() const;
+    /// Bytes from one slot to the next: each begins where a swizzle pattern does.
+    int64_t slotStride() const;
     BufferType withSlots(int64_t slots) const {
       return get(getContext(), getShape(), getElementType(), getLayout(), slots);
     }
@@ -484,6 +486,14 @@ def TW_MapOp : TW_Op<"map", [SingleBlock, RecursiveMemoryEffects, RecursivelySpe
   let results = (outs Variadic<TW_Tile>:$results);
   let assemblyFormat = "$sources `pack` $pack $body attr-dict `:` functional-type($sources, $results)";
   let hasVerifier = 1;
+}
+
+def TW_ExternCallOp : TW_ElementwiseOp<"extern_call"> {
+  let summary = "a function of a bitcode library on each element";
+  let description = [{ `symbol` is one of libdevice (`__nv_...`). }];
+  let arguments = (ins StrAttr:$symbol, Variadic<TW_Any>:$sources);
+  let results = (outs TW_Any:$result);
+  let assemblyFormat = "$symbol `(` $sources `)` attr-dict `:` functional-type($sources, $result)";
 }
 
 def TW_InlineAsmOp : TW_Op<"inline_asm", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {

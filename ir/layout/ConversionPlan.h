@@ -131,6 +131,9 @@ struct ConversionOptions {
   /// no limit.
   int64_t maxScratchBytes = 0;
   bool allowShuffle = true;
+  /// Whether stmatrix may write and ldmatrix read shared memory. How much memory
+  /// a plan takes does not depend on it.
+  bool hasStoreMatrix = false, hasLoadMatrix = false;
 };
 
 /// `src` and `dst` are distributed layouts of one shape, surjective.

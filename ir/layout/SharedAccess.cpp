@@ -21,13 +21,23 @@ static constexpr int log2VectorBits = 7;
 static constexpr int wavefrontBits = 1024;
 static constexpr int warpLanes = 32;
 
-int SharedSide::wavefronts(int storedBits) const {
+bool SharedSide::piecesDifferByThread() const {
+  auto isSet = [](uint32_t piece) { return piece != 0; };
+  return std::any_of(lanePieces.begin(), lanePieces.end(), isSet) ||
+         std::any_of(warpPieces.begin(), warpPieces.end(), isSet);
+}
+
+int SharedSide::numInstructions() const {
   size_t count = 0;
   for (const std::vector<SharedAccess> &piece : accesses)
     count += piece.size();
+  return static_cast<int>(count);
+}
+
+int SharedSide::wavefronts(int storedBits) const {
   int least = numMatrices ? numMatrices
                           : std::max(1, warpLanes * vectorElements * storedBits / wavefrontBits);
-  return static_cast<int>(count) * (least + extraWavefronts);
+  return numInstructions() * (least + extraWavefronts);
 }
 
 namespace {
@@ -37,18 +47,34 @@ using FlatAccesses = std::vector<SharedAccess>;
 
 } // namespace
 
-/// Fills in what follows from the columns; false where a thread's part decides
-/// about the piece.
+/// Cuts the bits from `start` up off each column and returns them.
+static Columns takeUpperBits(Columns &columns, int start) {
+  Columns upper;
+  for (uint32_t &column : columns) {
+    upper.push_back(column >> start);
+    column &= (uint32_t(1) << start) - 1;
+  }
+  return upper;
+}
+
+/// Fills in what follows from the columns; false where pieces cannot be told
+/// apart as they must be: the lanes of a matrix instruction act together, and each
+/// block has memory of its own.
 static bool finish(SharedSide &side, const FlatAccesses &flat, const LinearLayout &memory,
                    const LinearLayout &distributed, int log2Pieces) {
+  int log2PieceElements = memory.numInBits(InDim::Offset) - log2Pieces;
+  side.lanePieces = takeUpperBits(side.laneOffsets, log2PieceElements);
+  side.warpPieces = takeUpperBits(side.warpOffsets, log2PieceElements);
+  auto isSet = [](uint32_t piece) { return piece != 0; };
+  Columns blockPieces = takeUpperBits(side.blockOffsets, log2PieceElements);
+  if (std::any_of(blockPieces.begin(), blockPieces.end(), isSet) ||
+      (side.numMatrices && std::any_of(side.lanePieces.begin(), side.lanePieces.end(), isSet)))
+    return false;
   uint32_t threadBits = 0;
   for (const Columns *columns : {&side.laneOffsets, &side.warpOffsets, &side.blockOffsets})
     for (uint32_t offset : *columns)
       threadBits |= offset;
   side.addableMask = ~threadBits;
-  int log2PieceElements = memory.numInBits(InDim::Offset) - log2Pieces;
-  if (threadBits >> log2PieceElements)
-    return false;
 
   side.duplicateMasks = duplicateThreadMasks(distributed);
   // Blocks have memory of their own each.
@@ -129,10 +155,7 @@ std::optional<SharedSide> planSharedSide(const LinearLayout &memory,
   if (!options.allowMatrices)
     return best;
   auto cost = [&](const SharedSide &side) {
-    size_t instructions = 0;
-    for (const std::vector<SharedAccess> &piece : side.accesses)
-      instructions += piece.size();
-    return std::make_tuple(side.wavefronts(storedBits), instructions);
+    return std::make_tuple(side.wavefronts(storedBits), side.numInstructions());
   };
   for (bool transposed : {false, true}) {
     std::optional<SharedSide> matrices =

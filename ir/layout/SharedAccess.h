@@ -53,9 +53,13 @@ struct SharedSide {
   /// Bits of SharedAccess::offset that no thread offset touches: they may be
   /// added as an immediate instead of XORed.
   uint32_t addableMask = 0;
+  /// Where the tile goes through memory in pieces: accesses[k] belongs to piece
+  /// k ^ (XOR of these over the bits of lane and warp). All zero where every
+  /// thread has registers of every piece.
+  Columns lanePieces, warpPieces;
   /// Threads with any of these bits set hold copies; they need not write.
   HardwareIndex duplicateMasks;
-  /// accesses[piece]: what is written or read while that piece is in memory.
+  /// One list per piece, numbered as said above.
   std::vector<std::vector<SharedAccess>> accesses;
   /// Wavefronts of one access beyond the least possible.
   int extraWavefronts = 0;
@@ -63,6 +67,9 @@ struct SharedSide {
   /// name.
   std::vector<int> registerOf;
 
+  /// Whether a thread's part decides which accesses belong to a piece.
+  bool piecesDifferByThread() const;
+  int numInstructions() const;
   /// Wavefronts of all accesses of a warp.
   int wavefronts(int storedBits) const;
 };
@@ -77,8 +84,7 @@ struct SharedSideOptions {
 };
 
 /// `memory` begins at a 16-byte boundary; elements take `storedBits` (at least 8)
-/// there. Nothing where memory lacks an element, or where a thread touches the
-/// bits that tell pieces apart.
+/// there. Nothing where memory lacks an element.
 std::optional<SharedSide> planSharedSide(const LinearLayout &memory,
                                          const LinearLayout &distributed, int storedBits,
                                          const SharedSideOptions &options = {});

@@ -24,8 +24,14 @@
 //     Spans have at most as many dimensions as a line has bits, so there is
 //     always enough left for all segment bits.
 //  4. bank: any complement.
-//  5. Directions that both sides have in registers come last in the segment,
-//     so that the tile can go through memory in pieces.
+//  5. The segment is sorted: last come bits that no thread's part touches, then
+//     those of warps, then the rest. The tile goes through memory in pieces by the
+//     top bits, and a piece that all threads share needs no branches.
+//
+// Matrix instructions fit in by a change of view. ldmatrix is an access of 16-byte
+// vectors by other lanes: the columns along a row are its vector, the columns that
+// tell rows and matrices apart its lanes. So each side is tried as it is and in
+// that view (MatrixAccess.h has the two forms), and the cheapest plan is taken.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +41,7 @@
 #include "ir/layout/LayoutMemory.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace tilewright {
 
@@ -48,6 +55,8 @@ namespace {
 /// The directions of one side, registers without copies.
 struct Side {
   Columns registers, lanes, warps;
+  /// The vector that a matrix instruction has to find, in order; empty: none.
+  Columns row;
 };
 
 /// Register directions that one side alone has in its vectors.
@@ -62,11 +71,6 @@ struct MemoryBits {
 };
 
 } // namespace
-
-static Side directionsOf(const LinearLayout &layout) {
-  return {f2::independentColumns(layout.columns(InDim::Register)), layout.columns(InDim::Lane),
-          layout.columns(InDim::Warp)};
-}
 
 /// The first `count` of `columns`.
 static Columns firstColumns(const Columns &columns, int count) {
@@ -84,11 +88,57 @@ static Columns independentOf(const Columns &given, const Columns &candidates) {
   return result;
 }
 
+static Side directionsOf(const LinearLayout &layout) {
+  return {f2::independentColumns(layout.columns(InDim::Register)),
+          layout.columns(InDim::Lane),
+          layout.columns(InDim::Warp),
+          {}};
+}
+
+/// `side` as the rows of a matrix instruction; nothing where it has none. A word
+/// holds the lowest registers.
+static std::optional<Side> matrixView(const Side &side, int storedBits, bool transposed) {
+  constexpr int numLanes = 5, log2Rows = 3, log2MaxMatrices = 2;
+  int inWord = log2WordBits - f2::floorLog2(storedBits);
+  bool fits = transposed ? storedBits == 16 : storedBits >= 8 && storedBits <= 32;
+  if (!fits || side.lanes.size() != numLanes || static_cast<int>(side.registers.size()) < inWord)
+    return std::nullopt;
+  Columns word = firstColumns(side.registers, inWord);
+  Columns others(side.registers.begin() + inWord, side.registers.end());
+  Columns low(side.lanes.begin(), side.lanes.begin() + numLanes - log2Rows);
+  Columns high(side.lanes.begin() + numLanes - log2Rows, side.lanes.end());
+
+  Side view;
+  view.row = transposed ? high : f2::concat(word, low);
+  view.lanes = transposed ? f2::concat(word, low) : high;
+  if (f2::rank(view.row) != static_cast<int>(view.row.size()))
+    return std::nullopt;
+  Columns matrices = firstColumns(others, log2MaxMatrices);
+  view.registers = f2::concat(view.row, Columns(others.begin() + matrices.size(), others.end()));
+  matrices.resize(log2MaxMatrices, 0);
+  view.lanes = f2::concat(view.lanes, matrices);
+  view.warps = side.warps;
+  return view;
+}
+
+/// The ways to look at one side, itself first.
+static std::vector<Side> viewsOf(const LinearLayout &layout, int storedBits, bool withMatrices) {
+  std::vector<Side> views{directionsOf(layout)};
+  for (bool transposed : {false, true})
+    if (withMatrices)
+      if (std::optional<Side> view = matrixView(views.front(), storedBits, transposed))
+        views.push_back(*view);
+  return views;
+}
+
 //===--- choosing the bits ------------------------------------------------===//
 
 /// Directions that both sides have in registers, at most 16 bytes of them.
 static Columns chooseVector(const Side &src, const Side &dst, int log2StoredBits) {
-  return firstColumns(f2::intersection(src.registers, dst.registers),
+  // In the order of the side that cares.
+  bool dstOrder = src.row.empty() && !dst.row.empty();
+  return firstColumns(dstOrder ? f2::intersection(dst.registers, src.registers)
+                               : f2::intersection(src.registers, dst.registers),
                       log2VectorBits - log2StoredBits);
 }
 
@@ -182,38 +232,8 @@ static MemoryBits chooseBits(const Side &src, const Side &dst, const WideVectors
   bits.segment = chooseSegment(f2::concat(word, touchedBy(writeVector, src, log2StoredBits)),
                                f2::concat(word, touchedBy(readVector, dst, log2StoredBits)), low,
                                candidates, segmentBits);
-  f2::Basis commonSpan(common);
-  Columns repeated;
-  auto isRepeated = [&](uint32_t c) { return commonSpan.contains(c); };
-  std::copy_if(bits.segment.begin(), bits.segment.end(), std::back_inserter(repeated), isRepeated);
-  bits.segment.erase(std::remove_if(bits.segment.begin(), bits.segment.end(), isRepeated),
-                     bits.segment.end());
-  bits.segment = f2::concat(bits.segment, repeated);
   bits.bank = independentOf(f2::concat(low, bits.segment), rest);
   return bits;
-}
-
-//===--- the accesses of one side -----------------------------------------===//
-
-/// How many of the top offset bits belong to registers alone on both sides.
-static int countPieceBits(const LinearLayout &memory, const IndexMap &write, const IndexMap &read,
-                          int numSegmentBits) {
-  uint32_t touched = 0;
-  for (const IndexMap *map : {&write, &read})
-    for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block})
-      for (uint32_t offset : map->part(dim, InDim::Offset))
-        touched |= offset;
-  f2::Basis writeSpan(write.part(InDim::Register, InDim::Offset));
-  f2::Basis readSpan(read.part(InDim::Register, InDim::Offset));
-  int top = memory.numInBits(InDim::Offset) - 1;
-  int count = 0;
-  while (count < numSegmentBits) {
-    uint32_t bit = uint32_t(1) << (top - count);
-    if ((touched & bit) || !writeSpan.contains(bit) || !readSpan.contains(bit))
-      break;
-    ++count;
-  }
-  return count;
 }
 
 //===--- the plan ---------------------------------------------------------===//
@@ -235,50 +255,128 @@ struct Request {
   LinearLayout source, destination;
   LinearLayout from, to;
   int storedBits;
-  int64_t maxScratchBytes;
+  ConversionOptions options;
+};
+
+/// One way to lay memory out.
+struct Candidate {
+  Side src, dst;
+  WideVectors wide;
 };
 
 } // namespace
 
-static SharedMemoryPlan buildPlan(const Request &request, const WideVectors &wide) {
+/// Sorts segment bits, which begin at offset bit `start`, by who touches them
+/// (step 5).
+static void sortSegment(LinearLayout &memory, int start, const Request &request) {
+  Columns &columns = memory.columns(InDim::Offset);
+  IndexMap maps[] = {*memoryOffsets(memory, request.from), *memoryOffsets(memory, request.to)};
+  auto touchedBy = [&](InDim dim, int bit) {
+    for (const IndexMap &map : maps)
+      for (uint32_t offset : map.part(dim, InDim::Offset))
+        if (offset >> bit & 1)
+          return true;
+    return false;
+  };
+  std::vector<std::pair<int, uint32_t>> ranked;
+  for (int bit = start; bit < static_cast<int>(columns.size()); ++bit) {
+    int rank = touchedBy(InDim::Lane, bit) || touchedBy(InDim::Block, bit) ? 0
+               : touchedBy(InDim::Warp, bit)                               ? 1
+                                                                           : 2;
+    ranked.push_back({rank, columns[bit]});
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto &lhs, const auto &rhs) { return lhs.first < rhs.first; });
+  for (size_t index = 0; index < ranked.size(); ++index)
+    columns[start + index] = ranked[index].second;
+}
+
+static std::optional<SharedMemoryPlan> buildPlan(const Request &request,
+                                                 const Candidate &candidate) {
   SharedMemoryPlan plan;
   plan.storedBits = request.storedBits;
+  const WideVectors &wide = candidate.wide;
   // 1. The memory layout.
-  MemoryBits bits = chooseBits(directionsOf(request.from), directionsOf(request.to), wide,
-                               f2::floorLog2(plan.storedBits));
-  plan.memory = LinearLayout(request.from.log2Shape());
-  Columns &offsetColumns = plan.memory.columns(InDim::Offset);
-  for (const Columns *part : {&bits.vector, &bits.wide, &bits.filler, &bits.bank, &bits.segment})
-    offsetColumns = f2::concat(offsetColumns, *part);
+  MemoryBits bits = chooseBits(candidate.src, candidate.dst, wide, f2::floorLog2(plan.storedBits));
+  LinearLayout whole(request.from.log2Shape());
+  Columns &columns = whole.columns(InDim::Offset);
+  for (const Columns *part : {&bits.vector, &bits.wide, &bits.filler, &bits.bank})
+    columns = f2::concat(columns, *part);
+  int segmentStart = static_cast<int>(columns.size());
+  columns = f2::concat(columns, bits.segment);
+  sortSegment(whole, segmentStart, request);
 
-  // 2. The offsets of both sides; memory holds all that either wants.
-  IndexMap write = *memoryOffsets(plan.memory, request.from);
-  IndexMap read = *memoryOffsets(plan.memory, request.to);
-
-  // 3. Pieces, no more of them than the limit asks for.
-  int log2Elements = static_cast<int>(offsetColumns.size());
-  int mostPieceBits =
-      countPieceBits(plan.memory, write, read, static_cast<int>(bits.segment.size()));
+  // 2. Pieces, no more of them than the limit asks for.
+  int log2Elements = static_cast<int>(columns.size());
   auto bytesOf = [&](int log2Count) { return (int64_t(1) << log2Count) * (plan.storedBits / 8); };
   int pieceBits = 0;
-  while (request.maxScratchBytes > 0 && pieceBits < mostPieceBits &&
-         bytesOf(log2Elements - pieceBits) > request.maxScratchBytes)
+  while (request.options.maxScratchBytes > 0 && log2Elements - pieceBits > segmentStart &&
+         bytesOf(log2Elements - pieceBits) > request.options.maxScratchBytes)
     ++pieceBits;
-  LinearLayout whole = plan.memory;
-  offsetColumns.resize(log2Elements - pieceBits);
+  plan.memory = whole;
+  plan.memory.columns(InDim::Offset).resize(log2Elements - pieceBits);
   plan.numPieces = 1 << pieceBits;
   plan.scratchBytes = bytesOf(log2Elements - pieceBits);
 
-  // 4. The accesses.
+  // 3. The accesses.
   int common = static_cast<int>(bits.vector.size());
   int widest = common + static_cast<int>(bits.wide.size());
-  SharedSideOptions options;
-  options.log2Pieces = pieceBits;
-  options.maxLog2Vector = wide.ofWrite ? widest : common;
-  plan.write = *planSharedSide(whole, request.source, plan.storedBits, options);
-  options.maxLog2Vector = wide.ofWrite ? common : widest;
-  plan.read = *planSharedSide(whole, request.destination, plan.storedBits, options);
+  auto planSide = [&](const LinearLayout &layout, bool isWrite) {
+    SharedSideOptions options;
+    options.log2Pieces = pieceBits;
+    options.maxLog2Vector = wide.ofWrite == isWrite ? widest : common;
+    options.allowMatrices =
+        isWrite ? request.options.hasStoreMatrix : request.options.hasLoadMatrix;
+    return planSharedSide(whole, layout, plan.storedBits, options);
+  };
+  std::optional<SharedSide> write = planSide(request.source, true),
+                            read = planSide(request.destination, false);
+  if (!write || !read)
+    return std::nullopt;
+  plan.write = std::move(*write);
+  plan.read = std::move(*read);
   return plan;
+}
+
+/// What can be tried: both sides as they are, with every wide vector; then with
+/// matrix instructions on one side or both, if these find whole rows.
+static std::vector<Candidate> listCandidates(const Request &request) {
+  int log2StoredBits = f2::floorLog2(request.storedBits);
+  std::vector<Side> sources =
+      viewsOf(request.from, request.storedBits, request.options.hasStoreMatrix);
+  std::vector<Side> destinations =
+      viewsOf(request.to, request.storedBits, request.options.hasLoadMatrix);
+  std::vector<Candidate> result;
+  for (WideVectors &wide : listWideVectors(sources.front(), destinations.front(), log2StoredBits))
+    result.push_back({sources.front(), destinations.front(), std::move(wide)});
+  for (const Side &src : sources)
+    for (const Side &dst : destinations) {
+      if (src.row.empty() && dst.row.empty())
+        continue;
+      Columns vector = chooseVector(src, dst, log2StoredBits);
+      if ((src.row.empty() || src.row == vector) && (dst.row.empty() || dst.row == vector))
+        result.push_back({src, dst, {}});
+    }
+  return result;
+}
+
+/// Whether nothing is gained by looking further, matrix instructions apart.
+static bool isIdeal(const SharedMemoryPlan &plan, const WideVectors &wide) {
+  const SharedSide &side = wide.ofWrite ? plan.write : plan.read;
+  const SharedSide &other = wide.ofWrite ? plan.read : plan.write;
+  return side.extraWavefronts + other.extraWavefronts == 0 &&
+         side.vectorElements == other.vectorElements << wide.columns.size();
+}
+
+/// Smaller is better: branches by lane, then wavefronts, then instructions.
+static std::tuple<bool, int, int> costOf(const SharedMemoryPlan &plan) {
+  auto isSet = [](uint32_t piece) { return piece != 0; };
+  auto differsByLane = [&](const SharedSide &side) {
+    return std::any_of(side.lanePieces.begin(), side.lanePieces.end(), isSet);
+  };
+  return {differsByLane(plan.write) || differsByLane(plan.read),
+          plan.write.wavefronts(plan.storedBits) + plan.read.wavefronts(plan.storedBits),
+          plan.write.numInstructions() + plan.read.numInstructions()};
 }
 
 std::optional<SharedMemoryPlan> planSharedMemory(const LinearLayout &src, const LinearLayout &dst,
@@ -292,23 +390,24 @@ std::optional<SharedMemoryPlan> planSharedMemory(const LinearLayout &src, const 
   request.from = removeZeroRegisters(request.source);
   request.to = removeZeroRegisters(request.destination);
   request.storedBits = std::max(8, elementBits);
-  request.maxScratchBytes = options.maxScratchBytes;
+  request.options = options;
   // A block of the destination may only want what the same block holds.
   if (!invertAndCompose(request.to, request.from))
     return std::nullopt;
 
-  SharedMemoryPlan plan;
-  for (const WideVectors &wide :
-       listWideVectors(directionsOf(request.from), directionsOf(request.to),
-                       f2::floorLog2(request.storedBits))) {
-    plan = buildPlan(request, wide);
-    const SharedSide &side = wide.ofWrite ? plan.write : plan.read;
-    const SharedSide &other = wide.ofWrite ? plan.read : plan.write;
-    if (side.extraWavefronts + other.extraWavefronts == 0 &&
-        side.vectorElements == other.vectorElements << wide.columns.size())
+  std::optional<SharedMemoryPlan> best;
+  bool withMatrices = options.hasLoadMatrix || options.hasStoreMatrix;
+  for (const Candidate &candidate : listCandidates(request)) {
+    std::optional<SharedMemoryPlan> plan = buildPlan(request, candidate);
+    if (!plan)
+      continue;
+    bool stop = !withMatrices && isIdeal(*plan, candidate.wide);
+    if (stop || !best || costOf(*plan) < costOf(*best))
+      best = std::move(plan);
+    if (stop)
       break;
   }
-  return plan;
+  return best;
 }
 
 } // namespace tilewright

@@ -51,7 +51,8 @@ llvm::SmallVector<BufferUse, 2> bufferUses(Operation *op) {
 
 int64_t bufferBytes(Operation *op) {
   if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op))
-    return alloc.getType().getSlots() * alloc.getType().slotBytes();
+    return (alloc.getType().getSlots() - 1) * alloc.getType().slotStride() +
+           alloc.getType().slotBytes();
   constexpr int64_t barrierBytes = 8;
   if (auto alloc = llvm::dyn_cast<ir::MbarrierAllocOp>(op))
     return alloc.getType().getSlots() * barrierBytes;

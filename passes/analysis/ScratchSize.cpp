@@ -31,8 +31,11 @@ static std::vector<int> elementBitsOf(ValueRange sources) {
 static int64_t conversionScratch(ir::ConvertLayoutOp op) {
   auto from = llvm::cast<RankedTensorType>(op.getSource().getType());
   auto to = llvm::cast<RankedTensorType>(op.getType());
+  ConversionOptions options;
+  if (auto limit = op->getAttrOfType<IntegerAttr>(ir::scratchLimitAttr))
+    options.maxScratchBytes = limit.getInt();
   ConversionPlan plan = planConversion(ir::getLinearLayout(from), ir::getLinearLayout(to),
-                                       ir::elementBits(from.getElementType()));
+                                       ir::elementBits(from.getElementType()), options);
   return plan.kind == ConversionKind::SharedMemory ? plan.sharedMemory.scratchBytes : 0;
 }
 

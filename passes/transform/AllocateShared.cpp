@@ -23,6 +23,8 @@
 //  3. First fit, largest first, each at the lowest offset that nothing kept apart
 //     from it uses. Buffers of a kilobyte and more, and all rings, begin at a
 //     multiple of 1024: the pattern of a swizzle repeats after so many bytes.
+//  4. What is larger than a block's shared memory: layout changes go in pieces,
+//     the largest first, each time through half the bytes, until all fits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,10 +52,6 @@ namespace {
 /// warps that its 64 warp slots hold.
 constexpr int64_t spareSharedBytes = 14 * 1024;
 
-/// The pattern of the widest swizzle, and one line of all banks.
-constexpr int64_t swizzleAlignment = 1024;
-constexpr int64_t lineAlignment = 128;
-
 /// What gets an offset.
 struct Piece {
   Operation *op;
@@ -73,12 +71,10 @@ int64_t slotsOf(Operation *op) {
   return alloc ? alloc.getType().getSlots() : 1;
 }
 
-int64_t alignmentOf(Operation *op, int64_t bytes) {
-  if (!llvm::isa<ir::AllocSharedOp>(op))
-    return scratchAlignment;
-  if (bytes >= swizzleAlignment || slotsOf(op) > 1)
-    return swizzleAlignment;
-  return bytes >= lineAlignment ? lineAlignment : scratchAlignment;
+/// Also for tiles smaller than the pattern: what they hold of it depends on where
+/// they begin.
+int64_t alignmentOf(Operation *op) {
+  return llvm::isa<ir::AllocSharedOp>(op) ? ir::swizzlePatternBytes : scratchAlignment;
 }
 
 //===----------------------------------------------------------------------===//
@@ -224,6 +220,17 @@ public:
       place(/*keepApart=*/true);
   }
 
+  /// Step 4; false where that is not enough.
+  bool fitInto(int64_t limit) {
+    if (totalBytes <= limit)
+      return true;
+    do
+      place(/*keepApart=*/false);
+    while (totalBytes > limit && divideLargestConversion(limit));
+    run();
+    return totalBytes <= limit;
+  }
+
   /// What the whole would take with `fewer` slots less in every ring.
   int64_t bytesWithFewerSlots(int64_t fewer) const {
     Allocation other = *this;
@@ -260,12 +267,13 @@ public:
 private:
   Lifetimes lifetimes;
   llvm::DenseMap<Operation *, int> indices;
+  llvm::DenseSet<Operation *> indivisible;
   /// Pairs of pieces of which one is used right after the other.
   std::set<std::pair<int, int>> neighbours;
 
   void add(Operation *op, int64_t bytes, int begin, int end) {
     indices[op] = static_cast<int>(pieces.size());
-    pieces.push_back({op, bytes, alignmentOf(op, bytes), begin, end});
+    pieces.push_back({op, bytes, alignmentOf(op), begin, end});
   }
 
   //===--- neighbours ----------------------------------------------------===//
@@ -315,6 +323,28 @@ private:
         for (Block &block : region)
           add(findNeighbours(block, exit));
     return exit;
+  }
+
+  /// Goes through half the bytes with the largest that lies beyond `limit`, or
+  /// else may be in the way of what does; false where nothing is left to divide.
+  bool divideLargestConversion(int64_t limit) {
+    Piece *largest = nullptr;
+    auto rank = [&](const Piece &piece) {
+      return std::make_pair(piece.offset + piece.bytes > limit, piece.bytes);
+    };
+    for (Piece &piece : pieces)
+      if (llvm::isa<ir::ConvertLayoutOp>(piece.op) && !indivisible.count(piece.op) &&
+          (!largest || rank(piece) > rank(*largest)))
+        largest = &piece;
+    if (!largest)
+      return false;
+    OpBuilder builder(largest->op->getContext());
+    largest->op->setAttr(ir::scratchLimitAttr, builder.getI32IntegerAttr(largest->bytes / 2));
+    int64_t bytes = scratchBytes(largest->op);
+    if (bytes >= largest->bytes)
+      indivisible.insert(largest->op);
+    largest->bytes = bytes;
+    return true;
   }
 
   //===--- placing -------------------------------------------------------===//
@@ -418,7 +448,7 @@ public:
     allocation.run();
     int64_t limit = sharedLimit > 0 ? int64_t(sharedLimit) : context.target.maxSharedBytesPerBlock;
     // A target that names no limit is the driver's to judge.
-    if (limit > 0 && allocation.totalBytes > limit) {
+    if (limit > 0 && !allocation.fitInto(limit)) {
       reportTooLarge(allocation, limit, context.target.name);
       return signalPassFailure();
     }

@@ -74,11 +74,25 @@ int64_t wantedBytesPerThread(ModuleOp module) {
   return isLoadedInLoop ? bytesPerThreadInLoop : bytesPerThread;
 }
 
+/// The block that an access through a descriptor moves; null for other ops.
+RankedTensorType descriptorBlock(Operation *op) {
+  if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
+    return load.getType();
+  if (auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op))
+    return tileType(store.getValue());
+  return {};
+}
+
 /// The largest tile that is loaded, stored or reduced, in bytes as it lies in
 /// memory; reduced tiles count as their element type.
 TileSize largestTile(ModuleOp module) {
   TileSize largest;
   module.walk([&](Operation *op) {
+    if (RankedTensorType block = descriptorBlock(op)) {
+      int64_t bytes = block.getNumElements() * ir::elementBits(block.getElementType()) / 8;
+      if (bytes > largest.bytes)
+        largest = {block.getNumElements(), bytes};
+    }
     bool isMemory = static_cast<bool>(accessPointer(op));
     if (!isMemory && !llvm::isa<ir::ReduceOp, ir::ScanOp>(op))
       return;

@@ -19,15 +19,15 @@
 //  2. A layout conversion of a loaded tile becomes a second read of the buffer,
 //     which costs half of what the conversion would.
 //  3. Stores are started at once and waited for at the end of the block, or
-//     earlier if their buffers get too large.
+//     earlier if their buffers get too large. In a loop they are waited for when
+//     the next one needs the buffer, and behind the loop: a persistent kernel goes
+//     on with its next tile meanwhile.
 //
 // TMA is another proxy than loads and stores of threads. In shared memory a fence
 // stands before every copy. In global memory fences and waits are needed only
 // where a thread, of this program or through an atomic of another, accesses the
 // same array: accesses through other arguments are taken to be other arrays, as
 // InsertBarriers does.
-//
-// Not handled: keeping a store under way across iterations of a loop.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +37,7 @@
 #include "passes/transform/Passes.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -148,6 +149,10 @@ public:
       lowerLoads(*block);
       lowerStores(*block);
     }
+    for (auto &[loop, buffers] : loopBuffers) {
+      llvm::SmallVector<Value> all = llvm::to_vector(llvm::make_second_range(buffers));
+      waitForStores(all, loop->getNextNode());
+    }
   }
 
 private:
@@ -156,6 +161,8 @@ private:
   Value barrier, zero;
   /// Loads and conversions that have been replaced.
   llvm::SmallVector<Operation *> dead;
+  /// The buffers of stores inside a loop, in front of it.
+  llvm::MapVector<Operation *, llvm::MapVector<Type, Value>> loopBuffers;
 
   //===--- loads ---------------------------------------------------------===//
 
@@ -257,6 +264,12 @@ private:
       if (!store)
         continue;
       ir::BufferType type = ir::tmaBuffer(store.getDescriptor().getType());
+      auto loop = outermostLoop(store);
+      if (loop && !order.mayAccessStored(store.getDescriptor())) {
+        storeInLoop(store, type, loop);
+        ++numStores;
+        continue;
+      }
       if (!pending.empty() && pendingBytes + type.slotBytes() > maxPendingStoreBytes) {
         waitForStores(pending, &op);
         pendingBytes = 0;
@@ -276,22 +289,55 @@ private:
       waitForStores(pending, block.getTerminator());
   }
 
+  static Operation *outermostLoop(Operation *op) {
+    Operation *loop = nullptr;
+    for (Operation *parent = op->getParentOp(); parent; parent = parent->getParentOp())
+      if (llvm::isa<scf::ForOp>(parent))
+        loop = parent;
+    return loop;
+  }
+
+  /// The tile to be stored, without a conversion in front of it, which would go
+  /// through shared memory, too.
+  static Value storedTile(ir::DescriptorStoreOp store) {
+    auto convert = store.getValue().getDefiningOp<ir::ConvertLayoutOp>();
+    return convert ? Value(convert.getSource()) : Value(store.getValue());
+  }
+
+  static void eraseStore(ir::DescriptorStoreOp store) {
+    auto convert = store.getValue().getDefiningOp<ir::ConvertLayoutOp>();
+    store.erase();
+    if (convert && convert->use_empty())
+      convert.erase();
+  }
+
+  /// The store before has read the buffer, this one goes on behind the loop's next
+  /// iterations.
+  void storeInLoop(ir::DescriptorStoreOp store, ir::BufferType type, Operation *loop) {
+    Location loc = store.getLoc();
+    Value &buffer = loopBuffers[loop][type];
+    if (!buffer)
+      buffer = OpBuilder(loop).create<ir::AllocSharedOp>(loc, type, Value());
+    OpBuilder builder(store);
+    builder.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/false, buffer);
+    builder.create<ir::BarrierOp>(loc);
+    builder.create<ir::SharedStoreOp>(loc, storedTile(store), buffer);
+    builder.create<ir::FenceAsyncOp>(loc, /*global=*/false);
+    builder.create<ir::BarrierOp>(loc);
+    builder.create<ir::TmaStoreOp>(loc, store.getDescriptor(), store.getCoordinates(), buffer,
+                                   store.getReductionAttr());
+    eraseStore(store);
+  }
+
   Value startStore(ir::DescriptorStoreOp store, ir::BufferType type) {
     OpBuilder builder(store);
     Location loc = store.getLoc();
-    Value value = store.getValue();
-    // A conversion in front would go through shared memory, too.
-    auto convert = value.getDefiningOp<ir::ConvertLayoutOp>();
-    if (convert)
-      value = convert.getSource();
-    Value buffer = builder.create<ir::AllocSharedOp>(loc, type, value);
+    Value buffer = builder.create<ir::AllocSharedOp>(loc, type, storedTile(store));
     builder.create<ir::FenceAsyncOp>(loc, /*global=*/order.mayAccessStored(store.getDescriptor()));
     builder.create<ir::BarrierOp>(loc);
     builder.create<ir::TmaStoreOp>(loc, store.getDescriptor(), store.getCoordinates(), buffer,
                                    store.getReductionAttr());
-    store.erase();
-    if (convert && convert->use_empty())
-      convert.erase();
+    eraseStore(store);
     return buffer;
   }
 

@@ -57,6 +57,7 @@
 #include "passes/analysis/AliasInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
+#include "passes/analysis/ScratchSize.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/Dialect/SCF/Transforms/Transforms.h"
@@ -103,8 +104,10 @@ struct RingGroup {
   llvm::SmallVector<Operation *> copies;
 };
 
-/// On ops of a body that is expanded (i32): their stage. Clones keep it.
+/// On ops of a body that is expanded: their stage (i32), and the variables of the
+/// loop that their results become (array of i32). Clones keep both.
 constexpr llvm::StringLiteral stageAttr = "tw.stage";
+constexpr llvm::StringLiteral definesAttr = "tw.defines";
 
 /// Ops of the body that `roots` are computed from, and the loop's variables among
 /// them; the slice does not follow the variables round the loop.
@@ -801,6 +804,19 @@ private:
       op->setAttr(stageAttr, IntegerAttr::get(i32, stageOf(op)));
       schedule.emplace_back(op, stageOf(op));
     }
+    // Which variables are read behind the loop: all of their versions are needed.
+    for (OpOperand &yielded : loop.getBody()->getTerminator()->getOpOperands()) {
+      Operation *op = yielded.get().getDefiningOp();
+      if (!op || op->getBlock() != loop.getBody() ||
+          loop.getResult(yielded.getOperandNumber()).use_empty())
+        continue;
+      llvm::SmallVector<int32_t> variables;
+      if (auto known = op->getAttrOfType<DenseI32ArrayAttr>(definesAttr))
+        llvm::append_range(variables, known.asArrayRef());
+      variables.push_back(yielded.getOperandNumber());
+      variables.push_back(llvm::cast<OpResult>(yielded.get()).getResultNumber());
+      op->setAttr(definesAttr, rewriter.getDenseI32ArrayAttr(variables));
+    }
   }
 
   /// Keeps an op from having effects where `predicate` is false.
@@ -826,12 +842,12 @@ private:
     options.peelEpilogue = false;
     options.supportDynamicLoops = true;
     options.predicateFn = predicated;
-    // The first product of a chain is alone there.
-    options.annotateFn = [](Operation *op, scf::PipeliningOption::PipelinerPart part, unsigned) {
-      auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(op);
-      if (wait && part == scf::PipeliningOption::PipelinerPart::Prologue)
-        wait.setPending(0);
+    options.annotateFn = [&](Operation *op, scf::PipeliningOption::PipelinerPart part, unsigned) {
+      if (part == scf::PipeliningOption::PipelinerPart::Prologue)
+        notePrologue(op);
     };
+    llvm::SmallVector<Value> inits(loop.getInitArgs());
+    Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
     Location loc = loop.getLoc();
     int64_t bytes = 0;
     for (const AsyncLoad &load : loads)
@@ -847,9 +863,15 @@ private:
       return false;
     }
     loop = *result;
+    selectVersions(inits, lower, upper, step);
     if (isChained())
       peelLate();
-    module.walk([](Operation *op) { op->removeAttr(stageAttr); });
+    else
+      guardLoop();
+    module.walk([](Operation *op) {
+      op->removeAttr(stageAttr);
+      op->removeAttr(definesAttr);
+    });
     context.remark(loop, {"pipeline",
                              true,
                              {},
@@ -860,6 +882,71 @@ private:
                              std::string(hasTma ? "TMA" : "cp.async") +
                                  (isChained() ? ", chained products overlap" : "")});
     return true;
+  }
+
+  /// Per variable what the prologue makes of it, iteration by iteration.
+  llvm::DenseMap<int, llvm::SmallVector<Value>> versions;
+
+  void notePrologue(Operation *op) {
+    // The first product of a chain is alone there.
+    if (auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(op))
+      wait.setPending(0);
+    if (auto defines = op->getAttrOfType<DenseI32ArrayAttr>(definesAttr))
+      for (size_t index = 0; index < defines.size(); index += 2)
+        versions[defines[index]].push_back(op->getResult(defines[index + 1]));
+  }
+
+  /// The expander lets the prologue change variables however few iterations there
+  /// are. Where one is read behind the loop, it enters it as it is after so many.
+  void selectVersions(ValueRange inits, Value lower, Value upper, Value step) {
+    Location loc = loop.getLoc();
+    for (auto &[variable, values] : versions) {
+      rewriter.setInsertionPoint(loop);
+      Value selected = inits[variable], first = lower;
+      for (Value version : values) {
+        Value runs = rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, first, upper);
+        selected = rewriter.create<arith::SelectOp>(loc, runs, version, selected);
+        first = rewriter.create<arith::AddIOp>(loc, first, step);
+      }
+      loop.getInitArgsMutable()[variable].set(selected);
+    }
+  }
+
+  /// Where a loop may not run at all, its initial accumulators would meet the
+  /// products in flight at the wait behind it, and the assembler would wait for
+  /// each product instead. So the loop and the waits stand in a branch.
+  void guardLoop() {
+    llvm::SmallVector<Operation *> moved = {loop};
+    while (auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(moved.back()->getNextNode()))
+      moved.push_back(wait);
+    if (moved.size() == 1)
+      return;
+    Location loc = loop.getLoc();
+    rewriter.setInsertionPoint(loop);
+    Value runs = rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt,
+                                                loop.getLowerBound(), loop.getUpperBound());
+    auto branch = rewriter.create<scf::IfOp>(loc, loop.getResultTypes(), runs,
+                                             /*withElseRegion=*/true);
+    llvm::SmallVector<Value> results(loop.getResults());
+    auto replaceOutside = [&](Value value, Value replacement) {
+      rewriter.replaceUsesWithIf(value, replacement, [&](OpOperand &use) {
+        return !llvm::is_contained(moved, use.getOwner());
+      });
+    };
+    for (auto [index, result] : llvm::enumerate(loop.getResults()))
+      replaceOutside(result, branch.getResult(index));
+    for (Operation *wait : llvm::drop_begin(moved))
+      for (auto [tile, result] : llvm::zip(wait->getOperands(), wait->getResults()))
+        if (auto of = llvm::dyn_cast<OpResult>(tile); of && of.getOwner() == loop) {
+          replaceOutside(result, branch.getResult(of.getResultNumber()));
+          results[of.getResultNumber()] = result;
+        }
+    rewriter.setInsertionPointToEnd(branch.thenBlock());
+    auto yield = rewriter.create<scf::YieldOp>(loc, results);
+    for (Operation *op : moved)
+      rewriter.moveOpBefore(op, yield);
+    rewriter.setInsertionPointToEnd(branch.elseBlock());
+    rewriter.create<scf::YieldOp>(loc, loop.getInitArgs());
   }
 
   //===--- chained products: the last iteration ----------------------------===//
@@ -946,14 +1033,33 @@ public:
 private:
   PassContext context;
 
-  /// Bytes that other tiles take while the loop runs, at most.
+  /// Bytes that others take while the loop runs, at most: tiles from outside, and
+  /// what its branches stage (of a flattened loop, results).
   int64_t sharedBytesOutside(scf::ForOp loop) {
-    int64_t bytes = 0;
-    getOperation().walk([&](ir::AllocSharedOp alloc) {
-      if (!loop->isAncestor(alloc))
-        bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
+    int64_t bytes = 0, staged = 0;
+    Operation *outermost = loop;
+    for (Operation *parent = loop; parent; parent = parent->getParentOp())
+      if (llvm::isa<scf::ForOp>(parent))
+        outermost = parent;
+    // Results stored in a loop keep their buffers through it.
+    llvm::SmallPtrSet<Type, 2> stored;
+    outermost->walk([&](ir::DescriptorStoreOp store) {
+      if (stored.insert(store.getDescriptor().getType()).second)
+        bytes += tileBytes(store.getValue());
     });
-    return bytes;
+    getOperation().walk([&](Operation *op) {
+      bool isInside = loop->isAncestor(op);
+      if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op); alloc && !isInside)
+        bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
+      if (isInside && llvm::isa<ir::ConvertLayoutOp>(op))
+        staged = std::max(staged, scratchBytes(op));
+    });
+    return bytes + staged;
+  }
+
+  static int64_t tileBytes(Value tile) {
+    RankedTensorType type = tileType(tile);
+    return type.getNumElements() * ir::elementBits(type.getElementType()) / 8;
   }
 };
 

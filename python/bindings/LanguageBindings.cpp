@@ -297,9 +297,8 @@ py::object descriptorReduce(const Arguments &a) {
   std::string wanted = a.string(0);
   for (const auto &[name, op] : names)
     if (wanted == name)
-      return py::bool_(a.language().descriptorReduce(op, a.value(1, "descriptor"),
-                                                     a.operandTuple(2, "offset"),
-                                                     a.operand(3, "value")));
+      return py::bool_(a.language().descriptorReduce(
+          op, a.value(1, "descriptor"), a.operandTuple(2, "offset"), a.operand(3, "value")));
   return py::bool_(false);
 }
 
@@ -458,6 +457,12 @@ py::object mapElementwise(const Arguments &a) {
       a.language().mapElements(a.valueTuple(1, "an argument"), a.integer(2, "pack"), call));
 }
 
+/// (symbol, args, result)
+py::object externCall(const Arguments &a) {
+  return wrapValue(a.language().externCall(a.string(0), a.valueTuple(1, "an argument"),
+                                           a.dtype(2, "the type of the result")));
+}
+
 /// (asm, constraints, args, dtypes, is_pure, pack)
 py::object inlineAsm(const Arguments &a) {
   std::vector<semantic::DType> results;
@@ -577,6 +582,7 @@ const Entry entries[] = {
     {"atomic_cas", 5, atomicCas, "tl.atomic_cas"},
     {"reduce", 4, reduce, "tl.reduce"},
     {"associative_scan", 4, scan, "tl.associative_scan"},
+    {"extern_call", 3, externCall, "tl.extra.libdevice"},
     {"map_elementwise", 3, mapElementwise, "tl.map_elementwise"},
     {"inline_asm_elementwise", 6, inlineAsm, "tl.inline_asm_elementwise"},
     {"multiple_of", 2, hint<HintKind::Divisibility>, "tl.multiple_of"},

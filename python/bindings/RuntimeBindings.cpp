@@ -292,32 +292,32 @@ static void bindDriver(py::module_ &module) {
                              [](const LoadedKernelHandle &h) { return h.kernel.numSpills(); })
       .def_property_readonly("n_max_threads",
                              [](const LoadedKernelHandle &h) { return h.kernel.maxThreads(); });
-  module.def("load_kernel", [](int device, const py::bytes &image, const std::string &name,
-                               std::vector<py::object> types, int threads, int64_t shared,
-                               int numCtas, bool cooperative, bool programmatic,
-                               int64_t scratchBytes, int64_t scratchAlignment, int maxRegisters,
-                               std::vector<bool> tensorMaps) {
-    driver::KernelRequirements required;
-    required.name = name;
-    required.threadsPerBlock = threads;
-    required.sharedBytes = shared;
-    required.numCtas = numCtas;
-    required.cooperative = cooperative;
-    required.programmaticLaunch = programmatic;
-    required.maxRegisters = maxRegisters;
-    std::string text = image;
-    std::unique_ptr<LoadedKernelHandle> handle;
-    {
-      // The driver may take its own locks and assemble PTX for long.
-      py::gil_scoped_release release;
-      handle = std::make_unique<LoadedKernelHandle>(device, text, required);
-    }
-    handle->types = std::move(types);
-    handle->tensorMaps = std::move(tensorMaps);
-    handle->scratchBytes = scratchBytes;
-    handle->scratchAlignment = scratchAlignment;
-    return handle;
-  });
+  module.def("load_kernel",
+             [](int device, const py::bytes &image, const std::string &name,
+                std::vector<py::object> types, int threads, int64_t shared, int numCtas,
+                bool cooperative, bool programmatic, int64_t scratchBytes, int64_t scratchAlignment,
+                int maxRegisters, std::vector<bool> tensorMaps) {
+               driver::KernelRequirements required;
+               required.name = name;
+               required.threadsPerBlock = threads;
+               required.sharedBytes = shared;
+               required.numCtas = numCtas;
+               required.cooperative = cooperative;
+               required.programmaticLaunch = programmatic;
+               required.maxRegisters = maxRegisters;
+               std::string text = image;
+               std::unique_ptr<LoadedKernelHandle> handle;
+               {
+                 // The driver may take its own locks and assemble PTX for long.
+                 py::gil_scoped_release release;
+                 handle = std::make_unique<LoadedKernelHandle>(device, text, required);
+               }
+               handle->types = std::move(types);
+               handle->tensorMaps = std::move(tensorMaps);
+               handle->scratchBytes = scratchBytes;
+               handle->scratchAlignment = scratchAlignment;
+               return handle;
+             });
 
   py::class_<DeviceBuffer>(module, "DeviceBuffer",
                            "Device memory for programs without a framework.")

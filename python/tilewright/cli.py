@@ -155,9 +155,9 @@ def _split(text):
             quote = None if c == quote else quote
         elif c in "'\"":
             quote = c
-        elif c in "([{":
+        elif c in "([{<":
             depth += 1
-        elif c in ")]}":
+        elif c in ")]}>":
             depth -= 1
         elif c == "," and depth == 0:
             parts.append(text[start:i])
@@ -168,7 +168,7 @@ def _split(text):
 def parse_signature(function, text):
     """(types, constants, divisibility) from "*fp32:16,i32,1024" or "x=*fp32,BLOCK=1024".
 
-    A type may be followed by `:16` (divisible) or `:1` (equal to 1); a literal is a
+    A tensor descriptor is "tensordesc<fp16[128,64]>". A type may be followed by `:16` (divisible) or `:1` (equal to 1); a literal is a
     constant.
     """
     types, constants, divisibility = {}, {}, {}

@@ -11,7 +11,7 @@
 //
 // Where what is: CpuShape.cpp (constants, ranges, shape), CpuElementwise.cpp,
 // CpuCast.cpp, CpuDot.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp,
-// CpuElements.cpp, CpuPrint.cpp. Each picks a typed loop once per operation, never per element.
+// CpuElements.cpp, CpuExtern.cpp, CpuPrint.cpp. Each picks a typed loop once per operation, never per element.
 //
 // Not handled here: Python. What a tile's user sees of the host (standard
 // output, source places) comes in through InterpreterHost.
@@ -94,6 +94,8 @@ public:
   Value binary(BinaryOp op, const Value &lhs, const Value &rhs) override;
   Value compare(ComparePredicate predicate, const Value &lhs, const Value &rhs) override;
   Value select(const Value &condition, const Value &ifTrue, const Value &ifFalse) override;
+  Value externCall(const std::string &symbol, const std::vector<Value> &operands,
+                   const DType &result) override;
   Value fma(const Value &x, const Value &y, const Value &z) override;
   Value cast(CastOp op, const Value &operand, const DType &to, Rounding rounding) override;
   Value addPointer(const Value &pointer, const Value &offset) override;

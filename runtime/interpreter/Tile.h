@@ -69,6 +69,7 @@ private:
 inline int elementSize(ScalarKind kind) {
   switch (kind) {
   case ScalarKind::Void:
+  case ScalarKind::Descriptor: // of compiled kernels only
     return 0;
   case ScalarKind::Int1:
   case ScalarKind::Int8:

@@ -363,10 +363,10 @@ def descriptor_of_columns(x):
     tl.store(x, tl.sum(d.load([0, 0])))
 
 
-@CASES.add("[E0120] libdevice.j0 is not implemented yet", "see the list of supported functions in the documentation",
-      "tl.extra.libdevice.j0(tl.load(x))", x=f32())
+@CASES.add("[E0120] libdevice.rcp64h is not implemented yet", "see the list of supported functions in the documentation",
+      "tl.extra.libdevice.rcp64h(tl.load(x))", x=f32())
 def missing_function(x):
-    tl.store(x, tl.extra.libdevice.j0(tl.load(x)))
+    tl.store(x, tl.extra.libdevice.rcp64h(tl.load(x)))
 
 
 @CASES.add("[E0122] call of 'tl.load': got an unexpected keyword argument 'masks'",

@@ -15,6 +15,7 @@ import tilewright
 from harness.compare import assert_near, assert_same
 from harness.tensor_core_cases import kernels
 from harness.types import NUMPY_TYPES
+from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 KINDS = {"float16": "float16", "bfloat16": "bfloat16", "float8e4nv": "bfloat16", "int8": "int32"}
 # (BLOCK_M, BLOCK_N, BLOCK_K, warps, stages): every number of warps, wide and tall
@@ -33,16 +34,31 @@ def whole_numbers(name, shape, seed):
     return np.random.default_rng(seed).integers(-2, 3, shape).astype(np.float32).astype(NUMPY_TYPES[name])
 
 
-def multiply(device, kind, m, n, k, tile, b_is_nk):
-    """(what the pointer kernel makes of random whole numbers, what is right)."""
+def describe(array, *block):
+    """A descriptor of a matrix with contiguous rows."""
+    return TensorDescriptor(array, list(array.shape), [array.shape[1], 1], list(block))
+
+
+def multiply(device, kind, m, n, k, tile, b_is_nk, form="pointers", **constants):
+    """(what a kernel makes of random whole numbers, what is right)."""
     a, b = whole_numbers(kind, (m, k), 0), whole_numbers(kind, (n, k) if b_is_nk else (k, n), 1)
     result = np.dtype(NUMPY_TYPES[KINDS[kind]])
     c = device.empty((m, n), result)
     block_m, block_n, block_k, warps, stages = tile
-    grid = (tilewright.cdiv(m, block_m) * tilewright.cdiv(n, block_n),)
-    strides = (1, k) if b_is_nk else (n, 1)
-    device.run(kernels("matmul_kernels").pointer_kernel, grid, device.array(a), device.array(b), c, m, n, k, k, 1, *strides,
-               n, 1, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=3, num_warps=warps, num_stages=stages)
+    options = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k, "GROUP_M": 3, "num_warps": warps,
+               "num_stages": stages, **constants}
+    tiles = tilewright.cdiv(m, block_m) * tilewright.cdiv(n, block_n)
+    source, arrays = kernels("matmul_kernels"), (device.array(a), device.array(b), c)
+    if form == "pointers":
+        strides = (1, k) if b_is_nk else (n, 1)
+        device.run(source.pointer_kernel, (tiles,), *arrays, m, n, k, k, 1, *strides, n, 1, **options)
+    else:
+        blocks = ((block_m, block_k), (block_n, block_k) if b_is_nk else (block_k, block_n),
+                  (block_m, block_n // 2 if constants.get("SPLIT_C") else block_n))
+        descriptors = [describe(array, *block) for array, block in zip(arrays, blocks)]
+        kernel = source.descriptor_kernel if form == "descriptors" else source.persistent_kernel
+        # Fewer programs than tiles, so that each gets several.
+        device.run(kernel, (tiles if form == "descriptors" else 2,), *descriptors, m, n, k, B_IS_NK=b_is_nk, **options)
     right = a.astype(np.float64) @ (b.T if b_is_nk else b).astype(np.float64)
     return device.numpy(c), right.astype(np.int64 if result.kind == "i" else np.float32).astype(result)
 
@@ -54,6 +70,28 @@ def test_product(device, kind, b_is_nk, tile):
     # Two tiles and a tail in each direction, K not a multiple of 16 bytes.
     block_m, block_n, block_k = tile[:3]
     actual, expected = multiply(device, kind, 2 * block_m + 7, block_n + 9, 2 * block_k + 11, tile, b_is_nk)
+    assert_same(actual, expected, signed_zeros=False)
+
+
+DESCRIBED = [("descriptors", {})] + [("persistent", {"FLATTEN": flatten, "SPLIT_C": split})
+                                     for flatten in (False, True) for split in (False, True)]
+
+
+@pytest.mark.parametrize("tile", [(64, 64, 64, 4, 3), (64, 256, 64, 4, 2), (128, 128, 64, 8, 4), (128, 256, 64, 8, 3)], ids=str)
+@pytest.mark.parametrize("form, constants", DESCRIBED, ids=str)
+@pytest.mark.parametrize("kind, b_is_nk", [("float16", False), ("float16", True), ("bfloat16", False), ("float8e4nv", True),
+                                           ("int8", True)])
+def test_product_from_descriptors(device, kind, b_is_nk, form, constants, tile):
+    # Rows are multiples of 16 bytes; the tails are read as zero and not written.
+    block_m, block_n, block_k = tile[:3]
+    actual, expected = multiply(device, kind, 2 * block_m + 7, block_n + 16, 2 * block_k + 16, tile, b_is_nk, form, **constants)
+    assert_same(actual, expected, signed_zeros=False)
+
+
+@pytest.mark.parametrize("k", [16, 64, 128, 256, 1024])
+@pytest.mark.parametrize("form, constants", DESCRIBED, ids=str)
+def test_product_from_descriptors_of_any_depth(device, form, constants, k):
+    actual, expected = multiply(device, "float16", 512, 384, k, (64, 128, 64, 4, 4), False, form, **constants)
     assert_same(actual, expected, signed_zeros=False)
 
 
@@ -96,14 +134,22 @@ def attention_reference(q, k, v, d_out, causal):
             weights.swapaxes(1, 2) @ d_out, delta)
 
 
-def run_forward(device, arrays, causal, tile):
+def as_arguments(described, arrays, rows):
+    """The arrays, or descriptors of them as matrices, with so many rows to a block."""
+    if not described:
+        return arrays
+    return [describe(array.reshape(-1, array.shape[-1]), count, array.shape[-1]) for array, count in zip(arrays, rows)]
+
+
+def run_forward(device, arrays, causal, tile, described=False):
     q, k, v, _ = arrays
     heads, length, dim = q.shape
     out, lse = device.empty(q.shape, np.float16), device.empty((heads, length), np.float32)
     block_m, block_n, warps, stages = tile
-    device.run(kernels("attention_kernels").forward_kernel, (length // block_m, heads), *map(device.array, (q, k, v)), out,
-               lse, 1 / math.sqrt(dim), length, BLOCK_M=block_m, BLOCK_N=block_n, HEAD_DIM=dim, CAUSAL=causal,
-               DESCRIPTORS=False, num_warps=warps, num_stages=stages)
+    arguments = as_arguments(described, [*map(device.array, (q, k, v)), out], (block_m, block_n, block_n, block_m))
+    device.run(kernels("attention_kernels").forward_kernel, (length // block_m, heads), *arguments, lse, 1 / math.sqrt(dim),
+               length, BLOCK_M=block_m, BLOCK_N=block_n, HEAD_DIM=dim, CAUSAL=causal, DESCRIPTORS=described,
+               num_warps=warps, num_stages=stages)
     return device.numpy(out), device.numpy(lse)
 
 
@@ -113,20 +159,22 @@ FORWARD_TILES = [(32, 16, 2, 2), (64, 64, 4, 3), (64, 128, 4, 2), (128, 64, 8, 3
 @pytest.mark.parametrize("tile", FORWARD_TILES, ids=str)
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 @pytest.mark.parametrize("dim", [32, 64, 128])
-def test_attention_forward(device, dim, causal, tile):
+@pytest.mark.parametrize("described", [False, True], ids=["pointers", "descriptors"])
+def test_attention_forward(device, described, dim, causal, tile):
     arrays = attention_arrays(2, 256, dim)
-    out, lse = run_forward(device, arrays, causal, tile)
+    out, lse = run_forward(device, arrays, causal, tile, described)
     expected = attention_reference(*arrays, causal)
     assert_near(out, expected[0], absolute=2e-3)
     assert_near(lse, expected[1], absolute=1e-4)
 
 
 @pytest.mark.parametrize("tile", FORWARD_TILES, ids=str)
-def test_attention_of_equal_scores_is_exact(device, tile):
+@pytest.mark.parametrize("described", [False, True], ids=["pointers", "descriptors"])
+def test_attention_of_equal_scores_is_exact(device, described, tile):
     # The mean of 256 whole numbers: a wrong or late operand of the second product
     # cannot hide in a tolerance.
     arrays = attention_arrays(2, 256, 64, uniform=True)
-    out, lse = run_forward(device, arrays, False, tile)
+    out, lse = run_forward(device, arrays, False, tile, described)
     mean = arrays[2].astype(np.float64).mean(axis=1, keepdims=True)
     assert_same(out, np.broadcast_to(mean, out.shape).astype(np.float16), signed_zeros=False)
     assert_same(lse, np.full(lse.shape, 8, np.float32))
@@ -136,7 +184,8 @@ def test_attention_of_equal_scores_is_exact(device, tile):
 @pytest.mark.parametrize("tile", [(16, 32, 2, 2), (64, 64, 4, 2), (64, 128, 8, 2), (128, 64, 8, 2)], ids=str)
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 @pytest.mark.parametrize("dim", [64, 128])
-def test_attention_backward(device, dim, causal, tile, form):
+@pytest.mark.parametrize("described", [False, True], ids=["pointers", "descriptors"])
+def test_attention_backward(device, described, dim, causal, tile, form):
     arrays = attention_arrays(2, 128, dim)
     out, lse, *gradients, delta = attention_reference(*arrays, causal)
     source, (heads, length, _) = kernels("attention_kernels"), arrays[0].shape
@@ -148,12 +197,15 @@ def test_attention_backward(device, dim, causal, tile, form):
     dk, dv = device.empty(arrays[0].shape, np.float16), device.empty(arrays[0].shape, np.float16)
     block_m, block_n, warps, stages = tile
     scale = 1 / math.sqrt(dim)
-    options = {"HEAD_DIM": dim, "CAUSAL": causal, "DESCRIPTORS": False, "num_warps": warps, "num_stages": stages}
-    device.run(source.dk_dv_kernel, (length // block_n, heads), *inputs, dq, dk, dv, device_lse, device_delta, scale, length,
-               BLOCK_M=block_m, BLOCK_N=block_n, WITH_DQ=form == "fused", **options)
+    options = {"HEAD_DIM": dim, "CAUSAL": causal, "DESCRIPTORS": described, "num_warps": warps, "num_stages": stages}
+    m, n = block_m, block_n
+    arguments = as_arguments(described, [*inputs, dq, dk, dv], (m, n, n, m, m, n, n))
+    device.run(source.dk_dv_kernel, (length // n, heads), *arguments, device_lse, device_delta, scale, length, BLOCK_M=m,
+               BLOCK_N=n, WITH_DQ=form == "fused", **options)
     if form == "split":
-        device.run(source.dq_kernel, (length // block_n, heads), *inputs, dq, device_lse, device_delta, scale, length,
-                   BLOCK_M=block_n, BLOCK_N=block_m, **options)
+        arguments = as_arguments(described, [*inputs, dq], (n, m, m, n, n))
+        device.run(source.dq_kernel, (length // n, heads), *arguments, device_lse, device_delta, scale, length, BLOCK_M=n,
+                   BLOCK_N=m, **options)
     results = [device.numpy(dq), device.numpy(dk), device.numpy(dv)]
     if form == "fused":
         results[0] = results[0] * np.float32(scale)

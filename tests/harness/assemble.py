@@ -8,6 +8,8 @@ public `tilewright.compile`. Equal launches are assembled once per session.
 
 import numpy as np
 
+from tilewright.tools.tensor_descriptor import TensorDescriptor
+
 from harness.types import SIGNATURE_NAMES, name_of
 
 # Names that a launch may give beside the kernel's own parameters.
@@ -17,6 +19,10 @@ _done: dict[tuple, object] = {}
 
 def signature_type(value) -> str:
     """How a signature writes a host value."""
+    if isinstance(value, TensorDescriptor):
+        block = ",".join(map(str, value.block_shape))
+        padding = ",nan" if value.padding == "nan" else ""
+        return f"tensordesc<{SIGNATURE_NAMES[name_of(value.base.dtype)]}[{block}]{padding}>"
     if isinstance(value, np.ndarray):
         return "*" + SIGNATURE_NAMES[name_of(value.dtype)]
     if isinstance(value, bool):
@@ -28,6 +34,20 @@ def signature_type(value) -> str:
     if isinstance(value, float):
         return "fp32"
     raise TypeError(f"no signature for {type(value).__name__}")
+
+
+def _entry(name, value, constants, divisibility):
+    """The entry of an element of a tuple, which is always specialised."""
+    if isinstance(value, tuple):
+        items = [_entry(f"{name}[{i}]", item, constants, divisibility) for i, item in enumerate(value)]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    is_number = type(value) is int
+    if value is None or callable(value) or (is_number and value == 1):
+        constants[name] = value
+        return "constexpr"
+    if isinstance(value, np.ndarray) or (is_number and value % 16 == 0):
+        divisibility[name] = 16
+    return signature_type(value)
 
 
 def bound_arguments(kernel, args, options) -> dict:
@@ -45,6 +65,9 @@ def specialise(kernel, args, options):
     for parameter in kernel.params:
         value = bound[parameter.name]
         is_number = type(value) is int and not parameter.do_not_specialize
+        if isinstance(value, tuple) and not parameter.is_constexpr:
+            signature[parameter.name] = _entry(parameter.name, value, constants, divisibility)
+            continue
         if parameter.is_constexpr or value is None or callable(value) or (is_number and value == 1):
             constants[parameter.name] = value
             continue

@@ -62,6 +62,12 @@ class Interpreter:
         array.reshape(-1).view(np.uint8)[...] = 0xA5 if array.dtype != np.bool_ else 1
         return self.array(array)
 
+    def descriptor(self, array, block_shape, padding="zero"):
+        """A host-side descriptor of an array that `array` or `empty` made."""
+        from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+        return TensorDescriptor.from_tensor(array, list(block_shape), padding)
+
     def run(self, kernel, grid, *args, **options):
         kernel[grid](*args, **options)
 
@@ -103,6 +109,13 @@ class Gpu(Interpreter):
         return data.view(NUMPY_TYPES[dtype]).reshape(tuple(array.shape))
 
 
+def run_time_parts(entry, value):
+    """The values that a kernel takes for one entry of its signature."""
+    if isinstance(entry, tuple):
+        return [part for inner, item in zip(entry, value) for part in run_time_parts(inner, item)]
+    return [] if entry == "constexpr" else [value]
+
+
 class Emulator(Interpreter):
     name = "emulator"
     is_interpreter = False
@@ -116,8 +129,8 @@ class Emulator(Interpreter):
 
         compiled = assemble_for(kernel, self.target, args, options)
         values = bound_arguments(kernel, args, options)
-        launch(compiled.asm["ptx"], grid(values) if callable(grid) else grid,
-               [values[name] for name in compiled.signature])
+        arguments = [part for name, entry in compiled.signature.items() for part in run_time_parts(entry, values[name])]
+        launch(compiled.asm["ptx"], grid(values) if callable(grid) else grid, arguments)
 
 
 class Assemble(Interpreter):

@@ -60,6 +60,7 @@ class Mock:
     def __init__(self):
         self.library = ctypes.CDLL(os.environ["TILEWRIGHT_LIBCUDA_PATH"])
         self.library.mockLaunchCount.restype = ctypes.c_long
+        self.library.mockEncodeCount.restype = ctypes.c_long
         self.library.mockSetPinned.argtypes = [ctypes.c_uint64]
 
     def reset(self):
@@ -68,6 +69,11 @@ class Mock:
     @property
     def count(self):
         return self.library.mockLaunchCount()
+
+    @property
+    def encodes(self):
+        """How many tensor maps the driver has made."""
+        return self.library.mockEncodeCount()
 
     def launch(self, index=-1) -> Launch:
         numbers = (ctypes.c_uint64 * 8)()
@@ -98,12 +104,37 @@ class FakeTensor:
 _sizes = {"i1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "fp16": 2, "bf16": 2, "i32": 4, "u32": 4, "fp32": 4}
 
 
+def _parameter_sizes(entry, tensor_maps):
+    """Bytes of the kernel's parameters for one entry of a signature."""
+    if isinstance(entry, tuple):
+        return [size for item in entry for size in _parameter_sizes(item, tensor_maps)]
+    if entry == "constexpr":
+        return []
+    if entry.startswith("tensordesc<"):
+        rank = entry.split("]")[0].count(",") + 1
+        tensor_maps.append(True)
+        return [128, 8] + [4] * rank + [8] * rank
+    return [_sizes.get(entry, 8)]
+
+
+class TensorMap:
+    """What the mock's driver made a tensor map from, innermost dimension first."""
+
+    def __init__(self, data):
+        wide = struct.unpack("<10Q11I", data[:124])
+        self.address, self.extents, self.strides, self.box = wide[0], wide[1:6], wide[6:10], wide[10:15]
+        self.type, self.rank, self.interleave, self.swizzle, self.promotion, self.fill = wide[15:21]
+        self.extents, self.box = self.extents[:self.rank], self.box[:self.rank]
+        self.strides = self.strides[:self.rank - 1]
+
+
 class FakeCompiler:
     """Takes the place of `_core.compile_kernel`; remembers what it was asked."""
 
     def __init__(self):
         self.calls = []
         self.metadata = {}
+        self.sizes = None  # of the parameters, where they are not what the signature says
         self.registers, self.max_threads = 32, 1024
 
     def __call__(self, fn, signature, constexprs, divisibility, options, target):
@@ -113,9 +144,11 @@ class FakeCompiler:
             fn.lookup_global(wanted)
         for helper, wanted in getattr(fn.fn, "__tilewright_helpers__", ()):
             helper.lookup_global(wanted)
-        sizes = ",".join(str(_sizes.get(t, 8)) for t in signature.values())
+        tensor_maps = []
+        found = [size for entry in signature.values() for size in _parameter_sizes(entry, tensor_maps)]
+        sizes = ",".join(map(str, self.sizes or found))
         metadata = {"num_warps": options["num_warps"] or 4, "num_ctas": options["num_ctas"], "num_stages": 3,
-                    "shared": 0, "name": fn.__name__, "global_scratch_size": 0, "written_args": None,
+                    "shared": 0, "name": fn.__name__, "global_scratch_size": 0, "written_args": None, "tensor_maps": tensor_maps,
                     **self.metadata}
         image = f"\x7fELF|{sizes}|{self.registers}|{self.max_threads}\0".encode("latin-1")
         return {"name": fn.__name__, "ttir": "module {}", "ttgir": "module {}", "llir": "", "ptx": "// ptx",

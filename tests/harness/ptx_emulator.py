@@ -9,34 +9,68 @@ beyond wrong results.
 """
 
 import numpy as np
+from tilewright.tools.tensor_descriptor import TensorDescriptor
 
-from harness import ptx_matrix  # noqa: F401  registers its instructions
+from harness import ptx_copies, ptx_matrix  # noqa: F401  they register their instructions
 from harness.ptx_execute import execute
-from harness.ptx_machine import GlobalMemory, Machine
+from harness.ptx_machine import PARAMETER_BASE, GlobalMemory, Machine
 from harness.ptx_program import parse
+from harness.ptx_tma import TensorMap, finish_kernel
 
 FORMATS = {4: {int: np.int32, float: np.float32}, 8: {int: np.int64, float: np.float64},
            2: {int: np.int16, float: np.float16}, 1: {int: np.int8}}  # fmt: skip
+TENSOR_MAP_BYTES = 128
+
+
+class Parameters:
+    """The bytes of a kernel's parameters, filled in order."""
+
+    def __init__(self, program):
+        self.program = program
+        self.bytes = np.zeros(program.parameter_bytes, np.uint8)
+        self.memory, self.placed, self.tensor_maps = GlobalMemory(), {}, {}
+        self.count = 0
+
+    def place(self, array):
+        if id(array) not in self.placed:
+            self.placed[id(array)] = (self.memory.add(array), array)
+        return self.placed[id(array)][0]
+
+    def add(self, value):
+        assert self.count < len(self.program.parameters), f"{self.program.name} takes {self.count} arguments"
+        if isinstance(value, TensorDescriptor):
+            return self.add_descriptor(value)
+        _, offset, size = self.program.parameters[self.count]
+        self.count += 1
+        if isinstance(value, np.ndarray):
+            raw = np.uint64(self.place(value))
+        else:
+            raw = FORMATS[size][float if isinstance(value, float) else int](value)
+        self.bytes[offset : offset + size] = np.frombuffer(raw.tobytes(), np.uint8)
+        return None
+
+    def add_descriptor(self, descriptor):
+        _, offset, size = self.program.parameters[self.count]
+        if size == TENSOR_MAP_BYTES:
+            self.tensor_maps[PARAMETER_BASE + offset] = TensorMap.of(descriptor, self.place(descriptor.base))
+            self.count += 1
+        for part in (descriptor.base, *descriptor.shape, *descriptor.strides):
+            self.add(part)
 
 
 def launch(ptx: str, grid, arguments):
     """Arrays are changed in place; numbers are passed as the parameter's size says."""
     program = parse(ptx)
     grid = (*grid, 1, 1)[:3]
-    memory, placed = GlobalMemory(), {}
-    parameters = np.zeros(program.parameter_bytes, np.uint8)
-    assert len(arguments) == len(program.parameters), f"{program.name} takes {len(program.parameters)} arguments"
-    for value, (_, offset, size) in zip(arguments, program.parameters):
-        if isinstance(value, np.ndarray):
-            if id(value) not in placed:
-                placed[id(value)] = (memory.add(value), value)
-            raw = np.uint64(placed[id(value)][0])
-        else:
-            raw = FORMATS[size][float if isinstance(value, float) else int](value)
-        parameters[offset : offset + size] = np.frombuffer(raw.tobytes(), np.uint8)
+    parameters = Parameters(program)
+    for value in arguments:
+        parameters.add(value)
+    assert parameters.count == len(program.parameters), f"{program.name} takes {len(program.parameters)} arguments"
     for z in range(grid[2]):
         for y in range(grid[1]):
             for x in range(grid[0]):
-                Machine(program, memory, parameters, (x, y, z), grid).run(execute)
-    for address, array in placed.values():
-        memory.read_back(address, array)
+                machine = Machine(program, parameters.memory, parameters.bytes, (x, y, z), grid)
+                machine.tensor_maps = parameters.tensor_maps
+                machine.run(execute, finish_kernel)
+    for address, array in parameters.placed.values():
+        parameters.memory.read_back(address, array)

@@ -81,10 +81,6 @@ def integer_operation(machine, instruction, function):
     machine.write(instruction.operands[0], function(*values), kind)
 
 
-def minimum_of_floats(a, b):
-    return np.fmin(a, b)
-
-
 BINARY = {
     "add": (np.add, np.add), "sub": (np.subtract, np.subtract),
     "min": (np.minimum, np.fmin), "max": (np.maximum, np.fmax),
@@ -411,57 +407,6 @@ def atomic(machine, instruction):
 
 
 # ---------------------------------------------------------------------------
-# Asynchronous copies
-# ---------------------------------------------------------------------------
-
-
-@handles("cp")
-def async_copy(machine, instruction):
-    parts = instruction.parts
-    if "commit_group" in parts:
-        machine.copy_groups.append(machine.copies)
-        machine.copies = []
-    elif "wait_group" in parts or "wait_all" in parts:
-        pending = int(instruction.operands[0]) if "wait_group" in parts else 0
-        if "wait_all" in parts:
-            machine.copy_groups.append(machine.copies)
-            machine.copies = []
-        while len(machine.copy_groups) > pending:
-            for finish in machine.copy_groups.pop(0):
-                finish()
-    elif "bulk" in parts or "mbarrier" in parts:
-        raise EmulationError(f"not emulated: {instruction.text}")
-    else:
-        start_copy(machine, instruction)
-
-
-def start_copy(machine, instruction):
-    """Shared memory gets the bytes at the wait; until then nobody may read it."""
-    place, source, size = instruction.operands[:3]
-    size = int(size, 0)
-    active = machine.threads[machine.active]
-    present = np.full(machine.num_threads, size)
-    if len(instruction.operands) > 3 and "cache_hint" not in instruction.operands[3]:
-        present = machine.read(instruction.operands[3], "u32").astype(np.int64)
-    data = np.zeros((len(active), size), np.uint8)
-    addresses = machine.address(source)[active]
-    for count in np.unique(present[active]):
-        if count:
-            rows = present[active] == count
-            data[rows, :count] = machine.memory.load(addresses[rows], int(count), active[rows])
-    shared = machine.shared
-    targets = machine.address(place)[active]
-    places = shared.places(targets, size)
-    shared.in_flight[places] = True
-
-    def finish():
-        shared.in_flight[places] = False
-        shared.store(targets, data, active)
-
-    machine.copies.append(finish)
-
-
-# ---------------------------------------------------------------------------
 # Control
 # ---------------------------------------------------------------------------
 
@@ -485,7 +430,7 @@ def barrier(machine, instruction):
     machine.at_barrier[machine.active] = True
 
 
-@handles("fence", "membar", "createpolicy", "griddepcontrol", "prefetch", "discard", "applypriority", "nanosleep")
+@handles("fence", "membar", "createpolicy", "prefetch", "discard", "applypriority", "nanosleep")
 def order(machine, instruction):
     if "proxy" in instruction.parts and "async" in ".".join(instruction.parts):
         machine.shared.fence(machine.threads[machine.active])

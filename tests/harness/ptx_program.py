@@ -40,6 +40,10 @@ class Program:
     num_threads: int
     instructions: list[Instruction]
 
+    @functools.cached_property
+    def parameter_offsets(self):
+        return {name: offset for name, offset, _ in self.parameters}
+
 
 WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}
 
@@ -75,16 +79,21 @@ def parse_parameters(text: str):
 
 
 def statements(body: str):
-    """Statements and labels ("name:") of a function's body; scopes are flattened."""
-    position = 0
+    """Statements and labels ("name:") of a function's body, each with its scopes, innermost first."""
+    position, scopes, count = 0, (0,), 0
     while position < len(body):
         char = body[position]
+        if char == "{":
+            count += 1
+            scopes = (count, *scopes)
+        elif char == "}":
+            scopes = scopes[1:]
         if char.isspace() or char in "{};":
             position += 1
             continue
-        label = re.match(r"[$\w]+:", body[position:])
+        label = re.match(r"[$\w]+:(?!:)", body[position:])
         end = label.end() + position if label else body.index(";", position)
-        yield body[position:end].strip()
+        yield body[position:end].strip(), scopes
         position = end
 
 
@@ -102,13 +111,15 @@ def parse(ptx: str) -> Program:
     threads = int(re.search(r"\.reqntid (\d+)", entry[3])[1])
     end = re.search(r"\n\}", text[entry.end():])
     body = text[entry.end() : entry.end() + end.start()]
-    labels, instructions = {}, []
-    for statement in statements(body):
+    labels, instructions, scopes_of = {}, [], []
+    for statement, scopes in statements(body):
         if statement.endswith(":"):
-            labels[statement[:-1]] = len(instructions)
+            labels[scopes[0], statement[:-1]] = len(instructions)
         elif not statement.startswith("."):
             instructions.append(parse_instruction(statement))
-    for instruction in instructions:
+            scopes_of.append(scopes)
+    for instruction, scopes in zip(instructions, scopes_of):
         if instruction.name == "bra":
-            instruction.target = labels[instruction.operands[0]]
+            name = instruction.operands[0]
+            instruction.target = next(labels[scope, name] for scope in scopes if (scope, name) in labels)
     return Program(entry[1], parameters, parameter_bytes, threads, instructions)

@@ -57,6 +57,8 @@ int dynamicSharedLimit = 0;
 bool failAllocation = false;
 bool hanging = false;
 uint64_t pinnedAddress = 0;
+long encodeCount = 0;
+int nextEncodeResult = 0;
 
 MockContext *current() { return stack.empty() ? nullptr : stack.back(); }
 
@@ -68,6 +70,7 @@ EXPORT void mockReset() {
   launches.clear();
   launchCount = nextLaunchResult = capturing = loaded = unloaded = 0;
   dynamicSharedLimit = 0;
+  encodeCount = nextEncodeResult = 0;
   pinnedAddress = 0;
   recording = true;
 }
@@ -76,6 +79,8 @@ EXPORT void mockHang(int on) { hanging = on; }
 EXPORT void mockRecord(int on) { recording = on; }
 EXPORT long mockLaunchCount() { return launchCount; }
 EXPORT void mockFailNextLaunch(int result) { nextLaunchResult = result; }
+EXPORT long mockEncodeCount() { return encodeCount; }
+EXPORT void mockFailNextEncode(int result) { nextEncodeResult = result; }
 EXPORT void mockFailNextAllocation() { failAllocation = true; }
 EXPORT void mockSetCapturing(int on) { capturing = on; }
 EXPORT void mockSetPinned(uint64_t address) { pinnedAddress = address; }
@@ -308,6 +313,36 @@ EXPORT int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
 }
 EXPORT int cuMemFree_v2(uint64_t pointer) {
   std::free(reinterpret_cast<void *>(pointer));
+  return 0;
+}
+/// The map holds what it was made from: address, 5 extents, 4 strides (8 bytes each),
+/// 5 box extents, type, rank, interleave, swizzle, promotion, fill (4 bytes each).
+EXPORT int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *address,
+                                  const uint64_t *extents, const uint64_t *strides,
+                                  const uint32_t *box, const uint32_t *elementStrides,
+                                  int interleave, int swizzle, int promotion, int fill) {
+  std::lock_guard<std::mutex> lock(mutex);
+  ++encodeCount;
+  if (nextEncodeResult) {
+    int result = nextEncodeResult;
+    nextEncodeResult = 0;
+    return result;
+  }
+  uint64_t wide[10] = {reinterpret_cast<uint64_t>(address)};
+  uint32_t narrow[11] = {};
+  for (uint32_t i = 0; i < rank; ++i) {
+    wide[1 + i] = extents[i];
+    narrow[i] = box[i];
+    if (elementStrides[i] != 1)
+      return 1;
+  }
+  for (uint32_t i = 0; i + 1 < rank; ++i)
+    wide[6 + i] = strides[i];
+  int rest[] = {type, static_cast<int>(rank), interleave, swizzle, promotion, fill};
+  std::memcpy(&narrow[5], rest, sizeof(rest));
+  std::memset(map, 0, 128);
+  std::memcpy(map, wide, sizeof(wide));
+  std::memcpy(static_cast<char *>(map) + sizeof(wide), narrow, sizeof(narrow));
   return 0;
 }
 EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {

@@ -114,19 +114,39 @@ static uint32_t threadOffset(const SharedSide &side, int lane, int warp, int blo
          f2::multiply(side.blockOffsets, block);
 }
 
-/// Visits (register, offset) of every element that a thread accesses in a
-/// piece.
-template <typename Visit>
-static void forEachAccess(const SharedSide &side, int piece, uint32_t thread, Visit visit) {
-  for (const SharedAccess &access : side.accesses[piece]) {
-    EXPECT_EQ(static_cast<int>(access.registers.size()), side.vectorElements);
+/// The offset of element `index` of an access: as lanes address vectors, or as a
+/// matrix instruction spreads the rows whose addresses lanes give.
+static uint32_t elementOffset(const SharedSide &side, const SharedAccess &access, int lane,
+                              int warp, int block, int index) {
+  auto addressOf = [&](int lane) {
+    uint32_t thread = threadOffset(side, lane, warp, block);
     uint32_t first = thread ^ access.offset;
     // The header's promise about immediates.
     uint32_t added = access.offset & side.addableMask;
     EXPECT_EQ((thread ^ (access.offset & ~side.addableMask)) + added, first);
-    EXPECT_EQ(first % side.vectorElements, 0u);
+    return first;
+  };
+  if (!side.numMatrices) {
+    EXPECT_EQ(addressOf(lane) % side.vectorElements, 0u);
+    return addressOf(lane) + index;
+  }
+  int perWord = side.vectorElements / side.numMatrices;
+  int row = 8 * (index / perWord), inWord = index % perWord;
+  if (side.transposed)
+    return addressOf(row + 2 * (lane % 4) + inWord) + lane / 4;
+  return addressOf(row + lane / 4) + lane % 4 * perWord + inWord;
+}
+
+/// Visits (register, offset) of every element that a thread accesses in a
+/// piece.
+template <typename Visit>
+static void forEachAccess(const SharedSide &side, int piece, int lane, int warp, int block,
+                          Visit visit) {
+  uint32_t own = f2::multiply(side.lanePieces, lane) ^ f2::multiply(side.warpPieces, warp);
+  for (const SharedAccess &access : side.accesses[piece ^ own]) {
+    EXPECT_EQ(static_cast<int>(access.registers.size()), side.vectorElements);
     for (int i = 0; i < side.vectorElements; ++i)
-      visit(access.registers[i], first + i);
+      visit(access.registers[i], elementOffset(side, access, lane, warp, block, i));
   }
 }
 
@@ -140,21 +160,19 @@ static Machine runShared(const SharedMemoryPlan &plan, Machine src, const Linear
       const HardwareIndex &copies = plan.write.duplicateMasks;
       if ((lane & copies[InDim::Lane]) || (warp & copies[InDim::Warp]))
         return;
-      forEachAccess(plan.write, piece, threadOffset(plan.write, lane, warp, block),
-                    [&](int reg, uint32_t offset) {
-                      ASSERT_LT(offset, elements);
-                      EXPECT_EQ(memory[block][offset], nothing); // written once
-                      memory[block][offset] = src.at(lane, warp, block)[reg];
-                    });
+      forEachAccess(plan.write, piece, lane, warp, block, [&](int reg, uint32_t offset) {
+        ASSERT_LT(offset, elements);
+        EXPECT_EQ(memory[block][offset], nothing); // written once
+        memory[block][offset] = src.at(lane, warp, block)[reg];
+      });
     });
     for (uint32_t offset = 0; piece == 0 && offset < elements; ++offset)
       EXPECT_EQ(memory[0][offset], plan.memory.apply(InDim::Offset, offset));
     dst.forEachThread([&](int lane, int warp, int block) {
-      forEachAccess(plan.read, piece, threadOffset(plan.read, lane, warp, block),
-                    [&](int reg, uint32_t offset) {
-                      ASSERT_LT(offset, elements);
-                      dst.at(lane, warp, block)[reg] = memory[block][offset];
-                    });
+      forEachAccess(plan.read, piece, lane, warp, block, [&](int reg, uint32_t offset) {
+        ASSERT_LT(offset, elements);
+        dst.at(lane, warp, block)[reg] = memory[block][offset];
+      });
     });
   }
   dst.forEachThread([&](int lane, int warp, int block) {
@@ -346,13 +364,14 @@ TEST(LayoutConversion, SwizzledRegistersGoThroughSharedMemory) {
     ConversionOptions options;
     options.allowShuffle = false;
     options.maxScratchBytes = random.chance(50) ? 0 : 512;
+    options.hasStoreMatrix = options.hasLoadMatrix = random.chance(30);
     convertAndCheck(src, dst, elementBits, options);
   }
 }
 
 TEST(LayoutConversion, PiecesStayWithinTheLimit) {
   RandomLayouts random(54);
-  int inPieces = 0;
+  int inPieces = 0, divided = 0;
   for (int trial = 0; trial < 400; ++trial) {
     std::vector<int> shape = random.shape(2, 10 + random.upTo(2));
     LinearLayout src = random.distributed(shape, 5, 2), dst = random.distributed(shape, 5, 2);
@@ -364,6 +383,8 @@ TEST(LayoutConversion, PiecesStayWithinTheLimit) {
       continue;
     const SharedMemoryPlan &shared = plan.sharedMemory;
     inPieces += shared.numPieces > 1;
+    divided += shared.write.piecesDifferByThread() || shared.read.piecesDifferByThread();
+    EXPECT_LE(shared.scratchBytes, 2048);
     EXPECT_EQ(shared.scratchBytes * shared.numPieces, int64_t(4) << src.numOutBits());
     EXPECT_EQ(shared.write.extraWavefronts + shared.read.extraWavefronts, 0);
     // Not in more pieces than needed.
@@ -371,6 +392,8 @@ TEST(LayoutConversion, PiecesStayWithinTheLimit) {
       EXPECT_GT(shared.scratchBytes * 2, 2048);
   }
   EXPECT_GT(inPieces, 50);
+  // Also where no register bit is common to both sides.
+  EXPECT_GT(divided, 5);
 }
 
 TEST(LayoutConversion, VectorsOfCommonRegistersAndOneWideSide) {
@@ -408,6 +431,46 @@ TEST(LayoutConversion, AccumulatorsToStoresAndOperands) {
   LinearLayout rowMax = sliceDim(acc, 1, false);
   convertAndCheck(rowMax, makeCoalesced({6}, {0}, 1, 5, 2), 32);
   convertAndCheck(makeCoalesced({6}, {0}, 1, 5, 2), rowMax, 32);
+}
+
+TEST(LayoutConversion, MatrixInstructionsOnEitherSide) {
+  ConversionOptions options;
+  options.hasLoadMatrix = options.hasStoreMatrix = true;
+  auto check = [&](const LinearLayout &src, const LinearLayout &dst) {
+    SharedMemoryPlan plan = *planSharedMemory(src, dst, 16, options);
+    Machine to = runShared(plan, holding(src), dst);
+    expectHolds(to, dst, "matrices from " + src.toString());
+    // 16 bytes per thread and instruction, each in as few wavefronts as that takes.
+    EXPECT_EQ(plan.write.extraWavefronts + plan.read.extraWavefronts, 0) << dst.toString();
+    EXPECT_EQ(plan.write.vectorElements, 8) << src.toString() << dst.toString();
+    EXPECT_EQ(plan.read.vectorElements, 8) << src.toString() << dst.toString();
+    // The memory it takes is known without asking the target.
+    EXPECT_EQ(plan.scratchBytes, planSharedMemory(src, dst, 16)->scratchBytes);
+    return plan;
+  };
+  int stored = 0, loaded = 0, transposed = 0;
+  auto count = [&](const SharedMemoryPlan &plan) {
+    stored += plan.write.numMatrices > 0;
+    loaded += plan.read.numMatrices > 0;
+    transposed += plan.write.transposed + plan.read.transposed;
+  };
+  // The larger ones have 16 bytes of common registers, which serve as well.
+  for (std::vector<int> shape : {std::vector<int>{7, 7}, {6, 8}, {6, 6}, {5, 6}, {6, 5}}) {
+    LinearLayout rows = makeCoalesced(shape, {1, 0}, 8, 5, 2);
+    LinearLayout columns = makeCoalesced(shape, {0, 1}, 8, 5, 2);
+    std::vector<LinearLayout> fragments = {makeMmaAccumulator(shape, {1, 1})};
+    if (shape[0] >= 6)
+      fragments.push_back(makeWgmmaAccumulator(shape, 2));
+    for (const LinearLayout &acc : fragments)
+      for (const LinearLayout &memory : {rows, columns})
+        count(check(acc, memory));
+    for (DotOperand operand : {DotOperand::A, DotOperand::B})
+      for (const LinearLayout &memory : {rows, columns})
+        count(check(memory, makeDotOperand(operand, shape, {1, 1}, 16)));
+  }
+  EXPECT_GE(stored, 6);
+  EXPECT_GE(loaded, 6);
+  EXPECT_GE(transposed, 6);
 }
 
 TEST(LayoutConversion, BlocksOfACluster) {

@@ -80,8 +80,10 @@ void check(const LinearLayout &memory, const LinearLayout &layout, int storedBit
           int aligned = side.numMatrices ? 128 / storedBits : side.vectorElements;
           ASSERT_EQ(addressOf(side, access, lane, warp) % aligned, 0u);
           for (int index = 0; index < side.vectorElements; ++index) {
-            uint32_t offset = elementOffset(side, access, lane, warp, index) |
-                              static_cast<uint32_t>(piece) << log2PieceElements;
+            uint32_t own = static_cast<uint32_t>(piece) ^ f2::multiply(side.lanePieces, lane) ^
+                           f2::multiply(side.warpPieces, warp);
+            uint32_t offset =
+                elementOffset(side, access, lane, warp, index) | own << log2PieceElements;
             ASSERT_EQ(memory.apply(InDim::Offset, offset),
                       layout.apply(access.registers[index], lane, warp));
             moved.insert(access.registers[index]);
@@ -215,7 +217,12 @@ TEST(LayoutSharedAccess, PiecesAreTheTopBitsOfTheOffset) {
   ASSERT_TRUE(side);
   EXPECT_EQ(side->accesses.size(), 4u);
   check(memory, layout, 16, *side);
-  // A warp's bit on top cannot tell pieces apart.
+  EXPECT_FALSE(side->piecesDifferByThread());
+  // With a warp's bit among them the two warps take turns.
   options.log2Pieces = 3;
-  EXPECT_FALSE(planSharedSide(memory, layout, 16, options));
+  side = planSharedSide(memory, layout, 16, options);
+  ASSERT_TRUE(side);
+  EXPECT_TRUE(side->piecesDifferByThread());
+  EXPECT_EQ(side->warpPieces, Columns{1});
+  check(memory, layout, 16, *side);
 }

@@ -17,6 +17,7 @@
 #include "TileFuzzSupport.h"
 
 #include "ir/layout/LayoutMemory.h"
+#include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/ScratchSize.h"
 #include "passes/pipeline/Pipeline.h"
@@ -41,7 +42,10 @@ namespace {
 ///
 /// How: barriers cut time into epochs. Per place, the threads that read and wrote
 /// it in the current epoch are kept. Ops with scratch write it, pass a barrier of
-/// their own and read it, all threads alike (ScratchSize.h).
+/// their own and read it, all threads alike (ScratchSize.h). So are buffers
+/// accessed. An asynchronous access is one where it begins and where it is waited
+/// for, and in between nobody may write, or read what is being written. A TMA store
+/// also wants a fence and then a barrier behind what threads wrote.
 class RaceDetector {
 public:
   RaceDetector(Evaluator &evaluator, int numWarps) : evaluator(evaluator), numWarps(numWarps) {}
@@ -50,17 +54,21 @@ public:
   void observe(Operation *op) {
     if (llvm::isa<ir::BarrierOp>(op))
       return nextEpoch();
+    if (llvm::isa<ir::FenceAsyncOp>(op)) {
+      for (auto &[byte, state] : unfenced)
+        state = Fence::Passed;
+      return;
+    }
+    observeBuffers(op);
     if (Value pointer = passes::accessPointer(op))
       observeGlobal(op, pointer);
     auto offset = op->getAttrOfType<IntegerAttr>(ir::scratchOffsetAttr);
-    if (!offset)
+    if (!offset || passes::bufferBytes(op))
       return;
-    int64_t end = offset.getInt() + passes::scratchBytes(op);
-    for (int64_t byte = offset.getInt(); byte < end; ++byte)
-      touch(op, -1 - byte, everyone, /*isWrite=*/true);
+    Bytes bytes{offset.getInt(), offset.getInt() + passes::scratchBytes(op)};
+    touchShared(op, bytes, /*isWrite=*/true);
     nextEpoch();
-    for (int64_t byte = offset.getInt(); byte < end; ++byte)
-      touch(op, -1 - byte, everyone, /*isWrite=*/false);
+    touchShared(op, bytes, /*isWrite=*/false);
   }
 
 private:
@@ -71,11 +79,72 @@ private:
     /// Ops may write a place by all threads together without racing themselves.
     Operation *lastWriter = nullptr;
   };
+  /// A range of shared memory.
+  using Bytes = std::pair<int64_t, int64_t>;
+  /// Written by threads, and whether a fence has passed since.
+  enum class Fence { Missing, Passed };
+
   Evaluator &evaluator;
   int numWarps;
   std::map<int64_t, Place> places;
+  std::map<int64_t, Fence> unfenced;
+  /// Being written by copies; being read by stores.
+  std::vector<std::pair<Operation *, Bytes>> copies, stores;
 
-  void nextEpoch() { places.clear(); }
+  void nextEpoch() {
+    places.clear();
+    for (auto entry = unfenced.begin(); entry != unfenced.end();)
+      entry = entry->second == Fence::Passed ? unfenced.erase(entry) : std::next(entry);
+  }
+
+  void report(Operation *op, int64_t address) {
+    if (race.empty())
+      race = op->getName().getStringRef().str() + " at " + std::to_string(address);
+  }
+
+  void touchShared(Operation *op, Bytes bytes, bool isWrite) {
+    auto meets = [&](const Bytes &other) {
+      return bytes.first < other.second && other.first < bytes.second;
+    };
+    for (auto &[copy, written] : copies)
+      if (copy != op && meets(written))
+        report(op, bytes.first);
+    for (auto &[store, read] : stores)
+      if (isWrite && meets(read))
+        report(op, bytes.first);
+    for (int64_t byte = bytes.first; byte < bytes.second; ++byte) {
+      touch(op, -1 - byte, everyone, isWrite);
+      if (isWrite)
+        unfenced[byte] = Fence::Missing;
+    }
+  }
+
+  void observeBuffers(Operation *op) {
+    for (const passes::BufferUse &use : passes::bufferUses(op)) {
+      Operation *alloc = use.buffer.getDefiningOp();
+      int64_t begin = alloc->getAttrOfType<IntegerAttr>(ir::scratchOffsetAttr).getInt();
+      Bytes bytes{begin, begin + passes::bufferBytes(alloc)};
+      if (use.isAsyncProxy)
+        for (int64_t byte = bytes.first; byte < bytes.second; ++byte)
+          if (unfenced.count(byte))
+            report(op, byte);
+      touchShared(op, bytes, use.isWrite);
+      if (use.completion == passes::Completion::AsyncWait)
+        copies.push_back({op, bytes});
+      if (use.completion == passes::Completion::TmaStoreWait)
+        stores.push_back({op, bytes});
+    }
+    auto finish = [&](std::vector<std::pair<Operation *, Bytes>> &accesses, bool isWrite) {
+      auto finished = std::move(accesses);
+      accesses.clear();
+      for (auto &[access, bytes] : finished)
+        touchShared(access, bytes, isWrite);
+    };
+    if (llvm::isa<ir::AsyncWaitOp>(op))
+      finish(copies, /*isWrite=*/true);
+    if (llvm::isa<ir::TmaStoreWaitOp>(op))
+      finish(stores, /*isWrite=*/false);
+  }
 
   static bool othersIn(const std::set<int> &threads, int thread) {
     return llvm::any_of(threads, [&](int other) { return other != thread || other == everyone; });
@@ -86,8 +155,8 @@ private:
     bool meets = othersIn(place.writers, thread) && place.lastWriter != op;
     if (isWrite)
       meets |= othersIn(place.readers, thread);
-    if (meets && race.empty())
-      race = op->getName().getStringRef().str() + " at " + std::to_string(address);
+    if (meets)
+      report(op, address);
     (isWrite ? place.writers : place.readers).insert(thread);
     if (isWrite)
       place.lastWriter = op;
@@ -115,6 +184,123 @@ private:
   }
 };
 
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// Sends some tiles of a kernel round by shared memory, in buffers of random layout
+/// that are made where the tile is or at the start of the kernel, written by
+/// threads or by copies; TMA stores read some of them too.
+class BufferMaker {
+public:
+  BufferMaker(ModuleOp module, unsigned seed) : random(seed), builder(module.getContext()) {
+    function = *module.getOps<func::FuncOp>().begin();
+    entry = &function.getBody().front();
+    llvm::SmallVector<Value> tiles;
+    function.walk([&](Operation *op) {
+      bool isInner = llvm::isa<ir::ReduceOp, ir::ScanOp>(op->getParentOp());
+      for (Value result : op->getResults())
+        if (auto type = llvm::dyn_cast<RankedTensorType>(result.getType());
+            type && !isInner && type.getElementType().isSignlessInteger() && pick(6) == 0)
+          tiles.push_back(result);
+    });
+    for (Value tile : tiles)
+      sendThroughMemory(tile);
+  }
+
+  int numBuffers = 0;
+
+private:
+  std::mt19937 random;
+  OpBuilder builder;
+  func::FuncOp function;
+  Block *entry;
+  Location loc = builder.getUnknownLoc();
+
+  int pick(int count) { return std::uniform_int_distribution<int>(0, count - 1)(random); }
+
+  ir::SharedLayoutAttr randomLayout(llvm::ArrayRef<int64_t> shape) {
+    int numBits = 0;
+    for (int64_t extent : shape)
+      numBits += llvm::Log2_64(extent);
+    std::vector<uint32_t> columns;
+    for (int bit = 0; bit < numBits; ++bit)
+      columns.push_back(1u << bit);
+    for (int step = 0; step < numBits; ++step) {
+      int to = pick(numBits), from = pick(numBits);
+      if (to != from)
+        columns[to] ^= columns[from];
+    }
+    return ir::SharedLayoutAttr::get(builder.getContext(), columns);
+  }
+
+  void sendThroughMemory(Value tile) {
+    auto type = llvm::cast<RankedTensorType>(tile.getType());
+    auto bufferType = ir::BufferType::get(builder.getContext(), type.getShape(),
+                                          type.getElementType(), randomLayout(type.getShape()), 1);
+    builder.setInsertionPointAfter(tile.getDefiningOp());
+    bool isEarly = pick(2);
+    Value buffer;
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      if (isEarly)
+        builder.setInsertionPointToStart(entry);
+      if (!isEarly && pick(2))
+        buffer = builder.create<ir::AllocSharedOp>(loc, bufferType, tile);
+      else
+        buffer = builder.create<ir::AllocSharedOp>(loc, bufferType, Value());
+    }
+    auto load = tile.getDefiningOp<ir::LoadOp>();
+    if (buffer.getDefiningOp<ir::AllocSharedOp>().getInit()) {
+      // Written already.
+    } else if (load && pick(2)) {
+      builder.create<ir::AsyncCopyOp>(loc, load.getPointer(), buffer, load.getMask(),
+                                      load.getOther());
+      builder.create<ir::AsyncCommitOp>(loc);
+      builder.create<ir::AsyncWaitOp>(loc, 0);
+    } else {
+      builder.create<ir::SharedStoreOp>(loc, tile, buffer);
+    }
+    ++numBuffers;
+    storeByTma(tile, buffer);
+    llvm::SmallVector<OpOperand *> uses;
+    for (OpOperand &use : tile.getUses())
+      if (!llvm::isa<ir::AllocSharedOp, ir::SharedStoreOp>(use.getOwner()) &&
+          !llvm::isa<ir::ReduceOp, ir::ScanOp>(use.getOwner()->getParentOp()) && pick(2))
+        uses.push_back(&use);
+    for (OpOperand *use : uses) {
+      // What a tile dominates sees it before it is computed again.
+      builder.setInsertionPoint(use->getOwner());
+      use->set(builder.create<ir::SharedLoadOp>(loc, type, buffer));
+    }
+  }
+
+  /// To an array that nobody looks at.
+  void storeByTma(Value tile, Value buffer) {
+    if (pick(3))
+      return;
+    auto type = llvm::cast<RankedTensorType>(tile.getType());
+    unsigned number = function.getNumArguments();
+    auto descriptor =
+        ir::DescriptorType::get(builder.getContext(), type.getShape(), type.getElementType());
+    function.insertArgument(number, descriptor, {}, loc);
+    Value zero = builder.create<arith::ConstantOp>(loc, builder.getI32IntegerAttr(0));
+    builder.create<ir::TmaStoreOp>(loc, function.getArgument(number),
+                                   llvm::SmallVector<Value>(type.getRank(), zero), buffer,
+                                   ir::AtomicKindAttr());
+    // Somewhere behind in the block, before the buffer can be written again.
+    Operation *behind = builder.getInsertionPoint() == builder.getBlock()->end()
+                            ? nullptr
+                            : &*builder.getInsertionPoint();
+    for (int step = pick(4); step > 0 && behind && !behind->hasTrait<OpTrait::IsTerminator>();
+         --step)
+      behind = behind->getNextNode();
+    if (behind)
+      builder.setInsertionPoint(behind);
+    builder.create<ir::TmaStoreWaitOp>(loc, 0, false, ValueRange());
+  }
+};
+
 class PipelineFuzzTest : public ::testing::Test {
 protected:
   PipelineFuzzTest() {
@@ -136,6 +322,8 @@ protected:
       evaluator.observer = [&](Operation *op) { detector.observe(op); };
     evaluator.programId = trial * 3;
     for (BlockArgument argument : function.getArguments()) {
+      if (llvm::isa<ir::DescriptorType>(argument.getType()))
+        continue;
       int64_t value = std::uniform_int_distribution<int64_t>(0, 40)(random);
       if (auto attr =
               function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), ir::divisibilityAttr))
@@ -196,12 +384,14 @@ unsigned kernelCount() {
 
 TEST_F(PipelineFuzzTest, KernelsMeanTheSameAfterAllPasses) {
   const unsigned numKernels = kernelCount();
-  unsigned compared = 0, promises = 0, conversions = 0, scratchOps = 0, barriers = 0;
+  unsigned compared = 0, promises = 0, conversions = 0, scratchOps = 0, barriers = 0, buffers = 0;
   for (unsigned seed = 0; seed < numKernels; ++seed) {
     GeneratorOptions options;
     options.withMemory = true;
     Generator generator(&context, seed, options);
     OwningOpRef<ModuleOp> before = generator.make();
+    if (seed % 3 == 0)
+      buffers += BufferMaker(*before, seed).numBuffers;
     ASSERT_TRUE(succeeded(verify(*before))) << seed;
     OwningOpRef<ModuleOp> after = before->clone();
     if (seed % 5)
@@ -216,7 +406,8 @@ TEST_F(PipelineFuzzTest, KernelsMeanTheSameAfterAllPasses) {
       barriers += llvm::isa<ir::BarrierOp>(op);
       bool hasOffset = op->hasAttr(ir::scratchOffsetAttr);
       scratchOps += hasOffset;
-      EXPECT_EQ(hasOffset, passes::scratchBytes(op) > 0) << "seed " << seed;
+      EXPECT_EQ(hasOffset, passes::scratchBytes(op) + passes::bufferBytes(op) > 0)
+          << "seed " << seed;
     });
     for (int trial = 0; trial < 2; ++trial) {
       Evaluator expected = evaluate(*before, seed, trial);
@@ -240,11 +431,12 @@ TEST_F(PipelineFuzzTest, KernelsMeanTheSameAfterAllPasses) {
   EXPECT_GT(conversions, numKernels / 4);
   EXPECT_GT(scratchOps, numKernels / 10);
   EXPECT_GT(barriers, numKernels / 20);
+  EXPECT_GT(buffers, numKernels / 4);
 }
 
 /// "Tested by deleting": no race with all barriers, and one without some of them.
 TEST_F(PipelineFuzzTest, BarriersAreNeededAndEnough) {
-  unsigned kernels = 0, barriers = 0, needed = 0;
+  unsigned kernels = 0, barriers = 0, needed = 0, fences = 0, neededFences = 0;
   const unsigned numKernels = kernelCount() / 2;
   for (unsigned seed = 0; kernels < numKernels; ++seed) {
     GeneratorOptions options;
@@ -252,6 +444,8 @@ TEST_F(PipelineFuzzTest, BarriersAreNeededAndEnough) {
     options.maxElements = 512;
     Generator generator(&context, seed, options);
     OwningOpRef<ModuleOp> module = generator.make();
+    if (seed % 2)
+      BufferMaker(*module, seed);
     (*module)->setAttr(ir::numWarpsAttr, Builder(&context).getI32IntegerAttr(1 << seed % 3));
     passes::PipelineOptions pipeline;
     pipeline.target = &target;
@@ -261,22 +455,31 @@ TEST_F(PipelineFuzzTest, BarriersAreNeededAndEnough) {
     evaluate(*module, seed, /*trial=*/1, &race);
     ASSERT_EQ(race, "") << "seed " << seed;
 
-    llvm::SmallVector<Operation *> inserted;
-    module->walk([&](ir::BarrierOp barrier) { inserted.push_back(barrier); });
-    for (size_t index = 0; index < inserted.size(); ++index) {
+    auto inserted = [](ModuleOp module) {
+      llvm::SmallVector<Operation *> ops;
+      module.walk([&](Operation *op) {
+        if (llvm::isa<ir::BarrierOp, ir::FenceAsyncOp>(op))
+          ops.push_back(op);
+      });
+      return ops;
+    };
+    for (size_t index = 0, count = inserted(*module).size(); index < count; ++index) {
       OwningOpRef<ModuleOp> without = module->clone();
-      llvm::SmallVector<Operation *> clones;
-      without->walk([&](ir::BarrierOp barrier) { clones.push_back(barrier); });
-      clones[index]->erase();
+      Operation *removed = inserted(*without)[index];
+      bool isFence = llvm::isa<ir::FenceAsyncOp>(removed);
+      removed->erase();
       evaluate(*without, seed, /*trial=*/1, &race);
-      ++barriers;
-      needed += !race.empty();
+      ++(isFence ? fences : barriers);
+      (isFence ? neededFences : needed) += !race.empty();
     }
   }
   // Not all: masks, untaken branches and empty loops make some idle.
   EXPECT_GT(barriers, numKernels / 10);
   EXPECT_GT(needed, barriers / 5);
+  EXPECT_GT(fences, numKernels / 20);
+  EXPECT_GT(neededFences, fences / 2);
   RecordProperty("barriers", std::to_string(needed) + " of " + std::to_string(barriers));
+  RecordProperty("fences", std::to_string(neededFences) + " of " + std::to_string(fences));
 }
 
 } // namespace

@@ -172,6 +172,13 @@ public:
     return make(ifTrue.type,
                 "Select(" + text(condition) + ", " + text(ifTrue) + ", " + text(ifFalse) + ")");
   }
+  Value externCall(const std::string &symbol, const std::vector<Value> &operands,
+                   const DType &result) override {
+    std::string call = symbol + "(";
+    for (const Value &operand : operands)
+      call += (&operand == &operands[0] ? "" : ", ") + text(operand);
+    return make(operands[0].type.withScalar(result), call + ")");
+  }
   Value fma(const Value &x, const Value &y, const Value &z) override {
     EXPECT_EQ(x.type, y.type);
     EXPECT_EQ(x.type, z.type);

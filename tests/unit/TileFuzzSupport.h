@@ -126,6 +126,8 @@ private:
       return runStore(store);
     if (llvm::isa<ir::ReduceOp, ir::ScanOp>(op))
       return runCombine(op);
+    if (runShared(op))
+      return;
     if (op->getNumResults() == 0)
       return;
     Value result = op->getResult(0);
@@ -181,6 +183,52 @@ private:
     for (size_t index = 0; index < get(store.getPointer()).size(); ++index)
       if (!store.getMask() || get(store.getMask())[index])
         memory[get(store.getPointer())[index]] = get(store.getValue())[index];
+  }
+
+  /// Ops on tiles in shared memory: the value of a buffer is what it contains.
+  bool runShared(Operation *op) {
+    if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op)) {
+      if (alloc.getInit())
+        fill(alloc.getResult(), alloc.getInit());
+      return true;
+    }
+    if (auto store = llvm::dyn_cast<ir::SharedStoreOp>(op)) {
+      fill(store.getBuffer(), store.getValue());
+      return true;
+    }
+    if (auto load = llvm::dyn_cast<ir::SharedLoadOp>(op)) {
+      copy(load.getBuffer(), load.getResult());
+      return true;
+    }
+    if (auto permute = llvm::dyn_cast<ir::BufferPermuteOp>(op)) {
+      ADD_FAILURE() << "evaluator lacks views of buffers";
+      return true;
+    }
+    auto asyncCopy = llvm::dyn_cast<ir::AsyncCopyOp>(op);
+    if (!asyncCopy)
+      return false;
+    Value buffer = asyncCopy.getBuffer();
+    poisoned.erase(buffer);
+    for (Value operand : op->getOperands())
+      if (operand != buffer && poisoned.contains(operand))
+        poisoned.insert(buffer);
+    const Elements &pointers = get(asyncCopy.getPointer());
+    Elements content(pointers.size());
+    unsigned width = asyncCopy.getBuffer().getType().getElementType().getIntOrFloatBitWidth();
+    for (size_t index = 0; index < content.size(); ++index) {
+      if (!asyncCopy.getMask() || get(asyncCopy.getMask())[index])
+        content[index] = loaded(pointers[index], width);
+      else
+        content[index] = asyncCopy.getOther() ? get(asyncCopy.getOther())[index] : 0;
+    }
+    values[buffer] = std::move(content);
+    return true;
+  }
+
+  void fill(Value buffer, Value tile) {
+    bool isPoison = poisoned.contains(tile);
+    values[buffer] = Elements(values[tile]);
+    isPoison ? (void)poisoned.insert(buffer) : (void)poisoned.erase(buffer);
   }
 
   /// Memory that nothing was stored to holds noise.

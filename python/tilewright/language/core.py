@@ -97,6 +97,10 @@ def builtin(fn):
     return fn
 
 
+# Triton's decorator of functions that call extern_elementwise.
+extern = builtin
+
+
 def is_builtin(fn):
     return getattr(fn, "__tilewright_builtin__", False)
 
@@ -554,6 +558,25 @@ def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
 
 
 @builtin
+def extern_elementwise(lib_name, lib_path, args, arg_type_symbol_dict, is_pure, _semantic=None):
+    """A function of libdevice for each element of the broadcast `args`.
+
+    arg_type_symbol_dict maps tuples of types to (symbol, type of the result). Other
+    libraries than NVIDIA's libdevice are not linked.
+    """
+    operands = builtins.tuple(to_tensor(x) for x in unwrap_all(args))
+    table = unwrap(arg_type_symbol_dict)
+    types = builtins.tuple(x.dtype for x in operands)
+    for key, entry in table.items():
+        if builtins.tuple(unwrap(t) for t in key) == types:
+            symbol, result = entry
+            return _language.extern_call(unwrap(symbol), operands, unwrap(result))
+    known = ", ".join(f"({', '.join(map(str, key))})" for key in table)
+    raise errors.make("E0120", message=f"tl.core.extern_elementwise has no function of "
+                      f"({', '.join(map(str, types))})", help=f"cast the operands; there are functions of {known}")
+
+
+@builtin
 def map_elementwise(scalar_fn, *args, pack=1):
     """`scalar_fn`, a jit function of scalars, for each element of the broadcast `args`.
 
@@ -646,12 +669,6 @@ def device_assert(cond, msg="", mask=None):
 # ---------------------------------------------------------------------------
 # Not there yet
 # ---------------------------------------------------------------------------
-
-
-@builtin
-def extern_elementwise(lib_name, lib_path, args, arg_type_symbol_dict, is_pure):
-    """A function of a bitcode library for each element."""
-    raise not_implemented("tl.core.extern_elementwise")
 
 
 @method

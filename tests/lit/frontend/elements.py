@@ -63,3 +63,19 @@ def assembly(p, s, q):
     a, b = tl.inline_asm_elementwise("two", "=r,=r,r", [s], (tl.int32, tl.float32), is_pure=False, pack=1)
     tl.store(q, tl.extra.cuda.globaltimer() + a)
     tl.store(p, b)
+
+
+# Functions of libdevice by the type of their operands; what the language has stays its own.
+# CHECK-LABEL: // library
+# CHECK: tw.extern_call "__nv_asinf"(%{{.*}}) : (tensor<16xf32>) -> tensor<16xf32>
+# CHECK: tw.extern_call "__nv_hypot"(%{{.*}}, %{{.*}}) : (tensor<16xf64>, tensor<16xf64>) -> tensor<16xf64>
+# CHECK: tw.extern_call "__nv_float2int_rd"(%{{.*}}) : (tensor<16xf32>) -> tensor<16xi32>
+# CHECK: math.exp
+@show(p="*fp32", q="*fp64")
+@tilewright.jit
+def library(p, q):
+    x = tl.load(p + tl.arange(0, 16))
+    x = tl.extra.libdevice.asin(x)
+    y = tl.extra.libdevice.hypot(tl.load(q + tl.arange(0, 16)), x)
+    tl.store(q + tl.arange(0, 16), y + tl.extra.libdevice.float2int_rd(x))
+    tl.store(p + tl.arange(0, 16), tl.extra.libdevice.exp(x))

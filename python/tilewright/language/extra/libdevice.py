@@ -3,16 +3,59 @@
 """libdevice by name (`tl.extra.libdevice`).
 
 Names with an equal in the language map to it, others are composed where that is
-exact, and the rest raise E0120 when called.
+exact, and the rest call NVIDIA's libdevice, which must be installed to compile them;
+the interpreter has functions of its own for them.
 """
 
 from __future__ import annotations
 
+import itertools
+
 from .. import core, math
-from ..core import builtin, not_implemented, where
+from ..core import builtin, not_implemented, unwrap, where
 from ... import _core, errors
 
 _language = _core.language
+
+# -- calls of libdevice -----------------------------------------------------
+
+
+def _named(name, documentation, function):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = documentation
+    return builtin(function)
+
+
+def _refuse(name, needed, value):
+    raise errors.make("E0120", message=f"libdevice.{name} needs {needed}, got {value.type}",
+                      help=f"cast it: x.to(tl.{'int32' if 'int' in needed else 'float32'})")
+
+
+def _as_reals(name, args):
+    """The operands in their common type, float32 or float64; numbers take that of the tensors."""
+    tensors = [x for x in map(unwrap, args) if isinstance(x, core.tensor)]
+    for x in tensors:
+        if not (x.dtype.is_fp32() or x.dtype.is_fp64()):
+            _refuse(name, "fp32 or fp64", x)
+    common = core.float64 if any(x.dtype.is_fp64() for x in tensors) else core.float32
+    return tuple(core.cast(x, common) for x in args), common
+
+
+def _call_real(name, *args):
+    """`name` in float32 or float64, as the operands are; their symbols differ by an f."""
+    operands, common = _as_reals(name, args)
+    return _language.extern_call(f"__nv_{name}" + ("f" if common == core.float32 else ""), operands, common)
+
+
+def _real(name, documentation, arity=1):
+    functions = {
+        1: lambda x: _call_real(name, x),
+        2: lambda x, y: _call_real(name, x, y),
+        3: lambda x, y, z: _call_real(name, x, y, z),
+        4: lambda x, y, z, t: _call_real(name, x, y, z, t),
+    }
+    return _named(name, documentation + " float32 and float64.", functions[arity])
+
 
 # -- the same function under another name -----------------------------------
 
@@ -41,6 +84,15 @@ fast_logf = math.log
 fast_log2f = math.log2
 fast_sinf = math.sin
 fast_cosf = math.cos
+
+
+@builtin
+def rsqrt_rn(x):
+    """1 / sqrt(x), rounded to nearest even; float32."""
+    x = core.to_tensor(x)
+    if not x.dtype.is_fp32():
+        _refuse("rsqrt_rn", "fp32", x)
+    return _language.extern_call("__nv_frsqrt_rn", (x, ), core.float32)
 
 
 @builtin
@@ -79,15 +131,14 @@ def fmod(x, y):
 # -- float32 by way of float64 ----------------------------------------------
 #
 # float64 has bits to spare: the composed formula loses fewer than the rounding
-# to float32 does. float64 itself would need functions of its own.
+# to float32 does. float64 itself is for libdevice.
 
 
 def _wide(name, x):
     """float32 as float64; other types are refused by the function's name."""
     x = core.to_tensor(x)
     if not x.dtype.is_fp32():
-        raise errors.make("E0120", message=f"libdevice.{name} needs fp32, got {x.type}",
-                          help="cast it: x.to(tl.float32)")
+        _refuse(name, "fp32 or fp64", x)
     return x.to(core.float64)
 
 
@@ -95,15 +146,16 @@ def _composed(name, documentation, formula, tiny=None):
     """formula(x) in float64; below |x| = `tiny` the function is x to all bits of float32."""
 
     def function(x):
+        x = core.to_tensor(x)
+        if x.dtype.is_fp64():
+            return _call_real(name, x)
         wide = _wide(name, x)
         result = formula(wide)
         if tiny is not None:
             result = where(math.abs(wide) < tiny, wide, result)
         return result.to(core.float32)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = documentation + " float32."
-    return builtin(function)
+    return _named(name, documentation + " float32 and float64.", function)
 
 
 log10 = _composed("log10", "Logarithm to base 10.", lambda x: math.log2(x) * 0.30102999566398119521)
@@ -118,8 +170,10 @@ fast_exp10f, fast_log10f = exp10, log10
 
 @builtin
 def pow(x, y):
-    """x to the power y, with C's special cases. float32."""
+    """x to the power y, with C's special cases. float32 and float64."""
     x, y = core.broadcast(core.to_tensor(x), core.to_tensor(y))
+    if x.dtype.is_fp64() or y.dtype.is_fp64():
+        return _call_real("pow", x, y.to(x.dtype) if y.dtype.is_int() else y)
     base, exponent = _wide("pow", x), _wide("pow", y.to(core.float32) if y.dtype.is_int() else y)
     magnitude = math.exp2(exponent * math.log2(math.abs(base)))
     half = 0.5 * exponent
@@ -145,9 +199,7 @@ def _reinterpret(name, dtype_name):
     def function(x):
         return core.cast(x, getattr(core, dtype_name), bitcast=True)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"The bits of x read as {dtype_name}."
-    return builtin(function)
+    return _named(name, f"The bits of x read as {dtype_name}.", function)
 
 
 float_as_int = _reinterpret("float_as_int", "int32")
@@ -238,26 +290,191 @@ def llround(x):
     return round(x).to(core.int64)
 
 
-_modes = ("rn", "rz", "rd", "ru")
-_known = {
-    *("clz popc byte_perm mul24 brev sad rcp64h saturatef hiloint2double "
-      "double2loint double2hiint hadd rhadd ffs nextafter sinpi cospi asin acos atan atan2 asinh acosh "
-      "atanh logb ilogb hypot rhypot norm3d rnorm3d norm4d rnorm4d cbrt rcbrt j0 j1 jn y0 "
-      "y1 yn cyl_bessel_i0 cyl_bessel_i1 erfc erfcx erfinv erfcinv normcdf normcdfinv lgamma tgamma ldexp scalbn "
-      "remainder fdim").split(),
-    *(f"{op}_{mode}" for op in ("fma", "add", "mul", "sub", "div", "rcp", "sqrt", "rsqrt") for mode in _modes),
-    *(f"{a}2{b}_{mode}" for a in ("double", "float") for b in ("float", "int", "uint", "ll", "ull") if a != b
-      for mode in _modes),
-    *(f"{a}2{b}_{mode}" for a in ("int", "uint", "ll", "ull") for b in ("double", "float") for mode in _modes),
-}
+# -- functions of reals -----------------------------------------------------
+
+acos = _real("acos", "Inverse cosine.")
+asin = _real("asin", "Inverse sine.")
+atan = _real("atan", "Inverse tangent.")
+atan2 = _real("atan2", "The angle of the point (y, x), given as atan2(y, x).", 2)
+acosh = _real("acosh", "Inverse hyperbolic cosine.")
+asinh = _real("asinh", "Inverse hyperbolic sine.")
+atanh = _real("atanh", "Inverse hyperbolic tangent.")
+sinpi = _real("sinpi", "sin(pi x).")
+cospi = _real("cospi", "cos(pi x).")
+cbrt = _real("cbrt", "Cube root.")
+rcbrt = _real("rcbrt", "1 / cbrt(x).")
+hypot = _real("hypot", "sqrt(x^2 + y^2) without overflow inside.", 2)
+rhypot = _real("rhypot", "1 / hypot(x, y).", 2)
+norm3d = _real("norm3d", "The length of a vector of three.", 3)
+rnorm3d = _real("rnorm3d", "1 / norm3d(x, y, z).", 3)
+norm4d = _real("norm4d", "The length of a vector of four.", 4)
+rnorm4d = _real("rnorm4d", "1 / norm4d(x, y, z, t).", 4)
+erfc = _real("erfc", "1 - erf(x).")
+erfcx = _real("erfcx", "exp(x^2) erfc(x).")
+erfinv = _real("erfinv", "Inverse of erf.")
+erfcinv = _real("erfcinv", "Inverse of erfc.")
+normcdf = _real("normcdf", "The normal distribution's cumulative probability.")
+normcdfinv = _real("normcdfinv", "Inverse of normcdf.")
+lgamma = _real("lgamma", "Logarithm of the magnitude of the gamma function.")
+tgamma = _real("tgamma", "The gamma function.")
+j0 = _real("j0", "Bessel function of the first kind, order 0.")
+j1 = _real("j1", "Bessel function of the first kind, order 1.")
+y0 = _real("y0", "Bessel function of the second kind, order 0.")
+y1 = _real("y1", "Bessel function of the second kind, order 1.")
+cyl_bessel_i0 = _real("cyl_bessel_i0", "Modified Bessel function of the first kind, order 0.")
+cyl_bessel_i1 = _real("cyl_bessel_i1", "Modified Bessel function of the first kind, order 1.")
+logb = _real("logb", "The exponent of x as a float.")
+fdim = _real("fdim", "x - y where that is positive, else 0.", 2)
+remainder = _real("remainder", "x - n y for the whole number n nearest to x / y.", 2)
+nextafter = _real("nextafter", "The number next to x toward y.", 2)
+
+
+@builtin
+def saturatef(x):
+    """x limited to [0, 1]; NaN gives 0. float32."""
+    x = core.to_tensor(x)
+    if not x.dtype.is_fp32():
+        _refuse("saturatef", "fp32", x)
+    return _language.extern_call("__nv_saturatef", (x, ), core.float32)
+
+
+@builtin
+def ilogb(x):
+    """The exponent of x as int32."""
+    (x, ), common = _as_reals("ilogb", (x, ))
+    return _language.extern_call("__nv_ilogbf" if common == core.float32 else "__nv_ilogb", (x, ), core.int32)
+
+
+def _with_integer(name, documentation, integer_first):
+    """A function of a real and an int32, in either order."""
+
+    def compute(real, integer):
+        (real, ), common = _as_reals(name, (real, ))
+        integer = core.cast(integer, core.int32)
+        operands = (integer, real) if integer_first else (real, integer)
+        return _language.extern_call(f"__nv_{name}" + ("f" if common == core.float32 else ""), operands, common)
+
+    if integer_first:
+        return _named(name, documentation + " float32 and float64.", lambda n, x: compute(x, n))
+    return _named(name, documentation + " float32 and float64.", lambda x, n: compute(x, n))
+
+
+ldexp = _with_integer("ldexp", "x 2^n.", False)
+scalbn = _with_integer("scalbn", "x 2^n.", False)
+jn = _with_integer("jn", "Bessel function of the first kind, order n.", True)
+yn = _with_integer("yn", "Bessel function of the second kind, order n.", True)
+
+# -- integers ---------------------------------------------------------------
+
+
+def _of_integers(name, documentation, arity, symbols):
+    """`symbols` maps the type of the first operand to a symbol and the type of the result."""
+
+    def compute(*args):
+        first = core.to_tensor(args[0])
+        entry = symbols.get(str(first.dtype))
+        if entry is None:
+            _refuse(name, " or ".join(symbols) + " integers", first)
+        symbol, result = entry
+        operands = (first, *(core.cast(x, first.dtype) for x in args[1:]))
+        return _language.extern_call("__nv_" + symbol, operands, result)
+
+    functions = {1: lambda x: compute(x), 2: lambda x, y: compute(x, y), 3: lambda x, y, z: compute(x, y, z)}
+    return _named(name, documentation, functions[arity])
+
+
+def _counting(symbol):
+    """By width only; the result is int32."""
+    return {"int32": (symbol, core.int32), "uint32": (symbol, core.int32), "int64": (symbol + "ll", core.int32),
+            "uint64": (symbol + "ll", core.int32)}
+
+
+def _by_sign(symbol):
+    return {"int32": (symbol, core.int32), "uint32": ("u" + symbol, core.uint32)}
+
+
+clz = _of_integers("clz", "Number of leading zero bits, as int32.", 1, _counting("clz"))
+popc = _of_integers("popc", "Number of bits that are set, as int32.", 1, _counting("popc"))
+ffs = _of_integers("ffs", "Position of the lowest bit that is set, from 1; 0 for none. int32.", 1, _counting("ffs"))
+brev = _of_integers("brev", "The bits in reverse order.", 1, {
+    "int32": ("brev", core.int32), "uint32": ("brev", core.uint32), "int64": ("brevll", core.int64),
+    "uint64": ("brevll", core.uint64)})
+byte_perm = _of_integers("byte_perm", "Four of the eight bytes of x and y, picked by the nibbles of z.", 3, {
+    "int32": ("byte_perm", core.int32), "uint32": ("byte_perm", core.uint32)})
+mul24 = _of_integers("mul24", "Product of the lower 24 bits, its lower 32 bits.", 2,
+                     {"int32": ("mul24", core.int32), "uint32": ("umul24", core.uint32)})
+sad = _of_integers("sad", "|x - y| + z.", 3, _by_sign("sad"))
+hadd = _of_integers("hadd", "(x + y) >> 1 without overflow inside.", 2, _by_sign("hadd"))
+rhadd = _of_integers("rhadd", "(x + y + 1) >> 1 without overflow inside.", 2,
+                     {"int32": ("rhadd", core.int32), "uint32": ("urhadd", core.uint32)})
+
+# -- rounding modes and conversions -----------------------------------------
+
+_MODES = {"rn": "to nearest even", "rz": "toward zero", "rd": "down", "ru": "up"}
+_KINDS = {"double": "float64", "float": "float32", "int": "int32", "uint": "uint32", "ll": "int64", "ull": "uint64"}
+
+
+def _rounded(op, mode, arity):
+    name = f"{op}_{mode}"
+
+    def compute(*args):
+        operands, common = _as_reals(name, args)
+        single = f"fmaf_{mode}" if op == "fma" else f"f{name}"
+        double = name if op == "fma" else f"d{name}"
+        return _language.extern_call("__nv_" + (single if common == core.float32 else double), operands, common)
+
+    functions = {1: lambda x: compute(x), 2: lambda x, y: compute(x, y), 3: lambda x, y, z: compute(x, y, z)}
+    return _named(name, f"{op} rounded {_MODES[mode]}. float32 and float64.", functions[arity])
+
+
+def _converted(name, source, target):
+    from_type, to_type = getattr(core, source), getattr(core, target)
+
+    def function(x):
+        x = core.to_tensor(x)
+        if x.dtype != from_type:
+            raise errors.make("E0120", message=f"libdevice.{name} needs {from_type}, got {x.type}",
+                              help=f"cast it: x.to(tl.{source})")
+        return _language.extern_call("__nv_" + name, (x, ), to_type)
+
+    return _named(name, f"{source} as {target}.", function)
+
+
+double2loint = _converted("double2loint", "float64", "int32")
+double2hiint = _converted("double2hiint", "float64", "int32")
+
+
+@builtin
+def hiloint2double(high, low):
+    """The float64 of two int32, its upper and lower halves."""
+    return _language.extern_call("__nv_hiloint2double", (core.cast(high, core.int32), core.cast(low, core.int32)),
+                                 core.float64)
+
+
+def _define():
+    """The names that differ by a rounding mode only."""
+    names = globals()
+    for mode in _MODES:
+        for op, arity in {"add": 2, "sub": 2, "mul": 2, "div": 2, "rcp": 1, "sqrt": 1, "fma": 3}.items():
+            # Rounding to nearest is what some names of the language do anyway.
+            names.setdefault(f"{op}_{mode}", _rounded(op, mode, arity))
+        for source, target in itertools.product(_KINDS, repeat=2):
+            is_real = source in ("double", "float"), target in ("double", "float")
+            # Between floats only narrowing rounds; 32-bit integers fit float64.
+            exists = source == "double" if all(is_real) and source != target else is_real[0] != is_real[1]
+            if exists and (mode == "rn" or (source, target) not in (("int", "double"), ("uint", "double"))):
+                name = f"{source}2{target}_{mode}"
+                names[name] = _converted(name, _KINDS[source], _KINDS[target])
+
+
+_define()
 
 
 def __getattr__(name):
-    if name not in _known:
+    if name != "rcp64h":
         raise AttributeError(f"libdevice has no function '{name}'")
 
     def missing(*args, **kwargs):
         raise not_implemented(f"libdevice.{name}")
 
-    missing.__name__ = missing.__qualname__ = name
-    return builtin(missing)
+    return _named(name, "Not there.", missing)

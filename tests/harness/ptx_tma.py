@@ -1,0 +1,261 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What TMA and mbarriers do: tensor maps, bulk copies, phases.
+
+As late as hardware may be: a load arrives when somebody waits for its barrier, a
+store reads shared memory until it is waited for and reaches global memory when its
+completion is waited for, or at the end of the kernel. So a missing wait, fence or
+barrier is a wrong result or an error.
+"""
+
+import dataclasses
+
+import ml_dtypes
+import numpy as np
+
+from harness.ptx_execute import handles
+from harness.ptx_machine import EmulationError
+
+ROW_BYTES, MAX_EXTENT = 128, 256
+
+
+@dataclasses.dataclass
+class TensorMap:
+    """What the driver encodes: dimensions outermost first, strides in bytes."""
+
+    address: int
+    dtype: np.dtype
+    shape: tuple
+    strides: tuple
+    box: tuple
+    swizzle: int
+    padding: float
+
+    @staticmethod
+    def of(descriptor, address):
+        dtype = np.dtype(descriptor.base.dtype)
+        box = list(descriptor.block_shape)
+        box[-1] = min(box[-1], ROW_BYTES // dtype.itemsize)
+        for dim in reversed(range(len(box) - 1)):
+            box[dim] = 1 if any(box[d] < descriptor.block_shape[d] for d in range(dim + 1, len(box) - 1)) else min(
+                box[dim], MAX_EXTENT)
+        row = box[-1] * dtype.itemsize
+        padding = np.nan if descriptor.padding == "nan" else 0
+        return TensorMap(address, dtype, tuple(descriptor.shape), tuple(s * dtype.itemsize for s in descriptor.strides),
+                         tuple(box), row if row > 16 else 0, padding)
+
+    def elements(self, corner):
+        """(addresses, whether inside) of all elements of the box at `corner`."""
+        index = [c + i for c, i in zip(corner, np.indices(self.box))]
+        inside = np.ones(self.box, bool)
+        address = np.full(self.box, self.address, np.int64)
+        for i, extent, stride in zip(index, self.shape, self.strides):
+            inside &= (i >= 0) & (i < extent)
+            address += i * stride
+        return address.reshape(-1), inside.reshape(-1)
+
+    def places(self, start):
+        """Offsets in shared memory of the first byte of each element of a box."""
+        if start % ROW_BYTES:
+            raise EmulationError(f"a box at {start}, which is no multiple of {ROW_BYTES}")
+        place = start + np.arange(int(np.prod(self.box))) * self.dtype.itemsize
+        chunks = self.swizzle // 16 - 1 if self.swizzle else 0
+        return place ^ ((place >> 7 & chunks) << 4)
+
+    @property
+    def bytes(self):
+        return int(np.prod(self.box)) * self.dtype.itemsize
+
+
+@dataclasses.dataclass
+class Mbarrier:
+    arrivals: int
+    pending: int
+    bytes: int = 0  # expected, less those of copies that were started
+    phase: int = 0
+    copies: list = dataclasses.field(default_factory=list)
+    # Whoever initialised it; others know it behind a barrier of the block.
+    warp: int = -1
+    initialised_at: int = -1  # count of the block's barriers
+
+    def is_visible(self, machine, thread):
+        return machine.shared.num_barriers > self.initialised_at or thread // 32 == self.warp
+
+    def complete_if_due(self, waiting):
+        """Copies arrive only when somebody asks."""
+        if self.pending or self.bytes or (self.copies and not waiting):
+            return
+        for finish in self.copies:
+            finish()
+        self.copies, self.pending, self.phase = [], self.arrivals, self.phase ^ 1
+
+
+def bytes_of(places, size):
+    return places[:, None] + np.arange(size)
+
+
+def only(machine, what):
+    threads = machine.threads[machine.active]
+    if len(threads) != 1:
+        raise EmulationError(f"{len(threads)} threads {what} at once")
+    return int(threads[0])
+
+
+def mbarrier_at(machine, address, thread):
+    barrier = machine.mbarriers.get(int(address))
+    if barrier is None:
+        raise EmulationError(f"no mbarrier at {address}")
+    if not barrier.is_visible(machine, thread):
+        raise EmulationError("uses an mbarrier that another warp initialised since the last barrier")
+    return barrier
+
+
+@handles("mbarrier")
+def mbarrier(machine, instruction):
+    parts, operands = instruction.parts, instruction.operands
+    place = next(operand for operand in operands if operand[0] == "[")
+    addresses = machine.address(place)
+    if "init" in parts:
+        thread = only(machine, "initialise a barrier")
+        count = int(operands[1])
+        machine.mbarriers[int(addresses[thread])] = Mbarrier(count, count, warp=thread // 32,
+                                                             initialised_at=machine.shared.num_barriers)
+    elif "arrive" in parts:
+        for thread in machine.threads[machine.active]:
+            barrier = mbarrier_at(machine, addresses[thread], thread)
+            if "expect_tx" in parts:
+                barrier.bytes += int(operands[-1])
+            if barrier.pending == 0:
+                raise EmulationError("more arrivals than the barrier waits for")
+            barrier.pending -= 1
+            barrier.complete_if_due(waiting=False)
+        machine.is_stalled[:] = False
+    elif "try_wait" in parts or "test_wait" in parts:
+        ask(machine, instruction, addresses)
+    else:
+        raise EmulationError(f"not emulated: {instruction.text}")
+
+
+def ask(machine, instruction, addresses):
+    """Whether a phase is over; whoever waits for it in vain sleeps until something has happened."""
+    done = np.zeros(machine.num_threads, bool)
+    parity = machine.read(instruction.operands[2], "u32")
+    for address in np.unique(addresses[machine.active]):
+        threads = machine.threads[machine.active & (addresses == address)]
+        barrier = mbarrier_at(machine, address, threads[-1])
+        if "try_wait" in instruction.parts:
+            phase = barrier.phase
+            barrier.complete_if_due(waiting=True)
+            if barrier.phase != phase:
+                machine.is_stalled[:] = False
+        done[threads] = barrier.phase != parity[threads]
+    machine.write(instruction.operands[0], done, "pred")
+    if "try_wait" in instruction.parts:
+        machine.is_stalled |= machine.active & ~done
+
+
+def parse_tensor(machine, text, thread):
+    """The map and the corner (outermost first) of "[%rd1, {%r1, %r2}]"."""
+    name, coordinates = text.strip("[]").split(",", 1)
+    address = int(machine.words(name.strip())[thread])
+    if address not in machine.tensor_maps:
+        raise EmulationError(f"{name} is no address of a tensor map")
+    corner = [int(machine.read(c, "s32")[thread]) for c in machine.list_of(coordinates.strip())]
+    tensor = machine.tensor_maps[address]
+    if len(corner) != len(tensor.shape):
+        raise EmulationError(f"{len(corner)} coordinates for a map of rank {len(tensor.shape)}")
+    return tensor, corner[::-1]
+
+
+def load_box(machine, instruction):
+    thread = only(machine, "start a copy")
+    target, source, barrier_operand = instruction.operands[:3]
+    tensor, corner = parse_tensor(machine, source, thread)
+    barrier = mbarrier_at(machine, machine.address(barrier_operand)[thread], thread)
+    addresses, inside = tensor.elements(corner)
+    size = tensor.dtype.itemsize
+    data = np.full(len(addresses), tensor.padding).astype(tensor.dtype).view(np.uint8).reshape(-1, size)
+    if inside.any():
+        data[inside] = machine.memory.load(addresses[inside].astype(np.uint64), size, machine.threads[:1])
+    places = bytes_of(tensor.places(int(machine.address(target)[thread])), size)
+    machine.shared.start_copy(places, machine.threads[:1])
+    barrier.bytes -= tensor.bytes
+
+    def finish():
+        machine.shared.finish_bulk_copy(places, data)
+
+    barrier.copies.append(finish)
+    machine.is_stalled[:] = False
+
+
+REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+              "xor": np.bitwise_xor}
+
+
+def store_box(machine, instruction):
+    thread = only(machine, "start a copy")
+    tensor, corner = parse_tensor(machine, instruction.operands[0], thread)
+    reduction = next((REDUCTIONS[part] for part in instruction.parts if part in REDUCTIONS), None)
+    addresses, inside = tensor.elements(corner)
+    size = tensor.dtype.itemsize
+    places = bytes_of(tensor.places(int(machine.address(instruction.operands[1])[thread])), size)
+    data = machine.shared.load_async(places)
+
+    def finish_read():
+        machine.shared.finish_reading(places, thread // 32)
+
+    def finish():
+        where, new = addresses[inside].astype(np.uint64), data[inside]
+        if not len(where):
+            return
+        if reduction is not None:
+            old = np.ascontiguousarray(machine.memory.load(where, size, machine.threads[:1])).view(tensor.dtype)
+            wide = np.float32 if tensor.dtype in (np.float16, ml_dtypes.bfloat16) else tensor.dtype
+            both = reduction(old.astype(wide), np.ascontiguousarray(new).view(tensor.dtype).astype(wide))
+            new = both.astype(tensor.dtype).view(np.uint8).reshape(-1, size)
+        machine.memory.store(where, new, machine.threads[:1])
+
+    machine.open_stores.append((finish_read, finish))
+
+
+def bulk(machine, instruction):
+    """Instructions cp.async.bulk and cp.reduce.async.bulk."""
+    parts = instruction.parts
+    if "commit_group" in parts:
+        machine.stores.append(machine.open_stores)
+        machine.open_stores = []
+    elif "wait_group" in parts:
+        if machine.active[0]:  # stores are those of thread 0, as checked when they started
+            wait_for_stores(machine, int(instruction.operands[0]), complete="read" not in parts)
+    elif "tensor" not in parts:
+        raise EmulationError(f"not emulated: {instruction.text}")
+    elif any("mbarrier" in part for part in parts):
+        load_box(machine, instruction)
+    else:
+        store_box(machine, instruction)
+
+
+def wait_for_stores(machine, pending, complete):
+    done = len(machine.stores) - pending
+    for group in machine.stores[:max(done, 0)]:
+        for index, (finish_read, finish) in enumerate(group):
+            if finish_read:
+                finish_read()
+            group[index] = (None, finish)
+    if not complete:
+        return
+    for group in machine.stores[:max(done, 0)]:
+        for _, finish in group:
+            finish()
+    del machine.stores[:max(done, 0)]
+
+
+def finish_kernel(machine):
+    """Loads must have arrived and shared memory must have been read; global memory gets what was stored."""
+    if any(barrier.copies for barrier in machine.mbarriers.values()):
+        raise EmulationError("the kernel ends while a copy writes shared memory")
+    if machine.open_stores:
+        raise EmulationError("the kernel ends with stores that no group contains")
+    if any(finish_read for group in machine.stores for finish_read, _ in group):
+        raise EmulationError("the kernel ends while a store reads shared memory")
+    wait_for_stores(machine, 0, complete=True)
