@@ -178,51 +178,6 @@ std::string printModule(ModuleOp module) {
   return text;
 }
 
-/// The argument a pointer is computed from; null where it is loaded or chosen
-/// at run time in a way not followed here.
-BlockArgument baseArgument(Value pointer) {
-  while (Operation *op = pointer.getDefiningOp()) {
-    if (op->getNumOperands() == 0)
-      return {};
-    pointer = op->getOperand(0);
-  }
-  auto argument = llvm::dyn_cast<BlockArgument>(pointer);
-  return argument && llvm::isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? argument
-                                                                                 : BlockArgument();
-}
-
-/// Arguments that a store or an atomic may write. Where a base cannot be traced
-/// every pointer argument counts as written.
-std::vector<int> findWrittenArguments(ModuleOp module) {
-  std::vector<int> written;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    llvm::SmallVector<bool> isWritten(function.getNumArguments(), false);
-    auto mark = [&](Value pointer) {
-      if (BlockArgument argument = baseArgument(pointer)) {
-        isWritten[argument.getArgNumber()] = true;
-        return;
-      }
-      for (BlockArgument argument : function.getArguments())
-        if (llvm::isa<ir::PointerType, ir::DescriptorType>(argument.getType()))
-          isWritten[argument.getArgNumber()] = true;
-    };
-    function.walk([&](Operation *op) {
-      if (auto store = llvm::dyn_cast<ir::StoreOp>(op))
-        mark(store.getPointer());
-      else if (auto atomic = llvm::dyn_cast<ir::AtomicRmwOp>(op))
-        mark(atomic.getPointer());
-      else if (auto swap = llvm::dyn_cast<ir::AtomicCasOp>(op))
-        mark(swap.getPointer());
-      else if (auto block = llvm::dyn_cast<ir::DescriptorStoreOp>(op))
-        mark(block.getDescriptor());
-    });
-    for (auto [index, flag] : llvm::enumerate(isWritten))
-      if (flag)
-        written.push_back(static_cast<int>(index));
-  }
-  return written;
-}
-
 /// For each descriptor of the launch, whether its tensor map is an argument.
 std::vector<bool> findTensorMaps(ModuleOp module) {
   std::vector<bool> result;
@@ -324,7 +279,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   auto reached = [&](llvm::StringRef stage) { return options.lastStage == stage; };
 
   result.ttir = printModule(module);
-  result.writtenArguments = findWrittenArguments(module);
+  result.access = findArgumentAccess(module);
   result.tensorMaps = findTensorMaps(module);
   observer.finished("frontend", [&](llvm::raw_ostream &stream) { stream << result.ttir; });
   if (reached("ttir"))

@@ -12,6 +12,7 @@
 #ifndef TILEWRIGHT_CODEGEN_EMIT_COMPILEMODULE_H
 #define TILEWRIGHT_CODEGEN_EMIT_COMPILEMODULE_H
 
+#include "codegen/emit/ArgumentAccess.h"
 #include "ir/support/Error.h"
 #include "ir/support/Remark.h"
 #include "ir/support/TargetInfo.h"
@@ -43,8 +44,7 @@ struct CompiledModule {
   /// Of the assembler's report; -1 where there was none.
   int registers = -1, spillBytes = -1;
   std::string assembler;
-  /// Indices of the pointer arguments that the kernel may write.
-  std::vector<int> writtenArguments;
+  ArgumentAccess access;
   /// For each tensor descriptor of the launch, whether the kernel takes its tensor
   /// map beside base, shape and strides.
   std::vector<bool> tensorMaps;

@@ -119,8 +119,8 @@ static LogicalResult lowerMbarrierArrive(Operation *op, FunctionLowering &loweri
   OpBuilder &builder = lowering.builder;
   // The first lane speaks for all: they must be done with what they read.
   builder.create<NVVM::SyncWarpOp>(lowering.loc, lowering.constantI32(-1));
-  Value isFirstLane = builder.create<LLVM::ICmpOp>(
-      lowering.loc, LLVM::ICmpPredicate::eq, lowering.laneId(), lowering.constantI32(0));
+  Value isFirstLane = builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::eq,
+                                                   lowering.laneId(), lowering.constantI32(0));
   PtxText text(lowering);
   std::string guard = "@" + text.operand(isFirstLane, 'b') + " ";
   std::string address =
@@ -332,8 +332,8 @@ static LogicalResult lowerTmaStoreWait(Operation *op, FunctionLowering &lowering
   // Groups belong to the thread that started them; for others there is nothing
   // to wait for.
   PtxText(lowering).emit(std::string("cp.async.bulk.wait_group") +
-                         (wait.getComplete() ? " " : ".read ") +
-                         std::to_string(wait.getPending()) + ";");
+                         (wait.getComplete() ? " " : ".read ") + std::to_string(wait.getPending()) +
+                         ";");
   return success();
 }
 

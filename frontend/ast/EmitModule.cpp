@@ -14,6 +14,7 @@
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/KernelArguments.h"
 #include "frontend/ast/LanguageNames.h"
+#include "ir/dialect/ParameterAttr.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/TargetInfo.h"
 
@@ -103,12 +104,14 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
     bool hasTma = !target.empty() && getTargetInfo(target).hasTma;
     KernelArguments arguments(constexprs, divisibility, hasTma);
     std::vector<std::pair<std::string, py::object>> runtime;
+    std::vector<std::string> parameters; // of each argument
     for (py::handle parameter : function.attr("params")) {
       py::object name = parameter.attr("name");
       if (constexprs.contains(name) || !signature.contains(name))
         continue;
       runtime.emplace_back(py::cast<std::string>(py::str(name)), signature[name]);
       arguments.add(runtime.back().second, runtime.back().first);
+      parameters.resize(arguments.size(), runtime.back().first);
     }
 
     mlir::OpBuilder &builder = walker.opBuilder();
@@ -118,6 +121,8 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
         builder.getFunctionType(arguments.types(&context), {}));
     op.setPublic();
     arguments.setAttributes(op);
+    llvm::SmallVector<llvm::StringRef> parameterNames(parameters.begin(), parameters.end());
+    op->setAttr(ir::parametersAttr, builder.getStrArrayAttr(parameterNames));
     mlir::Block *entryBlock = op.addEntryBlock();
     builder.setInsertionPointToStart(entryBlock);
 

@@ -48,8 +48,8 @@ static std::string elementName(const std::string &name, size_t index) {
 // Descriptors
 //===----------------------------------------------------------------------===//
 
-KernelArguments::DescriptorEntry
-KernelArguments::parseDescriptor(const std::string &text, const std::string &name) const {
+KernelArguments::DescriptorEntry KernelArguments::parseDescriptor(const std::string &text,
+                                                                  const std::string &name) const {
   DescriptorEntry result;
   llvm::StringRef rest(text);
   if (!rest.consume_front(descriptorPrefix) || !rest.consume_back(">"))

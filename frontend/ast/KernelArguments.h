@@ -35,6 +35,7 @@ public:
   /// which "constexpr" stands for a constant.
   void add(pybind11::handle entry, const std::string &name);
 
+  size_t size() const { return arguments.size(); }
   llvm::SmallVector<mlir::Type> types(mlir::MLIRContext *context) const;
   void setAttributes(mlir::func::FuncOp function) const;
 

@@ -176,8 +176,8 @@ semantic::Value MlirBuilder::descriptorLoad(const Value &descriptor,
 
 void MlirBuilder::descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
                                   const Value &value, std::optional<semantic::AtomicOp> reduction) {
-  auto kind = reduction ? ir::AtomicKindAttr::get(context(), toIr(*reduction))
-                        : ir::AtomicKindAttr();
+  auto kind =
+      reduction ? ir::AtomicKindAttr::get(context(), toIr(*reduction)) : ir::AtomicKindAttr();
   make<ir::DescriptorStoreOp>(unwrap(descriptor), unwrapAll(coordinates), unwrap(value), kind);
 }
 

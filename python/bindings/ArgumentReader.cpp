@@ -101,8 +101,7 @@ uint64_t ConstTokens::token(PyObject *value, const ArgumentPlace &place) {
     return PyLong_AsUnsignedLongLong(found);
   if (PyErr_Occurred()) {
     PyErr_Clear();
-    throw makeError(ErrorCode::E0204, fmt::arg("a", place.name()),
-                    fmt::arg("t", typeNameOf(value)))
+    throw makeError(ErrorCode::E0204, fmt::arg("a", place.name()), fmt::arg("t", typeNameOf(value)))
         .addNote("a constexpr argument must be hashable: it is part of the "
                  "key of the compiled kernel");
   }
@@ -369,7 +368,8 @@ static DeviceKind readDeviceAttribute(PyObject *value, int &ordinal) {
   return DeviceKind::Cuda;
 }
 
-void ArgumentReader::readDataPointerObject(ArgumentPlace &place, PyObject *value, PyObject *method) {
+void ArgumentReader::readDataPointerObject(ArgumentPlace &place, PyObject *value,
+                                           PyObject *method) {
   static PyObject *dtypeName = interned("dtype");
   PyObject *number = checked(PyObject_CallNoArgs(method));
   uint64_t address = PyLong_AsUnsignedLongLongMask(number);
@@ -390,7 +390,8 @@ void ArgumentReader::readDataPointerObject(ArgumentPlace &place, PyObject *value
   setPointer(place, address, elementType(place, dtype.ptr()));
 }
 
-void ArgumentReader::readArrayInterface(ArgumentPlace &place, PyObject *interface, PyObject *value) {
+void ArgumentReader::readArrayInterface(ArgumentPlace &place, PyObject *interface,
+                                        PyObject *value) {
   static PyObject *dtypeName = interned("dtype");
   py::dict dict = py::reinterpret_borrow<py::dict>(interface);
   py::tuple data = dict["data"];

@@ -99,8 +99,6 @@ public:
     item.param = static_cast<uint32_t>(param);
   }
   size_t size() const { return items.size(); }
-  /// The parameter in the declaration that each argument of the kernel comes from.
-  std::vector<size_t> paramsOfKernel(const std::vector<bool> &tensorMaps) const;
 
   /// A descriptor, in front of whose base, shape and strides stands its tensor map
   /// where the kernel takes one.

@@ -24,6 +24,8 @@ void bindLanguageTypes(pybind11::module_ &language);
 void bindInterpreter(pybind11::module_ &module);
 /// The cache on disk.
 void bindCache(pybind11::module_ &module);
+/// The tuner's decisions.
+void bindAutotune(pybind11::module_ &module);
 /// compile_kernel and IR tools.
 void bindCompile(pybind11::module_ &module);
 

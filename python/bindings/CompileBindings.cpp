@@ -103,7 +103,8 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   metadata["shared"] = compiled.sharedBytes;
   metadata["global_scratch_size"] = 0;
   metadata["global_scratch_align"] = 1;
-  metadata["written_args"] = compiled.writtenArguments;
+  metadata["written_args"] = compiled.access.written;
+  metadata["read_args"] = compiled.access.read;
   metadata["tensor_maps"] = compiled.tensorMaps;
   metadata["n_regs"] =
       compiled.registers < 0 ? py::object(py::none()) : py::int_(compiled.registers);

@@ -236,15 +236,6 @@ size_t LaunchArguments::fill(void **addresses, const std::vector<bool> &tensorMa
   return count;
 }
 
-std::vector<size_t> LaunchArguments::paramsOfKernel(const std::vector<bool> &tensorMaps) const {
-  std::vector<size_t> params;
-  size_t descriptor = 0;
-  for (size_t i = 0; i < items.size(); ++i)
-    if (items[i].address || tensorMaps.at(descriptor++))
-      params.push_back(items[i].param);
-  return params;
-}
-
 //===----------------------------------------------------------------------===//
 // For the compiler
 //===----------------------------------------------------------------------===//

@@ -297,9 +297,8 @@ py::object descriptorReduce(const Arguments &a) {
   std::string wanted = a.string(0);
   for (const auto &[name, op] : names)
     if (wanted == name)
-      return py::bool_(a.language().descriptorReduce(op, a.value(1, "descriptor"),
-                                                     a.operandTuple(2, "offset"),
-                                                     a.operand(3, "value")));
+      return py::bool_(a.language().descriptorReduce(
+          op, a.value(1, "descriptor"), a.operandTuple(2, "offset"), a.operand(3, "value")));
   return py::bool_(false);
 }
 

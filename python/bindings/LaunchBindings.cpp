@@ -353,24 +353,21 @@ static py::object compileSpecialization(DispatcherObject *self, PyObject *const 
       .attr("_compile_specialization")(reader.describe(bound), optionDict(options), device, warmup);
 }
 
-/// Parameters that the kernel writes, from metadata.written_args: positions among
-/// the arguments of the machine code, where a descriptor or tuple has several.
-static uint64_t writtenMaskOf(const LaunchArguments &arguments, const std::vector<bool> &tensorMaps,
-                              const py::object &written) {
+/// Parameters that the kernel writes, from the names in metadata.written_args.
+static uint64_t writtenMaskOf(const DispatcherState &state, const py::object &written) {
   if (written.is_none())
     return 0;
-  std::vector<size_t> params = arguments.paramsOfKernel(tensorMaps);
   uint64_t mask = 0;
   for (py::handle item : written)
-    if (size_t position = item.cast<size_t>(); position < params.size() && params[position] < 64)
-      mask |= uint64_t(1) << params[position];
+    for (size_t i = 0; i < state.params.size() && i < 64; ++i)
+      if (item.cast<std::string>() == state.params[i].nameText)
+        mask |= uint64_t(1) << i;
   return mask;
 }
 
 /// Compiles, loads and enters; null where a compile hook cancelled.
 static std::shared_ptr<Entry> handleMiss(DispatcherObject *self, PyObject *const *bound,
-                                         const ArgumentReader &reader,
-                                         const LaunchArguments &arguments, KeyBuilder &key,
+                                         const ArgumentReader &reader, KeyBuilder &key,
                                          uint64_t hash, const OptionList &options, int device) {
   DispatcherState &state = *self->state;
   py::object kernel = compileSpecialization(self, bound, reader, options, device, /*warmup=*/false);
@@ -383,8 +380,7 @@ static std::shared_ptr<Entry> handleMiss(DispatcherObject *self, PyObject *const
   auto entry = std::make_shared<Entry>();
   entry->handle = handle.cast<LoadedKernelHandle *>();
   entry->tensorMaps = entry->handle->tensorMaps;
-  entry->writtenMask = writtenMaskOf(arguments, entry->tensorMaps,
-                                     kernel.attr("metadata").attr("written_args"));
+  entry->writtenMask = writtenMaskOf(state, kernel.attr("metadata").attr("written_args"));
   entry->kernel = kernel.release().ptr();
   entry->handleObject = handle.release().ptr();
   state.table.insert(key, hash, entry);
@@ -489,8 +485,7 @@ static void launchEntry(LauncherObject &launcher, Entry &entry, const ArgumentRe
     heapParameters.resize(arguments.size() + 1);
     parameters = heapParameters.data();
   }
-  size_t count =
-      arguments.fill(parameters, entry.tensorMaps, launcher.dispatcher->state->params);
+  size_t count = arguments.fill(parameters, entry.tensorMaps, launcher.dispatcher->state->params);
   uint64_t scratchSlot = 0;
   py::object scratch;
   if (handle.scratchBytes > 0) {
@@ -572,7 +567,7 @@ static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args, siz
   // thread runs.
   std::shared_ptr<Entry> entry = state.table.find(key, hash);
   if (!entry) {
-    entry = handleMiss(self, storage.bound, reader, arguments, key, hash, options, device);
+    entry = handleMiss(self, storage.bound, reader, key, hash, options, device);
     if (!entry)
       Py_RETURN_NONE;
   }

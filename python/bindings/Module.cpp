@@ -14,5 +14,6 @@ PYBIND11_MODULE(_core, module) {
   tilewright::bindInterpreter(module);
   tilewright::bindCompile(module);
   tilewright::bindCache(module);
+  tilewright::bindAutotune(module);
   tilewright::bindLaunch(module);
 }

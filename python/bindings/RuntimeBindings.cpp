@@ -14,8 +14,10 @@
 
 #include <pybind11/stl.h>
 
+#include <chrono>
 #include <cstring>
 #include <link.h>
+#include <thread>
 
 namespace py = pybind11;
 
@@ -184,6 +186,25 @@ public:
     py::gil_scoped_release release;
     driver.check(driver.api().eventSynchronize(event), "cuEventSynchronize");
   }
+  /// Waits so many seconds at most; whether the event was reached. Looks often at
+  /// first: most kernels are over in microseconds.
+  bool waitFor(double seconds) {
+    driver::Driver &driver = driver::Driver::get();
+    constexpr driver::CudaResult kNotReady = 600;
+    using Clock = std::chrono::steady_clock;
+    auto start = Clock::now(), end = start + std::chrono::duration_cast<Clock::duration>(
+                                                 std::chrono::duration<double>(seconds));
+    driver::CudaResult result;
+    {
+      py::gil_scoped_release release;
+      while ((result = driver.api().eventQuery(event)) == kNotReady && Clock::now() < end)
+        if (Clock::now() - start > std::chrono::milliseconds(5))
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    if (result != kNotReady)
+      driver.check(result, "cuEventQuery");
+    return result != kNotReady;
+  }
   /// Milliseconds since `start` was reached on the GPU.
   float elapsedSince(const Event &start) const {
     driver::Driver &driver = driver::Driver::get();
@@ -242,6 +263,21 @@ static void bindDriver(py::module_ &module) {
                  "cuMemsetD8Async");
   });
 
+  module.def("copy_device", [](uint64_t to, uint64_t from, size_t bytes, uint64_t stream) {
+    driver::Driver &driver = driver::Driver::get();
+    ensureContext(driver);
+    driver.check(
+        driver.api().memcpyDtoDAsync(to, from, bytes, reinterpret_cast<driver::CudaStream>(stream)),
+        "cuMemcpyDtoDAsync");
+  });
+  module.def("read_device", [](uint64_t from, size_t bytes) {
+    driver::Driver &driver = driver::Driver::get();
+    ensureContext(driver);
+    std::string data(bytes, '\0');
+    driver.check(driver.api().memcpyDtoH(data.data(), from, bytes), "cuMemcpyDtoH");
+    return py::bytes(data);
+  });
+
   py::class_<LoadedKernelHandle>(module, "LoadedKernel")
       .def_property_readonly(
           "module",
@@ -256,32 +292,32 @@ static void bindDriver(py::module_ &module) {
                              [](const LoadedKernelHandle &h) { return h.kernel.numSpills(); })
       .def_property_readonly("n_max_threads",
                              [](const LoadedKernelHandle &h) { return h.kernel.maxThreads(); });
-  module.def("load_kernel", [](int device, const py::bytes &image, const std::string &name,
-                               std::vector<py::object> types, int threads, int64_t shared,
-                               int numCtas, bool cooperative, bool programmatic,
-                               int64_t scratchBytes, int64_t scratchAlignment, int maxRegisters,
-                               std::vector<bool> tensorMaps) {
-    driver::KernelRequirements required;
-    required.name = name;
-    required.threadsPerBlock = threads;
-    required.sharedBytes = shared;
-    required.numCtas = numCtas;
-    required.cooperative = cooperative;
-    required.programmaticLaunch = programmatic;
-    required.maxRegisters = maxRegisters;
-    std::string text = image;
-    std::unique_ptr<LoadedKernelHandle> handle;
-    {
-      // The driver may take its own locks and assemble PTX for long.
-      py::gil_scoped_release release;
-      handle = std::make_unique<LoadedKernelHandle>(device, text, required);
-    }
-    handle->types = std::move(types);
-    handle->tensorMaps = std::move(tensorMaps);
-    handle->scratchBytes = scratchBytes;
-    handle->scratchAlignment = scratchAlignment;
-    return handle;
-  });
+  module.def("load_kernel",
+             [](int device, const py::bytes &image, const std::string &name,
+                std::vector<py::object> types, int threads, int64_t shared, int numCtas,
+                bool cooperative, bool programmatic, int64_t scratchBytes, int64_t scratchAlignment,
+                int maxRegisters, std::vector<bool> tensorMaps) {
+               driver::KernelRequirements required;
+               required.name = name;
+               required.threadsPerBlock = threads;
+               required.sharedBytes = shared;
+               required.numCtas = numCtas;
+               required.cooperative = cooperative;
+               required.programmaticLaunch = programmatic;
+               required.maxRegisters = maxRegisters;
+               std::string text = image;
+               std::unique_ptr<LoadedKernelHandle> handle;
+               {
+                 // The driver may take its own locks and assemble PTX for long.
+                 py::gil_scoped_release release;
+                 handle = std::make_unique<LoadedKernelHandle>(device, text, required);
+               }
+               handle->types = std::move(types);
+               handle->tensorMaps = std::move(tensorMaps);
+               handle->scratchBytes = scratchBytes;
+               handle->scratchAlignment = scratchAlignment;
+               return handle;
+             });
 
   py::class_<DeviceBuffer>(module, "DeviceBuffer",
                            "Device memory for programs without a framework.")
@@ -297,6 +333,7 @@ static void bindDriver(py::module_ &module) {
       .def(py::init<>())
       .def("record", &Event::record, py::arg("stream") = 0)
       .def("synchronize", &Event::synchronize)
+      .def("wait_for", &Event::waitFor, py::arg("seconds"))
       .def("elapsed_since", &Event::elapsedSince);
 }
 

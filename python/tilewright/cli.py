@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, cache, knobs."""
+"""The command `tilewright`: doctor, compile, run, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -155,9 +155,9 @@ def _split(text):
             quote = None if c == quote else quote
         elif c in "'\"":
             quote = c
-        elif c in "([{":
+        elif c in "([{<":
             depth += 1
-        elif c in ")]}":
+        elif c in ")]}>":
             depth -= 1
         elif c == "," and depth == 0:
             parts.append(text[start:i])
@@ -168,7 +168,7 @@ def _split(text):
 def parse_signature(function, text):
     """(types, constants, divisibility) from "*fp32:16,i32,1024" or "x=*fp32,BLOCK=1024".
 
-    A type may be followed by `:16` (divisible) or `:1` (equal to 1); a literal is a
+    A tensor descriptor is "tensordesc<fp16[128,64]>". A type may be followed by `:16` (divisible) or `:1` (equal to 1); a literal is a
     constant.
     """
     types, constants, divisibility = {}, {}, {}
@@ -285,6 +285,7 @@ def knobs_command(arguments) -> int:
 
 def _parser():
     from .compiler import cache_tools
+    from .tuning import commands as tune_commands
 
     parser = argparse.ArgumentParser(prog="tilewright", description="A tile language and its compiler.")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -306,6 +307,7 @@ def _parser():
     run.set_defaults(call=run_command)
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
     cache_tools.add_parser(commands)
+    tune_commands.add_parser(commands)
     commands.add_parser("knobs", help="list all switches").set_defaults(call=knobs_command)
     return parser
 

@@ -184,11 +184,13 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
   X(memFree, "cuMemFree_v2", (CudaPointer))                                                        \
   X(memcpyHtoD, "cuMemcpyHtoD_v2", (CudaPointer, const void *, size_t))                            \
   X(memcpyDtoH, "cuMemcpyDtoH_v2", (void *, CudaPointer, size_t))                                  \
+  X(memcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (CudaPointer, CudaPointer, size_t, CudaStream))       \
   X(memsetD8Async, "cuMemsetD8Async", (CudaPointer, unsigned char, size_t, CudaStream))            \
   X(eventCreate, "cuEventCreate", (CudaEvent *, unsigned))                                         \
   X(eventDestroy, "cuEventDestroy_v2", (CudaEvent))                                                \
   X(eventRecord, "cuEventRecord", (CudaEvent, CudaStream))                                         \
   X(eventSynchronize, "cuEventSynchronize", (CudaEvent))                                           \
+  X(eventQuery, "cuEventQuery", (CudaEvent))                                                       \
   X(eventElapsedTime, "cuEventElapsedTime", (float *, CudaEvent, CudaEvent))
 
 // Functions that an older driver may lack: null there.

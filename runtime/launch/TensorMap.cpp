@@ -150,10 +150,10 @@ static void encode(const DescriptorArgument &d, const std::string &name, TensorM
                           "an array with elements (or an empty grid, which launches nothing)"});
   Driver &driver = Driver::get();
   if (!driver.api().tensorMapEncodeTiled)
-    throw makeError(ErrorCode::E0405, fmt::arg("v", driver.libraryPath()),
-                    fmt::arg("c", fmt::format("{}.{}", driver.version() / 1000,
-                                              driver.version() % 1000 / 10)),
-                    fmt::arg("r", "12.0"))
+    throw makeError(
+        ErrorCode::E0405, fmt::arg("v", driver.libraryPath()),
+        fmt::arg("c", fmt::format("{}.{}", driver.version() / 1000, driver.version() % 1000 / 10)),
+        fmt::arg("r", "12.0"))
         .addNote("cuTensorMapEncodeTiled is missing from the driver");
 
   int64_t bytes = elementTypeBytes(d.type);

@@ -49,7 +49,7 @@ class StandIn:
             # One short write to a file opened for appending is not torn.
             os.write(self.log, f"{block}\n".encode())
         metadata = {"num_warps": 4, "num_ctas": 1, "num_stages": 3, "shared": 0, "name": fn.__name__,
-                    "written_args": [0], "n_regs": 32, "n_spills": 0, "assembler": "stand-in"}
+                    "written_args": ["x"], "n_regs": 32, "n_spills": 0, "assembler": "stand-in"}
         return {"name": fn.__name__, "ttir": f"module {{ {block} }}", "ttgir": "module {}", "llir": "; text",
                 "ptx": f"// {block}", "cubin": expected_code(block, target), "metadata": metadata, "remarks": []}
 

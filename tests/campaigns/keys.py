@@ -146,7 +146,7 @@ class _Edit(ast.NodeTransformer):
 def semantic_texts():
     """Texts that mean something else, each once."""
     seen = {ast.dump(ast.parse(TEXT))}
-    for salt in range(12):
+    for salt in range(60):
         number = 0
         while True:
             tree = ast.parse(TEXT)

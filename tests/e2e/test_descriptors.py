@@ -172,6 +172,27 @@ def test_loop_over_blocks(device, columns):
 
 
 @tilewright.jit
+def several_stores_per_iteration(x, out, steps):
+    for i in range(steps):
+        block = x.load([i * 8, 0])
+        if i % 2 == 0:
+            out.store([i * 8, 0], block + 1)
+            out.store([i * 8, 32], block + 2)
+            out.store([i * 8, 64], block + 3)
+
+
+def test_stores_of_a_loop_overlap(device):
+    x = exact_values("float32", (64, 32))
+    out = device.array(np.zeros((64, 96), np.float32))
+    device.run(several_stores_per_iteration, (1, ), device.descriptor(device.array(x), (8, 32)),
+               device.descriptor(out, (8, 32)), 8)
+    expected = np.zeros((64, 96), np.float32)
+    for i in range(0, 64, 16):
+        expected[i:i + 8] = np.concatenate([x[i:i + 8] + k for k in (1, 2, 3)], 1)
+    np.testing.assert_array_equal(device.numpy(out), expected)
+
+
+@tilewright.jit
 def in_place(x, steps):
     for step in range(steps):
         block = x.load([0, 0])

@@ -15,7 +15,7 @@ from harness import ptx_copies, ptx_matrix  # noqa: F401  they register their in
 from harness.ptx_execute import execute
 from harness.ptx_machine import PARAMETER_BASE, GlobalMemory, Machine
 from harness.ptx_program import parse
-from harness.ptx_tma import TensorMap
+from harness.ptx_tma import TensorMap, finish_kernel
 
 FORMATS = {4: {int: np.int32, float: np.float32}, 8: {int: np.int64, float: np.float64},
            2: {int: np.int16, float: np.float16}, 1: {int: np.int8}}  # fmt: skip
@@ -71,6 +71,6 @@ def launch(ptx: str, grid, arguments):
             for x in range(grid[0]):
                 machine = Machine(program, parameters.memory, parameters.bytes, (x, y, z), grid)
                 machine.tensor_maps = parameters.tensor_maps
-                machine.run(execute)
+                machine.run(execute, finish_kernel)
     for address, array in parameters.placed.values():
         parameters.memory.read_back(address, array)

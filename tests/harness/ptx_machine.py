@@ -8,9 +8,9 @@ instruction where they can: the lowest program counter goes first, so branches
 meet again behind what they skip.
 
 What hardware leaves to chance is an error here: reading or writing beyond
-an array, shared memory that another warp wrote since the last barrier, that
-a matrix instruction reads before fence.proxy.async, that a copy in flight will
-fill, and accumulators of a product in flight.
+an array; shared memory that another warp wrote or read since the last barrier, that
+a matrix instruction reads before fence.proxy.async, that a copy in flight fills
+or that a product or copy in flight reads; accumulators of a product in flight.
 """
 
 import re
@@ -31,6 +31,8 @@ UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 SHARED_BYTES = 232448
 GLOBAL_BASE = 1 << 32
 PARAMETER_BASE = 1 << 48
+# Who read a byte of shared memory, if not one warp only.
+NOBODY, SEVERAL_WARPS = -1, -2
 # Apart from each other, so that overruns do not hit the next array.
 ARRAY_GAP = 4096
 
@@ -83,13 +85,15 @@ class GlobalMemory:
 class SharedMemory:
     def __init__(self):
         self.data = np.full(SHARED_BYTES, 0xFF, np.uint8)
-        # Who wrote a byte since the last barrier: the warp, or -1.
-        self.writer = np.full(SHARED_BYTES, -1, np.int16)
+        # The warp that wrote a byte since the last barrier, and those that read it.
+        self.writer = np.full(SHARED_BYTES, NOBODY, np.int16)
+        self.reader = np.full(SHARED_BYTES, NOBODY, np.int16)
         # The thread that wrote it without a fence for asynchronous readers, or -1.
         self.unfenced = np.full(SHARED_BYTES, -1, np.int16)
-        # Bytes that a copy in flight will write.
+        # Bytes that a copy in flight will write; how many copies and products in flight read one.
         self.in_flight = np.zeros(SHARED_BYTES, bool)
-        self.checks_races = True
+        self.reading = np.zeros(SHARED_BYTES, np.int16)
+        self.num_barriers = 0
 
     def places(self, addresses, size):
         if (addresses % np.uint64(size)).any():
@@ -98,36 +102,85 @@ class SharedMemory:
             raise EmulationError("an address beyond shared memory")
         return addresses.astype(np.int64)[:, None] + np.arange(size)
 
+    # ---- what threads do --------------------------------------------------
+
     def load(self, addresses, size, threads):
         places = self.places(addresses, size)
         if self.in_flight[places].any():
             raise EmulationError("reads shared memory that a copy in flight writes")
-        writer = self.writer[places]
-        if self.checks_races and ((writer >= 0) & (writer != (threads // 32)[:, None])).any():
+        writer, warps = self.writer[places], (threads // 32)[:, None]
+        if ((writer != NOBODY) & (writer != warps)).any():
             raise EmulationError("reads shared memory that another warp wrote since the last barrier")
+        # Several warps may read the same byte in this very instruction.
+        reader = self.reader[places]
+        self.reader[places] = warps
+        several = ((reader != NOBODY) & (reader != warps)) | (self.reader[places] != warps)
+        self.reader[places[several]] = SEVERAL_WARPS
         return self.data[places]
 
     def store(self, addresses, values, threads):
         places = self.places(addresses, values.shape[1])
+        self.check_writable(places, threads)
+        self.write(places, values, threads)
+
+    def write(self, places, values, threads):
         self.data[places] = values
         self.writer[places] = (threads // 32)[:, None]
         self.unfenced[places] = threads[:, None]
 
+    def check_writable(self, places, threads):
+        """Nobody may still read what is overwritten, nor write it too."""
+        if self.in_flight[places].any():
+            raise EmulationError("writes shared memory that a copy in flight writes")
+        if self.reading[places].any():
+            raise EmulationError("writes shared memory that a product or copy in flight reads")
+        reader, warps = self.reader[places], (threads // 32).reshape(-1, *[1] * (places.ndim - 1))
+        if ((reader != NOBODY) & (reader != warps)).any():
+            raise EmulationError("writes shared memory that another warp read since the last barrier")
+
     def barrier(self):
-        self.writer[:] = -1
+        self.num_barriers += 1
+        self.writer[:] = self.reader[:] = NOBODY
 
     def fence(self, threads):
         self.unfenced[np.isin(self.unfenced, threads)] = -1
 
+    # ---- what copies and matrix units do ----------------------------------
+
+    def start_copy(self, places, threads):
+        self.check_writable(places, threads)
+        writer = self.writer[places]
+        if ((writer != NOBODY) & (writer != (threads // 32)[:, None])).any():
+            raise EmulationError("a copy writes what another warp wrote since the last barrier")
+        self.in_flight[places] = True
+
+    def finish_copy(self, places, values, threads):
+        """By a thread: others see it behind a barrier only."""
+        self.in_flight[places] = False
+        self.write(places, values, threads)
+
+    def finish_bulk_copy(self, places, values):
+        """By TMA: whoever waited for its barrier sees it."""
+        self.in_flight[places] = False
+        self.data[places] = values
+        self.writer[places] = NOBODY
+        self.unfenced[places] = -1
+
     def load_async(self, places: np.ndarray) -> np.ndarray:
-        """What wgmma and TMA see."""
+        """What wgmma and TMA see; they read until `finish_reading`."""
         if self.in_flight[places].any():
             raise EmulationError("a matrix instruction reads what a copy in flight writes")
         if (self.unfenced[places] >= 0).any():
             raise EmulationError("a matrix instruction reads shared memory without fence.proxy.async")
-        if (self.writer[places] >= 0).any() and self.checks_races:
+        if (self.writer[places] != NOBODY).any():
             raise EmulationError("a matrix instruction reads what was written since the last barrier")
+        self.reading[places] += 1
         return self.data[places]
+
+    def finish_reading(self, places: np.ndarray, warp: int):
+        """Only whoever waited for it knows: `warp`, or SEVERAL_WARPS."""
+        self.reading[places] -= 1
+        self.reader[places] = warp
 
 
 class Machine:
@@ -139,7 +192,6 @@ class Machine:
         self.threads = np.arange(self.num_threads)
         self.memory, self.shared = memory, SharedMemory()
         self.parameters, self.block, self.grid = parameters, block, grid
-        self.parameter_offsets = {name: offset for name, offset, _ in program.parameters}
         self.registers: dict[str, np.ndarray] = {}
         self.counters = np.zeros(self.num_threads, np.int64)
         self.is_done = np.zeros(self.num_threads, bool)
@@ -148,9 +200,13 @@ class Machine:
         # Accumulators of products in flight, with the number of their group.
         self.products: dict[str, int] = {}
         self.product_group = 0
-        # Barriers in shared memory by address, tensor maps by the offset of their parameter.
+        # What they read in shared memory: (group, places).
+        self.product_reads: list[tuple[int, np.ndarray]] = []
+        # Barriers in shared memory and tensor maps by address; stores by TMA that are not
+        # done, those of the open group first of all (ptx_tma.py).
         self.mbarriers: dict[int, object] = {}
         self.tensor_maps: dict[int, object] = {}
+        self.open_stores, self.stores = [], []
         # cp.async: the open group and the closed ones, as functions that finish a copy.
         self.copies, self.copy_groups = [], []
         self.active = np.ones(self.num_threads, bool)
@@ -186,8 +242,8 @@ class Machine:
             number = int(operand[2:], 16)
         elif operand == "__tw_shared":
             number = 0
-        elif operand in self.parameter_offsets:
-            number = PARAMETER_BASE + self.parameter_offsets[operand]
+        elif operand in self.program.parameter_offsets:
+            number = PARAMETER_BASE + self.program.parameter_offsets[operand]
         elif re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", operand):
             number = int(operand.rstrip("U"), 0)
         else:
@@ -233,7 +289,7 @@ class Machine:
 
     # ---- running ----------------------------------------------------------
 
-    def run(self, execute):
+    def run(self, execute, finish):
         while not self.is_done.all():
             ready = ~(self.is_done | self.at_barrier | self.is_stalled)
             if not ready.any():
@@ -246,6 +302,7 @@ class Machine:
             self.step(instruction, execute)
         if self.products:
             raise EmulationError("the kernel ends with a product in flight")
+        finish(self)
 
     def release(self):
         """Nobody can go on: all have reached the barrier, or it is a deadlock."""

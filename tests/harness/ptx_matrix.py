@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from harness.ptx_execute import handles
-from harness.ptx_machine import EmulationError
+from harness.ptx_machine import SEVERAL_WARPS, EmulationError
 
 OPERANDS = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f64": np.float64, "s8": np.int8, "u8": np.uint8,
@@ -158,8 +158,9 @@ def read_descriptor(machine, operand, threads, extent, k, kind, is_mn_major):
     if (values != values[0]).any():
         raise EmulationError("a descriptor differs between threads of a warpgroup")
     size = np.dtype(OPERANDS[kind]).itemsize
-    places = descriptor_places(int(values[0]), extent, k, size, is_mn_major)
-    raw = machine.shared.load_async(places[..., None] + np.arange(size))
+    places = descriptor_places(int(values[0]), extent, k, size, is_mn_major)[..., None] + np.arange(size)
+    raw = machine.shared.load_async(places)
+    machine.product_reads.append((machine.product_group, places))
     return decode(raw.reshape(extent, k * size), kind)
 
 
@@ -184,12 +185,13 @@ def wgmma_product(machine, instruction):
         if len(group) != 128 or group[0] % 128 or group[-1] != group[0] + 127:
             raise EmulationError("a warpgroup reaches wgmma in parts")
         right = read_descriptor(machine, b, group, n, k, kind_b, transpose_b).T
+        whole_left = None if a_in_registers else read_descriptor(machine, a, group, 64, k, kind_a, transpose_a)
         for warp in range(4):
             threads = group[32 * warp : 32 * warp + 32]
             if a_in_registers:
                 left = scatter_a(words_of(machine, machine.list_of(a), threads), kind_a)
             else:
-                left = read_descriptor(machine, a, group, 64, k, kind_a, transpose_a)[16 * warp : 16 * warp + 16]
+                left = whole_left[16 * warp : 16 * warp + 16]
             sums = scatter_accumulator(before[threads], n, accumulator)
             if not adds[threads[0]]:
                 sums = np.zeros_like(sums)
@@ -210,8 +212,12 @@ def wgmma(machine, instruction):
         machine.product_group += 1
     elif "wait_group" in parts:
         pending = int(instruction.operands[0])
-        newest = machine.product_group - 1
-        machine.products = {name: group for name, group in machine.products.items() if group > newest - pending}
+        newest_done = machine.product_group - 1 - pending
+        machine.products = {name: group for name, group in machine.products.items() if group > newest_done}
+        for group, places in machine.product_reads:
+            if group <= newest_done:
+                machine.shared.finish_reading(places, SEVERAL_WARPS)
+        machine.product_reads = [read for read in machine.product_reads if read[0] > newest_done]
     else:
         wgmma_product(machine, instruction)
 

@@ -68,12 +68,18 @@ class TensorMap:
 
 
 @dataclasses.dataclass
-class Barrier:
+class Mbarrier:
     arrivals: int
     pending: int
     bytes: int = 0  # expected, less those of copies that were started
     phase: int = 0
     copies: list = dataclasses.field(default_factory=list)
+    # Whoever initialised it; others know it behind a barrier of the block.
+    warp: int = -1
+    initialised_at: int = -1  # count of the block's barriers
+
+    def is_visible(self, machine, thread):
+        return machine.shared.num_barriers > self.initialised_at or thread // 32 == self.warp
 
     def complete_if_due(self, waiting):
         """Copies arrive only when somebody asks."""
@@ -95,44 +101,57 @@ def only(machine, what):
     return int(threads[0])
 
 
-def barrier_at(machine, operand, thread):
-    address = int(machine.address(operand)[thread])
-    if address not in machine.barriers:
+def mbarrier_at(machine, address, thread):
+    barrier = machine.mbarriers.get(int(address))
+    if barrier is None:
         raise EmulationError(f"no mbarrier at {address}")
-    return machine.barriers[address]
+    if not barrier.is_visible(machine, thread):
+        raise EmulationError("uses an mbarrier that another warp initialised since the last barrier")
+    return barrier
 
 
 @handles("mbarrier")
 def mbarrier(machine, instruction):
     parts, operands = instruction.parts, instruction.operands
-    machine.is_stalled[:] = False
-    active = machine.threads[machine.active]
+    place = next(operand for operand in operands if operand[0] == "[")
+    addresses = machine.address(place)
     if "init" in parts:
+        thread = only(machine, "initialise a barrier")
         count = int(operands[1])
-        machine.barriers[int(machine.address(operands[0])[only(machine, "initialise a barrier")])] = Barrier(count, count)
+        machine.mbarriers[int(addresses[thread])] = Mbarrier(count, count, warp=thread // 32,
+                                                             initialised_at=machine.shared.num_barriers)
     elif "arrive" in parts:
-        for thread in active:
-            barrier = barrier_at(machine, operands[1], thread)
+        for thread in machine.threads[machine.active]:
+            barrier = mbarrier_at(machine, addresses[thread], thread)
             if "expect_tx" in parts:
-                barrier.bytes += int(operands[2])
+                barrier.bytes += int(operands[-1])
             if barrier.pending == 0:
                 raise EmulationError("more arrivals than the barrier waits for")
             barrier.pending -= 1
             barrier.complete_if_due(waiting=False)
+        machine.is_stalled[:] = False
+    elif "try_wait" in parts or "test_wait" in parts:
+        ask(machine, instruction, addresses)
     else:
-        done = np.zeros(machine.num_threads, bool)
-        is_try = "try_wait" in parts
-        parity = machine.read(operands[2], "u32")
-        for thread in active:
-            barrier = barrier_at(machine, operands[1], thread)
-            if is_try:
-                barrier.complete_if_due(waiting=True)
-            done[thread] = barrier.phase != parity[thread]
-        machine.write(operands[0], done, "pred")
-        if is_try:
-            # Again when something has happened.
-            stalled = active[~done[active]]
-            machine.is_stalled[stalled] = True
+        raise EmulationError(f"not emulated: {instruction.text}")
+
+
+def ask(machine, instruction, addresses):
+    """Whether a phase is over; whoever waits for it in vain sleeps until something has happened."""
+    done = np.zeros(machine.num_threads, bool)
+    parity = machine.read(instruction.operands[2], "u32")
+    for address in np.unique(addresses[machine.active]):
+        threads = machine.threads[machine.active & (addresses == address)]
+        barrier = mbarrier_at(machine, address, threads[-1])
+        if "try_wait" in instruction.parts:
+            phase = barrier.phase
+            barrier.complete_if_due(waiting=True)
+            if barrier.phase != phase:
+                machine.is_stalled[:] = False
+        done[threads] = barrier.phase != parity[threads]
+    machine.write(instruction.operands[0], done, "pred")
+    if "try_wait" in instruction.parts:
+        machine.is_stalled |= machine.active & ~done
 
 
 def parse_tensor(machine, text, thread):
@@ -152,18 +171,18 @@ def load_box(machine, instruction):
     thread = only(machine, "start a copy")
     target, source, barrier_operand = instruction.operands[:3]
     tensor, corner = parse_tensor(machine, source, thread)
-    barrier = barrier_at(machine, barrier_operand, thread)
+    barrier = mbarrier_at(machine, machine.address(barrier_operand)[thread], thread)
     addresses, inside = tensor.elements(corner)
     size = tensor.dtype.itemsize
     data = np.full(len(addresses), tensor.padding).astype(tensor.dtype).view(np.uint8).reshape(-1, size)
     if inside.any():
         data[inside] = machine.memory.load(addresses[inside].astype(np.uint64), size, machine.threads[:1])
     places = bytes_of(tensor.places(int(machine.address(target)[thread])), size)
-    machine.shared.start_async_write(places)
+    machine.shared.start_copy(places, machine.threads[:1])
     barrier.bytes -= tensor.bytes
 
     def finish():
-        machine.shared.finish_async_write(places, data)
+        machine.shared.finish_bulk_copy(places, data)
 
     barrier.copies.append(finish)
     machine.is_stalled[:] = False
@@ -181,10 +200,9 @@ def store_box(machine, instruction):
     size = tensor.dtype.itemsize
     places = bytes_of(tensor.places(int(machine.address(instruction.operands[1])[thread])), size)
     data = machine.shared.load_async(places)
-    machine.shared.reading[places] += 1
 
     def finish_read():
-        machine.shared.reading[places] -= 1
+        machine.shared.finish_reading(places, thread // 32)
 
     def finish():
         where, new = addresses[inside].astype(np.uint64), data[inside]
@@ -211,7 +229,7 @@ def bulk(machine, instruction):
             wait_for_stores(machine, int(instruction.operands[0]), complete="read" not in parts)
     elif "tensor" not in parts:
         raise EmulationError(f"not emulated: {instruction.text}")
-    elif "mbarrier" in parts[-1] or any("mbarrier" in part for part in parts):
+    elif any("mbarrier" in part for part in parts):
         load_box(machine, instruction)
     else:
         store_box(machine, instruction)
@@ -232,8 +250,10 @@ def wait_for_stores(machine, pending, complete):
     del machine.stores[:max(done, 0)]
 
 
-def finish_stores(machine):
-    """At the end of the kernel: shared memory must have been read, global memory gets the data."""
+def finish_kernel(machine):
+    """Loads must have arrived and shared memory must have been read; global memory gets what was stored."""
+    if any(barrier.copies for barrier in machine.mbarriers.values()):
+        raise EmulationError("the kernel ends while a copy writes shared memory")
     if machine.open_stores:
         raise EmulationError("the kernel ends with stores that no group contains")
     if any(finish_read for group in machine.stores for finish_read, _ in group):

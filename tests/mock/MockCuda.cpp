@@ -20,6 +20,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 using namespace tilewright::driver;
@@ -34,6 +35,7 @@ struct MockContext {
 struct MockModule {
   std::vector<size_t> parameterSizes;
   int registers = 32, maxThreads = 1024;
+  int fault = 0; // what its launches return; -1: they never end
   bool isPtx = false;
 };
 struct MockLaunch {
@@ -55,6 +57,7 @@ long launchCount = 0;
 int nextLaunchResult = 0, capturing = 0, loaded = 0, unloaded = 0;
 int dynamicSharedLimit = 0;
 bool failAllocation = false;
+bool hanging = false;
 uint64_t pinnedAddress = 0;
 long encodeCount = 0;
 int nextEncodeResult = 0;
@@ -73,6 +76,8 @@ EXPORT void mockReset() {
   pinnedAddress = 0;
   recording = true;
 }
+/// From now on no event is reached.
+EXPORT void mockHang(int on) { hanging = on; }
 EXPORT void mockRecord(int on) { recording = on; }
 EXPORT long mockLaunchCount() { return launchCount; }
 EXPORT void mockFailNextLaunch(int result) { nextLaunchResult = result; }
@@ -219,7 +224,8 @@ EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned, 
       at = end + 1;
     }
     if (bar != std::string::npos)
-      std::sscanf(rest.c_str() + bar, "|%d|%d", &result->registers, &result->maxThreads);
+      std::sscanf(rest.c_str() + bar, "|%d|%d|%d", &result->registers, &result->maxThreads,
+                  &result->fault);
   } else {
     result->isPtx = true;
   }
@@ -252,6 +258,10 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
                             void **) {
   if (!current())
     return 201;
+  while (function->fault < 0)
+    ::pause();
+  if (function->fault)
+    return function->fault;
   std::lock_guard<std::mutex> lock(mutex);
   if (nextLaunchResult) {
     int result = nextLaunchResult;
@@ -350,6 +360,10 @@ EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
   std::memcpy(to, reinterpret_cast<void *>(from), bytes);
   return 0;
 }
+EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *) {
+  std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
+  return 0;
+}
 EXPORT int cuMemsetD8Async(uint64_t, unsigned char, size_t, void *) { return 0; }
 EXPORT int cuEventCreate(void **event, unsigned) {
   *event = reinterpret_cast<void *>(1);
@@ -358,6 +372,7 @@ EXPORT int cuEventCreate(void **event, unsigned) {
 EXPORT int cuEventDestroy_v2(void *) { return 0; }
 EXPORT int cuEventRecord(void *, void *) { return 0; }
 EXPORT int cuEventSynchronize(void *) { return 0; }
+EXPORT int cuEventQuery(void *) { return hanging ? 600 : 0; }
 EXPORT int cuEventElapsedTime(float *milliseconds, void *, void *) {
   *milliseconds = 1.0f;
   return 0;

@@ -10,7 +10,11 @@
 
 #include "CodegenTestSupport.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 #include "ir/support/TmaBox.h"
+
+#include "mlir/AsmParser/AsmParser.h"
 
 namespace tilewright::codegen::testing {
 namespace {
@@ -75,8 +79,15 @@ TEST(CodegenTma, RowsOfEveryWidth) {
 }
 
 TEST(CodegenTma, EveryElementType) {
-  for (auto [element, bytes] : {std::pair{"i8", 1}, {"f8E4M3FN", 1}, {"f8E5M2", 1}, {"i16", 2},
-                                {"bf16", 2}, {"i32", 4}, {"f32", 4}, {"i64", 8}, {"f64", 8}})
+  for (auto [element, bytes] : {std::pair{"i8", 1},
+                                {"f8E4M3FN", 1},
+                                {"f8E5M2", 1},
+                                {"i16", 2},
+                                {"bf16", 2},
+                                {"i32", 4},
+                                {"f32", 4},
+                                {"i64", 8},
+                                {"f64", 8}})
     expectCopies({16, 256 / bytes}, element, bytes, 2);
 }
 

@@ -204,7 +204,7 @@ class AsmDict(dict):
 _Metadata = namedtuple("KernelMetadata", [
     "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
-    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "tensor_maps", "n_regs", "n_spills", "assembler",
+    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "tensor_maps", "n_regs", "n_spills", "assembler",
     "warp_size", "hash"])
 
 
@@ -216,7 +216,7 @@ def _make_metadata(result, options, target, digest) -> _Metadata:
         "global_scratch_align": 16, "profile_scratch_size": 0, "profile_scratch_align": 1, "tmem_size": 0,
         "cluster_dims": (options["num_ctas"], 1, 1), "launch_pdl": bool(options["launch_pdl"]),
         "launch_cooperative_grid": bool(options["launch_cooperative_grid"]), "maxnreg": options["maxnreg"],
-        "debug": bool(options["debug"]), "written_args": None, "tensor_maps": (), "n_regs": None, "n_spills": None, "assembler": None,
+        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "tensor_maps": (), "n_regs": None, "n_spills": None, "assembler": None,
         "warp_size": target.warp_size, "hash": digest,
     }
     # The target stays an object; the compiler reports its name.

@@ -2,25 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`@autotune`, `@heuristics` and `Config`.
 
-With one configuration nothing is measured. With several, each is compiled and
-measured in turn the first time a key is seen; the result stays in memory.
+With one configuration nothing is measured. With several, the first launch with a
+key measures those whose figures are not on disk yet (tuning/session.py), and the
+choice stays in memory. With a benchmark function of the caller's (`do_bench`, and
+the older `warmup`, `rep`, `use_cuda_graph`) each configuration goes through it in
+turn instead, hooks included, as in Triton.
 """
 
 from __future__ import annotations
 
-import builtins
+import contextlib
 import inspect
 import threading
 import time
 import warnings
 
-from .. import errors
-from ..errors import AssemblerError, CompileTimeAssertionFailure, ConfigWarning, OutOfResources
+from .. import _core, errors
+from ..errors import AssemblerError, ConfigWarning, OutOfResources
 from .jit import KernelInterface
 
 __all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
 
 PTXASError = AssemblerError
+
+# Medians of equal configurations in two processes differ by so much (a fraction).
+_SAME = 0.005
 
 
 class Config:
@@ -69,7 +75,12 @@ class Autotuner(KernelInterface):
 
     def __init__(self, fn, arg_names, configs, key, reset_to_zero=None, restore_value=None, pre_hook=None,
                  post_hook=None, prune_configs_by=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None,
-                 cache_results=False):
+                 cache_results=False, *, budget=None, check=None, reference=None, tolerance=None, tune_memory="device",
+                 isolate=None):
+        # A space (tuning/space.py) that is too large to be listed is searched.
+        self.space = configs if hasattr(configs, "search") and not configs.is_small else None
+        if hasattr(configs, "search"):
+            configs = configs.configs()
         self.configs = list(configs) if configs else [Config({})]
         self.keys = list(key or [])
         self.cache = {}
@@ -95,11 +106,17 @@ class Autotuner(KernelInterface):
                           DeprecationWarning, stacklevel=3)
         self._do_bench = do_bench
         self.cache_results = cache_results
+        self.budget, self.check, self.reference = budget, check, reference
+        self.tolerance, self.tune_memory, self.isolate = tolerance, tune_memory, isolate
+        if tune_memory not in ("device", "host"):
+            raise ValueError(f"tune_memory={tune_memory!r}: expected 'device' or 'host'")
         self.best_config = None
         self.configs_timings = None
         self.bench_time = None
         self.nargs = None
-        self._lock = threading.RLock()
+        self._candidates: list = []
+        self._lock = threading.Lock()
+        self._key_locks: dict = {}
         for name in self.keys:
             if name not in arg_names:
                 # Triton takes such keys in silence, so this is no error.
@@ -138,14 +155,19 @@ class Autotuner(KernelInterface):
                 self._do_bench = lambda call, quantiles: bench(call, quantiles=quantiles, **rep, **warm)
         return self._do_bench
 
+    @property
+    def _has_own_bench(self):
+        """Whether the caller said how to measure."""
+        return (self._do_bench is not None or self.num_warmups is not None or self.num_reps is not None
+                or self.use_cuda_graph)
+
     def _check_conflicts(self, config, kwargs):
         for name in config.kwargs:
             if name in kwargs:
                 raise errors.make("E0603", k=name)
 
     def _bench(self, nargs, args, config, kwargs):
-        """Timings of one configuration: (median, fast, slow), infinite where it cannot run."""
-        self._check_conflicts(config, kwargs)
+        """Timings of one configuration by the caller's function, and what went wrong."""
         current = {**kwargs, **config.all_kwargs()}
         full = {**nargs, **current}
 
@@ -162,24 +184,176 @@ class Autotuner(KernelInterface):
 
         try:
             return self.do_bench(call, quantiles=(0.5, 0.2, 0.8)), None
-        except (OutOfResources, CompileTimeAssertionFailure, PTXASError) as error:
+        except (errors.DeviceFault, errors.ContextLost):
+            raise  # nothing runs in this context any more
+        except Exception as error:  # noqa: BLE001 - recorded, and raised when all fail
             return [float("inf")] * 3, error
 
-    def _tune(self, nargs, args, kwargs):
-        """Measures all configurations that pruning leaves; the best."""
-        pruned = self.prune_configs(kwargs, nargs)
-        start = time.perf_counter()
-        timings, reasons = {}, {}
-        for config in pruned:
-            timings[config], reasons[config] = self._bench(nargs, args, config, kwargs)
-        self.bench_time = time.perf_counter() - start
+    def _tune_with_own_bench(self, nargs, args, kwargs, configs):
+        """Triton's way: one configuration after the other, the smallest median wins."""
+        from ..tuning.session import Candidate
+
+        timings, candidates = {}, []
+        for config in configs:
+            timings[config], error = self._bench(nargs, args, config, kwargs)
+            candidate = Candidate(config, "")
+            candidate.end("failed" if error else "ok", str(error).splitlines()[0] if error else "", error)
+            candidate.samples = [] if error else [_median(timings[config])]
+            candidates.append(candidate)
         self.configs_timings = timings
-        best = builtins.min(timings, key=lambda c: _median(timings[c]))
-        if all(reasons.values()):
-            table = [f"{config}: {str(reason).splitlines()[0]}" for config, reason in reasons.items()]
-            raise errors.make("E0601", n=len(pruned), notes=table, cause=reasons[best])
-        self.pre_hook({**nargs, **kwargs, **best.all_kwargs()}, reset_only=True)
+        self._raise_if_none_works(candidates)
+        return min(timings, key=lambda c: _median(timings[c])), candidates
+
+    def _raise_if_none_works(self, candidates):
+        if any(c.runs for c in candidates):
+            return
+        problems = [c.error for c in candidates]
+        # One mistake in the kernel or the call is the error, not that of tuning.
+        texts = {(type(e), str(e)) for e in problems}
+        if problems and problems[0] is not None and len(texts) == 1 and not isinstance(problems[0], OutOfResources):
+            raise problems[0]
+        table = [f"{c.config}: {c.reason}" for c in candidates]
+        raise errors.make("E0601", n=len(candidates), notes=table, cause=next((e for e in problems if e), None))
+
+    def _tune(self, nargs, args, kwargs, key):
+        """The configuration for these arguments, measured where nothing is known."""
+        from ..tuning.session import Session
+        from ..tuning.table import Table, config_identity
+
+        configs = self.prune_configs(kwargs, nargs)
+        for config in configs:
+            self._check_conflicts(config, kwargs)
+        _core.check_not_capturing(_core.current_device(), self.base_fn.__name__)
+        if self._has_own_bench and not self.cache_results:
+            best, self._candidates = self._tune_with_own_bench(nargs, args, kwargs, configs)
+            return best
+        table = Table(self.fn, self.base_fn.__name__, key, _core.current_device())
+        identities = [config_identity(c) for c in configs]
+        if not all(exact for _, exact in identities):
+            table.store = None  # a hook that has no name in another process
+        by_identity = {identity: config for config, (identity, _) in zip(configs, identities)}
+        known = self._known(table, by_identity)
+        if known is not None:
+            return known
+        with contextlib.ExitStack() as stack:
+            lock = table.lock()
+            if lock is not None:
+                stack.callback(lock.release)
+                # Another process may have measured while this one waited.
+                known = self._known(table, by_identity)
+                if known is not None:
+                    return known
+            if self._has_own_bench:
+                return self._tune_own_and_keep(nargs, args, kwargs, table, by_identity)
+            from ..tuning.bench import DeviceBench
+            from ..tuning.report import Progress
+
+            session = Session(self, nargs, args, kwargs, table, DeviceBench(), Progress.if_wanted(self.base_fn.__name__))
+            return self._measure(session, table, by_identity)
+
+    def _known(self, table, by_identity):
+        """The choice that needs no measuring, or None."""
+        from ..tuning.table import FINAL
+
+        if table.load():
+            if table.pinned in by_identity:
+                return self._chosen(table, by_identity, table.pinned)
+            records = table.records
+            complete = self.space is not None or all(records.get(i, {}).get("status") in FINAL for i in by_identity)
+            # A search has measured what it wanted when it has named its best.
+            if complete and records.get(table.best, {}).get("median") is not None and table.best in by_identity:
+                return self._chosen(table, by_identity, table.best)
+            if complete and self.space is None:
+                working = [(r["median"], i) for i, r in records.items() if r["status"] == "ok" and i in by_identity]
+                return self._chosen(table, by_identity, min(working)[1]) if working else None
+        shipped = table.shipped_best()
+        return by_identity.get(shipped)
+
+    def _chosen(self, table, by_identity, identity):
+        self._note_timings(table, by_identity)
+        return by_identity[identity]
+
+    def _note_timings(self, table, by_identity):
+        infinite = [float("inf")] * 3
+        timings = {}
+        for identity, config in by_identity.items():
+            record = table.records.get(identity)
+            if record is not None:
+                timings[config] = infinite if record["median"] is None or record["status"] not in ("ok", "slow") else [
+                    record["median"], record["q20"], record["q80"]]
+        self.configs_timings = timings
+
+    def _tune_own_and_keep(self, nargs, args, kwargs, table, by_identity):
+        best, candidates = self._tune_with_own_bench(nargs, args, kwargs, list(by_identity.values()))
+        self._candidates = candidates
+        for candidate, identity in zip(candidates, by_identity):
+            candidate.identity = identity
+        table.save({c.identity: c.record() for c in candidates}, best=next(i for i, c in by_identity.items() if c is best))
         return best
+
+    def _measure(self, session, table, by_identity):
+        from ..tuning.table import FINAL
+
+        try:
+            if self.space is not None:
+                self._search(session, by_identity)
+            else:
+                session.measure([(c, i) for i, c in by_identity.items() if table.records.get(i, {}).get("status") not in FINAL])
+        finally:
+            session.finish()
+        self._candidates = session.candidates
+        self._report_odd(session)
+        best = self._pick(session, table, by_identity)
+        if best is None:
+            self._raise_if_none_works(session.candidates)
+        table.save({}, best=best)
+        self._note_timings(table, by_identity)
+        return by_identity[best]
+
+    def _search(self, session, by_identity):
+        """Batches of points until the search is satisfied or the budget is spent."""
+        from ..tuning.table import FINAL, config_identity
+
+        search = self.space.search()
+        while (batch := search.next_batch()) and not session.is_over():
+            points = {}
+            for point in batch:
+                config = self.space.config_at(point)
+                points[config_identity(config)[0]] = (point, config)
+            session.measure([(config, identity) for identity, (_, config) in points.items()
+                             if session.table.records.get(identity, {}).get("status") not in FINAL])
+            for identity, (point, config) in points.items():
+                record = session.table.records.get(identity, {})
+                works = record.get("status") in ("ok", "slow") and record.get("median") is not None
+                search.report(point, record["median"] if works else float("inf"))
+                by_identity.setdefault(identity, config)
+
+    def _pick(self, session, table, by_identity):
+        """The identity of the fastest, or of the earlier choice inside the noise."""
+        working = {i: r for i, r in table.records.items()
+                   if i in by_identity and r["status"] == "ok" and r["median"] is not None}
+        if not working:
+            return None
+        best = min(working, key=lambda i: working[i]["median"])
+        earlier = table.best
+        if earlier not in working or earlier == best:
+            return best
+        new, old = working[best], working[earlier]
+        if old["low"] <= new["high"] or old["median"] <= new["median"] * (1 + _SAME):
+            errors.warn("W0606", d=f"{(old['median'] / new['median'] - 1) * 100:.1f}",
+                        c=f"{(new['high'] - new['low']) / 2 / new['median'] * 100:.1f}")
+            return earlier
+        return best
+
+    def _report_odd(self, session):
+        """E0604: told, and with check='strict' raised; the choice is among the others."""
+        if not session.odd:
+            return
+        notes = [f"{c.config}: {c.reason}" for c in session.odd]
+        error = errors.make("E0604", k=len(session.odd), n=len(session.candidates), notes=notes)
+        if self.check == "strict":
+            raise error
+        warnings.warn(str(error), errors.TuneWarning, stacklevel=5)
 
     def _interpreted(self, all_args):
         kernel = self.fn
@@ -205,10 +379,17 @@ class Autotuner(KernelInterface):
             config = self.cache.get(key)
             hit = config is not None
             if not hit:
-                with self._lock:
+                with self._lock_of(key):
                     config = self.cache.get(key)
                     if config is None:
-                        config = self.cache[key] = self._tune(nargs, args, kwargs)
+                        start = time.perf_counter()
+                        self._candidates = []
+                        config = self._tune(nargs, args, kwargs, key)
+                        self.bench_time = time.perf_counter() - start
+                        self.cache[key] = config
+                        # What `reset_to_zero` names starts at zero in the run that counts.
+                        if self._candidates:
+                            self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
             self._report(key, config, hit)
         self.best_config = config
         if config.pre_hook is not None:
@@ -217,12 +398,21 @@ class Autotuner(KernelInterface):
         self.nargs = None
         return result
 
+    def _lock_of(self, key):
+        """One thread tunes a key; other keys go on."""
+        with self._lock:
+            return self._key_locks.setdefault(key, threading.RLock())
+
     def _report(self, key, config, hit):
         from .. import knobs
 
         if not hit and knobs.autotuning.print:
             print(f"Tilewright autotuning for function {self.base_fn.__name__},\nwith key as {key},\n"
                   f"finished after {self.bench_time:.2f}s,\nbest config selected: {config};")
+            if self._candidates:
+                from ..tuning.report import text_table
+
+                print(text_table([c.record() for c in self._candidates]))
         listener = knobs.autotuning.listener
         if listener is not None:
             listener(fn=self.base_fn, key=key, best_config=config, configs_timings=self.configs_timings,
@@ -258,17 +448,27 @@ def _median(timing):
 
 
 def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_value=None, pre_hook=None,
-             post_hook=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None, cache_results=False):
+             post_hook=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None, cache_results=False, *,
+             budget=None, check=None, reference=None, tolerance=None, tune_memory="device", isolate=None):
     """Decorator: chooses among `configs` by measuring, once per values of `key`.
 
     `reset_to_zero` and `restore_value` name arguments that the kernel changes;
-    `prune_configs_by` may hold early_config_prune, perf_model and top_k.
+    what it writes is kept and put back in any case. `prune_configs_by` may hold
+    early_config_prune, perf_model and top_k. `configs` may be a tuning.Space.
+
+    Beyond Triton: `budget` in seconds; `check` (False, True, "strict") compares what
+    configurations write, with the first that works or with what `reference(arguments)`
+    writes, within `tolerance` of the largest element; `tune_memory="host"` keeps the
+    copies of written arguments on the host; `isolate` runs each candidate in a child
+    process first, which a fault or a hang may cost.
     """
 
     def decorate(fn):
         return Autotuner(fn, fn.arg_names, configs, key, reset_to_zero, restore_value, pre_hook=pre_hook,
                          post_hook=post_hook, prune_configs_by=prune_configs_by, warmup=warmup, rep=rep,
-                         use_cuda_graph=use_cuda_graph, do_bench=do_bench, cache_results=cache_results)
+                         use_cuda_graph=use_cuda_graph, do_bench=do_bench, cache_results=cache_results, budget=budget,
+                         check=check, reference=reference, tolerance=tolerance, tune_memory=tune_memory,
+                         isolate=isolate)
 
     return decorate
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Names of Triton's file cache that libraries import.
 
-Compiled kernels are kept in memory by the kernel object; these functions only
-answer where files would go and give a manager for a caller's own files.
+The cache of compiled kernels is compiler/disk_cache.py; these functions answer where
+it lies and give a manager for a caller's own files.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import hashlib
 import os
 import tempfile
 
-from .. import knobs
-
 
 def default_cache_dir() -> str:
     """The per-user directory; TILEWRIGHT_CACHE_DIR decides where set."""
-    return knobs.cache.dir or os.path.join(os.path.expanduser("~"), ".cache", "tilewright")
+    from ..compiler.disk_cache import default_directory
+
+    return default_directory()
 
 
 def get_cache_key(src, backend, backend_options, env_vars=None) -> str:

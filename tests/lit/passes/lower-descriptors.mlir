@@ -130,3 +130,39 @@ func.func @published(%x: !tw.descriptor<32xf32>, %flag: !tw.ptr<i32>, %n: i32) {
   func.return
 }
 }
+
+// -----
+
+// Stores in a loop share a buffer in front of it: each waits for the one before, the
+// last one is waited for behind the loop.
+// CHECK-LABEL: @inLoop
+// CHECK: [[A:%.*]] = tw.alloc_shared : <32xf32
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK-NEXT: tw.tma_store_wait 0 [[A]]
+// CHECK-NEXT: tw.barrier
+// CHECK-NEXT: tw.shared_store %{{.*}}, [[A]]
+// CHECK-NEXT: tw.fence_async{{$}}
+// CHECK-NEXT: tw.barrier
+// CHECK-NEXT: tw.tma_store %arg0[{{.*}}], [[A]]
+// CHECK-NEXT: tw.tma_store_wait 0 [[A]]
+// CHECK: tw.tma_store %arg0[{{.*}}], [[A]]
+// CHECK-NOT: tw.tma_store_wait
+// CHECK: }
+// CHECK: tw.tma_store_wait 0 [[A]]
+// CHECK-NEXT: return
+#v = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @inLoop(%x: !tw.descriptor<32xf32>, %n: i32, %c: i1) {
+  %i0 = arith.constant 0 : i32
+  %i1 = arith.constant 1 : i32
+  %zero = arith.constant dense<0.0> : tensor<32xf32, #v>
+  scf.for %i = %i0 to %n step %i1 : i32 {
+    scf.if %c {
+      tw.descriptor_store %x[%i], %zero : !tw.descriptor<32xf32>, tensor<32xf32, #v>
+      tw.descriptor_store %x[%n], %zero : !tw.descriptor<32xf32>, tensor<32xf32, #v>
+    }
+  }
+  func.return
+}
+}

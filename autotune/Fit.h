@@ -1,0 +1,42 @@
+//===- Fit.h - Whether a kernel fits a device -------------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: judges a compiled candidate by its exact resources before it is loaded:
+// what cannot run is named with both numbers, and how many blocks of it would
+// share a multiprocessor.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_AUTOTUNE_FIT_H
+#define TILEWRIGHT_AUTOTUNE_FIT_H
+
+#include <cstdint>
+#include <string>
+
+namespace tilewright::autotune {
+
+struct KernelResources {
+  int64_t sharedBytes = 0;
+  int64_t registers = -1; ///< per thread; -1 where no assembler told
+  int64_t threads = 128;  ///< per block
+};
+
+/// Of one device; the driver's numbers.
+struct DeviceLimits {
+  int64_t sharedPerBlock = 0;
+  int64_t registersPerBlock = 65536;
+  int64_t threadsPerBlock = 1024;
+};
+
+struct Fit {
+  std::string problem;      ///< empty where it fits
+  int64_t blocksAtOnce = 0; ///< per multiprocessor, by registers and shared memory
+};
+
+Fit judgeFit(const KernelResources &kernel, const DeviceLimits &device);
+
+} // namespace tilewright::autotune
+
+#endif // TILEWRIGHT_AUTOTUNE_FIT_H

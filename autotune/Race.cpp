@@ -1,0 +1,106 @@
+//===- Race.cpp - Which candidate is measured next ------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "autotune/Race.h"
+
+#include <algorithm>
+#include <random>
+
+namespace tilewright::autotune {
+
+Summary Race::summary(size_t candidate) const {
+  return summarize(entries[candidate].samples, options.confidence);
+}
+
+void Race::add(size_t candidate, const std::vector<double> &samples) {
+  std::vector<double> &all = entries[candidate].samples;
+  all.insert(all.end(), samples.begin(), samples.end());
+}
+
+void Race::drop(size_t candidate) {
+  entries[candidate].running = false;
+  entries[candidate].samples.clear();
+}
+
+void Race::dropHopeless() {
+  double bestHigh = -1, bestMedian = -1;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Summary s = summary(i);
+    if (s.count && (bestMedian < 0 || s.median < bestMedian)) {
+      bestMedian = s.median;
+      bestHigh = s.high;
+    }
+  }
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].running && summary(i).count && summary(i).low > bestHigh)
+      entries[i].running = false;
+}
+
+/// Whether every candidate left is within the tolerance, and known well enough to
+/// say so.
+bool Race::leadersAreEqual() const {
+  double least = -1, most = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].running)
+      continue;
+    Summary s = summary(i);
+    if (s.count == 0 || s.high - s.low > 2 * options.tolerance * s.median)
+      return false;
+    least = least < 0 ? s.median : std::min(least, s.median);
+    most = std::max(most, s.median);
+  }
+  return least >= 0 && most - least <= options.tolerance * least;
+}
+
+std::vector<size_t> Race::nextRound() {
+  if (round >= options.minRounds) {
+    dropHopeless();
+    if (round >= options.maxRounds || leadersAreEqual())
+      return {};
+  }
+  std::vector<size_t> order;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].running)
+      order.push_back(i);
+  // One that is left alone has won, and is known as well as it needs to be.
+  if (round >= options.minRounds && order.size() == 1)
+    return {};
+  std::mt19937_64 random(options.seed * 0x9e3779b97f4a7c15u + round);
+  std::shuffle(order.begin(), order.end(), random);
+  ++round;
+  return order;
+}
+
+std::optional<Verdict> Race::verdict(std::optional<size_t> incumbent) const {
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (!entries[i].samples.empty())
+      order.emplace_back(summary(i).median, i);
+  if (order.empty())
+    return std::nullopt;
+  std::sort(order.begin(), order.end());
+  Verdict verdict;
+  verdict.winner = order[0].second;
+  Summary best = summary(verdict.winner);
+  verdict.interval = best.median > 0 ? (best.high - best.low) / 2 / best.median : 0;
+  if (order.size() > 1) {
+    Summary next = summary(order[1].second);
+    verdict.second = order[1].second;
+    verdict.difference = best.median > 0 ? (next.median - best.median) / best.median : 0;
+    verdict.insideNoise = next.low <= best.high;
+  }
+  if (incumbent && *incumbent != verdict.winner && !entries[*incumbent].samples.empty()) {
+    Summary earlier = summary(*incumbent);
+    bool cannotTell =
+        earlier.low <= best.high || earlier.median <= best.median * (1 + options.tolerance);
+    if (cannotTell)
+      verdict.winner = *incumbent;
+  }
+  return verdict;
+}
+
+} // namespace tilewright::autotune

@@ -1,0 +1,83 @@
+//===- Race.h - Which candidate is measured next ----------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: measures candidates in interleaved rounds and spends the time on those
+// that can still win.
+//
+// Why rounds: clocks and temperature drift over seconds. Candidates measured one
+// after the other are measured on different machines, so to speak; in rounds a
+// drift meets all alike.
+//
+// How: (1) every round visits the candidates that are left, in an order that
+// changes with the round; (2) after each round from `minRounds` on, a candidate
+// whose interval lies wholly above the leader's is out; (3) the race ends when
+// one is left, when the leaders are so close that it does not matter, after
+// `maxRounds`, or when the caller's budget is spent.
+//
+// The winner: the smallest median. Where an incumbent (an earlier choice) cannot
+// be told from it, the incumbent stays: a choice that flips with the noise changes
+// the low bits of results from run to run.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_AUTOTUNE_RACE_H
+#define TILEWRIGHT_AUTOTUNE_RACE_H
+
+#include "autotune/Statistics.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace tilewright::autotune {
+
+struct RaceOptions {
+  size_t minRounds = 3;
+  size_t maxRounds = 12;
+  double confidence = 0.95;
+  /// Leaders within this fraction of each other are equally good.
+  double tolerance = 0.005;
+  uint64_t seed = 0;
+};
+
+struct Verdict {
+  size_t winner = 0;
+  std::optional<size_t> second;
+  double difference = 0; ///< of the two medians, as a fraction of the winner's
+  double interval = 0;   ///< half the winner's interval, as a fraction
+  bool insideNoise = false;
+};
+
+class Race {
+public:
+  Race(size_t candidates, RaceOptions options) : entries(candidates), options(options) {}
+
+  /// The candidates to measure now, in order; empty when the race is over.
+  std::vector<size_t> nextRound();
+  void add(size_t candidate, const std::vector<double> &samples);
+  /// Takes out a candidate that failed.
+  void drop(size_t candidate);
+
+  Summary summary(size_t candidate) const;
+  size_t roundsDone() const { return round; }
+  /// Of all that have samples; nothing where none has. `incumbent` is an earlier
+  /// choice among them.
+  std::optional<Verdict> verdict(std::optional<size_t> incumbent = std::nullopt) const;
+
+private:
+  struct Candidate {
+    std::vector<double> samples;
+    bool running = true;
+  };
+  void dropHopeless();
+  bool leadersAreEqual() const;
+
+  std::vector<Candidate> entries;
+  RaceOptions options;
+  size_t round = 0;
+};
+
+} // namespace tilewright::autotune
+
+#endif // TILEWRIGHT_AUTOTUNE_RACE_H

@@ -1,0 +1,63 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Timing single runs on the GPU, and what the machine was doing meanwhile."""
+
+from __future__ import annotations
+
+import ctypes
+
+from .. import _core
+
+
+class DeviceBench:
+    """Milliseconds of runs on the framework's current stream, the L2 cache cleared
+    before each. Only the run itself is timed: what comes before it is not."""
+
+    def __init__(self):
+        self.device = _core.current_device()
+        self.stream = _core.current_stream(self.device)
+        # Twice the L2 cache: writing it leaves nothing of the kernel's data there.
+        size = max(2 * _core.device_properties(self.device)["l2_cache_size"], 16 << 20)
+        self._bytes = min(size, 256 << 20)
+        self._cache = _core.DeviceBuffer(self._bytes, "int8", self.device)
+
+    def time(self, run, before, count, patience) -> list:
+        """Times of `count` runs; raises TimeoutError when one takes longer than
+        `patience` seconds: the GPU is then still busy with it."""
+        events = []
+        for _ in range(count):
+            before()
+            _core.memset_async(self._cache.data_ptr(), 0, self._bytes, self.stream)
+            start, end = _core.Event(), _core.Event()
+            start.record(self.stream)
+            run()
+            end.record(self.stream)
+            events.append((start, end))
+        if not events[-1][1].wait_for(patience * count):
+            raise TimeoutError
+        return [end.elapsed_since(start) for start, end in events]
+
+    def synchronize(self):
+        _core.synchronize(self.device)
+
+    def clocks(self):
+        return read_clocks(self.device)
+
+
+def read_clocks(device):
+    """MHz of the multiprocessors and of the memory now, or None; needs NVML, not a
+    child process."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        if nvml.nvmlInit_v2() != 0:
+            return None
+        handle, clock = ctypes.c_void_p(), ctypes.c_uint()
+        if nvml.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(device), ctypes.byref(handle)) != 0:
+            return None
+        values = {}
+        for name, kind in (("sm", 1), ("memory", 2)):
+            if nvml.nvmlDeviceGetClockInfo(handle, kind, ctypes.byref(clock)) == 0:
+                values[name] = clock.value
+        return values or None
+    except (OSError, AttributeError):
+        return None

@@ -1,0 +1,370 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One tuning: from configurations to figures.
+
+  1. compile all candidates on all cores; what does not fit the device, or does not
+     compile, ends here with its reason
+  2. as each is ready: run it once on the caller's data, compare what it wrote with
+     the first that worked, and estimate its time
+  3. measure the ones that can still win in interleaved rounds (autotune/Race.h)
+  4. put the caller's data back
+
+A candidate that fails is recorded and the others go on. Each is marked in the table
+before its first run: a process that dies in it leaves the mark, and the next one
+skips it. Figures are saved after every round, so a killed tuning resumes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from .. import _core, errors
+from .isolation import Trials, Unsupported
+from .memory import Protection, region_of
+
+# A candidate so much slower than the best estimate is not measured further.
+_HOPELESS = 4.0
+_ROUND_MILLISECONDS = 2.0
+_MAX_SAMPLES = 8
+
+
+class Candidate:
+    """One configuration on its way through a session."""
+
+    def __init__(self, config, identity):
+        self.config, self.identity = config, identity
+        self.status, self.reason = "new", ""
+        self.kernel = None
+        self.future = None
+        self.estimate = math.inf
+        self.samples: list = []
+        self.resources: dict = {}
+        self.error = None
+
+    def end(self, status, reason="", error=None):
+        self.status, self.reason, self.error = status, reason, error
+
+    @property
+    def runs(self):
+        return self.status in ("new", "ready", "running", "ok")
+
+    def record(self) -> dict:
+        summary = _core.summarize(self.samples) if self.samples else None
+        return {"config": str(self.config), "kwargs": {k: repr(v) for k, v in self.config.all_kwargs().items()},
+                "status": self.status, "reason": self.reason,
+                "median": summary["median"] if summary else None,
+                "low": summary["low"] if summary else None, "high": summary["high"] if summary else None,
+                "q20": summary["q20"] if summary else None, "q80": summary["q80"] if summary else None,
+                "samples": [round(s, 6) for s in self.samples[-64:]], **self.resources}
+
+
+class Session:
+    """Measures configurations of one kernel for one set of arguments."""
+
+    def __init__(self, tuner, nargs, args, kwargs, table, bench, progress=None):
+        from .. import knobs
+
+        self.tuner, self.nargs, self.args, self.kwargs = tuner, nargs, args, kwargs
+        self.table, self.bench, self.progress = table, bench, progress
+        self.started = time.monotonic()
+        self.budget = tuner.budget if tuner.budget is not None else knobs.autotuning.budget
+        self.timeout = knobs.autotuning.timeout
+        self.check = tuner.check if tuner.check is not None else knobs.autotuning.check
+        named = {**nargs, **{k: v for k, v in kwargs.items() if k in tuner.arg_names}}
+        self.protection = Protection(named, on_host=tuner.tune_memory == "host")
+        self.trials = None
+        if tuner.isolate if tuner.isolate is not None else knobs.autotuning.isolate:
+            self.trials = Trials(self.timeout)
+            self.trials.keep(named)
+        self.reference = None  # what the first working candidate wrote
+        self.candidates: list = []
+        self.odd: list = []  # candidates that disagree with the reference
+        table.circumstances = {"clocks": bench.clocks(), "roof_ms": _roof(named)}
+
+    # -- time -----------------------------------------------------------------
+
+    def elapsed(self):
+        return time.monotonic() - self.started
+
+    def is_over(self):
+        return self.elapsed() > self.budget
+
+    # -- 1: compile -----------------------------------------------------------
+
+    def _compile(self, candidate):
+        return self.tuner.fn.run(*self.args, **{**self.kwargs, **candidate.config.all_kwargs(), "warmup": True})
+
+    def start_compiling(self, candidates, pool):
+        for candidate in candidates:
+            # Its hook may change the arguments that it is compiled for, so it waits.
+            if candidate.config.pre_hook is None:
+                candidate.future = pool.submit(self._compile, candidate)
+
+    def finish_compiling(self, candidate):
+        """Waits for one candidate; whether it may run."""
+        try:
+            if candidate.future is None:
+                self._hooked(candidate)
+                candidate.kernel = self._compile(candidate)
+            else:
+                candidate.kernel = candidate.future.result(timeout=max(self.budget - self.elapsed(), 0.1))
+        except TimeoutError:
+            candidate.end("skipped", "the budget was spent before it was compiled")
+            return False
+        except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
+            candidate.end("failed", _first_line(error), error)
+            return False
+        metadata = getattr(candidate.kernel, "metadata", None)
+        if metadata is None:
+            return True
+        candidate.resources = {"registers": metadata.n_regs, "spills": metadata.n_spills, "shared": metadata.shared,
+                               "threads": metadata.num_warps * metadata.warp_size}
+        return self._fits(candidate, metadata)
+
+    def _fits(self, candidate, metadata):
+        limits = _core.device_properties(_core.current_device())
+        problem, blocks = _core.judge_fit(
+            metadata.shared, -1 if metadata.n_regs is None else metadata.n_regs,
+            metadata.num_warps * metadata.warp_size, limits["max_shared_mem"], limits["max_num_regs"],
+            limits["max_threads_per_block"])
+        candidate.resources["blocks"] = blocks
+        if problem:
+            candidate.end("pruned", f"does not fit: {problem}", errors.from_native(
+                "E0301", "OutOfResources", problem) if "shared" in problem else None)
+        return not problem
+
+    # -- 2: first run ---------------------------------------------------------
+
+    def _full(self, candidate):
+        return {**self.nargs, **self.kwargs, **candidate.config.all_kwargs()}
+
+    def _hooked(self, candidate):
+        if candidate.config.pre_hook is not None:
+            candidate.config.pre_hook(self._full(candidate))
+
+    def _before(self, candidate):
+        """Everything that a run needs and that is not timed."""
+        self.protection.restore()
+        self._hooked(candidate)
+        self.tuner.pre_hook(self._full(candidate))
+
+    def _run(self, candidate):
+        self.tuner.fn.run(*self.args, **{**self.kwargs, **candidate.config.all_kwargs()})
+
+    def _timed(self, candidate, count, checked=False):
+        full = self._full(candidate)
+
+        def before():
+            self._before(candidate)
+            if checked:
+                self.protection.poison()
+
+        try:
+            times = self.bench.time(lambda: self._run(candidate), before, count, self.timeout)
+        except Exception as error:
+            self.tuner.post_hook(full, exception=error)
+            raise
+        if checked:
+            self._compare(candidate)
+        self.tuner.post_hook(full, exception=None)
+        return times
+
+    def first_run(self, candidate):
+        metadata = getattr(candidate.kernel, "metadata", None)
+        self.protection.add(metadata.written_args if metadata is not None else None,
+                            metadata.read_args if metadata is not None else None)
+        candidate.status = "running"
+        self._note(candidate)
+        if self._fails_in_isolation(candidate):
+            self._note(candidate)
+            return
+        try:
+            candidate.estimate = self._timed(candidate, 1, checked=self.check is not False)[0]
+        except TimeoutError:
+            self._hung(candidate)
+        except (errors.DeviceFault, errors.ContextLost) as error:
+            candidate.end("failed", _first_line(error), error)
+            self._note(candidate)
+            raise  # nothing runs in this context any more
+        except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
+            candidate.end("failed", _first_line(error), error)
+        else:
+            if candidate.status == "running":
+                candidate.status = "ready"
+        self._note(candidate)
+
+    def _fails_in_isolation(self, candidate):
+        """Runs the candidate in a child first, where that is wanted and possible."""
+        if self.trials is None or candidate.config.pre_hook is not None or candidate.kernel is None:
+            return False
+        full = {**getattr(candidate.kernel, "constants", {}), **self._full(candidate)}
+        grid = full["grid"](full) if callable(full["grid"]) else full["grid"]
+        try:
+            status, reason = self.trials.trial(candidate.kernel, full, grid)
+        except Unsupported:
+            return False
+        if status != "ok":
+            candidate.end(status, reason)
+        return status != "ok"
+
+    def _hung(self, candidate):
+        candidate.end("hung", f"ran longer than {self.timeout:g} s")
+        self._note(candidate)
+        # The GPU still runs it, and nothing can stop it from here. The mark in the
+        # table lets the next process skip it.
+        raise errors.make("E0406", name=self.tuner.base_fn.__name__, s=f"{self.timeout:g}", config=str(candidate.config),
+                          instruction="run again in a new process: it leaves this configuration out")
+
+    def _note(self, candidate):
+        self.table.save({candidate.identity: candidate.record()})
+
+    # -- checking -------------------------------------------------------------
+
+    def _compare(self, candidate):
+        protection = self.protection
+        if not protection.regions:
+            return
+        if self.tuner.reference is not None and self.reference is None:
+            self.reference = self._outputs_of_reference()
+            self.bench.synchronize()
+            self._before(candidate)
+            protection.poison()
+            self._run(candidate)
+            self.bench.synchronize()
+        if self.reference is None:
+            self.reference = protection.outputs()
+            return
+        problem = protection.difference(self.reference, self.tuner.tolerance)
+        if problem:
+            candidate.end("wrong", problem)
+            self.odd.append(candidate)
+
+    def _outputs_of_reference(self):
+        """What the user's own function leaves in the written arguments."""
+        self.protection.restore()
+        self.tuner.reference({**self.nargs, **{k: v for k, v in self.kwargs.items() if k not in ("grid", "warmup")}})
+        self.bench.synchronize()
+        return self.protection.outputs()
+
+    def settle_disagreement(self):
+        """Where most candidates disagree with the first, the first is the odd one.
+
+        The others are compared among themselves; a majority of them wins.
+        """
+        working = [c for c in self.candidates if c.runs]
+        if self.tuner.reference is not None or len(self.odd) <= len(working):
+            return
+        odd, self.odd, self.reference = self.odd, [], None
+        for candidate in odd:
+            candidate.end("ready")
+            candidate.estimate = self._timed(candidate, 1, checked=True)[0]
+        if len(odd) - len(self.odd) <= len(working):
+            # No majority anywhere: the first keeps its word.
+            for candidate in odd:
+                candidate.end("wrong", "no majority of the configurations agrees with it")
+            self.odd = odd
+            return
+        for candidate in working:
+            candidate.end("wrong", "most configurations disagree with it")
+            self.odd.append(candidate)
+
+    # -- 3: rounds ------------------------------------------------------------
+
+    def _rounds(self, candidates, seed):
+        """Interleaved rounds over the candidates that can still win."""
+        best = min((c.estimate for c in candidates), default=math.inf)
+        race = _core.Race(len(candidates), seed=seed)
+        for index, candidate in enumerate(candidates):
+            if candidate.samples:  # of a tuning that was killed
+                race.add(index, candidate.samples)
+            if candidate.estimate > _HOPELESS * best and candidate is not min(candidates, key=lambda c: c.estimate):
+                race.drop(index)
+                candidate.samples = candidate.samples or [candidate.estimate]
+                candidate.end("slow", f"one run took {candidate.estimate:.3g} ms, the best {best:.3g} ms")
+        while not self.is_over() and (order := race.next_round()):
+            for index in order:
+                candidate = candidates[index]
+                count = max(1, min(_MAX_SAMPLES, int(_ROUND_MILLISECONDS / max(candidate.estimate, 1e-3))))
+                try:
+                    times = self._timed(candidate, count)
+                except TimeoutError:
+                    self._hung(candidate)
+                candidate.samples += times
+                race.add(index, times)
+                self._show(candidates)
+                if self.is_over():
+                    break
+            self.table.save({c.identity: c.record() for c in candidates})
+        for candidate in candidates:
+            if candidate.status == "ready":
+                candidate.status = "ok"
+                candidate.samples = candidate.samples or [candidate.estimate]
+        return race
+
+    def _show(self, candidates):
+        if self.progress is not None:
+            self.progress.update(self, candidates)
+
+    # -- the whole ------------------------------------------------------------
+
+    def measure(self, configs, seed=0):
+        """Figures of configurations; those of them that work, fastest first."""
+        batch = [Candidate(config, identity) for config, identity in configs]
+        self.candidates += batch
+        for candidate in batch:
+            earlier = self.table.records.get(candidate.identity)
+            if earlier is not None and earlier["status"] == "running":
+                candidate.end("failed", "an earlier process ended while this ran")
+                self._note(candidate)
+            elif earlier is not None and earlier["status"] == "ready":
+                candidate.samples = [s for s in earlier.get("samples", []) if isinstance(s, float)]
+        pool = ThreadPoolExecutor(max_workers=_compile_threads(len(batch)), thread_name_prefix="tilewright-tune")
+        try:
+            self.start_compiling([c for c in batch if c.runs], pool)
+            for candidate in batch:
+                if not candidate.runs:
+                    continue
+                if self.is_over() and any(c.status == "ready" for c in self.candidates):
+                    candidate.end("skipped", f"the budget of {self.budget:g} s was spent")
+                    continue
+                if self.finish_compiling(candidate):
+                    self.first_run(candidate)
+                else:
+                    self._note(candidate)
+                self._show(batch)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        self.settle_disagreement()
+        self._rounds([c for c in batch if c.status == "ready"], seed)
+        self.table.save({c.identity: c.record() for c in batch if c.status != "skipped"})
+        return sorted((c for c in batch if c.status == "ok"), key=lambda c: c.record()["median"])
+
+    def finish(self):
+        """The caller's data as it was."""
+        if self.trials is not None:
+            self.trials.close()
+        self.protection.restore()
+        self.bench.synchronize()
+        if self.progress is not None:
+            self.progress.close()
+
+
+def _roof(arguments):
+    """Milliseconds in which memory can move every argument once, or None."""
+    properties = _core.device_properties(_core.current_device())
+    bytes_per_ms = properties["mem_clock_rate"] * 2 * properties["mem_bus_width"] / 8
+    regions = {r.key: r.nbytes for v in arguments.values() if (r := region_of(v)) is not None}
+    return sum(regions.values()) / bytes_per_ms if regions and bytes_per_ms else None
+
+
+def _compile_threads(count):
+    from .. import knobs
+
+    return max(1, min(count, knobs.autotuning.threads or os.cpu_count() or 1))
+
+
+def _first_line(error) -> str:
+    return f"{type(error).__name__} {str(error).splitlines()[0] if str(error) else ''}"

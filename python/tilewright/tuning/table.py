@@ -1,0 +1,241 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Figures of configurations on disk: what was measured is not measured again.
+
+A table belongs to one kernel (by content), one tuning key and one kind of device,
+and holds a record per configuration: its figures, its resources, or why it failed.
+So a new configuration measures only itself, and another process measures nothing.
+Tables are entries of the cache (area `tuning-1`) without machine code in them.
+
+While one process tunes a key it holds the key's lock; others wait and then read.
+Every change is read, merged and written under a second lock, so that none is lost.
+
+Tables may also lie beside a package, as a file `tilewright_tuning.json` in the folder
+of the kernel's file or of its package, or in TILEWRIGHT_TUNE_PATH. They are only
+read, and hold for whatever compiler and driver the user has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+
+from .. import _core
+from ..compiler import disk_cache
+from ..runtime.dependencies import Dependencies
+
+AREA = "tuning-1"
+FORMAT = "tilewright-tuning-1"
+FILE_NAME = "tilewright_tuning.json"
+_CAPACITY = 64 << 20
+# Records whose outcome is final: these need no further measuring.
+FINAL = ("ok", "pruned", "failed", "wrong", "slow", "hung")
+
+
+def store():
+    from .. import knobs
+
+    return disk_cache.store_of(AREA, _CAPACITY) if knobs.autotuning.tables else None
+
+
+def base_function(fn):
+    """The jit function inside tuners and heuristics, or None."""
+    while fn is not None and not hasattr(fn, "parse"):
+        fn = getattr(fn, "fn", None)
+    return fn
+
+
+def config_identity(config):
+    """(a text that is the same in every process, whether it is exact)."""
+    dependencies = Dependencies()
+    parts = {k: dependencies.encode(v) for k, v in config.all_kwargs().items()}
+    if config.pre_hook is not None:
+        parts["pre_hook"] = dependencies.encode(config.pre_hook)
+    text = json.dumps(parts, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20], not dependencies.inexact
+
+
+def device_fields(device) -> dict:
+    properties = _core.device_properties(device)
+    _, version, _ = _core.driver_info()
+    return {"device": f"{properties['name']}, {properties['multiprocessor_count']} multiprocessors, "
+            f"{round(properties['total_memory'] / 2**30)} GiB", "driver": f"CUDA {version // 1000}"}
+
+
+class Table:
+    """Records of one kernel, key and device: `records` by identity of configuration."""
+
+    def __init__(self, fn, name, key, device):
+        from .. import __version__
+
+        function = base_function(fn)
+        dependencies = Dependencies(function) if function is not None else Dependencies()
+        self.name = name
+        encoded = dependencies.encode(tuple(key))
+        self.kernel = dependencies.digest()
+        self.fields = {"kernel": self.kernel, "key": encoded, "package": disk_cache.package_digest(),
+                       "compiler": f"{__version__} {_core.build_id()}", **device_fields(device)}
+        self.key_text = repr(tuple(key))
+        self.key = disk_cache.key_of(self.fields)
+        self.file = getattr(function, "file", None)
+        self.store = store() if function is not None and not dependencies.inexact else None
+        self.records: dict = {}
+        self.pinned = None
+        self.best = None
+        self.circumstances: dict = {}  # what a report says about the measurement
+
+    # -- reading ------------------------------------------------------------
+
+    def load(self):
+        """Reads what is on disk; False where there is no table."""
+        found = self.store.load(self.key) if self.store is not None else None
+        if found is None:
+            return False
+        return self._take(found[0])
+
+    def _take(self, header) -> bool:
+        records = header.get("records")
+        if header.get("fields") != self.fields or not valid_records(records):
+            self.store.discard(self.key, "its content is no tuning table")
+            return False
+        self.records = records
+        self.pinned, self.best = header.get("pinned"), header.get("best")
+        self.circumstances = {n: header[n] for n in ("clocks", "roof_ms") if n in header}
+        return True
+
+    def shipped_best(self):
+        """Identity of the best configuration of a table beside the package, or None."""
+        for path in shipped_files(self.file):
+            for table in read_file(path):
+                fields = table["fields"]
+                if all(fields.get(n) == self.fields[n] for n in ("kernel", "key", "device")):
+                    return table.get("pinned") or table.get("best")
+        return None
+
+    # -- writing ------------------------------------------------------------
+
+    def lock(self):
+        """Held while this process tunes the key; None where locks do not work."""
+        return self.store.lock(self.key) if self.store is not None else None
+
+    def save(self, changed: dict, best=None):
+        """Merges records into those on disk, which others may have changed."""
+        self.records.update(changed)
+        if best is not None:
+            self.best = best
+        self._write(changed)
+
+    def pin(self, identity):
+        self.pinned = identity
+        self._write({}, pin=True)
+
+    def _write(self, changed, pin=False):
+        if self.store is None:
+            return
+        merge_lock = self.store.lock(hashlib.sha256(self.key.encode()).hexdigest())
+        try:
+            found = self.store.load(self.key)
+            if found is not None and valid_records(found[0].get("records")):
+                theirs = found[0]
+                self.records = {**theirs["records"], **self.records, **changed}
+                if not pin:
+                    self.pinned = theirs.get("pinned")
+                self.best = self.best or theirs.get("best")
+            self.store.save(self.key, self.header(), {})
+        finally:
+            if merge_lock is not None:
+                merge_lock.release()
+
+    def header(self) -> dict:
+        return {"kernel": self.name, "fields": self.fields, "key": self.key_text, "records": self.records,
+                "best": self.best, "pinned": self.pinned, "changed": round(time.time(), 3), **self.circumstances}
+
+
+# ---------------------------------------------------------------------------
+# Files
+# ---------------------------------------------------------------------------
+
+
+def valid_records(records) -> bool:
+    return isinstance(records, dict) and all(
+        isinstance(r, dict) and isinstance(r.get("config"), str) and isinstance(r.get("status"), str)
+        and isinstance(r.get("median"), (int, float, type(None))) for r in records.values())
+
+
+def shipped_files(kernel_file):
+    """Tables beside a kernel's file and its package, and those of TILEWRIGHT_TUNE_PATH."""
+    from .. import knobs
+
+    folders = []
+    if kernel_file:
+        folder = os.path.dirname(os.path.abspath(kernel_file))
+        folders.append(folder)
+        # Up to the package's root: the last folder with an __init__.py.
+        while os.path.isfile(os.path.join(folder, "__init__.py")) and os.path.dirname(folder) != folder:
+            folders.append(folder)
+            folder = os.path.dirname(folder)
+    for place in (knobs.autotuning.path or "").split(os.pathsep):
+        if place:
+            folders.append(place)
+    paths = [p if p.endswith(".json") else os.path.join(p, FILE_NAME) for p in folders]
+    return [p for p in dict.fromkeys(paths) if os.path.isfile(p)]
+
+
+_files: dict = {}
+
+
+def read_file(path) -> list:
+    """The tables of an exported file; what is none is reported once and left out."""
+    try:
+        status = os.stat(path)
+        stamp = (status.st_mtime_ns, status.st_size)
+        if _files.get(path, (None, ))[0] == stamp:
+            return _files[path][1]
+        if status.st_size > _CAPACITY:
+            raise ValueError("too large")
+        with open(path, encoding="utf-8") as file:
+            data = json.load(file)
+        if data.get("format") != FORMAT:
+            raise ValueError("not a tuning table")
+        tables = [t for t in data["tables"] if isinstance(t.get("fields"), dict) and valid_records(t.get("records"))]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        disk_cache.warn("W0501", reason=f"{os.path.basename(path)}: {error}")
+        return []
+    _files[path] = (stamp, tables)
+    return tables
+
+
+def all_tables(kernel=None) -> list:
+    """(key, header) of every table on disk, the latest first."""
+    current = store()
+    if current is None:
+        return []
+    found = []
+    for key, _, _ in current.native.list():
+        entry = current.load(key)
+        if entry is not None and valid_records(entry[0].get("records")):
+            if kernel is None or entry[0].get("kernel") == kernel:
+                found.append((key, entry[0]))
+    return sorted(found, key=lambda item: -item[1].get("changed", 0))
+
+
+def import_tables(tables) -> int:
+    """Merges exported tables into the cache; the number taken."""
+    current = store()
+    taken = 0
+    for table in tables:
+        key = disk_cache.key_of(table["fields"])
+        lock = current.lock(hashlib.sha256(key.encode()).hexdigest())
+        try:
+            found = current.load(key)
+            ours = found[0] if found is not None and valid_records(found[0].get("records")) else {}
+            merged = {**table, "records": {**table["records"], **ours.get("records", {})},
+                      "best": ours.get("best") or table.get("best"), "pinned": ours.get("pinned") or table.get("pinned")}
+            current.save(key, merged, {})
+            taken += 1
+        finally:
+            if lock is not None:
+                lock.release()
+    return taken

@@ -1,0 +1,148 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pipelined, flattened and chained loops of the benchmarks' kernels, on the emulator.
+
+The question is how many times a loop runs that the compiler has unrolled into
+prologue, body and epilogue: not at all, less often than there are stages, as
+often, more often. The emulator refuses a copy or product that nobody waits for and
+shared memory that is overwritten while it is read, whatever the result.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.compare import assert_near, assert_same
+from harness.devices import Emulator
+from harness.tensor_core_cases import kernels
+from harness.types import exact_values
+from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+TRIPS = [0, 1, 2, 3, 5]
+
+
+def describe(array, *block):
+    return TensorDescriptor(array, list(array.shape), [array.shape[1], 1], list(block))
+
+
+def multiply(target, form, m, n, trips, tile, programs=None, **constants):
+    """(what a kernel of matmul_kernels.py makes of whole numbers, what is right)."""
+    block_m, block_n, block_k, warps, stages = tile
+    depth = trips * block_k
+    # Without any iteration there are arrays all the same.
+    width = max(depth, block_k)
+    a, b = exact_values("float16", (m, width)), exact_values("float16", (width, n), seed=1)
+    c = np.full((m, n), 77, np.float16)
+    options = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k, "GROUP_M": 2, "num_warps": warps,
+               "num_stages": stages, **constants}
+    source = kernels("matmul_kernels")
+    grid = (programs or tilewright.cdiv(m, block_m) * tilewright.cdiv(n, block_n),)
+    if form == "pointers":
+        arguments = (a, b, c, m, n, depth, width, 1, n, 1, n, 1)
+    else:
+        columns = block_n // 2 if constants.get("SPLIT_C") else block_n
+        arguments = (describe(a, block_m, block_k), describe(b, block_k, block_n), describe(c, block_m, columns), m, n,
+                     depth)
+        options["B_IS_NK"] = False
+    kernel = {"pointers": source.pointer_kernel, "descriptors": source.descriptor_kernel,
+              "persistent": source.persistent_kernel}[form]
+    Emulator(target).run(kernel, grid, *arguments, **options)
+    return c, (a[:, :depth].astype(np.float64) @ b[:depth].astype(np.float64)).astype(np.float16)
+
+
+@pytest.mark.parametrize("trips", TRIPS)
+@pytest.mark.parametrize("tile", [(64, 32, 32, 4, 3), (64, 32, 32, 4, 4)], ids=str)
+@pytest.mark.parametrize("target, form", [("sm_80", "pointers"), ("sm_90a", "pointers"), ("sm_90a", "descriptors")])
+def test_product(target, form, tile, trips):
+    actual, expected = multiply(target, form, 64, 32, trips, tile)
+    assert_same(actual, expected, signed_zeros=False)
+
+
+# Rows of 24 elements, which the compiler must take for unaligned: B is too narrow for
+# cp.async and goes through registers to one buffer, while A has a ring.
+@pytest.mark.parametrize("trips", [0, 1, 2, 4])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_product_with_a_ring_for_one_operand(target, trips):
+    actual, expected = multiply(target, "pointers", 64, 24, trips, (64, 32, 32, 4, 3))
+    assert_same(actual, expected, signed_zeros=False)
+
+
+# Two programs for five tiles: the last iterations of one program are fewer.
+@pytest.mark.parametrize("trips", [0, 1, 2, 4])
+@pytest.mark.parametrize("flatten", [False, True], ids=["nested", "flat"])
+@pytest.mark.parametrize("split", [False, True], ids=["whole", "halves"])
+def test_persistent_product(flatten, split, trips):
+    actual, expected = multiply("sm_90a", "persistent", 5 * 64, 32, trips, (64, 32, 32, 4, 3), programs=2,
+                                FLATTEN=flatten, SPLIT_C=split)
+    assert_same(actual, expected, signed_zeros=False)
+
+
+def attend(target, length, dim, causal, described, tile):
+    """(q, k, v, out, lse) of one head whose scores are all small."""
+    block_m, block_n, warps, stages = tile
+    q, k, v = (exact_values("float16", (length, dim), seed, -2, 2) for seed in range(3))
+    out, lse = np.zeros_like(q), np.zeros(length, np.float32)
+    arrays = [q, k, v, out]
+    if described:
+        arrays = [describe(array, rows, dim) for array, rows in zip(arrays, (block_m, block_n, block_n, block_m))]
+    Emulator(target).run(kernels("attention_kernels").forward_kernel, (length // block_m, 1), *arrays, lse,
+                         1 / math.sqrt(dim), length, BLOCK_M=block_m, BLOCK_N=block_n, HEAD_DIM=dim, CAUSAL=causal,
+                         DESCRIPTORS=described, num_warps=warps, num_stages=stages)
+    return q, k, v, out, lse
+
+
+@tilewright.jit
+def recording_kernel(q_ptr, k_ptr, v_ptr, bias_ptr, largest_ptr, out_ptr, length, BLOCK: tl.constexpr, DIM: tl.constexpr,
+                     STORES: tl.constexpr):
+    """Chained products with a load of their own between them, and perhaps a store."""
+    rows, dims = tl.arange(0, BLOCK), tl.arange(0, DIM)
+    tile = rows[:, None] * DIM + dims[None, :]
+    q = tl.load(q_ptr + tile)
+    acc = tl.zeros((BLOCK, DIM), tl.float32)
+    for start in range(0, length, BLOCK):
+        k = tl.load(k_ptr + start * DIM + tile)
+        scores = tl.dot(q, k.T) + tl.load(bias_ptr + start + rows)[None, :]
+        if STORES:
+            tl.store(largest_ptr + start + rows, tl.max(scores, 1))
+        v = tl.load(v_ptr + start * DIM + tile)
+        acc = tl.dot(scores.to(v.dtype), v, acc)
+    tl.store(out_ptr + tile, acc)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 4])
+@pytest.mark.parametrize("stores", [False, True])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_effects_between_chained_products(target, stores, trips):
+    # Nothing is read or written for an iteration that there is not.
+    block, dim = 64, 32
+    length = trips * block
+    q = exact_values("float16", (block, dim), 0, -1, 1)
+    k, v = (exact_values("float16", (max(length, block), dim), seed, -1, 1) for seed in (1, 2))
+    bias, largest = exact_values("float32", length), np.full(max(length, block), 77, np.float32)
+    out = np.zeros((block, dim), np.float32)
+    Emulator(target).run(recording_kernel, (1,), q, k, v, bias, largest, out, length, BLOCK=block, DIM=dim, STORES=stores,
+                         num_warps=4, num_stages=3)
+    scores = q.astype(np.float64) @ k[:length].T + bias
+    assert_same(out, (scores @ v[:length]).astype(np.float32), signed_zeros=False)
+    expected = np.full(largest.shape, 77, np.float32)
+    if stores:
+        expected[:length] = scores.reshape(block, trips, block).max(axis=2).T.reshape(-1)
+    assert_same(largest, expected, signed_zeros=False)
+
+
+# Under the causal mask the first rows' loop over whole blocks does not run at all.
+@pytest.mark.parametrize("length", [64, 128, 192])
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("target, described", [("sm_80", False), ("sm_90a", False), ("sm_90a", True)])
+def test_attention(target, described, causal, length):
+    q, k, v, out, lse = attend(target, length, 32, causal, described, (64, 64, 4, 3))
+    scores = q.astype(np.float64) @ k.T.astype(np.float64) / math.sqrt(32)
+    if causal:
+        scores = np.where(np.tril(np.ones(scores.shape, bool)), scores, -np.inf)
+    weights = np.exp2((scores - scores.max(axis=1, keepdims=True)) / math.log(2))
+    total = weights.sum(axis=1)
+    assert_near(out, weights / total[:, None] @ v.astype(np.float64), absolute=2e-3)
+    assert_near(lse, scores.max(axis=1) / math.log(2) + np.log2(total), absolute=1e-4)
