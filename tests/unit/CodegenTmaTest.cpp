@@ -10,6 +10,8 @@
 
 #include "CodegenTestSupport.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 #include "ir/support/TmaBox.h"
 
 #include "mlir/AsmParser/AsmParser.h"

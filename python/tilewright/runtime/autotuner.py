@@ -75,7 +75,8 @@ class Autotuner(KernelInterface):
 
     def __init__(self, fn, arg_names, configs, key, reset_to_zero=None, restore_value=None, pre_hook=None,
                  post_hook=None, prune_configs_by=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None,
-                 cache_results=False, *, budget=None, check=None, reference=None, tolerance=None, tune_memory="device"):
+                 cache_results=False, *, budget=None, check=None, reference=None, tolerance=None, tune_memory="device",
+                 isolate=None):
         # A space (tuning/space.py) that is too large to be listed is searched.
         self.space = configs if hasattr(configs, "search") and not configs.is_small else None
         if hasattr(configs, "search"):
@@ -106,7 +107,7 @@ class Autotuner(KernelInterface):
         self._do_bench = do_bench
         self.cache_results = cache_results
         self.budget, self.check, self.reference = budget, check, reference
-        self.tolerance, self.tune_memory = tolerance, tune_memory
+        self.tolerance, self.tune_memory, self.isolate = tolerance, tune_memory, isolate
         if tune_memory not in ("device", "host"):
             raise ValueError(f"tune_memory={tune_memory!r}: expected 'device' or 'host'")
         self.best_config = None
@@ -448,7 +449,7 @@ def _median(timing):
 
 def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_value=None, pre_hook=None,
              post_hook=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None, cache_results=False, *,
-             budget=None, check=None, reference=None, tolerance=None, tune_memory="device"):
+             budget=None, check=None, reference=None, tolerance=None, tune_memory="device", isolate=None):
     """Decorator: chooses among `configs` by measuring, once per values of `key`.
 
     `reset_to_zero` and `restore_value` name arguments that the kernel changes;
@@ -458,14 +459,16 @@ def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_va
     Beyond Triton: `budget` in seconds; `check` (False, True, "strict") compares what
     configurations write, with the first that works or with what `reference(arguments)`
     writes, within `tolerance` of the largest element; `tune_memory="host"` keeps the
-    copies of written arguments on the host.
+    copies of written arguments on the host; `isolate` runs each candidate in a child
+    process first, which a fault or a hang may cost.
     """
 
     def decorate(fn):
         return Autotuner(fn, fn.arg_names, configs, key, reset_to_zero, restore_value, pre_hook=pre_hook,
                          post_hook=post_hook, prune_configs_by=prune_configs_by, warmup=warmup, rep=rep,
                          use_cuda_graph=use_cuda_graph, do_bench=do_bench, cache_results=cache_results, budget=budget,
-                         check=check, reference=reference, tolerance=tolerance, tune_memory=tune_memory)
+                         check=check, reference=reference, tolerance=tolerance, tune_memory=tune_memory,
+                         isolate=isolate)
 
     return decorate
 
