@@ -66,11 +66,6 @@ int64_t alignUp(int64_t value, int64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-int64_t slotsOf(Operation *op) {
-  auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
-  return alloc ? alloc.getType().getSlots() : 1;
-}
-
 /// Also for tiles smaller than the pattern: what they hold of it depends on where
 /// they begin.
 int64_t alignmentOf(Operation *op) {
@@ -235,8 +230,11 @@ public:
   int64_t bytesWithFewerSlots(int64_t fewer) const {
     Allocation other = *this;
     for (Piece &piece : other.pieces) {
-      int64_t slots = slotsOf(piece.op);
-      piece.bytes = piece.bytes / slots * std::max<int64_t>(1, slots - fewer);
+      auto ring = llvm::dyn_cast<ir::AllocSharedOp>(piece.op);
+      if (!ring)
+        continue;
+      int64_t lost = std::min(fewer, ring.getType().getSlots() - 1);
+      piece.bytes -= lost * ring.getType().slotStride();
     }
     other.run();
     return other.totalBytes;
