@@ -218,11 +218,14 @@ def _is_ours(value) -> bool:
 
 def _jit_function(value):
     """The jit function inside tuners and heuristics, or None."""
-    while value is not None and not hasattr(value, "params"):
-        value = getattr(value, "fn", None)
-        if isinstance(value, types.FunctionType):
+    from .jit import JITFunction, KernelInterface
+
+    # By type alone: some objects of other packages (torch.ops) answer to every name.
+    while not isinstance(value, JITFunction):
+        if not isinstance(value, KernelInterface):
             return None
-    return value if value is not None and hasattr(value, "parse") and hasattr(value, "arg_names") else None
+        value = value.fn
+    return value
 
 
 def _lookup(function, name):
