@@ -61,8 +61,11 @@ public:
 private:
   bool followBlockArgument(BlockArgument argument, llvm::DenseSet<unsigned> &bases) {
     Operation *parent = argument.getOwner()->getParentOp();
-    if (llvm::isa<func::FuncOp>(parent)) {
-      bases.insert(argument.getArgNumber());
+    if (auto function = llvm::dyn_cast<func::FuncOp>(parent)) {
+      // A descriptor that the launch makes is one of another argument's array.
+      auto recipe =
+          function.getArgAttrOfType<DictionaryAttr>(argument.getArgNumber(), ir::tensorMapAttr);
+      bases.insert(recipe ? recipe.getAs<IntegerAttr>("base").getInt() : argument.getArgNumber());
       return true;
     }
     auto loop = llvm::dyn_cast<scf::ForOp>(parent);

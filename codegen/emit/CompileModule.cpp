@@ -188,6 +188,27 @@ std::vector<bool> findTensorMaps(ModuleOp module) {
   return result;
 }
 
+std::vector<std::vector<int64_t>> expressions(DictionaryAttr recipe, llvm::StringRef name) {
+  std::vector<std::vector<int64_t>> result;
+  for (auto steps : recipe.getAs<ArrayAttr>(name).getAsRange<DenseI64ArrayAttr>())
+    result.push_back(steps.asArrayRef().vec());
+  return result;
+}
+
+std::vector<HostTensorMap> findHostTensorMaps(ModuleOp module) {
+  std::vector<HostTensorMap> result;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (BlockArgument argument : function.getArguments())
+      if (auto recipe = function.getArgAttrOfType<DictionaryAttr>(argument.getArgNumber(),
+                                                                  ir::tensorMapAttr))
+        result.push_back({recipe.getAs<StringAttr>("element").str(),
+                          llvm::cast<ir::DescriptorType>(argument.getType()).getShape().vec(),
+                          recipe.getAs<BoolAttr>("nan").getValue(),
+                          recipe.getAs<IntegerAttr>("base").getInt(),
+                          expressions(recipe, "shape"), expressions(recipe, "strides")});
+  return result;
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -281,6 +302,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   result.ttir = printModule(module);
   result.access = findArgumentAccess(module);
   result.tensorMaps = findTensorMaps(module);
+  result.hostTensorMaps = findHostTensorMaps(module);
   observer.finished("frontend", [&](llvm::raw_ostream &stream) { stream << result.ttir; });
   if (reached("ttir"))
     return result;

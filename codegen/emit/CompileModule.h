@@ -35,6 +35,16 @@ struct CompileOptions {
   int maxRegisters = 0;
 };
 
+/// A tensor map that the launch makes from other arguments and passes behind them
+/// (runtime/launch/TensorMapRecipe.h).
+struct HostTensorMap {
+  std::string element;
+  std::vector<int64_t> block;
+  bool padsWithNan = false;
+  int64_t base = 0;
+  std::vector<std::vector<int64_t>> shape, strides;
+};
+
 struct CompiledModule {
   std::string kernelName;
   std::string ttir, ttgir, llir, ptx;
@@ -48,6 +58,7 @@ struct CompiledModule {
   /// For each tensor descriptor of the launch, whether the kernel takes its tensor
   /// map beside base, shape and strides.
   std::vector<bool> tensorMaps;
+  std::vector<HostTensorMap> hostTensorMaps;
   RemarkCollector remarks;
   std::vector<std::pair<std::string, double>> stepSeconds;
 };

@@ -121,6 +121,8 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
         builder.getFunctionType(arguments.types(&context), {}));
     op.setPublic();
     arguments.setAttributes(op);
+    if (hasTma)
+      walker.tileBuilder().setKernel(op);
     llvm::SmallVector<llvm::StringRef> parameterNames(parameters.begin(), parameters.end());
     op->setAttr(ir::parametersAttr, builder.getStrArrayAttr(parameterNames));
     mlir::Block *entryBlock = op.addEntryBlock();

@@ -21,6 +21,7 @@
 
 #include "frontend/semantic/TileBuilder.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 
 namespace tilewright::emit {
@@ -40,6 +41,9 @@ public:
   mlir::MLIRContext *context() { return builder.getContext(); }
   mlir::Location location() { return locationSource(); }
   mlir::Type mlirType(const Type &type);
+  /// The function that takes tensor maps for descriptors made inside; none where the
+  /// target has no TMA.
+  void setKernel(mlir::func::FuncOp function) { kernel = function; }
 
   static mlir::Value unwrap(const Value &value) {
     return mlir::Value::getFromOpaquePointer(value.handle.get());
@@ -99,6 +103,11 @@ public:
   void descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
                        const Value &value, std::optional<semantic::AtomicOp> reduction) override;
 
+  std::optional<Value> hostDescriptor(const Value &base, const std::vector<Value> &shape,
+                                      const std::vector<Value> &strides,
+                                      const std::vector<int64_t> &block,
+                                      bool padsWithNan) override;
+
   //===--- across elements ------------------------------------------------===//
   std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,
                             const semantic::CombineFunction &combine) override;
@@ -135,6 +144,7 @@ private:
   void fillCombineRegion(mlir::Region &region, const std::vector<Value> &inputs,
                          const semantic::CombineFunction &combine);
 
+  mlir::func::FuncOp kernel;
   mlir::OpBuilder builder;
   LocationSource locationSource;
 };

@@ -122,6 +122,19 @@ std::vector<Value> Semantic::coordinates(const std::vector<Operand> &offsets) {
   return result;
 }
 
+std::optional<Value> Semantic::hostDescriptor(const Value &base, const std::vector<Operand> &shape,
+                                              const std::vector<Operand> &strides,
+                                              const std::vector<int64_t> &block,
+                                              bool padsWithNan) {
+  auto values = [&](const std::vector<Operand> &operands) {
+    std::vector<Value> result;
+    for (const Operand &operand : operands)
+      result.push_back(toValue(operand));
+    return result;
+  };
+  return builder.hostDescriptor(base, values(shape), values(strides), block, padsWithNan);
+}
+
 Value Semantic::descriptorLoad(const Value &descriptor, const std::vector<Operand> &offsets,
                                const LoadOptions &options) {
   return builder.descriptorLoad(descriptor, coordinates(offsets), options);

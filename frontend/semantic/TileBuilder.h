@@ -230,6 +230,14 @@ public:
   virtual void descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
                                const Value &value, std::optional<AtomicOp> reduction);
 
+  /// The tensor map of an array that is known when the kernel is launched; nothing
+  /// where it is not, or where the target or the block do not suit.
+  virtual std::optional<Value> hostDescriptor(const Value &, const std::vector<Value> &,
+                                              const std::vector<Value> &,
+                                              const std::vector<int64_t> &, bool) {
+    return std::nullopt;
+  }
+
   //===--- across elements ------------------------------------------------===//
   /// All inputs have one shape. The results lack `axis`; scalars for rank 1.
   virtual std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,

@@ -54,6 +54,9 @@ constexpr llvm::StringLiteral divisibilityAttr = "tw.divisibility";
 /// Function argument, a pointer: index (i32) of the descriptor argument of the
 /// same array.
 constexpr llvm::StringLiteral descriptorBaseAttr = "tw.descriptor_base";
+/// Function argument, a descriptor that the launch makes from other arguments
+/// (dictionary: base, element, nan, shape, strides; frontend/emit/HostDescriptor.cpp).
+constexpr llvm::StringLiteral tensorMapAttr = "tw.tensor_map";
 /// Any op that needs scratch: its byte offset in shared memory (i32), set by
 /// AllocateShared.
 constexpr llvm::StringLiteral scratchOffsetAttr = "tw.scratch_offset";

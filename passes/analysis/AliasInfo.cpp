@@ -24,7 +24,24 @@ bool PointerBases::mayAlias(const PointerBases &other) const {
 }
 
 static bool isPointer(Value value) {
-  return llvm::isa<ir::PointerType>(getElementTypeOrSelf(value));
+  return llvm::isa<ir::PointerType, ir::DescriptorType>(getElementTypeOrSelf(value));
+}
+
+/// The argument that names the array behind `argument`: a descriptor's is the one
+/// with its base, where the kernel takes that, too.
+static Value arrayOf(BlockArgument argument) {
+  auto function = llvm::cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  int64_t index = argument.getArgNumber();
+  if (!llvm::isa<ir::DescriptorType>(argument.getType()))
+    return argument;
+  if (auto recipe = function.getArgAttrOfType<DictionaryAttr>(index, ir::tensorMapAttr))
+    return function.getArgument(recipe.getAs<IntegerAttr>("base").getInt());
+  for (BlockArgument other : function.getArguments())
+    if (auto of =
+            function.getArgAttrOfType<IntegerAttr>(other.getArgNumber(), ir::descriptorBaseAttr);
+        of && of.getInt() == index)
+      return other;
+  return argument;
 }
 
 /// The values that may be carried into a block argument; false where unknown.
@@ -80,7 +97,7 @@ const PointerBases &AliasInfo::bases(Value pointer) {
       continue;
     if (auto argument = llvm::dyn_cast<BlockArgument>(value)) {
       if (llvm::isa<func::FuncOp>(argument.getOwner()->getParentOp()))
-        bases.arguments.insert(argument);
+        bases.arguments.insert(arrayOf(argument));
       else if (!carriedInto(argument, worklist))
         bases.anywhere = true;
       continue;

@@ -39,6 +39,7 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -57,61 +58,49 @@ constexpr int64_t maxPendingStoreBytes = 64 * 1024;
 // Global memory that both threads and TMA access
 //===----------------------------------------------------------------------===//
 
-/// What a kernel does with the arrays of its descriptors besides TMA.
+/// What a kernel does with the arrays of its descriptors besides one access by TMA.
 class GlobalOrder {
 public:
-  explicit GlobalOrder(func::FuncOp function) : function(function) {
+  explicit GlobalOrder(func::FuncOp function) {
     function.walk([&](Operation *op) {
       if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
-        loaded.insert(load.getDescriptor());
+        read.insert(load.getDescriptor());
       else if (auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op))
-        stored.insert(store.getDescriptor());
+        written.insert(store.getDescriptor());
       // What other programs have done or will read goes through atomics.
       else if (llvm::isa<ir::AtomicRmwOp, ir::AtomicCasOp>(op))
         hasAtomics = true;
-      else if (accessPointer(op))
-        accesses.push_back(op);
+      else if (Value pointer = accessPointer(op))
+        (llvm::isa<ir::LoadOp>(op) ? read : written).insert(pointer);
     });
   }
 
-  /// Whether a thread or another copy may have written what TMA is to read.
-  bool mayReadWritten(Value descriptor) {
-    return hasAtomics || mayAlias(descriptor, stored) || isAccessed(descriptor, /*byWrite=*/true);
-  }
-  /// Whether a thread or another copy may access what TMA has written.
+  /// Whether anything may have written what TMA is to read.
+  bool mayReadWritten(Value descriptor) { return hasAtomics || mayAlias(descriptor, written); }
+  /// Whether anything may read what TMA has written.
   bool mayAccessStored(Value descriptor) {
-    return hasAtomics || mayAlias(descriptor, loaded) || isAccessed(descriptor, /*byWrite=*/false);
+    return hasAtomics || mayAlias(descriptor, read) || isWrittenByThreads(descriptor);
   }
 
 private:
-  func::FuncOp function;
-  llvm::SmallPtrSet<Value, 4> loaded, stored;
-  llvm::SmallVector<Operation *> accesses;
+  /// Addresses: pointers and descriptors.
+  llvm::SmallSetVector<Value, 8> read, written;
   bool hasAtomics = false;
   AliasInfo aliases;
 
-  /// A descriptor that was chosen at run time may be any.
-  static bool isArgument(Value descriptor) { return llvm::isa<BlockArgument>(descriptor); }
-  static bool mayAlias(Value descriptor, const llvm::SmallPtrSet<Value, 4> &others) {
+  bool mayAlias(Value descriptor, const llvm::SmallSetVector<Value, 8> &others) {
     return llvm::any_of(others, [&](Value other) {
-      return other == descriptor || !isArgument(other) || !isArgument(descriptor);
+      return aliases.bases(other).mayAlias(aliases.bases(descriptor));
     });
   }
 
-  bool isAccessed(Value descriptor, bool byWrite) {
-    return llvm::any_of(accesses, [&](Operation *op) {
-      if (byWrite && llvm::isa<ir::LoadOp>(op))
-        return false;
-      const PointerBases &bases = aliases.bases(accessPointer(op));
-      return bases.anywhere || !isArgument(descriptor) ||
-             llvm::any_of(bases.arguments, [&](Value base) { return isBaseOf(base, descriptor); });
+  /// Two stores by TMA to one block are not ordered, as in the language's model a
+  /// program writes an element once.
+  bool isWrittenByThreads(Value descriptor) {
+    return llvm::any_of(written, [&](Value other) {
+      return !llvm::isa<ir::DescriptorType>(other.getType()) &&
+             aliases.bases(other).mayAlias(aliases.bases(descriptor));
     });
-  }
-
-  bool isBaseOf(Value pointer, Value descriptor) {
-    unsigned index = llvm::cast<BlockArgument>(pointer).getArgNumber();
-    auto of = function.getArgAttrOfType<IntegerAttr>(index, ir::descriptorBaseAttr);
-    return of && of.getInt() == llvm::cast<BlockArgument>(descriptor).getArgNumber();
   }
 };
 
@@ -246,9 +235,8 @@ private:
         convert.getResult().replaceAllUsesWith(tile);
         dead.push_back(convert);
       }
-    bool isRead = llvm::any_of(load->getUsers(), [](Operation *user) {
-      return !llvm::isa<ir::ConvertLayoutOp>(user);
-    });
+    bool isRead = llvm::any_of(
+        load->getUsers(), [](Operation *user) { return !llvm::isa<ir::ConvertLayoutOp>(user); });
     if (isRead)
       load.getResult().replaceAllUsesWith(read(load.getType()));
     dead.push_back(load);

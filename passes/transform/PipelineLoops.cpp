@@ -363,20 +363,23 @@ private:
     return loop.getBody()->getTerminator()->getOperand(variable.getArgNumber() - 1);
   }
 
+  /// Pointer or descriptor; null where `op` is no access of global memory.
+  static Value addressOf(Operation *op) {
+    if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
+      return load.getDescriptor();
+    if (auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op))
+      return store.getDescriptor();
+    return accessPointer(op);
+  }
+
   bool mayMeetStore(const AsyncLoad &load) {
     AliasInfo aliases;
     bool meets = false;
     loop->walk([&](Operation *op) {
       if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
         return;
-      if (auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op)) {
-        meets |= load.isTma() && llvm::cast<ir::DescriptorLoadOp>(load.load).getDescriptor() ==
-                                     store.getDescriptor();
-        return;
-      }
-      Value pointer = accessPointer(op);
-      if (pointer && !load.isTma())
-        meets |= aliases.bases(pointer).mayAlias(aliases.bases(accessPointer(load.load)));
+      if (Value address = addressOf(op))
+        meets |= aliases.bases(address).mayAlias(aliases.bases(addressOf(load.load)));
     });
     if (meets)
       refuseLoad(load.load, "the loop may store to what it loads");

@@ -17,7 +17,7 @@
 
 #include "runtime/launch/ArgumentTypes.h"
 #include "runtime/launch/KeyTable.h"
-#include "runtime/launch/TensorMap.h"
+#include "runtime/launch/TensorMapRecipe.h"
 
 #include <pybind11/pybind11.h>
 
@@ -111,8 +111,10 @@ public:
   uint64_t *newSlot() { return &extra.push(); }
 
   /// Writes the addresses for a kernel that takes a tensor map of descriptor i where
-  /// bit i of `tensorMaps` is set; returns their number.
+  /// bit i of `tensorMaps` is set, and behind all those of `recipes`; returns their
+  /// number, which is at most size() + recipes.size().
   size_t fill(void **addresses, const std::vector<bool> &tensorMaps,
+              const std::vector<launch::TensorMapRecipe> &recipes,
               const std::vector<LaunchParam> &params);
 
 private:

@@ -106,6 +106,12 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   metadata["written_args"] = compiled.access.written;
   metadata["read_args"] = compiled.access.read;
   metadata["tensor_maps"] = compiled.tensorMaps;
+  py::list recipes;
+  for (const codegen::HostTensorMap &map : compiled.hostTensorMaps)
+    recipes.append(py::dict(py::arg("element") = map.element, py::arg("block") = map.block,
+                            py::arg("nan") = map.padsWithNan, py::arg("base") = map.base,
+                            py::arg("shape") = map.shape, py::arg("strides") = map.strides));
+  metadata["host_tensor_maps"] = recipes;
   metadata["n_regs"] =
       compiled.registers < 0 ? py::object(py::none()) : py::int_(compiled.registers);
   metadata["n_spills"] =

@@ -219,6 +219,7 @@ void checkTensorDescriptor(py::handle value, const std::string &name, uint64_t a
 }
 
 size_t LaunchArguments::fill(void **addresses, const std::vector<bool> &tensorMaps,
+                             const std::vector<TensorMapRecipe> &recipes,
                              const std::vector<LaunchParam> &params) {
   size_t count = 0, descriptor = 0;
   for (size_t i = 0; i < items.size(); ++i) {
@@ -232,6 +233,11 @@ size_t LaunchArguments::fill(void **addresses, const std::vector<bool> &tensorMa
       addresses[count++] = &map;
     }
     ++descriptor;
+  }
+  for (const TensorMapRecipe &recipe : recipes) {
+    TensorMap &map = maps.push();
+    makeTensorMap(recipe, addresses, map);
+    addresses[count++] = &map;
   }
   return count;
 }

@@ -481,11 +481,12 @@ static void launchEntry(LauncherObject &launcher, Entry &entry, const ArgumentRe
   void *inlineParameters[64];
   std::vector<void *> heapParameters;
   void **parameters = inlineParameters;
-  if (arguments.size() + 1 > 64) {
-    heapParameters.resize(arguments.size() + 1);
+  if (size_t most = arguments.size() + handle.recipes.size() + 1; most > 64) {
+    heapParameters.resize(most);
     parameters = heapParameters.data();
   }
-  size_t count = arguments.fill(parameters, entry.tensorMaps, launcher.dispatcher->state->params);
+  size_t count = arguments.fill(parameters, entry.tensorMaps, handle.recipes,
+                                launcher.dispatcher->state->params);
   uint64_t scratchSlot = 0;
   py::object scratch;
   if (handle.scratchBytes > 0) {
@@ -875,8 +876,8 @@ static void launchLoaded(LoadedKernelHandle &handle, const py::object &gridObjec
     params[i].nameText = fmt::format("#{}", i);
     packTyped(handle.types[i], value.ptr(), i, params[i].nameText, packed);
   }
-  std::vector<void *> parameters(packed.size() + 1);
-  size_t used = packed.fill(parameters.data(), handle.tensorMaps, params);
+  std::vector<void *> parameters(packed.size() + handle.recipes.size() + 1);
+  size_t used = packed.fill(parameters.data(), handle.tensorMaps, handle.recipes, params);
   uint64_t scratchSlot = 0;
   py::object scratch;
   if (handle.scratchBytes > 0) {

@@ -9,6 +9,7 @@
 #define TILEWRIGHT_PYTHON_BINDINGS_LOADEDKERNELHANDLE_H
 
 #include "runtime/driver/Module.h"
+#include "runtime/launch/TensorMapRecipe.h"
 
 #include <pybind11/pybind11.h>
 
@@ -25,6 +26,8 @@ struct LoadedKernelHandle {
   std::vector<pybind11::object> types;
   /// Which descriptors the kernel takes as tensor maps, in order.
   std::vector<bool> tensorMaps;
+  /// Tensor maps that the launch makes, behind all other parameters.
+  std::vector<launch::TensorMapRecipe> recipes;
   int64_t scratchBytes = 0; ///< global scratch of one block
   int64_t scratchAlignment = 1;
 

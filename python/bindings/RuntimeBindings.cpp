@@ -235,6 +235,18 @@ static void synchronize(int ordinal) {
   driver.check(result, "cuCtxSynchronize");
 }
 
+/// An entry of metadata.host_tensor_maps.
+static launch::TensorMapRecipe recipeOf(const py::dict &entry) {
+  launch::TensorMapRecipe recipe;
+  recipe.type = launch::parseElementType(entry["element"].cast<std::string>());
+  recipe.padsWithNan = entry["nan"].cast<bool>();
+  recipe.block = entry["block"].cast<std::vector<int64_t>>();
+  recipe.base = entry["base"].cast<size_t>();
+  recipe.shape = entry["shape"].cast<std::vector<std::vector<int64_t>>>();
+  recipe.strides = entry["strides"].cast<std::vector<std::vector<int64_t>>>();
+  return recipe;
+}
+
 static void bindDriver(py::module_ &module) {
   module.def("driver_available", [] { return driver::Driver::tryGet() != nullptr; });
   module.def("driver_info", [] {
@@ -296,7 +308,7 @@ static void bindDriver(py::module_ &module) {
              [](int device, const py::bytes &image, const std::string &name,
                 std::vector<py::object> types, int threads, int64_t shared, int numCtas,
                 bool cooperative, bool programmatic, int64_t scratchBytes, int64_t scratchAlignment,
-                int maxRegisters, std::vector<bool> tensorMaps) {
+                int maxRegisters, std::vector<bool> tensorMaps, const py::list &recipes) {
                driver::KernelRequirements required;
                required.name = name;
                required.threadsPerBlock = threads;
@@ -314,6 +326,8 @@ static void bindDriver(py::module_ &module) {
                }
                handle->types = std::move(types);
                handle->tensorMaps = std::move(tensorMaps);
+               for (py::handle recipe : recipes)
+                 handle->recipes.push_back(recipeOf(recipe.cast<py::dict>()));
                handle->scratchBytes = scratchBytes;
                handle->scratchAlignment = scratchAlignment;
                return handle;

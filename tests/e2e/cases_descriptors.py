@@ -200,6 +200,62 @@ def test_cost_of_a_warm_launch(mock):
     assert described < pointers + 4
 
 
+# -- made from arguments ------------------------------------------------------------
+
+# ir/support/RecipeOp.h
+CONSTANT, A32, A64, ADD, SUB, MUL, DIV, SEXT, ZEXT = range(9)
+
+
+def made_by_launch(compiler, shape, strides, sizes, **changes):
+    """A kernel whose tensor map the launch makes from its arguments."""
+
+    @tilewright.jit
+    def f(x, m, n):
+        pass
+
+    compiler.metadata = {"host_tensor_maps": [{"element": "fp16", "block": [16, 64], "nan": False, "base": 0,
+                                               "shape": shape, "strides": strides, **changes}]}
+    compiler.sizes = sizes
+    return f[(1, )]
+
+
+def test_map_made_from_arguments(mock, compiler):
+    shape = [[A32, 1, A32, 2, MUL, 0, SEXT, 0], [A32, 2, CONSTANT, 63, ADD, 0, CONSTANT, 64, DIV, 0]]
+    launch = made_by_launch(compiler, shape, [[A32, 2, CONSTANT, 8, SUB, 0], [CONSTANT, 1]], [8, 4, 4, 128], nan=True)
+    address = describe().base.address
+    kernel = launch(FakeTensor(address, dtype="float16"), 6, 136)
+    data = mock.launch().parameters
+    assert struct.unpack("<Qii", data[:16]) == (address, 6, 136)
+    made = TensorMap(data[16:])
+    assert made.address == address and made.extents == (3, 6 * 136) and made.strides == (256, )
+    assert made.box == (64, 16) and made.fill == 1
+    launch(FakeTensor(address, dtype="float16"), 6, 136)
+    kernel[(1, )](FakeTensor(address, dtype="float16"), 6, 136)
+    assert mock.launch().parameters == data and mock.encodes == 1
+
+
+def test_wide_arguments(mock, compiler):
+    launch = made_by_launch(compiler, [[A64, 1, ZEXT, 0], [A64, 2, SEXT, 0]], [[CONSTANT, 64], [CONSTANT, 1]],
+                            [8, 8, 8, 128])
+    launch(FakeTensor(describe().base.address, dtype="float16"), 2**40 + 96, 2**40 + 64)
+    assert TensorMap(mock.launch().parameters[24:]).extents == (64, 96)
+    launch = made_by_launch(compiler, [[A64, 1], [CONSTANT, 64]], [[CONSTANT, 64], [CONSTANT, 1]], [8, 8, 8, 128])
+    with pytest.raises(errors.InvalidDescriptor, match=r"shape\[0\] is 1099511627776"):
+        launch(FakeTensor(describe().base.address, dtype="float16"), 2**40, 2**40)
+
+
+@pytest.mark.parametrize("m,n,reason", [
+    (0, 64, "shape[0] is 0"), (-5, 64, "shape[0] is -5"), (5, 0, "an extent or stride is divided by 0"),
+])
+def test_arguments_that_describe_nothing(mock, compiler, m, n, reason):
+    launch = made_by_launch(compiler, [[A32, 1], [CONSTANT, 640, A32, 2, DIV, 0]], [[CONSTANT, 64], [CONSTANT, 1]],
+                            [8, 4, 4, 128])
+    with pytest.raises(errors.InvalidDescriptor) as caught:
+        launch(FakeTensor(describe().base.address, dtype="float16"), m, n)
+    assert f"[E0215] 'tl.make_tensor_descriptor': {reason}" in str(caught.value)
+    assert mock.count == 0
+
+
 # -- rules --------------------------------------------------------------------------
 
 

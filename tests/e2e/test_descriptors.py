@@ -259,6 +259,74 @@ def test_several_blocks_at_once(device):
     np.testing.assert_array_equal(device.numpy(out), np.concatenate([(x[:16] + x[16:]).T, (x[:16] - x[16:]).T], 1))
 
 
+@tilewright.jit
+def made_inside(x_ptr, out_ptr, B, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [B * M, N], [N, 1], [BM, BN])
+    for j in range(0, tl.cdiv(N, BN)):
+        # In the loop, too: it is the same descriptor each time.
+        out = tl.make_tensor_descriptor(out_ptr, [B, M, N], [M * N, N, 1], [1, BM, BN])
+        i = tl.program_id(0) * BM
+        out.store([tl.program_id(1), i, j * BN], x.load([tl.program_id(1) * M + i, j * BN])[None, :, :])
+
+
+@pytest.mark.parametrize("name", ["float16", "int32", "float8e5"])
+def test_made_in_the_kernel(device, name):
+    x = exact_values(name, (3, 16, 80))
+    out = device.empty(x.shape, x.dtype)
+    device.run(made_inside, (2, 3), device.array(x), out, 3, 16, 80, BM=8, BN=32)
+    np.testing.assert_array_equal(device.numpy(out).view(np.uint8), x.view(np.uint8))
+
+
+@tilewright.jit
+def made_inside_in_place(x_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [BM, BN])
+    y = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [BM, BN], padding_option="nan")
+    for step in range(3):
+        y.store([0, 0], x.load([0, 0]) + 1)
+        tl.store(x_ptr + N + tl.arange(0, 16), 7.0)
+        x.store([BM, 0], y.load([0, 0]))
+
+
+def test_two_descriptors_and_pointers_of_one_array(device):
+    x = exact_values("float32", (16, 32))
+    out = device.array(x)
+    device.run(made_inside_in_place, (1, ), out, 16, 32, BM=8, BN=32)
+    expected = x.copy()
+    for _ in range(3):
+        expected[:8] += 1
+        expected[1, :16] = 7
+        expected[8:] = expected[:8]
+    np.testing.assert_array_equal(device.numpy(out), expected)
+
+
+def compile_made_inside(divisible, target="sm_90a"):
+    constants = {"BM": 8, "BN": 32}
+    signature = {"x_ptr": "*fp16", "out_ptr": "*fp16", "B": "i32", "M": "i32", "N": "i32"}
+    source = tilewright.compiler.ASTSource(made_inside, signature, constants, {name: 16 for name in divisible})
+    return tilewright.compile(source, target)
+
+
+def test_what_is_made_by_the_launch():
+    kernel = compile_made_inside(["x_ptr", "out_ptr", "N"])
+    x, out = kernel.metadata.host_tensor_maps
+    assert (x["element"], x["block"], x["base"], x["nan"]) == ("fp16", [8, 32], 0, False)
+    assert x["shape"] == [[1, 2, 1, 3, 5, 0, 7, 0], [1, 4]] and x["strides"] == [[1, 4], [0, 1]]
+    assert out["base"] == 1 and out["block"] == [1, 8, 32]
+    assert kernel.metadata.written_args == ["out_ptr"]
+    assert kernel.asm["ptx"].count(".b8 made_inside_param_") == 2
+    assert "cp.async.bulk.tensor.3d.global.shared::cta" in kernel.asm["ptx"]
+
+
+@pytest.mark.parametrize("divisible,target", [
+    (["x_ptr", "out_ptr"], "sm_90a"),  # the stride may be anything
+    (["N"], "sm_90a"),  # the base may be anywhere
+    (["x_ptr", "out_ptr", "N"], "sm_80"),
+])
+def test_what_stays_pointers(divisible, target):
+    kernel = compile_made_inside(divisible, target)
+    assert list(kernel.metadata.host_tensor_maps) == [] and "cp.async.bulk" not in kernel.asm["ptx"]
+
+
 def test_machine_code_uses_tma():
     source = tilewright.compiler.ASTSource(
         sum_of_rows, {"x": "tensordesc<fp32[16,32]>", "y": "tensordesc<fp32[16,32]>", "out": "tensordesc<fp32[16]>",

@@ -130,7 +130,8 @@ class Emulator(Interpreter):
         compiled = assemble_for(kernel, self.target, args, options)
         values = bound_arguments(kernel, args, options)
         arguments = [part for name, entry in compiled.signature.items() for part in run_time_parts(entry, values[name])]
-        launch(compiled.asm["ptx"], grid(values) if callable(grid) else grid, arguments)
+        launch(compiled.asm["ptx"], grid(values) if callable(grid) else grid, arguments,
+               compiled.metadata.host_tensor_maps)
 
 
 class Assemble(Interpreter):

@@ -8,6 +8,8 @@ and refuses the rest by name; see ptx_machine.py for the mistakes that it finds
 beyond wrong results.
 """
 
+import types
+
 import numpy as np
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
@@ -29,7 +31,7 @@ class Parameters:
         self.program = program
         self.bytes = np.zeros(program.parameter_bytes, np.uint8)
         self.memory, self.placed, self.tensor_maps = GlobalMemory(), {}, {}
-        self.count = 0
+        self.count, self.values = 0, []
 
     def place(self, array):
         if id(array) not in self.placed:
@@ -42,6 +44,7 @@ class Parameters:
             return self.add_descriptor(value)
         _, offset, size = self.program.parameters[self.count]
         self.count += 1
+        self.values.append(value)
         if isinstance(value, np.ndarray):
             raw = np.uint64(self.place(value))
         else:
@@ -54,17 +57,50 @@ class Parameters:
         if size == TENSOR_MAP_BYTES:
             self.tensor_maps[PARAMETER_BASE + offset] = TensorMap.of(descriptor, self.place(descriptor.base))
             self.count += 1
+            self.values.append(None)
         for part in (descriptor.base, *descriptor.shape, *descriptor.strides):
             self.add(part)
 
 
-def launch(ptx: str, grid, arguments):
+    def evaluate(self, steps):
+        """An expression of metadata.host_tensor_maps (ir/support/RecipeOp.h)."""
+        stack = []
+        for op, operand in zip(steps[::2], steps[1::2]):
+            if op == 0:
+                stack.append(operand)
+            elif op in (1, 2):
+                stack.append(int(self.values[operand]))
+            elif op in (7, 8):
+                low = stack.pop() & 0xFFFFFFFF
+                stack.append(low - (1 << 32) if op == 7 and low >> 31 else low)
+            else:
+                right, left = stack.pop(), stack.pop()
+                stack.append({3: left + right, 4: left - right, 5: left * right,
+                              6: int(left / right) if right else 0}[op])
+        return stack[0]
+
+    def add_host_tensor_map(self, recipe):
+        """What a launch makes of other arguments."""
+        array = self.values[recipe["base"]]
+        descriptor = types.SimpleNamespace(
+            base=array, shape=[self.evaluate(steps) for steps in recipe["shape"]],
+            strides=[self.evaluate(steps) for steps in recipe["strides"]], block_shape=recipe["block"],
+            padding="nan" if recipe["nan"] else "zero")
+        _, offset, size = self.program.parameters[self.count]
+        assert size == TENSOR_MAP_BYTES
+        self.tensor_maps[PARAMETER_BASE + offset] = TensorMap.of(descriptor, self.place(array))
+        self.count += 1
+
+
+def launch(ptx: str, grid, arguments, host_tensor_maps=()):
     """Arrays are changed in place; numbers are passed as the parameter's size says."""
     program = parse(ptx)
     grid = (*grid, 1, 1)[:3]
     parameters = Parameters(program)
     for value in arguments:
         parameters.add(value)
+    for recipe in host_tensor_maps:
+        parameters.add_host_tensor_map(recipe)
     assert parameters.count == len(program.parameters), f"{program.name} takes {len(program.parameters)} arguments"
     for z in range(grid[2]):
         for y in range(grid[1]):

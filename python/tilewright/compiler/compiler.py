@@ -204,8 +204,8 @@ class AsmDict(dict):
 _Metadata = namedtuple("KernelMetadata", [
     "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
-    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "tensor_maps", "n_regs", "n_spills", "assembler",
-    "warp_size", "hash"])
+    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "tensor_maps",
+    "host_tensor_maps", "n_regs", "n_spills", "assembler", "warp_size", "hash"])
 
 
 def _make_metadata(result, options, target, digest) -> _Metadata:
@@ -216,7 +216,8 @@ def _make_metadata(result, options, target, digest) -> _Metadata:
         "global_scratch_align": 16, "profile_scratch_size": 0, "profile_scratch_align": 1, "tmem_size": 0,
         "cluster_dims": (options["num_ctas"], 1, 1), "launch_pdl": bool(options["launch_pdl"]),
         "launch_cooperative_grid": bool(options["launch_cooperative_grid"]), "maxnreg": options["maxnreg"],
-        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "tensor_maps": (), "n_regs": None, "n_spills": None, "assembler": None,
+        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "tensor_maps": (),
+        "host_tensor_maps": (), "n_regs": None, "n_spills": None, "assembler": None,
         "warp_size": target.warp_size, "hash": digest,
     }
     # The target stays an object; the compiler reports its name.
@@ -289,7 +290,7 @@ class CompiledKernel:
             [_map_types(entry, lambda text: None if text == "constexpr" else text) for entry in self.signature.values()],
             meta.num_warps * meta.warp_size, meta.shared, meta.num_ctas, bool(meta.launch_cooperative_grid),
             bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0,
-            list(meta.tensor_maps))
+            list(meta.tensor_maps), list(meta.host_tensor_maps))
         self._loaded[device] = loaded
         self._n_regs = loaded.n_regs
         self._n_spills = loaded.n_spills if self._n_spills is None else self._n_spills

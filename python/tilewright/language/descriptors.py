@@ -4,7 +4,7 @@
 
 Both are records of run-time values: kernels pass, return and carry them through
 loops like a tuple. Accesses become tiles of pointers with bounds masks, except that
-a descriptor made on the host reads and writes by TMA on GPUs that have it.
+a descriptor of which the launch knows all reads and writes by TMA on GPUs that have it.
 """
 
 from __future__ import annotations
@@ -310,8 +310,9 @@ def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="ze
     """A descriptor of an array of one to five dimensions.
 
     The last stride is the constant 1, the last extent of a block at least 16 bytes.
-    padding_option: "zero" or "nan". Accesses go through pointers on every GPU: for
-    TMA make the descriptor on the host (tools.tensor_descriptor).
+    padding_option: "zero" or "nan". Where base, shape and strides follow from the
+    kernel's arguments, and these are known to be divisible as TMA needs it, the launch
+    makes a tensor map; otherwise accesses go through pointers.
     """
     _require_pointer("make_tensor_descriptor", base)
     shape, strides, block_shape = unwrap_all(shape), unwrap_all(strides), unwrap_all(block_shape)
@@ -329,7 +330,8 @@ def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="ze
                           "bytes; 16 are required", help="use a wider block")
     padding_option = unwrap(padding_option)
     _padding("make_tensor_descriptor", padding_option, tile.scalar)
-    return tensor_descriptor(base, shape, strides, block_shape, padding_option)
+    handle = _native.host_descriptor(base, shape, strides, block_shape, padding_option == "nan")
+    return tensor_descriptor(base, shape, strides, block_shape, padding_option, handle)
 
 
 @builtin

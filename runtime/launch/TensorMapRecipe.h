@@ -1,0 +1,40 @@
+//===- TensorMapRecipe.h - Tensor maps from launch arguments ----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: a descriptor made inside a kernel, where base, extents and strides follow
+// from the arguments alone: the launch makes its tensor map, as if the descriptor
+// had been an argument. The kernel takes it behind its other parameters.
+//
+// How: extents and strides are expressions in postfix form, pairs of a RecipeOp
+// and its operand.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_RUNTIME_LAUNCH_TENSORMAPRECIPE_H
+#define TILEWRIGHT_RUNTIME_LAUNCH_TENSORMAPRECIPE_H
+
+#include "ir/support/RecipeOp.h"
+#include "runtime/launch/TensorMap.h"
+
+#include <vector>
+
+namespace tilewright::launch {
+
+struct TensorMapRecipe {
+  ElementType type = ElementType::Invalid;
+  bool padsWithNan = false;
+  std::vector<int64_t> block;
+  /// The parameter of the kernel with the base address.
+  size_t base = 0;
+  std::vector<std::vector<int64_t>> shape, strides;
+};
+
+/// Finds the tensor map for a launch whose parameters are at `addresses`. Raises
+/// E0215 where the values describe no array.
+void makeTensorMap(const TensorMapRecipe &recipe, void *const *addresses, TensorMap &result);
+
+} // namespace tilewright::launch
+
+#endif // TILEWRIGHT_RUNTIME_LAUNCH_TENSORMAPRECIPE_H
