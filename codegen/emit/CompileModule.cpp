@@ -79,8 +79,12 @@ public:
           if (message.empty()) {
             message = diagnostic.str();
             frames = framesOfLocation(diagnostic.getLocation());
-            for (Diagnostic &note : diagnostic.getNotes())
-              notes.push_back(note.str());
+            for (Diagnostic &note : diagnostic.getNotes()) {
+              // MLIR adds the op itself, in words that are not the user's.
+              std::string text = note.str();
+              if (!llvm::StringRef(text).starts_with("see current operation"))
+                notes.push_back(std::move(text));
+            }
           }
           return success();
         }) {}

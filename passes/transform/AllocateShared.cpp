@@ -454,8 +454,15 @@ public:
       return signalPassFailure();
     }
     Type i32 = IntegerType::get(&getContext(), 32);
-    for (const Piece &piece : allocation.pieces)
+    for (const Piece &piece : allocation.pieces) {
       piece.op->setAttr(ir::scratchOffsetAttr, IntegerAttr::get(i32, piece.offset));
+      if (piece.op->hasAttr(ir::scratchLimitAttr))
+        context.remark(piece.op, {"layout-change-in-pieces",
+                                  true,
+                                  {},
+                                  {{"bytes", piece.bytes}},
+                                  "the whole does not fit into shared memory"});
+    }
     getOperation()->setAttr(ir::sharedBytesAttr, IntegerAttr::get(i32, allocation.totalBytes));
     numBuffers += allocation.pieces.size();
     if (!allocation.pieces.empty())

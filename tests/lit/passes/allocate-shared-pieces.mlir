@@ -1,5 +1,5 @@
 // Layout changes that are larger than shared memory go through it in pieces.
-// RUN: tilewright-opt %s --split-input-file --tw-allocate-shared="shared-limit=40000" | FileCheck %s
+// RUN: tilewright-opt %s --split-input-file --tw-remarks --tw-allocate-shared="shared-limit=40000" 2>&1 | FileCheck %s
 
 #a = #tw.layout<register = [1, 2, 512, 1024, 2048, 4096], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #b = #tw.layout<register = [512, 1024, 2048, 4096, 1, 2], lane = [128, 256, 4, 8, 16], warp = [32, 64], block = []>
@@ -7,6 +7,7 @@
 
 // One fits as a whole; two at a time never are; beside a tile that is alive only
 // an eighth fits.
+// CHECK: layout-change-in-pieces: applied, bytes=4096 (the whole does not fit into shared memory)
 // CHECK: tw.shared_bytes = 36864
 // CHECK-LABEL: @pieces
 // CHECK: tw.convert_layout %{{[a-z0-9]+}} {tw.scratch_offset = 0 : i32} :

@@ -1,0 +1,48 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""E0301 from the compiler: which tiles are too much together, and what would fit."""
+
+import re
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.assemble import assemble_for
+from tilewright import errors
+
+
+@tilewright.jit
+def product_kernel(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, BLOCK_K):
+        a = tl.load(a_ptr + m[:, None] * K + (start + k)[None, :])
+        b = tl.load(b_ptr + (start + k)[:, None] * N + n[None, :])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+
+def compile_with(stages):
+    arrays = [np.zeros(1, np.float16) for _ in range(3)]
+    options = dict(M=128, N=256, BLOCK_K=64, num_warps=8, num_stages=stages)
+    return assemble_for(product_kernel, "sm_80", (*arrays, 4096), options)
+
+
+def test_rings_name_the_stages_that_fit():
+    with pytest.raises(errors.OutOfResources) as caught:
+        compile_with(6)
+    error = caught.value
+    text = str(error)
+    assert error.code == "E0301" and "sm_80 allows 166912" in text
+    needed = int(re.search(r"needs (\d+) bytes", text)[1])
+    parts = [int(count) for count in re.findall(r"(\d+) bytes for the ring of", text)]
+    assert len(parts) == 2 and sum(parts) == needed
+    # Both loads are named, in words of the language.
+    assert "x tile<128x64xf16>" in text and "x tile<64x256xf16>" in text
+    assert "tw." not in text and "#" not in text
+    advised, bytes_then = map(int, re.search(r"num_stages=(\d+) would need (\d+) bytes", text).groups())
+    assert compile_with(advised).metadata.shared == bytes_then
+    with pytest.raises(errors.OutOfResources):
+        compile_with(advised + 1)
