@@ -270,3 +270,12 @@ def test_device_is_that_of_the_tensors(monkeypatch):
     before = _core.current_device()
     kernel[(1, )](FakeTensor(address=0x20000000000, device=Device("cuda", 1)), 5)
     assert set(seen[:-1]) == {1} and _core.current_device() == before and Mock().launch().device == 1
+
+
+def test_a_nearly_full_device_is_tuned_all_the_same():
+    kernel = make_tuned({})
+    kernel._do_bench = None
+    kernel.pre_hook = kernel._protect
+    Mock().library.mockFailNextAllocation()
+    kernel[(1, )](FakeTensor(), 5)
+    assert kernel.best_config is not None

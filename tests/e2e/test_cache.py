@@ -358,6 +358,21 @@ def test_export_and_import(cache, tmp_path, capsys, compiled, monkeypatch):
     assert run_command("export", archive, "--kernel", "nothing") == 0 and "0 entries" in capsys.readouterr().out
 
 
+def test_strange_headers_are_not_listed(cache, capsys):
+    """Whole entries whose header says something else, and names that write to terminals."""
+    kernel = tilewright.compile(source(), "sm_90a")
+    native = disk_cache.store_of().native
+    header, sections, _, _ = native.load(kernel.hash)
+    for number, text in enumerate(["[]", "{}", "3", "null", '{"kernel": 3}', "not json"]):
+        native.store(f"{number:064x}", text, {})
+    named = {**json.loads(header), "kernel": "evil\x1b[2J\n"}
+    native.store("ab" * 32, json.dumps(named), sections)
+    assert run_command("list") == 0
+    out = capsys.readouterr().out
+    assert "2 kernels" in out and "\x1b" not in out and "evil?[2J?" in out
+    assert run_command("why", f"{__file__}:add", "-s", "*fp16,*fp32,i32,64") == 0
+
+
 def test_import_refuses_what_is_no_entry(cache, tmp_path, capsys):
     import io
     import tarfile

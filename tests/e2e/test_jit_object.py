@@ -294,3 +294,17 @@ def test_knobs_read_and_write_the_environment(monkeypatch):
     with pytest.raises(errors.ConfigError):
         knobs.language.max_tensor_numel = "many"
     assert knobs.cache.copy().dir == knobs.cache.dir
+
+
+double = lambda x: x * 2  # noqa: E731
+
+
+@tilewright.jit
+def after_a_lambda(x):
+    pass
+
+
+def test_a_lambda_ends_with_its_line():
+    """What stands below it must not be taken for it."""
+    with pytest.raises(errors.CompilationError, match="E0101"):
+        tilewright.jit(double).parse()

@@ -17,6 +17,7 @@ import tarfile
 import time
 
 from .. import _core
+from ..tuning.report import plain
 from .disk_cache import AREA, default_directory, store_of
 
 _NAME = re.compile(r"(kernels|tuning)-1/[0-9a-f]{64}\.bin")
@@ -41,9 +42,17 @@ def headers(store, kernel=None):
             header = json.loads(content)
         except ValueError:
             continue
-        if kernel is None or header.get("kernel") == kernel:
+        if not _is_header(header):
+            continue  # of another version, or imported from who knows where
+        if kernel is None or header["kernel"] == kernel:
             rows.append((key, size, last_use, header))
     return sorted(rows, key=lambda row: -row[2])
+
+
+def _is_header(header) -> bool:
+    return isinstance(header, dict) and all(isinstance(header.get(n), str) for n in ("kernel", "target")) \
+        and all(isinstance(header.get(n), dict) for n in ("fields", "metadata")) \
+        and all(isinstance(v, str) for v in header["fields"].values())
 
 
 # ---------------------------------------------------------------------------
@@ -65,7 +74,7 @@ def differences(theirs: dict, ours: dict) -> list[str]:
         elif _DIGEST.fullmatch(before) and _DIGEST.fullmatch(now):
             lines.append(f"{name}: has changed")
         else:
-            lines.append(f"{name}: {before} there, {now} here")
+            lines.append(plain(f"{name}: {before} there, {now} here"))
     return lines
 
 
@@ -115,8 +124,8 @@ def list_command(arguments) -> int:
         constants = ", ".join(f"{k[9:]}={v.rpartition(':')[2]}" for k, v in header["fields"].items()
                               if k.startswith("constant "))
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(last_use))
-        print(f"  {key[:12]}  {used}  {size:>9,}  {header['target']:<7} {header['kernel']}({constants}), "
-              f"{header['metadata'].get('num_warps')} warps")
+        print(plain(f"  {key[:12]}  {used}  {size:>9,}  {header['target']:<7} {header['kernel']}({constants}), "
+                    f"{header['metadata'].get('num_warps')} warps"))
     return 0
 
 

@@ -124,6 +124,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         if not inspect.isfunction(fn):
             raise errors.make("E0123", n=getattr(fn, "__name__", type(fn).__name__))
         from .. import knobs
+        # With the first kernel that is declared: neither the package's import nor a
+        # first launch from the cache (a millisecond) should wait for these modules.
+        from ..compiler import compiler  # noqa: F401
 
         self.fn = fn
         self.module = fn.__module__

@@ -61,6 +61,9 @@ def scan(lines, start) -> tuple[int, str]:
             # A logical line starts: the first one not deeper than `def` ends it all.
             if seen_def and pending <= base:
                 break
+            # A lambda, say: what follows its line is something else.
+            if not seen_def and kept and (value not in ("@", "def", "async") or kept[1] != "@"):
+                break
             if kept:
                 if kept[-1] == " ":
                     kept.pop()

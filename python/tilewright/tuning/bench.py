@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import ctypes
 
-from .. import _core
+from .. import _core, errors
 
 
 class DeviceBench:
@@ -17,9 +17,13 @@ class DeviceBench:
         self.device = _core.current_device()
         self.stream = _core.current_stream(self.device)
         # Twice the L2 cache: writing it leaves nothing of the kernel's data there.
-        size = max(2 * _core.device_properties(self.device)["l2_cache_size"], 16 << 20)
-        self._bytes = min(size, 256 << 20)
-        self._cache = _core.DeviceBuffer(self._bytes, "int8", self.device)
+        self._bytes = min(max(2 * _core.device_properties(self.device)["l2_cache_size"], 16 << 20), 256 << 20)
+        try:
+            self._cache = _core.DeviceBuffer(self._bytes, "int8", self.device)
+        except (RuntimeError, errors.TilewrightError):
+            # Nearly full: a cache that is partly cleared is better than no tuning.
+            self._bytes = 1 << 20
+            self._cache = _core.DeviceBuffer(self._bytes, "int8", self.device)
 
     def time(self, run, before, count, patience) -> list:
         """Times of `count` runs; raises TimeoutError when one takes longer than

@@ -20,6 +20,7 @@ import math
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout  # another class before Python 3.11
 
 from .. import _core, errors
 from .isolation import Trials, Unsupported
@@ -111,7 +112,7 @@ class Session:
                 candidate.kernel = self._compile(candidate)
             else:
                 candidate.kernel = candidate.future.result(timeout=max(self.budget - self.elapsed(), 0.1))
-        except TimeoutError:
+        except (TimeoutError, FutureTimeout):
             candidate.end("skipped", "the budget was spent before it was compiled")
             return False
         except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
