@@ -9,14 +9,17 @@ shared memory that is overwritten while it is read, whatever the result.
 """
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 import tilewright
 import tilewright.language as tl
+from harness import ptx_emulator
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
+from harness.ptx_machine import EmulationError
 from harness.tensor_core_cases import kernels
 from harness.types import exact_values
 from tilewright.tools.tensor_descriptor import TensorDescriptor
@@ -70,6 +73,30 @@ def test_product_with_a_ring_for_one_operand(target, trips):
     assert_same(actual, expected, signed_zeros=False)
 
 
+# What the compiler must write besides the copies: without it the emulator refuses.
+OMISSIONS = [
+    ("mbarrier.try_wait", "reads what a copy in flight writes|a warpgroup reaches wgmma in parts"),
+    ("bar.sync", "another warp"),
+    ("wgmma.wait_group.sync.aligned 1;", "a product or copy in flight reads"),
+    ("cp.async.bulk.wait_group.read", "a store reads shared memory"),
+    ("cp.async.bulk.commit_group", "no group contains"),
+]
+
+
+@pytest.mark.parametrize("line, message", OMISSIONS)
+def test_omissions_are_seen(monkeypatch, line, message):
+    launch = ptx_emulator.launch
+
+    def launch_without(ptx, grid, arguments):
+        broken = re.sub(rf"\n[^\n]*{re.escape(line)}[^\n]*(\n\s*@!done bra again;)?", "", ptx)
+        assert broken != ptx
+        launch(broken, grid, arguments)
+
+    monkeypatch.setattr(ptx_emulator, "launch", launch_without)
+    with pytest.raises(EmulationError, match=message):
+        multiply("sm_90a", "descriptors", 64, 32, 5, (64, 32, 32, 4, 3))
+
+
 # Two programs for five tiles: the last iterations of one program are fewer.
 @pytest.mark.parametrize("trips", [0, 1, 2, 4])
 @pytest.mark.parametrize("flatten", [False, True], ids=["nested", "flat"])
@@ -78,6 +105,26 @@ def test_persistent_product(flatten, split, trips):
     actual, expected = multiply("sm_90a", "persistent", 5 * 64, 32, trips, (64, 32, 32, 4, 3), programs=2,
                                 FLATTEN=flatten, SPLIT_C=split)
     assert_same(actual, expected, signed_zeros=False)
+
+
+@tilewright.jit
+def scaled_tiles_kernel(x_ptr, out_ptr, tiles, steps, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    for tile in tl.range(0, tiles, flatten=True):
+        # A number that comes from a tile, in front of the inner loop.
+        factor = tl.sum(columns + tile, 0)
+        acc = tl.zeros((BLOCK,), tl.int32)
+        for step in range(0, steps):
+            acc += tl.load(x_ptr + step * BLOCK + columns) * factor
+        tl.store(out_ptr + tile * BLOCK + columns, acc)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_flattened_loop_with_a_sum_in_front(steps):
+    x, out = exact_values("int32", (4, 32)), np.full((3, 32), 77, np.int32)
+    Emulator("sm_90a").run(scaled_tiles_kernel, (1,), x, out, 3, steps, BLOCK=32, num_warps=1)
+    factors = np.arange(32).sum() + 32 * np.arange(3)
+    assert_same(out, (x[:steps].sum(axis=0)[None, :] * factors[:, None]).astype(np.int32))
 
 
 def attend(target, length, dim, causal, described, tile):
