@@ -16,6 +16,8 @@ import tilewright.language as tl
 from harness.compare import assert_same
 from harness.types import exact_values
 
+EMULATED = True
+
 M, N, K = 32, 16, 64
 # What the codes of e2m1 stand for.
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
