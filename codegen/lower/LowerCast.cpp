@@ -162,9 +162,26 @@ Value convertFloat(FunctionLowering &lowering, Value value, Type from, Type to,
 
 /// Casts whose hardware form takes pairs: two registers per instruction.
 static bool canCastPairs(Type from, Type to, ir::FloatRounding rounding, const TargetInfo &target) {
-  if (!target.hasFp8Conversions || rounding != ir::FloatRounding::nearest_even)
+  if (rounding != ir::FloatRounding::nearest_even)
     return false;
-  return isFp8(from) != isFp8(to);
+  if (from.isF32() && (to.isF16() || to.isBF16()))
+    return true;
+  return target.hasFp8Conversions && isFp8(from) != isFp8(to);
+}
+
+/// f32 to f16 or bf16: one instruction rounds and packs two, as stores and products
+/// take them. LLVM makes one per element, and another to pack.
+static std::pair<Value, Value> roundPair(FunctionLowering &lowering, Type to, Value low,
+                                         Value high) {
+  OpBuilder &builder = lowering.builder;
+  Location loc = lowering.loc;
+  llvm::StringRef name = to.isF16() ? "llvm.nvvm.ff2f16x2.rn" : "llvm.nvvm.ff2bf16x2.rn";
+  auto call = builder.create<LLVM::CallIntrinsicOp>(loc, VectorType::get({2}, to),
+                                                    builder.getStringAttr(name),
+                                                    ValueRange{high, low});
+  Value pair = call.getResult(0);
+  return {builder.create<LLVM::ExtractElementOp>(loc, pair, lowering.constantI32(0)),
+          builder.create<LLVM::ExtractElementOp>(loc, pair, lowering.constantI32(1))};
 }
 
 static LogicalResult castPairs(Operation *op, FunctionLowering &lowering, Type from, Type to) {
@@ -174,7 +191,9 @@ static LogicalResult castPairs(Operation *op, FunctionLowering &lowering, Type f
   for (size_t index = 0; index < source.size(); index += 2) {
     Value low = source[index], high = source[index + 1];
     std::pair<Value, Value> pair;
-    if (isFp8(from)) {
+    if (from.isF32() && !isFp8(to)) {
+      pair = roundPair(lowering, to, low, high);
+    } else if (isFp8(from)) {
       pair = widenPair(lowering, from, low, high);
       pair = {convertFloat(lowering, pair.first, half, to),
               convertFloat(lowering, pair.second, half, to)};
@@ -196,8 +215,10 @@ static LogicalResult lowerFloatCast(Operation *op, FunctionLowering &lowering) {
   auto rounding = ir::FloatRounding::nearest_even;
   if (auto cast = llvm::dyn_cast<ir::FloatCastOp>(op))
     rounding = cast.getRounding();
-  if (canCastPairs(from, to, rounding, lowering.target) &&
-      lowering.get(op->getOperand(0)).size() % 2 == 0)
+  const Registers &source = lowering.get(op->getOperand(0));
+  // Equal registers, as of a constant, are one conversion.
+  if (canCastPairs(from, to, rounding, lowering.target) && source.size() % 2 == 0 &&
+      !llvm::all_equal(source))
     return castPairs(op, lowering, from, to);
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) {
     return convertFloat(lowering, operands[0], from, to, rounding);

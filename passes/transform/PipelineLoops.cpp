@@ -38,8 +38,9 @@
 // work on the second product of k:
 //
 //     wait for copies; barrier
+//     start S of k + 1
 //     scale the accumulator of k          (what depends on the second product)
-//     start S of k + 1, then P V of k
+//     start P V of k
 //     start copies
 //     wait for S; softmax of k + 1
 //     wait for P V
@@ -227,12 +228,24 @@ private:
     return users;
   }
 
+  /// Besides ops without effects: loads, which `predicated` masks, and what uses
+  /// shared memory only.
+  static bool canRunForNothing(Operation *op) {
+    if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
+      return !load.getIsVolatile();
+    return llvm::isa<ir::DescriptorLoadOp, ir::AllocSharedOp, ir::SharedLoadOp, ir::WgmmaOp>(op);
+  }
+
   /// Two products of which the second reads in registers what becomes of the
   /// first, and adds to a variable of the loop.
   void findChain() {
     llvm::SmallVector<ir::WgmmaOp> products(loop.getBody()->getOps<ir::WgmmaOp>());
     if (products.size() != 2 || !isTile(products[1].getA()))
       return;
+    // Of an iteration that there is not, the first part runs all the same.
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (!isMemoryEffectFree(&op) && !canRunForNothing(&op))
+        return;
     ir::WgmmaOp first = products[0], second = products[1];
     Slice accumulator;
     accumulator.add(loop, second.getAcc());
@@ -596,14 +609,25 @@ private:
     });
   }
 
+  /// Whether the next iteration leaves a product's operand alone: it becomes a slot of
+  /// a ring, or stays the same. What the body stores itself is overwritten.
+  bool outlivesIteration(Value buffer) {
+    while (auto view = buffer.getDefiningOp<ir::BufferPermuteOp>())
+      buffer = view.getSource();
+    return loop.isDefinedOutsideOfLoop(buffer) ||
+           llvm::any_of(loads, [&](const AsyncLoad &load) {
+             return llvm::is_contained(load.allocs, buffer.getDefiningOp());
+           });
+  }
+
   /// The yield's operand, if the result and the accumulator are one variable of
   /// the loop that nothing else in it reads but branches behind the product. Not
   /// with a left side in registers, which would have to be kept round the loop,
   /// nor with packed accumulators, which are unpacked behind each product.
   OpOperand *onlyCarried(ir::WgmmaOp product) {
-    if (isTile(product.getA()) ||
-        ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
-        product.getMaxImprecise() != 0)
+    if (isTile(product.getA()) || ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
+        product.getMaxImprecise() != 0 || !outlivesIteration(product.getA()) ||
+        !outlivesIteration(product.getB()))
       return nullptr;
     auto accumulator = llvm::dyn_cast<BlockArgument>(product.getAcc());
     if (!accumulator || accumulator.getOwner() != loop.getBody() || !accumulator.hasOneUse())
@@ -775,8 +799,9 @@ private:
     if (isChained()) {
       Slice first;
       first.add(loop, firstProduct.getResult());
-      place([&](Operation *op) { return late.contains(op) && op->isBeforeInBlock(secondProduct); });
+      // Before the accumulator is scaled: the tensor cores have nothing else to do.
       place([&](Operation *op) { return first.ops.contains(op); });
+      place([&](Operation *op) { return late.contains(op) && op->isBeforeInBlock(secondProduct); });
       place([&](Operation *op) { return op == secondProduct; });
       placeCopies();
       place([&](Operation *op) { return !late.contains(op); });
@@ -819,6 +844,15 @@ private:
     }
   }
 
+  static void maskLoad(RewriterBase &rewriter, ir::LoadOp load, Value predicate) {
+    Value mask = predicate;
+    if (auto tile = llvm::dyn_cast<RankedTensorType>(load.getType()))
+      mask = rewriter.create<ir::SplatOp>(load.getLoc(), tile.clone(rewriter.getI1Type()), predicate);
+    if (load.getMask())
+      mask = rewriter.create<arith::AndIOp>(load.getLoc(), load.getMask(), mask);
+    load.getMaskMutable().assign(mask);
+  }
+
   /// Keeps an op from having effects where `predicate` is false.
   static Operation *predicated(RewriterBase &rewriter, Operation *op, Value predicate) {
     if (auto branch = llvm::dyn_cast<scf::IfOp>(op); branch && branch.getNumResults() == 0) {
@@ -827,9 +861,13 @@ private:
           rewriter.create<arith::AndIOp>(op->getLoc(), branch.getCondition(), predicate));
       return op;
     }
+    rewriter.setInsertionPoint(op);
+    if (auto load = llvm::dyn_cast<ir::LoadOp>(op)) {
+      maskLoad(rewriter, load, predicate);
+      return op;
+    }
     if (!llvm::isa<ir::AsyncCopyOp, ir::MbarrierWaitOp>(op))
       return op;
-    rewriter.setInsertionPoint(op);
     auto branch =
         rewriter.create<scf::IfOp>(op->getLoc(), predicate, /*withElseRegion=*/false);
     rewriter.moveOpBefore(op, branch.thenBlock()->getTerminator());
@@ -1049,7 +1087,12 @@ private:
     });
     getOperation().walk([&](Operation *op) {
       bool isInside = loop->isAncestor(op);
-      if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op); alloc && !isInside)
+      // Tiles that this loop loads become rings, which are counted apart.
+      auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
+      bool isLoaded = alloc && isInside && alloc.getInit() &&
+                      llvm::isa_and_nonnull<ir::LoadOp, ir::DescriptorLoadOp>(
+                          alloc.getInit().getDefiningOp());
+      if (alloc && !isLoaded)
         bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
       if (isInside && llvm::isa<ir::ConvertLayoutOp>(op))
         staged = std::max(staged, scratchBytes(op));

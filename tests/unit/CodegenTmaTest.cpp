@@ -10,7 +10,11 @@
 
 #include "CodegenTestSupport.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 #include "ir/support/TmaBox.h"
+
+#include "mlir/AsmParser/AsmParser.h"
 
 namespace tilewright::codegen::testing {
 namespace {
