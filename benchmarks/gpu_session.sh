@@ -69,10 +69,11 @@ step memory_bound 200 python3 benchmarks/memory_bound.py $quick --out "$out"
 step matmul 170 python3 benchmarks/matmul.py $quick --out "$out"
 step attention 170 python3 benchmarks/attention.py $quick --out "$out"
 step host_side 120 python3 benchmarks/host_side.py $quick --out "$out"
+step tuning 100 python3 benchmarks/tuning.py --out "$out"
 
 echo
 cat "$summary"
-for table in memory_bound matmul attention host_side; do
+for table in memory_bound matmul attention host_side tuning_matmul; do
   if [ -f "$out/$table.md" ]; then
     echo
     sed -n '/^|/p' "$out/$table.md"

@@ -20,6 +20,7 @@ namespace tilewright {
 static constexpr int log2VectorBits = 7;
 static constexpr int wavefrontBits = 1024;
 static constexpr int warpLanes = 32;
+static constexpr int wordBits = 32;
 
 bool SharedSide::piecesDifferByThread() const {
   auto isSet = [](uint32_t piece) { return piece != 0; };
@@ -38,6 +39,25 @@ int SharedSide::wavefronts(int storedBits) const {
   int least = numMatrices ? numMatrices
                           : std::max(1, warpLanes * vectorElements * storedBits / wavefrontBits);
   return numInstructions() * (least + extraWavefronts);
+}
+
+int SharedSide::registerMoves(int storedBits) const {
+  int perWord = std::max(1, wordBits / storedBits), moves = 0;
+  auto areNeighbours = [](const std::vector<int> &registers, size_t begin, size_t end) {
+    for (size_t index = begin + 1; index < end; ++index)
+      if (registers[index] != registers[index - 1] + 1)
+        return false;
+    return true;
+  };
+  for (const std::vector<SharedAccess> &piece : accesses)
+    for (const SharedAccess &access : piece) {
+      size_t count = access.registers.size();
+      if (areNeighbours(access.registers, 0, count))
+        continue;
+      for (size_t begin = 0; begin < count; begin += perWord)
+        moves += 1 + !areNeighbours(access.registers, begin, std::min(count, begin + perWord));
+    }
+  return moves;
 }
 
 namespace {

@@ -72,6 +72,11 @@ struct SharedSide {
   int numInstructions() const;
   /// Wavefronts of all accesses of a warp.
   int wavefronts(int storedBits) const;
+  /// 32-bit words that must be moved, and those that must be put together from
+  /// halves or bytes first, where an access takes other registers than neighbours:
+  /// what comes before and after (vectors of global memory, fragments of products)
+  /// has neighbours in one instruction.
+  int registerMoves(int storedBits) const;
 };
 
 struct SharedSideOptions {

@@ -41,7 +41,6 @@
 #include "ir/layout/LayoutMemory.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace tilewright {
 
@@ -368,15 +367,19 @@ static bool isIdeal(const SharedMemoryPlan &plan, const WideVectors &wide) {
          side.vectorElements == other.vectorElements << wide.columns.size();
 }
 
-/// Smaller is better: branches by lane, then wavefronts, then instructions.
-static std::tuple<bool, int, int> costOf(const SharedMemoryPlan &plan) {
+/// Smaller is better: branches by lane, then issue slots. A wavefront takes the
+/// memory pipe of four schedulers for a cycle, any instruction one of them.
+static std::pair<bool, int> costOf(const SharedMemoryPlan &plan) {
+  constexpr int slotsPerWavefront = 4;
   auto isSet = [](uint32_t piece) { return piece != 0; };
-  auto differsByLane = [&](const SharedSide &side) {
-    return std::any_of(side.lanePieces.begin(), side.lanePieces.end(), isSet);
-  };
-  return {differsByLane(plan.write) || differsByLane(plan.read),
-          plan.write.wavefronts(plan.storedBits) + plan.read.wavefronts(plan.storedBits),
-          plan.write.numInstructions() + plan.read.numInstructions()};
+  bool differsByLane = false;
+  int slots = 0;
+  for (const SharedSide *side : {&plan.write, &plan.read}) {
+    differsByLane |= std::any_of(side->lanePieces.begin(), side->lanePieces.end(), isSet);
+    slots += slotsPerWavefront * side->wavefronts(plan.storedBits) + side->numInstructions() +
+             side->registerMoves(plan.storedBits);
+  }
+  return {differsByLane, slots};
 }
 
 std::optional<SharedMemoryPlan> planSharedMemory(const LinearLayout &src, const LinearLayout &dst,

@@ -66,11 +66,6 @@ int64_t alignUp(int64_t value, int64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-int64_t slotsOf(Operation *op) {
-  auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
-  return alloc ? alloc.getType().getSlots() : 1;
-}
-
 /// Also for tiles smaller than the pattern: what they hold of it depends on where
 /// they begin.
 int64_t alignmentOf(Operation *op) {
@@ -195,7 +190,8 @@ private:
 
 class Allocation {
 public:
-  explicit Allocation(ModuleOp module) : lifetimes(module) {
+  /// At most `limit` bytes are wanted; 0: any number.
+  Allocation(ModuleOp module, int64_t limit) : limit(limit), lifetimes(module) {
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (int64_t bytes = bufferBytes(op)) {
         auto [begin, end] = lifetimes.of(op);
@@ -216,17 +212,18 @@ public:
     place(/*keepApart=*/true);
     int64_t apart = totalBytes;
     place(/*keepApart=*/false);
-    if (apart <= std::max(totalBytes, spareSharedBytes))
+    int64_t spare = limit > 0 ? std::min(limit, spareSharedBytes) : spareSharedBytes;
+    if (apart <= std::max(totalBytes, spare))
       place(/*keepApart=*/true);
   }
 
   /// Step 4; false where that is not enough.
-  bool fitInto(int64_t limit) {
-    if (totalBytes <= limit)
+  bool fit() {
+    if (limit <= 0 || totalBytes <= limit)
       return true;
     do
       place(/*keepApart=*/false);
-    while (totalBytes > limit && divideLargestConversion(limit));
+    while (totalBytes > limit && divideLargestConversion());
     run();
     return totalBytes <= limit;
   }
@@ -235,8 +232,11 @@ public:
   int64_t bytesWithFewerSlots(int64_t fewer) const {
     Allocation other = *this;
     for (Piece &piece : other.pieces) {
-      int64_t slots = slotsOf(piece.op);
-      piece.bytes = piece.bytes / slots * std::max<int64_t>(1, slots - fewer);
+      auto ring = llvm::dyn_cast<ir::AllocSharedOp>(piece.op);
+      if (!ring)
+        continue;
+      int64_t lost = std::min(fewer, ring.getType().getSlots() - 1);
+      piece.bytes -= lost * ring.getType().slotStride();
     }
     other.run();
     return other.totalBytes;
@@ -265,6 +265,7 @@ public:
   }
 
 private:
+  int64_t limit;
   Lifetimes lifetimes;
   llvm::DenseMap<Operation *, int> indices;
   llvm::DenseSet<Operation *> indivisible;
@@ -327,7 +328,7 @@ private:
 
   /// Goes through half the bytes with the largest that lies beyond `limit`, or
   /// else may be in the way of what does; false where nothing is left to divide.
-  bool divideLargestConversion(int64_t limit) {
+  bool divideLargestConversion() {
     Piece *largest = nullptr;
     auto rank = [&](const Piece &piece) {
       return std::make_pair(piece.offset + piece.bytes > limit, piece.bytes);
@@ -444,11 +445,11 @@ public:
   AllocateSharedPass(const AllocateSharedPass &other) = default;
 
   void runOnOperation() override {
-    Allocation allocation(getOperation());
-    allocation.run();
     int64_t limit = sharedLimit > 0 ? int64_t(sharedLimit) : context.target.maxSharedBytesPerBlock;
+    Allocation allocation(getOperation(), limit);
+    allocation.run();
     // A target that names no limit is the driver's to judge.
-    if (limit > 0 && !allocation.fitInto(limit)) {
+    if (!allocation.fit()) {
       reportTooLarge(allocation, limit, context.target.name);
       return signalPassFailure();
     }

@@ -23,7 +23,8 @@
 // are made again from them in each, as registers are dearer than arithmetic. An
 // inner loop that may not run at all keeps its two loops, on a branch.
 //
-// Not handled: memory accesses in front of the inner loop, several inner loops,
+// Not handled: memory accesses in front of the inner loop, scalars there that come
+// from tiles (they would need the tiles in the branch), several inner loops,
 // bounds of the inner loop that change with the outer one, variables of the outer
 // loop that the inner one changes.
 //
@@ -123,6 +124,9 @@ private:
       if (!isMemoryEffectFree(op))
         return refuse("it accesses memory in front of its inner loop");
     for (Operation *op : before)
+      if (!llvm::all_of(op->getResults(), isTile) && mentionsTile(op))
+        return refuse("a scalar in front of its inner loop comes from a tile");
+    for (Operation *op : before)
       for (Value result : op->getResults())
         if (!isTile(result) && isUsedOutside(result))
           kept.push_back(result);
@@ -131,6 +135,15 @@ private:
                       matchPattern(inner.getUpperBound(), m_Constant(&upper)) &&
                       lower.getInt() < upper.getInt();
     return true;
+  }
+
+  static bool mentionsTile(Operation *op) {
+    bool found = false;
+    op->walk([&](Operation *nested) {
+      found |= llvm::any_of(nested->getOperands(), isTile) ||
+               llvm::any_of(nested->getResults(), isTile);
+    });
+    return found;
   }
 
   /// By the inner loop, what is behind it, or a tile, all of which are made in

@@ -228,12 +228,24 @@ private:
     return users;
   }
 
+  /// Besides ops without effects: loads, which `predicated` masks, and what uses
+  /// shared memory only.
+  static bool canRunForNothing(Operation *op) {
+    if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
+      return !load.getIsVolatile();
+    return llvm::isa<ir::DescriptorLoadOp, ir::AllocSharedOp, ir::SharedLoadOp, ir::WgmmaOp>(op);
+  }
+
   /// Two products of which the second reads in registers what becomes of the
   /// first, and adds to a variable of the loop.
   void findChain() {
     llvm::SmallVector<ir::WgmmaOp> products(loop.getBody()->getOps<ir::WgmmaOp>());
     if (products.size() != 2 || !isTile(products[1].getA()))
       return;
+    // Of an iteration that there is not, the first part runs all the same.
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (!isMemoryEffectFree(&op) && !canRunForNothing(&op))
+        return;
     ir::WgmmaOp first = products[0], second = products[1];
     Slice accumulator;
     accumulator.add(loop, second.getAcc());
@@ -597,15 +609,15 @@ private:
     });
   }
 
-  /// Whether the next iteration leaves an operand alone: one from outside the loop
-  /// or of a ring. A tile that the body itself stores is not.
-  bool staysThrough(Value buffer) {
-    while (auto permute = buffer.getDefiningOp<ir::BufferPermuteOp>())
-      buffer = permute.getSource();
-    Operation *op = buffer.getDefiningOp();
-    return !op || !loop->isAncestor(op) || llvm::any_of(loads, [&](const AsyncLoad &load) {
-      return llvm::is_contained(load.allocs, op);
-    });
+  /// Whether the next iteration leaves a product's operand alone: it becomes a slot of
+  /// a ring, or stays the same. What the body stores itself is overwritten.
+  bool outlivesIteration(Value buffer) {
+    while (auto view = buffer.getDefiningOp<ir::BufferPermuteOp>())
+      buffer = view.getSource();
+    return loop.isDefinedOutsideOfLoop(buffer) ||
+           llvm::any_of(loads, [&](const AsyncLoad &load) {
+             return llvm::is_contained(load.allocs, buffer.getDefiningOp());
+           });
   }
 
   /// The yield's operand, if the result and the accumulator are one variable of
@@ -613,9 +625,9 @@ private:
   /// with a left side in registers, which would have to be kept round the loop,
   /// nor with packed accumulators, which are unpacked behind each product.
   OpOperand *onlyCarried(ir::WgmmaOp product) {
-    if (isTile(product.getA()) || !staysThrough(product.getA()) || !staysThrough(product.getB()) ||
-        ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
-        product.getMaxImprecise() != 0)
+    if (isTile(product.getA()) || ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
+        product.getMaxImprecise() != 0 || !outlivesIteration(product.getA()) ||
+        !outlivesIteration(product.getB()))
       return nullptr;
     auto accumulator = llvm::dyn_cast<BlockArgument>(product.getAcc());
     if (!accumulator || accumulator.getOwner() != loop.getBody() || !accumulator.hasOneUse())
@@ -832,6 +844,15 @@ private:
     }
   }
 
+  static void maskLoad(RewriterBase &rewriter, ir::LoadOp load, Value predicate) {
+    Value mask = predicate;
+    if (auto tile = llvm::dyn_cast<RankedTensorType>(load.getType()))
+      mask = rewriter.create<ir::SplatOp>(load.getLoc(), tile.clone(rewriter.getI1Type()), predicate);
+    if (load.getMask())
+      mask = rewriter.create<arith::AndIOp>(load.getLoc(), load.getMask(), mask);
+    load.getMaskMutable().assign(mask);
+  }
+
   /// Keeps an op from having effects where `predicate` is false.
   static Operation *predicated(RewriterBase &rewriter, Operation *op, Value predicate) {
     if (auto branch = llvm::dyn_cast<scf::IfOp>(op); branch && branch.getNumResults() == 0) {
@@ -840,9 +861,13 @@ private:
           rewriter.create<arith::AndIOp>(op->getLoc(), branch.getCondition(), predicate));
       return op;
     }
+    rewriter.setInsertionPoint(op);
+    if (auto load = llvm::dyn_cast<ir::LoadOp>(op)) {
+      maskLoad(rewriter, load, predicate);
+      return op;
+    }
     if (!llvm::isa<ir::AsyncCopyOp, ir::MbarrierWaitOp>(op))
       return op;
-    rewriter.setInsertionPoint(op);
     auto branch =
         rewriter.create<scf::IfOp>(op->getLoc(), predicate, /*withElseRegion=*/false);
     rewriter.moveOpBefore(op, branch.thenBlock()->getTerminator());

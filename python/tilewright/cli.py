@@ -82,6 +82,7 @@ def doctor(arguments) -> int:
                   f"{p['multiprocessor_count']} multiprocessors, {p['max_shared_mem']:,} bytes shared")
     else:
         _line("driver", "none, or no visible GPU: kernels run in the interpreter")
+    _line("cache", _cache_line())
     changed = [(v, os.environ[v]) for v, *_ in knobs.table() if v in os.environ]
     if changed:
         print("Environment")
@@ -89,6 +90,18 @@ def doctor(arguments) -> int:
             _line("", f"{variable}={value}")
     print("Self-test")
     return 0 if _self_test(has_gpu) else 1
+
+
+def _cache_line() -> str:
+    from .compiler.disk_cache import default_directory, store_of
+
+    store = store_of()
+    if store is None:
+        return "off (TILEWRIGHT_CACHE=0)"
+    _, _, _, problem = store.native.load("0" * 64)
+    entries = store.native.list()
+    text = f"{default_directory()}: {len(entries)} kernels, {sum(size for _, size, _ in entries) / 2**20:.1f} MiB"
+    return f"{text}; not used: {problem[1]}" if problem else text
 
 
 def _self_test(has_gpu) -> bool:
@@ -105,7 +118,11 @@ def _self_test(has_gpu) -> bool:
         target = _core.target_name(_core.device_properties(0)["capability"])
 
     def compile_it():
-        kernel = selftest().compile_for(target)
+        from . import knobs
+
+        with knobs.compilation.scope():
+            knobs.compilation.always_compile = True  # the compiler is tested, not the cache
+            kernel = selftest().compile_for(target)
         size = len(kernel.asm["cubin"]) if "cubin" in kernel.asm else 0
         return f"ok, {target}, {kernel.metadata.n_regs} registers, {size:,} bytes"
 

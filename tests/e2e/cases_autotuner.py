@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import tilewright
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock
+from harness.mock_driver import Device, FakeCompiler, FakeTensor, Mock
 from tilewright import _core, errors, knobs, testing
 
 if "MOCK_CASES" not in os.environ:
@@ -243,3 +243,30 @@ def test_config_identity():
     assert a == b and hash(a) == hash(b) and a != tilewright.Config({"B": 1})
     assert a.all_kwargs() == {"B": 1, "num_warps": 2, "num_ctas": 1, "num_stages": 3}
     assert str(a) == "B: 1, num_warps: 2, num_ctas: 1, num_stages: 3, maxnreg: None"
+
+
+def test_precompile_makes_a_capture_possible(compiler):
+    kernel, x = make_tuned({64: 3.0, 128: 1.0, 256: 2.0}), FakeTensor()
+    Mock().library.mockSetCapturing(1)
+    with pytest.raises(errors.TilewrightError, match="E0214"):
+        kernel[(1, )](x, 1000)
+    Mock().library.mockSetCapturing(0)
+    count = Mock().count
+    kernel.precompile(x, 1000)
+    launched = Mock().count
+    Mock().library.mockSetCapturing(1)
+    kernel[(1, )](x, 1000)
+    assert Mock().count == launched + 1 and launched == count + 3  # the benchmark ran each once
+    assert kernel.best_config.kwargs == {"BLOCK": 128}
+    Mock().library.mockSetCapturing(0)
+
+
+def test_device_is_that_of_the_tensors(monkeypatch):
+    """Tensors on the second device are tuned there, and the current one is put back."""
+    seen = []
+    kernel = make_tuned({})
+    kernel._do_bench = None
+    kernel.pre_hook = lambda named, reset_only=False: seen.append(_core.current_device())
+    before = _core.current_device()
+    kernel[(1, )](FakeTensor(address=0x20000000000, device=Device("cuda", 1)), 5)
+    assert set(seen[:-1]) == {1} and _core.current_device() == before and Mock().launch().device == 1

@@ -18,15 +18,19 @@ import pytest
 
 import tilewright
 from harness import simulated
-from harness.mock_driver import Mock
+from harness.mock_driver import FakeCompiler, Mock
 from harness.simulated import Array, Simulated
-from tilewright import cli, errors, knobs, tuning
+from tilewright import _core, cli, errors, knobs, tuning
 from tilewright.compiler import disk_cache
 from tilewright.runtime.autotuner import Autotuner
-from tilewright.tuning import commands, executors, report, table
+from tilewright.tuning import commands, executors, isolation, report, table
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_tuning.py", allow_module_level=True)
+
+
+class constexpr:
+    """The annotation alone."""
 
 
 # More than the ordinary counts, for tests/campaigns/run.py.
@@ -39,7 +43,7 @@ def identity(x, n, BLOCK):
 
 
 @pytest.fixture(autouse=True)
-def device(tmp_path, monkeypatch):
+def simulated_device(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE", "1")
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
     disk_cache._stores.clear()
@@ -696,3 +700,44 @@ def test_math_of_infinite_times():
     launch(tuner, Array([1.0]), 5)
     assert sorted(map(lambda t: math.isinf(t[0]), tuner.configs_timings.values())) == [False, True]
     assert commands is not None and subprocess is not None and knobs.autotuning.tables
+
+
+# -- candidates in a child process ---------------------------------------------------
+
+
+@pytest.mark.parametrize("fault, status, reason", [(700, "failed", "CUDA_ERROR_ILLEGAL_ADDRESS"), (-1, "hung", "longer than 1 s"),
+                                                   (701, "failed", "E0")])
+def test_isolated_candidates_may_fault_and_hang(monkeypatch, fault, status, reason):
+    """T2: the real launcher and a driver that faults or never answers; this process stays well."""
+    monkeypatch.setenv("TILEWRIGHT_TUNE_TIMEOUT", "1")
+    fake = FakeCompiler()
+
+    def compile_kernel(fn, signature, constexprs, *rest):
+        result = fake(fn, signature, constexprs, *rest)
+        if constexprs["BLOCK"] in (64, 256):
+            result["cubin"] = result["cubin"].rstrip(b"\0") + f"|{fault}\0".encode()
+        return result
+
+    monkeypatch.setattr(_core, "compile_kernel", compile_kernel)
+
+    @tilewright.autotune(configs=simulated.configs(64, 128, 256, 512), key=[], isolate=True)
+    @tilewright.jit
+    def kernel(x, n, BLOCK: constexpr):
+        pass
+
+    x = _core.DeviceBuffer(1024)
+    kernel[lambda meta: (meta["BLOCK"], )](x, 5)
+    kept = records()
+    assert {b: r["status"] for b, r in kept.items() if b in ("64", "256")} == {"64": status, "256": status}
+    assert all(reason in kept[b]["reason"] for b in ("64", "256")), kept["64"]["reason"]
+    assert kept["128"]["status"] in ("ok", "slow") and kept["512"]["status"] in ("ok", "slow")
+    kernel[(1, )](x, 5)
+
+
+def test_isolation_leaves_out_what_it_cannot_send():
+    trials = isolation.Trials(1.0)
+    with pytest.raises(isolation.Unsupported, match="more than its arguments"):
+        trials.trial(simulated.Compiled(simulated.Metadata()), {}, (1, ))
+    tuner = tuned(nothing, {64: 2.0, 128: 1.0}, isolate=True)
+    launch(tuner, Array([1.0]), 5)
+    assert tuner.best_config.kwargs == {"BLOCK": 128}

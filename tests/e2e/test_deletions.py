@@ -17,6 +17,7 @@ import tilewright
 import tilewright.language as tl
 from harness.devices import Emulator
 from harness.ptx_machine import EmulationError
+from harness.ptx_program import parse
 from harness.tensor_core_runs import attend, multiply
 
 ORDERING = re.compile(r"\b(bar\.sync|barrier\.sync|fence\.proxy\.async|wgmma\.fence|wgmma\.wait_group|"
@@ -24,8 +25,12 @@ ORDERING = re.compile(r"\b(bar\.sync|barrier\.sync|fence\.proxy\.async|wgmma\.fe
 
 
 def deletions(ptx):
-    """The numbers of the lines to delete."""
-    return [number for number, line in enumerate(ptx.splitlines()) if ORDERING.search(line)]
+    """The numbers of the lines to delete: those that ran."""
+    program = parse(ptx)
+    lines = [number for number, line in enumerate(ptx.splitlines()) if ORDERING.search(line)]
+    instructions = [n for n, instruction in enumerate(program.instructions) if ORDERING.search(instruction.text)]
+    assert len(lines) == len(instructions)
+    return [line for line, number in zip(lines, instructions) if number in program.executed]
 
 
 def without(ptx, number):

@@ -240,8 +240,9 @@ def chain_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, M: tl.constexpr, N: tl.co
     tl.store(out_ptr + m[:, None] * D + d, total + largest[:, None])
 
 
-@pytest.mark.parametrize("warps", [1, 4, 8])
-@pytest.mark.parametrize("shape", [(64, 32, 32), (128, 64, 64), (16, 64, 128)], ids=str)
+# Large tiles in few warps spill, and take the assembler minutes.
+@pytest.mark.parametrize("shape, warps", [((64, 32, 32), 1), ((64, 32, 32), 4), ((128, 64, 64), 4), ((128, 64, 64), 8),
+                                          ((16, 64, 128), 4)], ids=str)
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
 def test_chained_products(device, name, shape, warps):
     m, n, d = shape

@@ -9,13 +9,19 @@ shared memory that is overwritten while it is read, whatever the result.
 """
 
 import math
+import re
 
 import numpy as np
 import pytest
 
+import tilewright
+import tilewright.language as tl
+from harness import ptx_emulator
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
+from harness.ptx_machine import EmulationError
 from harness.tensor_core_runs import attend, multiply
+from harness.types import exact_values
 
 TRIPS = [0, 1, 2, 3, 5]
 
@@ -28,6 +34,39 @@ def test_product(target, form, tile, trips):
     assert_same(actual, expected, signed_zeros=False)
 
 
+# Rows of 24 elements, which the compiler must take for unaligned: B is too narrow for
+# cp.async and goes through registers to one buffer, while A has a ring.
+@pytest.mark.parametrize("trips", [0, 1, 2, 4])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_product_with_a_ring_for_one_operand(target, trips):
+    actual, expected = multiply(Emulator(target), "pointers", 64, 24, trips, (64, 32, 32, 4, 3))
+    assert_same(actual, expected, signed_zeros=False)
+
+
+# What the compiler must write besides the copies: without it the emulator refuses.
+OMISSIONS = [
+    ("mbarrier.try_wait", "reads what a copy in flight writes|a warpgroup reaches wgmma in parts"),
+    ("bar.sync", "another warp"),
+    ("wgmma.wait_group.sync.aligned 1;", "a product or copy in flight reads"),
+    ("cp.async.bulk.wait_group.read", "a store reads shared memory"),
+    ("cp.async.bulk.commit_group", "no group contains"),
+]
+
+
+@pytest.mark.parametrize("line, message", OMISSIONS)
+def test_omissions_are_seen(monkeypatch, line, message):
+    launch = ptx_emulator.launch
+
+    def launch_without(ptx, grid, arguments):
+        broken = re.sub(rf"\n[^\n]*{re.escape(line)}[^\n]*(\n\s*@!done bra again;)?", "", ptx)
+        assert broken != ptx
+        launch(broken, grid, arguments)
+
+    monkeypatch.setattr(ptx_emulator, "launch", launch_without)
+    with pytest.raises(EmulationError, match=message):
+        multiply(Emulator("sm_90a"), "descriptors", 64, 32, 5, (64, 32, 32, 4, 3))
+
+
 # Two programs for five tiles: the last iterations of one program are fewer.
 @pytest.mark.parametrize("trips", [0, 1, 2, 4])
 @pytest.mark.parametrize("flatten", [False, True], ids=["nested", "flat"])
@@ -36,6 +75,65 @@ def test_persistent_product(flatten, split, trips):
     actual, expected = multiply(Emulator("sm_90a"), "persistent", 5 * 64, 32, trips, (64, 32, 32, 4, 3), programs=2,
                                 FLATTEN=flatten, SPLIT_C=split)
     assert_same(actual, expected, signed_zeros=False)
+
+
+@tilewright.jit
+def scaled_tiles_kernel(x_ptr, out_ptr, tiles, steps, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    for tile in tl.range(0, tiles, flatten=True):
+        # A number that comes from a tile, in front of the inner loop.
+        factor = tl.sum(columns + tile, 0)
+        acc = tl.zeros((BLOCK,), tl.int32)
+        for step in range(0, steps):
+            acc += tl.load(x_ptr + step * BLOCK + columns) * factor
+        tl.store(out_ptr + tile * BLOCK + columns, acc)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_flattened_loop_with_a_sum_in_front(steps):
+    x, out = exact_values("int32", (4, 32)), np.full((3, 32), 77, np.int32)
+    Emulator("sm_90a").run(scaled_tiles_kernel, (1,), x, out, 3, steps, BLOCK=32, num_warps=1)
+    factors = np.arange(32).sum() + 32 * np.arange(3)
+    assert_same(out, (x[:steps].sum(axis=0)[None, :] * factors[:, None]).astype(np.int32))
+
+
+@tilewright.jit
+def recording_kernel(q_ptr, k_ptr, v_ptr, bias_ptr, largest_ptr, out_ptr, length, BLOCK: tl.constexpr, DIM: tl.constexpr,
+                     STORES: tl.constexpr):
+    """Chained products with a load of their own between them, and perhaps a store."""
+    rows, dims = tl.arange(0, BLOCK), tl.arange(0, DIM)
+    tile = rows[:, None] * DIM + dims[None, :]
+    q = tl.load(q_ptr + tile)
+    acc = tl.zeros((BLOCK, DIM), tl.float32)
+    for start in range(0, length, BLOCK):
+        k = tl.load(k_ptr + start * DIM + tile)
+        scores = tl.dot(q, k.T) + tl.load(bias_ptr + start + rows)[None, :]
+        if STORES:
+            tl.store(largest_ptr + start + rows, tl.max(scores, 1))
+        v = tl.load(v_ptr + start * DIM + tile)
+        acc = tl.dot(scores.to(v.dtype), v, acc)
+    tl.store(out_ptr + tile, acc)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 4])
+@pytest.mark.parametrize("stores", [False, True])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_effects_between_chained_products(target, stores, trips):
+    # Nothing is read or written for an iteration that there is not.
+    block, dim = 64, 32
+    length = trips * block
+    q = exact_values("float16", (block, dim), 0, -1, 1)
+    k, v = (exact_values("float16", (max(length, block), dim), seed, -1, 1) for seed in (1, 2))
+    bias, largest = exact_values("float32", length), np.full(max(length, block), 77, np.float32)
+    out = np.zeros((block, dim), np.float32)
+    Emulator(target).run(recording_kernel, (1,), q, k, v, bias, largest, out, length, BLOCK=block, DIM=dim, STORES=stores,
+                         num_warps=4, num_stages=3)
+    scores = q.astype(np.float64) @ k[:length].T + bias
+    assert_same(out, (scores @ v[:length]).astype(np.float32), signed_zeros=False)
+    expected = np.full(largest.shape, 77, np.float32)
+    if stores:
+        expected[:length] = scores.reshape(block, trips, block).max(axis=2).T.reshape(-1)
+    assert_same(largest, expected, signed_zeros=False)
 
 
 # Under the causal mask the first rows' loop over whole blocks does not run at all.

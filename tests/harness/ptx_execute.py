@@ -385,25 +385,33 @@ def store(machine, instruction):
     memory.store(machine.address(place)[active], np.concatenate(columns, axis=1), active)
 
 
+ATOMICS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+           "xor": np.bitwise_xor, "exch": lambda old, new: new}  # fmt: skip
+
+
 @handles("red", "atom")
 def atomic(machine, instruction):
+    """One thread after the other. Packed and narrow floats by lanes."""
     kind = instruction.type
-    operation = next(part for part in instruction.parts if part in ("add", "min", "max", "and", "or", "xor", "exch"))
+    dtype = PACKED[kind][1] if kind in PACKED else DTYPES[kind]
+    size = np.dtype(DTYPES[kind]).itemsize
+    operation = next(part for part in instruction.parts if part in ATOMICS or part == "cas")
     operands = instruction.operands if instruction.name == "atom" else ["_", *instruction.operands]
-    destination, place, source = operands[:3]
+    destination, place, *sources = operands
     memory = machine.shared if "shared" in instruction.parts else machine.memory
-    dtype = DTYPES[kind]
-    functions = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-                 "xor": np.bitwise_xor, "exch": lambda old, new: new}  # fmt: skip
-    addresses, values = machine.address(place), machine.read(source, kind)
-    before = np.zeros(machine.num_threads, dtype)
+    raw_kind = f"b{8 * size}"
+    addresses, values = machine.address(place), [machine.read(source, raw_kind) for source in sources[:2]]
+    before = np.zeros(machine.num_threads, DTYPES[raw_kind])
     for thread in machine.threads[machine.active]:
         at, one = addresses[thread : thread + 1], machine.threads[thread : thread + 1]
-        old = memory.load(at, dtype().itemsize, one).reshape(-1).view(dtype)
-        before[thread] = old[0]
-        new = np.asarray(functions[operation](old, values[thread])).astype(dtype).view(np.uint8).reshape(1, -1)
-        memory.store(at, new, one)
-    machine.write(destination, before, kind)
+        old = np.ascontiguousarray(memory.load(at, size, one)).reshape(-1)
+        before[thread] = old.view(DTYPES[raw_kind])[0]
+        if operation == "cas":
+            new = values[1][thread] if before[thread] == values[0][thread] else before[thread]
+        else:
+            new = ATOMICS[operation](old.view(dtype), values[0][thread : thread + 1].view(dtype)).astype(dtype)
+        memory.store(at, np.asarray(new).reshape(-1).view(np.uint8).reshape(1, -1), one)
+    machine.write(destination, before, raw_kind)
 
 
 # ---------------------------------------------------------------------------

@@ -200,6 +200,8 @@ class Machine:
         # Accumulators of products in flight, with the number of their group.
         self.products: dict[str, int] = {}
         self.product_group = 0
+        # Registers written since the last wgmma.fence.
+        self.unordered: set[str] = set()
         # What they read in shared memory: (group, places).
         self.product_reads: list[tuple[int, np.ndarray]] = []
         # Barriers in shared memory and tensor maps by address; stores by TMA that are not
@@ -277,6 +279,7 @@ class Machine:
             words = np.where(self.active, words, self.words(operand))
         self.registers[operand] = words
         self.products.pop(operand, None)
+        self.unordered.add(operand)
 
     def address(self, operand: str) -> np.ndarray:
         match = re.fullmatch(r"\[([^+\]]+)(?:\+(-?\d+))?\]", operand.replace(" ", ""))
@@ -298,6 +301,7 @@ class Machine:
             counter = self.counters[ready].min()
             self.active = ready & (self.counters == counter)
             instruction = self.program.instructions[counter]
+            self.program.executed.add(int(counter))
             self.counters[self.active] += 1
             self.step(instruction, execute)
         if self.products:

@@ -39,6 +39,8 @@ class Program:
     parameter_bytes: int
     num_threads: int
     instructions: list[Instruction]
+    # Numbers of the instructions that some thread has run.
+    executed: set[int] = dataclasses.field(default_factory=set)
 
     @functools.cached_property
     def parameter_offsets(self):
@@ -97,6 +99,16 @@ def statements(body: str):
         position = end
 
 
+def length_of_scope(text: str) -> int:
+    """Up to the brace that closes what was opened before `text`."""
+    depth = 1
+    for match in re.finditer(r"[{}]", text):
+        depth += 1 if match[0] == "{" else -1
+        if depth == 0:
+            return match.start()
+    raise ValueError("a brace that is not closed")
+
+
 def parse_instruction(text: str) -> Instruction:
     match = re.match(r"(?:@(!?)(\S+)\s+)?(\S+)\s*(.*)", text, re.S)
     negated, predicate, name, operands = match.groups()
@@ -109,8 +121,7 @@ def parse(ptx: str) -> Program:
     entry = re.search(r"\.entry\s+(\S+?)\s*\((.*?)\)(.*?)\{", text, re.S)
     parameters, parameter_bytes = parse_parameters(entry[2])
     threads = int(re.search(r"\.reqntid (\d+)", entry[3])[1])
-    end = re.search(r"\n\}", text[entry.end():])
-    body = text[entry.end() : entry.end() + end.start()]
+    body = text[entry.end() : entry.end() + length_of_scope(text[entry.end():])]
     labels, instructions, scopes_of = {}, [], []
     for statement, scopes in statements(body):
         if statement.endswith(":"):

@@ -20,6 +20,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 using namespace tilewright::driver;
@@ -34,6 +35,7 @@ struct MockContext {
 struct MockModule {
   std::vector<size_t> parameterSizes;
   int registers = 32, maxThreads = 1024;
+  int fault = 0; // what its launches return; -1: they never end
   bool isPtx = false;
 };
 struct MockLaunch {
@@ -222,7 +224,8 @@ EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned, 
       at = end + 1;
     }
     if (bar != std::string::npos)
-      std::sscanf(rest.c_str() + bar, "|%d|%d", &result->registers, &result->maxThreads);
+      std::sscanf(rest.c_str() + bar, "|%d|%d|%d", &result->registers, &result->maxThreads,
+                  &result->fault);
   } else {
     result->isPtx = true;
   }
@@ -255,6 +258,10 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
                             void **) {
   if (!current())
     return 201;
+  while (function->fault < 0)
+    ::pause();
+  if (function->fault)
+    return function->fault;
   std::lock_guard<std::mutex> lock(mutex);
   if (nextLaunchResult) {
     int result = nextLaunchResult;

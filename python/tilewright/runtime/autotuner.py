@@ -66,6 +66,32 @@ class Config:
     __repr__ = __str__
 
 
+def _device_of(nargs, kwargs) -> int:
+    """The device of the first argument that has one, else the current one."""
+    for value in (*nargs.values(), *kwargs.values()):
+        device = getattr(value, "device", None)
+        index = getattr(device, "index", getattr(device, "id", device))
+        if isinstance(index, int) and getattr(device, "type", "cuda") == "cuda":
+            return index
+    return _core.current_device()
+
+
+@contextlib.contextmanager
+def _current(device):
+    """Makes a device the current one for the block: events and copies go there."""
+    from .driver import driver
+
+    before = _core.current_device()
+    if device == before:
+        yield
+        return
+    driver.active.set_current_device(device)
+    try:
+        yield
+    finally:
+        driver.active.set_current_device(before)
+
+
 def _dtype_text(value):
     return str(value.dtype) if hasattr(value, "dtype") else None
 
@@ -75,7 +101,8 @@ class Autotuner(KernelInterface):
 
     def __init__(self, fn, arg_names, configs, key, reset_to_zero=None, restore_value=None, pre_hook=None,
                  post_hook=None, prune_configs_by=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None,
-                 cache_results=False, *, budget=None, check=None, reference=None, tolerance=None, tune_memory="device"):
+                 cache_results=False, *, budget=None, check=None, reference=None, tolerance=None, tune_memory="device",
+                 isolate=None):
         # A space (tuning/space.py) that is too large to be listed is searched.
         self.space = configs if hasattr(configs, "search") and not configs.is_small else None
         if hasattr(configs, "search"):
@@ -106,7 +133,7 @@ class Autotuner(KernelInterface):
         self._do_bench = do_bench
         self.cache_results = cache_results
         self.budget, self.check, self.reference = budget, check, reference
-        self.tolerance, self.tune_memory = tolerance, tune_memory
+        self.tolerance, self.tune_memory, self.isolate = tolerance, tune_memory, isolate
         if tune_memory not in ("device", "host"):
             raise ValueError(f"tune_memory={tune_memory!r}: expected 'device' or 'host'")
         self.best_config = None
@@ -222,11 +249,12 @@ class Autotuner(KernelInterface):
         configs = self.prune_configs(kwargs, nargs)
         for config in configs:
             self._check_conflicts(config, kwargs)
-        _core.check_not_capturing(_core.current_device(), self.base_fn.__name__)
+        device = _device_of(nargs, kwargs)
         if self._has_own_bench and not self.cache_results:
+            _core.check_not_capturing(device, self.base_fn.__name__)
             best, self._candidates = self._tune_with_own_bench(nargs, args, kwargs, configs)
             return best
-        table = Table(self.fn, self.base_fn.__name__, key, _core.current_device())
+        table = Table(self.fn, self.base_fn.__name__, key, device)
         identities = [config_identity(c) for c in configs]
         if not all(exact for _, exact in identities):
             table.store = None  # a hook that has no name in another process
@@ -235,6 +263,8 @@ class Autotuner(KernelInterface):
         if known is not None:
             return known
         with contextlib.ExitStack() as stack:
+            stack.enter_context(_current(device))
+            _core.check_not_capturing(device, self.base_fn.__name__)
             lock = table.lock()
             if lock is not None:
                 stack.callback(lock.release)
@@ -366,36 +396,54 @@ class Autotuner(KernelInterface):
         values = [arguments[k] for k in self.keys if k in arguments]
         return (*values, *filter(None, map(_dtype_text, arguments.values())))
 
-    def run(self, *args, **kwargs):
-        nargs = dict(zip(self.arg_names, args))
-        self.nargs = nargs
+    def _choose(self, nargs, args, kwargs):
+        """The configuration of this call: the only one, the known one, or by tuning."""
         if len(self.configs) == 1 or self._interpreted({**nargs, **kwargs}):
             # Times mean nothing on the CPU: the first that pruning leaves is taken.
             config = self.configs[0] if len(self.configs) == 1 else self.prune_configs(kwargs, nargs)[0]
             self._check_conflicts(config, kwargs)
-        else:
-            key = self._key(nargs, kwargs)
-            config = self.cache.get(key)
-            hit = config is not None
-            if not hit:
-                with self._lock_of(key):
-                    config = self.cache.get(key)
-                    if config is None:
-                        start = time.perf_counter()
-                        self._candidates = []
-                        config = self._tune(nargs, args, kwargs, key)
-                        self.bench_time = time.perf_counter() - start
-                        self.cache[key] = config
-                        # What `reset_to_zero` names starts at zero in the run that counts.
-                        if self._candidates:
-                            self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
-            self._report(key, config, hit)
+            return config
+        key = self._key(nargs, kwargs)
+        config = self.cache.get(key)
+        hit = config is not None
+        if not hit:
+            with self._lock_of(key):
+                config = self.cache.get(key)
+                if config is None:
+                    start = time.perf_counter()
+                    self._candidates = []
+                    config = self._tune(nargs, args, kwargs, key)
+                    self.bench_time = time.perf_counter() - start
+                    self.cache[key] = config
+                    # What `reset_to_zero` names starts at zero in the run that counts.
+                    if self._candidates:
+                        self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
+        self._report(key, config, hit)
+        return config
+
+    def run(self, *args, **kwargs):
+        nargs = dict(zip(self.arg_names, args))
+        self.nargs = nargs
+        config = self._choose(nargs, args, kwargs)
         self.best_config = config
         if config.pre_hook is not None:
             config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
         result = self.fn.run(*args, **kwargs, **config.all_kwargs())
         self.nargs = None
         return result
+
+    def precompile(self, *args, grid=(1, ), **kwargs):
+        """Chooses for these arguments, tuning where nothing is known, and loads the
+        kernel without launching it. A launch while a stream is captured needs this,
+        or one earlier run.
+        """
+        nargs = dict(zip(self.arg_names, args))
+        kwargs = {**kwargs, "grid": grid, "warmup": False}
+        config = self._choose(nargs, args, kwargs)
+        kernel = self.fn.run(*args, **{**kwargs, **config.all_kwargs(), "warmup": True})
+        if hasattr(kernel, "load"):
+            kernel.load(_device_of(nargs, kwargs))
+        return kernel
 
     def _lock_of(self, key):
         """One thread tunes a key; other keys go on."""
@@ -448,7 +496,7 @@ def _median(timing):
 
 def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_value=None, pre_hook=None,
              post_hook=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None, cache_results=False, *,
-             budget=None, check=None, reference=None, tolerance=None, tune_memory="device"):
+             budget=None, check=None, reference=None, tolerance=None, tune_memory="device", isolate=None):
     """Decorator: chooses among `configs` by measuring, once per values of `key`.
 
     `reset_to_zero` and `restore_value` name arguments that the kernel changes;
@@ -458,14 +506,16 @@ def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_va
     Beyond Triton: `budget` in seconds; `check` (False, True, "strict") compares what
     configurations write, with the first that works or with what `reference(arguments)`
     writes, within `tolerance` of the largest element; `tune_memory="host"` keeps the
-    copies of written arguments on the host.
+    copies of written arguments on the host; `isolate` runs each candidate in a child
+    process first, which a fault or a hang may cost.
     """
 
     def decorate(fn):
         return Autotuner(fn, fn.arg_names, configs, key, reset_to_zero, restore_value, pre_hook=pre_hook,
                          post_hook=post_hook, prune_configs_by=prune_configs_by, warmup=warmup, rep=rep,
                          use_cuda_graph=use_cuda_graph, do_bench=do_bench, cache_results=cache_results, budget=budget,
-                         check=check, reference=reference, tolerance=tolerance, tune_memory=tune_memory)
+                         check=check, reference=reference, tolerance=tolerance, tune_memory=tune_memory,
+                         isolate=isolate)
 
     return decorate
 

@@ -22,6 +22,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from .. import _core, errors
+from .isolation import Trials, Unsupported
 from .memory import Protection, region_of
 
 # A candidate so much slower than the best estimate is not measured further.
@@ -74,6 +75,10 @@ class Session:
         self.check = tuner.check if tuner.check is not None else knobs.autotuning.check
         named = {**nargs, **{k: v for k, v in kwargs.items() if k in tuner.arg_names}}
         self.protection = Protection(named, on_host=tuner.tune_memory == "host")
+        self.trials = None
+        if tuner.isolate if tuner.isolate is not None else knobs.autotuning.isolate:
+            self.trials = Trials(self.timeout)
+            self.trials.keep(named)
         self.reference = None  # what the first working candidate wrote
         self.candidates: list = []
         self.odd: list = []  # candidates that disagree with the reference
@@ -173,6 +178,9 @@ class Session:
                             metadata.read_args if metadata is not None else None)
         candidate.status = "running"
         self._note(candidate)
+        if self._fails_in_isolation(candidate):
+            self._note(candidate)
+            return
         try:
             candidate.estimate = self._timed(candidate, 1, checked=self.check is not False)[0]
         except TimeoutError:
@@ -187,6 +195,20 @@ class Session:
             if candidate.status == "running":
                 candidate.status = "ready"
         self._note(candidate)
+
+    def _fails_in_isolation(self, candidate):
+        """Runs the candidate in a child first, where that is wanted and possible."""
+        if self.trials is None or candidate.config.pre_hook is not None or candidate.kernel is None:
+            return False
+        full = {**getattr(candidate.kernel, "constants", {}), **self._full(candidate)}
+        grid = full["grid"](full) if callable(full["grid"]) else full["grid"]
+        try:
+            status, reason = self.trials.trial(candidate.kernel, full, grid)
+        except Unsupported:
+            return False
+        if status != "ok":
+            candidate.end(status, reason)
+        return status != "ok"
 
     def _hung(self, candidate):
         candidate.end("hung", f"ran longer than {self.timeout:g} s")
@@ -322,6 +344,8 @@ class Session:
 
     def finish(self):
         """The caller's data as it was."""
+        if self.trials is not None:
+            self.trials.close()
         self.protection.restore()
         self.bench.synchronize()
         if self.progress is not None:

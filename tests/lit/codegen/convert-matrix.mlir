@@ -7,8 +7,7 @@
 
 //--- epilogue.mlir
 // The f16 accumulator of one warpgroup, 64x32, to rows of 16 bytes. With stmatrix:
-// matrices are written and vectors read. Without: a thread's registers are vectors
-// in memory, and ldmatrix hands them out.
+// matrices are written and vectors read. Without: words are written.
 // SM90-NOT: st.shared
 // SM90-COUNT-2: stmatrix.sync.aligned.m8n8.x4.shared.b16
 // SM90-NOT: stmatrix
@@ -16,10 +15,10 @@
 // SM90-COUNT-2: ld.shared.v4
 // SM90-NOT: ld.shared
 // SM80-NOT: stmatrix
-// SM80-COUNT-2: st.shared.v4
+// SM80-COUNT-8: st.shared.{{[bu]}}32
 // SM80-NOT: st.shared
 // SM80: bar.sync
-// SM80-COUNT-2: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+// SM80-COUNT-2: ld.shared.v4
 // SM80-NOT: ld{{matrix|.shared}}
 #acc = #tw.layout<register = [1, 256, 8, 16], lane = [2, 4, 32, 64, 128], warp = [512, 1024], block = []>
 #rows = #tw.layout<register = [1, 2, 4, 1024], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>

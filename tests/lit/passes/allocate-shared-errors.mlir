@@ -27,11 +27,11 @@ module attributes {tw.num_warps = 4 : i32} {
 module attributes {tw.num_warps = 4 : i32, tw.num_stages = 5 : i32} {
   func.func @stages(%x: tensor<32x32xf16, #l>, %i: i32) {
     %early = tw.alloc_shared %x : tensor<32x32xf16, #l> -> : !tw.buffer<32x32xf16, #s>
-    // expected-error @+3 {{[E0301] needs 12288 bytes of shared memory; sm_90a allows 10000}}
+    // expected-error @+3 {{[E0301] needs 13824 bytes of shared memory; sm_90a allows 10000}}
     // expected-note @+2 {{10240 bytes for the ring of 5 x tile<32x32xf16>}}
-    // expected-note @+1 {{num_stages=4 would need 9728 bytes}}
+    // expected-note @+1 {{num_stages=3 would need 7680 bytes}}
     %ring = tw.alloc_shared : !tw.buffer<32x32xf16, #s, 5>
-    // expected-note @+1 {{2048 bytes for the ring of 4 x tile<8x32xf16>}}
+    // expected-note @+1 {{3584 bytes for the ring of 4 x tile<8x32xf16>}}
     %small = tw.alloc_shared : !tw.buffer<8x32xf16, #t, 4>
     %a = tw.buffer_slot %ring[%i] : !tw.buffer<32x32xf16, #s, 5> -> !tw.buffer<32x32xf16, #s>
     %b = tw.buffer_slot %small[%i] : !tw.buffer<8x32xf16, #t, 4> -> !tw.buffer<8x32xf16, #t>

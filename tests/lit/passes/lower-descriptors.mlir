@@ -133,21 +133,23 @@ func.func @published(%x: !tw.descriptor<32xf32>, %flag: !tw.ptr<i32>, %n: i32) {
 
 // -----
 
-// Two stores per iteration of a loop: each waits, an iteration later, for its own.
+// Stores in a loop share a buffer in front of it: each waits for the one before, the
+// last one is waited for behind the loop.
 // CHECK-LABEL: @inLoop
 // CHECK: [[A:%.*]] = tw.alloc_shared : <32xf32
-// CHECK: [[B:%.*]] = tw.alloc_shared : <32xf32
 // CHECK: scf.for
 // CHECK: scf.if
-// CHECK-NEXT: tw.tma_store_wait 1{{$}}
+// CHECK-NEXT: tw.tma_store_wait 0 [[A]]
 // CHECK-NEXT: tw.barrier
 // CHECK-NEXT: tw.shared_store %{{.*}}, [[A]]
 // CHECK-NEXT: tw.fence_async{{$}}
 // CHECK-NEXT: tw.barrier
 // CHECK-NEXT: tw.tma_store %arg0[{{.*}}], [[A]]
-// CHECK-NEXT: tw.tma_store_wait 1{{$}}
-// CHECK: tw.tma_store %arg0[{{.*}}], [[B]]
-// CHECK: tw.tma_store_wait 0 [[A]], [[B]]
+// CHECK-NEXT: tw.tma_store_wait 0 [[A]]
+// CHECK: tw.tma_store %arg0[{{.*}}], [[A]]
+// CHECK-NOT: tw.tma_store_wait
+// CHECK: }
+// CHECK: tw.tma_store_wait 0 [[A]]
 // CHECK-NEXT: return
 #v = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [], block = []>
 module attributes {tw.num_warps = 1 : i32} {
@@ -160,33 +162,6 @@ func.func @inLoop(%x: !tw.descriptor<32xf32>, %n: i32, %c: i1) {
       tw.descriptor_store %x[%i], %zero : !tw.descriptor<32xf32>, tensor<32xf32, #v>
       tw.descriptor_store %x[%n], %zero : !tw.descriptor<32xf32>, tensor<32xf32, #v>
     }
-  }
-  func.return
-}
-}
-
-// -----
-
-// No room beside the other buffers: waited for in the loop, where the memory can
-// be used again.
-// CHECK-LABEL: @noRoom
-// CHECK: scf.for
-// CHECK: [[A:%.*]] = tw.alloc_shared %{{.*}} : tensor
-// CHECK: tw.tma_store
-// CHECK-NEXT: tw.tma_store_wait 0 [[A]]
-// CHECK-NEXT: tw.barrier
-// CHECK-NEXT: }
-#v = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [], block = []>
-module attributes {tw.num_warps = 1 : i32} {
-func.func @noRoom(%x: !tw.descriptor<32xf32>, %n: i32) {
-  %i0 = arith.constant 0 : i32
-  %i1 = arith.constant 1 : i32
-  %big = tw.alloc_shared : !tw.buffer<512x128xf16, #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]>>
-  %bigger = tw.alloc_shared : !tw.buffer<512x128xi8, #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768]>>
-  %rest = tw.alloc_shared : !tw.buffer<256x128xi8, #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]>>
-  %zero = arith.constant dense<0.0> : tensor<32xf32, #v>
-  scf.for %i = %i0 to %n step %i1 : i32 {
-    tw.descriptor_store %x[%i], %zero : !tw.descriptor<32xf32>, tensor<32xf32, #v>
   }
   func.return
 }

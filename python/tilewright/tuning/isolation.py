@@ -1,0 +1,156 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A first run of each candidate in a process that may be lost.
+
+A candidate that faults takes the CUDA context with it, and one that never ends cannot
+be stopped; in a child process both cost one restart. The child (trial_worker.py) gets the machine code and a
+copy of the arguments' memory, launches once, and answers. It knows no Python of the
+user's: what crosses is JSON and bytes. A candidate that survives is then checked and
+measured in this process, like all others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import struct
+import subprocess
+import sys
+import time
+
+from .. import _core
+from .memory import region_of
+
+_START_SECONDS = 60  # of the child: Python, the driver, a context
+
+
+class Unsupported(Exception):
+    """This candidate cannot be described to the child; it goes on without a trial."""
+
+
+def frame(message: dict, blob: bytes = b"") -> bytes:
+    text = json.dumps(message).encode()
+    return struct.pack("<QQ", len(text), len(blob)) + text + blob
+
+
+def read_frame(read):
+    """(message, blob) from a function that reads exactly so many bytes."""
+    sizes = struct.unpack("<QQ", read(16))
+    return json.loads(read(sizes[0])), read(sizes[1])
+
+
+class Trials:
+    """The child and what it has been sent."""
+
+    def __init__(self, timeout):
+        self.timeout = timeout
+        self.child = None
+        self.sent: dict = {}  # address and size of a region -> its number in the child
+        self.memory: dict = {}  # name -> (region key, bytes before tuning)
+
+    # -- the memory ------------------------------------------------------------
+
+    def keep(self, arguments):
+        """Copies what the arguments hold now: later runs change it."""
+        for name, value in arguments.items():
+            region = region_of(value)
+            if region is not None:
+                self.memory[name] = (region.key, _bytes_of(region))
+
+    def _address(self, name, value):
+        if name not in self.memory:
+            raise Unsupported(f"the size of '{name}' is not known")
+        (address, size), content = self.memory[name]
+        if (address, size) not in self.sent:
+            self.sent[(address, size)] = len(self.sent)
+            self.child.stdin.write(frame({"what": "memory"}, content))
+        return {"memory": self.sent[(address, size)], "offset": value.data_ptr() - address}
+
+    # -- the child -------------------------------------------------------------
+
+    def _start(self):
+        # Its own standard output is the channel; what kernels print goes to the error stream.
+        self.child = subprocess.Popen([sys.executable, "-m", "tilewright.tuning.trial_worker", str(_core.current_device())],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        self.sent = {}
+        self._answer(_START_SECONDS)
+
+    def _answer(self, seconds):
+        """The child's next message; TimeoutError, or EOFError when it is gone."""
+        deadline = time.monotonic() + seconds
+
+        def read(size):
+            content = b""
+            while len(content) < size:
+                if not select.select([self.child.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                    raise TimeoutError
+                piece = os.read(self.child.stdout.fileno(), size - len(content))
+                if not piece:
+                    raise EOFError
+                content += piece
+            return content
+
+        return read_frame(read)[0]
+
+    def close(self):
+        if self.child is not None:
+            self.child.kill()
+            self.child.wait()
+            self.child.stdin.close()
+            self.child.stdout.close()
+            self.child = None
+
+    # -- one trial -------------------------------------------------------------
+
+    def trial(self, kernel, arguments, grid) -> tuple[str, str]:
+        """("ok", ""), or ("failed" or "hung", reason). Raises Unsupported."""
+        if not hasattr(kernel, "signature") or kernel.metadata.global_scratch_size:
+            raise Unsupported("it needs more than its arguments")
+        for kind in kernel.signature.values():
+            if not isinstance(kind, str) or kind.startswith("tensordesc"):
+                raise Unsupported("tuples and descriptors are not sent")
+        try:
+            if self.child is None:
+                self._start()
+            described = [self._describe(name, kind, arguments) for name, kind in kernel.signature.items()]
+            metadata = kernel.metadata
+            image = kernel.asm.get("cubin")
+            message = {"what": "run", "name": kernel.name, "types": list(kernel.signature.values()), "grid": list(grid),
+                       "threads": metadata.num_warps * metadata.warp_size, "shared": metadata.shared,
+                       "num_ctas": metadata.num_ctas, "cooperative": bool(metadata.launch_cooperative_grid),
+                       "programmatic": bool(metadata.launch_pdl), "maxnreg": metadata.maxnreg or 0, "arguments": described}
+            self.child.stdin.write(frame(message, image if image is not None else kernel.asm["ptx"].encode()))
+            self.child.stdin.flush()
+            answer = self._answer(self.timeout + 5)
+        except TimeoutError:
+            self.close()
+            return "hung", f"ran longer than {self.timeout:g} s"
+        except (EOFError, BrokenPipeError):
+            self.close()
+            return "failed", "the process that tried it ended"
+        if answer.get("lost"):
+            self.close()  # its context is gone; the next trial starts another
+        if answer["status"] == "unsupported":
+            raise Unsupported(answer["reason"])
+        return answer["status"], answer["reason"]
+
+    def _describe(self, name, kind, arguments):
+        if name not in arguments:
+            raise Unsupported(f"'{name}' is computed")
+        value = arguments[name]
+        if kind.startswith("*"):
+            return self._address(name, value)
+        return {"value": getattr(value, "value", value)}
+
+
+def _bytes_of(region) -> bytes:
+    kept = region.copy(on_host=True)
+    if isinstance(kept, bytes):
+        return kept
+    if hasattr(kept, "numpy"):  # torch; a view as bytes, as NumPy lacks some of its types
+        import torch
+
+        return kept.view(torch.uint8).numpy().tobytes()
+    return bytes(kept)
