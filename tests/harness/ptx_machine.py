@@ -33,6 +33,8 @@ GLOBAL_BASE = 1 << 32
 PARAMETER_BASE = 1 << 48
 # Who read a byte of shared memory, if not one warp only.
 NOBODY, SEVERAL_WARPS = -1, -2
+# Instructions of one block, many times those of the tests.
+MOST_STEPS = 2_000_000
 # Apart from each other, so that overruns do not hit the next array.
 ARRAY_GAP = 4096
 
@@ -293,6 +295,7 @@ class Machine:
     # ---- running ----------------------------------------------------------
 
     def run(self, execute, finish):
+        steps = 0
         while not self.is_done.all():
             ready = ~(self.is_done | self.at_barrier | self.is_stalled)
             if not ready.any():
@@ -302,6 +305,9 @@ class Machine:
             self.active = ready & (self.counters == counter)
             instruction = self.program.instructions[counter]
             self.program.executed.add(int(counter))
+            steps += 1
+            if steps > MOST_STEPS:
+                raise EmulationError("the kernel does not end")
             self.counters[self.active] += 1
             self.step(instruction, execute)
         if self.products:
