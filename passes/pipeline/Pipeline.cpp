@@ -116,6 +116,7 @@ static PassContext testContext() {
   context.target.name = "sm_90a";
   context.target.maxSharedBytesPerBlock = 232448;
   context.target.hasCpAsync = context.target.hasWgmma = context.target.hasTma = true;
+  context.target.hasMma = true;
   context.remarksAsDiagnostics = remarks;
   return context;
 }

@@ -28,10 +28,6 @@ if _core.version() != __version__:
 from .runtime.jit import (JITFunction, KernelInterface, MockTensor, TensorWrapper, constexpr_function, jit,
                           must_use_result, reinterpret)
 from .runtime.mathematics import cdiv, next_power_of_2
-# Now and not at the first launch: one from the cache takes about a millisecond, and
-# these modules as long again.
-from .compiler import compiler as _compiler  # noqa: F401
-from . import knobs as _knobs  # noqa: F401
 
 # name -> (module, attribute); None as attribute means the module itself.
 _lazy = {

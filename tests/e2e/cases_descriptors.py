@@ -297,8 +297,8 @@ def test_element_of_a_wrong_type(mock):
 
 
 def test_written_elements_are_protected(mock, compiler):
-    """Argument 1 of the machine code is element 1 of the tuple in parameter 0."""
-    compiler.metadata = {"written_args": [1]}
+    """The kernel writes an element of the tuple in parameter x: all of it is protected."""
+    compiler.metadata = {"written_args": ["x"]}
     read_only = {"shape": (4, ), "typestr": "<f4", "data": (DEVICE0, True), "version": 3}
     array = type("Array", (), {"__cuda_array_interface__": read_only, "dtype": "float32"})()
     with pytest.raises(errors.InvalidArgument, match=r"\[E0216\] 'x' is read-only"):

@@ -255,7 +255,7 @@ def test_array_interface(mock, compiler):
     launch = mock.launch()
     assert launch.device == 1 and launch.stream == 77 and launch.unpack("Q") == (DEVICE1 + 64, )
     f[(1, )](Array(read_only=True))  # not written: fine
-    compiler.metadata = {"written_args": [0]}
+    compiler.metadata = {"written_args": ["a"]}
 
     @tilewright.jit
     def g(a):

@@ -103,6 +103,8 @@ def load_outside(x, out_ptr, i, j, M: tl.constexpr, N: tl.constexpr):
 @pytest.mark.parametrize("i,j", [(0, 0), (-3, -5), (13, 25), (100, 0), (-100, -100)])
 def test_padding(device, name, padding, i, j):
     x = exact_values(name, (16, 32), low=1)
+    if type(device).__name__ == "Gpu" and j * x.dtype.itemsize % 16:
+        pytest.skip("the hardware takes innermost coordinates in multiples of 16 bytes only (illegal instruction)")
     out = device.empty((8, 16), x.dtype)
     device.run(load_outside, (1, ), device.descriptor(device.array(x), (8, 16), padding), out, i, j, M=8, N=16)
     result = device.numpy(out).astype(np.float64)
@@ -265,7 +267,7 @@ def test_machine_code_uses_tma():
     assert kernel.metadata.tensor_maps == [True, True, True]
     assert "cp.async.bulk.tensor.2d.shared::cluster.global" in kernel.asm["ptx"]
     assert "cp.async.bulk.tensor.1d.global.shared::cta" in kernel.asm["ptx"]
-    assert kernel.metadata.written_args == [len(["map", "base"] + 4 * ["x"]) * 2]
+    assert kernel.metadata.written_args == ["out"]
     older = tilewright.compile(source, "sm_80")
     assert older.metadata.tensor_maps == [False, False, False] and "cp.async.bulk" not in older.asm["ptx"]
 

@@ -84,9 +84,11 @@ class Dependencies:
 
     def _add_module(self, label, module, attributes):
         """The attributes of a module that the code may mean."""
-        if _is_package(module.__name__) or (module.__name__, label) in self._modules:
+        # Modules may name each other: each is looked into once for one set of names.
+        key = (module.__name__, tuple(sorted(attributes)))
+        if _is_package(module.__name__) or key in self._modules:
             return
-        self._modules.add((module.__name__, label))
+        self._modules.add(key)
         self.fields[label] = f"module {module.__name__}"
         for attribute in attributes:
             value = vars(module).get(attribute)
@@ -128,7 +130,7 @@ class Dependencies:
         if isinstance(value, type):
             return f"type:{_name(value)}:{self._class_digest(value)}"
         if isinstance(value, (types.BuiltinFunctionType, types.MethodDescriptorType)):
-            return f"builtin:{value.__module__}.{value.__qualname__}"
+            return f"builtin:{getattr(value, '__module__', None)}.{value.__qualname__}"
         if isinstance(value, types.MethodType):
             return f"method:{self.encode(value.__func__)}:{self.encode(value.__self__)}"
         if hasattr(value, "cache_key_part"):  # the element types of the language

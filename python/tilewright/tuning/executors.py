@@ -21,6 +21,7 @@ import json
 import multiprocessing
 import os
 import sys
+import threading
 
 from . import table
 
@@ -37,17 +38,21 @@ def run_problem(target: str, problem: str) -> str:
     return json.dumps({"error": "", "tables": changed})
 
 
+_loading = threading.Lock()
+
+
 def _load(target):
     """The function of "package.module:name" or "file.py:name"."""
     place, _, name = target.rpartition(":")
     if not place.endswith(".py"):
         return getattr(importlib.import_module(place), name)
     module_name = os.path.splitext(os.path.basename(place))[0]
-    module = sys.modules.get(module_name)
-    if module is None or getattr(module, "__file__", None) != os.path.abspath(place):
-        spec = importlib.util.spec_from_file_location(module_name, os.path.abspath(place))
-        module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+    with _loading:  # workers may be threads: none may see a module that is half there
+        module = sys.modules.get(module_name)
+        if module is None or getattr(module, "__file__", None) != os.path.abspath(place):
+            spec = importlib.util.spec_from_file_location(module_name, os.path.abspath(place))
+            module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
     return getattr(module, name)
 
 

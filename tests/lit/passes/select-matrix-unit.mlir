@@ -1,0 +1,43 @@
+// RUN: tilewright-opt --tw-select-matrix-unit %s | FileCheck %s
+// Which instruction computes a product, and how the warps share it (log2).
+
+module attributes {tw.num_warps = 8 : i32} {
+  // Two warpgroups, both along M: they share b.
+  // CHECK-LABEL: @wgmma
+  func.func @wgmma(%a: tensor<128x64xf16>, %b: tensor<64x256xf16>, %c: tensor<128x256xf32>) -> tensor<128x256xf32> {
+    // CHECK: tw.dot {{.*}}unit = #tw.unit<wgmma>, warps = array<i32: 3, 0>
+    %d = tw.dot %a, %b, %c : tensor<128x64xf16>, tensor<64x256xf16>, tensor<128x256xf32>
+    return %d : tensor<128x256xf32>
+  }
+
+  // 64 rows are one warpgroup's: the other takes half the columns.
+  // CHECK-LABEL: @oneWarpgroupOfRows
+  func.func @oneWarpgroupOfRows(%a: tensor<64x64xbf16>, %b: tensor<64x128xbf16>, %c: tensor<64x128xf32>) -> tensor<64x128xf32> {
+    // CHECK: tw.dot {{.*}}unit = #tw.unit<wgmma>, warps = array<i32: 2, 1>
+    %d = tw.dot %a, %b, %c : tensor<64x64xbf16>, tensor<64x128xbf16>, tensor<64x128xf32>
+    return %d : tensor<64x128xf32>
+  }
+
+  // Too few rows for wgmma.
+  // CHECK-LABEL: @small
+  func.func @small(%a: tensor<16x64xf16>, %b: tensor<64x64xf16>, %c: tensor<16x64xf32>) -> tensor<16x64xf32> {
+    // CHECK: tw.dot {{.*}}unit = #tw.unit<mma>, warps = array<i32: 0, 3>
+    %d = tw.dot %a, %b, %c : tensor<16x64xf16>, tensor<64x64xf16>, tensor<16x64xf32>
+    return %d : tensor<16x64xf32>
+  }
+
+  // CHECK-LABEL: @batched
+  func.func @batched(%a: tensor<4x64x64xf16>, %b: tensor<4x64x64xf16>, %c: tensor<4x64x64xf32>) -> tensor<4x64x64xf32> {
+    // CHECK: tw.dot {{.*}}unit = #tw.unit<mma>
+    %d = tw.dot %a, %b, %c : tensor<4x64x64xf16>, tensor<4x64x64xf16>, tensor<4x64x64xf32>
+    return %d : tensor<4x64x64xf32>
+  }
+
+  // Full precision has no matrix instruction.
+  // CHECK-LABEL: @ieee
+  func.func @ieee(%a: tensor<64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64xf32> {
+    // CHECK: tw.dot {{.*}}unit = #tw.unit<fma>
+    %d = tw.dot %a, %b, %c {precision = #tw.precision<ieee>} : tensor<64x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>
+    return %d : tensor<64x64xf32>
+  }
+}
