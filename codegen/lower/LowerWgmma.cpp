@@ -366,7 +366,10 @@ LogicalResult lowerWait(Operation *op, FunctionLowering &lowering) {
   AsmBuilder code(lowering);
   llvm::SmallVector<size_t> counts;
   for (Value tile : wait.getTiles()) {
-    Registers words = packForMatrix(lowering, lowering.get(tile));
+    const Registers &registers = lowering.get(tile);
+    if (registers.size() % elementsPerWord(registers.front().getType()) != 0)
+      return op->emitOpError("waits for a tile whose registers fill no word: ") << tile.getType();
+    Registers words = packForMatrix(lowering, registers);
     counts.push_back(words.size());
     code.addTiedResults(words);
   }

@@ -20,47 +20,17 @@ from harness import ptx_emulator
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
 from harness.ptx_machine import EmulationError
-from harness.tensor_core_cases import kernels
+from harness.tensor_core_runs import attend, multiply
 from harness.types import exact_values
-from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 TRIPS = [0, 1, 2, 3, 5]
-
-
-def describe(array, *block):
-    return TensorDescriptor(array, list(array.shape), [array.shape[1], 1], list(block))
-
-
-def multiply(target, form, m, n, trips, tile, programs=None, **constants):
-    """(what a kernel of matmul_kernels.py makes of whole numbers, what is right)."""
-    block_m, block_n, block_k, warps, stages = tile
-    depth = trips * block_k
-    # Without any iteration there are arrays all the same.
-    width = max(depth, block_k)
-    a, b = exact_values("float16", (m, width)), exact_values("float16", (width, n), seed=1)
-    c = np.full((m, n), 77, np.float16)
-    options = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k, "GROUP_M": 2, "num_warps": warps,
-               "num_stages": stages, **constants}
-    source = kernels("matmul_kernels")
-    grid = (programs or tilewright.cdiv(m, block_m) * tilewright.cdiv(n, block_n),)
-    if form == "pointers":
-        arguments = (a, b, c, m, n, depth, width, 1, n, 1, n, 1)
-    else:
-        columns = block_n // 2 if constants.get("SPLIT_C") else block_n
-        arguments = (describe(a, block_m, block_k), describe(b, block_k, block_n), describe(c, block_m, columns), m, n,
-                     depth)
-        options["B_IS_NK"] = False
-    kernel = {"pointers": source.pointer_kernel, "descriptors": source.descriptor_kernel,
-              "persistent": source.persistent_kernel}[form]
-    Emulator(target).run(kernel, grid, *arguments, **options)
-    return c, (a[:, :depth].astype(np.float64) @ b[:depth].astype(np.float64)).astype(np.float16)
 
 
 @pytest.mark.parametrize("trips", TRIPS)
 @pytest.mark.parametrize("tile", [(64, 32, 32, 4, 3), (64, 32, 32, 4, 4)], ids=str)
 @pytest.mark.parametrize("target, form", [("sm_80", "pointers"), ("sm_90a", "pointers"), ("sm_90a", "descriptors")])
 def test_product(target, form, tile, trips):
-    actual, expected = multiply(target, form, 64, 32, trips, tile)
+    actual, expected = multiply(Emulator(target), form, 64, 32, trips, tile)
     assert_same(actual, expected, signed_zeros=False)
 
 
@@ -69,7 +39,7 @@ def test_product(target, form, tile, trips):
 @pytest.mark.parametrize("trips", [0, 1, 2, 4])
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_product_with_a_ring_for_one_operand(target, trips):
-    actual, expected = multiply(target, "pointers", 64, 24, trips, (64, 32, 32, 4, 3))
+    actual, expected = multiply(Emulator(target), "pointers", 64, 24, trips, (64, 32, 32, 4, 3))
     assert_same(actual, expected, signed_zeros=False)
 
 
@@ -94,7 +64,7 @@ def test_omissions_are_seen(monkeypatch, line, message):
 
     monkeypatch.setattr(ptx_emulator, "launch", launch_without)
     with pytest.raises(EmulationError, match=message):
-        multiply("sm_90a", "descriptors", 64, 32, 5, (64, 32, 32, 4, 3))
+        multiply(Emulator("sm_90a"), "descriptors", 64, 32, 5, (64, 32, 32, 4, 3))
 
 
 # Two programs for five tiles: the last iterations of one program are fewer.
@@ -102,7 +72,7 @@ def test_omissions_are_seen(monkeypatch, line, message):
 @pytest.mark.parametrize("flatten", [False, True], ids=["nested", "flat"])
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "halves"])
 def test_persistent_product(flatten, split, trips):
-    actual, expected = multiply("sm_90a", "persistent", 5 * 64, 32, trips, (64, 32, 32, 4, 3), programs=2,
+    actual, expected = multiply(Emulator("sm_90a"), "persistent", 5 * 64, 32, trips, (64, 32, 32, 4, 3), programs=2,
                                 FLATTEN=flatten, SPLIT_C=split)
     assert_same(actual, expected, signed_zeros=False)
 
@@ -125,20 +95,6 @@ def test_flattened_loop_with_a_sum_in_front(steps):
     Emulator("sm_90a").run(scaled_tiles_kernel, (1,), x, out, 3, steps, BLOCK=32, num_warps=1)
     factors = np.arange(32).sum() + 32 * np.arange(3)
     assert_same(out, (x[:steps].sum(axis=0)[None, :] * factors[:, None]).astype(np.int32))
-
-
-def attend(target, length, dim, causal, described, tile):
-    """(q, k, v, out, lse) of one head whose scores are all small."""
-    block_m, block_n, warps, stages = tile
-    q, k, v = (exact_values("float16", (length, dim), seed, -2, 2) for seed in range(3))
-    out, lse = np.zeros_like(q), np.zeros(length, np.float32)
-    arrays = [q, k, v, out]
-    if described:
-        arrays = [describe(array, rows, dim) for array, rows in zip(arrays, (block_m, block_n, block_n, block_m))]
-    Emulator(target).run(kernels("attention_kernels").forward_kernel, (length // block_m, 1), *arrays, lse,
-                         1 / math.sqrt(dim), length, BLOCK_M=block_m, BLOCK_N=block_n, HEAD_DIM=dim, CAUSAL=causal,
-                         DESCRIPTORS=described, num_warps=warps, num_stages=stages)
-    return q, k, v, out, lse
 
 
 @tilewright.jit
@@ -185,7 +141,7 @@ def test_effects_between_chained_products(target, stores, trips):
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 @pytest.mark.parametrize("target, described", [("sm_80", False), ("sm_90a", False), ("sm_90a", True)])
 def test_attention(target, described, causal, length):
-    q, k, v, out, lse = attend(target, length, 32, causal, described, (64, 64, 4, 3))
+    q, k, v, out, lse = attend(Emulator(target), length, 32, causal, described, (64, 64, 4, 3))
     scores = q.astype(np.float64) @ k.T.astype(np.float64) / math.sqrt(32)
     if causal:
         scores = np.where(np.tril(np.ones(scores.shape, bool)), scores, -np.inf)

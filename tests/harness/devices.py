@@ -120,8 +120,9 @@ class Emulator(Interpreter):
     name = "emulator"
     is_interpreter = False
 
-    def __init__(self, target):
-        self.target = target
+    def __init__(self, target, edit=lambda ptx: ptx):
+        """`edit` changes the PTX before it runs, for tests of what the emulator notices."""
+        self.target, self.edit = target, edit
 
     def run(self, kernel, grid, *args, **options):
         from harness.assemble import assemble_for, bound_arguments
@@ -130,7 +131,7 @@ class Emulator(Interpreter):
         compiled = assemble_for(kernel, self.target, args, options)
         values = bound_arguments(kernel, args, options)
         arguments = [part for name, entry in compiled.signature.items() for part in run_time_parts(entry, values[name])]
-        launch(compiled.asm["ptx"], grid(values) if callable(grid) else grid, arguments,
+        launch(self.edit(compiled.asm["ptx"]), grid(values) if callable(grid) else grid, arguments,
                compiled.metadata.host_tensor_maps)
 
 

@@ -33,6 +33,8 @@ GLOBAL_BASE = 1 << 32
 PARAMETER_BASE = 1 << 48
 # Who read a byte of shared memory, if not one warp only.
 NOBODY, SEVERAL_WARPS = -1, -2
+# Instructions of one block, many times those of the tests.
+MOST_STEPS = 2_000_000
 # Apart from each other, so that overruns do not hit the next array.
 ARRAY_GAP = 4096
 
@@ -200,6 +202,8 @@ class Machine:
         # Accumulators of products in flight, with the number of their group.
         self.products: dict[str, int] = {}
         self.product_group = 0
+        # Registers written since the last wgmma.fence.
+        self.unordered: set[str] = set()
         # What they read in shared memory: (group, places).
         self.product_reads: list[tuple[int, np.ndarray]] = []
         # Barriers in shared memory and tensor maps by address; stores by TMA that are not
@@ -277,6 +281,7 @@ class Machine:
             words = np.where(self.active, words, self.words(operand))
         self.registers[operand] = words
         self.products.pop(operand, None)
+        self.unordered.add(operand)
 
     def address(self, operand: str) -> np.ndarray:
         match = re.fullmatch(r"\[([^+\]]+)(?:\+(-?\d+))?\]", operand.replace(" ", ""))
@@ -290,6 +295,7 @@ class Machine:
     # ---- running ----------------------------------------------------------
 
     def run(self, execute, finish):
+        steps = 0
         while not self.is_done.all():
             ready = ~(self.is_done | self.at_barrier | self.is_stalled)
             if not ready.any():
@@ -298,6 +304,10 @@ class Machine:
             counter = self.counters[ready].min()
             self.active = ready & (self.counters == counter)
             instruction = self.program.instructions[counter]
+            self.program.executed.add(int(counter))
+            steps += 1
+            if steps > MOST_STEPS:
+                raise EmulationError("the kernel does not end")
             self.counters[self.active] += 1
             self.step(instruction, execute)
         if self.products:

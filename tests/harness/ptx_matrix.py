@@ -177,6 +177,9 @@ def wgmma_product(machine, instruction):
     transposes = flags[2:] + [0, 0]
     transpose_a, transpose_b = (0, transposes[0]) if a_in_registers else transposes[:2]
     adds = machine.read(scale, "pred")
+    read = (outputs if adds.any() else []) + (machine.list_of(a) if a_in_registers else [])
+    if not machine.unordered.isdisjoint(read):
+        raise EmulationError("a product takes registers that were written since wgmma.fence")
     before = np.stack([machine.words(output).astype(np.uint32) for output in outputs], axis=1)
     results = before.copy()
     warps = whole_warps(machine)
@@ -201,14 +204,15 @@ def wgmma_product(machine, instruction):
         machine.products.pop(output, None)
         machine.write(output, results[:, index], "b32")
         machine.products[output] = machine.product_group
+        machine.unordered.discard(output)
 
 
 @handles("wgmma")
 def wgmma(machine, instruction):
     parts = instruction.parts
     if "fence" in parts:
-        return
-    if "commit_group" in parts:
+        machine.unordered.clear()
+    elif "commit_group" in parts:
         machine.product_group += 1
     elif "wait_group" in parts:
         pending = int(instruction.operands[0])

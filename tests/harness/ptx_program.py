@@ -39,6 +39,8 @@ class Program:
     parameter_bytes: int
     num_threads: int
     instructions: list[Instruction]
+    # Numbers of the instructions that some thread has run.
+    executed: set[int] = dataclasses.field(default_factory=set)
 
     @functools.cached_property
     def parameter_offsets(self):

@@ -1,0 +1,124 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The emulator notices when a barrier, fence or wait of a kernel is missing.
+
+From each kernel's PTX one of them after the other is deleted. A deletion is
+noticed when the emulator refuses to run what is left, or the result is wrong. One
+that is not noticed is superfluous (at the end of a kernel, two in a row, a fence
+whose registers nobody wrote) or a hole in the emulator; there are not to be more of
+them per kernel than are counted here.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.devices import Emulator
+from harness.ptx_machine import EmulationError
+from harness.ptx_program import parse
+from harness.tensor_core_runs import attend, multiply
+
+ORDERING = re.compile(r"\b(bar\.sync|barrier\.sync|fence\.proxy\.async|wgmma\.fence|wgmma\.wait_group|"
+                      r"cp\.async\.wait_group|cp\.async\.bulk\.wait_group|mbarrier\.try_wait)\b")  # fmt: skip
+
+
+def deletions(ptx):
+    """The numbers of the lines to delete: those that ran."""
+    program = parse(ptx)
+    lines = [number for number, line in enumerate(ptx.splitlines()) if ORDERING.search(line)]
+    instructions = [n for n, instruction in enumerate(program.instructions) if ORDERING.search(instruction.text)]
+    assert len(lines) == len(instructions)
+    return [line for line, number in zip(lines, instructions) if number in program.executed]
+
+
+def without(ptx, number):
+    lines = ptx.splitlines()
+    lines[number] = ORDERING.sub(lambda match: "// " + match[0], lines[number], count=1)
+    # What stands before, such as a predicate, goes too, and the loop of a wait.
+    lines[number] = lines[number][lines[number].index("//") :]
+    if "done bra" in lines[number + 1]:
+        lines[number + 1] = ""
+    return "\n".join(lines)
+
+
+@tilewright.jit
+def exchange_kernel(x_ptr, out_ptr, sums_ptr, ROUNDS: tl.constexpr, N: tl.constexpr):
+    """Row sums and transposes, which pass through scratch that is used again and again."""
+    index = tl.arange(0, N)
+    tile = tl.load(x_ptr + index[:, None] * N + index[None, :])
+    total = tl.zeros((N,), tl.float32)
+    for _ in range(ROUNDS):
+        total += tl.sum(tile, 1)
+        tile = tile.T + total[:, None]
+    tl.store(out_ptr + index[:, None] * N + index[None, :], tile)
+    tl.store(sums_ptr + index, total)
+
+
+def exchange(device, rounds=3, n=32):
+    x = np.random.default_rng(0).integers(-2, 3, (n, n)).astype(np.float32)
+    out, sums = np.zeros_like(x), np.zeros(n, np.float32)
+    device.run(exchange_kernel, (1,), x, out, sums, rounds, n, num_warps=4)
+    tile, total = x, np.zeros(n, np.float32)
+    for _ in range(rounds):
+        total = total + tile.sum(1)
+        tile = tile.T + total[:, None]
+    return np.array_equal(out, tile) and np.array_equal(sums, total)
+
+
+def product(form, trips, tile=(64, 32, 32, 4, 3), rows=64, **more):
+    def run(device):
+        actual, expected = multiply(device, form, rows, 32, trips, tile, **more)
+        return np.array_equal(actual, expected)
+
+    return run
+
+
+def attention(described):
+    def run(device):
+        q, k, v, out, _ = attend(device, 256, 32, False, described, (64, 64, 4, 2))
+        scores = q.astype(np.float64) @ k.T.astype(np.float64) / np.sqrt(32)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        right = weights / weights.sum(axis=1, keepdims=True) @ v.astype(np.float64)
+        return bool(np.abs(out - right).max() < 2e-3)
+
+    return run
+
+
+# Kernel, target, how many deletions nothing notices at most.
+CASES = {
+    "exchange": (exchange, "sm_80", 0),
+    "mma, pointers": (product("pointers", 4), "sm_80", 3),
+    "wgmma, pointers": (product("pointers", 4), "sm_90a", 2),
+    "wgmma, descriptors": (product("descriptors", 4), "sm_90a", 1),
+    "wgmma, persistent": (product("persistent", 3, rows=5 * 64, programs=2, FLATTEN=True, SPLIT_C=False), "sm_90a", 8),
+    "attention, mma": (attention(False), "sm_80", 2),
+    "attention, pointers": (attention(False), "sm_90a", 5),
+    "attention, descriptors": (attention(True), "sm_90a", 11),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_deletion_is_noticed(name):
+    run, target, unnoticed = CASES[name]
+    texts = []
+
+    def keep(ptx):
+        texts.append(ptx)
+        return ptx
+
+    assert run(Emulator(target, keep))
+    places = deletions(texts[0])
+    assert places
+    missed = []
+    for number in places:
+        try:
+            right = run(Emulator(target, lambda ptx, number=number: without(ptx, number)))
+        except EmulationError:
+            continue
+        if right:
+            missed.append(f"{number}: {texts[0].splitlines()[number].strip()}")
+    print(f"{name}: {len(places) - len(missed)} of {len(places)} deletions noticed", *missed, sep="\n  ")
+    assert len(missed) <= unnoticed, missed
