@@ -327,7 +327,7 @@ private:
     if (auto attr = op->getAttrOfType<IntegerAttr>(ir::vectorElementsAttr))
       elements = static_cast<int>(attr.getInt());
     int bytes = elements * ir::elementBits(load.type.getElementType()) / 8;
-    bool isZero = !op.getOther() || matchPattern(op.getOther(), m_AnyZeroFloat()) ||
+    bool isZero = !op.getOther() || matchPattern(op.getOther(), m_PosZeroFloat()) ||
                   matchPattern(op.getOther(), m_Zero());
     if (!context.target.hasCpAsync)
       refuseLoad(op, "the target has no cp.async");
@@ -391,7 +391,7 @@ private:
     int64_t bytes = otherSharedBytes;
     int64_t perSlot = 0;
     for (const AsyncLoad &load : loads)
-      perSlot += load.type.slotBytes();
+      perSlot += load.type.slotStride();
     slots = distance + 1;
     // Chained products are waited for within an iteration.
     if (!hasWgmma || isChained())
@@ -892,7 +892,7 @@ private:
     Location loc = loop.getLoc();
     int64_t bytes = 0;
     for (const AsyncLoad &load : loads)
-      bytes += load.type.slotBytes() * slots;
+      bytes += load.type.slotStride() * slots;
     ModuleOp module = loop->getParentOfType<ModuleOp>();
     bool modified = false;
     rewriter.setInsertionPoint(loop);
@@ -905,10 +905,12 @@ private:
     }
     loop = *result;
     selectVersions(inits, lower, upper, step);
-    if (isChained())
+    if (isChained()) {
       peelLate();
-    else
+      narrowBehindWait();
+    } else {
       guardLoop();
+    }
     module.walk([](Operation *op) {
       op->removeAttr(stageAttr);
       op->removeAttr(definesAttr);
@@ -1042,6 +1044,40 @@ private:
     mapping.map(loop.getInductionVar(),
                 rewriter.create<arith::AddIOp>(
                     loc, lower, rewriter.create<arith::MulIOp>(loc, steps, step)));
+  }
+
+  /// The second product reads its left side in registers until the wait at the end
+  /// of the body, where the next one's has been computed. Assemblers give both the
+  /// same registers, and then wait in front of whatever writes them: in front of the
+  /// arithmetic that should run meanwhile. If that ends in a cast, the wide tile is
+  /// in other registers anyway, and is cast behind the wait.
+  void narrowBehindWait() {
+    auto wait = llvm::dyn_cast_or_null<ir::WgmmaWaitOp>(lastWait());
+    if (!wait || wait.getTiles().size() != 2)
+      return;
+    auto left = llvm::dyn_cast<BlockArgument>(wait.getTiles()[1]);
+    if (!left || left.getOwner() != loop.getBody())
+      return;
+    Operation *cast = yieldedFor(left).getDefiningOp();
+    if (!llvm::isa_and_nonnull<arith::TruncFOp, ir::FloatCastOp>(cast) || !cast->hasOneUse() ||
+        cast->getBlock() != loop.getBody() || !cast->isBeforeInBlock(wait))
+      return;
+    Value wide = cast->getOperand(0);
+    llvm::SmallVector<Value> tiles(wait.getTiles());
+    tiles.push_back(wide);
+    rewriter.setInsertionPoint(wait);
+    auto later = rewriter.create<ir::WgmmaWaitOp>(wait.getLoc(), TypeRange(ValueRange(tiles)), tiles,
+                                                  wait.getPending(), /*settled=*/1);
+    rewriter.replaceOp(wait, later.getResults().drop_back());
+    rewriter.moveOpAfter(cast, later);
+    cast->setOperand(0, later.getResults().back());
+  }
+
+  Operation *lastWait() {
+    Operation *last = nullptr;
+    for (auto wait : loop.getBody()->getOps<ir::WgmmaWaitOp>())
+      last = wait;
+    return last;
   }
 
   void cloneWithOperands(Operation *op, IRMapping &mapping) {
