@@ -57,10 +57,10 @@ OMISSIONS = [
 def test_omissions_are_seen(monkeypatch, line, message):
     launch = ptx_emulator.launch
 
-    def launch_without(ptx, grid, arguments):
+    def launch_without(ptx, *rest):
         broken = re.sub(rf"\n[^\n]*{re.escape(line)}[^\n]*(\n\s*@!done bra again;)?", "", ptx)
         assert broken != ptx
-        launch(broken, grid, arguments)
+        launch(broken, *rest)
 
     monkeypatch.setattr(ptx_emulator, "launch", launch_without)
     with pytest.raises(EmulationError, match=message):
