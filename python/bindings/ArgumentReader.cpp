@@ -303,17 +303,34 @@ uint64_t ArgumentReader::hostVisiblePointer(const ArgumentPlace &place, uint64_t
   throw makeError(ErrorCode::E0201, fmt::arg("a", place.name()));
 }
 
-void ArgumentReader::readTorch(ArgumentPlace &place, PyObject *value) {
-  TorchAccess *torch = TorchAccess::get();
-  uint64_t address = torch->dataPointer(value);
-  int ordinal = torch->deviceIndex(value);
+/// Where the tensor is; its address as the GPU sees it.
+inline uint64_t ArgumentReader::placeTorch(const ArgumentPlace &place, uint64_t address,
+                                           int ordinal) {
   if (ordinal >= 0) {
     from = Framework::Torch;
     setDevice(place, ordinal);
-  } else if (!isWarmup) {
-    address = hostVisiblePointer(place, address);
+    return address;
   }
-  PyObject *dtype = checked(torch->dtype(value));
+  return isWarmup ? address : hostVisiblePointer(place, address);
+}
+
+void ArgumentReader::readTorch(ArgumentPlace &place, const TorchAccess &torch, PyObject *value) {
+  DlTensor facts;
+  if (torch.describe(value, facts)) {
+    ElementType type = elementTypeOf(facts);
+    if (type != ElementType::Invalid) {
+      int ordinal = facts.isOnHost() ? -1 : facts.deviceId;
+      return setPointer(place, placeTorch(place, facts.address(), ordinal), type);
+    }
+  }
+  readTorchByCalls(place, torch, value);
+}
+
+void ArgumentReader::readTorchByCalls(ArgumentPlace &place, const TorchAccess &torch,
+                                      PyObject *value) {
+  uint64_t address = torch.dataPointer(value);
+  address = placeTorch(place, address, torch.deviceIndex(value));
+  PyObject *dtype = checked(torch.dtype(value));
   ElementType type = ElementType::Invalid;
   try {
     type = elementType(place, dtype);
@@ -428,61 +445,20 @@ void ArgumentReader::readArrayInterface(ArgumentPlace &place, PyObject *interfac
 
 //===--- DLPack -----------------------------------------------------------===//
 
-namespace {
-// The fields of DLPack's DLManagedTensor that are read (its ABI of version 0).
-struct DLTensor {
-  void *data;
-  int32_t deviceType, deviceId;
-  int32_t ndim;
-  uint8_t typeCode, typeBits;
-  uint16_t lanes;
-  int64_t *shape, *strides;
-  uint64_t byteOffset;
-};
-constexpr int kDlCpu = 1, kDlCuda = 2, kDlCudaHost = 3, kDlCudaManaged = 13;
-} // namespace
-
-static ElementType dlpackType(uint8_t code, uint8_t bits) {
-  static const ElementType ints[] = {ElementType::Int8, ElementType::Int16, ElementType::Int32,
-                                     ElementType::Int64};
-  static const ElementType unsigneds[] = {ElementType::UInt8, ElementType::UInt16,
-                                          ElementType::UInt32, ElementType::UInt64};
-  int width = bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : bits == 64 ? 3 : -1;
-  if (code == 6)
-    return ElementType::Int1;
-  if (width < 0)
-    return ElementType::Invalid;
-  switch (code) {
-  case 0:
-    return ints[width];
-  case 1:
-    return unsigneds[width];
-  case 2:
-    return width == 1   ? ElementType::Float16
-           : width == 2 ? ElementType::Float32
-           : width == 3 ? ElementType::Float64
-                        : ElementType::Invalid;
-  case 4:
-    return width == 1 ? ElementType::BFloat16 : ElementType::Invalid;
-  default:
-    return ElementType::Invalid;
-  }
-}
-
 void ArgumentReader::readDlpack(ArgumentPlace &place, PyObject *value) {
   py::object capsule = py::reinterpret_borrow<py::object>(value).attr("__dlpack__")();
-  auto *tensor = static_cast<DLTensor *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  auto *tensor = static_cast<DlTensor *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (!tensor)
     throw py::error_already_set();
-  ElementType type = dlpackType(tensor->typeCode, tensor->typeBits);
-  if (type == ElementType::Invalid || tensor->lanes != 1)
+  ElementType type = elementTypeOf(*tensor);
+  if (type == ElementType::Invalid)
     throw makeError(ErrorCode::E0206, fmt::arg("a", place.name()),
                     fmt::arg("d", fmt::format("DLPack type {} of {} bits", tensor->typeCode,
                                               tensor->typeBits)));
-  uint64_t address = reinterpret_cast<uint64_t>(tensor->data) + tensor->byteOffset;
+  uint64_t address = tensor->address();
   if (tensor->deviceType == kDlCuda || tensor->deviceType == kDlCudaManaged)
     setDevice(place, tensor->deviceId);
-  else if (tensor->deviceType == kDlCpu || tensor->deviceType == kDlCudaHost)
+  else if (tensor->isOnHost())
     address = hostVisiblePointer(place, address);
   else
     raiseArgumentType(place.name(), value);
@@ -577,7 +553,7 @@ void ArgumentReader::read(ArgumentPlace &place, PyObject *value) {
   }
   TorchAccess *torch = TorchAccess::get();
   if (torch && torch->isPlainTensor(type))
-    return readTorch(place, value);
+    return readTorch(place, *torch, value);
   if (PyTuple_Check(value))
     return readTuple(place, value);
   if (isTensorDescriptor(value))

@@ -28,6 +28,8 @@
 
 namespace tilewright {
 
+class TorchAccess;
+
 /// What the declaration of a parameter says, in the form a launch needs.
 struct LaunchParam {
   PyObject *name = nullptr; // interned
@@ -165,7 +167,9 @@ private:
   void readInt(ArgumentPlace &place, PyObject *value);
   void readFloat(ArgumentPlace &place, double value);
   void readBool(ArgumentPlace &place, bool value);
-  void readTorch(ArgumentPlace &place, PyObject *value);
+  void readTorch(ArgumentPlace &place, const TorchAccess &torch, PyObject *value);
+  void readTorchByCalls(ArgumentPlace &place, const TorchAccess &torch, PyObject *value);
+  uint64_t placeTorch(const ArgumentPlace &place, uint64_t address, int ordinal);
   void readTuple(ArgumentPlace &place, PyObject *value);
   void readDescriptor(ArgumentPlace &place, PyObject *value);
   void readOther(ArgumentPlace &place, PyObject *value);

@@ -14,6 +14,8 @@ namespace py = pybind11;
 
 namespace tilewright {
 
+using namespace launch;
+
 TorchAccess *TorchAccess::get() {
   static TorchAccess *access = nullptr;
   if (access)
@@ -45,6 +47,21 @@ static PyObject *find(py::handle object, std::initializer_list<const char *> pat
   return current.release().ptr();
 }
 
+void TorchAccess::findExchangeTable() {
+  auto tableOf = [](PyTypeObject *type) -> const DlpackExchangeTable * {
+    py::object capsule = py::reinterpret_steal<py::object>(
+        find(reinterpret_cast<PyObject *>(type), {"__dlpack_c_exchange_api__"}));
+    if (!capsule || !PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
+      return nullptr;
+    return static_cast<const DlpackExchangeTable *>(
+        PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  };
+  const DlpackExchangeTable *table = tableOf(tensorType);
+  // One function for both types, or each argument would need to know its own.
+  if (table && table->majorVersion == 1 && tableOf(parameterType) == table)
+    fillDlTensor = table->fillDlTensor;
+}
+
 bool TorchAccess::initialise(py::handle torch) {
   PyObject *tensor = find(torch, {"Tensor"});
   if (!tensor || !PyType_Check(tensor))
@@ -65,6 +82,7 @@ bool TorchAccess::initialise(py::handle torch) {
       break;
     }
   }
+  findExchangeTable();
   rawStream = find(torch, {"_C", "_cuda_getCurrentRawStream"});
   getCudaDevice = find(torch, {"_C", "_cuda_getDevice"});
   isInitialized = find(torch, {"cuda", "is_initialized"});
