@@ -82,6 +82,9 @@ std::string ArgumentPlace::name() const {
 }
 
 uint64_t ConstTokens::token(PyObject *value, const ArgumentPlace &place) {
+#ifdef Py_GIL_DISABLED
+  std::lock_guard<std::recursive_mutex> lock(mutex);
+#endif
   if (!dict)
     dict = checked(PyDict_New());
   py::object dictKey;
@@ -135,9 +138,17 @@ uint8_t ArgumentReader::constCode(const ArgumentPlace &place, PyObject *value, u
   return kConstToken;
 }
 
+/// Whether the value can be no `constexpr(x)`; decided without looking at names.
+static bool isPlainConstant(PyObject *value) {
+  PyTypeObject *type = Py_TYPE(value);
+  return type == &PyLong_Type || type == &PyBool_Type || type == &PyUnicode_Type ||
+         type == &PyFloat_Type || value == Py_None;
+}
+
 void ArgumentReader::readConstexpr(ArgumentPlace &place, PyObject *value) {
   uint64_t word = 0;
-  place.code = constCode(place, unwrapHostConstexpr(value).ptr(), word);
+  place.code = isPlainConstant(value) ? constCode(place, value, word)
+                                      : constCode(place, unwrapHostConstexpr(value).ptr(), word);
   if (hasConstWord(place.code))
     key.addWord(word);
 }
@@ -145,7 +156,9 @@ void ArgumentReader::readConstexpr(ArgumentPlace &place, PyObject *value) {
 void ArgumentReader::addOption(unsigned slot, PyObject *value) {
   static const LaunchParam option;
   uint64_t word = 0;
-  uint8_t code = constCode({option}, unwrapHostConstexpr(value).ptr(), word);
+  uint8_t code = isPlainConstant(value)
+                     ? constCode({option}, value, word)
+                     : constCode({option}, unwrapHostConstexpr(value).ptr(), word);
   // The high bit keeps an option's word apart from any small value.
   key.addWord((uint64_t(1) << 63) | (uint64_t(slot) << 8) | code);
   key.addWord(word);
@@ -155,7 +168,37 @@ void ArgumentReader::addOption(unsigned slot, PyObject *value) {
 // Numbers
 //===----------------------------------------------------------------------===//
 
+/// The value of an int of one digit, without a call.
+static bool smallIntValue(PyObject *value, long long &number) {
+#if PY_VERSION_HEX >= 0x030C0000
+  auto *object = reinterpret_cast<PyLongObject *>(value);
+  if (!PyUnstable_Long_IsCompact(object))
+    return false;
+  number = PyUnstable_Long_CompactValue(object);
+  return true;
+#else
+  Py_ssize_t size = Py_SIZE(value);
+  if (size < -1 || size > 1)
+    return false;
+  number = size * static_cast<long long>(reinterpret_cast<PyLongObject *>(value)->ob_digit[0]);
+  return true;
+#endif
+}
+
 void ArgumentReader::readInt(ArgumentPlace &place, PyObject *value) {
+  long long number;
+  if (!place.param.isPlain() || !smallIntValue(value, number))
+    return readIntAsDeclared(place, value);
+  if (number == 1) {
+    place.code = kIntOne;
+    return;
+  }
+  *place.slot = static_cast<uint64_t>(number);
+  // A digit has 30 bits, or 15.
+  place.code = number % 16 == 0 ? kInt32 | kDivisible : kInt32;
+}
+
+void ArgumentReader::readIntAsDeclared(ArgumentPlace &place, PyObject *value) {
   const LaunchParam &param = place.param;
   int overflow = 0;
   long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -235,7 +278,10 @@ struct DtypeCache {
     return (reinterpret_cast<uintptr_t>(object) >> 4) * 0x9e3779b1u >> 7 & (kSize - 1);
   }
 };
-DtypeCache dtypeCache;
+#ifdef Py_GIL_DISABLED
+thread_local
+#endif
+    DtypeCache dtypeCache;
 } // namespace
 
 static std::string dtypeText(PyObject *dtype) {
@@ -266,7 +312,7 @@ ElementType ArgumentReader::elementType(const ArgumentPlace &place, PyObject *dt
   return type;
 }
 
-void ArgumentReader::setPointer(ArgumentPlace &place, uint64_t address, ElementType type) {
+inline void ArgumentReader::setPointer(ArgumentPlace &place, uint64_t address, ElementType type) {
   const LaunchParam &param = place.param;
   *place.slot = address;
   uint8_t code = param.annotatedPointer
@@ -277,9 +323,12 @@ void ArgumentReader::setPointer(ArgumentPlace &place, uint64_t address, ElementT
   place.code = code;
 }
 
-void ArgumentReader::setDevice(const ArgumentPlace &place, int ordinal) {
-  if (deviceOrdinal == ordinal)
-    return;
+inline void ArgumentReader::setDevice(const ArgumentPlace &place, int ordinal) {
+  if (deviceOrdinal != ordinal)
+    setOtherDevice(place, ordinal);
+}
+
+void ArgumentReader::setOtherDevice(const ArgumentPlace &place, int ordinal) {
   if (deviceOrdinal < 0) {
     deviceOrdinal = ordinal;
     deviceFrom = place.index;
@@ -565,7 +614,7 @@ bool ArgumentReader::readOne(const LaunchParam &param, size_t index, PyObject *v
   ArgumentPlace place{param, index, arguments.newSlot()};
   read(place, value);
   if (isScalarCode(place.code))
-    arguments.add(place.slot, index);
+    arguments.add(place.slot);
   return !sawNumpy;
 }
 
@@ -575,7 +624,7 @@ bool ArgumentReader::readAll(PyObject *const *bound) {
     read(place, bound[i]);
     key.codes()[i] = place.code;
     if (isScalarCode(place.code))
-      arguments.add(&slots[i], i);
+      arguments.add(&slots[i]);
   }
   return !sawNumpy;
 }
@@ -636,7 +685,7 @@ void packTyped(const py::object &type, PyObject *value, size_t param, const std:
     return packAny(value, param, name, arguments);
   uint64_t *slot = arguments.newSlot();
   *slot = isPointer ? PyLong_AsUnsignedLongLongMask(value) : packNumber(text, value, name);
-  arguments.add(slot, param);
+  arguments.add(slot);
 }
 
 static uint64_t cupyStream() {

@@ -23,12 +23,17 @@
 
 #include <pybind11/pybind11.h>
 
+#include <atomic>
+
 namespace tilewright {
 
 class TorchAccess {
 public:
   /// Null until the program has imported torch.
-  static TorchAccess *get();
+  static TorchAccess *get() {
+    TorchAccess *access = known.load(std::memory_order_acquire);
+    return access ? access : find();
+  }
 
   /// torch.Tensor or torch.nn.Parameter themselves; subclasses may change what
   /// the methods mean and go the general way.
@@ -58,8 +63,11 @@ public:
   int currentDevice();
 
 private:
+  static TorchAccess *find();
   bool initialise(pybind11::handle torch);
   void findExchangeTable();
+
+  static std::atomic<TorchAccess *> known; // kept for good
 
   PyTypeObject *tensorType = nullptr;
   PyTypeObject *parameterType = nullptr;

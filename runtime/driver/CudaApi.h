@@ -52,6 +52,7 @@ enum : CudaResult {
   kCudaInvalidAddressSpace = 717,
   kCudaInvalidPc = 718,
   kCudaLaunchFailed = 719,
+  kCudaCooperativeLaunchTooLarge = 720,
 };
 
 enum : int { // CUdevice_attribute
@@ -176,6 +177,8 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
   X(funcGetAttribute, "cuFuncGetAttribute", (int *, int, CudaFunction))                            \
   X(funcSetAttribute, "cuFuncSetAttribute", (CudaFunction, int, int))                              \
   X(launchKernelEx, "cuLaunchKernelEx", (const LaunchConfig *, CudaFunction, void **, void **))    \
+  X(occupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                       \
+    (int *, CudaFunction, int, size_t))                                                            \
   X(streamGetContext, "cuStreamGetCtx", (CudaStream, CudaContext *))                               \
   X(streamSynchronize, "cuStreamSynchronize", (CudaStream))                                        \
   X(streamIsCapturing, "cuStreamIsCapturing", (CudaStream, int *))                                 \
@@ -195,6 +198,7 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
 
 // Functions that an older driver may lack: null there.
 #define TILEWRIGHT_CUDA_OPTIONAL_FUNCTIONS(X)                                                      \
+  X(threadExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))                       \
   X(tensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                \
     (void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,          \
      const uint32_t *, int, int, int, int))

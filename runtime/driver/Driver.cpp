@@ -212,6 +212,16 @@ ContextGuard::~ContextGuard() {
     api.contextPop(&popped);
 }
 
+RelaxedCapture::RelaxedCapture(const Driver &driver) : api(driver.api()) {
+  if (api.threadExchangeCaptureMode)
+    api.threadExchangeCaptureMode(&mode);
+}
+
+RelaxedCapture::~RelaxedCapture() {
+  if (api.threadExchangeCaptureMode)
+    api.threadExchangeCaptureMode(&mode);
+}
+
 //===----------------------------------------------------------------------===//
 // Errors
 //===----------------------------------------------------------------------===//

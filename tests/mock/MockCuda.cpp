@@ -49,7 +49,8 @@ struct MockLaunch {
 constexpr int kDevices = 2;
 MockContext contexts[kDevices] = {{0}, {1}};
 thread_local std::vector<MockContext *> stack;
-std::mutex mutex; // launches come from many threads: the GIL is released
+thread_local int captureMode = 0; // global, as in the driver
+std::mutex mutex;                 // launches come from many threads: the GIL is released
 
 std::vector<MockLaunch> launches;
 bool recording = true;
@@ -285,6 +286,14 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
   for (size_t i = 0; i < function->parameterSizes.size(); ++i)
     l.parameters.append(static_cast<const char *>(parameters[i]), function->parameterSizes[i]);
   launches.push_back(l);
+  return 0;
+}
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, MockModule *, int, size_t) {
+  *blocks = 2;
+  return 0;
+}
+EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
+  std::swap(*mode, captureMode);
   return 0;
 }
 /// The lowest bit of a stream's handle is its device.

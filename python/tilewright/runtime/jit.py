@@ -298,19 +298,26 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             if old in kwargs and old not in self.arg_names:
                 self._reject_keyword(old)
         if warmup:
-            return self._warm(args, kwargs)
+            return self._warm(args, kwargs, False)
         return self[grid](*args, **kwargs)
 
     def precompile(self, *args, **kwargs):
-        """Compiles and loads for these arguments without launching.
+        """Compiles and loads for these arguments, on their device, without launching.
 
-        A launch while a stream is captured into a graph needs this, or one earlier run.
+        dtypes may stand for tensors. A launch while a stream is captured into a graph
+        needs this, or one earlier run. Returns the compiled kernel.
         """
         kwargs.pop("grid", None)
-        kernel = self.warmup(*args, grid=(1, ), **kwargs)
-        if kernel is not None and _core.driver_available():
-            kernel.load()
-        return kernel
+        return self._warm(tuple(MockTensor.wrap_dtype(a) for a in args),
+                          {k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()}, _core.driver_available())
+
+    def bind(self, *args, grid, **kwargs):
+        """The launch with these arguments, frozen: calling the result launches.
+
+        Values, addresses and the choice of the kernel are taken now; only the stream is
+        looked up by each call. The arguments are kept alive. `kernel[grid].bind(...)` is the same.
+        """
+        return self[grid].bind(*args, **kwargs)
 
     def add_pre_run_hook(self, hook: Callable):
         """`hook(*args, **kwargs)` runs before each launch."""
