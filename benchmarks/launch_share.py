@@ -88,22 +88,24 @@ def make_cases(tensors):
         pass
 
     @tilewright.jit
-    def wide(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s):  # noqa: E741
+    def wide(a, b, c, d, e, i, j, k, l, m, n, o, p, q, C: constexpr, D: constexpr, E: constexpr,  # noqa: E741
+             F: constexpr, G: constexpr):
         pass
 
     @tilewright.jit
     def multiply(a, b, c, m, n, k, BLOCK: constexpr):
         pass
 
-    a, b, c, d = tensors
-    described = [TensorDescriptor(t, [1024, 1024], [1024, 1], [64, 64]) for t in (a, b, c)]
-    numbers = list(range(2, 17))
+    a, b, c, d, e = tensors
+    x, y, z = (TensorDescriptor(t, [1024, 1024], [1024, 1], [64, 64]) for t in (a, b, c))
+    bound = add[(1, )].bind(a, b, c, 1000, BLOCK=1024)
     return {
         "3 tensors, 1 int, 1 constexpr": lambda: add[(1, )](a, b, c, 1000, BLOCK=1024),
         "the same, grid a function": lambda: add[lambda meta: (meta["n"], )](a, b, c, 1000, BLOCK=1024),
         "the same with num_warps": lambda: add[(1, )](a, b, c, 1000, BLOCK=1024, num_warps=8),
-        "19 arguments": lambda: wide[(1, )](a, b, c, d, *numbers),
-        "3 descriptors, 3 ints": lambda: multiply[(1, )](*described, 100, 200, 300, BLOCK=64),
+        "19 arguments": lambda: wide[(1, )](a, b, c, d, e, 2, 3, 4, 5, 6, 7, 8, 9, 10, C=1, D=2, E=3, F=4, G=5),
+        "3 descriptors, 3 ints": lambda: multiply[(1, )](x, y, z, 100, 200, 300, BLOCK=64),
+        "3 tensors, bound": lambda: bound(),
     }
 
 
@@ -133,7 +135,7 @@ def main() -> int:
 
         _core.compile_kernel = FakeCompiler()
         ctypes.CDLL(os.environ["TILEWRIGHT_LIBCUDA_PATH"]).mockRecord(0)
-        tensors, of_torch = make_tensors(4)
+        tensors, of_torch = make_tensors(5)
         cases = make_cases(tensors)
         if options.loop:
             function = next(f for name, f in cases.items() if name.startswith(options.loop))

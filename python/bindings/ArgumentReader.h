@@ -27,6 +27,12 @@
 #include <string>
 #include <vector>
 
+// A Python without a GIL needs locks where the GIL does the work otherwise. The macro
+// may be set by hand: the locks then work, idly, under the GIL.
+#if defined(Py_GIL_DISABLED) && !defined(TILEWRIGHT_FREE_THREADED)
+#define TILEWRIGHT_FREE_THREADED
+#endif
+
 namespace tilewright {
 
 class TorchAccess;
@@ -71,7 +77,7 @@ public:
   ~ConstTokens();
   uint64_t token(PyObject *value, const ArgumentPlace &place);
   PyObject *dict = nullptr;
-#ifdef Py_GIL_DISABLED
+#ifdef TILEWRIGHT_FREE_THREADED
   std::recursive_mutex mutex; // hashing a value may launch
 #endif
 };

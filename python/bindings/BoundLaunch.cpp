@@ -35,13 +35,22 @@ static PyTypeObject *boundLaunchType = nullptr;
 /// The values a request borrows, for the object that keeps it.
 static size_t numValues(const BoundState &state) { return state.request->state.params.size(); }
 
+/// All arguments were given to bind().
+static void checkNoArguments(Py_ssize_t count, PyObject *keywordNames) {
+  if (count == 0 && (!keywordNames || PyTuple_GET_SIZE(keywordNames) == 0))
+    return;
+  std::string first =
+      count > 0 ? "#1" : std::string(py::str(py::handle(PyTuple_GET_ITEM(keywordNames, 0))));
+  throw makeError(ErrorCode::E0205, fmt::arg("problem", "unexpected"), fmt::arg("a", first),
+                  fmt::arg("sig", "(): a bound launch has its arguments from bind()"));
+}
+
 static PyObject *boundVectorcall(PyObject *object, PyObject *const *, size_t flaggedCount,
                                  PyObject *keywordNames) {
   BoundState &bound = *reinterpret_cast<BoundLaunchObject *>(object)->state;
   LaunchRequest &request = *bound.request;
   return withLaunchSite(request.state, [&]() -> PyObject * {
-    if (PyVectorcall_NARGS(flaggedCount) > 0 || (keywordNames && PyTuple_GET_SIZE(keywordNames)))
-      throw py::type_error("a bound launch takes no arguments: they were given to bind()");
+    checkNoArguments(PyVectorcall_NARGS(flaggedCount), keywordNames);
     if (PyList_GET_SIZE(request.state.preRunHooks) > 0)
       runPreHooks(request.state, request.bound(), numValues(bound), nullptr);
     launchEntry(request, *bound.entry, bound.grid);
@@ -107,7 +116,14 @@ static PyObject *boundGrid(PyObject *object, void *) {
   return Py_BuildValue("(III)", grid.size[0], grid.size[1], grid.size[2]);
 }
 
+static PyObject *boundParameters(PyObject *object, void *) {
+  const BoundState &bound = *reinterpret_cast<BoundLaunchObject *>(object)->state;
+  return PyLong_FromVoidPtr(bound.request->arguments.parameters());
+}
+
 static PyGetSetDef boundGetters[] = {
+    {"parameters", boundParameters, nullptr,
+     "address of the array that cuLaunchKernel takes, without scratch memory", nullptr},
     {"kernel", boundKernel, nullptr, "the CompiledKernel that is launched", nullptr},
     {"grid", boundGrid, nullptr, "programs along x, y and z", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};

@@ -42,6 +42,9 @@ std::shared_ptr<Entry> LaunchRequest::findEntry() {
     for (size_t i = 0; i < state.params.size(); ++i)
       if (wrong >> i & 1)
         throw makeError(ErrorCode::E0216, fmt::arg("a", state.params[i].nameText));
+  if (entry->checksSpans)
+    py::handle(reinterpret_cast<PyObject *>(dispatcher))
+        .attr("_check_spans")(boundDict(state, storage.bound));
   return entry;
 }
 
@@ -78,6 +81,9 @@ std::shared_ptr<Entry> LaunchRequest::handleMiss(uint64_t hash) {
   auto entry = std::make_shared<Entry>();
   entry->handle = handle.cast<LoadedKernelHandle *>();
   entry->writtenMask = writtenMaskOf(state, kernel.attr("metadata").attr("written_args"));
+  py::dict given = optionDict(options);
+  entry->checksSpans =
+      given.contains("index_bits") && py::object(given["index_bits"]).equal(py::int_(32));
   entry->kernel = kernel.release().ptr();
   entry->handleObject = handle.release().ptr();
   StateLock lock(state);

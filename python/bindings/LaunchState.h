@@ -31,6 +31,7 @@ struct Entry {
   PyObject *handleObject = nullptr;
   LoadedKernelHandle *handle = nullptr; // owned by handleObject
   uint64_t writtenMask = 0;
+  bool checksSpans = false; // index_bits=32
 
   Entry() = default;
   Entry(const Entry &) = delete;
@@ -56,7 +57,7 @@ struct DispatcherState {
   std::vector<WatchedGlobal> watched;
   /// The launcher of the last plain grid, for the next subscript.
   LauncherObject *spare = nullptr;
-#ifdef Py_GIL_DISABLED
+#ifdef TILEWRIGHT_FREE_THREADED
   std::recursive_mutex mutex;
 #endif
 
@@ -69,7 +70,7 @@ struct DispatcherState {
 /// Guards a state for a C++ scope.
 class StateLock {
 public:
-#ifdef Py_GIL_DISABLED
+#ifdef TILEWRIGHT_FREE_THREADED
   explicit StateLock(DispatcherState &state) : lock(state.mutex) {}
 
 private:

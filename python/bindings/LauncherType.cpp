@@ -129,7 +129,7 @@ static PyObject *newLauncher(DispatcherObject *dispatcher, PyObject *grid) {
   return reinterpret_cast<PyObject *>(launcher);
 }
 
-#ifdef Py_GIL_DISABLED
+#ifdef TILEWRIGHT_FREE_THREADED
 // Another thread may be about to take the spare one: each subscript makes its own.
 PyObject *makeLauncher(DispatcherObject *dispatcher, PyObject *grid) {
   return newLauncher(dispatcher, grid);

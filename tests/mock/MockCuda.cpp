@@ -44,11 +44,13 @@ struct MockLaunch {
   uint64_t stream;
   int device;
   std::string parameters;
+  bool cooperative, programmatic;
 };
 
 constexpr int kDevices = 2;
 MockContext contexts[kDevices] = {{0}, {1}};
 thread_local std::vector<MockContext *> stack;
+constexpr int kRelaxedCapture = 2;
 thread_local int captureMode = 0; // global, as in the driver
 std::mutex mutex;                 // launches come from many threads: the GIL is released
 
@@ -60,6 +62,7 @@ int dynamicSharedLimit = 0;
 bool failAllocation = false;
 bool hanging = false;
 uint64_t pinnedAddress = 0;
+bool foreignCapture = false;
 long encodeCount = 0;
 int nextEncodeResult = 0;
 
@@ -76,6 +79,7 @@ EXPORT void mockReset() {
   encodeCount = nextEncodeResult = 0;
   pinnedAddress = 0;
   recording = true;
+  foreignCapture = false;
 }
 /// From now on no event is reached.
 EXPORT void mockHang(int on) { hanging = on; }
@@ -86,11 +90,13 @@ EXPORT long mockEncodeCount() { return encodeCount; }
 EXPORT void mockFailNextEncode(int result) { nextEncodeResult = result; }
 EXPORT void mockFailNextAllocation() { failAllocation = true; }
 EXPORT void mockSetCapturing(int on) { capturing = on; }
+/// Another thread records a graph in the global mode.
+EXPORT void mockSetForeignCapture(int on) { foreignCapture = on; }
 EXPORT void mockSetPinned(uint64_t address) { pinnedAddress = address; }
 EXPORT int mockLoaded() { return loaded; }
 EXPORT int mockUnloaded() { return unloaded; }
 EXPORT int mockDynamicSharedLimit() { return dynamicSharedLimit; }
-/// Fills eight numbers of a launch and returns the bytes of its parameters.
+/// Fills ten numbers of a launch and returns the bytes of its parameters.
 EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
   const MockLaunch &l = launches.at(index);
   uint64_t values[] = {l.grid[0],
@@ -100,7 +106,9 @@ EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
                        l.shared,
                        l.stream,
                        static_cast<uint64_t>(l.device),
-                       l.clusterX};
+                       l.clusterX,
+                       l.cooperative,
+                       l.programmatic};
   std::memcpy(numbers, values, sizeof(values));
   std::memcpy(parameters, l.parameters.data(), l.parameters.size());
   return static_cast<int>(l.parameters.size());
@@ -208,6 +216,8 @@ EXPORT int cuCtxSetLimit(int, size_t) { return 0; }
 EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned, int *, void **) {
   if (!current())
     return 201;
+  if (foreignCapture && captureMode != kRelaxedCapture)
+    return 900;
   auto *result = new MockModule();
   const char *text = static_cast<const char *>(image);
   if (std::strncmp(text,
@@ -255,6 +265,22 @@ EXPORT int cuFuncSetAttribute(MockModule *, int attribute, int value) {
     dynamicSharedLimit = value;
   return 0;
 }
+static bool isCooperative(const LaunchConfig &config) {
+  for (unsigned i = 0; i < config.numAttributes; ++i)
+    if (config.attributes[i].id == kLaunchCooperative)
+      return config.attributes[i].value.flag != 0;
+  return false;
+}
+static void readAttributes(const LaunchConfig &config, MockLaunch &launch) {
+  launch.cooperative = isCooperative(config);
+  for (unsigned i = 0; i < config.numAttributes; ++i) {
+    const LaunchAttribute &attribute = config.attributes[i];
+    if (attribute.id == kLaunchClusterDimension)
+      launch.clusterX = attribute.value.clusterDim[0];
+    if (attribute.id == kLaunchProgrammaticStreamSerialization)
+      launch.programmatic = attribute.value.flag != 0;
+  }
+}
 EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, void **parameters,
                             void **) {
   if (!current())
@@ -269,6 +295,9 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
     nextLaunchResult = 0;
     return result;
   }
+  // Two blocks fit on each of the 132 multiprocessors.
+  if (config->numAttributes && isCooperative(*config) && config->gridX * config->gridY > 264)
+    return kCudaCooperativeLaunchTooLarge;
   ++launchCount;
   if (!recording)
     return 0;
@@ -279,10 +308,10 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
                   1,
                   reinterpret_cast<uint64_t>(config->stream),
                   current()->device,
-                  {}};
-  for (unsigned i = 0; i < config->numAttributes; ++i)
-    if (config->attributes[i].id == kLaunchClusterDimension)
-      l.clusterX = config->attributes[i].value.clusterDim[0];
+                  {},
+                  false,
+                  false};
+  readAttributes(*config, l);
   for (size_t i = 0; i < function->parameterSizes.size(); ++i)
     l.parameters.append(static_cast<const char *>(parameters[i]), function->parameterSizes[i]);
   launches.push_back(l);

@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import inspect
+import math
 import threading
 from collections import defaultdict
 from typing import Any, Callable, Generic, Optional, TypeVar
@@ -361,6 +362,13 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         raise errors.make("E0210", o=name, near=near[0] if near else "",
                           help=None if near else f"parameters are {', '.join(self.arg_names)}")
 
+    def _check_spans(self, bound):
+        """For index_bits=32: every array can be reached by 32-bit offsets."""
+        for name, value in bound.items():
+            count = _span_of(value)
+            if count > 2**31:
+                raise errors.make("E0212", a=name, n=count)
+
     def _call_launch_hook(self, entering, kernel, grid, stream, args):
         """Runs the global hooks around a launch."""
         from .. import knobs
@@ -376,6 +384,22 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
         parse_options(options)  # the same mistakes are refused as on the GPU
         return run_interpreted(self, grid, bound, options)
+
+
+def _span_of(value) -> int:
+    """Elements from the first to the last one of an array; 0 for anything else."""
+    shape, stride = getattr(value, "shape", None), getattr(value, "stride", None)
+    if shape is None or not hasattr(value, "dtype"):
+        return 0
+    if callable(stride):
+        strides = stride()
+    else:
+        # Contiguous without strides; those of NumPy's kind are in bytes.
+        bytes_apart = getattr(value, "strides", None)
+        if bytes_apart is None:
+            return math.prod(shape)
+        strides = [step // value.dtype.itemsize for step in bytes_apart]
+    return 0 if 0 in tuple(shape) else 1 + sum((size - 1) * abs(step) for size, step in zip(shape, strides))
 
 
 def _is_frozen_value(value) -> bool:
