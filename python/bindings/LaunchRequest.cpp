@@ -23,6 +23,9 @@ bool LaunchRequest::read() {
 }
 
 std::shared_ptr<Entry> LaunchRequest::findEntry() {
+  // Before anything that a thread of the parent may have locked when it was forked.
+  if (driver::Driver::isForkedChild())
+    driver::Driver::get();
   if (!state.watched.empty())
     checkWatchedGlobals();
   if (deviceOrdinal < 0)

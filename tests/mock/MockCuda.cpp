@@ -116,7 +116,11 @@ EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
 
 //===--- The driver's functions ---------------------------------------------===//
 
-EXPORT int cuInit(unsigned) { return 0; }
+/// MOCK_INIT_RESULT: what cuInit returns.
+EXPORT int cuInit(unsigned) {
+  const char *result = std::getenv("MOCK_INIT_RESULT");
+  return result ? std::atoi(result) : 0;
+}
 EXPORT int cuDriverGetVersion(int *version) {
   *version = 13000;
   return 0;
