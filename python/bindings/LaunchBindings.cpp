@@ -24,12 +24,13 @@ void bindLaunch(py::module_ &module) {
              py::arg("address"), py::arg("dtype"), py::arg("on_gpu"), py::arg("with_block"));
   module.def(
       "set_launch_flags",
-      [](bool hooks, bool sync, bool debug) {
+      [](bool hooks, bool sync, bool debug, double watchdog) {
         launchFlags.hooks = hooks;
-        launchFlags.sync = sync;
         launchFlags.debug = debug;
+        launchFlags.watchdogSeconds = watchdog;
+        launchFlags.waits = sync || watchdog > 0;
       },
-      py::arg("hooks"), py::arg("sync"), py::arg("debug"));
+      py::arg("hooks"), py::arg("sync"), py::arg("debug"), py::arg("watchdog"));
   module.def("current_device", &currentDeviceOrdinal);
   module.def("current_stream",
              [](int device) { return currentStreamOf(Framework::None, device, 0); });

@@ -8,6 +8,10 @@
 #include "python/bindings/LaunchExecution.h"
 #include "python/bindings/GridReader.h"
 
+#include <chrono>
+#include <thread>
+#include <unistd.h>
+
 namespace py = pybind11;
 
 namespace tilewright {
@@ -81,6 +85,52 @@ private:
   driver.raiseLaunchError(result, site);
 }
 
+[[noreturn]] static void raiseHang(const LoadedKernelHandle &handle, const Grid &grid) {
+  const driver::KernelRequirements &required = handle.kernel.requirements();
+  throw makeError(
+      ErrorCode::E0406, fmt::arg("name", required.name), fmt::arg("s", launchFlags.watchdogSeconds),
+      fmt::arg("config", fmt::format("grid=({}, {}, {}), {} threads", grid.size[0], grid.size[1],
+                                     grid.size[2], required.threadsPerBlock)),
+      fmt::arg("instruction",
+               fmt::format("the GPU is still busy and the process must be restarted; to see where "
+                           "it stands: cuda-gdb -p {}, or start the program with "
+                           "CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1 and write to the pipe that the "
+                           "driver makes (CUDA_COREDUMP_PIPE names it)",
+                           getpid())));
+}
+
+/// For TILEWRIGHT_SYNC and TILEWRIGHT_WATCHDOG: waits until the stream is done. Looks
+/// often at first, as most kernels are over in microseconds, and lets Ctrl-C in, which
+/// a wait inside the driver would not.
+static driver::CudaResult waitFor(const LoadedKernelHandle &handle, const Grid &grid,
+                                  driver::CudaStream stream) {
+  using Clock = std::chrono::steady_clock;
+  const driver::CudaApi &api = driver::Driver::get().api();
+  int capturing = 0;
+  // Nothing runs while a graph is recorded, and asking would end the recording.
+  if (api.streamIsCapturing(stream, &capturing) != driver::kCudaSuccess || capturing)
+    return driver::kCudaSuccess;
+  auto start = Clock::now();
+  for (;;) {
+    driver::CudaResult result;
+    {
+      GilRelease release;
+      auto asked = Clock::now();
+      while ((result = api.streamQuery(stream)) == driver::kCudaNotReady &&
+             Clock::now() - asked < std::chrono::milliseconds(20))
+        if (Clock::now() - start > std::chrono::milliseconds(5))
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    if (result != driver::kCudaNotReady)
+      return result;
+    if (PyErr_CheckSignals() < 0)
+      throw py::error_already_set();
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (launchFlags.watchdogSeconds > 0 && seconds > launchFlags.watchdogSeconds)
+      raiseHang(handle, grid);
+  }
+}
+
 /// Context, GIL, result.
 static void launchNow(const LoadedKernelHandle &handle, const Grid &grid, uint64_t stream,
                       void **parameters) {
@@ -89,11 +139,13 @@ static void launchNow(const LoadedKernelHandle &handle, const Grid &grid, uint64
   driver::CudaResult result;
   {
     driver::ContextGuard guard(driver, handle.kernel.device());
-    // A full queue blocks in the driver; other Python threads must run then.
-    GilRelease release;
-    result = handle.kernel.launch(driver.api(), grid.size, streamHandle, parameters);
-    if (launchFlags.sync && result == driver::kCudaSuccess)
-      result = driver.api().streamSynchronize(streamHandle);
+    {
+      // A full queue blocks in the driver; other Python threads must run then.
+      GilRelease release;
+      result = handle.kernel.launch(driver.api(), grid.size, streamHandle, parameters);
+    }
+    if (launchFlags.waits && result == driver::kCudaSuccess)
+      result = waitFor(handle, grid, streamHandle);
   }
   if (result != driver::kCudaSuccess)
     raiseLaunchError(result, handle, grid);

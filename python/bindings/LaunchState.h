@@ -96,8 +96,9 @@ struct LauncherObject {
 /// Switches that a warm launch looks at; set by the knobs module.
 struct LaunchFlags {
   bool hooks = false;
-  bool sync = false;
   bool debug = false;
+  bool waits = false;         // for each launch
+  double watchdogSeconds = 0; // 0: as long as it takes
 };
 
 extern LaunchFlags launchFlags;

@@ -100,16 +100,6 @@ static PyObject *launcherBind(PyObject *object, PyObject *const *args, Py_ssize_
 // Making it
 //===----------------------------------------------------------------------===//
 
-/// Whether the grid is a tuple that can never mean anything else later.
-static bool isPlainTuple(PyObject *grid) {
-  if (!PyTuple_CheckExact(grid))
-    return false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(grid); ++i)
-    if (!PyLong_CheckExact(PyTuple_GET_ITEM(grid, i)))
-      return false;
-  return true;
-}
-
 static PyObject *newLauncher(DispatcherObject *dispatcher, PyObject *grid) {
   bool callable = !PyTuple_CheckExact(grid) && PyCallable_Check(grid);
   Grid size;
@@ -135,6 +125,16 @@ PyObject *makeLauncher(DispatcherObject *dispatcher, PyObject *grid) {
   return newLauncher(dispatcher, grid);
 }
 #else
+/// Whether the grid is a tuple that can never mean anything else later.
+static bool isPlainTuple(PyObject *grid) {
+  if (!PyTuple_CheckExact(grid))
+    return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(grid); ++i)
+    if (!PyLong_CheckExact(PyTuple_GET_ITEM(grid, i)))
+      return false;
+  return true;
+}
+
 PyObject *makeLauncher(DispatcherObject *dispatcher, PyObject *grid) {
   LauncherObject *&spare = dispatcher->state->spare;
   if (spare && spare->grid == grid) {

@@ -41,6 +41,7 @@ enum : CudaResult {
   kCudaInvalidPtx = 218,
   kCudaJitCompilerNotFound = 221,
   kCudaUnsupportedPtxVersion = 222,
+  kCudaNotReady = 600,
   kCudaIllegalAddress = 700,
   kCudaLaunchOutOfResources = 701,
   kCudaLaunchTimeout = 702,
@@ -181,6 +182,7 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
     (int *, CudaFunction, int, size_t))                                                            \
   X(streamGetContext, "cuStreamGetCtx", (CudaStream, CudaContext *))                               \
   X(streamSynchronize, "cuStreamSynchronize", (CudaStream))                                        \
+  X(streamQuery, "cuStreamQuery", (CudaStream))                                                    \
   X(streamIsCapturing, "cuStreamIsCapturing", (CudaStream, int *))                                 \
   X(pointerGetAttribute, "cuPointerGetAttribute", (void *, int, CudaPointer))                      \
   X(memAlloc, "cuMemAlloc_v2", (CudaPointer *, size_t))                                            \

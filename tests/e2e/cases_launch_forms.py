@@ -4,7 +4,9 @@
 
 import gc
 import os
+import signal
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -267,6 +269,51 @@ def test_several_attributes(mock):
     make_kernel()[(3, )](*tensors(), 5, BLOCK=64, num_ctas=4, launch_pdl=True, launch_cooperative_grid=True)
     launch = mock.launch()
     assert launch.grid == (12, 1, 1) and launch.cluster == 4 and launch.programmatic and launch.cooperative
+
+
+# -- waiting for launches ---------------------------------------------------------------
+
+
+def test_watchdog_names_the_kernel(mock):
+    add = make_kernel()
+    with knobs.runtime.scope():
+        knobs.runtime.watchdog = 0.1
+        add[(1, )](*tensors(), 5, BLOCK=64)
+        mock.library.mockHang(1)
+        start = time.monotonic()
+        with pytest.raises(errors.KernelHang) as info:
+            add[(3, 2)](*tensors(), 5, BLOCK=64)
+    assert 0.1 < time.monotonic() - start < 5
+    assert info.value.message == "'add' ran longer than 0.1 s with grid=(3, 2, 1), 128 threads"
+    assert f"cuda-gdb -p {os.getpid()}" in info.value.help
+    before = mock.library.mockQueries()
+    add[(1, )](*tensors(), 5, BLOCK=64)  # it waits no more
+    assert mock.library.mockQueries() == before
+
+
+def test_sync_waits_for_each_launch_and_lets_signals_in(mock):
+    add = make_kernel()
+    with knobs.runtime.scope():
+        knobs.runtime.sync = True
+        add[(1, )](*tensors(), 5, BLOCK=64)
+        assert mock.library.mockQueries() == 1
+        mock.library.mockHang(1)
+        timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            add[(1, )](*tensors(), 5, BLOCK=64)
+        timer.join()
+
+
+def test_sync_does_not_disturb_a_capture(mock):
+    add = make_kernel()
+    add[(1, )](*tensors(), 5, BLOCK=64)
+    mock.library.mockSetCapturing(1)
+    mock.library.mockHang(1)
+    with knobs.runtime.scope():
+        knobs.runtime.sync = True
+        add[(1, )](*tensors(), 5, BLOCK=64)
+    assert mock.library.mockQueries() == 0 and mock.count == 2
 
 
 # -- index_bits ------------------------------------------------------------------------

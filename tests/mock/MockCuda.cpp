@@ -61,6 +61,7 @@ int nextLaunchResult = 0, capturing = 0, loaded = 0, unloaded = 0;
 int dynamicSharedLimit = 0;
 bool failAllocation = false;
 bool hanging = false;
+long queries = 0; // how often the state of a stream was asked for
 uint64_t pinnedAddress = 0;
 bool foreignCapture = false;
 long encodeCount = 0;
@@ -79,10 +80,12 @@ EXPORT void mockReset() {
   encodeCount = nextEncodeResult = 0;
   pinnedAddress = 0;
   recording = true;
-  foreignCapture = false;
+  foreignCapture = hanging = false;
+  queries = 0;
 }
 /// From now on no event is reached.
 EXPORT void mockHang(int on) { hanging = on; }
+EXPORT long mockQueries() { return queries; }
 EXPORT void mockRecord(int on) { recording = on; }
 EXPORT long mockLaunchCount() { return launchCount; }
 EXPORT void mockFailNextLaunch(int result) { nextLaunchResult = result; }
@@ -335,6 +338,10 @@ EXPORT int cuStreamGetCtx(void *stream, MockContext **context) {
   return 0;
 }
 EXPORT int cuStreamSynchronize(void *) { return 0; }
+EXPORT int cuStreamQuery(void *) {
+  ++queries;
+  return hanging ? 600 : 0;
+}
 EXPORT int cuStreamIsCapturing(void *, int *status) {
   *status = capturing;
   return 0;
