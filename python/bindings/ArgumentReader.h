@@ -236,6 +236,10 @@ bool isTensorDescriptor(PyObject *value);
 void checkTensorDescriptor(pybind11::handle value, const std::string &name, uint64_t address,
                            const std::string &dtype, bool isOnGpu, bool withBlock);
 
+/// The same for a descriptor that is being made, without its block, read as a launch
+/// would; false where a launch cannot read it.
+bool checkNewDescriptor(PyObject *value);
+
 /// `constexpr(x)` as x; anything else as it stands.
 pybind11::object unwrapHostConstexpr(PyObject *value);
 

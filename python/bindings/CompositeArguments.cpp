@@ -219,6 +219,27 @@ void checkTensorDescriptor(py::handle value, const std::string &name, uint64_t a
     refuse(place, problem->reason, problem->rule);
 }
 
+bool checkNewDescriptor(PyObject *value) {
+  static const std::vector<LaunchParam> params = [] {
+    std::vector<LaunchParam> one(1);
+    one[0].nameText = "descriptor";
+    return one;
+  }();
+  if (!isTensorDescriptor(value))
+    return false;
+  ConstTokens tokens;
+  KeyBuilder key(1, 2 + kMaxDescriptorRank);
+  LaunchArguments arguments;
+  // As for a warm-up: the array may be the interpreter's.
+  ArgumentReader reader(params, tokens, key, /*slots=*/nullptr, arguments, /*isWarmup=*/true);
+  if (!reader.readOne(params[0], 0, value))
+    return false;
+  bool isOnGpu = reader.device() >= 0;
+  if (std::optional<DescriptorProblem> problem = checkArray(arguments.descriptor(0), isOnGpu))
+    refuse(ArgumentPlace{params[0]}, problem->reason, problem->rule);
+  return true;
+}
+
 void LaunchArguments::grow() {
   std::unique_ptr<void *[]> larger(new void *[2 * capacity]);
   std::copy(addresses, addresses + count, larger.get());

@@ -22,6 +22,8 @@ void bindLaunch(py::module_ &module) {
   module.def("launch_loaded", &launchLoaded);
   module.def("check_tensor_descriptor", &checkTensorDescriptor, py::arg("value"), py::arg("name"),
              py::arg("address"), py::arg("dtype"), py::arg("on_gpu"), py::arg("with_block"));
+  module.def("check_new_descriptor",
+             [](py::handle value) { return checkNewDescriptor(value.ptr()); });
   module.def(
       "set_launch_flags",
       [](bool hooks, bool sync, bool debug, double watchdog) {
