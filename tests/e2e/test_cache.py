@@ -19,7 +19,6 @@ from tilewright import _core, cli, errors, knobs
 from tilewright.compiler import cache_tools, disk_cache
 from tilewright.compiler.compiler import request_of
 from tilewright.runtime.dependencies import Dependencies
-from tilewright.runtime.source_block import scan
 
 
 @tilewright.jit
@@ -196,7 +195,8 @@ def test_scan_ends_where_python_does():
             if not isinstance(node, ast.FunctionDef):
                 continue
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            length, meaning = scan(lines, first - 1)
+            length, meaning = _core.scan_source_block("".join(lines[first - 1:]).encode())
+            meaning = meaning.decode()
             assert first + length - 1 == node.end_lineno, (path, node.name)
             node.decorator_list = []
             body = _parsed(meaning, node.col_offset)
