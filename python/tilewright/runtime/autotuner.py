@@ -108,6 +108,9 @@ class Autotuner(KernelInterface):
         if hasattr(configs, "search"):
             configs = configs.configs()
         self.configs = list(configs) if configs else [Config({})]
+        if len(self.configs) > 1:
+            # With the declaration: a first launch whose choice is on disk needs it.
+            from ..tuning import table  # noqa: F401
         self.keys = list(key or [])
         self.cache = {}
         self.fn = fn
@@ -243,7 +246,6 @@ class Autotuner(KernelInterface):
 
     def _tune(self, nargs, args, kwargs, key):
         """The configuration for these arguments, measured where nothing is known."""
-        from ..tuning.session import Session
         from ..tuning.table import Table, config_identity
 
         configs = self.prune_configs(kwargs, nargs)
@@ -276,6 +278,7 @@ class Autotuner(KernelInterface):
                 return self._tune_own_and_keep(nargs, args, kwargs, table, by_identity)
             from ..tuning.bench import DeviceBench
             from ..tuning.report import Progress
+            from ..tuning.session import Session
 
             session = Session(self, nargs, args, kwargs, table, DeviceBench(), Progress.if_wanted(self.base_fn.__name__))
             return self._measure(session, table, by_identity)

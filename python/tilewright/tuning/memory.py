@@ -149,10 +149,10 @@ def difference_of_arrays(now, before, dtype, tolerance) -> str:
         unequal = int((now != before).sum())
         return f"{unequal} bytes differ" if unequal else ""
     size = len(now) // np.dtype(dtype).itemsize * np.dtype(dtype).itemsize
-    a, b = now[:size].view(dtype).astype(np.float64), before[:size].view(dtype).astype(np.float64)
-    finite = np.abs(b[np.isfinite(b)])
-    limit = _tolerance_of(dtype, tolerance) * (finite.max() if finite.size else 0.0)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # poison may be a signalling NaN
+        a, b = now[:size].view(dtype).astype(np.float64), before[:size].view(dtype).astype(np.float64)
+        finite = np.abs(b[np.isfinite(b)])
+        limit = _tolerance_of(dtype, tolerance) * (finite.max() if finite.size else 0.0)
         good = (np.abs(a - b) <= limit) | (a == b) | (np.isnan(a) & np.isnan(b))
     wrong = int((~good).sum())
     return f"{wrong} of {a.size} elements differ" if wrong else ""
