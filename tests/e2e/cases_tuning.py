@@ -382,6 +382,7 @@ def test_noise_decides_nothing():
     trials = TRIALS or 40
     flips = wins = warned = 0
     for number in range(trials):
+        random.seed(number)  # about one in eighty flips: forty trials must not be a lottery
         x = Array([1.0])
         launch(tuned(nothing, {64: 1.0, 32: 2.0}), x, number)
         with warnings.catch_warnings(record=True) as caught:
@@ -398,6 +399,7 @@ def test_noise_decides_nothing():
         faster = tuned(nothing, {64: 1.0, 32: 2.0, 128: 1.0, 256: 0.95})
         launch(faster, x, number)
         wins += faster.best_config.kwargs == {"BLOCK": 256}
+    print(f"T3 figures: {flips} flips, {wins} wins of the faster, {warned} kept in the noise, of {trials}")
     assert flips <= trials * 0.05 and wins >= trials * 0.99, (flips, wins, trials)
     assert warned > 0
 

@@ -115,6 +115,9 @@ class Session:
         except (TimeoutError, FutureTimeout):
             candidate.end("skipped", "the budget was spent before it was compiled")
             return False
+        except errors.OutOfResources as error:
+            candidate.end("pruned", _first_line(error), error)
+            return False
         except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
             candidate.end("failed", _first_line(error), error)
             return False
