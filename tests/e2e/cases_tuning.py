@@ -492,6 +492,36 @@ def test_large_space_is_searched_and_resumes():
     assert again.best_config.kwargs == bottom and not again.fn.compiled
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_search_goes_on(seed):
+    """The points on disk are reported to the search again; what was running is skipped."""
+    choices = {name: list(range(8)) for name in ("A", "B", "C")}
+    rng = random.Random(seed)
+    left = [rng.randrange(20, 400)]
+    runs = []
+
+    def body(arguments):
+        runs.append(tuple(arguments[n] for n in choices))
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+
+    def make():
+        kernel = Simulated(body, ["x", "n"], lambda a: 1.0 + abs(a["A"] - 5) + abs(a["B"] - 2) + abs(a["C"] - 7), jit=identity)
+        return Autotuner(kernel, ["x", "n"], tuning.Space(choices, max_points=100, exhaustive=1, seed=seed), ["n"], budget=600)
+
+    with pytest.raises(Killed):
+        launch(make(), Array([1.0]), 5)
+    done = {tuple(int(r["kwargs"][n]) for n in choices) for _, h in table.all_tables() for r in h["records"].values()
+            if r["status"] in ("ok", "slow")}
+    runs.clear()
+    again = make()
+    launch(again, Array([1.0]), 5)
+    tuned_runs = runs[:-1]  # the last is the launch that counts
+    assert not done & set(tuned_runs), "measured again"
+    assert sum(again.best_config.kwargs[n] != v for n, v in {"A": 5, "B": 2, "C": 7}.items()) <= 1
+
+
 # -- tables as files, the command ----------------------------------------------------
 
 
@@ -676,18 +706,35 @@ def test_worker_that_dies_is_a_line(tmp_path):
     assert tuning.sweep("nothing:at_all", [{}], Broken()) == ["the worker failed: BrokenPipeError: gone"]
 
 
-@pytest.mark.parametrize("library", ["ray", "dask"])
-def test_adapters_of_other_libraries(tmp_path, library):
-    """Recipes: any Executor does; these libraries have one."""
-    target, problems = sweep_module(tmp_path), [{"n": 1, "best": 16}]
-    if library == "ray":
-        pool = pytest.importorskip("ray.util.multiprocessing").Pool(1)
-        pytest.importorskip("ray")
-        assert pool.map(lambda p: executors.run_problem(target, json.dumps(p)), problems)
-    else:
-        distributed = pytest.importorskip("distributed")
-        with distributed.Client(processes=False, n_workers=1) as client:
-            assert tuning.sweep(target, problems, client.get_executor()) == [""]
+def test_dask_adapter(tmp_path, monkeypatch):
+    """The recipe of docs/autotuner.md, with a worker in a process of its own."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    target = sweep_module(tmp_path)
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, \
+            distributed.Client(cluster) as client:
+        assert tuning.sweep(target, [{"n": 1, "best": 16}, {"n": -1, "best": 0}], client.get_executor()) == [
+            "", "ValueError: negative"]
+    assert len(table.all_tables()) == 1
+
+
+def test_ray_recipe(tmp_path, monkeypatch):
+    """The recipe of docs/autotuner.md."""
+    ray = pytest.importorskip("ray")
+
+    class RayExecutor(concurrent.futures.Executor):
+        def submit(self, function, *arguments):
+            return ray.remote(function).remote(*arguments).future()
+
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    target = sweep_module(tmp_path)
+    ray.init(num_cpus=1, include_dashboard=False)
+    try:
+        assert tuning.sweep(target, [{"n": 1, "best": 16}, {"n": -1, "best": 0}], RayExecutor()) == [
+            "", "ValueError: negative"]
+    finally:
+        ray.shutdown()
+    assert len(table.all_tables()) == 1
 
 
 def test_visible_devices(monkeypatch):
