@@ -331,7 +331,12 @@ static void bindDriver(py::module_ &module) {
                handle->scratchBytes = scratchBytes;
                handle->scratchAlignment = scratchAlignment;
                return handle;
-             });
+             },
+             py::arg("device"), py::arg("image"), py::arg("name"), py::arg("types"),
+             py::arg("threads"), py::arg("shared"), py::arg("num_ctas"), py::arg("cooperative"),
+             py::arg("programmatic"), py::arg("scratch_bytes"), py::arg("scratch_alignment"),
+             py::arg("max_registers"), py::arg("tensor_maps") = std::vector<bool>(),
+             py::arg("recipes") = py::list());
 
   py::class_<DeviceBuffer>(module, "DeviceBuffer",
                            "Device memory for programs without a framework.")
