@@ -323,7 +323,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   result.numWarps = ir::numWarps(module);
   bool hasProducts = module
                          .walk([](Operation *op) {
-                           return llvm::isa<ir::DotOp, ir::WgmmaOp>(op) ? WalkResult::interrupt()
+                           return llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op) ? WalkResult::interrupt()
                                                                         : WalkResult::advance();
                          })
                          .wasInterrupted();
