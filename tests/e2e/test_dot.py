@@ -151,6 +151,17 @@ def test_full_precision_in_one_warp_assembles(target):
     assert compiled.n_spills == 0
 
 
+def test_hopeless_tiles_assemble_soon():
+    """With all of the assembler's effort this took two minutes. It is spilled, and says so."""
+    a = b = np.zeros((128, 64), np.float16)
+    out = np.zeros((128, 128), np.float32)
+    compiled = assemble_for(tile_kernel, "sm_80", [a, b, out, out, 128, 128, 64, False, False, None, False], {"num_warps": 1})
+    found = " ".join(compiled.remarks)
+    assert "assembler-effort: refused, accumulatorRegisters=512, limit=255" in found
+    assert "register-spills: refused" in found
+    assert compiled.step_seconds["assemble"] < 60
+
+
 def test_tf32_takes_the_upper_bits(device):
     """The operands are cut off, not rounded, to 10 bits of mantissa."""
     a = random_values("float32", (16, 32))
@@ -383,6 +394,8 @@ def test_matmul_sweep(gpu, name, layouts, blocks):
     expected = exact_product(a, b, RESULTS[name])
     ran = 0
     for warps, stages in sweep_options(name, layouts, blocks):
+        if blocks[0] * blocks[1] // (32 * warps) >= 512:
+            continue  # spilled whatever anybody does, and seconds to assemble
         try:
             actual = run_matmul(gpu, a, b, RESULTS[name], layouts, blocks, num_warps=warps, num_stages=stages)
         except errors.OutOfResources:
