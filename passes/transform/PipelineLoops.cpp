@@ -248,7 +248,8 @@ private:
   static bool canRunForNothing(Operation *op) {
     if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
       return !load.getIsVolatile();
-    return llvm::isa<ir::DescriptorLoadOp, ir::AllocSharedOp, ir::SharedLoadOp, ir::WgmmaOp>(op);
+    return llvm::isa<ir::DescriptorLoadOp, ir::AllocSharedOp, ir::SharedLoadOp, ir::SharedDotOp,
+                     ir::WgmmaOp>(op);
   }
 
   /// Two products of which the second reads in registers what becomes of the
