@@ -48,7 +48,7 @@ CAMPAIGNS = {
     "K7": (sharing.run_eviction, {"writers": 8, "rounds": 20}, {"writers": 16, "rounds": 1000}),
     "K8": (keys.run, {"seeds": 4, "semantic": 120, "incidental": 60}, {"seeds": 100, "semantic": 500, "incidental": 200}),
     "T1": (tuning, {"name": "T1", "selection": "in_place", "trials": 20}, {"name": "T1", "selection": "in_place", "trials": 500}),
-    "T2": (tuning, {"name": "T2", "selection": "bad_candidates", "trials": 2}, {"name": "T2", "selection": "bad_candidates", "trials": 200}),
+    "T2": (tuning, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 2}, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 200}),
     "T3": (tuning, {"name": "T3", "selection": "noise", "trials": 20}, {"name": "T3", "selection": "noise", "trials": 1000}),
     "T4": (tuning, {"name": "T4", "selection": "killed", "trials": 5}, {"name": "T4", "selection": "killed", "trials": 200}),
     "K9": (corruption.run, {"count": 100, "seed": 9, "kind": "K9"}, {"count": 20000, "seed": 9, "kind": "K9"}),
