@@ -12,6 +12,7 @@ The ordinary tests run the same programs with the small counts (test_campaigns.p
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
@@ -24,17 +25,17 @@ from campaigns import corruption, faults, keys, sharing  # noqa: E402
 from harness.mock_driver import run_in_mock_process  # noqa: E402
 
 
-
 def tuning(name, selection, trials):
     """Cases of the tuner's tests, so many times, on the recording driver."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CAMPAIGN_TRIALS"] = str(trials)
         try:
-            code, output = run_in_mock_process(TESTS / "e2e" / "cases_tuning.py", folder, "-k", selection)
+            code, output = run_in_mock_process(TESTS / "e2e" / "cases_tuning.py", folder, "-s", "-k", selection)
         finally:
             del os.environ["CAMPAIGN_TRIALS"]
     assert code == 0, output[-3000:]
-    return f"{name}: {output.strip().splitlines()[-1]}, {trials} trials"
+    figures = re.findall(r"figures: (.*)", output)  # what a case has counted
+    return f"{name}: {'; '.join([output.strip().splitlines()[-1], *figures])}, {trials} trials"
 
 
 # Name: (program, small counts, full counts).
