@@ -360,19 +360,34 @@ LogicalResult lowerWgmma(Operation *op, FunctionLowering &lowering) {
   return WgmmaLowering(cast<ir::WgmmaOp>(op), lowering).run();
 }
 
+/// Holds the code that follows back until `word` is there. The assembler moves a
+/// wait up to the products, in front of arithmetic that should run beside them, but
+/// not across a branch. The one taken here sleeps for no time where `word` is a NaN
+/// that nothing computes, so that it does no harm if it is taken after all.
+void holdBack(AsmBuilder &code, llvm::StringRef word) {
+  code.line("{ .reg .pred never; .reg .b32 bits;");
+  code.line("mov.b32 bits, " + word + ";");
+  code.line("setp.eq.b32 never, bits, 0xffc0dead;");
+  code.line("@never nanosleep.u32 0; }");
+}
+
 /// All registers of the tiles pass through the wait.
 LogicalResult lowerWait(Operation *op, FunctionLowering &lowering) {
   auto wait = cast<ir::WgmmaWaitOp>(op);
   AsmBuilder code(lowering);
   llvm::SmallVector<size_t> counts;
+  size_t numWords = 0;
   for (Value tile : wait.getTiles()) {
     const Registers &registers = lowering.get(tile);
     if (registers.size() % elementsPerWord(registers.front().getType()) != 0)
       return op->emitOpError("waits for a tile whose registers fill no word: ") << tile.getType();
     Registers words = packForMatrix(lowering, registers);
     counts.push_back(words.size());
+    numWords += words.size();
     code.addTiedResults(words);
   }
+  if (wait.getSettled() != 0)
+    holdBack(code, ("$" + llvm::Twine(numWords - 1)).str());
   code.line("wgmma.wait_group.sync.aligned " + llvm::Twine(wait.getPending()) + ";");
   Registers words = code.finish();
   size_t first = 0;

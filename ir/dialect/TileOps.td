@@ -796,9 +796,13 @@ def TW_SharedDotOp : TW_Op<"shared_dot", [AllTypesMatch<["acc", "result"]>, Memo
 
 def TW_WgmmaWaitOp : TW_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until at most `pending` groups are unfinished; results are the tiles, now readable if their group is done";
-  let arguments = (ins Variadic<TW_Tile>:$tiles, I32Attr:$pending);
+  let description = [{
+    The last `settled` tiles belong to no product: the wait stands behind their
+    computation, however early the assembler would like to wait.
+  }];
+  let arguments = (ins Variadic<TW_Tile>:$tiles, I32Attr:$pending, DefaultValuedAttr<I32Attr, "0">:$settled);
   let results = (outs Variadic<TW_Tile>:$results);
-  let assemblyFormat = "$pending ($tiles^ `:` type($tiles) `->` type($results))? attr-dict";
+  let assemblyFormat = "$pending (`settled` $settled^)? ($tiles^ `:` type($tiles) `->` type($results))? attr-dict";
 }
 
 #endif // TILEWRIGHT_IR_DIALECT_TILEOPS_TD

@@ -37,13 +37,18 @@
 // iteration between the two the arithmetic of k + 1 runs while the tensor cores
 // work on the second product of k:
 //
-//     wait for copies; barrier
+//     wait for copies; barrier, unless TMA copies for several warpgroups
 //     start S of k + 1
 //     scale the accumulator of k          (what depends on the second product)
 //     start P V of k
 //     start copies
 //     wait for S; softmax of k + 1
 //     wait for P V
+//
+// Several warpgroups had better not do the same at the same time: one's softmax
+// belongs beside the other's products. So they do not meet at a barrier; each warp
+// arrives at an mbarrier of the slot when it has read it, and whoever fills the slot
+// again waits for all of them.
 //
 // The loop then stops one iteration early; what is left of the last one follows it.
 //
@@ -82,6 +87,10 @@ namespace {
 constexpr int defaultStages = 3;
 /// cp.async copies 4, 8 or 16 bytes.
 constexpr int minCopyBytes = 4;
+/// Warps that work on one wgmma.
+constexpr int warpgroupWarps = 4;
+/// Room for the barriers of all rings, which count little beside the tiles.
+constexpr int64_t maxMbarrierBytes = 512;
 
 /// A load that becomes a copy.
 struct AsyncLoad {
@@ -101,6 +110,9 @@ struct RingGroup {
   bool isLate = false;
   bool hasTma = false, hasCpAsync = false;
   Value fillSlot, useSlot, usePhase, mbarrier;
+  /// Where readers release slots: what they arrive at, and the phase to wait for
+  /// before a slot is filled.
+  Value released, fillPhase;
   /// What starts the copies, in order.
   llvm::SmallVector<Operation *> copies;
 };
@@ -165,8 +177,11 @@ private:
   llvm::SmallVector<RingGroup, 2> groups;
   /// Iterations between a copy and its use, slots of each ring.
   int distance = 0, slots = 0;
+  int numWarps = 0;
   bool hasWgmma = false, hasTma = false, hasCpAsync = false;
   bool needsSecondBarrier = false;
+  /// Warps say at an mbarrier that they are done with a slot, instead of meeting.
+  bool releasesSlots = false;
   Value isFirstWarp;
   /// Chained products: the first and the second one, and all that depends on the
   /// second one's accumulator. Null and empty for other loops.
@@ -194,14 +209,14 @@ private:
         !matchPattern(loop.getUpperBound(), m_Constant(&upper)) ||
         !matchPattern(loop.getStep(), m_Constant(&step)) || step.getInt() <= 0)
       return std::nullopt;
-    return std::max<int64_t>(
-        0, (upper.getInt() - lower.getInt() + step.getInt() - 1) / step.getInt());
+    return std::max<int64_t>(0,
+                             (upper.getInt() - lower.getInt() + step.getInt() - 1) / step.getInt());
   }
 
   bool decideDistance() {
     int stages = defaultStages;
-    if (auto attr = loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
-            ir::numStagesAttr))
+    if (auto attr =
+            loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(ir::numStagesAttr))
       stages = static_cast<int>(attr.getInt());
     if (auto attr = loop->getAttrOfType<IntegerAttr>(ir::loopStagesAttr))
       stages = static_cast<int>(attr.getInt());
@@ -277,6 +292,7 @@ private:
         considerLoad(&op);
     for (Operation &op : *loop.getBody())
       hasWgmma |= llvm::isa<ir::WgmmaOp>(op);
+    unchainSharedTiles();
     return !loads.empty();
   }
 
@@ -298,14 +314,39 @@ private:
       return;
     if (!addressIsEarly(load) || mayMeetStore(load))
       return;
-    load.isLate = isChained() && llvm::all_of(load.allocs, [&](ir::AllocSharedOp alloc) {
-      return llvm::all_of(usersOf({alloc.getResult()}), [&](Operation *user) {
-        return late.contains(user) || llvm::isa<ir::BufferPermuteOp>(user);
-      });
-    });
+    load.isLate = isChained() &&
+                  llvm::all_of(readersOf(load), [&](Operation *op) { return late.contains(op); });
     hasTma |= load.isTma();
     hasCpAsync |= !load.isTma();
     loads.push_back(load);
+  }
+
+  /// Ops of the body that read the tile, themselves or through a view.
+  llvm::SetVector<Operation *> readersOf(const AsyncLoad &load) {
+    llvm::SetVector<Operation *> readers;
+    llvm::SmallVector<Value> views;
+    for (ir::AllocSharedOp alloc : load.allocs)
+      views.push_back(alloc);
+    while (!views.empty())
+      for (Operation *user : views.pop_back_val().getUsers())
+        if (auto view = llvm::dyn_cast<ir::BufferPermuteOp>(user))
+          views.push_back(view);
+        else
+          readers.insert(loop.getBody()->findAncestorOpInBlock(*user));
+    return readers;
+  }
+
+  /// A tile that both products read would be overwritten between the two.
+  void unchainSharedTiles() {
+    for (const AsyncLoad &load : loads)
+      if (!load.isLate &&
+          llvm::any_of(readersOf(load), [&](Operation *op) { return late.contains(op); })) {
+        firstProduct = secondProduct = nullptr;
+        late.clear();
+        for (AsyncLoad &other : loads)
+          other.isLate = false;
+        return;
+      }
   }
 
   void refuseLoad(Operation *op, llvm::StringRef reason) {
@@ -328,7 +369,7 @@ private:
     if (auto attr = op->getAttrOfType<IntegerAttr>(ir::vectorElementsAttr))
       elements = static_cast<int>(attr.getInt());
     int bytes = elements * ir::elementBits(load.type.getElementType()) / 8;
-    bool isZero = !op.getOther() || matchPattern(op.getOther(), m_AnyZeroFloat()) ||
+    bool isZero = !op.getOther() || matchPattern(op.getOther(), m_PosZeroFloat()) ||
                   matchPattern(op.getOther(), m_Zero());
     if (!context.target.hasCpAsync)
       refuseLoad(op, "the target has no cp.async");
@@ -392,17 +433,20 @@ private:
     int64_t bytes = otherSharedBytes;
     int64_t perSlot = 0;
     for (const AsyncLoad &load : loads)
-      perSlot += load.type.slotBytes();
+      perSlot += load.type.slotStride();
     slots = distance + 1;
+    numWarps = ir::numWarps(loop->getParentOfType<ModuleOp>());
+    releasesSlots = isChained() && !hasCpAsync && numWarps > warpgroupWarps;
     // Chained products are waited for within an iteration.
-    if (!hasWgmma || isChained())
+    if (!hasWgmma || (isChained() && !releasesSlots))
       return;
-    // A slot more saves a barrier, unless it costs a resident block.
-    int64_t limit = context.target.maxSharedBytesPerBlock;
+    // A slot more saves a barrier, or the wait for warpgroups that are behind, unless
+    // it costs a resident block.
+    int64_t limit = context.target.maxSharedBytesPerBlock - maxMbarrierBytes;
     int64_t few = bytes + perSlot * slots, many = few + perSlot;
     bool fits = many <= limit && limit / many == limit / few;
     slots += fits;
-    needsSecondBarrier = !fits;
+    needsSecondBarrier = !fits && !isChained();
   }
 
   void makeRings() {
@@ -422,6 +466,9 @@ private:
       if (group.hasTma)
         group.mbarrier = rewriter.create<ir::MbarrierAllocOp>(
             loop.getLoc(), ir::MbarrierType::get(loop.getContext(), slots), /*arrivals=*/1);
+      if (releasesSlots)
+        group.released = rewriter.create<ir::MbarrierAllocOp>(
+            loop.getLoc(), ir::MbarrierType::get(loop.getContext(), slots), numWarps);
       groups.push_back(group);
     }
     if (hasTma)
@@ -443,9 +490,14 @@ private:
 
   void addCounters() {
     Value zero = constantI32(0);
+    // The phase before the first counts as complete: slots start out free.
+    Value one = releasesSlots ? constantI32(1) : Value();
     llvm::SmallVector<Value> inits;
-    for (const RingGroup &group : groups)
+    for (const RingGroup &group : groups) {
       inits.append(group.hasTma ? 3 : 2, zero);
+      if (releasesSlots)
+        inits.push_back(one);
+    }
     auto newLoop = llvm::cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
         rewriter, inits, /*replaceInitOperandUsesInLoop=*/false,
         [&](OpBuilder &builder, Location loc, llvm::ArrayRef<BlockArgument> arguments) {
@@ -463,21 +515,31 @@ private:
   /// become.
   void addCounters(RingGroup &group, llvm::ArrayRef<BlockArgument> &arguments,
                    llvm::SmallVector<Value> &next) {
-    Location loc = loop.getLoc();
-    Value wraps;
-    group.fillSlot = arguments[0];
-    group.useSlot = arguments[1];
-    next.push_back(advance(group.fillSlot, copyStage(group), wraps));
-    next.push_back(advance(group.useSlot, useStage(group.isLate), wraps));
+    Value fillWraps, useWraps;
+    auto take = [&] {
+      Value argument = arguments.front();
+      arguments = arguments.drop_front();
+      return argument;
+    };
+    group.fillSlot = take();
+    group.useSlot = take();
+    next.push_back(advance(group.fillSlot, copyStage(group), fillWraps));
+    next.push_back(advance(group.useSlot, useStage(group.isLate), useWraps));
     if (group.hasTma) {
-      group.usePhase = arguments[2];
-      Value one = staged(rewriter.create<arith::ConstantIntOp>(loc, 1, 32), useStage(group.isLate));
-      Value flipped = staged(rewriter.create<arith::XOrIOp>(loc, group.usePhase, one),
-                             useStage(group.isLate));
-      next.push_back(staged(rewriter.create<arith::SelectOp>(loc, wraps, flipped, group.usePhase),
-                            useStage(group.isLate)));
+      group.usePhase = take();
+      next.push_back(flipIf(useWraps, group.usePhase, useStage(group.isLate)));
     }
-    arguments = arguments.drop_front(group.hasTma ? 3 : 2);
+    if (releasesSlots) {
+      group.fillPhase = take();
+      next.push_back(flipIf(fillWraps, group.fillPhase, copyStage(group)));
+    }
+  }
+
+  Value flipIf(Value wraps, Value phase, unsigned stage) {
+    Location loc = loop.getLoc();
+    Value one = staged(rewriter.create<arith::ConstantIntOp>(loc, 1, 32), stage);
+    Value flipped = staged(rewriter.create<arith::XOrIOp>(loc, phase, one), stage);
+    return staged(rewriter.create<arith::SelectOp>(loc, wraps, flipped, phase), stage);
   }
 
   template <typename Op> Op staged(Op op, unsigned stage) {
@@ -493,8 +555,8 @@ private:
     };
     Value one = constant(1), count = constant(slots), zero = constant(0);
     Value next = staged(rewriter.create<arith::AddIOp>(loc, slot, one), stage);
-    wraps = staged(rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, next, count),
-                   stage);
+    wraps =
+        staged(rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, next, count), stage);
     return staged(rewriter.create<arith::SelectOp>(loc, wraps, zero, next), stage);
   }
 
@@ -521,11 +583,13 @@ private:
     // cp.async writes like a thread; wgmma reads like TMA.
     if (hasCpAsync && hasWgmma)
       atTop<ir::FenceAsyncOp>(stage);
-    atTop<ir::BarrierOp>(stage);
+    // What TMA brings is visible behind its mbarrier; slots are freed elsewhere then.
+    if (!releasesSlots && (hasCpAsync || !needsSecondBarrier))
+      atTop<ir::BarrierOp>(stage);
     for (AsyncLoad &load : loads) {
       RingGroup &group = groupOf(load);
-      Value slot = atTop<ir::BufferSlotOp>(useStage(group.isLate), load.type, load.ring,
-                                           group.useSlot);
+      Value slot =
+          atTop<ir::BufferSlotOp>(useStage(group.isLate), load.type, load.ring, group.useSlot);
       for (ir::AllocSharedOp alloc : load.allocs) {
         // Views of the tile belong to whoever uses it.
         for (Operation *user : alloc->getUsers())
@@ -560,6 +624,27 @@ private:
       });
       if (!isFirst)
         late.insert(wait);
+      if (releasesSlots)
+        release(/*isLate=*/!isFirst);
+    }
+  }
+
+  /// Warps are done with the slot of a group: of the tiles of the first product
+  /// behind the wait for it, unless somebody else reads them too, else at the end.
+  void release(bool isLate) {
+    for (RingGroup &group : groups) {
+      if (group.isLate != isLate)
+        continue;
+      auto isReadByOthers = [&](const AsyncLoad &load) {
+        llvm::SetVector<Operation *> readers = readersOf(load);
+        return !load.isLate && (readers.size() != 1 || readers.front() != firstProduct);
+      };
+      if (!isLate && llvm::any_of(loads, isReadByOthers))
+        rewriter.setInsertionPoint(loop.getBody()->getTerminator());
+      auto arrive =
+          rewriter.create<ir::MbarrierArriveOp>(loop.getLoc(), group.released, group.useSlot);
+      if (isLate)
+        late.insert(arrive);
     }
   }
 
@@ -618,8 +703,7 @@ private:
   bool outlivesIteration(Value buffer) {
     while (auto view = buffer.getDefiningOp<ir::BufferPermuteOp>())
       buffer = view.getSource();
-    return loop.isDefinedOutsideOfLoop(buffer) ||
-           llvm::any_of(loads, [&](const AsyncLoad &load) {
+    return loop.isDefinedOutsideOfLoop(buffer) || llvm::any_of(loads, [&](const AsyncLoad &load) {
              return llvm::is_contained(load.allocs, buffer.getDefiningOp());
            });
   }
@@ -629,7 +713,8 @@ private:
   /// with a left side in registers, which would have to be kept round the loop,
   /// nor with packed accumulators, which are unpacked behind each product.
   OpOperand *onlyCarried(ir::WgmmaOp product) {
-    if (isTile(product.getA()) || ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
+    if (isTile(product.getA()) ||
+        ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
         product.getMaxImprecise() != 0 || !outlivesIteration(product.getA()) ||
         !outlivesIteration(product.getB()))
       return nullptr;
@@ -705,8 +790,8 @@ private:
   void makeCpAsync(RingGroup &group, const AsyncLoad &load, const IRMapping &addresses) {
     auto op = llvm::cast<ir::LoadOp>(load.load);
     Location loc = op.getLoc();
-    Value slot = asCopy(
-        group, rewriter.create<ir::BufferSlotOp>(loc, load.type, load.ring, group.fillSlot));
+    Value slot =
+        asCopy(group, rewriter.create<ir::BufferSlotOp>(loc, load.type, load.ring, group.fillSlot));
     Value mask = op.getMask() ? addresses.lookupOrDefault(op.getMask()) : Value();
     auto copy = asCopy(group, rewriter.create<ir::AsyncCopyOp>(
                                   loc, addresses.lookupOrDefault(op.getPointer()), slot, mask,
@@ -721,15 +806,18 @@ private:
     int64_t bytes = 0;
     for (AsyncLoad *load : own)
       if (load->isTma()) {
-        slotsOf.push_back(asCopy(group, rewriter.create<ir::BufferSlotOp>(
-                                            load->load->getLoc(), load->type, load->ring,
-                                            group.fillSlot)));
+        slotsOf.push_back(
+            asCopy(group, rewriter.create<ir::BufferSlotOp>(load->load->getLoc(), load->type,
+                                                            load->ring, group.fillSlot)));
         bytes += load->type.slotBytes();
       }
     auto branch = asCopy(
         group, rewriter.create<scf::IfOp>(loop.getLoc(), isFirstWarp, /*withElseRegion=*/false));
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(branch.thenBlock());
+    if (group.released)
+      rewriter.create<ir::MbarrierWaitOp>(loop.getLoc(), group.released, group.fillSlot,
+                                          group.fillPhase);
     rewriter.create<ir::MbarrierExpectOp>(loop.getLoc(), group.mbarrier, group.fillSlot, bytes);
     auto slot = slotsOf.begin();
     for (AsyncLoad *load : own)
@@ -851,7 +939,8 @@ private:
   static void maskLoad(RewriterBase &rewriter, ir::LoadOp load, Value predicate) {
     Value mask = predicate;
     if (auto tile = llvm::dyn_cast<RankedTensorType>(load.getType()))
-      mask = rewriter.create<ir::SplatOp>(load.getLoc(), tile.clone(rewriter.getI1Type()), predicate);
+      mask =
+          rewriter.create<ir::SplatOp>(load.getLoc(), tile.clone(rewriter.getI1Type()), predicate);
     if (load.getMask())
       mask = rewriter.create<arith::AndIOp>(load.getLoc(), load.getMask(), mask);
     load.getMaskMutable().assign(mask);
@@ -870,10 +959,9 @@ private:
       maskLoad(rewriter, load, predicate);
       return op;
     }
-    if (!llvm::isa<ir::AsyncCopyOp, ir::MbarrierWaitOp>(op))
+    if (!llvm::isa<ir::AsyncCopyOp, ir::MbarrierWaitOp, ir::MbarrierArriveOp>(op))
       return op;
-    auto branch =
-        rewriter.create<scf::IfOp>(op->getLoc(), predicate, /*withElseRegion=*/false);
+    auto branch = rewriter.create<scf::IfOp>(op->getLoc(), predicate, /*withElseRegion=*/false);
     rewriter.moveOpBefore(op, branch.thenBlock()->getTerminator());
     return branch;
   }
@@ -893,36 +981,37 @@ private:
     Location loc = loop.getLoc();
     int64_t bytes = 0;
     for (const AsyncLoad &load : loads)
-      bytes += load.type.slotBytes() * slots;
+      bytes += load.type.slotStride() * slots;
     ModuleOp module = loop->getParentOfType<ModuleOp>();
     bool modified = false;
     rewriter.setInsertionPoint(loop);
     FailureOr<scf::ForOp> result = scf::pipelineForLoop(rewriter, loop, options, &modified);
     if (failed(result)) {
-      module.emitError("[internal] the schedule of a loop could not be expanded")
-          .attachNote(loc)
+      module.emitError("[internal] the schedule of a loop could not be expanded").attachNote(loc)
           << "the loop is here";
       return false;
     }
     loop = *result;
     selectVersions(inits, lower, upper, step);
-    if (isChained())
+    if (isChained()) {
       peelLate();
-    else
+      narrowBehindWait();
+    } else {
       guardLoop();
+    }
     module.walk([](Operation *op) {
       op->removeAttr(stageAttr);
       op->removeAttr(definesAttr);
     });
     context.remark(loop, {"pipeline",
-                             true,
-                             {},
-                             {{"stages", distance + 1},
-                              {"slots", slots},
-                              {"loads", int64_t(loads.size())},
-                              {"bytes", bytes}},
-                             std::string(hasTma ? "TMA" : "cp.async") +
-                                 (isChained() ? ", chained products overlap" : "")});
+                          true,
+                          {},
+                          {{"stages", distance + 1},
+                           {"slots", slots},
+                           {"loads", int64_t(loads.size())},
+                           {"bytes", bytes}},
+                          std::string(hasTma ? "TMA" : "cp.async") +
+                              (isChained() ? ", chained products overlap" : "")});
     return true;
   }
 
@@ -1021,7 +1110,9 @@ private:
     mapLastIteration(mapping, lower, upper, step);
     for (Operation &op : loop.getBody()->without_terminator()) {
       auto stage = op.getAttrOfType<IntegerAttr>(stageAttr);
-      if (stage && stage.getInt() == useStage(/*isLate=*/true))
+      // Nobody fills a slot any more.
+      if (stage && stage.getInt() == useStage(/*isLate=*/true) &&
+          !llvm::isa<ir::MbarrierArriveOp>(op))
         cloneWithOperands(&op, mapping);
     }
     llvm::SmallVector<Value> yielded;
@@ -1036,13 +1127,48 @@ private:
     if (loop.getInductionVar().use_empty())
       return;
     Location loc = loop.getLoc();
-    Value one = rewriter.create<arith::ConstantOp>(loc, rewriter.getIntegerAttr(lower.getType(), 1));
-    Value span = rewriter.create<arith::SubIOp>(
-        loc, rewriter.create<arith::SubIOp>(loc, upper, lower), one);
+    Value one =
+        rewriter.create<arith::ConstantOp>(loc, rewriter.getIntegerAttr(lower.getType(), 1));
+    Value span =
+        rewriter.create<arith::SubIOp>(loc, rewriter.create<arith::SubIOp>(loc, upper, lower), one);
     Value steps = rewriter.create<arith::DivSIOp>(loc, span, step);
     mapping.map(loop.getInductionVar(),
-                rewriter.create<arith::AddIOp>(
-                    loc, lower, rewriter.create<arith::MulIOp>(loc, steps, step)));
+                rewriter.create<arith::AddIOp>(loc, lower,
+                                               rewriter.create<arith::MulIOp>(loc, steps, step)));
+  }
+
+  /// The second product reads its left side in registers until the wait at the end
+  /// of the body, where the next one's has been computed. Assemblers give both the
+  /// same registers, and then wait in front of whatever writes them: in front of the
+  /// arithmetic that should run meanwhile. If that ends in a cast, the wide tile is
+  /// in other registers anyway, and is cast behind the wait.
+  void narrowBehindWait() {
+    auto wait = llvm::dyn_cast_or_null<ir::WgmmaWaitOp>(lastWait());
+    if (!wait || wait.getTiles().size() != 2)
+      return;
+    auto left = llvm::dyn_cast<BlockArgument>(wait.getTiles()[1]);
+    if (!left || left.getOwner() != loop.getBody())
+      return;
+    Operation *cast = yieldedFor(left).getDefiningOp();
+    if (!llvm::isa_and_nonnull<arith::TruncFOp, ir::FloatCastOp>(cast) || !cast->hasOneUse() ||
+        cast->getBlock() != loop.getBody() || !cast->isBeforeInBlock(wait))
+      return;
+    Value wide = cast->getOperand(0);
+    llvm::SmallVector<Value> tiles(wait.getTiles());
+    tiles.push_back(wide);
+    rewriter.setInsertionPoint(wait);
+    auto later = rewriter.create<ir::WgmmaWaitOp>(wait.getLoc(), TypeRange(ValueRange(tiles)),
+                                                  tiles, wait.getPending(), /*settled=*/1);
+    rewriter.replaceOp(wait, later.getResults().drop_back());
+    rewriter.moveOpAfter(cast, later);
+    cast->setOperand(0, later.getResults().back());
+  }
+
+  Operation *lastWait() {
+    Operation *last = nullptr;
+    for (auto wait : loop.getBody()->getOps<ir::WgmmaWaitOp>())
+      last = wait;
+    return last;
   }
 
   void cloneWithOperands(Operation *op, IRMapping &mapping) {
@@ -1062,9 +1188,8 @@ public:
     llvm::SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
       bool isInnermost = true;
-      loop.getBody()->walk([&](Operation *op) {
-        isInnermost &= !llvm::isa<scf::ForOp, scf::WhileOp>(op);
-      });
+      loop.getBody()->walk(
+          [&](Operation *op) { isInnermost &= !llvm::isa<scf::ForOp, scf::WhileOp>(op); });
       if (isInnermost)
         loops.push_back(loop);
     });
@@ -1093,15 +1218,33 @@ private:
       bool isInside = loop->isAncestor(op);
       // Tiles that this loop loads become rings, which are counted apart.
       auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
-      bool isLoaded = alloc && isInside && alloc.getInit() &&
-                      llvm::isa_and_nonnull<ir::LoadOp, ir::DescriptorLoadOp>(
-                          alloc.getInit().getDefiningOp());
-      if (alloc && !isLoaded)
+      bool isLoaded =
+          alloc && isInside && alloc.getInit() &&
+          llvm::isa_and_nonnull<ir::LoadOp, ir::DescriptorLoadOp>(alloc.getInit().getDefiningOp());
+      if (alloc && !isLoaded && (isInside || isLiveIn(alloc, loop)))
         bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
       if (isInside && llvm::isa<ir::ConvertLayoutOp>(op))
         staged = std::max(staged, scratchBytes(op));
     });
     return bytes + staged;
+  }
+
+  /// Whether a buffer made outside of the loop is needed in it or behind it.
+  static bool isLiveIn(ir::AllocSharedOp alloc, scf::ForOp loop) {
+    Block *block = alloc->getBlock();
+    Operation *place = block->findAncestorOpInBlock(*loop);
+    if (!place || !alloc->isBeforeInBlock(place))
+      return false;
+    llvm::SmallVector<Operation *> users(alloc->getUsers());
+    while (!users.empty()) {
+      Operation *user = users.pop_back_val();
+      if (!block->findAncestorOpInBlock(*user)->isBeforeInBlock(place))
+        return true;
+      for (Value result : user->getResults())
+        if (llvm::isa<ir::BufferType>(result.getType()))
+          llvm::append_range(users, result.getUsers());
+    }
+    return false;
   }
 
   static int64_t tileBytes(Value tile) {

@@ -190,20 +190,20 @@ public:
   /// first: most kernels are over in microseconds.
   bool waitFor(double seconds) {
     driver::Driver &driver = driver::Driver::get();
-    constexpr driver::CudaResult kNotReady = 600;
     using Clock = std::chrono::steady_clock;
     auto start = Clock::now(), end = start + std::chrono::duration_cast<Clock::duration>(
                                                  std::chrono::duration<double>(seconds));
     driver::CudaResult result;
     {
       py::gil_scoped_release release;
-      while ((result = driver.api().eventQuery(event)) == kNotReady && Clock::now() < end)
+      while ((result = driver.api().eventQuery(event)) == driver::kCudaNotReady &&
+             Clock::now() < end)
         if (Clock::now() - start > std::chrono::milliseconds(5))
           std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    if (result != kNotReady)
+    if (result != driver::kCudaNotReady)
       driver.check(result, "cuEventQuery");
-    return result != kNotReady;
+    return result != driver::kCudaNotReady;
   }
   /// Milliseconds since `start` was reached on the GPU.
   float elapsedSince(const Event &start) const {
@@ -331,7 +331,12 @@ static void bindDriver(py::module_ &module) {
                handle->scratchBytes = scratchBytes;
                handle->scratchAlignment = scratchAlignment;
                return handle;
-             });
+             },
+             py::arg("device"), py::arg("image"), py::arg("name"), py::arg("types"),
+             py::arg("threads"), py::arg("shared"), py::arg("num_ctas"), py::arg("cooperative"),
+             py::arg("programmatic"), py::arg("scratch_bytes"), py::arg("scratch_alignment"),
+             py::arg("max_registers"), py::arg("tensor_maps") = std::vector<bool>(),
+             py::arg("recipes") = py::list());
 
   py::class_<DeviceBuffer>(module, "DeviceBuffer",
                            "Device memory for programs without a framework.")

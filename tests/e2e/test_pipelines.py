@@ -20,7 +20,7 @@ from harness import ptx_emulator
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
 from harness.ptx_machine import EmulationError
-from harness.tensor_core_runs import attend, multiply
+from harness.tensor_core_runs import attend, describe, multiply
 from harness.types import exact_values
 
 TRIPS = [0, 1, 2, 3, 5]
@@ -82,10 +82,10 @@ OMISSIONS = [
 def test_omissions_are_seen(monkeypatch, line, message):
     launch = ptx_emulator.launch
 
-    def launch_without(ptx, grid, arguments):
+    def launch_without(ptx, *rest):
         broken = re.sub(rf"\n[^\n]*{re.escape(line)}[^\n]*(\n\s*@!done bra again;)?", "", ptx)
         assert broken != ptx
-        launch(broken, grid, arguments)
+        launch(broken, *rest)
 
     monkeypatch.setattr(ptx_emulator, "launch", launch_without)
     with pytest.raises(EmulationError, match=message):
@@ -166,7 +166,19 @@ def test_effects_between_chained_products(target, stores, trips):
 @pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
 @pytest.mark.parametrize("target, described", [("sm_80", False), ("sm_90a", False), ("sm_90a", True)])
 def test_attention(target, described, causal, length):
-    q, k, v, out, lse = attend(Emulator(target), length, 32, causal, described, (64, 64, 4, 3))
+    check_attention(target, described, causal, length, (64, 64, 4, 3))
+
+
+# Two warpgroups, which release the slots of the rings instead of meeting at a barrier.
+@pytest.mark.parametrize("length", [128, 256, 384])
+@pytest.mark.parametrize("causal", [False, True], ids=["full", "causal"])
+@pytest.mark.parametrize("block_n, stages", [(64, 2), (32, 3), (128, 2)])
+def test_attention_of_two_warpgroups(block_n, stages, causal, length):
+    check_attention("sm_90a", True, causal, length, (128, block_n, 8, stages))
+
+
+def check_attention(target, described, causal, length, tile):
+    q, k, v, out, lse = attend(Emulator(target), length, 32, causal, described, tile)
     scores = q.astype(np.float64) @ k.T.astype(np.float64) / math.sqrt(32)
     if causal:
         scores = np.where(np.tril(np.ones(scores.shape, bool)), scores, -np.inf)
@@ -174,3 +186,29 @@ def test_attention(target, described, causal, length):
     total = weights.sum(axis=1)
     assert_near(out, weights / total[:, None] @ v.astype(np.float64), absolute=2e-3)
     assert_near(lse, scores.max(axis=1) / math.log(2) + np.log2(total), absolute=1e-4)
+
+
+@tilewright.jit
+def shared_tile_kernel(q_array, k_array, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr):
+    """Chained products that read the same tiles, as where keys are values too."""
+    rows, dims = tl.arange(0, BLOCK_M), tl.arange(0, DIM)
+    q = q_array.load([0, 0])
+    acc = tl.zeros((BLOCK_M, DIM), tl.float32)
+    for start in range(0, length, BLOCK_N):
+        k = k_array.load([start, 0])
+        acc = tl.dot(tl.dot(q, k.T).to(k.dtype), k, acc)
+    tl.store(out_ptr + rows[:, None] * DIM + dims[None, :], acc)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 4])
+@pytest.mark.parametrize("warps", [4, 8])
+def test_chained_products_of_the_same_tile(warps, trips):
+    block_m, block_n, dim = 16 * warps, 32, 32
+    length = trips * block_n
+    q = exact_values("float16", (block_m, dim), 0, -1, 1)
+    k = exact_values("float16", (max(length, block_n), dim), 1, -1, 1)
+    out = np.zeros((block_m, dim), np.float32)
+    Emulator("sm_90a").run(shared_tile_kernel, (1,), describe(q, block_m, dim), describe(k, block_n, dim), out, length,
+                           BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim, num_warps=warps, num_stages=3)
+    keys = k[:length].astype(np.float64)
+    assert_same(out, (q.astype(np.float64) @ keys.T @ keys).astype(np.float32), signed_zeros=False)

@@ -85,11 +85,16 @@ class GlobalMemory:
 
 
 class SharedMemory:
-    def __init__(self):
+    def __init__(self, num_warps: int):
         self.data = np.full(SHARED_BYTES, 0xFF, np.uint8)
         # The warp that wrote a byte since the last barrier, and those that read it.
         self.writer = np.full(SHARED_BYTES, NOBODY, np.int16)
         self.reader = np.full(SHARED_BYTES, NOBODY, np.int16)
+        # When that was, in reads and arrivals so far; and up to when each warp (row)
+        # knows through mbarriers that each other one has read.
+        self.read_at = np.zeros(SHARED_BYTES, np.int64)
+        self.now = 0
+        self.known = np.zeros((num_warps, num_warps), np.int64)
         # The thread that wrote it without a fence for asynchronous readers, or -1.
         self.unfenced = np.full(SHARED_BYTES, -1, np.int16)
         # Bytes that a copy in flight will write; how many copies and products in flight read one.
@@ -118,7 +123,19 @@ class SharedMemory:
         self.reader[places] = warps
         several = ((reader != NOBODY) & (reader != warps)) | (self.reader[places] != warps)
         self.reader[places[several]] = SEVERAL_WARPS
+        self.note_read(places)
         return self.data[places]
+
+    def note_read(self, places):
+        self.now += 1
+        self.read_at[places] = self.now
+
+    def may_still_read(self, places, warps):
+        """Whether another warp may be about to read: nothing tells `warps` that it has."""
+        reader, read_at = self.reader[places], self.read_at[places]
+        of_others = np.where(np.eye(len(self.known), dtype=bool), np.iinfo(np.int64).max, self.known).min(axis=1)
+        known = np.where(reader >= 0, self.known[warps, reader], of_others[warps])
+        return (reader != NOBODY) & (reader != warps) & (read_at > known)
 
     def store(self, addresses, values, threads):
         places = self.places(addresses, values.shape[1])
@@ -136,8 +153,7 @@ class SharedMemory:
             raise EmulationError("writes shared memory that a copy in flight writes")
         if self.reading[places].any():
             raise EmulationError("writes shared memory that a product or copy in flight reads")
-        reader, warps = self.reader[places], (threads // 32).reshape(-1, *[1] * (places.ndim - 1))
-        if ((reader != NOBODY) & (reader != warps)).any():
+        if self.may_still_read(places, (threads // 32).reshape(-1, *[1] * (places.ndim - 1))).any():
             raise EmulationError("writes shared memory that another warp read since the last barrier")
 
     def barrier(self):
@@ -183,6 +199,14 @@ class SharedMemory:
         """Only whoever waited for it knows: `warp`, or SEVERAL_WARPS."""
         self.reading[places] -= 1
         self.reader[places] = warp
+        self.note_read(places)
+
+    def arrived(self, warp: int) -> np.ndarray:
+        """What a warp that arrives at an mbarrier tells whoever waits for it."""
+        self.now += 1
+        told = self.known[warp].copy()
+        told[warp] = self.now
+        return told
 
 
 class Machine:
@@ -192,7 +216,7 @@ class Machine:
         self.program = program
         self.num_threads = program.num_threads
         self.threads = np.arange(self.num_threads)
-        self.memory, self.shared = memory, SharedMemory()
+        self.memory, self.shared = memory, SharedMemory(-(-self.num_threads // 32))
         self.parameters, self.block, self.grid = parameters, block, grid
         self.registers: dict[str, np.ndarray] = {}
         self.counters = np.zeros(self.num_threads, np.int64)
@@ -304,6 +328,14 @@ class Machine:
             counter = self.counters[ready].min()
             self.active = ready & (self.counters == counter)
             instruction = self.program.instructions[counter]
+            if instruction.name == "wgmma":
+                # Products in flight are noted for the whole block: its warps go together.
+                live = ~self.is_done
+                if (self.counters[live] != counter).any():
+                    self.is_stalled |= self.active
+                    continue
+                self.active = live
+                self.is_stalled[:] = False
             self.program.executed.add(int(counter))
             steps += 1
             if steps > MOST_STEPS:
@@ -316,7 +348,10 @@ class Machine:
 
     def release(self):
         """Nobody can go on: all have reached the barrier, or it is a deadlock."""
-        if self.is_stalled.any():
+        waiting = self.program.instructions[self.counters[self.is_stalled].min()] if self.is_stalled.any() else None
+        if waiting and waiting.name == "wgmma":
+            raise EmulationError("a warpgroup reaches wgmma in parts")
+        if waiting:
             raise EmulationError("threads wait for a barrier in shared memory that nobody completes")
         if len(np.unique(self.counters[self.at_barrier])) > 1:
             raise EmulationError("threads wait at different barriers")

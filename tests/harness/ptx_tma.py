@@ -77,6 +77,9 @@ class Mbarrier:
     # Whoever initialised it; others know it behind a barrier of the block.
     warp: int = -1
     initialised_at: int = -1  # count of the block's barriers
+    # Up to when each warp has read, as those that arrived say: in this phase, and in the last.
+    told: object = 0
+    told_before: object = 0
 
     def is_visible(self, machine, thread):
         return machine.shared.num_barriers > self.initialised_at or thread // 32 == self.warp
@@ -88,6 +91,7 @@ class Mbarrier:
         for finish in self.copies:
             finish()
         self.copies, self.pending, self.phase = [], self.arrivals, self.phase ^ 1
+        self.told_before, self.told = self.told, 0
 
 
 def bytes_of(places, size):
@@ -128,6 +132,7 @@ def mbarrier(machine, instruction):
             if barrier.pending == 0:
                 raise EmulationError("more arrivals than the barrier waits for")
             barrier.pending -= 1
+            barrier.told = np.maximum(barrier.told, machine.shared.arrived(thread // 32))
             barrier.complete_if_due(waiting=False)
         machine.is_stalled[:] = False
     elif "try_wait" in parts or "test_wait" in parts:
@@ -149,6 +154,9 @@ def ask(machine, instruction, addresses):
             if barrier.phase != phase:
                 machine.is_stalled[:] = False
         done[threads] = barrier.phase != parity[threads]
+        known = machine.shared.known
+        for warp in np.unique(threads[done[threads]] // 32):
+            known[warp] = np.maximum(known[warp], barrier.told_before)
     machine.write(instruction.operands[0], done, "pred")
     if "try_wait" in instruction.parts:
         machine.is_stalled |= machine.active & ~done

@@ -19,7 +19,7 @@ class CudaUtils:
     def load_binary(self, name, image, shared, device):
         """(module, function, registers, spills, max threads) of a cubin or PTX text."""
         data = image.encode() if isinstance(image, str) else bytes(image)
-        loaded = _core.load_kernel(device, data, name, [], 32, shared, 1, False, False, 0, 1, 0, [])
+        loaded = _core.load_kernel(device, data, name, [], 32, shared, 1, False, False, 0, 1, 0)
         self._keep = getattr(self, "_keep", [])
         self._keep.append(loaded)  # the raw handles must outlive this call
         return loaded.module, loaded.function, loaded.n_regs, loaded.n_spills, loaded.n_max_threads
