@@ -57,6 +57,8 @@ public:
   RemarkCollector *remarks;
   /// Warps of one program.
   int numWarps = 4;
+  /// While a branch is lowered whose copies are predicated instead: its condition.
+  mlir::Value copyCondition;
 
   //===--- values -------------------------------------------------------===//
   const Registers &get(mlir::Value value) const;

@@ -54,6 +54,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   //===--- asynchrony ------------------------------------------------------===//
   // Copies instead of loads and rings instead of buffers, before they are placed.
   manager.addPass(createPipelineLoops(context));
+  // Reads the rings that are there now, one slot further.
+  manager.addPass(createPrefetchOperands(context));
   // What is not in flight round a loop is waited for where it is used.
   manager.addPass(createOverlapProducts(context));
   // The expander repeats address arithmetic per stage.
@@ -136,6 +138,7 @@ void registerPasses() {
   registerPass([] { return createPromoteShared(testContext()); });
   registerPass([] { return createVerifyLayouts(testContext()); });
   registerPass([] { return createPipelineLoops(testContext()); });
+  registerPass([] { return createPrefetchOperands(testContext()); });
   registerPass([] { return createDeferReductions(testContext()); });
   registerPass([] { return createOverlapProducts(testContext()); });
   registerPass([] { return createLowerDescriptors(testContext()); });

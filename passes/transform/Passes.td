@@ -69,6 +69,12 @@ def PipelineLoops : TilewrightPass<"tw-pipeline-loops"> {
   let statistics = [Statistic<"numPipelined", "pipelined", "Number of loops pipelined">];
 }
 
+def PrefetchOperands : TilewrightPass<"tw-prefetch-operands"> {
+  let summary = "reads the operands of the next iteration's mma while this one's runs";
+  let statistics = [Statistic<"numPrefetched", "prefetched", "Number of loops changed">,
+                    Statistic<"numRefused", "refused", "Number of loops without the registers or stages">];
+}
+
 def OverlapProducts : TilewrightPass<"tw-overlap-products"> {
   let summary = "waits for wgmma where its result is used, not where it starts";
   let statistics = [Statistic<"numOverlapped", "overlapped", "Number of products made asynchronous">];
