@@ -26,7 +26,7 @@ void Race::drop(size_t candidate) {
   entries[candidate].samples.clear();
 }
 
-void Race::dropHopeless() {
+void Race::dropAbove(double margin) {
   double bestHigh = -1, bestMedian = -1;
   for (size_t i = 0; i < entries.size(); ++i) {
     Summary s = summary(i);
@@ -35,9 +35,13 @@ void Race::dropHopeless() {
       bestHigh = s.high;
     }
   }
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (entries[i].running && summary(i).count && summary(i).low > bestHigh)
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Summary s = summary(i);
+    // One or two samples may both have met something else.
+    bool isKnown = margin > 0 ? s.count > 2 : s.count > 0;
+    if (entries[i].running && isKnown && s.low > bestHigh * (1 + margin))
       entries[i].running = false;
+  }
 }
 
 /// Whether every candidate left is within the tolerance, and known well enough to
@@ -58,9 +62,11 @@ bool Race::leadersAreEqual() const {
 
 std::vector<size_t> Race::nextRound() {
   if (round >= options.minRounds) {
-    dropHopeless();
+    dropAbove(0);
     if (round >= options.maxRounds || leadersAreEqual())
       return {};
+  } else if (round > 0) {
+    dropAbove(options.clearMargin);
   }
   std::vector<size_t> order;
   for (size_t i = 0; i < entries.size(); ++i)

@@ -12,7 +12,8 @@
 //
 // How: (1) every round visits the candidates that are left, in an order that
 // changes with the round; (2) after each round from `minRounds` on, a candidate
-// whose interval lies wholly above the leader's is out; (3) the race ends when
+// whose interval lies wholly above the leader's is out, and before that one that
+// lies above it by `clearMargin`: what loses clearly costs one round; (3) the race ends when
 // one is left, when the leaders are so close that it does not matter, after
 // `maxRounds`, or when the caller's budget is spent.
 //
@@ -36,6 +37,8 @@ struct RaceOptions {
   size_t minRounds = 3;
   size_t maxRounds = 12;
   double confidence = 0.95;
+  /// Far beyond what clocks and neighbours do to a timing on one machine.
+  double clearMargin = 0.25;
   /// Leaders within this fraction of each other are equally good.
   double tolerance = 0.005;
   uint64_t seed = 0;
@@ -70,7 +73,8 @@ private:
     std::vector<double> samples;
     bool running = true;
   };
-  void dropHopeless();
+  /// Takes out whose interval lies above the leader's by a fraction.
+  void dropAbove(double margin);
   bool leadersAreEqual() const;
 
   std::vector<Candidate> entries;

@@ -191,23 +191,38 @@ sys.path.insert(0, {folder!r})
 import peers
 x = torch.rand(4096, device="cuda"); torch.cuda.synchronize()
 kernels = peers.load_kernels({compiler!r})
+loading = 0.0
+if {compiler!r} == "tilewright":  # what the driver takes to load the machine code
+    from tilewright import _core
+    load_kernel = _core.load_kernel
+    def timed(*arguments):
+        global loading
+        begin = time.perf_counter()
+        loaded = load_kernel(*arguments)
+        loading += time.perf_counter() - begin
+        return loaded
+    _core.load_kernel = timed
 start = time.perf_counter()
 kernels.add_kernel[(4,)](x, x, x, 4096, BLOCK=1024)
+launched = time.perf_counter() - start
 torch.cuda.synchronize()
-print((time.perf_counter() - start) * 1e3)
+print((time.perf_counter() - start) * 1e3, launched * 1e3, loading * 1e3)
 """
 
 
-def first_call_ever(compiler: str) -> tuple[float | None, float | None]:
+def first_call_ever(compiler: str) -> list[float | None]:
     """First kernel of a process, with an empty cache directory; and of another
-    process, with what the first one left there (the best of five)."""
+    process, with what the first one left there (the best of five): until it has
+    run, until the launch returns, and what loading the machine code takes of that."""
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, TILEWRIGHT_CACHE="1", TILEWRIGHT_CACHE_DIR=folder + "/cache", TRITON_CACHE_DIR=folder)
         script = FIRST_EVER.format(folder=str(Path(__file__).parent), compiler=compiler)
         runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
                 for _ in range(6)]
-    times = [float(done.stdout.split()[-1]) if done.returncode == 0 else None for done in runs]
-    return times[0], min((t for t in times[1:] if t is not None), default=None)
+    times = [[float(t) for t in done.stdout.split()[-3:]] for done in runs if done.returncode == 0]
+    if len(times) < 2:
+        return [None] * 4
+    return [times[0][0], *min(times[1:])]
 
 
 def other_rows(repetitions: int) -> list[dict]:
@@ -218,7 +233,8 @@ def other_rows(repetitions: int) -> list[dict]:
         results.append({"row": f"first call, {name}", "unit": "ms",
                         **{peer: values.get(name) for peer, values in first.items()}})
     ever = {"Tilewright": first_call_ever("tilewright"), "Triton": first_call_ever("triton")}
-    for index, row in enumerate(("first call of a process", "first call of a process, cached")):
+    for index, row in enumerate(("first call of a process", "first call of a process, cached",
+                                 "  until the launch returns", "  of that, loading into the device")):
         results.append({"row": row, "unit": "ms", **{peer: values[index] for peer, values in ever.items()}})
     results.append({"row": "import, on top of NumPy", "unit": "ms",
                     "Tilewright": import_milliseconds("tilewright", repetitions),

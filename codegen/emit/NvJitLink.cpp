@@ -52,14 +52,20 @@ static std::vector<std::string> filesStartingWith(const fs::path &folder,
   return found;
 }
 
-/// Toolkit roots: the variables that name one, then /usr/local/cuda and its
-/// versioned siblings, highest first.
-static std::vector<fs::path> toolkitRoots() {
+/// Toolkit roots that variables name.
+static std::vector<fs::path> toolkitVariables() {
   std::vector<fs::path> roots;
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char *value = std::getenv(variable))
       if (*value)
         roots.push_back(value);
+  return roots;
+}
+
+/// Toolkit roots: the variables that name one, then /usr/local/cuda and its
+/// versioned siblings, highest first.
+static std::vector<fs::path> toolkitRoots() {
+  std::vector<fs::path> roots = toolkitVariables();
   roots.push_back("/usr/local/cuda");
   for (const std::string &root : filesStartingWith("/usr/local", "cuda-"))
     roots.push_back(root);
@@ -223,7 +229,7 @@ static std::string nameAndSize(const fs::path &file) {
   return failed ? "" : fmt::format("{}:{}", file.filename().string(), size);
 }
 
-std::string toolchainIdentity() {
+static std::string findToolchainIdentity() {
   std::string assembler, configured = knobText(Knob::NVJITLINK);
   if (configured != "off" && configured != "0") {
     std::vector<std::string> candidates =
@@ -241,6 +247,25 @@ std::string toolchainIdentity() {
   std::string libdevice = findLibdevice();
   return fmt::format("{}|{}", assembler.empty() ? "driver" : assembler,
                      libdevice.empty() ? "none" : nameAndSize(libdevice));
+}
+
+std::string toolchainIdentity() {
+  // Part of every key, and a walk through folders: kept for what it depends on. A
+  // toolkit that is exchanged is noticed by the next process; this one has opened
+  // the library that it found.
+  std::string inputs = knobText(Knob::NVJITLINK) + "|" + knobText(Knob::LIBDEVICE_PATH);
+  for (const fs::path &root : toolkitVariables())
+    inputs += "|" + root.string();
+  for (const std::string &folder : snapshotWheelFolders())
+    inputs += "|" + folder;
+  static std::mutex mutex;
+  static std::string knownInputs, known;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (known.empty() || inputs != knownInputs) {
+    known = findToolchainIdentity();
+    knownInputs = inputs;
+  }
+  return known;
 }
 
 std::string assemblerVersion() {

@@ -172,6 +172,7 @@ void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addElementsLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDebugLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDotLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addFmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addWgmmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addTmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 

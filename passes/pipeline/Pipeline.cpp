@@ -46,6 +46,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createRemoveConversions(context));
   // Whether an operand is in its registers already is known now.
   manager.addPass(createPromoteShared(context));
+  // Which elements of an axis a thread holds is known now.
+  manager.addPass(createDeferReductions(context));
   // The phase ends: no op may see two layouts of one tile.
   manager.addPass(createVerifyLayouts(context));
 
@@ -134,6 +136,7 @@ void registerPasses() {
   registerPass([] { return createPromoteShared(testContext()); });
   registerPass([] { return createVerifyLayouts(testContext()); });
   registerPass([] { return createPipelineLoops(testContext()); });
+  registerPass([] { return createDeferReductions(testContext()); });
   registerPass([] { return createOverlapProducts(testContext()); });
   registerPass([] { return createLowerDescriptors(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });

@@ -55,6 +55,11 @@ def PromoteShared : TilewrightPass<"tw-promote-shared"> {
   let statistics = [Statistic<"numBuffers", "buffers", "Number of tiles placed in shared memory">];
 }
 
+def DeferReductions : TilewrightPass<"tw-defer-reductions"> {
+  let summary = "keeps running sums and extrema of a loop per thread, and combines the threads' behind it";
+  let statistics = [Statistic<"numDeferred", "deferred", "Number of variables that gather per thread">];
+}
+
 def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
   let summary = "checks that the layouts of each op's operands and results agree";
 }

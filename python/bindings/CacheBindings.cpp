@@ -10,6 +10,7 @@
 
 #include "python/bindings/Bindings.h"
 
+#include "frontend/ast/SourceBlock.h"
 #include "runtime/cache/CacheStore.h"
 
 #include <pybind11/stl.h>
@@ -139,6 +140,13 @@ void bindCache(py::module_ &module) {
         }
         return file ? py::cast(KeyLock{std::move(file)}) : py::none();
       });
+  module.def(
+      "scan_source_block",
+      [](std::string_view text) {
+        SourceBlock block = scanSourceBlock(text);
+        return py::make_tuple(block.lineCount, py::bytes(block.meaning));
+      },
+      "(number of lines, meaning) of the function that the text starts with; both in UTF-8.");
   module.def("encode_entry",
              [](const std::string &key, const std::string &header, const py::dict &sections) {
                return py::bytes(encodeEntry(digestOf(key), entryOf(header, sections)));

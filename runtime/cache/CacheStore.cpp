@@ -27,6 +27,8 @@ static constexpr std::string_view kSuffix = ".bin";
 static constexpr int kKeptDamaged = 16;
 /// A use is noted at most this often: a warm start should not write.
 static constexpr int64_t kUseGranularityInSeconds = 600;
+/// A holder of the count works for microseconds, or evicts for milliseconds.
+static constexpr std::chrono::seconds kPatienceForTheCount{10};
 /// Where locks do not work, a temporary file of this age is abandoned.
 static constexpr int64_t kAbandonedAgeInSeconds = 3600;
 
@@ -180,31 +182,84 @@ static std::string temporaryName() {
   return name;
 }
 
-/// Writes a file aside and renames it; 0 or an errno. Leaves nothing on errors.
-static int writeAndRename(const FileHandle &directory, const std::string &name,
-                          const std::string &bytes) {
-  std::string temporary;
+namespace {
+/// A file under another name, whose bytes count as used from the moment it is there.
+struct Draft {
   FileHandle file;
+  std::string name;
+};
+
+/// The shared count of bytes, held while this lives.
+class SizeCount {
+public:
+  explicit SizeCount(const FileHandle &top)
+      : file(openFile(top.get(), kSizeFile, O_RDWR | O_CREAT)) {
+    if (!file)
+      return;
+    auto end = std::chrono::steady_clock::now() + kPatienceForTheCount;
+    bool unsupported = false;
+    for (auto pause = std::chrono::microseconds(50); !tryLockByte(file.get(), 0, unsupported);
+         pause = std::min(pause * 2, std::chrono::microseconds(1000))) {
+      if (unsupported)
+        return; // two writers may then forget each other until the next sweep
+      if (std::chrono::steady_clock::now() >= end) {
+        busy = true;
+        return;
+      }
+      std::this_thread::sleep_for(pause);
+    }
+  }
+  explicit operator bool() const { return bool(file); }
+  /// Somebody has held it all the time: a stopped process, say.
+  bool isBusy() const { return busy; }
+  bool read(uint64_t &used) const {
+    return ::pread(file.get(), &used, sizeof(used), 0) == sizeof(used);
+  }
+  /// What cannot be written would be one too few: then the next writer counts anew.
+  void write(uint64_t used) const {
+    if (::pwrite(file.get(), &used, sizeof(used), 0) != sizeof(used))
+      (void)!::ftruncate(file.get(), 0);
+  }
+
+private:
+  FileHandle file;
+  bool busy = false;
+};
+} // namespace
+
+/// Makes a file of the size that it will have; 0 or an errno.
+static int makeDraft(const FileHandle &directory, uint64_t bytes, Draft &draft) {
   // A forked child repeats its parent's names: another one is drawn.
-  for (int attempt = 0; attempt < 8 && !file; ++attempt) {
-    temporary = temporaryName();
-    file = FileHandle(openFile(directory.get(), temporary, O_WRONLY | O_CREAT | O_EXCL));
-    if (!file && errno != EEXIST)
+  for (int attempt = 0; attempt < 8 && !draft.file; ++attempt) {
+    draft.name = temporaryName();
+    draft.file = FileHandle(openFile(directory.get(), draft.name, O_WRONLY | O_CREAT | O_EXCL));
+    if (!draft.file && errno != EEXIST)
       return errno;
   }
-  if (!file)
+  if (!draft.file)
     return EEXIST;
   bool ignored;
-  tryLockByte(file.get(), 0, ignored); // tells a sweeper that the writer lives
-  int error = writeAll(file.get(), bytes) ? 0 : errno;
+  tryLockByte(draft.file.get(), 0, ignored); // tells a sweeper that the writer lives
+  if (::ftruncate(draft.file.get(), static_cast<off_t>(bytes)) == 0)
+    return 0;
+  int error = errno;
+  ::unlinkat(directory.get(), draft.name.c_str(), 0);
+  draft.file.close();
+  return error;
+}
+
+/// Fills a draft and renames it; 0 or an errno. Leaves nothing on errors.
+static int finishDraft(const FileHandle &directory, Draft &draft, const std::string &name,
+                       const std::string &bytes) {
+  int error = writeAll(draft.file.get(), bytes) ? 0 : errno;
   // The rename comes before the close gives the lock back, so no sweeper takes a
   // finished file away; a close that fails is undone.
-  if (!error && ::renameat(directory.get(), temporary.c_str(), directory.get(), name.c_str()) != 0)
+  if (!error && ::renameat(directory.get(), draft.name.c_str(), directory.get(), name.c_str()) != 0)
     error = errno;
-  else if (!error && (error = file.close()) != 0)
+  else if (!error && (error = draft.file.close()) != 0)
     ::unlinkat(directory.get(), name.c_str(), 0);
   if (error)
-    ::unlinkat(directory.get(), temporary.c_str(), 0);
+    ::unlinkat(directory.get(), draft.name.c_str(), 0);
   return error;
 }
 
@@ -214,8 +269,34 @@ StoreResult CacheStore::publish(const FileHandle &top, const Digest &key,
   FileHandle prefix = openInside(top, prefixOf(key).c_str(), /*create=*/true, result.problem);
   if (!prefix)
     return result;
-  if (int error = writeAndRename(prefix, fileNameOf(key), file))
-    result.problem = problemOf(error);
+  Draft draft;
+  int error = 0;
+  {
+    SizeCount count(top);
+    if (count.isBusy())
+      return result; // not kept, as the capacity is a promise
+    uint64_t used = 0;
+    if (count && (!count.read(used) || used + file.size() > capacity)) {
+      // Before the file is there: what the others see never exceeds the capacity.
+      uint64_t wanted = capacity - file.size();
+      // The slack makes evictions rare; a count that was only unknown evicts nothing.
+      SweepResult swept = sweepArea(top, wanted, wanted / 10 * 9);
+      result.evicted = swept.evicted;
+      used = swept.bytes;
+      if (used + file.size() > capacity) {
+        // What others write at this moment leaves no room: this one is not kept.
+        count.write(used);
+        return result;
+      }
+    }
+    error = makeDraft(prefix, file.size(), draft);
+    if (count)
+      count.write(used + (error ? 0 : file.size()));
+  }
+  if (!error)
+    error = finishDraft(prefix, draft, fileNameOf(key), file);
+  if (error)
+    result.problem = problemOf(error); // the count is too high now, until the next sweep
   return result;
 }
 
@@ -228,47 +309,17 @@ StoreResult CacheStore::store(const Digest &key, const Entry &entry) const {
   FileHandle top = openArea(/*create=*/true, result.problem);
   if (!top)
     return result;
-  int evicted = reserve(top, file.size());
   result = publish(top, key, file);
   if (result.problem.kind == Problem::Kind::NoSpace) {
     // The disk is smaller than the capacity: make room among our own.
-    SweepResult swept = sweepArea(top, 0, 0);
+    int evicted = result.evicted;
+    SweepResult swept = sweepAndCount(top, 0);
     evicted += swept.evicted;
     if (swept.evicted || swept.abandoned)
       result = publish(top, key, file);
+    result.evicted += evicted;
   }
-  result.evicted = evicted;
   return result;
-}
-
-/// Adds to the shared count of bytes and evicts where it exceeds the capacity;
-/// the number of entries evicted. Any failure leaves the count as it is.
-int CacheStore::reserve(const FileHandle &top, uint64_t bytes) const {
-  FileHandle file(openFile(top.get(), kSizeFile, O_RDWR | O_CREAT));
-  if (!file)
-    return 0;
-  bool unsupported = false;
-  bool locked = false;
-  for (int attempt = 0; attempt < 1000 && !locked && !unsupported; ++attempt) {
-    locked = tryLockByte(file.get(), 0, unsupported);
-    if (!locked && !unsupported)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  uint64_t used = 0;
-  bool known = ::pread(file.get(), &used, sizeof(used), 0) == sizeof(used);
-  int evicted = 0;
-  if (!known || used + bytes > capacity) {
-    // Before the file is there: what the others see never exceeds the capacity.
-    uint64_t wanted = capacity - std::min(capacity, bytes);
-    // The slack makes evictions rare; a count that was only unknown evicts nothing.
-    SweepResult swept = sweepArea(top, wanted, wanted / 10 * 9);
-    evicted = swept.evicted;
-    used = swept.bytes;
-  }
-  used += bytes;
-  if (::pwrite(file.get(), &used, sizeof(used), 0) != sizeof(used))
-    return evicted; // the next writer counts anew, or one too few
-  return evicted;
 }
 
 //===----------------------------------------------------------------------===//
@@ -325,8 +376,9 @@ SweepResult CacheStore::sweepArea(const FileHandle &top, uint64_t limit, uint64_
     if (isEntryName(name)) {
       result.bytes += static_cast<uint64_t>(status.st_size);
       found.push_back({status.st_mtime, static_cast<uint64_t>(status.st_size), prefix, name});
-    } else if (isAbandoned(directory, name, status) &&
-               ::unlinkat(directory.get(), name.c_str(), 0) == 0) {
+    } else if (!isAbandoned(directory, name, status)) {
+      result.bytes += static_cast<uint64_t>(status.st_size); // somebody is writing it
+    } else if (::unlinkat(directory.get(), name.c_str(), 0) == 0) {
       ++result.abandoned;
     }
   });
@@ -348,16 +400,18 @@ SweepResult CacheStore::sweepArea(const FileHandle &top, uint64_t limit, uint64_
   return result;
 }
 
+SweepResult CacheStore::sweepAndCount(const FileHandle &top, uint64_t wanted) const {
+  SizeCount count(top);
+  SweepResult result = sweepArea(top, wanted, wanted);
+  if (count && !count.isBusy())
+    count.write(result.bytes);
+  return result;
+}
+
 SweepResult CacheStore::sweep(uint64_t wanted) const {
   Problem ignored;
   FileHandle top = openArea(/*create=*/false, ignored);
-  if (!top)
-    return {};
-  SweepResult result = sweepArea(top, wanted, wanted);
-  FileHandle size(openFile(top.get(), kSizeFile, O_RDWR));
-  if (size && ::pwrite(size.get(), &result.bytes, sizeof(result.bytes), 0) < 0)
-    ::unlinkat(top.get(), kSizeFile, 0); // the next writer counts anew
-  return result;
+  return top ? sweepAndCount(top, wanted) : SweepResult();
 }
 
 std::vector<ListedEntry> CacheStore::list() const {

@@ -10,19 +10,24 @@
 //   {root}/{area}/{2 digits}/tmp-{random}      being written; its writer holds a
 //                                              lock on it
 //   {root}/{area}/quarantine/{64 digits}.bin   damaged entries, the newest few
-//   {root}/{area}/size                         bytes of all entries, an estimate
+//   {root}/{area}/size                         bytes of all of the above but the
+//                                              quarantine; byte 0 is its lock
 //   {root}/{area}/locks                        empty; byte n is the lock of key n
 //
 // How it stays whole without locks: an entry appears by one rename and is never
 // changed after. A reader opens the final name directly (no listing), reads once,
 // verifies, and uses the bytes from memory. Who loses a race writes the same
-// content again. The locks only spare duplicate work: for compilations of one
-// key, and for the count of bytes. Where they fail, work is done twice.
+// content again. The locks only spare duplicate work and keep the capacity. Where
+// they fail, a kernel is compiled twice, and the count is off until a sweep.
 //
-// Eviction: a writer first adds its bytes to `size`; where that exceeds the
-// capacity it scans, removes the least recently used down to nine tenths, and
-// writes the true size. A file that is gone already counts as removed. Only names
-// of the forms above are touched, and never through a link.
+// Eviction: a writer takes the lock of `size`, adds the bytes of its entry, makes
+// the file with its final length under another name, and gives the lock back; the
+// content and the rename follow without it. Where the sum would exceed the
+// capacity, it first scans, removes the least recently used down to nine tenths,
+// and takes the true sum, which has the files of other writers in it. So the files
+// never exceed the capacity, and what does not fit beside those being written is
+// not kept. Readers take no lock. A file that is gone already counts as removed.
+// Only names of the forms above are touched, and never through a link.
 //
 //===----------------------------------------------------------------------===//
 
@@ -88,9 +93,9 @@ public:
 private:
   FileHandle openArea(bool create, Problem &problem) const;
   StoreResult publish(const FileHandle &area, const Digest &key, const std::string &file) const;
-  int reserve(const FileHandle &area, uint64_t bytes) const;
-  /// Where the entries exceed `limit` bytes, evicts down to `wanted`.
+  /// Where the files exceed `limit` bytes, evicts down to `wanted`.
   SweepResult sweepArea(const FileHandle &area, uint64_t limit, uint64_t wanted) const;
+  SweepResult sweepAndCount(const FileHandle &area, uint64_t wanted) const;
   void setAside(const FileHandle &area, const FileHandle &prefix, const std::string &name) const;
 
   std::string root, area;

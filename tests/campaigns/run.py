@@ -4,10 +4,13 @@
 
     python tests/campaigns/run.py            # all
     python tests/campaigns/run.py K1 K5      # some
+    python tests/campaigns/run.py --gpu      # T1 to T4 on the GPU of this machine
+    python tests/campaigns/run.py --gpu T2 --trials 5
 
 The ordinary tests run the same programs with the small counts (test_campaigns.py).
 """
 
+import argparse
 import os
 import sys
 import tempfile
@@ -52,13 +55,25 @@ CAMPAIGNS = {
 }
 
 
-def main(names) -> int:
+def campaigns_on_gpu(trials) -> dict:
+    from campaigns.tuning_gpu import GPU_CAMPAIGNS
+
+    return {name: (program, {"trials": trials or count}) for name, (program, count) in GPU_CAMPAIGNS.items()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="campaigns; all where none is named")
+    parser.add_argument("--gpu", action="store_true", help="T1 to T4 on the GPU instead")
+    parser.add_argument("--trials", type=int, default=0, help="with --gpu: another count")
+    options = parser.parse_args()
+    known = campaigns_on_gpu(options.trials) if options.gpu else {n: (p, full) for n, (p, _, full) in CAMPAIGNS.items()}
     failed = 0
-    for name in names or CAMPAIGNS:
-        program, _, full = CAMPAIGNS[name]
+    for name in options.names or known:
+        program, counts = known[name]
         start = time.monotonic()
         try:
-            line = program(**full)
+            line = program(**counts)
         except AssertionError as error:
             failed += 1
             line = f"{name}: FAILED: {error}"
@@ -67,4 +82,4 @@ def main(names) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

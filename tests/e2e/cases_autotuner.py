@@ -279,3 +279,45 @@ def test_a_nearly_full_device_is_tuned_all_the_same():
     Mock().library.mockFailNextAllocation()
     kernel[(1, )](FakeTensor(), 5)
     assert kernel.best_config is not None
+
+
+# -- launches of what is known -------------------------------------------------------
+
+
+def test_known_choice_launches_without_tuning_again():
+    tuned = make_tuned({64: 3.0, 128: 1.0, 256: 2.0})
+    x, calls = Tensor(), []
+    tuned[(1, )](x, 5)
+    tuned.run = lambda *a, **k: calls.append(k)  # the slow way
+    before = Mock().count
+    for arguments, named in (((x, 5), {}), ((x, ), {"n": 5}), ((), {"x": x, "n": 5})):
+        tuned[lambda meta: (meta["BLOCK"], )](*arguments, **named)
+    assert not calls and Mock().count == before + 3 and Mock().launch().grid == (128, 1, 1)
+    assert tuned.best_config.kwargs == {"BLOCK": 128}
+    # Other values, other types, and a cache that somebody has cleared are not known.
+    tuned[(1, )](x, 6)
+    tuned[(1, )](Tensor("float16"), 5)
+    tuned.cache.clear()
+    tuned[(1, )](x, 5)
+    assert len(calls) == 3
+
+
+def test_known_choice_keeps_hooks_listeners_and_errors():
+    tuned = make_tuned({64: 3.0, 128: 1.0, 256: 2.0})
+    x, heard = Tensor(), []
+    tuned[(1, )](x, 5)
+    with knobs.autotuning.scope():
+        knobs.autotuning.listener = lambda **event: heard.append(event["cache_hit"])
+        tuned[(1, )](x, 5)
+    assert heard == [True]
+    with pytest.raises(errors.InvalidOption, match=r"\[E0603\] 'BLOCK' is set by the configuration and by the call"):
+        tuned[(1, )](x, 5, BLOCK=64)
+    single = tilewright.autotune([tilewright.Config({"BLOCK": 128})], key=[])(tuned.fn)
+    single[(1, )](x, 5)
+    assert single.best_config.kwargs == {"BLOCK": 128}
+    with pytest.raises(errors.InvalidOption, match="E0603"):
+        single[(1, )](x, 5, BLOCK=64)
+    config = tuned.best_config
+    config.pre_hook = lambda named: heard.append(named["BLOCK"])
+    tuned[(1, )](x, 5)
+    assert heard == [True, 128]

@@ -134,11 +134,37 @@ def test_another_kernel_or_device_has_its_own_table(monkeypatch):
     assert again.best_config.kwargs == {"BLOCK": 64} and len(table.all_tables()) == 3
 
 
-def test_slow_candidates_are_measured_once():
+def test_slow_candidates_are_measured_twice():
     tuner = tuned(nothing, {64: 100.0, 128: 1.0, 256: 1.1})
     launch(tuner, Array([1.0]), 5)
     slow = [c for c in tuner.fn.launched if c["BLOCK"] == 64]
-    assert len(slow) == 1 and records()["64"]["status"] == "slow" and "the best 1" in records()["64"]["reason"]
+    assert len(slow) == 2 and records()["64"]["status"] == "slow" and "the best 1" in records()["64"]["reason"]
+
+
+def test_late_first_run_is_no_slow_kernel():
+    """The compiler's threads may keep the first launch waiting behind its event."""
+    late = [64]
+
+    def milliseconds(arguments):
+        delay = 50.0 if arguments["BLOCK"] in late else 0.0
+        late.clear()
+        return {64: 1.0, 128: 2.0, 256: 3.0}[arguments["BLOCK"]] + delay
+
+    kernel = Simulated(nothing, ["x", "n"], milliseconds, jit=identity)
+    tuner = Autotuner(kernel, ["x", "n"], simulated.configs(64, 128, 256), ["n"])
+    launch(tuner, Array([1.0]), 5)
+    assert tuner.best_config.kwargs == {"BLOCK": 64}
+
+
+def test_host_comparison_looks_everywhere():
+    from tilewright.tuning import memory
+
+    assert memory.sampled_pieces(1000) == [(0, 1000)]
+    for size in ((16 << 20) + 4, 1 << 30, (3 << 30) + 12):
+        pieces = memory.sampled_pieces(size)
+        assert pieces[0][0] == 0 and sum(pieces[-1]) == size and sum(n for _, n in pieces) == 16 << 20
+        assert all(a[0] + a[1] <= b[0] or size < 17 << 20 for a, b in zip(pieces, pieces[1:]))
+        assert all(offset % 4 == 0 for offset, _ in pieces)
 
 
 def test_hooks_and_hidden_state_of_configurations():
@@ -382,6 +408,7 @@ def test_noise_decides_nothing():
     trials = TRIALS or 40
     flips = wins = warned = 0
     for number in range(trials):
+        random.seed(number)  # about one in eighty flips: forty trials must not be a lottery
         x = Array([1.0])
         launch(tuned(nothing, {64: 1.0, 32: 2.0}), x, number)
         with warnings.catch_warnings(record=True) as caught:
@@ -398,6 +425,7 @@ def test_noise_decides_nothing():
         faster = tuned(nothing, {64: 1.0, 32: 2.0, 128: 1.0, 256: 0.95})
         launch(faster, x, number)
         wins += faster.best_config.kwargs == {"BLOCK": 256}
+    print(f"T3 figures: {flips} flips, {wins} wins of the faster, {warned} kept in the noise, of {trials}")
     assert flips <= trials * 0.05 and wins >= trials * 0.99, (flips, wins, trials)
     assert warned > 0
 
@@ -488,6 +516,36 @@ def test_large_space_is_searched_and_resumes():
     again = make()
     launch(again, Array([1.0]), 5)
     assert again.best_config.kwargs == bottom and not again.fn.compiled
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_killed_search_goes_on(seed):
+    """The points on disk are reported to the search again; what was running is skipped."""
+    choices = {name: list(range(8)) for name in ("A", "B", "C")}
+    rng = random.Random(seed)
+    left = [rng.randrange(20, 400)]
+    runs = []
+
+    def body(arguments):
+        runs.append(tuple(arguments[n] for n in choices))
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+
+    def make():
+        kernel = Simulated(body, ["x", "n"], lambda a: 1.0 + abs(a["A"] - 5) + abs(a["B"] - 2) + abs(a["C"] - 7), jit=identity)
+        return Autotuner(kernel, ["x", "n"], tuning.Space(choices, max_points=100, exhaustive=1, seed=seed), ["n"], budget=600)
+
+    with pytest.raises(Killed):
+        launch(make(), Array([1.0]), 5)
+    done = {tuple(int(r["kwargs"][n]) for n in choices) for _, h in table.all_tables() for r in h["records"].values()
+            if r["status"] in ("ok", "slow")}
+    runs.clear()
+    again = make()
+    launch(again, Array([1.0]), 5)
+    tuned_runs = runs[:-1]  # the last is the launch that counts
+    assert not done & set(tuned_runs), "measured again"
+    assert sum(again.best_config.kwargs[n] != v for n, v in {"A": 5, "B": 2, "C": 7}.items()) <= 1
 
 
 # -- tables as files, the command ----------------------------------------------------
@@ -674,18 +732,35 @@ def test_worker_that_dies_is_a_line(tmp_path):
     assert tuning.sweep("nothing:at_all", [{}], Broken()) == ["the worker failed: BrokenPipeError: gone"]
 
 
-@pytest.mark.parametrize("library", ["ray", "dask"])
-def test_adapters_of_other_libraries(tmp_path, library):
-    """Recipes: any Executor does; these libraries have one."""
-    target, problems = sweep_module(tmp_path), [{"n": 1, "best": 16}]
-    if library == "ray":
-        pool = pytest.importorskip("ray.util.multiprocessing").Pool(1)
-        pytest.importorskip("ray")
-        assert pool.map(lambda p: executors.run_problem(target, json.dumps(p)), problems)
-    else:
-        distributed = pytest.importorskip("distributed")
-        with distributed.Client(processes=False, n_workers=1) as client:
-            assert tuning.sweep(target, problems, client.get_executor()) == [""]
+def test_dask_adapter(tmp_path, monkeypatch):
+    """The recipe of docs/autotuner.md, with a worker in a process of its own."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    target = sweep_module(tmp_path)
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, \
+            distributed.Client(cluster) as client:
+        assert tuning.sweep(target, [{"n": 1, "best": 16}, {"n": -1, "best": 0}], client.get_executor()) == [
+            "", "ValueError: negative"]
+    assert len(table.all_tables()) == 1
+
+
+def test_ray_recipe(tmp_path, monkeypatch):
+    """The recipe of docs/autotuner.md."""
+    ray = pytest.importorskip("ray")
+
+    class RayExecutor(concurrent.futures.Executor):
+        def submit(self, function, *arguments):
+            return ray.remote(function).remote(*arguments).future()
+
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    target = sweep_module(tmp_path)
+    ray.init(num_cpus=1, include_dashboard=False)
+    try:
+        assert tuning.sweep(target, [{"n": 1, "best": 16}, {"n": -1, "best": 0}], RayExecutor()) == [
+            "", "ValueError: negative"]
+    finally:
+        ray.shutdown()
+    assert len(table.all_tables()) == 1
 
 
 def test_visible_devices(monkeypatch):

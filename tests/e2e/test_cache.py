@@ -10,6 +10,7 @@ import textwrap
 import threading
 import warnings
 
+import numpy as np
 import pytest
 
 import tilewright
@@ -18,8 +19,8 @@ from harness.mock_driver import run_in_mock_process
 from tilewright import _core, cli, errors, knobs
 from tilewright.compiler import cache_tools, disk_cache
 from tilewright.compiler.compiler import request_of
+from tilewright.runtime import dependencies
 from tilewright.runtime.dependencies import Dependencies
-from tilewright.runtime.source_block import scan
 
 
 @tilewright.jit
@@ -196,13 +197,62 @@ def test_scan_ends_where_python_does():
             if not isinstance(node, ast.FunctionDef):
                 continue
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            length, meaning = scan(lines, first - 1)
+            length, meaning = _core.scan_source_block("".join(lines[first - 1:]).encode())
+            meaning = meaning.decode()
             assert first + length - 1 == node.end_lineno, (path, node.name)
             node.decorator_list = []
             body = _parsed(meaning, node.col_offset)
             assert ast.dump(body) == ast.dump(node), (path, node.name)
             count += 1
     assert count > 400
+
+
+# -- keys ----------------------------------------------------------------------------
+
+
+def encoded(value):
+    """(text, what has no stable encoding) of one value, as in a new process."""
+    found = Dependencies()
+    return found.encode(value), found.inexact
+
+
+def test_installed_packages_count_by_version(monkeypatch, tmp_path):
+    """A kernel that names `numpy` or `json` does not drag their code into its key."""
+    import types
+
+    text, inexact = encoded(np.average)
+    assert f"numpy {np.__version__}" in text and not inexact
+    assert "Python 3." in encoded(json.dumps)[0]
+    monkeypatch.setattr(np, "__version__", "0.0")
+    monkeypatch.setattr(dependencies, "_versions", {})
+    assert encoded(np.average)[0] != text
+    # Not installed, or without a version: then the code counts.
+    for place, version in ((tmp_path / "tool.py", "1.0"), (tmp_path / "site-packages" / "tool.py", None)):
+        module = types.ModuleType("tool")
+        module.__file__, module.__version__ = str(place), version
+        monkeypatch.setitem(sys.modules, "tool", module)
+        texts = []
+        for body in ("x + 1", "x + 2"):
+            exec(f"def function(x): return {body}", vars(module))
+            monkeypatch.setattr(dependencies, "_versions", {})
+            texts.append(encoded(module.function)[0])
+        assert texts[0] != texts[1], place
+
+
+def test_state_beside_the_dictionary_is_seen():
+    import functools
+
+    class Slotted:
+        __slots__ = ("value", "__dict__")
+
+    def function(x, y):
+        return x + y
+
+    slotted = Slotted()
+    slotted.value = 1
+    assert encoded(slotted)[1]
+    texts = {encoded(functools.partial(function, n))[0] for n in (1, 2)}
+    assert len(texts) == 2 and not encoded(functools.partial(function, 1))[1]
 
 
 # -- threads -------------------------------------------------------------------------

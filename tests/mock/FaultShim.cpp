@@ -104,6 +104,10 @@ ssize_t pwrite(int fd, const void *from, size_t size, off_t offset) {
   REAL(pwrite);
   return armed && isTracked(fd) && fails() ? -1 : real(fd, from, size, offset);
 }
+int ftruncate(int fd, off_t size) {
+  REAL(ftruncate);
+  return armed && isTracked(fd) && fails() ? -1 : real(fd, size);
+}
 int fstat(int fd, struct stat *status) {
   REAL(fstat);
   return armed && isTracked(fd) && fails() ? -1 : real(fd, status);

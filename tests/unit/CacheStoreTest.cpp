@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -171,6 +172,57 @@ TEST_F(CacheStoreTest, LargerThanTheCacheIsNotKept) {
   EXPECT_FALSE(store.store(key(2), entry(2, 2000)).problem);
   EXPECT_EQ(store.load(key(1)).status, Status::Hit);
   EXPECT_EQ(store.load(key(2)).status, Status::Miss);
+}
+
+TEST_F(CacheStoreTest, FilesBeingWrittenCount) {
+  CacheStore store = makeStore(/*capacity=*/5000);
+  store.store(key(1), entry(1, 300));
+  fs::path prefix = fs::path(store.pathOf(key(1))).parent_path();
+  FileHandle writer(::open((prefix / "tmp-busy").c_str(), O_RDWR | O_CREAT, 0600));
+  bool unsupported = false;
+  ASSERT_TRUE(tryLockByte(writer.get(), 0, unsupported));
+  ASSERT_EQ(::ftruncate(writer.get(), 4800), 0);
+  std::ofstream(root + "/area/size", std::ios::trunc) << "x"; // so that it is counted anew
+  // Nothing is left to evict but the entry, and that would not be enough.
+  EXPECT_FALSE(store.store(key(2), entry(2, 300)).problem);
+  EXPECT_EQ(store.load(key(2)).status, Status::Miss);
+  writer.close();
+  store.sweep(5000);
+  EXPECT_FALSE(store.store(key(2), entry(2, 300)).problem);
+  EXPECT_EQ(store.load(key(2)).status, Status::Hit);
+}
+
+TEST_F(CacheStoreTest, AFailedWriteLeavesNothing) {
+  CacheStore store = makeStore();
+  store.store(key(1), entry(1));
+  fs::create_directory(fs::path(store.pathOf(key(2))).parent_path());
+  fs::create_directory(store.pathOf(key(2))); // the rename will fail
+  EXPECT_TRUE(store.store(key(2), entry(2)).problem);
+  EXPECT_EQ(temporaries(), 0u);
+  EXPECT_EQ(store.load(key(1)).status, Status::Hit);
+}
+
+TEST_F(CacheStoreTest, ManyWritersStayBelowTheCapacity) {
+  const uint64_t capacity = 20000;
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      CacheStore store = makeStore(capacity);
+      for (int i = 0; i < 100; ++i)
+        EXPECT_FALSE(store.store(key(t * 100 + i), entry(i, 500 + i * 13)).problem);
+    });
+  std::thread observer([&] {
+    CacheStore store = makeStore(capacity);
+    while (!done)
+      EXPECT_LE(store.sweep(~uint64_t(0)).bytes, capacity); // counts under the lock
+  });
+  for (std::thread &thread : threads)
+    thread.join();
+  done = true;
+  observer.join();
+  EXPECT_EQ(temporaries(), 0u);
+  EXPECT_GT(makeStore(capacity).list().size(), 5u);
 }
 
 TEST_F(CacheStoreTest, AWrongCountIsRepaired) {

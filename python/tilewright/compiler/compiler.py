@@ -19,6 +19,8 @@ from typing import Optional
 
 from .. import _core, errors
 from ..backends.compiler import GPUTarget
+from ..runtime.driver import driver
+from ..runtime.source import text_from_def
 from .disk_cache import PackedText, Request, compile_once
 from .options import parse_options
 
@@ -170,13 +172,20 @@ class LazyDict(dict):
         self.extras.append((function, args))
 
 
+class _LaterText:
+    """A text that is made when somebody reads it: a first launch does not."""
+
+    def __init__(self, make):
+        self.text = make
+
+
 class AsmDict(dict):
     """Stages by name. Those of a cached kernel are unpacked, and `sass` is
     disassembled, when first read."""
 
     def __getitem__(self, key):
         value = super().__getitem__(key)
-        if isinstance(value, PackedText):
+        if isinstance(value, (PackedText, _LaterText)):
             value = self[key] = value.text()
         return value
 
@@ -225,6 +234,12 @@ def _make_metadata(result, options, target, digest) -> _Metadata:
     return _Metadata(**values)
 
 
+def _metadata_json(metadata) -> str:
+    values = metadata._asdict()
+    values["target"] = {"backend": "cuda", "arch": values["target"].arch, "warp_size": values["target"].warp_size}
+    return json.dumps(values, default=str)
+
+
 class CompiledKernel:
     """One specialisation: every stage, its resources, and a function per device.
 
@@ -243,11 +258,14 @@ class CompiledKernel:
         self.asm = AsmDict()
         source = getattr(src, "fn", None)
         if source is not None:
-            self.asm["source"] = source.src
+            # The text as it is now: `_unsafe_update_src` may change the function's.
+            text = source._source.text
+            self.asm["source"] = _LaterText(lambda: text_from_def(text, source.__name__))
         for stage in ("ttir", "ttgir", "llir", "ptx", "cubin"):
             if result.get(stage) is not None:
                 self.asm[stage] = result[stage]
-        self.asm["json"] = self._metadata_json()
+        metadata = self.metadata  # not the kernel: it goes with its last reference
+        self.asm["json"] = _LaterText(lambda: _metadata_json(metadata))
         spilled = self.metadata.n_spills
         self._n_regs, self._n_spills = self.metadata.n_regs, None if spilled is None else spilled // 4
         self._n_max_threads = None
@@ -255,11 +273,6 @@ class CompiledKernel:
         self._load_lock = threading.Lock()
         self.signature = dict(getattr(src, "runtime_signature", {}))
         self.constants = dict(getattr(src, "constants", {}))
-
-    def _metadata_json(self) -> str:
-        values = self.metadata._asdict()
-        values["target"] = {"backend": "cuda", "arch": values["target"].arch, "warp_size": values["target"].warp_size}
-        return json.dumps(values, default=str)
 
     @property
     def shared(self) -> int:
@@ -387,8 +400,6 @@ def _grid3(grid):
 
 def _as_target(target) -> GPUTarget:
     if target is None:
-        from ..runtime.driver import driver
-
         return driver.active.get_current_target()
     if isinstance(target, GPUTarget):
         return target
@@ -502,7 +513,6 @@ def source_of_specialization(fn, specs) -> ASTSource:
 def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKernel:
     """The slow path of a launch: compile once per specialisation, load for `device`."""
     from .. import knobs
-    from ..runtime.driver import driver
 
     options = dict(given_options)
     if fn.debug is not None and "debug" not in options:

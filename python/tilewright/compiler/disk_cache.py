@@ -136,7 +136,20 @@ def store_of(area=AREA, capacity=None):
 # Keys
 # ---------------------------------------------------------------------------
 
-_package_digest = None
+def _digest_of_package() -> str:
+    package = os.path.dirname(os.path.dirname(__file__))
+    total = hashlib.sha256()
+    folder = os.path.join(package, "language")
+    files = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".py")]
+    for path in (*files, os.path.join(package, "frontend_rules.py"), os.path.join(package, "compiler", "options.py")):
+        with open(path, "rb") as file:
+            total.update(file.read())
+    return total.hexdigest()[:32]
+
+
+# With the import of this module, which the first declared kernel brings: a first
+# launch should not wait for a dozen files.
+_package_digest = _digest_of_package()
 
 
 def package_digest() -> str:
@@ -144,17 +157,6 @@ def package_digest() -> str:
 
     The native library has its build id; these files can change without it.
     """
-    global _package_digest
-
-    if _package_digest is None:
-        package = os.path.dirname(os.path.dirname(__file__))
-        total = hashlib.sha256()
-        folder = os.path.join(package, "language")
-        files = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".py")]
-        for path in (*files, os.path.join(package, "frontend_rules.py"), os.path.join(package, "compiler", "options.py")):
-            with open(path, "rb") as file:
-                total.update(file.read())
-        _package_digest = total.hexdigest()[:32]
     return _package_digest
 
 

@@ -19,7 +19,7 @@ import warnings
 
 from .. import _core, errors
 from ..errors import AssemblerError, ConfigWarning, OutOfResources
-from .jit import KernelInterface
+from .jit import JITFunction, KernelInterface
 
 __all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
 
@@ -92,8 +92,24 @@ def _current(device):
         driver.active.set_current_device(before)
 
 
+# What has no dtype, and is asked on every launch.
+_PLAIN = frozenset((int, float, bool, str, bytes, tuple, type(None)))
+_dtype_texts: dict = {}  # of frameworks' dtype objects, which are few
+
+
 def _dtype_text(value):
-    return str(value.dtype) if hasattr(value, "dtype") else None
+    if type(value) in _PLAIN:
+        return None
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        return None
+    try:
+        return _dtype_texts[dtype]
+    except KeyError:
+        text = _dtype_texts[dtype] = str(dtype)
+    except TypeError:  # not hashable
+        text = str(dtype)
+    return text
 
 
 class Autotuner(KernelInterface):
@@ -108,10 +124,18 @@ class Autotuner(KernelInterface):
         if hasattr(configs, "search"):
             configs = configs.configs()
         self.configs = list(configs) if configs else [Config({})]
+        if len(self.configs) > 1:
+            # With the declaration: a first launch whose choice is on disk needs it.
+            from ..tuning import table  # noqa: F401
         self.keys = list(key or [])
         self.cache = {}
         self.fn = fn
         self.arg_names = arg_names
+        self._places = {name: position for position, name in enumerate(arg_names)}
+        self._key_places = [(name, self._places.get(name)) for name in self.keys]
+        self._options: dict = {}  # id of a configuration -> (itself, what it adds to a launch)
+        # Others' interfaces may have `run` alone.
+        self._is_quick = isinstance(fn, JITFunction)
         self.base_fn = fn
         while not inspect.isfunction(self.base_fn):
             self.base_fn = self.base_fn.fn
@@ -243,7 +267,6 @@ class Autotuner(KernelInterface):
 
     def _tune(self, nargs, args, kwargs, key):
         """The configuration for these arguments, measured where nothing is known."""
-        from ..tuning.session import Session
         from ..tuning.table import Table, config_identity
 
         configs = self.prune_configs(kwargs, nargs)
@@ -276,6 +299,7 @@ class Autotuner(KernelInterface):
                 return self._tune_own_and_keep(nargs, args, kwargs, table, by_identity)
             from ..tuning.bench import DeviceBench
             from ..tuning.report import Progress
+            from ..tuning.session import Session
 
             session = Session(self, nargs, args, kwargs, table, DeviceBench(), Progress.if_wanted(self.base_fn.__name__))
             return self._measure(session, table, by_identity)
@@ -391,10 +415,45 @@ class Autotuner(KernelInterface):
         return getattr(kernel, "interpreted", False) or any(
             type(a).__module__ == "numpy" and type(a).__name__ == "ndarray" for a in all_args.values())
 
-    def _key(self, nargs, kwargs):
-        arguments = {k: v for k, v in {**nargs, **kwargs}.items() if k in self.arg_names}
-        values = [arguments[k] for k in self.keys if k in arguments]
-        return (*values, *filter(None, map(_dtype_text, arguments.values())))
+    def _key(self, args, kwargs):
+        """Values of the arguments that `key` names, and the element types of all."""
+        key = []
+        for name, position in self._key_places:
+            if position is not None and position < len(args):
+                key.append(args[position])
+            elif name in kwargs and position is not None:
+                key.append(kwargs[name])
+        for value in args:
+            text = _dtype_text(value)
+            if text is not None:
+                key.append(text)
+        for name, value in kwargs.items():
+            if name in self._places:
+                text = _dtype_text(value)
+                if text is not None:
+                    key.append(text)
+        return tuple(key)
+
+    def __getitem__(self, grid):
+
+        def launch(*args, **kwargs):
+            # The way of every launch but the first.
+            config = None
+            if self._is_quick:
+                config = self.configs[0] if len(self.configs) == 1 else self.cache.get(self._key(args, kwargs))
+            if config is None or config.pre_hook is not None or knobs.autotuning._plain["listener"] is not None:
+                return self.run(*args, grid=grid, warmup=False, **kwargs)
+            self.best_config = config
+            known = self._options.get(id(config))
+            if known is None:
+                known = self._options[id(config)] = (config, config.all_kwargs())
+            if not known[1].keys().isdisjoint(kwargs):
+                self._check_conflicts(config, kwargs)
+            return self.fn[grid](*args, **kwargs, **known[1])
+
+        from .. import knobs
+
+        return launch
 
     def _choose(self, nargs, args, kwargs):
         """The configuration of this call: the only one, the known one, or by tuning."""
@@ -403,7 +462,7 @@ class Autotuner(KernelInterface):
             config = self.configs[0] if len(self.configs) == 1 else self.prune_configs(kwargs, nargs)[0]
             self._check_conflicts(config, kwargs)
             return config
-        key = self._key(nargs, kwargs)
+        key = self._key(args, kwargs)
         config = self.cache.get(key)
         hit = config is not None
         if not hit:
@@ -426,6 +485,7 @@ class Autotuner(KernelInterface):
         self.nargs = nargs
         config = self._choose(nargs, args, kwargs)
         self.best_config = config
+        self._check_conflicts(config, kwargs)
         if config.pre_hook is not None:
             config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
         result = self.fn.run(*args, **kwargs, **config.all_kwargs())

@@ -17,7 +17,11 @@ import ast
 import dataclasses
 import dis
 import enum
+import functools
 import hashlib
+import os
+import re
+import sys
 import types
 
 _MAX_VALUES = 10_000  # of one kernel; beyond it is data, not configuration
@@ -135,6 +139,9 @@ class Dependencies:
             return f"method:{self.encode(value.__func__)}:{self.encode(value.__self__)}"
         if hasattr(value, "cache_key_part"):  # the element types of the language
             return f"dtype:{value.cache_key_part}"
+        named = _named_by_package(value)
+        if named:
+            return named
         if isinstance(value, (int, float, str, bytes)) or kind.__module__.split(".")[0] in ("numpy", "ml_dtypes", "torch"):
             text = repr(value)
             if len(text) < 200 and " at 0x" not in text:
@@ -143,7 +150,9 @@ class Dependencies:
         if dataclasses.is_dataclass(value):
             parts = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
             return f"{_name(kind)}:{self.encode(parts)}:{self._class_digest(kind)}"
-        if hasattr(value, "__dict__") and not _is_package(kind.__module__):
+        if isinstance(value, functools.partial):
+            return f"partial:{self.encode(value.func)}:{self.encode(value.args)}:{self.encode(value.keywords)}"
+        if hasattr(value, "__dict__") and not _has_hidden_state(kind) and not _is_package(kind.__module__):
             if id(value) in self._index:
                 return f"same as {self._index[id(value)]}"
             self._index[id(value)] = -self._values
@@ -161,6 +170,9 @@ class Dependencies:
         """Of a Python function that runs at compile time: code, defaults, globals."""
         if id(function) in self._index or _is_package(function.__module__ or ""):
             return ""
+        version = _installed_version(function.__module__)
+        if version:
+            return version
         self._index[id(function)] = -1
         parts = [_code_text(function.__code__), self.encode(function.__defaults__ or ()),
                  self.encode(function.__kwdefaults__ or {})]
@@ -181,6 +193,9 @@ class Dependencies:
         root = cls.__module__.split(".")[0]
         if id(cls) in self._index or root in _STABLE_MODULES or _is_package(cls.__module__):
             return ""
+        version = _installed_version(cls.__module__)
+        if version:
+            return version
         self._index[id(cls)] = -1
         parts = [f"{k}={self.encode(v)}" for k, v in sorted(vars(cls).items())
                  if isinstance(v, (types.FunctionType, int, str, float, bool, tuple)) and not k.startswith("__")]
@@ -193,6 +208,15 @@ class Dependencies:
 # ---------------------------------------------------------------------------
 
 
+_POINTER = tuple.__itemsize__
+
+
+def _has_hidden_state(kind) -> bool:
+    """Whether objects of a class have state beside their dictionary: slots, or C code's."""
+    known = (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)  # where these lie inside
+    return kind.__basicsize__ > object.__basicsize__ + known * _POINTER
+
+
 _STABLE_MODULES = ("builtins", "enum", "types", "collections", "math", "numpy", "ml_dtypes", "torch")
 
 
@@ -202,6 +226,49 @@ def _name(thing) -> str:
     module = thing.__module__ or ""
     stable = module.split(".")[0] in _STABLE_MODULES or _is_package(module)
     return f"{module}.{thing.__qualname__}" if stable else thing.__qualname__
+
+
+_versions: dict = {}
+
+
+def _installed_version(module_name) -> str:
+    """"torch 2.11" where a Python function comes from an installed package, or from
+    Python itself; empty where it is the user's own, and its code is what counts.
+
+    Such code changes by an installation, which changes the version; to walk through
+    it would mean to walk through most of the package. An editable installation lies
+    elsewhere, and a package without a version has none to go by: both are walked.
+    """
+    root = (module_name or "").partition(".")[0]
+    known = _versions.get(root)
+    if known is None:
+        known = _versions[root] = _find_version(root)
+    return known
+
+
+def _find_version(root) -> str:
+    module = sys.modules.get(root)
+    if module is None or root == "__main__":
+        return ""
+    file = getattr(module, "__file__", None)
+    if root in sys.stdlib_module_names:
+        # A user's file may have the name of one; Python's own lie beside os.
+        own = file is None or os.path.dirname(file).startswith(os.path.dirname(os.__file__))
+        return f"Python {sys.version_info[0]}.{sys.version_info[1]}.{sys.version_info[2]}" if own else ""
+    version = getattr(module, "__version__", None)
+    is_installed = file is not None and re.search(r"[\\/](site|dist)-packages[\\/]", file)
+    return f"{root} {version}" if is_installed and isinstance(version, str) and version else ""
+
+
+def _named_by_package(value) -> str:
+    """A thing that an installed module has under the name that it bears, else empty."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or not callable(value):
+        return ""
+    version = _installed_version(module)
+    if not version or getattr(sys.modules.get(module), name, None) is not value:
+        return ""
+    return f"{module}.{name} of {version}"
 
 
 def _is_package(module_name: str) -> bool:

@@ -14,8 +14,18 @@ import linecache
 import re
 import textwrap
 
-from .. import errors
-from .source_block import scan
+from .. import _core, errors
+
+_DEF = re.compile(r"^def\s+\w+\s*\(", re.MULTILINE)
+
+
+def text_from_def(text: str, name: str) -> str:
+    """Without decorators and the indentation of the whole."""
+    text = textwrap.dedent(text)
+    start = _DEF.search(text)
+    if start is None:
+        raise errors.make("E0101", name=name)
+    return text[start.start():]
 
 
 class FunctionSource:
@@ -45,7 +55,11 @@ class FunctionSource:
         first = max(code.co_firstlineno, 1)
         if first > len(lines):
             raise errors.make("E0101", name=self.fn.__name__)
-        count, self._meaning = scan(lines, first - 1)
+        # inspect.getsource tokenizes in Python and looks through all modules, which
+        # takes longer than a kernel in the cache may take to its launch.
+        text = "".join(lines[first - 1:])
+        count, meaning = _core.scan_source_block(text.encode("utf-8", "surrogatepass"))
+        self._meaning = meaning.decode("utf-8", "surrogatepass")
         self._lines, self._first_line = lines[first - 1:first - 1 + count], first
 
     @property
@@ -64,11 +78,7 @@ class FunctionSource:
     def src(self) -> str:
         """The dedented text from `def` on."""
         if self._src is None:
-            text = textwrap.dedent(self.text)
-            start = re.search(r"^def\s+\w+\s*\(", text, re.MULTILINE)
-            if start is None:
-                raise errors.make("E0101", name=self.fn.__name__)
-            self._src = text[start.start():]
+            self._src = text_from_def(self.text, self.fn.__name__)
         return self._src
 
     @property
@@ -78,7 +88,7 @@ class FunctionSource:
 
     @property
     def meaning(self) -> str:
-        """The text without what means nothing; see source_block."""
+        """The text without what means nothing; see frontend/ast/SourceBlock.h."""
         if self._meaning is None:
             self._read()
             if self._meaning is None:

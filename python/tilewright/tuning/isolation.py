@@ -120,7 +120,9 @@ class Trials:
             message = {"what": "run", "name": kernel.name, "types": list(kernel.signature.values()), "grid": list(grid),
                        "threads": metadata.num_warps * metadata.warp_size, "shared": metadata.shared,
                        "num_ctas": metadata.num_ctas, "cooperative": bool(metadata.launch_cooperative_grid),
-                       "programmatic": bool(metadata.launch_pdl), "maxnreg": metadata.maxnreg or 0, "arguments": described}
+                       "programmatic": bool(metadata.launch_pdl), "maxnreg": metadata.maxnreg or 0,
+                       "tensor_maps": list(metadata.tensor_maps), "host_tensor_maps": list(metadata.host_tensor_maps),
+                       "arguments": described}
             self.child.stdin.write(frame(message, image if image is not None else kernel.asm["ptx"].encode()))
             self.child.stdin.flush()
             answer = self._answer(self.timeout + 5)

@@ -131,7 +131,7 @@ def _section(header) -> str:
     for record in records:
         counts[record["status"]] = counts.get(record["status"], 0) + 1
     fields = header["fields"]
-    roof = "<th class=n>of roofline</th>" if peak is not None else ""
+    roof = "<th class=n>of memory roof</th>" if peak is not None else ""
     note = (f"<p class=muted>Roofline: moving the tensor arguments once through memory takes at least {peak:.4f} ms here.</p>"
             if peak is not None else "")
     clocks = header.get("clocks")

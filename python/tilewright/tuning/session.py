@@ -115,6 +115,9 @@ class Session:
         except (TimeoutError, FutureTimeout):
             candidate.end("skipped", "the budget was spent before it was compiled")
             return False
+        except errors.OutOfResources as error:
+            candidate.end("pruned", _first_line(error), error)
+            return False
         except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
             candidate.end("failed", _first_line(error), error)
             return False
@@ -274,14 +277,30 @@ class Session:
 
     # -- 3: rounds ------------------------------------------------------------
 
+    def _best_of_estimates(self, candidates):
+        """The least estimate, after those that look hopeless have been timed again.
+
+        The first runs share the processor with the compiler's threads: a launch that
+        comes late behind its event looks like a slow kernel.
+        """
+        best = min((c.estimate for c in candidates), default=math.inf)
+        for candidate in candidates:
+            if candidate.estimate > _HOPELESS * best and not self.is_over():
+                try:
+                    candidate.estimate = min(candidate.estimate, *self._timed(candidate, 1))
+                except TimeoutError:
+                    self._hung(candidate)
+                best = min(best, candidate.estimate)
+        return best
+
     def _rounds(self, candidates, seed):
         """Interleaved rounds over the candidates that can still win."""
-        best = min((c.estimate for c in candidates), default=math.inf)
+        best = self._best_of_estimates(candidates)
         race = _core.Race(len(candidates), seed=seed)
         for index, candidate in enumerate(candidates):
             if candidate.samples:  # of a tuning that was killed
                 race.add(index, candidate.samples)
-            if candidate.estimate > _HOPELESS * best and candidate is not min(candidates, key=lambda c: c.estimate):
+            if candidate.estimate > _HOPELESS * best:
                 race.drop(index)
                 candidate.samples = candidate.samples or [candidate.estimate]
                 candidate.end("slow", f"one run took {candidate.estimate:.3g} ms, the best {best:.3g} ms")

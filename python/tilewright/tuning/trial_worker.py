@@ -33,7 +33,7 @@ def _run(message, image, memory, device) -> dict:
     try:
         kernel = _core.load_kernel(device, image, message["name"], message["types"], message["threads"], message["shared"],
                                    message["num_ctas"], message["cooperative"], message["programmatic"], 0, 1,
-                                   message["maxnreg"])
+                                   message["maxnreg"], message["tensor_maps"], message["host_tensor_maps"])
         _core.launch_loaded(kernel, tuple(message["grid"]), 0, arguments)
         _core.synchronize(device)
     except errors.TilewrightError as error:
