@@ -35,8 +35,8 @@ ROWS = [
     "backward:64:4096:full", "backward:64:4096:causal",
 ]
 # (BLOCK_M, BLOCK_N, warps, stages); only what the registers can hold.
-FORWARD = [(128, 64, 8, 3), (128, 128, 8, 2), (64, 64, 4, 3), (64, 64, 4, 2)]
-FORWARD_FULL = FORWARD + [(128, 128, 8, 3), (128, 64, 8, 2), (128, 64, 8, 4), (64, 128, 4, 2), (64, 128, 4, 3),
+FORWARD = [(128, 64, 8, 3), (128, 128, 8, 2), (64, 64, 4, 3), (64, 64, 4, 2), (64, 128, 4, 2)]
+FORWARD_FULL = FORWARD + [(128, 128, 8, 3), (128, 64, 8, 2), (128, 64, 8, 4), (64, 128, 4, 3),
                           (128, 32, 8, 4)]
 # For dK and dV (which loop over blocks of BLOCK_M queries), then for dQ.
 BACKWARD = [((64, 128, 8, 2), (128, 64, 8, 2)), ((64, 64, 4, 2), (64, 64, 4, 2)), ((32, 128, 8, 3), (128, 32, 8, 3))]

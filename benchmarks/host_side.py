@@ -5,7 +5,7 @@
     python benchmarks/host_side.py [--quick] [--out FOLDER]
 
   launch      host time per warm launch, without waiting for the GPU, beside the
-              bare driver call and Triton
+              bare driver call, a bound launch (kernel.bind) and Triton
   first call  vector add, softmax, layer norm with nothing cached for them, in a
               process that has compiled something else before; waits for the GPU
   import      `import tilewright` in a fresh process that has imported NumPy
@@ -58,20 +58,16 @@ def build_floor(folder: str):
     return function
 
 
-def bare_launch(floor, compiled, pointers, ints, batches: int) -> float:
-    """Microseconds of cuLaunchKernel itself with the same kernel and arguments."""
+def bare_launch(floor, bound, batches: int) -> float:
+    """Microseconds of cuLaunchKernel itself with the kernel and the parameters of a bound launch."""
     import torch
 
-    values = [ctypes.c_void_p(p) for p in pointers] + [ctypes.c_int(i) for i in ints]
-    # A kernel may take hidden pointers after its own: null ones do here.
-    values += [ctypes.c_void_p(0)] * 4
-    arguments = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-    threads = compiled.metadata.num_warps * 32
+    metadata = bound.kernel.metadata
     stream = torch.cuda.current_stream().cuda_stream
     times = []
     for _ in range(batches):
-        nanoseconds = floor(ctypes.c_void_p(compiled.function), threads, compiled.metadata.shared,
-                            ctypes.c_void_p(stream), arguments, BATCH)
+        nanoseconds = floor(ctypes.c_void_p(bound.kernel.function), metadata.num_warps * 32, metadata.shared,
+                            ctypes.c_void_p(stream), ctypes.c_void_p(bound.parameters), BATCH)
         if nanoseconds < 0:
             raise RuntimeError("cuLaunchKernel failed")
         times.append(nanoseconds / 1000)
@@ -79,32 +75,60 @@ def bare_launch(floor, compiled, pointers, ints, batches: int) -> float:
     return statistics.median(times)
 
 
+def describe(tensor, peer):
+    """A descriptor in blocks of 64 x 64, of the class that the peer takes."""
+    if peer == "Tilewright":
+        from tilewright.tools.tensor_descriptor import TensorDescriptor
+    else:
+        from triton.tools.tensor_descriptor import TensorDescriptor
+    return TensorDescriptor.from_tensor(tensor, [64, 64])
+
+
+def launch_cases(torch):
+    """Row -> function of (peer, its kernels) that returns the launcher's arguments: grid, positional, constants."""
+    a, b, c, d, e = (torch.rand(1024, device="cuda") for _ in range(5))
+    square = [torch.rand(64, 64, device="cuda") for _ in range(3)]
+    return {
+        "launch, 3 tensors, 1 int": lambda peer, k: (k.add_kernel, (a, b, c, 1000), {"BLOCK": 1024}),
+        "launch, 4 tensors, 6 ints": lambda peer, k: (k.many_arguments_kernel, (a, b, c, d, 100, 200, 300, 2, 3, 4),
+                                                      {"BLOCK": 1024}),
+        "launch, 19 arguments": lambda peer, k: (k.nineteen_arguments_kernel, (a, b, c, d, e, *range(2, 11)),
+                                                 {"BLOCK": 1024, "C": 1, "D": 2, "E": 3, "F": 4}),
+        "launch, 3 descriptors": lambda peer, k: (k.descriptors_kernel, tuple(describe(t, peer) for t in square),
+                                                  {"BLOCK": 64}),
+    }
+
+
+def call_of(kernel, positional, constants):
+    """`kernel[(1,)](...)` as a function whose source names every argument, as programs do."""
+    names = {f"p{i}": value for i, value in enumerate(positional)}
+    arguments = [*names, *(f"{name}={value}" for name, value in constants.items())]
+    return eval(f"lambda: kernel[(1,)]({', '.join(arguments)})", {"kernel": kernel, **names})
+
+
 def measure_launches(ours, triton, batches: int) -> list[dict]:
     import torch
 
-    a, b, c, d = (torch.rand(1024, device="cuda") for _ in range(4))
-    cases = {
-        "launch, 3 tensors, 1 int": (
-            lambda kernels: kernels.add_kernel[(1,)](a, b, c, 1000, BLOCK=1024), (a, b, c), (1000,)),
-        "launch, 4 tensors, 6 ints": (
-            lambda kernels: kernels.many_arguments_kernel[(1,)](a, b, c, d, 100, 200, 300, 2, 3, 4, BLOCK=1024),
-            (a, b, c, d), (100, 200, 300, 2, 3, 4)),
-    }
     results = []
     with tempfile.TemporaryDirectory() as folder:
         floor = build_floor(folder)
-        for name, (launch, tensors, ints) in cases.items():
+        for name, case in launch_cases(torch).items():
             result = {"row": name, "unit": "us"}
-            # Twice in turn, the smaller counts: the host's clock swings too.
-            for _ in range(2):
-                for peer, kernels in (("Tilewright", ours), ("Triton", triton)):
-                    if kernels:
-                        value = microseconds_per_launch(lambda: launch(kernels), batches)
-                        result[peer] = min(value, result.get(peer, value))
-                if floor and ours:
-                    compiled = launch(ours)
-                    value = bare_launch(floor, compiled, [t.data_ptr() for t in tensors], ints, batches)
-                    result["driver"] = min(value, result.get("driver", value))
+            calls = {peer: call_of(*case(peer, kernels))
+                     for peer, kernels in (("Tilewright", ours), ("Triton", triton)) if kernels}
+            bound = None
+            if ours:
+                kernel, positional, constants = case("Tilewright", ours)
+                bound = kernel.bind(*positional, grid=(1, ), **constants)
+            # Three times in turn, the smallest counts: the host's clock swings too.
+            for _ in range(3):
+                measured = {peer: microseconds_per_launch(call, batches) for peer, call in calls.items()}
+                if bound:
+                    measured["bound"] = microseconds_per_launch(bound, batches)
+                if bound and floor:
+                    measured["driver"] = bare_launch(floor, bound, batches)
+                for peer, value in measured.items():
+                    result[peer] = min(value, result.get(peer, value))
             results.append(result)
     return results
 
@@ -201,19 +225,36 @@ def first_call_ever(compiler: str) -> list[float | None]:
     return [times[0][0], *min(times[1:])]
 
 
+def other_rows(repetitions: int) -> list[dict]:
+    """First calls and imports."""
+    results = []
+    first = {"Tilewright": first_calls("tilewright", repetitions), "Triton": first_calls("triton", repetitions)}
+    for name in ("vector add", "softmax", "layer norm"):
+        results.append({"row": f"first call, {name}", "unit": "ms",
+                        **{peer: values.get(name) for peer, values in first.items()}})
+    ever = {"Tilewright": first_call_ever("tilewright"), "Triton": first_call_ever("triton")}
+    for index, row in enumerate(("first call of a process", "first call of a process, cached",
+                                 "  until the launch returns", "  of that, loading into the device")):
+        results.append({"row": row, "unit": "ms", **{peer: values[index] for peer, values in ever.items()}})
+    results.append({"row": "import, on top of NumPy", "unit": "ms",
+                    "Tilewright": import_milliseconds("tilewright", repetitions),
+                    "Triton": import_milliseconds("triton", repetitions)})
+    return results
+
+
 def line_of(result: dict) -> list[str]:
     def cell(name):
         value = result.get(name)
-        digits = 2 if result["unit"] == "ms" else 1
-        return f"{value:.{digits}f}" if value else "-"
+        return f"{value:.2f}" if value is not None else "-"
 
     ratio = f"{result['Tilewright'] / result['driver']:.2f}" if result.get("driver") and result.get("Tilewright") else "-"
-    return [result["row"], result["unit"], cell("driver"), cell("Triton"), cell("Tilewright"), ratio]
+    return [result["row"], result["unit"], cell("driver"), cell("Triton"), cell("Tilewright"), cell("bound"), ratio]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
+    parser.add_argument("--only-launches", action="store_true", help="the first four rows")
     parser.add_argument("--out", default="", help="folder for the JSON and Markdown reports")
     options = parser.parse_args()
     import torch
@@ -227,18 +268,9 @@ def main() -> int:
         os.environ["TILEWRIGHT_CACHE_DIR"] = os.environ["TRITON_CACHE_DIR"] = cache
         ours, triton = peers.load_kernels("tilewright"), peers.load_kernels("triton")
         results = measure_launches(ours, triton, batches=10 if options.quick else 50)
-        first = {"Tilewright": first_calls("tilewright", repetitions), "Triton": first_calls("triton", repetitions)}
-        for name in ("vector add", "softmax", "layer norm"):
-            results.append({"row": f"first call, {name}", "unit": "ms",
-                            **{peer: values.get(name) for peer, values in first.items()}})
-        ever = {"Tilewright": first_call_ever("tilewright"), "Triton": first_call_ever("triton")}
-        for index, row in enumerate(("first call of a process", "first call of a process, cached",
-                                     "  until the launch returns", "  of that, loading into the device")):
-            results.append({"row": row, "unit": "ms", **{peer: values[index] for peer, values in ever.items()}})
-        results.append({"row": "import, on top of NumPy", "unit": "ms",
-                        "Tilewright": import_milliseconds("tilewright", repetitions),
-                        "Triton": import_milliseconds("triton", repetitions)})
-    header = ["host side", "unit", "bare driver", "Triton", "Tilewright", "to driver"]
+        if not options.only_launches:
+            results += other_rows(repetitions)
+    header = ["host side", "unit", "bare driver", "Triton", "Tilewright", "bound", "to driver"]
     peers.write_report(options.out, "host_side", "Host side", results, header, [line_of(r) for r in results])
     return 0
 

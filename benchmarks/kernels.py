@@ -77,3 +77,17 @@ def many_arguments_kernel(a_ptr, b_ptr, c_ptr, d_ptr, i, j, k, u, v, w, BLOCK: t
     offsets = tl.arange(0, BLOCK)
     mask = offsets < i + j + k
     tl.store(d_ptr + offsets, tl.load(a_ptr + offsets, mask=mask) + u + v + w, mask=mask)
+
+
+# The same with the mixture of tritonbench's launch_latency: 5 tensors, 9 integers, 5 constants.
+@tw.jit
+def nineteen_arguments_kernel(a_ptr, b_ptr, c_ptr, d_ptr, e_ptr, i, j, k, l, m, n, o, p, q, BLOCK: tl.constexpr,
+                              C: tl.constexpr, D: tl.constexpr, E: tl.constexpr, F: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    total = i + j + k + l + m + n + o + p + q + C + D + E + F
+    tl.store(e_ptr + offsets, tl.load(a_ptr + offsets) + total)
+
+
+@tw.jit
+def descriptors_kernel(a, b, c, BLOCK: tl.constexpr):
+    c.store([0, 0], a.load([0, 0]) + b.load([0, 0]))

@@ -319,6 +319,44 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
 }
 
 //===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Registers of 32 bits that a thread can have.
+constexpr int64_t registersPerThread = 255;
+
+/// The most registers of 32 bits that an accumulator takes of a thread; nothing
+/// where there is no product.
+static std::optional<int64_t> largestAccumulator(ModuleOp module) {
+  std::optional<int64_t> largest;
+  module.walk([&](Operation *op) {
+    if (!llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op))
+      return;
+    auto type = llvm::cast<RankedTensorType>(op->getResult(0).getType());
+    int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
+    int64_t registers = elements * ir::elementBits(type.getElementType()) / 32;
+    largest = std::max(largest.value_or(0), registers);
+  });
+  return largest;
+}
+
+/// An accumulator of twice the registers is spilled whatever the assembler tries,
+/// and it tries for minutes: ptxas needs 125 s for a 128x128x64 product in one warp
+/// with -O3, 3 s with -O0. The levels in between spill as much and take 10 s.
+static void limitEffort(CompiledModule &compiled, int64_t accumulator, AssembleOptions &options) {
+  if (accumulator <= 2 * registersPerThread)
+    return;
+  options.optimizationLevel = 0;
+  Remark remark;
+  remark.kind = "assembler-effort";
+  remark.applied = false;
+  remark.numbers = {{"accumulatorRegisters", accumulator}, {"limit", registersPerThread}};
+  remark.reason = "the accumulator is twice what fits the registers, so the code is not "
+                  "optimised; more warps or a smaller tile would help";
+  compiled.remarks.add(std::move(remark));
+}
+
+//===----------------------------------------------------------------------===//
 // The stages
 //===----------------------------------------------------------------------===//
 
@@ -347,12 +385,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
     diagnostics.raise("pipeline", module);
   result.ttgir = printModule(module);
   result.numWarps = ir::numWarps(module);
-  bool hasProducts = module
-                         .walk([](Operation *op) {
-                           return llvm::isa<ir::DotOp, ir::WgmmaOp>(op) ? WalkResult::interrupt()
-                                                                        : WalkResult::advance();
-                         })
-                         .wasInterrupted();
+  std::optional<int64_t> accumulator = largestAccumulator(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))
     result.sharedBytes = bytes.getInt();
   if (reached("ttgir"))
@@ -385,8 +418,10 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   assembleOptions.lineInfo = options.lineInfo;
   assembleOptions.maxRegisters = options.maxRegisters;
   assembleOptions.kernelName = result.kernelName;
+  if (accumulator)
+    limitEffort(result, *accumulator, assembleOptions);
   // Accumulators of products fill the registers by design.
-  AssembleResult assembled = hasProducts ? assemblePtx(result.ptx, target.name, assembleOptions)
+  AssembleResult assembled = accumulator ? assemblePtx(result.ptx, target.name, assembleOptions)
                                          : assembleForOccupancy(result, target, assembleOptions);
   result.cubin = std::move(assembled.cubin);
   result.registers = assembled.registers;

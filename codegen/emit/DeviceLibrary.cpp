@@ -7,13 +7,16 @@
 //
 // How: only needed functions are linked, made internal, and inlined by the
 // optimiser. The built-in library (device/DeviceMath.c) is embedded as bitcode
-// by the build.
+// by the build. Conversions of libdevice that LLVM would round differently are
+// pinned as inline PTX.
 //
 //===----------------------------------------------------------------------===//
 
 #include "codegen/emit/DeviceLibrary.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -52,6 +55,55 @@ static std::string linkBitcode(llvm::Module &module, llvm::MemoryBufferRef buffe
   return "";
 }
 
+namespace {
+
+/// A conversion that must round toward zero, and the operands of its PTX.
+struct TowardZero {
+  const char *intrinsic;
+  const char *assembly;
+  const char *constraints;
+};
+
+} // namespace
+
+/// LLVM 19's InstCombine makes `sitofp` and `uitofp` of the first six, which round
+/// to nearest, and `fptosi` and `fptoui` of the others, which are undefined where
+/// PTX saturates.
+static const TowardZero towardZero[] = {
+    {"llvm.nvvm.i2f.rz", "cvt.rz.f32.s32 $0, $1;", "=f,r"},
+    {"llvm.nvvm.ui2f.rz", "cvt.rz.f32.u32 $0, $1;", "=f,r"},
+    {"llvm.nvvm.ll2f.rz", "cvt.rz.f32.s64 $0, $1;", "=f,l"},
+    {"llvm.nvvm.ull2f.rz", "cvt.rz.f32.u64 $0, $1;", "=f,l"},
+    {"llvm.nvvm.ll2d.rz", "cvt.rz.f64.s64 $0, $1;", "=d,l"},
+    {"llvm.nvvm.ull2d.rz", "cvt.rz.f64.u64 $0, $1;", "=d,l"},
+    {"llvm.nvvm.f2i.rz", "cvt.rzi.s32.f32 $0, $1;", "=r,f"},
+    {"llvm.nvvm.f2ui.rz", "cvt.rzi.u32.f32 $0, $1;", "=r,f"},
+    {"llvm.nvvm.f2ll.rz", "cvt.rzi.s64.f32 $0, $1;", "=l,f"},
+    {"llvm.nvvm.f2ull.rz", "cvt.rzi.u64.f32 $0, $1;", "=l,f"},
+    {"llvm.nvvm.d2i.rz", "cvt.rzi.s32.f64 $0, $1;", "=r,d"},
+    {"llvm.nvvm.d2ui.rz", "cvt.rzi.u32.f64 $0, $1;", "=r,d"},
+    {"llvm.nvvm.d2ll.rz", "cvt.rzi.s64.f64 $0, $1;", "=l,d"},
+    {"llvm.nvvm.d2ull.rz", "cvt.rzi.u64.f64 $0, $1;", "=l,d"},
+};
+
+static void pinConversions(llvm::Module &module) {
+  for (const TowardZero &conversion : towardZero) {
+    llvm::Function *function = module.getFunction(conversion.intrinsic);
+    if (!function)
+      continue;
+    llvm::InlineAsm *assembly =
+        llvm::InlineAsm::get(function->getFunctionType(), conversion.assembly,
+                             conversion.constraints, /*hasSideEffects=*/false);
+    for (llvm::User *user : llvm::make_early_inc_range(function->users())) {
+      auto *call = llvm::cast<llvm::CallInst>(user);
+      call->setCalledFunction(function->getFunctionType(), assembly);
+      call->setMemoryEffects(llvm::MemoryEffects::none());
+      call->addFnAttr(llvm::Attribute::NoUnwind);
+      call->addFnAttr(llvm::Attribute::WillReturn);
+    }
+  }
+}
+
 std::string linkDeviceLibraries(llvm::Module &module, const std::string &libdevicePath) {
   if (!firstUndefined(module, "__tw_").empty()) {
     llvm::StringRef bytes(reinterpret_cast<const char *>(deviceMathBitcode), deviceMathBitcodeSize);
@@ -76,6 +128,7 @@ std::string linkDeviceLibraries(llvm::Module &module, const std::string &libdevi
     return "cannot link libdevice at '" + libdevicePath + "': " + error;
   if (std::string missing = firstUndefined(module, "__nv_"); !missing.empty())
     return "libdevice at '" + libdevicePath + "' lacks '" + missing.substr(5) + "'";
+  pinConversions(module);
   return "";
 }
 

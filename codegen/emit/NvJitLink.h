@@ -28,7 +28,7 @@ struct AssembleOptions {
   /// Most registers per thread; 0 leaves it to the assembler.
   int maxRegisters = 0;
   bool lineInfo = true;
-  /// 0 to 3, as -O.
+  /// 0 or 3, as -O.
   int optimizationLevel = 3;
   /// Name of the kernel, for the reproducer's file name.
   std::string kernelName = "kernel";

@@ -102,7 +102,7 @@ public:
     others = op.getOther() ? &lowering.get(op.getOther()) : nullptr;
     if (others && llvm::all_of(*others, isZero))
       others = nullptr;
-    owner = lowering.ownsElements(tile);
+    owner = conjunction(lowering, lowering.ownsElements(tile), lowering.copyCondition);
 
     // 3. The copies.
     for (const AccessRegisters &access : plan.accesses) {
@@ -166,10 +166,11 @@ private:
     AccessModifiers modifiers = modifiersOf(lowering, /*addressSpace=*/1, op.getCache(),
                                             op.getEviction(), /*isVolatile=*/false);
     WordFormat format(elementBits, static_cast<int>(access.size()));
-    llvm::SmallVector<Value> elements =
-        loadElements(lowering, pointers[access.front()], masks ? (*masks)[access.front()] : Value(),
-                     initial, format, modifiers,
-                     /*isVolatile=*/false);
+    llvm::SmallVector<Value> elements = loadElements(
+        lowering, pointers[access.front()],
+        conjunction(lowering, masks ? (*masks)[access.front()] : Value(), lowering.copyCondition),
+        initial, format, modifiers,
+        /*isVolatile=*/false);
     storeWords(access, destination, elements, owner);
   }
 

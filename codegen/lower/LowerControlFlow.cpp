@@ -119,8 +119,28 @@ static LogicalResult lowerFor(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
+/// Whether `branch` only starts asynchronous copies, beside products by mma. Each
+/// copy then gets the condition for itself: a branch would be a wall for the
+/// assembler, which spreads the copies among the products otherwise. wgmma runs by
+/// itself.
+static bool isPredicated(scf::IfOp branch) {
+  if (branch.elseBlock() || branch->getNumResults() != 0)
+    return false;
+  for (Operation &op : branch.thenBlock()->without_terminator())
+    if (!llvm::isa<ir::AsyncCopyOp>(op))
+      return false;
+  Block *block = branch->getBlock();
+  return !block->getOps<ir::DotOp>().empty() && block->getOps<ir::WgmmaOp>().empty();
+}
+
 static LogicalResult lowerIf(Operation *op, FunctionLowering &lowering) {
   auto branch = llvm::cast<scf::IfOp>(op);
+  if (isPredicated(branch)) {
+    lowering.copyCondition = lowering.getScalar(branch.getCondition());
+    LogicalResult result = lowering.lowerBlockBody(*branch.thenBlock());
+    lowering.copyCondition = {};
+    return result;
+  }
   OpBuilder &builder = lowering.builder;
   Location loc = lowering.loc;
   Value condition = lowering.getScalar(branch.getCondition());

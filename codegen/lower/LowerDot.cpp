@@ -21,12 +21,13 @@
 //
 //   tf32x3, bf16x3   2 parts, 3 products       bf16x6   3 parts, 6 products
 //
-// Sums of f16 by fma, and fp8 products by mma with an f16 accumulator, are made
-// in f32 and rounded once.
+// fp8 products by mma with an f16 accumulator are made in f32 and rounded once.
+// The arithmetic of fma is in LowerFma.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "codegen/lower/ElementwiseInternal.h"
+#include "codegen/lower/FmaProductInternal.h"
 #include "codegen/lower/MatrixInternal.h"
 #include "ir/dialect/MatrixInstruction.h"
 #include "ir/layout/LayoutConstructors.h"
@@ -40,45 +41,6 @@ using namespace mlir;
 namespace tilewright::codegen {
 
 namespace {
-
-/// Coordinates of an element; of an operand, `row` and `column` are its own.
-struct Element {
-  uint32_t batch, row, column;
-};
-
-/// A tile's registers by the coordinates that lane 0 of warp 0 has.
-class TileRegisters {
-public:
-  TileRegisters(LinearLayout tileLayout, Registers tileRegisters)
-      : registers(std::move(tileRegisters)), layout(std::move(tileLayout)) {
-    int rank = layout.rank();
-    log2Rows = layout.log2Shape()[rank - 2];
-    log2Columns = layout.log2Shape()[rank - 1];
-    for (int reg = static_cast<int>(registers.size()) - 1; reg >= 0; --reg)
-      registerOf[layout.apply(InDim::Register, reg)] = reg;
-  }
-
-  Element elementOf(int reg) const {
-    uint32_t flat = layout.apply(InDim::Register, reg);
-    return {flat >> (log2Rows + log2Columns), (flat >> log2Columns) & (numRows() - 1),
-            flat & (numColumns() - 1)};
-  }
-  /// The register of an element; coordinates beyond the tile wrap.
-  int indexOf(const Element &element) const {
-    uint32_t row = element.row & (numRows() - 1), column = element.column & (numColumns() - 1);
-    return registerOf.lookup(((element.batch << log2Rows | row) << log2Columns) | column);
-  }
-  Value at(const Element &element) const { return registers[indexOf(element)]; }
-  uint32_t numRows() const { return 1u << log2Rows; }
-  uint32_t numColumns() const { return 1u << log2Columns; }
-
-  Registers registers;
-
-private:
-  LinearLayout layout;
-  int log2Rows, log2Columns;
-  llvm::DenseMap<uint32_t, int> registerOf;
-};
 
 /// How a precision takes f32 operands apart.
 struct Split {
@@ -115,10 +77,7 @@ public:
 private:
   LogicalResult checkLayouts(bool isMma);
   void convertAccumulator(Type from, Type to);
-
-  //===--- fma ------------------------------------------------------------===//
-  LogicalResult runFma();
-  Registers widened(const TileRegisters &tile, Type from, Type to);
+  void multiplyByFma();
 
   //===--- mma ------------------------------------------------------------===//
   using Words = llvm::SmallVector<Value, 4>;
@@ -193,41 +152,13 @@ void DotLowering::convertAccumulator(Type from, Type to) {
     value = convertFloat(lowering, value, from, to);
 }
 
-//===----------------------------------------------------------------------===//
-// fma
-//===----------------------------------------------------------------------===//
-
-Registers DotLowering::widened(const TileRegisters &tile, Type from, Type to) {
-  Registers values;
-  for (Value value : tile.registers)
-    values.push_back(from == to                   ? value
-                     : llvm::isa<FloatType>(from) ? convertFloat(lowering, value, from, to)
-                                                  : builder.create<LLVM::SExtOp>(loc, to, value));
-  return values;
-}
-
-LogicalResult DotLowering::runFma() {
-  Type elementAcc = getElementTypeOrSelf(op.getAcc());
-  bool isFloat = llvm::isa<FloatType>(elementAcc);
-  Type sum = isFloat && !elementAcc.isF64() ? builder.getF32Type() : elementAcc;
-  convertAccumulator(elementAcc, sum);
-  a.registers = widened(a, getElementTypeOrSelf(op.getA()), sum);
-  b.registers = widened(b, getElementTypeOrSelf(op.getB()), sum);
-  // K outside: an operand register is needed for a short while only.
-  for (uint32_t step = 0; step < k; ++step)
-    for (size_t reg = 0; reg < acc.registers.size(); ++reg) {
-      Element element = acc.elementOf(static_cast<int>(reg));
-      Value left = a.at({element.batch, element.row, step});
-      Value right = b.at({element.batch, step, element.column});
-      Value &total = acc.registers[reg];
-      if (isFloat)
-        total = builder.create<LLVM::FMAOp>(loc, left, right, total);
-      else
-        total = builder.create<LLVM::AddOp>(
-            loc, total, builder.create<LLVM::MulOp>(loc, left, right).getResult());
-    }
-  convertAccumulator(sum, elementAcc);
-  return success();
+void DotLowering::multiplyByFma() {
+  FmaProduct product(lowering, getElementTypeOrSelf(op.getAcc()));
+  acc.registers = product.convertedTo(product.sumType(), op.getAcc().getType(), acc.registers);
+  a.registers = product.convertedTo(product.sumType(), op.getA().getType(), a.registers);
+  b.registers = product.convertedTo(product.sumType(), op.getB().getType(), b.registers);
+  product.multiply(acc, a, b, k);
+  convertAccumulator(product.sumType(), getElementTypeOrSelf(op.getAcc()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -433,7 +364,11 @@ LogicalResult DotLowering::run() {
   bool isMma = op.getUnit() == ir::MatrixUnit::mma;
   if (!isMma && op.getUnit() != ir::MatrixUnit::fma)
     return op.emitOpError("has no unit that works on registers");
-  if (failed(checkLayouts(isMma)) || failed(isMma ? runMma() : runFma()))
+  if (failed(checkLayouts(isMma)))
+    return failure();
+  if (!isMma)
+    multiplyByFma();
+  else if (failed(runMma()))
     return failure();
   lowering.set(op.getResult(), acc.registers);
   return success();

@@ -43,6 +43,7 @@ static LoweringTable makeTable(MLIRContext *context) {
   addElementsLowerings(table, context);
   addDebugLowerings(table, context);
   addDotLowerings(table, context);
+  addFmaLowerings(table, context);
   addWgmmaLowerings(table, context);
   addTmaLowerings(table, context);
   return table;

@@ -57,6 +57,8 @@ public:
   RemarkCollector *remarks;
   /// Warps of one program.
   int numWarps = 4;
+  /// While a branch is lowered whose copies are predicated instead: its condition.
+  mlir::Value copyCondition;
 
   //===--- values -------------------------------------------------------===//
   const Registers &get(mlir::Value value) const;
@@ -172,6 +174,7 @@ void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addElementsLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDebugLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addDotLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addFmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addWgmmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addTmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 

@@ -19,7 +19,7 @@ namespace tilewright::codegen {
 //===----------------------------------------------------------------------===//
 
 SharedAddresses::SharedAddresses(FunctionLowering &lowering, Value base, const Columns &lanes,
-                                 const Columns &warps, int storedBits)
+                                 const Columns &warps, int storedBits, DynamicOffset all)
     : lowering(lowering), base(base), log2Bytes(llvm::Log2_32(storedBits / 8)) {
   Columns laneBytes, warpBytes;
   for (uint32_t offset : lanes)
@@ -30,6 +30,13 @@ SharedAddresses::SharedAddresses(FunctionLowering &lowering, Value base, const C
     for (uint32_t bytes : *columns)
       threadBits |= bytes;
   threadBytes = lowering.applyThreadColumns(laneBytes, warpBytes);
+  if (!all.value)
+    return;
+  OpBuilder &builder = lowering.builder;
+  Value bytes =
+      builder.create<LLVM::ShlOp>(lowering.loc, all.value, lowering.constantI32(log2Bytes));
+  threadBytes = builder.create<LLVM::XOrOp>(lowering.loc, threadBytes, bytes);
+  threadBits |= all.bits << log2Bytes;
 }
 
 Value SharedAddresses::partialPointer(uint32_t offset, int64_t &immediate) {
@@ -74,9 +81,9 @@ std::pair<Value, int64_t> SharedAddresses::address(uint32_t offset) {
 //===----------------------------------------------------------------------===//
 
 SharedTile::SharedTile(FunctionLowering &lowering, const SharedSide &side, Value base,
-                       int storedBits)
+                       int storedBits, DynamicOffset all)
     : lowering(lowering), side(side), storedBits(storedBits),
-      addresses(lowering, base, side.laneOffsets, side.warpOffsets, storedBits) {}
+      addresses(lowering, base, side.laneOffsets, side.warpOffsets, storedBits, all) {}
 
 /// "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16" of either instruction.
 static std::string matrixInstruction(const char *name, const SharedSide &side) {

@@ -22,12 +22,20 @@
 
 namespace tilewright::codegen {
 
+/// An offset in elements that is known when the kernel runs (i32), and the bits
+/// that it may have; null for none.
+struct DynamicOffset {
+  mlir::Value value;
+  uint32_t bits = 0;
+};
+
 /// The addresses of one thread in a tile; offsets are in elements.
 class SharedAddresses {
 public:
-  /// `lanes` and `warps` are the thread's columns of offsets.
+  /// `lanes` and `warps` are the thread's columns of offsets, `all` is added to
+  /// (XORed with) every offset.
   SharedAddresses(FunctionLowering &lowering, mlir::Value base, const Columns &lanes,
-                  const Columns &warps, int storedBits);
+                  const Columns &warps, int storedBits, DynamicOffset all = {});
 
   /// For native accesses: a pointer (address space 3).
   mlir::Value pointer(uint32_t offset);
@@ -50,7 +58,8 @@ private:
 class SharedTile {
 public:
   /// `storedBits` of one element in memory.
-  SharedTile(FunctionLowering &lowering, const SharedSide &side, mlir::Value base, int storedBits);
+  SharedTile(FunctionLowering &lowering, const SharedSide &side, mlir::Value base, int storedBits,
+             DynamicOffset all = {});
 
   /// Writes the registers that `piece` has. Warps that hold copies do not.
   void store(const Registers &values, int piece = 0);

@@ -3,7 +3,7 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: verifiers of tw.dot, tw.wgmma, descriptors and of the ops on tiles in
+// What: verifiers of products, descriptors and of the ops on tiles in
 // shared memory. As in TileOps.cpp, a verifier checks what one op can see and
 // prints both values and the rule.
 //
@@ -66,8 +66,8 @@ LogicalResult DotOp::verify() {
   if (failed(verifyProduct(*this, shape(getA()), shape(getB()), shape(getAcc()))))
     return failure();
   if (getWarps() && getWarps()->size() != shape(getAcc()).size())
-    return emitOpError("warps has ") << getWarps()->size() << " entries for rank "
-                                     << shape(getAcc()).size();
+    return emitOpError("warps has ")
+           << getWarps()->size() << " entries for rank " << shape(getAcc()).size();
   return success();
 }
 
@@ -83,9 +83,20 @@ LogicalResult WgmmaOp::verify() {
   if (failed(verifyOneSlot(*this, getB().getType())))
     return failure();
   if (getWarps().size() != shape(getAcc()).size())
-    return emitOpError("warps has ") << getWarps().size() << " entries for rank "
-                                     << shape(getAcc()).size();
+    return emitOpError("warps has ")
+           << getWarps().size() << " entries for rank " << shape(getAcc()).size();
   return verifyProduct(*this, shape(getA()), shape(getB()), shape(getAcc()));
+}
+
+LogicalResult SharedDotOp::verify() {
+  for (BufferType buffer : {getA().getType(), getB().getType()})
+    if (failed(verifyOneSlot(*this, buffer)))
+      return failure();
+  auto acc = llvm::cast<RankedTensorType>(getAcc().getType());
+  if (static_cast<int64_t>(getWarps().size()) != acc.getRank())
+    return emitOpError("warps has ") << getWarps().size() << " entries for rank " << acc.getRank();
+  return verifyProduct(*this, getA().getType().getShape(), getB().getType().getShape(),
+                       acc.getShape());
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,8 +161,8 @@ LogicalResult BufferPermuteOp::verify() {
   BufferType source = getSource().getType(), result = getType();
   ArrayRef<int32_t> order = getOrder();
   if (order.size() != source.getShape().size() || order.size() != result.getShape().size())
-    return emitOpError("order has ") << order.size() << " entries for rank "
-                                     << source.getShape().size();
+    return emitOpError("order has ")
+           << order.size() << " entries for rank " << source.getShape().size();
   for (auto [index, from] : llvm::enumerate(order))
     if (from < 0 || size_t(from) >= order.size() ||
         result.getShape()[index] != source.getShape()[from])

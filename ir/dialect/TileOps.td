@@ -562,7 +562,8 @@ def TW_DotOp : TW_PureOp<"dot", [AllTypesMatch<["acc", "result"]>]> {
 
     `unit` and `warps` (log2 of the warps along each dimension of the result) are
     set by SelectMatrixUnit; with unit mma or fma at layout level the operands have
-    the layout of makeDotOperand (mma) or any slice of the result's (fma).
+    the layout of makeDotOperand (mma) or any slice of the result's (fma); products
+    by wgmma, and larger ones by fma, become ops that read shared memory.
 
         %d = tw.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
   }];
@@ -778,6 +779,18 @@ def TW_WgmmaOp : TW_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects
                        DefaultValuedAttr<I32Attr, "0">:$maxImprecise, DenseI32ArrayAttr:$warps);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$a `,` $b `,` $acc (`use_acc` $useAcc^)? (`async` $isAsync^)? `warps` $warps attr-dict `:` type($a) `,` type($b) `,` type($acc)";
+  let hasVerifier = 1;
+}
+
+def TW_SharedDotOp : TW_Op<"shared_dot", [AllTypesMatch<["acc", "result"]>, MemoryEffects<[MemRead]>]> {
+  let summary = "a x b + acc by fma, both operands in shared memory; a leading dimension is a batch";
+  let description = [{
+    The accumulator has the layout of makeMmaAccumulator. Threads read a few columns
+    of `a` and rows of `b` at a time, in a loop.
+  }];
+  let arguments = (ins TW_BufferType:$a, TW_BufferType:$b, TW_Tile:$acc, DenseI32ArrayAttr:$warps);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$a `,` $b `,` $acc `warps` $warps attr-dict `:` type($a) `,` type($b) `,` type($acc)";
   let hasVerifier = 1;
 }
 

@@ -27,6 +27,9 @@ llvm::SmallVector<BufferUse, 2> bufferUses(Operation *op) {
       })
       .Case([](ir::SharedStoreOp store) { return Uses{{store.getBuffer(), /*isWrite=*/true}}; })
       .Case([](ir::SharedLoadOp load) { return Uses{{load.getBuffer(), /*isWrite=*/false}}; })
+      .Case([](ir::SharedDotOp dot) {
+        return Uses{{dot.getA(), /*isWrite=*/false}, {dot.getB(), /*isWrite=*/false}};
+      })
       .Case([](ir::AsyncCopyOp copy) {
         return Uses{
             {copy.getBuffer(), /*isWrite=*/true, /*isAsyncProxy=*/false, Completion::AsyncWait}};

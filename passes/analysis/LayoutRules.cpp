@@ -27,7 +27,8 @@ LayoutRule layoutRule(Operation *op) {
   if (!llvm::any_of(op->getOperands(), isTile) && !llvm::any_of(op->getResults(), isTile))
     return LayoutRule::NoTiles;
   return llvm::TypeSwitch<Operation *, LayoutRule>(op)
-      .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp, ir::DescriptorLoadOp>([](auto) { return LayoutRule::Source; })
+      .Case<ir::RangeOp, ir::SplatOp, arith::ConstantOp, ir::DescriptorLoadOp>(
+          [](auto) { return LayoutRule::Source; })
       .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp,
             ir::SplitOp, ir::ConcatOp>([](auto) { return LayoutRule::Shape; })
       .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp, ir::AsyncCopyOp,
@@ -37,7 +38,7 @@ LayoutRule layoutRule(Operation *op) {
       .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })
       .Case<ir::PrintOp, ir::AssertOp, ir::ExtractScalarOp, func::ReturnOp, ir::AllocSharedOp,
             ir::SharedStoreOp, ir::DescriptorStoreOp>([](auto) { return LayoutRule::Free; })
-      .Case<ir::SharedLoadOp, ir::WgmmaOp, ir::WgmmaWaitOp>(
+      .Case<ir::SharedLoadOp, ir::SharedDotOp, ir::WgmmaOp, ir::WgmmaWaitOp>(
           [](auto) { return LayoutRule::Fixed; })
       .Default([](Operation *op) {
         return ir::isElementwise(op) ? LayoutRule::Same : LayoutRule::Unknown;
@@ -156,6 +157,19 @@ LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index) {
                           ir::log2Shape(type.getShape())[type.getRank() - (index == 0 ? 1 : 2)]);
   return makeDotOperand(operand, ir::log2Shape(type.getShape()), warps,
                         ir::elementBits(type.getElementType()));
+}
+
+/// Operand registers of an fma product that may be filled all at once: beyond,
+/// the assembler takes minutes to find out that they do not fit.
+static constexpr int64_t maxFmaOperandRegisters = 64;
+
+bool readsOperandsFromShared(ir::DotOp dot) {
+  if (dot.getUnit() != ir::MatrixUnit::fma)
+    return dot.getUnit() == ir::MatrixUnit::wgmma;
+  int64_t registers = 0;
+  for (unsigned index : {0, 1})
+    registers += int64_t(1) << dotOperandLayout(dot, index).numInBits(InDim::Register);
+  return registers > maxFmaOperandRegisters;
 }
 
 /// `layout` with columns that mix `axis` and others replaced by a plain layout

@@ -57,6 +57,9 @@ LinearLayout accumulatorLayout(ir::DotOp dot);
 /// The layout in registers of operand 0 or 1 of a product; for wgmma that of
 /// operand 0 where it is not in shared memory.
 LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index);
+/// Whether PromoteShared will put the operands into shared memory, in whatever
+/// layout they are: those of wgmma, and of fma where they would take many registers.
+bool readsOperandsFromShared(ir::DotOp dot);
 
 /// The nearest layout to `operand` that resultLayout accepts.
 LinearLayout acceptableOperandLayout(mlir::Operation *op, const LinearLayout &operand);

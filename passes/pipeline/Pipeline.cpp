@@ -46,12 +46,16 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createRemoveConversions(context));
   // Whether an operand is in its registers already is known now.
   manager.addPass(createPromoteShared(context));
+  // Which elements of an axis a thread holds is known now.
+  manager.addPass(createDeferReductions(context));
   // The phase ends: no op may see two layouts of one tile.
   manager.addPass(createVerifyLayouts(context));
 
   //===--- asynchrony ------------------------------------------------------===//
   // Copies instead of loads and rings instead of buffers, before they are placed.
   manager.addPass(createPipelineLoops(context));
+  // Reads the rings that are there now, one slot further.
+  manager.addPass(createPrefetchOperands(context));
   // What is not in flight round a loop is waited for where it is used.
   manager.addPass(createOverlapProducts(context));
   // The expander repeats address arithmetic per stage.
@@ -134,6 +138,8 @@ void registerPasses() {
   registerPass([] { return createPromoteShared(testContext()); });
   registerPass([] { return createVerifyLayouts(testContext()); });
   registerPass([] { return createPipelineLoops(testContext()); });
+  registerPass([] { return createPrefetchOperands(testContext()); });
+  registerPass([] { return createDeferReductions(testContext()); });
   registerPass([] { return createOverlapProducts(testContext()); });
   registerPass([] { return createLowerDescriptors(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });

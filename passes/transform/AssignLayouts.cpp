@@ -350,7 +350,8 @@ private:
       want(dot.getAcc(), attr(accumulatorLayout(dot)));
       // What is computed from indices alone is made as the unit takes it.
       for (unsigned index : {0, 1})
-        if (isFlexible(dot->getOperand(index)))
+        if (isFlexible(dot->getOperand(index)) &&
+            (dot.getUnit() == ir::MatrixUnit::wgmma || !readsOperandsFromShared(dot)))
           want(dot->getOperand(index), attr(dotOperandLayout(dot, index)));
       return;
     }
@@ -573,16 +574,17 @@ private:
         setLayout(value, attr(*result));
   }
 
-  /// wgmma reads its operands from shared memory, whatever their layout is; only
-  /// an `a` that is in its registers already stays there.
+  /// Operands that are read from shared memory keep their layout; only wgmma's `a`
+  /// that is in its registers already stays there.
   void applyDot(ir::DotOp dot) {
     LinearLayout accumulator = accumulatorLayout(dot);
     setOperand(dot, 2, accumulator);
     setLayout(dot.getResult(), attr(accumulator));
     for (unsigned index : {0, 1}) {
       LinearLayout wantedLayout = dotOperandLayout(dot, index);
-      if (dot.getUnit() != ir::MatrixUnit::wgmma ||
-          (index == 0 && isRenaming(linear(current(dot.getA()), dot.getA()), wantedLayout)))
+      if (!readsOperandsFromShared(dot) ||
+          (dot.getUnit() == ir::MatrixUnit::wgmma && index == 0 &&
+           isRenaming(linear(current(dot.getA()), dot.getA()), wantedLayout)))
         setOperand(dot, index, wantedLayout);
     }
   }

@@ -17,7 +17,8 @@
 //     kernel and asked for its phase each time, so nothing is carried through
 //     loops.
 //  2. A layout conversion of a loaded tile becomes a second read of the buffer,
-//     which costs half of what the conversion would.
+//     which costs half of what the conversion would. A buffer made from the tile for
+//     a product is the one that TMA fills.
 //  3. Stores are started at once and waited for at the end of the block, or
 //     earlier if their buffers get too large. In a loop they are waited for when
 //     the next one needs the buffer, and behind the loop: a persistent kernel goes
@@ -171,9 +172,7 @@ private:
     llvm::SmallVector<ir::DescriptorLoadOp> group;
     for (Operation &op : llvm::make_early_inc_range(block)) {
       bool usesGroup = llvm::any_of(group, [&](ir::DescriptorLoadOp load) {
-        return llvm::any_of(load->getUsers(), [&](Operation *user) {
-          return block.findAncestorOpInBlock(*user) == &op;
-        });
+        return llvm::is_contained(usersIn(block, load), &op);
       });
       auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op);
       if (!group.empty() && (usesGroup || !(load || onlyReads(&op)))) {
@@ -191,9 +190,50 @@ private:
     dead.clear();
   }
 
-  /// Starts the copies at the last load, waits and reads before `firstUse`.
-  void lowerGroup(llvm::MutableArrayRef<ir::DescriptorLoadOp> group, Operation *firstUse) {
+  /// Whether a buffer made from the loaded tile can be the one that TMA fills.
+  static bool isFilledByTma(ir::DescriptorLoadOp load, Operation *user) {
+    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user);
+    return alloc && alloc.getType() == ir::tmaBuffer(load.getDescriptor().getType()) &&
+           llvm::none_of(alloc->getUsers(), llvm::IsaPred<ir::SharedStoreOp>);
+  }
+
+  /// The ops of a block that need the tile, or the buffer made from it.
+  static llvm::SmallPtrSet<Operation *, 4> usersIn(Block &block, ir::DescriptorLoadOp load) {
+    llvm::SmallPtrSet<Operation *, 4> users;
+    llvm::SmallVector<Operation *> open(load->getUsers());
+    while (!open.empty()) {
+      Operation *user = open.pop_back_val();
+      if (isFilledByTma(load, user) || llvm::isa<ir::BufferPermuteOp>(user))
+        llvm::append_range(open, user->getUsers());
+      else
+        users.insert(block.findAncestorOpInBlock(*user));
+    }
+    return users;
+  }
+
+  /// The first op behind the group that needs one of its tiles; `end` where another
+  /// group comes before, since all share a barrier.
+  Operation *firstUseOf(llvm::ArrayRef<ir::DescriptorLoadOp> group, Operation *end) {
+    llvm::SmallPtrSet<Operation *, 8> users;
+    for (ir::DescriptorLoadOp load : group)
+      for (Operation *user : usersIn(*end->getBlock(), load))
+        users.insert(user);
+    for (Operation *op = end; op; op = op->getNextNode()) {
+      bool loads =
+          op->walk([](ir::DescriptorLoadOp) { return WalkResult::interrupt(); }).wasInterrupted();
+      if (users.contains(op))
+        return op;
+      if (loads)
+        break;
+    }
+    return end;
+  }
+
+  /// Starts the copies at the last load, waits and reads before the first use, which
+  /// is `end` or behind it.
+  void lowerGroup(llvm::MutableArrayRef<ir::DescriptorLoadOp> group, Operation *end) {
     makeBarrier();
+    Operation *firstUse = firstUseOf(group, end);
     OpBuilder builder(group.back());
     Location loc = group.back().getLoc();
     bool needsGlobal = false;
@@ -234,9 +274,12 @@ private:
         Value tile = read(convert.getType());
         convert.getResult().replaceAllUsesWith(tile);
         dead.push_back(convert);
+      } else if (isFilledByTma(load, user)) {
+        user->getResult(0).replaceAllUsesWith(buffer);
+        dead.push_back(user);
       }
-    bool isRead = llvm::any_of(
-        load->getUsers(), [](Operation *user) { return !llvm::isa<ir::ConvertLayoutOp>(user); });
+    bool isRead = llvm::any_of(load->getUsers(),
+                               [&](Operation *user) { return !llvm::is_contained(dead, user); });
     if (isRead)
       load.getResult().replaceAllUsesWith(read(load.getType()));
     dead.push_back(load);

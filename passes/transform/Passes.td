@@ -55,6 +55,11 @@ def PromoteShared : TilewrightPass<"tw-promote-shared"> {
   let statistics = [Statistic<"numBuffers", "buffers", "Number of tiles placed in shared memory">];
 }
 
+def DeferReductions : TilewrightPass<"tw-defer-reductions"> {
+  let summary = "keeps running sums and extrema of a loop per thread, and combines the threads' behind it";
+  let statistics = [Statistic<"numDeferred", "deferred", "Number of variables that gather per thread">];
+}
+
 def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
   let summary = "checks that the layouts of each op's operands and results agree";
 }
@@ -62,6 +67,12 @@ def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
 def PipelineLoops : TilewrightPass<"tw-pipeline-loops"> {
   let summary = "starts loads of later iterations of a loop while earlier ones compute";
   let statistics = [Statistic<"numPipelined", "pipelined", "Number of loops pipelined">];
+}
+
+def PrefetchOperands : TilewrightPass<"tw-prefetch-operands"> {
+  let summary = "reads the operands of the next iteration's mma while this one's runs";
+  let statistics = [Statistic<"numPrefetched", "prefetched", "Number of loops changed">,
+                    Statistic<"numRefused", "refused", "Number of loops without the registers or stages">];
 }
 
 def OverlapProducts : TilewrightPass<"tw-overlap-products"> {

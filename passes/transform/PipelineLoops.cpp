@@ -209,14 +209,14 @@ private:
         !matchPattern(loop.getUpperBound(), m_Constant(&upper)) ||
         !matchPattern(loop.getStep(), m_Constant(&step)) || step.getInt() <= 0)
       return std::nullopt;
-    return std::max<int64_t>(
-        0, (upper.getInt() - lower.getInt() + step.getInt() - 1) / step.getInt());
+    return std::max<int64_t>(0,
+                             (upper.getInt() - lower.getInt() + step.getInt() - 1) / step.getInt());
   }
 
   bool decideDistance() {
     int stages = defaultStages;
-    if (auto attr = loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(
-            ir::numStagesAttr))
+    if (auto attr =
+            loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(ir::numStagesAttr))
       stages = static_cast<int>(attr.getInt());
     if (auto attr = loop->getAttrOfType<IntegerAttr>(ir::loopStagesAttr))
       stages = static_cast<int>(attr.getInt());
@@ -248,7 +248,8 @@ private:
   static bool canRunForNothing(Operation *op) {
     if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
       return !load.getIsVolatile();
-    return llvm::isa<ir::DescriptorLoadOp, ir::AllocSharedOp, ir::SharedLoadOp, ir::WgmmaOp>(op);
+    return llvm::isa<ir::DescriptorLoadOp, ir::AllocSharedOp, ir::SharedLoadOp, ir::SharedDotOp,
+                     ir::WgmmaOp>(op);
   }
 
   /// Two products of which the second reads in registers what becomes of the
@@ -313,9 +314,8 @@ private:
       return;
     if (!addressIsEarly(load) || mayMeetStore(load))
       return;
-    load.isLate = isChained() && llvm::all_of(readersOf(load), [&](Operation *op) {
-      return late.contains(op);
-    });
+    load.isLate = isChained() &&
+                  llvm::all_of(readersOf(load), [&](Operation *op) { return late.contains(op); });
     hasTma |= load.isTma();
     hasCpAsync |= !load.isTma();
     loads.push_back(load);
@@ -339,8 +339,8 @@ private:
   /// A tile that both products read would be overwritten between the two.
   void unchainSharedTiles() {
     for (const AsyncLoad &load : loads)
-      if (!load.isLate && llvm::any_of(readersOf(load),
-                                       [&](Operation *op) { return late.contains(op); })) {
+      if (!load.isLate &&
+          llvm::any_of(readersOf(load), [&](Operation *op) { return late.contains(op); })) {
         firstProduct = secondProduct = nullptr;
         late.clear();
         for (AsyncLoad &other : loads)
@@ -555,8 +555,8 @@ private:
     };
     Value one = constant(1), count = constant(slots), zero = constant(0);
     Value next = staged(rewriter.create<arith::AddIOp>(loc, slot, one), stage);
-    wraps = staged(rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, next, count),
-                   stage);
+    wraps =
+        staged(rewriter.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, next, count), stage);
     return staged(rewriter.create<arith::SelectOp>(loc, wraps, zero, next), stage);
   }
 
@@ -588,8 +588,8 @@ private:
       atTop<ir::BarrierOp>(stage);
     for (AsyncLoad &load : loads) {
       RingGroup &group = groupOf(load);
-      Value slot = atTop<ir::BufferSlotOp>(useStage(group.isLate), load.type, load.ring,
-                                           group.useSlot);
+      Value slot =
+          atTop<ir::BufferSlotOp>(useStage(group.isLate), load.type, load.ring, group.useSlot);
       for (ir::AllocSharedOp alloc : load.allocs) {
         // Views of the tile belong to whoever uses it.
         for (Operation *user : alloc->getUsers())
@@ -641,7 +641,8 @@ private:
       };
       if (!isLate && llvm::any_of(loads, isReadByOthers))
         rewriter.setInsertionPoint(loop.getBody()->getTerminator());
-      auto arrive = rewriter.create<ir::MbarrierArriveOp>(loop.getLoc(), group.released, group.useSlot);
+      auto arrive =
+          rewriter.create<ir::MbarrierArriveOp>(loop.getLoc(), group.released, group.useSlot);
       if (isLate)
         late.insert(arrive);
     }
@@ -702,8 +703,7 @@ private:
   bool outlivesIteration(Value buffer) {
     while (auto view = buffer.getDefiningOp<ir::BufferPermuteOp>())
       buffer = view.getSource();
-    return loop.isDefinedOutsideOfLoop(buffer) ||
-           llvm::any_of(loads, [&](const AsyncLoad &load) {
+    return loop.isDefinedOutsideOfLoop(buffer) || llvm::any_of(loads, [&](const AsyncLoad &load) {
              return llvm::is_contained(load.allocs, buffer.getDefiningOp());
            });
   }
@@ -713,7 +713,8 @@ private:
   /// with a left side in registers, which would have to be kept round the loop,
   /// nor with packed accumulators, which are unpacked behind each product.
   OpOperand *onlyCarried(ir::WgmmaOp product) {
-    if (isTile(product.getA()) || ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
+    if (isTile(product.getA()) ||
+        ir::elementBits(tileType(product.getAcc()).getElementType()) != 32 ||
         product.getMaxImprecise() != 0 || !outlivesIteration(product.getA()) ||
         !outlivesIteration(product.getB()))
       return nullptr;
@@ -789,8 +790,8 @@ private:
   void makeCpAsync(RingGroup &group, const AsyncLoad &load, const IRMapping &addresses) {
     auto op = llvm::cast<ir::LoadOp>(load.load);
     Location loc = op.getLoc();
-    Value slot = asCopy(
-        group, rewriter.create<ir::BufferSlotOp>(loc, load.type, load.ring, group.fillSlot));
+    Value slot =
+        asCopy(group, rewriter.create<ir::BufferSlotOp>(loc, load.type, load.ring, group.fillSlot));
     Value mask = op.getMask() ? addresses.lookupOrDefault(op.getMask()) : Value();
     auto copy = asCopy(group, rewriter.create<ir::AsyncCopyOp>(
                                   loc, addresses.lookupOrDefault(op.getPointer()), slot, mask,
@@ -805,9 +806,9 @@ private:
     int64_t bytes = 0;
     for (AsyncLoad *load : own)
       if (load->isTma()) {
-        slotsOf.push_back(asCopy(group, rewriter.create<ir::BufferSlotOp>(
-                                            load->load->getLoc(), load->type, load->ring,
-                                            group.fillSlot)));
+        slotsOf.push_back(
+            asCopy(group, rewriter.create<ir::BufferSlotOp>(load->load->getLoc(), load->type,
+                                                            load->ring, group.fillSlot)));
         bytes += load->type.slotBytes();
       }
     auto branch = asCopy(
@@ -815,7 +816,8 @@ private:
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(branch.thenBlock());
     if (group.released)
-      rewriter.create<ir::MbarrierWaitOp>(loop.getLoc(), group.released, group.fillSlot, group.fillPhase);
+      rewriter.create<ir::MbarrierWaitOp>(loop.getLoc(), group.released, group.fillSlot,
+                                          group.fillPhase);
     rewriter.create<ir::MbarrierExpectOp>(loop.getLoc(), group.mbarrier, group.fillSlot, bytes);
     auto slot = slotsOf.begin();
     for (AsyncLoad *load : own)
@@ -937,7 +939,8 @@ private:
   static void maskLoad(RewriterBase &rewriter, ir::LoadOp load, Value predicate) {
     Value mask = predicate;
     if (auto tile = llvm::dyn_cast<RankedTensorType>(load.getType()))
-      mask = rewriter.create<ir::SplatOp>(load.getLoc(), tile.clone(rewriter.getI1Type()), predicate);
+      mask =
+          rewriter.create<ir::SplatOp>(load.getLoc(), tile.clone(rewriter.getI1Type()), predicate);
     if (load.getMask())
       mask = rewriter.create<arith::AndIOp>(load.getLoc(), load.getMask(), mask);
     load.getMaskMutable().assign(mask);
@@ -958,8 +961,7 @@ private:
     }
     if (!llvm::isa<ir::AsyncCopyOp, ir::MbarrierWaitOp, ir::MbarrierArriveOp>(op))
       return op;
-    auto branch =
-        rewriter.create<scf::IfOp>(op->getLoc(), predicate, /*withElseRegion=*/false);
+    auto branch = rewriter.create<scf::IfOp>(op->getLoc(), predicate, /*withElseRegion=*/false);
     rewriter.moveOpBefore(op, branch.thenBlock()->getTerminator());
     return branch;
   }
@@ -985,8 +987,7 @@ private:
     rewriter.setInsertionPoint(loop);
     FailureOr<scf::ForOp> result = scf::pipelineForLoop(rewriter, loop, options, &modified);
     if (failed(result)) {
-      module.emitError("[internal] the schedule of a loop could not be expanded")
-          .attachNote(loc)
+      module.emitError("[internal] the schedule of a loop could not be expanded").attachNote(loc)
           << "the loop is here";
       return false;
     }
@@ -1003,14 +1004,14 @@ private:
       op->removeAttr(definesAttr);
     });
     context.remark(loop, {"pipeline",
-                             true,
-                             {},
-                             {{"stages", distance + 1},
-                              {"slots", slots},
-                              {"loads", int64_t(loads.size())},
-                              {"bytes", bytes}},
-                             std::string(hasTma ? "TMA" : "cp.async") +
-                                 (isChained() ? ", chained products overlap" : "")});
+                          true,
+                          {},
+                          {{"stages", distance + 1},
+                           {"slots", slots},
+                           {"loads", int64_t(loads.size())},
+                           {"bytes", bytes}},
+                          std::string(hasTma ? "TMA" : "cp.async") +
+                              (isChained() ? ", chained products overlap" : "")});
     return true;
   }
 
@@ -1110,7 +1111,8 @@ private:
     for (Operation &op : loop.getBody()->without_terminator()) {
       auto stage = op.getAttrOfType<IntegerAttr>(stageAttr);
       // Nobody fills a slot any more.
-      if (stage && stage.getInt() == useStage(/*isLate=*/true) && !llvm::isa<ir::MbarrierArriveOp>(op))
+      if (stage && stage.getInt() == useStage(/*isLate=*/true) &&
+          !llvm::isa<ir::MbarrierArriveOp>(op))
         cloneWithOperands(&op, mapping);
     }
     llvm::SmallVector<Value> yielded;
@@ -1125,13 +1127,14 @@ private:
     if (loop.getInductionVar().use_empty())
       return;
     Location loc = loop.getLoc();
-    Value one = rewriter.create<arith::ConstantOp>(loc, rewriter.getIntegerAttr(lower.getType(), 1));
-    Value span = rewriter.create<arith::SubIOp>(
-        loc, rewriter.create<arith::SubIOp>(loc, upper, lower), one);
+    Value one =
+        rewriter.create<arith::ConstantOp>(loc, rewriter.getIntegerAttr(lower.getType(), 1));
+    Value span =
+        rewriter.create<arith::SubIOp>(loc, rewriter.create<arith::SubIOp>(loc, upper, lower), one);
     Value steps = rewriter.create<arith::DivSIOp>(loc, span, step);
     mapping.map(loop.getInductionVar(),
-                rewriter.create<arith::AddIOp>(
-                    loc, lower, rewriter.create<arith::MulIOp>(loc, steps, step)));
+                rewriter.create<arith::AddIOp>(loc, lower,
+                                               rewriter.create<arith::MulIOp>(loc, steps, step)));
   }
 
   /// The second product reads its left side in registers until the wait at the end
@@ -1154,8 +1157,8 @@ private:
     llvm::SmallVector<Value> tiles(wait.getTiles());
     tiles.push_back(wide);
     rewriter.setInsertionPoint(wait);
-    auto later = rewriter.create<ir::WgmmaWaitOp>(wait.getLoc(), TypeRange(ValueRange(tiles)), tiles,
-                                                  wait.getPending(), /*settled=*/1);
+    auto later = rewriter.create<ir::WgmmaWaitOp>(wait.getLoc(), TypeRange(ValueRange(tiles)),
+                                                  tiles, wait.getPending(), /*settled=*/1);
     rewriter.replaceOp(wait, later.getResults().drop_back());
     rewriter.moveOpAfter(cast, later);
     cast->setOperand(0, later.getResults().back());
@@ -1185,9 +1188,8 @@ public:
     llvm::SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
       bool isInnermost = true;
-      loop.getBody()->walk([&](Operation *op) {
-        isInnermost &= !llvm::isa<scf::ForOp, scf::WhileOp>(op);
-      });
+      loop.getBody()->walk(
+          [&](Operation *op) { isInnermost &= !llvm::isa<scf::ForOp, scf::WhileOp>(op); });
       if (isInnermost)
         loops.push_back(loop);
     });
@@ -1216,9 +1218,9 @@ private:
       bool isInside = loop->isAncestor(op);
       // Tiles that this loop loads become rings, which are counted apart.
       auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
-      bool isLoaded = alloc && isInside && alloc.getInit() &&
-                      llvm::isa_and_nonnull<ir::LoadOp, ir::DescriptorLoadOp>(
-                          alloc.getInit().getDefiningOp());
+      bool isLoaded =
+          alloc && isInside && alloc.getInit() &&
+          llvm::isa_and_nonnull<ir::LoadOp, ir::DescriptorLoadOp>(alloc.getInit().getDefiningOp());
       if (alloc && !isLoaded && (isInside || isLiveIn(alloc, loop)))
         bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
       if (isInside && llvm::isa<ir::ConvertLayoutOp>(op))

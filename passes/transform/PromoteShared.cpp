@@ -3,9 +3,10 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: makes tw.wgmma of every tw.dot with that unit, its operands being tiles
-// in shared memory, and gives the operands of mma that come from memory a place
-// there instead of a layout conversion.
+// What: makes tw.wgmma of every tw.dot with that unit, and tw.shared_dot of the
+// larger ones by fma, their operands being tiles in shared memory, and gives the
+// operands of mma that come from memory a place there instead of a layout
+// conversion.
 //
 // Why here: layouts are final, so that an operand is known to be in the product's
 // registers already or not; Pipeline then makes rings of the buffers whose
@@ -66,14 +67,27 @@ public:
   void promoteWgmma(ir::DotOp dot) {
     Value a = dot.getA();
     if (ir::getLinearLayout(tileType(a)) != dotOperandLayout(dot, 0))
-      a = operandBuffer(a, /*dimK=*/1);
-    Value b = operandBuffer(dot.getB(), /*dimK=*/0);
+      a = operandBuffer(a, /*dimK=*/1, takesBothOrders(a));
+    Value b = operandBuffer(dot.getB(), /*dimK=*/0, takesBothOrders(dot.getB()));
     OpBuilder builder(dot);
     auto [acc, useAcc] = accumulator(dot, builder);
-    auto wgmma = builder.create<ir::WgmmaOp>(dot.getLoc(), dot.getType(), a, b, acc, useAcc,
-                                             /*isAsync=*/false, dot.getMaxImprecise(),
-                                             *dot.getWarps());
+    auto wgmma =
+        builder.create<ir::WgmmaOp>(dot.getLoc(), dot.getType(), a, b, acc, useAcc,
+                                    /*isAsync=*/false, dot.getMaxImprecise(), *dot.getWarps());
     dot.getResult().replaceAllUsesWith(wgmma);
+    dot.erase();
+  }
+
+  void promoteFma(ir::DotOp dot) {
+    int rank = tileType(dot.getResult()).getRank();
+    Value a = operandBuffer(dot.getA(), rank - 1, /*takesBothOrders=*/true);
+    Value b = operandBuffer(dot.getB(), rank - 2, /*takesBothOrders=*/true);
+    OpBuilder builder(dot);
+    dot.getResult().replaceAllUsesWith(builder
+                                           .create<ir::SharedDotOp>(dot.getLoc(), dot.getType(), a,
+                                                                    b, dot.getAcc(),
+                                                                    *dot.getWarps())
+                                           .getResult());
     dot.erase();
   }
 
@@ -138,9 +152,13 @@ private:
     return tile;
   }
 
-  Value operandBuffer(Value tile, int dimK) {
+  /// Whether wgmma does.
+  static bool takesBothOrders(Value tile) {
+    return ir::elementBits(tileType(tile).getElementType()) == 16;
+  }
+
+  Value operandBuffer(Value tile, int dimK, bool takesBothOrders) {
     tile = withoutConversions(tile);
-    bool takesBothOrders = ir::elementBits(tileType(tile).getElementType()) == 16;
     if (auto permute = tile.getDefiningOp<ir::PermuteOp>()) {
       Value source = withoutConversions(permute.getSource());
       int fast = fastestDimension(ir::getLinearLayout(tileType(source)));
@@ -180,10 +198,9 @@ bool feedsMma(ir::ConvertLayoutOp convert) {
     return dot && dot.getUnit() == ir::MatrixUnit::mma;
   });
   RankedTensorType type = tileType(convert.getSource());
-  return forDot &&
-         planConversion(ir::getLinearLayout(type), ir::getLinearLayout(tileType(convert)),
-                        ir::elementBits(type.getElementType()))
-                 .kind == ConversionKind::SharedMemory;
+  return forDot && planConversion(ir::getLinearLayout(type), ir::getLinearLayout(tileType(convert)),
+                                  ir::elementBits(type.getElementType()))
+                           .kind == ConversionKind::SharedMemory;
 }
 
 class PromoteSharedPass : public impl::PromoteSharedBase<PromoteSharedPass> {
@@ -199,13 +216,14 @@ public:
         converts.push_back(convert);
     });
     getOperation().walk([&](ir::DotOp dot) {
-      if (dot.getUnit() == ir::MatrixUnit::wgmma)
+      if (dot.getUnit() && readsOperandsFromShared(dot))
         dots.push_back(dot);
     });
     for (ir::ConvertLayoutOp convert : converts)
       promotion.promoteMma(convert);
     for (ir::DotOp dot : dots)
-      promotion.promoteWgmma(dot);
+      dot.getUnit() == ir::MatrixUnit::wgmma ? promotion.promoteWgmma(dot)
+                                             : promotion.promoteFma(dot);
     eraseDead();
     numBuffers += promotion.numBuffers;
   }

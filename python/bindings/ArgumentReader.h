@@ -23,10 +23,19 @@
 
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+// A Python without a GIL needs locks where the GIL does the work otherwise. The macro
+// may be set by hand: the locks then work, idly, under the GIL.
+#if defined(Py_GIL_DISABLED) && !defined(TILEWRIGHT_FREE_THREADED)
+#define TILEWRIGHT_FREE_THREADED
+#endif
+
 namespace tilewright {
+
+class TorchAccess;
 
 /// What the declaration of a parameter says, in the form a launch needs.
 struct LaunchParam {
@@ -42,6 +51,9 @@ struct LaunchParam {
   bool annotatedBool = false;
   bool annotatedPointer = false;
   PyObject *defaultValue = nullptr; // null: none
+
+  /// No type is declared and the value counts in every way: nearly every parameter.
+  bool isPlain() const { return annotation.empty() && !noSpecialize && !noAlignment; }
 };
 
 /// One value on its way into the key: a parameter's, or an element of a tuple,
@@ -65,6 +77,9 @@ public:
   ~ConstTokens();
   uint64_t token(PyObject *value, const ArgumentPlace &place);
   PyObject *dict = nullptr;
+#ifdef TILEWRIGHT_FREE_THREADED
+  std::recursive_mutex mutex; // hashing a value may launch
+#endif
 };
 
 /// A list whose elements stay where they are; the first ones need no allocation.
@@ -93,38 +108,51 @@ private:
 /// What the kernel takes, in order: the addresses of its parameters.
 class LaunchArguments {
 public:
-  void add(void *address, size_t param) {
-    Item &item = items.push();
-    item.address = address;
-    item.param = static_cast<uint32_t>(param);
+  LaunchArguments() = default;
+  LaunchArguments(const LaunchArguments &) = delete;
+
+  void add(void *address) {
+    if (count == capacity)
+      grow();
+    addresses[count++] = address;
   }
-  size_t size() const { return items.size(); }
+  size_t size() const { return count; }
+  void **parameters() const { return addresses; }
 
   /// A descriptor, in front of whose base, shape and strides stands its tensor map
   /// where the kernel takes one.
   launch::DescriptorArgument &addDescriptor(size_t param) {
-    add(nullptr, param);
-    return descriptors.push();
+    Descriptor &descriptor = descriptors.push();
+    descriptor.position = count;
+    descriptor.param = param;
+    add(nullptr);
+    return descriptor.argument;
   }
   size_t numDescriptors() const { return descriptors.size(); }
-  const launch::DescriptorArgument &descriptor(size_t i) const { return descriptors[i]; }
+  const launch::DescriptorArgument &descriptor(size_t i) const { return descriptors[i].argument; }
   uint64_t *newSlot() { return &extra.push(); }
 
-  /// Writes the addresses for a kernel that takes a tensor map of descriptor i where
-  /// bit i of `tensorMaps` is set, and behind all those of `recipes`; returns their
-  /// number, which is at most size() + recipes.size().
-  size_t fill(void **addresses, const std::vector<bool> &tensorMaps,
-              const std::vector<launch::TensorMapRecipe> &recipes,
-              const std::vector<LaunchParam> &params);
+  /// Once all are added: puts a tensor map in the place of descriptor i where bit i of
+  /// `tensorMaps` is set, closes the place elsewhere, and adds those of `recipes`.
+  void makeTensorMaps(const std::vector<bool> &tensorMaps,
+                      const std::vector<launch::TensorMapRecipe> &recipes,
+                      const std::vector<LaunchParam> &params);
 
 private:
-  struct Item {
-    void *address;
-    uint32_t param;
+  static constexpr size_t kInline = 80;
+  struct Descriptor {
+    launch::DescriptorArgument argument;
+    size_t position; ///< among the addresses
+    size_t param;
   };
-  StableList<Item, 64> items;
+  void grow();
+
+  void *inlineAddresses[kInline];
+  std::unique_ptr<void *[]> heap;
+  void **addresses = inlineAddresses;
+  size_t capacity = kInline, count = 0;
   StableList<uint64_t, 64> extra;
-  StableList<launch::DescriptorArgument, 4> descriptors;
+  StableList<Descriptor, 4> descriptors;
   StableList<launch::TensorMap, 4> maps;
 };
 
@@ -163,9 +191,12 @@ private:
   void read(ArgumentPlace &place, PyObject *value);
   void readConstexpr(ArgumentPlace &place, PyObject *value);
   void readInt(ArgumentPlace &place, PyObject *value);
+  void readIntAsDeclared(ArgumentPlace &place, PyObject *value);
   void readFloat(ArgumentPlace &place, double value);
   void readBool(ArgumentPlace &place, bool value);
-  void readTorch(ArgumentPlace &place, PyObject *value);
+  void readTorch(ArgumentPlace &place, const TorchAccess &torch, PyObject *value);
+  void readTorchByCalls(ArgumentPlace &place, const TorchAccess &torch, PyObject *value);
+  uint64_t placeTorch(const ArgumentPlace &place, uint64_t address, int ordinal);
   void readTuple(ArgumentPlace &place, PyObject *value);
   void readDescriptor(ArgumentPlace &place, PyObject *value);
   void readOther(ArgumentPlace &place, PyObject *value);
@@ -174,6 +205,7 @@ private:
   void readDlpack(ArgumentPlace &place, PyObject *value);
   void setPointer(ArgumentPlace &place, uint64_t address, launch::ElementType type);
   void setDevice(const ArgumentPlace &place, int ordinal);
+  void setOtherDevice(const ArgumentPlace &place, int ordinal);
   uint64_t hostVisiblePointer(const ArgumentPlace &place, uint64_t address);
   launch::ElementType elementType(const ArgumentPlace &place, PyObject *dtype);
   uint8_t constCode(const ArgumentPlace &place, PyObject *value, uint64_t &word);
@@ -203,6 +235,10 @@ bool isTensorDescriptor(PyObject *value);
 /// element type; without its block where that may still change.
 void checkTensorDescriptor(pybind11::handle value, const std::string &name, uint64_t address,
                            const std::string &dtype, bool isOnGpu, bool withBlock);
+
+/// The same for a descriptor that is being made, without its block, read as a launch
+/// would; false where a launch cannot read it.
+bool checkNewDescriptor(PyObject *value);
 
 /// `constexpr(x)` as x; anything else as it stands.
 pybind11::object unwrapHostConstexpr(PyObject *value);

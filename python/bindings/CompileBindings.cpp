@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/support/TargetInfo.h"
 #include "python/bindings/Bindings.h"
 
 #include "codegen/emit/CompileModule.h"
@@ -99,6 +100,9 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   metadata["target"] = target;
   metadata["num_warps"] = compiled.numWarps;
   metadata["num_ctas"] = optionOr(options, "num_ctas", 1);
+  // Elsewhere launches are complete before the next one starts, which is always right.
+  metadata["launch_pdl"] =
+      optionOr(options, "launch_pdl", false) && getTargetInfo(target).hasProgrammaticLaunch;
   metadata["num_stages"] = optionOr(options, "num_stages", 3);
   metadata["shared"] = compiled.sharedBytes;
   metadata["global_scratch_size"] = 0;
@@ -151,8 +155,20 @@ py::dict compileWithoutLock(ModuleOp module, const py::dict &options, const std:
   return resultDict(compiled, options, target);
 }
 
+/// Clusters: the launcher can start them, code generation cannot make them.
+void checkClusterSize(const py::dict &options) {
+  int numCtas = optionOr(options, "num_ctas", 1);
+  if (numCtas > 1)
+    throw Error(ErrorCode::E0209,
+                fmt::format("num_ctas={}; programs of several blocks (clusters) cannot be compiled "
+                            "yet",
+                            numCtas),
+                "use num_ctas=1");
+}
+
 py::dict compileKernel(py::handle function, py::dict signature, py::dict constexprs,
                        py::dict divisibility, py::dict options, const std::string &target) {
+  checkClusterSize(options);
   PooledContext pooled;
   OwningOpRef<ModuleOp> module =
       emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);

@@ -18,6 +18,7 @@
 #include "ir/support/Error.h"
 #include "python/bindings/PythonError.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace py = pybind11;
@@ -50,7 +51,7 @@ void ArgumentReader::readTuple(ArgumentPlace &place, PyObject *value) {
     code = element.code;
     key.setWord(word, element.code);
     if (isScalarCode(element.code))
-      arguments.add(element.slot, place.index);
+      arguments.add(element.slot);
   }
 }
 
@@ -191,12 +192,12 @@ void ArgumentReader::readDescriptor(ArgumentPlace &place, PyObject *value) {
 
   key.addWord(uint64_t(d.type) | uint64_t(d.rank) << 8 | uint64_t(d.padsWithNan) << 16 |
               uint64_t(d.roundsToTf32) << 24);
-  arguments.add(base.slot, place.index);
+  arguments.add(base.slot);
   for (int dim = 0; dim < d.rank; ++dim)
     key.addWord(static_cast<uint64_t>(d.block[dim]));
   for (int64_t *list : {d.shape, d.strides})
     for (int dim = 0; dim < d.rank; ++dim)
-      arguments.add(&list[dim], place.index);
+      arguments.add(&list[dim]);
   if (!isWarmup)
     if (std::optional<DescriptorProblem> problem = checkDescriptor(d))
       refuse(place, problem->reason, problem->rule);
@@ -218,28 +219,56 @@ void checkTensorDescriptor(py::handle value, const std::string &name, uint64_t a
     refuse(place, problem->reason, problem->rule);
 }
 
-size_t LaunchArguments::fill(void **addresses, const std::vector<bool> &tensorMaps,
-                             const std::vector<TensorMapRecipe> &recipes,
-                             const std::vector<LaunchParam> &params) {
-  size_t count = 0, descriptor = 0;
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].address) {
-      addresses[count++] = items[i].address;
+bool checkNewDescriptor(PyObject *value) {
+  static const std::vector<LaunchParam> params = [] {
+    std::vector<LaunchParam> one(1);
+    one[0].nameText = "descriptor";
+    return one;
+  }();
+  if (!isTensorDescriptor(value))
+    return false;
+  ConstTokens tokens;
+  KeyBuilder key(1, 2 + kMaxDescriptorRank);
+  LaunchArguments arguments;
+  // As for a warm-up: the array may be the interpreter's.
+  ArgumentReader reader(params, tokens, key, /*slots=*/nullptr, arguments, /*isWarmup=*/true);
+  if (!reader.readOne(params[0], 0, value))
+    return false;
+  bool isOnGpu = reader.device() >= 0;
+  if (std::optional<DescriptorProblem> problem = checkArray(arguments.descriptor(0), isOnGpu))
+    refuse(ArgumentPlace{params[0]}, problem->reason, problem->rule);
+  return true;
+}
+
+void LaunchArguments::grow() {
+  std::unique_ptr<void *[]> larger(new void *[2 * capacity]);
+  std::copy(addresses, addresses + count, larger.get());
+  heap = std::move(larger);
+  addresses = heap.get();
+  capacity *= 2;
+}
+
+void LaunchArguments::makeTensorMaps(const std::vector<bool> &tensorMaps,
+                                     const std::vector<TensorMapRecipe> &recipes,
+                                     const std::vector<LaunchParam> &params) {
+  bool hasGaps = false;
+  for (size_t i = 0; i < descriptors.size(); ++i) {
+    if (i >= tensorMaps.size() || !tensorMaps[i]) {
+      hasGaps = true;
       continue;
     }
-    if (descriptor < tensorMaps.size() && tensorMaps[descriptor]) {
-      TensorMap &map = maps.push();
-      findTensorMap(descriptors[descriptor], params[items[i].param].nameText, map);
-      addresses[count++] = &map;
-    }
-    ++descriptor;
+    TensorMap &map = maps.push();
+    const Descriptor &descriptor = descriptors[i];
+    findTensorMap(descriptor.argument, params[descriptor.param].nameText, map);
+    addresses[descriptor.position] = &map;
   }
+  if (hasGaps)
+    count = std::remove(addresses, addresses + count, nullptr) - addresses;
   for (const TensorMapRecipe &recipe : recipes) {
     TensorMap &map = maps.push();
     makeTensorMap(recipe, addresses, map);
-    addresses[count++] = &map;
+    add(&map);
   }
-  return count;
 }
 
 //===----------------------------------------------------------------------===//

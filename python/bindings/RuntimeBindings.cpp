@@ -190,20 +190,20 @@ public:
   /// first: most kernels are over in microseconds.
   bool waitFor(double seconds) {
     driver::Driver &driver = driver::Driver::get();
-    constexpr driver::CudaResult kNotReady = 600;
     using Clock = std::chrono::steady_clock;
     auto start = Clock::now(), end = start + std::chrono::duration_cast<Clock::duration>(
                                                  std::chrono::duration<double>(seconds));
     driver::CudaResult result;
     {
       py::gil_scoped_release release;
-      while ((result = driver.api().eventQuery(event)) == kNotReady && Clock::now() < end)
+      while ((result = driver.api().eventQuery(event)) == driver::kCudaNotReady &&
+             Clock::now() < end)
         if (Clock::now() - start > std::chrono::milliseconds(5))
           std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    if (result != kNotReady)
+    if (result != driver::kCudaNotReady)
       driver.check(result, "cuEventQuery");
-    return result != kNotReady;
+    return result != driver::kCudaNotReady;
   }
   /// Milliseconds since `start` was reached on the GPU.
   float elapsedSince(const Event &start) const {

@@ -14,10 +14,11 @@ namespace py = pybind11;
 
 namespace tilewright {
 
-TorchAccess *TorchAccess::get() {
-  static TorchAccess *access = nullptr;
-  if (access)
-    return access;
+using namespace launch;
+
+std::atomic<TorchAccess *> TorchAccess::known{nullptr};
+
+TorchAccess *TorchAccess::find() {
   static PyObject *name = PyUnicode_InternFromString("torch");
   // Looks into sys.modules only.
   PyObject *torch = PyImport_GetModule(name);
@@ -25,14 +26,17 @@ TorchAccess *TorchAccess::get() {
     return nullptr;
   auto created = std::make_unique<TorchAccess>();
   // While torch is half imported its names are missing: try again next time.
-  if (created->initialise(torch))
-    access = created.release();
+  bool isComplete = created->initialise(torch);
   Py_DECREF(torch);
-  return access;
+  TorchAccess *before = nullptr;
+  // Two threads may get here; the first one's is used.
+  if (isComplete && known.compare_exchange_strong(before, created.get()))
+    return created.release();
+  return before;
 }
 
 /// Attribute of a dotted path as a new reference, or null without an error.
-static PyObject *find(py::handle object, std::initializer_list<const char *> path) {
+static PyObject *findPath(py::handle object, std::initializer_list<const char *> path) {
   py::object current = py::reinterpret_borrow<py::object>(object);
   for (const char *name : path) {
     PyObject *next = PyObject_GetAttrString(current.ptr(), name);
@@ -45,16 +49,31 @@ static PyObject *find(py::handle object, std::initializer_list<const char *> pat
   return current.release().ptr();
 }
 
+void TorchAccess::findExchangeTable() {
+  auto tableOf = [](PyTypeObject *type) -> const DlpackExchangeTable * {
+    py::object capsule = py::reinterpret_steal<py::object>(
+        findPath(reinterpret_cast<PyObject *>(type), {"__dlpack_c_exchange_api__"}));
+    if (!capsule || !PyCapsule_IsValid(capsule.ptr(), "dlpack_exchange_api"))
+      return nullptr;
+    return static_cast<const DlpackExchangeTable *>(
+        PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+  };
+  const DlpackExchangeTable *table = tableOf(tensorType);
+  // One function for both types, or each argument would need to know its own.
+  if (table && table->majorVersion == 1 && tableOf(parameterType) == table)
+    fillDlTensor = table->fillDlTensor;
+}
+
 bool TorchAccess::initialise(py::handle torch) {
-  PyObject *tensor = find(torch, {"Tensor"});
+  PyObject *tensor = findPath(torch, {"Tensor"});
   if (!tensor || !PyType_Check(tensor))
     return false;
   tensorType = reinterpret_cast<PyTypeObject *>(tensor);
-  PyObject *parameter = find(torch, {"nn", "Parameter"});
+  PyObject *parameter = findPath(torch, {"nn", "Parameter"});
   parameterType = parameter && PyType_Check(parameter) ? reinterpret_cast<PyTypeObject *>(parameter)
                                                        : tensorType;
-  dataPtrMethod = find(tensor, {"data_ptr"});
-  getDeviceMethod = find(tensor, {"get_device"});
+  dataPtrMethod = findPath(tensor, {"data_ptr"});
+  getDeviceMethod = findPath(tensor, {"get_device"});
   // A getter must not be bound: take it from the dictionaries of the classes.
   py::tuple mro = py::reinterpret_borrow<py::tuple>(tensorType->tp_mro);
   for (py::handle base : mro) {
@@ -65,9 +84,10 @@ bool TorchAccess::initialise(py::handle torch) {
       break;
     }
   }
-  rawStream = find(torch, {"_C", "_cuda_getCurrentRawStream"});
-  getCudaDevice = find(torch, {"_C", "_cuda_getDevice"});
-  isInitialized = find(torch, {"cuda", "is_initialized"});
+  findExchangeTable();
+  rawStream = findPath(torch, {"_C", "_cuda_getCurrentRawStream"});
+  getCudaDevice = findPath(torch, {"_C", "_cuda_getDevice"});
+  isInitialized = findPath(torch, {"cuda", "is_initialized"});
   return dataPtrMethod && getDeviceMethod && getDtype;
 }
 

@@ -180,7 +180,8 @@ class _Snapshot:
 def _knobs_changed():
     """Tells the launcher what a warm launch must look at."""
     hooks = bool(runtime._plain["launch_enter_hook"]) or bool(runtime._plain["launch_exit_hook"])
-    _core.set_launch_flags(hooks=hooks, sync=bool(runtime.sync), debug=bool(runtime.debug))
+    _core.set_launch_flags(hooks=hooks, sync=bool(runtime.sync), debug=bool(runtime.debug),
+                           watchdog=float(runtime.watchdog))
 
 
 build = Group("build", impl=None, cc=None)

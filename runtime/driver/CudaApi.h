@@ -41,6 +41,7 @@ enum : CudaResult {
   kCudaInvalidPtx = 218,
   kCudaJitCompilerNotFound = 221,
   kCudaUnsupportedPtxVersion = 222,
+  kCudaNotReady = 600,
   kCudaIllegalAddress = 700,
   kCudaLaunchOutOfResources = 701,
   kCudaLaunchTimeout = 702,
@@ -52,6 +53,7 @@ enum : CudaResult {
   kCudaInvalidAddressSpace = 717,
   kCudaInvalidPc = 718,
   kCudaLaunchFailed = 719,
+  kCudaCooperativeLaunchTooLarge = 720,
 };
 
 enum : int { // CUdevice_attribute
@@ -176,8 +178,11 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
   X(funcGetAttribute, "cuFuncGetAttribute", (int *, int, CudaFunction))                            \
   X(funcSetAttribute, "cuFuncSetAttribute", (CudaFunction, int, int))                              \
   X(launchKernelEx, "cuLaunchKernelEx", (const LaunchConfig *, CudaFunction, void **, void **))    \
+  X(occupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                       \
+    (int *, CudaFunction, int, size_t))                                                            \
   X(streamGetContext, "cuStreamGetCtx", (CudaStream, CudaContext *))                               \
   X(streamSynchronize, "cuStreamSynchronize", (CudaStream))                                        \
+  X(streamQuery, "cuStreamQuery", (CudaStream))                                                    \
   X(streamIsCapturing, "cuStreamIsCapturing", (CudaStream, int *))                                 \
   X(pointerGetAttribute, "cuPointerGetAttribute", (void *, int, CudaPointer))                      \
   X(memAlloc, "cuMemAlloc_v2", (CudaPointer *, size_t))                                            \
@@ -195,6 +200,7 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
 
 // Functions that an older driver may lack: null there.
 #define TILEWRIGHT_CUDA_OPTIONAL_FUNCTIONS(X)                                                      \
+  X(threadExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))                       \
   X(tensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                \
     (void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,          \
      const uint32_t *, int, int, int, int))

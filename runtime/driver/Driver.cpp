@@ -90,6 +90,9 @@ void Driver::open() {
   static std::once_flag once;
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, markForkedChild); });
   CudaResult result = functions.init(0);
+  // What the driver says in the child of a process in which another library used it.
+  if (result == kCudaNotInitialized)
+    throw makeError(ErrorCode::E0213, fmt::arg("p", static_cast<int>(getppid())));
   if (result != kCudaSuccess)
     throw makeError(ErrorCode::E0404).addNote("cuInit returned " + errorName(result));
   initialisedBy.store(getpid());
@@ -210,6 +213,16 @@ ContextGuard::~ContextGuard() {
   CudaContext popped;
   if (pushed)
     api.contextPop(&popped);
+}
+
+RelaxedCapture::RelaxedCapture(const Driver &driver) : api(driver.api()) {
+  if (api.threadExchangeCaptureMode)
+    api.threadExchangeCaptureMode(&mode);
+}
+
+RelaxedCapture::~RelaxedCapture() {
+  if (api.threadExchangeCaptureMode)
+    api.threadExchangeCaptureMode(&mode);
 }
 
 //===----------------------------------------------------------------------===//

@@ -121,6 +121,20 @@ private:
   bool pushed = false;
 };
 
+/// Lets this thread do for a C++ scope what a graph capture in progress forbids, here
+/// to load and unload kernels: a capture in the default, global mode would otherwise
+/// be broken by whatever thread loads one.
+class RelaxedCapture {
+public:
+  explicit RelaxedCapture(const Driver &driver);
+  ~RelaxedCapture();
+  RelaxedCapture(const RelaxedCapture &) = delete;
+
+private:
+  const CudaApi &api;
+  int mode = 2; // CU_STREAM_CAPTURE_MODE_RELAXED; inside the scope the one before
+};
+
 } // namespace tilewright::driver
 
 #endif // TILEWRIGHT_RUNTIME_DRIVER_DRIVER_H

@@ -20,15 +20,19 @@ static constexpr int64_t kDefaultSharedBytes = 48 * 1024;
 
 LoadedKernel::LoadedKernel(int device, const std::string &image,
                            const KernelRequirements &requirements)
-    : ordinal(device), required(requirements) {
+    : target(nullptr), required(requirements) {
   Driver &driver = Driver::get();
   driver.checkNotLost();
-  Device &target = driver.device(ordinal);
-  checkFits(target);
-  ContextGuard guard(driver, target);
+  target = &driver.device(device);
+  checkFits();
+  ContextGuard guard(driver, *target);
+  // Another thread, or this one on another stream, may record a graph: loading must
+  // not break it.
+  RelaxedCapture relaxed(driver);
   load(image);
   try {
-    prepareFunction(target);
+    prepareFunction();
+    prepareAttributes();
   } catch (...) {
     driver.api().moduleUnload(moduleHandle);
     throw;
@@ -42,15 +46,16 @@ LoadedKernel::~LoadedKernel() {
   if (Driver *driver = Driver::tryGet()) {
     // At process exit the driver may be gone already; its result is of no use.
     try {
-      ContextGuard guard(*driver, driver->device(ordinal));
+      ContextGuard guard(*driver, *target);
+      RelaxedCapture relaxed(*driver);
       driver->api().moduleUnload(moduleHandle);
     } catch (const std::exception &) {
     }
   }
 }
 
-void LoadedKernel::checkFits(const Device &device) const {
-  const DeviceProperties &p = device.properties;
+void LoadedKernel::checkFits() const {
+  const DeviceProperties &p = target->properties;
   if (required.sharedBytes <= p.sharedBytesPerBlockOptin)
     return;
   std::string arch = fmt::format("sm_{}", p.capability);
@@ -130,10 +135,10 @@ void LoadedKernel::load(const std::string &image) {
   if (result == kCudaSuccess)
     return;
   moduleHandle = nullptr;
-  raiseLoadError(driver, result, driver.device(ordinal), errorLog.c_str());
+  raiseLoadError(driver, result, *target, errorLog.c_str());
 }
 
-void LoadedKernel::prepareFunction(const Device &device) {
+void LoadedKernel::prepareFunction() {
   Driver &driver = Driver::get();
   const CudaApi &api = driver.api();
   driver.check(api.moduleGetFunction(&functionHandle, moduleHandle, required.name.c_str()),
@@ -141,10 +146,11 @@ void LoadedKernel::prepareFunction(const Device &device) {
   api.funcGetAttribute(&registers, kFuncNumRegisters, functionHandle);
   api.funcGetAttribute(&localBytes, kFuncLocalBytes, functionHandle);
   api.funcGetAttribute(&maxThreadsPerBlock, kFuncMaxThreadsPerBlock, functionHandle);
-  int perBlock = device.properties.registersPerBlock;
+  const DeviceProperties &properties = target->properties;
+  int perBlock = properties.registersPerBlock;
   if (required.threadsPerBlock > maxThreadsPerBlock && maxThreadsPerBlock > 0) {
     int warps = 1;
-    while (warps * 2 * device.properties.warpSize <= maxThreadsPerBlock)
+    while (warps * 2 * properties.warpSize <= maxThreadsPerBlock)
       warps *= 2;
     int budget = perBlock / required.threadsPerBlock / 8 * 8;
     throw makeError(ErrorCode::E0302, fmt::arg("regs", registers),
@@ -158,7 +164,9 @@ void LoadedKernel::prepareFunction(const Device &device) {
   if (required.numCtas > kPortableClusterSize)
     driver.check(api.funcSetAttribute(functionHandle, kFuncNonPortableClusterSize, 1),
                  "cuFuncSetAttribute");
+}
 
+void LoadedKernel::prepareAttributes() {
   auto attribute = [&](int id) -> LaunchAttribute & {
     LaunchAttribute &a = attributes[numAttributes++];
     std::memset(&a, 0, sizeof(a));
@@ -177,7 +185,7 @@ void LoadedKernel::prepareFunction(const Device &device) {
   }
 }
 
-CudaResult LoadedKernel::launch(const unsigned grid[3], CudaStream stream,
+CudaResult LoadedKernel::launch(const CudaApi &api, const unsigned grid[3], CudaStream stream,
                                 void **parameters) const {
   LaunchConfig config;
   // A program of the grid is a cluster: its blocks lie along x.
@@ -190,7 +198,16 @@ CudaResult LoadedKernel::launch(const unsigned grid[3], CudaStream stream,
   config.stream = stream;
   config.attributes = numAttributes ? const_cast<LaunchAttribute *>(attributes) : nullptr;
   config.numAttributes = numAttributes;
-  return Driver::get().api().launchKernelEx(&config, functionHandle, parameters, nullptr);
+  return api.launchKernelEx(&config, functionHandle, parameters, nullptr);
+}
+
+int64_t LoadedKernel::maxResidentBlocks() const {
+  Driver &driver = Driver::get();
+  ContextGuard guard(driver, *target);
+  int perMultiprocessor = 0;
+  driver.api().occupancyMaxActiveBlocks(&perMultiprocessor, functionHandle,
+                                        required.threadsPerBlock, required.sharedBytes);
+  return int64_t(perMultiprocessor) * target->properties.multiprocessorCount / required.numCtas;
 }
 
 void checkStreamDevice(CudaStream stream, int ordinal) {

@@ -34,7 +34,8 @@ public:
   ~LoadedKernel();
   LoadedKernel(const LoadedKernel &) = delete;
 
-  int deviceOrdinal() const { return ordinal; }
+  Device &device() const { return *target; }
+  int deviceOrdinal() const { return target->ordinal; }
   CudaModule module() const { return moduleHandle; }
   CudaFunction function() const { return functionHandle; }
   const KernelRequirements &requirements() const { return required; }
@@ -46,14 +47,18 @@ public:
   /// Launches on a stream of the kernel's device. `parameters` points to one
   /// slot per kernel parameter. Returns the driver's result: the caller knows
   /// the launch site.
-  CudaResult launch(const unsigned grid[3], CudaStream stream, void **parameters) const;
+  CudaResult launch(const CudaApi &api, const unsigned grid[3], CudaStream stream,
+                    void **parameters) const;
+  /// Programs that the GPU holds at once: the most that a cooperative launch may have.
+  int64_t maxResidentBlocks() const;
 
 private:
   void load(const std::string &image);
-  void checkFits(const Device &device) const;
-  void prepareFunction(const Device &device);
+  void checkFits() const;
+  void prepareFunction();
+  void prepareAttributes();
 
-  int ordinal;
+  Device *target; // never freed
   KernelRequirements required;
   CudaModule moduleHandle = nullptr;
   CudaFunction functionHandle = nullptr;

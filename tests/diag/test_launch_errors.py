@@ -87,6 +87,50 @@ def test_forked_child(tmp_path):
     assert text.splitlines()[-1] == "  help: use the spawn start method"
 
 
+def test_child_of_a_process_whose_framework_used_cuda(tmp_path):
+    """The driver was not ours, so only cuInit tells: it returns CUDA_ERROR_NOT_INITIALIZED."""
+    output = run_python(NO_KERNEL + """
+    import os
+    try:
+        f[(1,)](2, 3)
+    except errors.ForkedProcess as error:
+        print(os.getppid(), error, flush=True)
+    """, TILEWRIGHT_LIBCUDA_PATH=build(tmp_path), MOCK_INIT_RESULT="3")
+    pid, text = output.split(" ", 1)
+    assert text.startswith(f"[E0213] CUDA was initialised in the parent (pid {pid})")
+
+
+def test_launches_of_a_forked_child_after_warm_ones(tmp_path):
+    """Also a bound launch, and one that would look at tensor maps, whose lock may be held for good."""
+    output = run_python("""
+    import os, sys
+    sys.path.insert(0, os.environ["TESTS"])
+    import tilewright
+    from harness.mock_driver import FakeCompiler, FakeTensor
+    from tilewright import _core, errors
+    from tilewright.tools.tensor_descriptor import TensorDescriptor
+    _core.compile_kernel = FakeCompiler()
+    space = {}
+    exec("def f(a, b):\\n    pass\\n", space)
+    f = tilewright.jit(space["f"], source="def f(a, b):\\n    pass\\n")
+    tensor = FakeTensor()
+    tensor.shape = (64, 64)
+    described = TensorDescriptor(tensor, [64, 64], [64, 1], [16, 16])
+    f[(1,)](tensor, described)
+    bound = f[(1,)].bind(tensor, described)
+    bound()
+    if os.fork() == 0:
+        for launch in (bound, lambda: f[(1,)](tensor, described), lambda: f[(1,)](tensor, 5)):
+            try:
+                launch()
+            except errors.ForkedProcess as error:
+                print(error.code, flush=True)
+        os._exit(0)
+    os.wait()
+    """, TILEWRIGHT_LIBCUDA_PATH=build(tmp_path), TESTS=str(HERE.parent), TILEWRIGHT_CACHE="0")
+    assert output.split() == ["E0213"] * 3
+
+
 def test_fork_before_cuda_is_fine(tmp_path):
     output = run_python(NO_KERNEL + """
     import os

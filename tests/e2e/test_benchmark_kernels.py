@@ -118,6 +118,10 @@ def test_attention_backward(device, described, dim, causal, tile, form):
     dq = device.array(np.zeros(arrays[0].shape, np.float32)) if form == "fused" else device.empty(arrays[0].shape, np.float16)
     dk, dv = device.empty(arrays[0].shape, np.float16), device.empty(arrays[0].shape, np.float16)
     block_m, block_n, warps, stages = tile
+    if described and form == "fused" and dim == 128 and block_m == 128:
+        # Two stages of queries and their gradients beside the 64 KB of dQ that TMA
+        # adds come to 245,920 bytes; the error says that one fits.
+        stages = 1
     scale = 1 / math.sqrt(dim)
     options = {"HEAD_DIM": dim, "CAUSAL": causal, "DESCRIPTORS": described, "num_warps": warps, "num_stages": stages}
     m, n = block_m, block_n

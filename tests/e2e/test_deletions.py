@@ -112,6 +112,9 @@ def test_each_deletion_is_noticed(name):
         return ptx
 
     assert run(Emulator(target, keep))
+    # Other tests may have run the same text on other inputs.
+    parse(texts[0]).executed.clear()
+    assert run(Emulator(target, keep))
     places = deletions(texts[0])
     assert places
     missed = []

@@ -16,6 +16,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from harness.assemble import assemble_for
 from harness.compare import assert_same, describe
 from harness.types import NUMPY_TYPES, exact_values, random_values, special_values
 from tilewright import errors
@@ -131,6 +132,36 @@ def test_precisions(device, precision):
         assert error > 1e-5
 
 
+# Read from shared memory in a loop along K, but for the first.
+@pytest.mark.parametrize("shape, warps", [((16, 16, 8), 4), ((16, 32, 64), 1), ((64, 64, 32), 4), ((128, 32, 128), 8),
+                                          ((2, 4, 256), 2), ((64, 64, 64), 16)], ids=str)
+@pytest.mark.parametrize("transposes", list(itertools.product([False, True], repeat=2)), ids=str)
+def test_full_precision(device, transposes, shape, warps):
+    m, n, k = shape
+    a, b = exact_values("float32", (m, k)), exact_values("float32", (k, n), seed=1)
+    actual = run_tile(device, a, b, transposes=transposes, precision="ieee", num_warps=warps)
+    assert_same(actual, exact_product(a, b, "float32"), signed_zeros=False)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90a"])
+def test_full_precision_in_one_warp_assembles(target):
+    """All of K in registers took the assembler four minutes, and 1600 of them were spilled."""
+    a = b = np.zeros((64, 64), np.float32)
+    compiled = assemble_for(tile_kernel, target, [a, b, a, a, 64, 64, 64, False, False, "ieee", False], {"num_warps": 1})
+    assert compiled.n_spills == 0
+
+
+def test_hopeless_tiles_assemble_soon():
+    """With all of the assembler's effort this took two minutes. It is spilled, and says so."""
+    a = b = np.zeros((128, 64), np.float16)
+    out = np.zeros((128, 128), np.float32)
+    compiled = assemble_for(tile_kernel, "sm_80", [a, b, out, out, 128, 128, 64, False, False, None, False], {"num_warps": 1})
+    found = " ".join(compiled.remarks)
+    assert "assembler-effort: refused, accumulatorRegisters=512, limit=255" in found
+    assert "register-spills: refused" in found
+    assert compiled.step_seconds["assemble"] < 60
+
+
 def test_tf32_takes_the_upper_bits(device):
     """The operands are cut off, not rounded, to 10 bits of mantissa."""
     a = random_values("float32", (16, 32))
@@ -208,12 +239,13 @@ def test_half_precision_result(device):
 
 
 @tilewright.jit
-def batch_kernel(a_ptr, b_ptr, out_ptr, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def batch_kernel(a_ptr, b_ptr, out_ptr, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+                 PRECISION: tl.constexpr = None):
     batch = tl.arange(0, B)[:, None, None]
     m, n = tl.arange(0, M)[None, :, None], tl.arange(0, N)[None, None, :]
     a = tl.load(a_ptr + batch * (M * K) + m * K + tl.arange(0, K)[None, None, :])
     b = tl.load(b_ptr + batch * (K * N) + tl.arange(0, K)[None, :, None] * N + n)
-    tl.store(out_ptr + batch * (M * N) + m * N + n, tl.dot(a, b))
+    tl.store(out_ptr + batch * (M * N) + m * N + n, tl.dot(a, b, input_precision=PRECISION))
 
 
 @pytest.mark.parametrize("shape", [(1, 16, 16, 32), (4, 32, 16, 32), (2, 64, 64, 64), (8, 4, 2, 32)], ids=str)
@@ -224,6 +256,15 @@ def test_batches(device, name, shape):
     out = device.empty((batch, m, n), NUMPY_TYPES[RESULTS[name]])
     device.run(batch_kernel, (1,), device.array(a), device.array(b), out, *shape)
     assert_same(device.numpy(out), exact_product(a, b, RESULTS[name]), signed_zeros=False)
+
+
+@pytest.mark.parametrize("shape", [(4, 32, 16, 32), (2, 64, 64, 64)], ids=str)
+def test_batches_in_full_precision(device, shape):
+    batch, m, n, k = shape
+    a, b = exact_values("float32", (batch, m, k)), exact_values("float32", (batch, k, n), seed=1)
+    out = device.empty((batch, m, n), np.float32)
+    device.run(batch_kernel, (1,), device.array(a), device.array(b), out, *shape, "ieee")
+    assert_same(device.numpy(out), exact_product(a, b, "float32"), signed_zeros=False)
 
 
 @tilewright.jit
@@ -337,10 +378,17 @@ def test_matmul_stores_narrow(device, name, stored):
 SWEEP_BLOCKS = [(16, 16, 64), (32, 64, 32), (64, 64, 32), (64, 128, 64), (128, 128, 64), (128, 256, 64), (256, 64, 32)]
 
 
-def sweep_options(*parameters):
-    """A fifth of all combinations of warps and stages, another one for each test."""
-    offset = zlib.crc32(repr(parameters).encode()) % 5
-    return [pair for i, pair in enumerate(itertools.product(WARPS, STAGES)) if (i + i // 5) % 5 == offset]
+def sweep_options(name, layouts, blocks):
+    """A fifth of all combinations of warps and stages, another one for each test.
+
+    Without those where a thread would hold more of the result than it has registers,
+    and with one that surely fits.
+    """
+    offset = zlib.crc32(repr((name, layouts, blocks)).encode()) % 5
+    pairs = [pair for i, pair in enumerate(itertools.product(WARPS, STAGES)) if (i + i // 5) % 5 == offset]
+    words = blocks[0] * blocks[1] * NUMPY_TYPES[RESULTS[name]]().itemsize // 4
+    surely = max(1, min(16, words // 32 // 64))
+    return [pair for pair in pairs if words <= 256 * 32 * pair[0]] + [(surely, 1)]
 
 
 @pytest.mark.gpu
@@ -353,6 +401,8 @@ def test_matmul_sweep(gpu, name, layouts, blocks):
     expected = exact_product(a, b, RESULTS[name])
     ran = 0
     for warps, stages in sweep_options(name, layouts, blocks):
+        if blocks[0] * blocks[1] // (32 * warps) >= 512:
+            continue  # spilled whatever anybody does, and seconds to assemble
         try:
             actual = run_matmul(gpu, a, b, RESULTS[name], layouts, blocks, num_warps=warps, num_stages=stages)
         except errors.OutOfResources:

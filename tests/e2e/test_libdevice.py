@@ -15,6 +15,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same
+from harness.devices import Emulator
 from harness.types import NUMPY_TYPES, random_values, special_values
 
 libdevice = tl.extra.libdevice
@@ -132,7 +133,8 @@ def test_bessel_of_higher_order(device):
     n, x = np.array([0, 1, 2, 3], np.int32), np.full(4, 2.0)
     expected = np.array([0.22389077914123566805, 0.57672480775687338720, 0.35283402861563771915,
                          0.12894324947440205110])
-    assert_near(run(device, "jn", [n, x], "float64"), expected, ulps=8)
+    # libdevice's recurrence is as inexact as this by itself: 420 ulps at order 3.
+    assert_near(run(device, "jn", [n, x], "float64"), expected, ulps=8, absolute=2e-14)
 
 
 # ---------------------------------------------------------------------------
@@ -249,6 +251,31 @@ def test_integer_to_real(device, source, mode):
     actual = run(device, f"{name}2float_{mode}", [x], "float32")
     expected = [rounded(fractions.Fraction(int(v)), np.float32, mode) for v in x]
     assert_same(actual, np.array(expected, np.float32))
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rd", "ru"])
+@pytest.mark.parametrize("source", ["int32", "uint32", "int64", "uint64"])
+def test_integer_to_real_emulated(source, mode):
+    test_integer_to_real(Emulator("sm_80"), source, mode)
+
+
+@pytest.mark.parametrize("mode", ["rz", "rd", "ru"])
+@pytest.mark.parametrize("source", ["int64", "uint64"])
+def test_integer_to_double(source, mode):
+    x = np.concatenate([random_values(source, 56), special_values(source)])
+    name = "ll" if source == "int64" else "ull"
+    actual = run(Emulator("sm_80"), f"{name}2double_{mode}", [x], "float64")
+    expected = [rounded(fractions.Fraction(int(v)), np.float64, mode) for v in x]
+    assert_same(actual, np.array(expected, np.float64))
+
+
+@pytest.mark.parametrize("target, low, high", [("int", -(2**31), 2**31 - 1), ("uint", 0, 2**32 - 1)])
+@pytest.mark.parametrize("mode", ["rz", "rn"])
+def test_real_to_integer_saturates(target, low, high, mode):
+    x = np.array([-np.inf, -3e10, 3e10, np.inf], np.float32)
+    result = "int32" if target == "int" else "uint32"
+    actual = run(Emulator("sm_80"), f"float2{target}_{mode}", [x], result)
+    assert_same(actual, np.array([low, low, high, high], NUMPY_TYPES[result]))
 
 
 @pytest.mark.parametrize("mode", ["rn", "rz", "rd", "ru"])

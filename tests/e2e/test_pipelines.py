@@ -34,6 +34,31 @@ def test_product(target, form, tile, trips):
     assert_same(actual, expected, signed_zeros=False)
 
 
+@tilewright.jit
+def full_precision_kernel(a_ptr, b_ptr, out_ptr, depth, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    total = tl.zeros((M, N), tl.float32)
+    for start in range(0, depth, K):
+        a = tl.load(a_ptr + m[:, None] * depth + start + k)
+        b = tl.load(b_ptr + (start + k)[:, None] * N + n)
+        total = tl.dot(a, b, total, input_precision="ieee")
+    tl.store(out_ptr + m[:, None] * N + n, total)
+
+
+# No matrix instruction computes these, but their operands come through rings as well.
+@pytest.mark.parametrize("trips", TRIPS[1:])
+@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_product_in_full_precision(target, stages, trips):
+    a, b = exact_values("float32", (64, 16 * trips)), exact_values("float32", (16 * trips, 64), seed=1)
+    out = np.zeros((64, 64), np.float32)
+    ptx = []
+    device = Emulator(target, edit=lambda text: ptx.append(text) or text)
+    device.run(full_precision_kernel, (1,), a, b, out, 16 * trips, 64, 64, 16, num_warps=4, num_stages=stages)
+    assert_same(out, (a.astype(np.float64) @ b).astype(np.float32), signed_zeros=False)
+    assert ("cp.async" in ptx[0]) == (stages > 1)
+
+
 # Rows of 24 elements, which the compiler must take for unaligned: B is too narrow for
 # cp.async and goes through registers to one buffer, while A has a ring.
 @pytest.mark.parametrize("trips", [0, 1, 2, 4])

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.tensor_core_cases import all_cases, shortcomings
+from harness.tensor_core_cases import all_cases, product, shortcomings
 
 # What the compiler cannot do yet: a pattern of "target name" and why. A case that
 # starts to pass fails here (strict): take its line out.
@@ -35,6 +35,21 @@ def parameters():
 @pytest.mark.parametrize("case", parameters())
 def test_assembles_well(case):
     assert shortcomings(case, case.compile()) == []
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("tile", [(128, 128, 32, 4, 4), (128, 256, 32, 8, 4), (256, 128, 32, 8, 4), (64, 128, 32, 4, 5)], ids=str)
+def test_general_path_reads_ahead(target, tile):
+    """The loop is one block: barrier, copies and reads of the next operands stand among the products."""
+    names = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "num_warps", "num_stages")
+    case = product(target, "fp16", "pointers", dict(zip(names, tile), GROUP_M=8))
+    compiled = case.compile()
+    assert shortcomings(case, compiled) == []
+    assert any("prefetch: applied" in remark for remark in compiled.remarks)
+    blocks = re.split(r"(?m)^\$L__BB\w+:", compiled.asm["ptx"])
+    loop = next(block for block in blocks if "mma.sync" in block)
+    for instruction in ("bar.sync", "cp.async.cg", "ldmatrix", "mma.sync"):
+        assert instruction in loop.split("bra")[0], instruction
 
 
 def test_list_of_what_is_missing_is_needed():

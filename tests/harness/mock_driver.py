@@ -48,6 +48,7 @@ class Launch:
     def __init__(self, numbers, parameters):
         self.grid = tuple(numbers[0:3])
         self.threads, self.shared, self.stream, self.device, self.cluster = numbers[3:8]
+        self.cooperative, self.programmatic = bool(numbers[8]), bool(numbers[9])
         self.parameters = parameters
 
     def unpack(self, form):
@@ -76,7 +77,7 @@ class Mock:
         return self.library.mockEncodeCount()
 
     def launch(self, index=-1) -> Launch:
-        numbers = (ctypes.c_uint64 * 8)()
+        numbers = (ctypes.c_uint64 * 10)()
         data = ctypes.create_string_buffer(4096)
         index = self.count + index if index < 0 else index
         size = self.library.mockLaunch(ctypes.c_long(index), numbers, data)

@@ -303,6 +303,17 @@ def select(machine, instruction):
 FP8 = {"e4m3x2": ml_dtypes.float8_e4m3fn, "e5m2x2": ml_dtypes.float8_e5m2}
 
 
+def to_float(integers, dtype, parts):
+    """Integers in a float type, rounded as the instruction says."""
+    floats = integers.astype(dtype)
+    mode = next((part for part in parts if part in ("rz", "rm", "rp")), "rn")
+    for lane, exact in enumerate(integers.tolist() if mode != "rn" else ()):
+        up = mode == "rp" or (mode == "rz" and exact < 0)
+        if (int(floats[lane]) < exact) if up else (int(floats[lane]) > exact):
+            floats[lane] = np.nextafter(floats[lane], dtype(np.inf if up else -np.inf))
+    return floats
+
+
 @handles("cvt", "cvta")
 def convert(machine, instruction):
     to, source_kind = instruction.parts[-2:]
@@ -334,7 +345,8 @@ def convert(machine, instruction):
         return machine.write(destination, np.array([int(v) for v in value], object).astype(DTYPES[to]), to)
     value = machine.read(sources[0], source_kind)
     if is_float(to):
-        return write_floats(machine, destination, value[:, None].astype(np.float64 if to == "f64" else np.float32), to)
+        rounded = to_float(value, np.float64 if to == "f64" else np.float32, instruction.parts)
+        return write_floats(machine, destination, rounded[:, None], to)
     # A register is wider than a byte: it is extended by the destination's type.
     return machine.write(destination, value.astype(DTYPES[to]), to)
 

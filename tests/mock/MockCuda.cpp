@@ -44,12 +44,15 @@ struct MockLaunch {
   uint64_t stream;
   int device;
   std::string parameters;
+  bool cooperative, programmatic;
 };
 
 constexpr int kDevices = 2;
 MockContext contexts[kDevices] = {{0}, {1}};
 thread_local std::vector<MockContext *> stack;
-std::mutex mutex; // launches come from many threads: the GIL is released
+constexpr int kRelaxedCapture = 2;
+thread_local int captureMode = 0; // global, as in the driver
+std::mutex mutex;                 // launches come from many threads: the GIL is released
 
 std::vector<MockLaunch> launches;
 bool recording = true;
@@ -58,7 +61,9 @@ int nextLaunchResult = 0, capturing = 0, loaded = 0, unloaded = 0;
 int dynamicSharedLimit = 0;
 bool failAllocation = false;
 bool hanging = false;
+long queries = 0; // how often the state of a stream was asked for
 uint64_t pinnedAddress = 0;
+bool foreignCapture = false;
 long encodeCount = 0;
 int nextEncodeResult = 0;
 
@@ -75,9 +80,12 @@ EXPORT void mockReset() {
   encodeCount = nextEncodeResult = 0;
   pinnedAddress = 0;
   recording = true;
+  foreignCapture = hanging = false;
+  queries = 0;
 }
 /// From now on no event is reached.
 EXPORT void mockHang(int on) { hanging = on; }
+EXPORT long mockQueries() { return queries; }
 EXPORT void mockRecord(int on) { recording = on; }
 EXPORT long mockLaunchCount() { return launchCount; }
 EXPORT void mockFailNextLaunch(int result) { nextLaunchResult = result; }
@@ -85,11 +93,13 @@ EXPORT long mockEncodeCount() { return encodeCount; }
 EXPORT void mockFailNextEncode(int result) { nextEncodeResult = result; }
 EXPORT void mockFailNextAllocation() { failAllocation = true; }
 EXPORT void mockSetCapturing(int on) { capturing = on; }
+/// Another thread records a graph in the global mode.
+EXPORT void mockSetForeignCapture(int on) { foreignCapture = on; }
 EXPORT void mockSetPinned(uint64_t address) { pinnedAddress = address; }
 EXPORT int mockLoaded() { return loaded; }
 EXPORT int mockUnloaded() { return unloaded; }
 EXPORT int mockDynamicSharedLimit() { return dynamicSharedLimit; }
-/// Fills eight numbers of a launch and returns the bytes of its parameters.
+/// Fills ten numbers of a launch and returns the bytes of its parameters.
 EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
   const MockLaunch &l = launches.at(index);
   uint64_t values[] = {l.grid[0],
@@ -99,7 +109,9 @@ EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
                        l.shared,
                        l.stream,
                        static_cast<uint64_t>(l.device),
-                       l.clusterX};
+                       l.clusterX,
+                       l.cooperative,
+                       l.programmatic};
   std::memcpy(numbers, values, sizeof(values));
   std::memcpy(parameters, l.parameters.data(), l.parameters.size());
   return static_cast<int>(l.parameters.size());
@@ -107,7 +119,11 @@ EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
 
 //===--- The driver's functions ---------------------------------------------===//
 
-EXPORT int cuInit(unsigned) { return 0; }
+/// MOCK_INIT_RESULT: what cuInit returns.
+EXPORT int cuInit(unsigned) {
+  const char *result = std::getenv("MOCK_INIT_RESULT");
+  return result ? std::atoi(result) : 0;
+}
 EXPORT int cuDriverGetVersion(int *version) {
   *version = 13000;
   return 0;
@@ -207,6 +223,8 @@ EXPORT int cuCtxSetLimit(int, size_t) { return 0; }
 EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned, int *, void **) {
   if (!current())
     return 201;
+  if (foreignCapture && captureMode != kRelaxedCapture)
+    return 900;
   auto *result = new MockModule();
   const char *text = static_cast<const char *>(image);
   if (std::strncmp(text,
@@ -254,6 +272,22 @@ EXPORT int cuFuncSetAttribute(MockModule *, int attribute, int value) {
     dynamicSharedLimit = value;
   return 0;
 }
+static bool isCooperative(const LaunchConfig &config) {
+  for (unsigned i = 0; i < config.numAttributes; ++i)
+    if (config.attributes[i].id == kLaunchCooperative)
+      return config.attributes[i].value.flag != 0;
+  return false;
+}
+static void readAttributes(const LaunchConfig &config, MockLaunch &launch) {
+  launch.cooperative = isCooperative(config);
+  for (unsigned i = 0; i < config.numAttributes; ++i) {
+    const LaunchAttribute &attribute = config.attributes[i];
+    if (attribute.id == kLaunchClusterDimension)
+      launch.clusterX = attribute.value.clusterDim[0];
+    if (attribute.id == kLaunchProgrammaticStreamSerialization)
+      launch.programmatic = attribute.value.flag != 0;
+  }
+}
 EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, void **parameters,
                             void **) {
   if (!current())
@@ -268,6 +302,9 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
     nextLaunchResult = 0;
     return result;
   }
+  // Two blocks fit on each of the 132 multiprocessors.
+  if (config->numAttributes && isCooperative(*config) && config->gridX * config->gridY > 264)
+    return kCudaCooperativeLaunchTooLarge;
   ++launchCount;
   if (!recording)
     return 0;
@@ -278,13 +315,21 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
                   1,
                   reinterpret_cast<uint64_t>(config->stream),
                   current()->device,
-                  {}};
-  for (unsigned i = 0; i < config->numAttributes; ++i)
-    if (config->attributes[i].id == kLaunchClusterDimension)
-      l.clusterX = config->attributes[i].value.clusterDim[0];
+                  {},
+                  false,
+                  false};
+  readAttributes(*config, l);
   for (size_t i = 0; i < function->parameterSizes.size(); ++i)
     l.parameters.append(static_cast<const char *>(parameters[i]), function->parameterSizes[i]);
   launches.push_back(l);
+  return 0;
+}
+EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, MockModule *, int, size_t) {
+  *blocks = 2;
+  return 0;
+}
+EXPORT int cuThreadExchangeStreamCaptureMode(int *mode) {
+  std::swap(*mode, captureMode);
   return 0;
 }
 /// The lowest bit of a stream's handle is its device.
@@ -293,6 +338,10 @@ EXPORT int cuStreamGetCtx(void *stream, MockContext **context) {
   return 0;
 }
 EXPORT int cuStreamSynchronize(void *) { return 0; }
+EXPORT int cuStreamQuery(void *) {
+  ++queries;
+  return hanging ? 600 : 0;
+}
 EXPORT int cuStreamIsCapturing(void *, int *status) {
   *status = capturing;
   return 0;

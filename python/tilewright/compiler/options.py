@@ -18,6 +18,7 @@ DEFAULTS = {
     "supported_fp8_dtypes": ("fp8e5", "fp8e4nv"), "deprecated_fp8_dot_operand_dtypes": (),
     "max_num_imprecise_acc_default": None, "extern_libs": None, "clc": False, "instrumentation_mode": "",
     "fpsan_homomorphic_casts": False, "min_shared_mem": None, "cluster_dims": None, "optimize_epilogue": None,
+    "index_bits": None,
 }
 
 
@@ -46,6 +47,10 @@ def parse_options(given: dict) -> dict:
     _check_int(options, "num_ctas", 1, "a power of two from 1 to 16")
     if options["num_ctas"] > 16 or options["num_ctas"] & (options["num_ctas"] - 1):
         _wrong(options, "num_ctas", "a power of two from 1 to 16")
+    if options["cluster_dims"] is not None and set(options["cluster_dims"]) != {1}:
+        _wrong(options, "cluster_dims", "num_ctas")
+    if options["index_bits"] not in (None, 32, 64):
+        _wrong(options, "index_bits", "32, 64 or None")
     if options["maxnreg"] is not None:
         _check_int(options, "maxnreg", 1, "an integer of at least 1, or None")
     return options

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import inspect
+import math
 import threading
 from collections import defaultdict
 from typing import Any, Callable, Generic, Optional, TypeVar
@@ -111,6 +113,11 @@ class KernelInterface(Generic[T]):
         """Compiles without launching; dtypes may stand for tensors."""
         return self.run(*(MockTensor.wrap_dtype(a) for a in args), grid=grid, warmup=True,
                         **{k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()})
+
+    def bind(self, *args, grid, **kwargs):
+        """A function that launches with these arguments. Here everything is still decided by
+        each call; plain kernels freeze it (JITFunction.bind)."""
+        return functools.partial(self[grid], *args, **kwargs)
 
     def __getitem__(self, grid) -> T:
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
@@ -298,19 +305,26 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             if old in kwargs and old not in self.arg_names:
                 self._reject_keyword(old)
         if warmup:
-            return self._warm(args, kwargs)
+            return self._warm(args, kwargs, False)
         return self[grid](*args, **kwargs)
 
     def precompile(self, *args, **kwargs):
-        """Compiles and loads for these arguments without launching.
+        """Compiles and loads for these arguments, on their device, without launching.
 
-        A launch while a stream is captured into a graph needs this, or one earlier run.
+        dtypes may stand for tensors. A launch while a stream is captured into a graph
+        needs this, or one earlier run. Returns the compiled kernel.
         """
         kwargs.pop("grid", None)
-        kernel = self.warmup(*args, grid=(1, ), **kwargs)
-        if kernel is not None and _core.driver_available():
-            kernel.load()
-        return kernel
+        return self._warm(tuple(MockTensor.wrap_dtype(a) for a in args),
+                          {k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()}, _core.driver_available())
+
+    def bind(self, *args, grid, **kwargs):
+        """The launch with these arguments, frozen: calling the result launches.
+
+        Values, addresses and the choice of the kernel are taken now; only the stream is
+        looked up by each call. The arguments are kept alive. `kernel[grid].bind(...)` is the same.
+        """
+        return self[grid].bind(*args, **kwargs)
 
     def add_pre_run_hook(self, hook: Callable):
         """`hook(*args, **kwargs)` runs before each launch."""
@@ -354,6 +368,13 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         raise errors.make("E0210", o=name, near=near[0] if near else "",
                           help=None if near else f"parameters are {', '.join(self.arg_names)}")
 
+    def _check_spans(self, bound):
+        """For index_bits=32: every array can be reached by 32-bit offsets."""
+        for name, value in bound.items():
+            count = _span_of(value)
+            if count > 2**31:
+                raise errors.make("E0212", a=name, n=count)
+
     def _call_launch_hook(self, entering, kernel, grid, stream, args):
         """Runs the global hooks around a launch."""
         from .. import knobs
@@ -369,6 +390,22 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
         parse_options(options)  # the same mistakes are refused as on the GPU
         return run_interpreted(self, grid, bound, options)
+
+
+def _span_of(value) -> int:
+    """Elements from the first to the last one of an array; 0 for anything else."""
+    shape, stride = getattr(value, "shape", None), getattr(value, "stride", None)
+    if shape is None or not hasattr(value, "dtype"):
+        return 0
+    if callable(stride):
+        strides = stride()
+    else:
+        # Contiguous without strides; those of NumPy's kind are in bytes.
+        bytes_apart = getattr(value, "strides", None)
+        if bytes_apart is None:
+            return math.prod(shape)
+        strides = [step // value.dtype.itemsize for step in bytes_apart]
+    return 0 if 0 in tuple(shape) else 1 + sum((size - 1) * abs(step) for size, step in zip(shape, strides))
 
 
 def _is_frozen_value(value) -> bool:

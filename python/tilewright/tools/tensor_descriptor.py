@@ -31,8 +31,9 @@ class TensorDescriptor:
     round_f32_to_tf32: bool = False
 
     def __post_init__(self):
-        # The block is checked by the launch.
-        self._check("descriptor", with_block=False)
+        # The block is checked by the launch. Arrays that a launch cannot read take the long way.
+        if not _core.check_new_descriptor(self):
+            self._check("descriptor", with_block=False)
 
     def _check(self, name, with_block=True):
         from ..runtime.host_arrays import read_array

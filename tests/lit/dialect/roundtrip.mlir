@@ -91,6 +91,15 @@ func.func @debug(%x: tensor<8xf32>, %c: i1) {
   return
 }
 
+// CHECK-LABEL: func.func @sharedDot
+func.func @sharedDot(%a: !tw.buffer<2x4xf32, #tw.shared<offset = [1, 2, 4]>>,
+                     %b: !tw.buffer<4x2xf32, #tw.shared<offset = [1, 2, 4]>>, %c: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  // CHECK: tw.shared_dot %{{.*}}, %{{.*}}, %{{.*}} warps [1, 0] : <2x4xf32, {{.*}}>, <4x2xf32, {{.*}}>, tensor<2x2xf32>
+  %0 = tw.shared_dot %a, %b, %c warps [1, 0]
+      : !tw.buffer<2x4xf32, #tw.shared<offset = [1, 2, 4]>>, !tw.buffer<4x2xf32, #tw.shared<offset = [1, 2, 4]>>, tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+
 // CHECK-LABEL: func.func @elements
 func.func @elements(%x: tensor<8xf32>, %y: tensor<8xi16>) -> (tensor<8xf32>, tensor<8xi16>, i64) {
   // CHECK: tw.map %{{.*}}, %{{.*}} pack 1 {

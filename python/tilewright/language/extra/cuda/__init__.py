@@ -7,6 +7,7 @@ import time
 from .. import libdevice
 from ... import core
 from ...core import builtin
+from ...target_info import cuda_capability_geq
 from .... import _core, errors
 
 _language = _core.language
@@ -52,8 +53,8 @@ def num_threads():
 def _dependency(name, instruction, documentation):
 
     def function():
-        # Programs run one after the other in the interpreter: nothing to wait for.
-        if _language.is_compiling():
+        # In the interpreter and below sm_90 one kernel runs after the other: nothing to wait for.
+        if _language.is_compiling() and cuda_capability_geq(9, 0):
             core.inline_asm_elementwise(f"griddepcontrol.{instruction}; // $0", "=r", (), core.int32, False, 1)
 
     function.__name__ = function.__qualname__ = name

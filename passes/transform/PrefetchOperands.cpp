@@ -1,0 +1,238 @@
+//===- PrefetchOperands.cpp - Fragments of the next iteration -------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: in pipelined loops with a product by mma.sync the operands of iteration
+// k + 1 are read from shared memory into registers while the product of k runs.
+//
+// Why here: behind PipelineLoops, whose rings it reads one slot further.
+//
+// How: the loop
+//
+//     wait for the copies of k; barrier       prologue: wait for those of 0; barrier
+//     start copies                                      read the operands of 0
+//     read the operands of k            =>    wait for the copies of k + 1; barrier
+//     product of k                            start copies
+//                                             product of k
+//                                             read the operands of k + 1
+//
+// The ring stays as it is: the slot that the copies go to was read an iteration
+// before the barrier in both. What the last iteration reads is not used. One
+// iteration less of copies is under way, so a loop needs three stages of them.
+//
+// Not handled: operands that would leave no registers for the sums; more than one
+// product; copies by TMA, which go with wgmma.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/analysis/LayoutRules.h"
+#include "passes/transform/Passes.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+#define GEN_PASS_DEF_PREFETCHOPERANDS
+#include "passes/transform/Passes.h.inc"
+
+namespace {
+
+/// Registers of a thread for sums and operands; the rest is for addresses.
+constexpr int64_t registerBudget = 224;
+
+int64_t registersOf(Value tile) {
+  RankedTensorType type = tileType(tile);
+  int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
+  return elements * ir::elementBits(type.getElementType()) / 32;
+}
+
+/// A loop of the form above.
+struct PrefetchLoop {
+  scf::ForOp loop;
+  ir::AsyncWaitOp wait;
+  ir::BarrierOp barrier;
+  ir::DotOp dot;
+  int commits = 0;
+  /// The variable that counts the slots of use.
+  BlockArgument slot;
+  llvm::SmallVector<ir::SharedLoadOp, 2> loads;
+
+  explicit PrefetchLoop(scf::ForOp loop) : loop(loop) {}
+
+  //===--- legality ------------------------------------------------------===//
+  bool isLegal() {
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (!collect(&op))
+        return false;
+    if (!wait || !barrier || !dot || !commits || !wait->isBeforeInBlock(barrier))
+      return false;
+    for (Value operand : {dot.getA(), dot.getB()})
+      if (auto load = operand.getDefiningOp<ir::SharedLoadOp>())
+        if (!collectLoad(load))
+          return false;
+    return !loads.empty() && onlyLoadsReadTheSlot();
+  }
+
+  //===--- profitability -------------------------------------------------===//
+  bool isProfitable() {
+    bool hasCopiesToSpare = static_cast<int>(wait.getPending()) >= 2 * commits;
+    return hasCopiesToSpare &&
+           registersOf(dot.getAcc()) + registersOf(dot.getA()) + registersOf(dot.getB()) <=
+               registerBudget;
+  }
+
+private:
+  template <typename Op> static bool setOnce(Op &place, Operation *op) {
+    bool isFirst = !place;
+    place = llvm::cast<Op>(op);
+    return isFirst;
+  }
+
+  bool collect(Operation *op) {
+    if (llvm::isa<ir::AsyncWaitOp>(op))
+      return setOnce(wait, op);
+    if (llvm::isa<ir::BarrierOp>(op))
+      return setOnce(barrier, op);
+    if (llvm::isa<ir::DotOp>(op))
+      return setOnce(dot, op) && dot.getUnit() == ir::MatrixUnit::mma;
+    commits += llvm::isa<ir::AsyncCommitOp>(op);
+    return !op->walk([](Operation *inner) {
+                return llvm::isa<ir::MbarrierWaitOp, ir::WgmmaOp, ir::SharedStoreOp,
+                                 ir::AllocSharedOp, ir::SharedDotOp, LoopLikeOpInterface>(inner)
+                           ? WalkResult::interrupt()
+                           : WalkResult::advance();
+              }).wasInterrupted();
+  }
+
+  /// The slot of the ring that `load` reads, looking through views.
+  static ir::BufferSlotOp slotOf(ir::SharedLoadOp load) {
+    Value buffer = load.getBuffer();
+    while (auto view = buffer.getDefiningOp<ir::BufferPermuteOp>())
+      buffer = view.getSource();
+    return buffer.getDefiningOp<ir::BufferSlotOp>();
+  }
+
+  bool collectLoad(ir::SharedLoadOp load) {
+    ir::BufferSlotOp ringSlot = slotOf(load);
+    if (load->getBlock() != loop.getBody() || !ringSlot ||
+        !loop.isDefinedOutsideOfLoop(ringSlot.getRing()))
+      return !ringSlot || ringSlot->getBlock() != loop.getBody();
+    auto index = llvm::dyn_cast<BlockArgument>(ringSlot.getIndex());
+    if (!index || index.getOwner() != loop.getBody() || index == loop.getInductionVar() ||
+        (slot && slot != index))
+      return false;
+    slot = index;
+    loads.push_back(load);
+    return true;
+  }
+
+  /// Nobody else may depend on when the slot is read.
+  bool onlyLoadsReadTheSlot() {
+    llvm::SmallVector<Value> buffers;
+    for (Operation *user : slot.getUsers())
+      if (llvm::isa<ir::BufferSlotOp>(user))
+        buffers.push_back(user->getResult(0));
+    for (size_t next = 0; next < buffers.size(); ++next)
+      for (Operation *user : buffers[next].getUsers()) {
+        if (llvm::isa<ir::BufferPermuteOp>(user))
+          buffers.push_back(user->getResult(0));
+        else if (!llvm::is_contained(loads, llvm::dyn_cast<ir::SharedLoadOp>(user)))
+          return false;
+      }
+    return true;
+  }
+};
+
+/// Reads what `load` reads with `slot` as the index of the ring.
+Value readSlot(RewriterBase &rewriter, ir::SharedLoadOp load, BlockArgument variable, Value slot) {
+  llvm::SmallVector<Operation *> chain = {load};
+  for (Operation *op = load.getBuffer().getDefiningOp(); op;
+       op = llvm::isa<ir::BufferPermuteOp>(op) ? op->getOperand(0).getDefiningOp() : nullptr)
+    chain.push_back(op);
+  IRMapping mapping;
+  mapping.map(variable, slot);
+  Operation *copy = nullptr;
+  for (Operation *op : llvm::reverse(chain))
+    copy = rewriter.clone(*op, mapping);
+  return copy->getResult(0);
+}
+
+void rotate(PrefetchLoop &found) {
+  scf::ForOp loop = found.loop;
+  IRRewriter rewriter(loop);
+  unsigned variable = found.slot.getArgNumber() - 1;
+  // 1. The operands of the first iteration.
+  rewriter.create<ir::AsyncWaitOp>(loop.getLoc(), found.wait.getPending());
+  rewriter.create<ir::BarrierOp>(loop.getLoc());
+  llvm::SmallVector<Value> first;
+  for (ir::SharedLoadOp load : found.loads)
+    first.push_back(readSlot(rewriter, load, found.slot, loop.getInitArgs()[variable]));
+  // 2. Those of the next one, and its copies.
+  found.wait.setPending(found.wait.getPending() - found.commits);
+  rewriter.setInsertionPoint(loop.getBody()->getTerminator());
+  Value nextSlot = loop.getBody()->getTerminator()->getOperand(variable);
+  llvm::SmallVector<Value> next;
+  for (ir::SharedLoadOp load : found.loads)
+    next.push_back(readSlot(rewriter, load, found.slot, nextSlot));
+  // 3. Carried from one to the other.
+  rewriter.setInsertionPoint(loop);
+  (void)loop.replaceWithAdditionalYields(
+      rewriter, first, /*replaceInitOperandUsesInLoop=*/false,
+      [&](OpBuilder &, Location, llvm::ArrayRef<BlockArgument> arguments) {
+        for (auto [load, argument] : llvm::zip(found.loads, arguments)) {
+          Operation *op = load.getBuffer().getDefiningOp();
+          rewriter.replaceOp(load, argument);
+          while (op && isOpTriviallyDead(op)) {
+            Operation *source = op->getOperand(0).getDefiningOp();
+            rewriter.eraseOp(op);
+            op = source;
+          }
+        }
+        return next;
+      });
+}
+
+class PrefetchOperandsPass : public impl::PrefetchOperandsBase<PrefetchOperandsPass> {
+public:
+  explicit PrefetchOperandsPass(PassContext context) : context(std::move(context)) {}
+
+  void runOnOperation() override {
+    llvm::SmallVector<PrefetchLoop> loops;
+    getOperation().walk([&](scf::ForOp loop) {
+      PrefetchLoop found(loop);
+      if (!found.isLegal())
+        return;
+      bool isProfitable = found.isProfitable();
+      context.remark(found.dot, {"prefetch",
+                                 isProfitable,
+                                 {},
+                                 {{"operands", int64_t(found.loads.size())}},
+                                 isProfitable ? "the next iteration's operands go to registers"
+                                              : "too few registers or stages"});
+      if (isProfitable)
+        loops.push_back(found);
+      else
+        ++numRefused;
+    });
+    for (PrefetchLoop &found : loops)
+      rotate(found);
+    numPrefetched += loops.size();
+  }
+
+private:
+  PassContext context;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createPrefetchOperands(PassContext context) {
+  return std::make_unique<PrefetchOperandsPass>(std::move(context));
+}
+
+} // namespace tilewright::passes

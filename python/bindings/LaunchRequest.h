@@ -1,0 +1,85 @@
+//===- LaunchRequest.h - One call of a kernel, read -------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the arguments of one call, bound to parameters and read, with all memory
+// that a launch needs, and from them the specialisation that is launched. Lives on
+// the stack for a call, on the heap for `kernel.bind(...)`.
+//
+// How:
+//   1. bind() gives each parameter its value (CallBinding)
+//   2. read() makes code, words and slot of each (ArgumentReader)
+//   3. findEntry() probes the table of specialisations; a miss compiles and loads
+//      in Python (JITFunction._compile_specialization)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PYTHON_BINDINGS_LAUNCHREQUEST_H
+#define TILEWRIGHT_PYTHON_BINDINGS_LAUNCHREQUEST_H
+
+#include "python/bindings/CallBinding.h"
+#include "python/bindings/PythonError.h"
+
+namespace tilewright {
+
+class LaunchRequest {
+public:
+  /// With `isWarmup` nothing needs to be in the GPU's memory: dtypes stand for tensors.
+  LaunchRequest(DispatcherObject *dispatcher, bool isWarmup)
+      : dispatcher(dispatcher), state(*dispatcher->state), storage(state.params.size()),
+        key(state.params.size(), state.params.size()),
+        reader(state.params, state.tokens, key, storage.slots, arguments, isWarmup) {}
+  LaunchRequest(const LaunchRequest &) = delete;
+
+  /// The values stay borrowed.
+  void bind(PyObject *const *args, size_t numArgs, PyObject *keywordNames) {
+    bindArguments(dispatcher, args, numArgs, keywordNames, storage.bound, options);
+  }
+  /// False where the interpreter is to run it.
+  bool read();
+  /// The specialisation, ready on the device of the arguments; null where a compile
+  /// hook cancelled. Raises whatever compiling and loading raise, and E0216.
+  std::shared_ptr<Entry> findEntry();
+  /// Compiles, or finds, the kernel without loading it.
+  pybind11::object compile(bool isWarmup);
+
+  PyObject *const *bound() const { return storage.bound; }
+  int device() const { return deviceOrdinal; }
+  uint64_t currentStream() const {
+    return currentStreamOf(reader.framework(), deviceOrdinal, reader.interfaceStream());
+  }
+
+  DispatcherObject *const dispatcher;
+  DispatcherState &state;
+  OptionList options;
+  LaunchArguments arguments;
+
+private:
+  std::shared_ptr<Entry> handleMiss(uint64_t hash);
+  void checkWatchedGlobals();
+
+  CallStorage storage;
+  launch::KeyBuilder key;
+  ArgumentReader reader;
+  int deviceOrdinal = -1;
+};
+
+/// Runs `body` at the border to Python and adds the line of the launch to errors
+/// that have no place yet.
+template <typename Body> PyObject *withLaunchSite(const DispatcherState &state, Body body) {
+  return guarded([&]() -> PyObject * {
+    try {
+      return body();
+    } catch (Error &error) {
+      // A fault names its launch site in its first line already.
+      bool hasPlace = !error.frames().empty() || error.code() == ErrorCode::E0401 ||
+                      error.code() == ErrorCode::E0403;
+      throw hasPlace ? error : callError(state, error);
+    }
+  });
+}
+
+} // namespace tilewright
+
+#endif // TILEWRIGHT_PYTHON_BINDINGS_LAUNCHREQUEST_H

@@ -1,0 +1,512 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Forms of a launch beyond kernel[grid](...), against the recording driver; run by test_launch_mock.py."""
+
+import gc
+import os
+import signal
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import tilewright
+from harness.mock_driver import Device, FakeCompiler, FakeTensor, Mock
+from tilewright import _core, errors, knobs
+from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+if "MOCK_CASES" not in os.environ:
+    pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
+
+DEVICE0, DEVICE1 = 0x10000000000, 0x20000000000
+
+
+@pytest.fixture(autouse=True)
+def mock():
+    result = Mock()
+    result.reset()
+    return result
+
+
+@pytest.fixture(autouse=True)
+def compiler(monkeypatch):
+    fake = FakeCompiler()
+    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
+    return fake
+
+
+class constexpr:
+    """The annotation alone."""
+
+
+def make_kernel():
+
+    @tilewright.jit
+    def add(x, y, out, n, BLOCK: constexpr):
+        pass
+
+    return add
+
+
+def tensors(device=0):
+    base = (DEVICE0, DEVICE1)[device]
+    return [FakeTensor(base + 4096 * i, device=Device("cuda", device)) for i in range(3)]
+
+
+# -- bound launches ---------------------------------------------------------------
+
+
+def test_bound_launch_repeats_what_it_was_given(mock, compiler):
+    add = make_kernel()
+    bound = add[(7, 2)].bind(*tensors(), 1000, BLOCK=128)
+    assert mock.count == 0 and bound.grid == (7, 2, 1)
+    kernel = bound()
+    assert bound() is kernel is bound.kernel
+    assert add[(1, )](*tensors(), 1001, BLOCK=128) is kernel and len(compiler.calls) == 1
+    for index in (0, 1):
+        launch = mock.launch(index)
+        assert launch.grid == (7, 2, 1) and launch.unpack("QQQi") == (DEVICE0, DEVICE0 + 4096, DEVICE0 + 8192, 1000)
+
+
+def test_bind_of_the_kernel_takes_the_grid_by_name(mock):
+    bound = make_kernel().bind(*tensors(), 1000, grid=lambda meta: (meta["n"] // meta["BLOCK"], ), BLOCK=100)
+    bound()
+    assert mock.launch().grid == (10, 1, 1)
+
+
+def test_bound_launch_takes_no_arguments():
+    bound = make_kernel()[(1, )].bind(*tensors(), 1000, BLOCK=128)
+    with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] unexpected argument '#1'"):
+        bound(5)
+    with pytest.raises(TypeError, match="unexpected argument 'n'"):
+        bound(n=5)
+
+
+def test_bound_launch_keeps_its_arguments_and_lets_go():
+    add = make_kernel()
+    x, y, out = tensors()
+    bound = add[(1, )].bind(x, y, out, 1000, BLOCK=128)
+    seen = weakref.ref(x)
+    del x
+    gc.collect()
+    assert seen() is not None
+    bound()
+    del bound
+    gc.collect()
+    assert seen() is None
+
+
+def test_bound_launch_in_a_cycle_is_collected():
+    add = make_kernel()
+    x, y, out = tensors()
+    x.launch = add[(1, )].bind(x, y, out, 1000, BLOCK=128)
+    seen = weakref.ref(x)
+    del x
+    gc.collect()
+    assert seen() is None
+
+
+def test_bound_launch_outlives_the_table(mock):
+    add = make_kernel()
+    bound = add[(1, )].bind(*tensors(), 1000, BLOCK=128)
+    add._clear_table()
+    add.device_caches.clear()
+    del add
+    gc.collect()
+    assert bound().name == "add" and mock.count == 1
+
+
+def test_bound_launch_of_an_empty_grid(mock):
+    bound = make_kernel()[(0, )].bind(*tensors(), 1000, BLOCK=128)
+    assert bound().name == "add" and mock.count == 0
+
+
+def test_bound_launch_with_descriptors_and_tuples(mock):
+
+    class Matrix(FakeTensor):
+        shape = (64, 64)
+
+    @tilewright.jit
+    def f(a, pair, n):
+        pass
+
+    described = TensorDescriptor(Matrix(), [64, 64], [64, 1], [16, 16])
+    bound = f[(1, )].bind(described, (FakeTensor(DEVICE0 + 64), 5), 7)
+    before = mock.encodes
+    f[(1, )](described, (FakeTensor(DEVICE0 + 64), 5), 7)
+    bound()
+    assert mock.launch(0).parameters == mock.launch(1).parameters and mock.encodes == before
+
+
+def test_bound_launch_with_scratch_memory_asks_each_time(mock, compiler):
+    compiler.metadata = {"global_scratch_size": 128, "global_scratch_align": 64}
+    compiler.sizes = [4, 8]
+    addresses = iter((0x1000, 0x2000))
+
+    class Buffer:
+
+        def data_ptr(self):
+            return next(addresses)
+
+    @tilewright.jit
+    def f(a):
+        pass
+
+    tilewright.set_allocator(lambda size, alignment, stream: Buffer())
+    try:
+        bound = f[(4, )].bind(7)
+        bound()
+        bound()
+    finally:
+        tilewright.set_allocator(None)
+    assert [mock.launch(i).unpack("iQ") for i in (0, 1)] == [(7, 0x1000), (7, 0x2000)]
+
+
+def test_hooks_of_a_bound_launch():
+    add = make_kernel()
+    events = []
+    bound = add[(1, )].bind(*tensors(), 5, BLOCK=64)
+    add.add_pre_run_hook(lambda *args: events.append(("pre", args[3:])))
+    with knobs.runtime.scope():
+        knobs.runtime.launch_enter_hook.add(lambda data: events.append(data.get()["name"]))
+        bound()
+    bound()
+    assert events == [("pre", (5, 64)), "add", ("pre", (5, 64))]
+
+
+def test_bound_launches_from_threads(mock):
+    bound = make_kernel()[(1, )].bind(*tensors(), 1000, BLOCK=128)
+    mock.library.mockRecord(0)
+    threads = [threading.Thread(target=lambda: [bound() for _ in range(300)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert mock.count == 1200
+
+
+def test_bound_launch_of_numpy_arrays_is_interpreted(monkeypatch, mock):
+    add = make_kernel()
+    calls = []
+    monkeypatch.setattr(type(add), "_run_interpreted", lambda self, grid, bound, options: calls.append((grid, bound["n"])))
+    a = np.zeros(4, np.float32)
+    bound = add[(2, )].bind(a, a, a, n=4, BLOCK=4)
+    assert calls == []
+    bound()
+    assert calls == [((2, ), 4)] and mock.count == 0
+
+
+def test_tuned_kernels_can_be_bound(mock):
+    tuned = tilewright.autotune(configs=[tilewright.Config({"BLOCK": 32})], key=[])(make_kernel())
+    bound = tuned.bind(*tensors(), 1000, grid=lambda meta: (meta["BLOCK"], ))
+    bound()
+    bound()
+    assert mock.count == 2 and mock.launch().grid == (32, 1, 1)
+
+
+def test_errors_of_bind_name_the_line():
+    with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] missing argument 'n'") as info:
+        make_kernel()[(1, )].bind(*tensors(), BLOCK=4)
+    assert info.value.frames[0].file == __file__
+
+
+# -- precompile --------------------------------------------------------------------
+
+
+def test_precompile_makes_the_next_launch_warm(mock, compiler):
+    add = make_kernel()
+    kernel = add.precompile(*[np.dtype("float32")] * 3, 1000, BLOCK=128, num_warps=8)
+    assert mock.count == 0 and mock.library.mockLoaded() == 1 and add._table_size() == 1
+    mock.library.mockSetCapturing(1)
+    assert add[(1, )](*tensors(), 1001, BLOCK=128, num_warps=8) is kernel
+    assert len(compiler.calls) == 1 and add._table_size() == 1
+
+
+def test_precompile_loads_on_the_device_of_the_arguments(mock):
+    add = make_kernel()
+    add.precompile(*tensors(1), 1000, BLOCK=128)
+    mock.library.mockSetCapturing(1)
+    add[(1, )](*tensors(1), 1000, BLOCK=128)
+    assert mock.launch().device == 1
+    with pytest.raises(errors.CaptureActive, match="E0214"):
+        add[(1, )](*tensors(0), 1000, BLOCK=128)
+
+
+def test_loading_does_not_break_the_capture_of_another_thread(mock):
+    add = make_kernel()
+    mock.library.mockSetForeignCapture(1)
+    add[(1, )](*tensors(), 1000, BLOCK=128)
+    assert mock.count == 1
+
+
+# -- attributes of a launch -----------------------------------------------------------
+
+
+def test_cooperative_launch(mock):
+    add = make_kernel()
+    add[(264, )](*tensors(), 5, BLOCK=64, launch_cooperative_grid=True)
+    assert mock.launch().cooperative and not mock.launch().programmatic
+    add[(265, )](*tensors(), 5, BLOCK=64)
+    assert not mock.launch().cooperative
+    with pytest.raises(errors.InvalidGrid) as info:
+        add[(265, )](*tensors(), 5, BLOCK=64, launch_cooperative_grid=True)
+    assert info.value.message == ("grid (265, 1, 1): a cooperative launch runs all its programs at once, "
+                                  "and this GPU holds 264 of 'add'")
+    add[(1, )](*tensors(), 5, BLOCK=64, launch_cooperative_grid=True)
+    assert mock.count == 3
+
+
+def test_programmatic_dependent_launch(mock):
+    add = make_kernel()
+    add[(1, )](*tensors(), 5, BLOCK=64, launch_pdl=True)
+    assert mock.launch().programmatic and not mock.launch().cooperative
+    add[(1, )](*tensors(), 5, BLOCK=64)
+    assert not mock.launch().programmatic
+
+
+def test_the_target_may_not_have_dependent_launches(mock, compiler):
+    # What compile_kernel reports below sm_90.
+    compiler.metadata = {"launch_pdl": False}
+    make_kernel()[(1, )](*tensors(), 5, BLOCK=64, launch_pdl=True)
+    assert not mock.launch().programmatic
+
+
+def test_several_attributes(mock):
+    make_kernel()[(3, )](*tensors(), 5, BLOCK=64, num_ctas=4, launch_pdl=True, launch_cooperative_grid=True)
+    launch = mock.launch()
+    assert launch.grid == (12, 1, 1) and launch.cluster == 4 and launch.programmatic and launch.cooperative
+
+
+# -- waiting for launches ---------------------------------------------------------------
+
+
+def test_watchdog_names_the_kernel(mock):
+    add = make_kernel()
+    with knobs.runtime.scope():
+        knobs.runtime.watchdog = 0.1
+        add[(1, )](*tensors(), 5, BLOCK=64)
+        mock.library.mockHang(1)
+        start = time.monotonic()
+        with pytest.raises(errors.KernelHang) as info:
+            add[(3, 2)](*tensors(), 5, BLOCK=64)
+    assert 0.1 < time.monotonic() - start < 5
+    assert info.value.message == "'add' ran longer than 0.1 s with grid=(3, 2, 1), 128 threads"
+    assert f"cuda-gdb -p {os.getpid()}" in info.value.help
+    before = mock.library.mockQueries()
+    add[(1, )](*tensors(), 5, BLOCK=64)  # it waits no more
+    assert mock.library.mockQueries() == before
+
+
+def test_sync_waits_for_each_launch_and_lets_signals_in(mock):
+    add = make_kernel()
+    with knobs.runtime.scope():
+        knobs.runtime.sync = True
+        add[(1, )](*tensors(), 5, BLOCK=64)
+        assert mock.library.mockQueries() == 1
+        mock.library.mockHang(1)
+        timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            add[(1, )](*tensors(), 5, BLOCK=64)
+        timer.join()
+
+
+def test_sync_does_not_disturb_a_capture(mock):
+    add = make_kernel()
+    add[(1, )](*tensors(), 5, BLOCK=64)
+    mock.library.mockSetCapturing(1)
+    mock.library.mockHang(1)
+    with knobs.runtime.scope():
+        knobs.runtime.sync = True
+        add[(1, )](*tensors(), 5, BLOCK=64)
+    assert mock.library.mockQueries() == 0 and mock.count == 2
+
+
+# -- index_bits ------------------------------------------------------------------------
+
+
+class Shaped(FakeTensor):
+
+    def __init__(self, shape, strides):
+        super().__init__()
+        self.shape, self.strides_in_elements = shape, strides
+
+    def stride(self):
+        return self.strides_in_elements
+
+
+@pytest.mark.parametrize("shape,strides,count", [
+    ((2**31 + 1, ), (1, ), 2**31 + 1),
+    ((2, 5), (2**31, 1), 2**31 + 5),
+])
+def test_too_large_for_32_bit_offsets(mock, shape, strides, count):
+
+    @tilewright.jit
+    def f(a):
+        pass
+
+    f[(1, )](Shaped(shape, strides))
+    for _ in range(2):  # cold and warm
+        with pytest.raises(errors.OffsetOverflow) as info:
+            f[(1, )](Shaped(shape, strides), index_bits=32)
+        assert str(info.value).splitlines()[0] == (f"[E0212] 'a' spans {count} elements; 32-bit offsets cannot reach it")
+        assert info.value.help == "remove index_bits=32"
+    f[(1, )](Shaped(shape, strides), index_bits=64)
+    assert mock.count == 2
+
+
+@pytest.mark.parametrize("shape,strides", [((2**31, ), (1, )), ((0, 2**40), (2**40, 1)), ((2, 2**30), (2**30, 1))])
+def test_fits_32_bit_offsets(mock, shape, strides):
+
+    @tilewright.jit
+    def f(a, n):
+        pass
+
+    f[(1, )](Shaped(shape, strides), 2**40, index_bits=32)
+    assert mock.count == 1
+
+
+# -- the launcher that a kernel keeps ----------------------------------------------------
+
+
+def test_launchers_of_different_grids_live_side_by_side(mock):
+    add = make_kernel()
+    first, second, same = add[(1, )], add[(2, )], add[(2, )]
+    for launcher in (first, second, same, first):
+        launcher(*tensors(), 5, BLOCK=64)
+    assert [mock.launch(i).grid[0] for i in range(4)] == [1, 2, 2, 1]
+    assert (first.grid, second.grid, same.grid) == ((1, ), (2, ), (2, ))
+
+
+def test_grids_that_change_in_a_loop(mock):
+    add = make_kernel()
+    for size in range(1, 6):
+        add[(size, )](*tensors(), 5, BLOCK=64)
+        add[[size, 2]](*tensors(), 5, BLOCK=64)
+    assert [mock.launch(i).grid[:2] for i in range(10)] == [(size, y) for size in range(1, 6) for y in (1, 2)]
+
+
+def test_a_wrong_grid_leaves_the_kept_launcher_alone(mock):
+    add = make_kernel()
+    add[(3, )](*tensors(), 5, BLOCK=64)
+    with pytest.raises(errors.InvalidGrid):
+        add[(-1, )]
+    add[(3, )](*tensors(), 5, BLOCK=64)
+    assert mock.launch().grid == (3, 1, 1)
+
+
+def test_numbers_that_can_change_are_read_each_time(mock):
+
+    class Size:
+        value = 2
+
+        def __index__(self):
+            return self.value
+
+    add, size = make_kernel(), Size()
+    grid = (size, )
+    add[grid](*tensors(), 5, BLOCK=64)
+    size.value = 5
+    add[grid](*tensors(), 5, BLOCK=64)
+    assert [mock.launch(i).grid[0] for i in range(2)] == [2, 5]
+
+
+def test_a_grid_function_is_not_kept():
+
+    class Large:
+        pass
+
+    add, large = make_kernel(), Large()
+    seen = weakref.ref(large)
+    add[lambda meta, large=large: (1, )](*tensors(), 5, BLOCK=64)
+    del large
+    assert seen() is None
+
+
+def test_subscripts_and_launches_from_threads(mock):
+    add = make_kernel()
+    mock.library.mockRecord(0)
+    failures = []
+
+    def work(k):
+        try:
+            for i in range(300):
+                if add[(1 + (i + k) % 7, )](*tensors(), 5, BLOCK=64).name != "add":
+                    failures.append(i)
+                if i % 50 == 0:
+                    add._clear_table()
+        except Exception as error:  # noqa: BLE001 - reported below
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(k, )) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures and mock.count == 1200
+
+
+# -- torch's tensors, read through DLPack where torch has it ------------------------------
+
+
+@pytest.mark.parametrize("dtype,name", [
+    ("float32", "fp32"), ("float16", "fp16"), ("bfloat16", "bf16"), ("float64", "fp64"), ("int8", "i8"), ("uint8", "u8"),
+    ("int16", "i16"), ("int32", "i32"), ("int64", "i64"), ("bool", "i1"), ("float8_e4m3fn", "fp8e4nv"),
+    ("float8_e5m2", "fp8e5"), ("float8_e4m3fnuz", "fp8e4b8"), ("float8_e5m2fnuz", "fp8e5b16"),
+])
+def test_types_of_torch_tensors(mock, compiler, dtype, name):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+
+    @tilewright.jit
+    def f(a):
+        pass
+
+    # In pinned memory, as far as the mock knows.
+    tensor = torch.zeros(64, dtype=torch.uint8).view(getattr(torch, dtype))[1:]
+    mock.library.mockSetPinned(tensor.data_ptr())
+    f[(1, )](tensor)
+    assert compiler.last["signature"] == {"a": f"*{name}"}
+    assert compiler.last["divisibility"] == ({"a": 16} if tensor.data_ptr() % 16 == 0 else {})
+    assert mock.launch().unpack("Q") == (tensor.data_ptr() + 0x1000, )
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "float8_e8m0fnu", "float4_e2m1fn_x2", "qint8"])
+def test_types_of_torch_tensors_that_the_language_has_not(mock, dtype):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+
+    @tilewright.jit
+    def f(a):
+        pass
+
+    if not hasattr(torch, dtype):
+        pytest.skip(f"this torch has no {dtype}")
+    tensor = torch.quantize_per_tensor(torch.zeros(8), 0.1, 0, torch.qint8) if dtype == "qint8" else \
+        torch.zeros(64, dtype=torch.uint8).view(getattr(torch, dtype))
+    mock.library.mockSetPinned(tensor.data_ptr())
+    with pytest.raises(errors.TilewrightError, match=rf"\[E0206\] argument 'a' has dtype torch.{dtype}"):
+        f[(1, )](tensor)
+
+
+def test_other_torch_tensors(mock):
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+
+    @tilewright.jit
+    def f(a):
+        pass
+
+    class Subclass(torch.Tensor):
+
+        def data_ptr(self):
+            return super().data_ptr() + 64
+
+    plain = torch.zeros(64)
+    for tensor in (plain.requires_grad_(), torch.nn.Parameter(plain.detach()), plain.detach().as_subclass(Subclass)):
+        mock.library.mockSetPinned(tensor.data_ptr())
+        f[(1, )](tensor)
+        assert mock.launch().unpack("Q") == (tensor.data_ptr() + 0x1000, )
+    with pytest.raises(errors.InvalidArgument, match="E0201"):
+        f[(1, )](torch.zeros(3, device="meta"))
+    with pytest.raises(errors.InvalidArgument, match="E0201"):
+        f[(1, )](torch.zeros(3))
