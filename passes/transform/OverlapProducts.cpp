@@ -9,10 +9,12 @@
 // Why here: behind PipelineLoops, which has decided what stays in flight round a
 // loop; before AllocateShared, since operands live until the wait.
 //
-// How: the wait goes in front of the first op of the block that uses the result,
-// at the latest its end. It is for all products so far: waits for fewer would keep
-// operands of finished ones alive. A left side in registers goes through the wait
-// too: assemblers before 13.3 may reuse its registers before they are read.
+// How: a product starts as soon as its operands are there, before arithmetic and
+// loads that it does not need. The wait goes in front of the first op of the block
+// that uses the result, at the latest its end; products finish in the order in which
+// they start, so it leaves those in flight that started later. A left side in
+// registers goes through the wait too: assemblers before 13.3 may reuse its registers
+// before they are read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,10 +43,81 @@ Operation *firstUser(ir::WgmmaOp product) {
   return first;
 }
 
+/// Copies into a ring, whose slots PipelineLoops keeps apart from those in use.
+bool isRingCopy(Operation *op) {
+  if (auto branch = llvm::dyn_cast<scf::IfOp>(op))
+    return branch.getNumResults() == 0 && !branch.elseBlock() &&
+           llvm::all_of(branch.thenBlock()->without_terminator(),
+                        [](Operation &inner) { return isRingCopy(&inner); });
+  return llvm::isa<ir::AsyncCopyOp, ir::AsyncCommitOp, ir::MbarrierExpectOp, ir::MbarrierWaitOp,
+                   ir::TmaLoadOp>(op) &&
+         (!llvm::isa<ir::MbarrierWaitOp>(op) || llvm::isa<scf::IfOp>(op->getParentOp()));
+}
+
 /// What must not run while products read their operands and the wait is further on:
 /// it may reuse their memory, or wait itself.
 bool isObstacle(Operation *op) {
-  return op->getNumRegions() != 0 || llvm::isa<ir::BarrierOp, ir::SharedStoreOp>(op);
+  return (op->getNumRegions() != 0 && !isRingCopy(op)) ||
+         llvm::isa<ir::BarrierOp, ir::SharedStoreOp>(op);
+}
+
+/// Registers of a thread that the results of all products of a block may take for two
+/// of them to be computed at once: the rest is for operands, addresses and arithmetic.
+constexpr int64_t maxResultWords = 160;
+
+int64_t wordsOfResults(Block *block) {
+  int64_t words = 0;
+  for (auto product : block->getOps<ir::WgmmaOp>()) {
+    RankedTensorType type = tileType(product.getResult());
+    words += (int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register)) *
+             ir::elementBits(type.getElementType()) / 32;
+  }
+  return words;
+}
+
+/// Moves a product up, as far as nothing stands in front of it that it needs or must
+/// stay behind, but not in front of an earlier product.
+void startEarly(ir::WgmmaOp product) {
+  if (product.getIsAsync() || product.getUseAcc())
+    return;
+  ir::WgmmaOp earlier;
+  llvm::SmallVector<Operation *> views;
+  llvm::SmallPtrSet<Value, 8> needed(product->operand_begin(), product->operand_end());
+  Operation *last = nullptr; // that must stay in front
+  for (Operation *op = product->getPrevNode(); op && !last; op = op->getPrevNode()) {
+    bool isNeeded =
+        llvm::any_of(op->getResults(), [&](Value value) { return needed.contains(value); });
+    if (isNeeded && llvm::isa<ir::BufferPermuteOp, ir::BufferSlotOp>(op)) {
+      views.push_back(op);
+      needed.insert(op->operand_begin(), op->operand_end());
+      continue;
+    }
+    auto other = llvm::dyn_cast<ir::WgmmaOp>(op);
+    if (isNeeded ||
+        (!other && !isMemoryEffectFree(op) && !isRingCopy(op) && !llvm::isa<ir::LoadOp>(op)))
+      last = op;
+    else if (other)
+      earlier = other;
+  }
+  if (earlier) {
+    if (wordsOfResults(product->getBlock()) > maxResultWords)
+      return;
+    last = earlier;
+  }
+  if (!last)
+    return;
+  product->moveAfter(last);
+  for (Operation *view : views)
+    view->moveAfter(last);
+}
+
+/// Asynchronous products of the block between `product` and `end`.
+int startedBehind(ir::WgmmaOp product, Operation *end) {
+  int count = 0;
+  for (Operation *op = product->getNextNode(); op != end; op = op->getNextNode())
+    if (auto other = llvm::dyn_cast<ir::WgmmaOp>(op))
+      count += other.getIsAsync();
+  return count;
 }
 
 class OverlapProductsPass : public impl::OverlapProductsBase<OverlapProductsPass> {
@@ -52,6 +125,10 @@ public:
   explicit OverlapProductsPass(PassContext context) : context(std::move(context)) {}
 
   void runOnOperation() override {
+    getOperation().walk([](Block *block) {
+      for (auto product : llvm::make_early_inc_range(block->getOps<ir::WgmmaOp>()))
+        startEarly(product);
+    });
     llvm::MapVector<Operation *, llvm::SmallVector<ir::WgmmaOp>> waits;
     getOperation().walk([&](ir::WgmmaOp product) {
       unsigned bits = ir::elementBits(tileType(product.getAcc()).getElementType());
@@ -66,18 +143,20 @@ public:
       if (first != product->getNextNode())
         waits[first].push_back(product);
     });
+    for (auto &[at, products] : waits)
+      for (ir::WgmmaOp product : products)
+        product.setIsAsync(true);
     for (auto &[at, products] : waits) {
       llvm::SmallVector<Value> tiles;
       for (ir::WgmmaOp product : products) {
-        product.setIsAsync(true);
         tiles.push_back(product.getResult());
         if (isTile(product.getA()))
           tiles.push_back(product.getA());
       }
       OpBuilder builder(at);
-      auto wait = builder.create<ir::WgmmaWaitOp>(products.front().getLoc(),
-                                                  TypeRange(ValueRange(tiles)), tiles,
-                                                  /*pending=*/0);
+      auto wait =
+          builder.create<ir::WgmmaWaitOp>(products.front().getLoc(), TypeRange(ValueRange(tiles)),
+                                          tiles, startedBehind(products.back(), at));
       for (auto [tile, result] : llvm::zip(tiles, wait.getResults()))
         if (tile.getDefiningOp<ir::WgmmaOp>())
           tile.replaceAllUsesExcept(result, wait);

@@ -1,5 +1,6 @@
 // RUN: tilewright-opt --tw-overlap-products %s | FileCheck %s
-// Two independent products queue up; one wait stands in front of the first use.
+// Independent products queue up before the arithmetic between them; the wait stands in
+// front of the first use, and leaves in flight what started later.
 
 #acc = #tw.layout<register = [1, 512, 8, 16, 32], lane = [2, 4, 64, 128, 256], warp = [1024, 2048], block = []>
 #buf = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048]>
@@ -10,8 +11,8 @@ module attributes {tw.num_warps = 4 : i32} {
   // CHECK-LABEL: @independent
   func.func @independent(%a: !buffer, %b: !buffer, %c: !tile) -> !tile {
     // CHECK: %[[P:.*]] = tw.wgmma {{.*}} async
-    // CHECK-NEXT: arith.addf
     // CHECK-NEXT: %[[Q:.*]] = tw.wgmma {{.*}} async
+    // CHECK-NEXT: arith.addf
     // CHECK-NEXT: arith.mulf
     // CHECK-NEXT: %[[W:.*]]:2 = tw.wgmma_wait 0 %[[P]], %[[Q]]
     // CHECK-NEXT: arith.addf %[[W]]#0, %[[W]]#1
@@ -22,5 +23,20 @@ module attributes {tw.num_warps = 4 : i32} {
     %s = arith.addf %p, %q : !tile
     %t = arith.addf %s, %y : !tile
     return %t : !tile
+  }
+
+  // CHECK-LABEL: @used_one_after_the_other
+  func.func @used_one_after_the_other(%a: !buffer, %b: !buffer, %c: !tile) -> !tile {
+    // CHECK: %[[P:.*]] = tw.wgmma {{.*}} async
+    // CHECK-NEXT: %[[Q:.*]] = tw.wgmma {{.*}} async
+    // CHECK-NEXT: tw.wgmma_wait 1 %[[P]]
+    // CHECK-NEXT: math.exp2
+    // CHECK-NEXT: tw.wgmma_wait 0 %[[Q]]
+    // CHECK-NEXT: arith.mulf
+    %p = tw.wgmma %a, %b, %c warps [2, 0] : !buffer, !buffer, !tile
+    %x = math.exp2 %p : !tile
+    %q = tw.wgmma %b, %a, %c warps [2, 0] : !buffer, !buffer, !tile
+    %y = arith.mulf %x, %q : !tile
+    return %y : !tile
   }
 }
