@@ -363,7 +363,7 @@ def descriptor_of_columns(x):
     tl.store(x, tl.sum(d.load([0, 0])))
 
 
-@CASES.add("[E0120] libdevice.rcp64h is not implemented yet", "see the list of supported functions in the documentation",
+@CASES.add("[E0120] libdevice.rcp64h needs fp64, got fp32", "cast it: x.to(tl.float64)",
       "tl.extra.libdevice.rcp64h(tl.load(x))", x=f32())
 def missing_function(x):
     tl.store(x, tl.extra.libdevice.rcp64h(tl.load(x)))
