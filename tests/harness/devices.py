@@ -143,14 +143,14 @@ class Assemble(Interpreter):
     name = "assemble"
     is_interpreter = False
 
-    def __init__(self):
-        self.launches = 0
+    def __init__(self, targets=ASSEMBLED):
+        self.launches, self.targets = 0, targets
 
     def run(self, kernel, grid, *args, **options):
         from harness.assemble import assemble_for
 
         self.launches += 1
-        for target in ASSEMBLED:
+        for target in self.targets:
             try:
                 assemble_for(kernel, target, args, options)
             except errors.OutOfResources as problem:
