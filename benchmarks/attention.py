@@ -181,7 +181,11 @@ class Forward(Attention):
 
 
 class Backward(Attention):
-    kernels = ("split", "split-descriptors", "fused", "fused-descriptors")
+    @property
+    def kernels(self):
+        # With 128 columns the addresses of atomic additions do not fit beside the
+        # accumulators; through a descriptor they need none.
+        return ("split", "split-descriptors") + (("fused", ) if self.dim < 128 else ()) + ("fused-descriptors", )
 
     def bytes_of(self):
         return (8 * 2 + (4 if self.small else 0)) * math.prod(self.shape())

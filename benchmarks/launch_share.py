@@ -26,17 +26,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 
-class DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
-
-
-class DLManagedTensor(ctypes.Structure):
-    _fields_ = [("tensor", DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
-
-
 def register_torch_device(torch):
     """torch asks for a Python module before it believes in such a device."""
     module = types.ModuleType("privateuseone")
@@ -50,17 +39,14 @@ def register_torch_device(torch):
 def torch_tensors(count):
     """float32 matrices of 1024 x 1024 at addresses of the mock's first GPU; never touched."""
     import torch
+    from harness.dlpack import EXTERNAL, DLManagedTensor, DLTensor, capsule
 
     register_torch_device(torch)
-    new_capsule = ctypes.pythonapi.PyCapsule_New
-    new_capsule.restype = ctypes.py_object
-    new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    external_device = 12
     result = []
     for index in range(count):
         sizes, strides = (ctypes.c_int64 * 2)(1024, 1024), (ctypes.c_int64 * 2)(1024, 1)
-        managed = DLManagedTensor(DLTensor(0x10000000000 + (index << 24), external_device, 0, 2, 2, 32, 1, sizes, strides, 0))
-        tensor = torch._C._from_dlpack(new_capsule(ctypes.addressof(managed), b"dltensor", None))
+        managed = DLManagedTensor(DLTensor(0x10000000000 + (index << 24), EXTERNAL, 0, 2, 2, 32, 1, sizes, strides, 0))
+        tensor = torch._C._from_dlpack(capsule(managed, b"dltensor"))
         tensor.kept = managed, sizes, strides
         result.append(tensor)
     return result

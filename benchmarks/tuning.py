@@ -15,6 +15,7 @@ what each chose is measured by the same clock afterwards.
 """
 
 import argparse
+import importlib.util
 import itertools
 import json
 import os
@@ -113,6 +114,8 @@ def main() -> int:
         return 0
     results, rows = [], []
     for compiler in ("tilewright", "triton"):
+        if importlib.util.find_spec(compiler):
+            importlib.import_module(compiler)  # the report names versions of what is imported
         with tempfile.TemporaryDirectory() as folder:
             for phase in ("cold", "warm", "added"):
                 result = run_child(options.kernel, compiler, options.size, phase == "added", folder + "/cache")

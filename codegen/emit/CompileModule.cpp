@@ -67,6 +67,20 @@ std::vector<SourceFrame> framesOfLocation(Location location) {
   return frames;
 }
 
+/// Writes `step`.mlir where reproducers are wanted; its path, or how to get one.
+static std::string writeReproducer(const std::string &step,
+                                   llvm::function_ref<void(llvm::raw_ostream &)> print) {
+  std::string directory = knobText(Knob::REPRODUCER_DIR);
+  if (directory.empty())
+    return "(set TILEWRIGHT_REPRODUCER_DIR to keep one)";
+  std::string path = directory + "/" + step + ".mlir";
+  std::error_code ignored;
+  llvm::raw_fd_ostream stream(path, ignored);
+  if (!ignored)
+    print(stream);
+  return path;
+}
+
 namespace {
 
 /// Collects the errors that MLIR reports while it lives.
@@ -100,19 +114,12 @@ public:
         addFrames(error);
         throw error;
       }
-    std::string path = "(set TILEWRIGHT_REPRODUCER_DIR to keep one)";
-    std::string directory = knobText(Knob::REPRODUCER_DIR);
-    if (!directory.empty()) {
-      path = directory + "/" + step + ".mlir";
-      std::error_code ignored;
-      llvm::raw_fd_ostream stream(path, ignored);
-      if (!ignored)
-        module->print(stream, OpPrintingFlags().enableDebugInfo());
-    }
     Error error =
         makeError(ErrorCode::E0900, fmt::arg("pass", step),
                   fmt::arg("message", message.empty() ? "failed without a message" : message),
-                  fmt::arg("path", path));
+                  fmt::arg("path", writeReproducer(step, [&](llvm::raw_ostream &stream) {
+                             module->print(stream, OpPrintingFlags().enableDebugInfo());
+                           })));
     addFrames(error);
     throw error;
   }
@@ -136,7 +143,25 @@ private:
 /// Serves TILEWRIGHT_DUMP and the step times.
 class StepObserver {
 public:
-  StepObserver(CompiledModule &result) : result(result), filter(knobText(Knob::DUMP)) { restart(); }
+  StepObserver(CompiledModule &result)
+      : result(result), filter(knobText(Knob::DUMP)), limit(knobFloat(Knob::COMPILE_TIMEOUT)) {
+    restart();
+  }
+
+  /// E0305 where the steps so far took longer than they may. Between stages only:
+  /// passes know no exceptions, and a finished kernel is no failure.
+  void checkTime() const {
+    double total = 0;
+    for (const auto &[step, seconds] : result.stepSeconds) {
+      total += seconds;
+      if (limit > 0 && total > limit)
+        throw makeError(ErrorCode::E0305, fmt::arg("s", fmt::format("{:g}", limit)),
+                        fmt::arg("stage", step),
+                        fmt::arg("path", writeReproducer("timeout", [&](llvm::raw_ostream &stream) {
+                                   stream << result.ttir;
+                                 })));
+    }
+  }
 
   void restart() { start = std::chrono::steady_clock::now(); }
 
@@ -171,6 +196,7 @@ private:
 
   CompiledModule &result;
   std::string filter;
+  double limit;
   std::string lastText;
   std::chrono::steady_clock::time_point start;
 };
@@ -365,11 +391,13 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   if (reached("ttgir"))
     return result;
 
+  observer.checkTime();
   observer.restart();
   if (failed(lowerToLLVM(module, target, &result.remarks)))
     diagnostics.raise("lower-to-llvm", module);
   observer.finished("lower-to-llvm", [&](llvm::raw_ostream &stream) { module->print(stream); });
 
+  observer.checkTime();
   EmitOptions emitOptions;
   emitOptions.enableFpFusion = options.enableFpFusion;
   emitOptions.lineInfo = options.lineInfo;
@@ -385,6 +413,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   if (reached("llir") || reached("ptx"))
     return result;
 
+  observer.checkTime();
   AssembleOptions assembleOptions;
   assembleOptions.lineInfo = options.lineInfo;
   assembleOptions.maxRegisters = options.maxRegisters;

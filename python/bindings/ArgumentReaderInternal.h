@@ -49,6 +49,23 @@ inline const char *shortTypeName(PyTypeObject *type) {
   return dot ? dot + 1 : type->tp_name;
 }
 
+/// The value of an int of one digit, without a call.
+inline bool smallIntValue(PyObject *value, long long &number) {
+#if PY_VERSION_HEX >= 0x030C0000
+  auto *object = reinterpret_cast<PyLongObject *>(value);
+  if (!PyUnstable_Long_IsCompact(object))
+    return false;
+  number = PyUnstable_Long_CompactValue(object);
+  return true;
+#else
+  Py_ssize_t size = Py_SIZE(value);
+  if (size < -1 || size > 1)
+    return false;
+  number = size * static_cast<long long>(reinterpret_cast<PyLongObject *>(value)->ob_digit[0]);
+  return true;
+#endif
+}
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_PYTHON_BINDINGS_ARGUMENTREADERINTERNAL_H

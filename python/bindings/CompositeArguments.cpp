@@ -14,12 +14,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/ArgumentReader.h"
-
-#include "ir/support/Error.h"
-#include "python/bindings/PythonError.h"
+#include "python/bindings/ArgumentReaderInternal.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace py = pybind11;
 
@@ -87,10 +84,18 @@ bool isTensorDescriptor(PyObject *value) {
                   fmt::arg("rule", rule));
 }
 
+/// The sequence as a tuple or list. PySequence_Fast copies subclasses, such as the
+/// shapes of torch.
+static py::object asTupleOrList(PyObject *sequence) {
+  if (PyTuple_Check(sequence) || PyList_Check(sequence))
+    return py::reinterpret_borrow<py::object>(sequence);
+  return py::reinterpret_steal<py::object>(PySequence_Fast(sequence, ""));
+}
+
 /// Reads a tuple or list of `rank` integers.
 static void readIntegers(const ArgumentPlace &place, const char *what, PyObject *sequence,
                          Py_ssize_t rank, int64_t *result) {
-  py::object fast = py::reinterpret_steal<py::object>(PySequence_Fast(sequence, ""));
+  py::object fast = asTupleOrList(sequence);
   if (!fast) {
     PyErr_Clear();
     refuse(place, fmt::format("{} is no list", what), "a list of integers");
@@ -102,7 +107,13 @@ static void readIntegers(const ArgumentPlace &place, const char *what, PyObject 
   for (Py_ssize_t i = 0; i < rank; ++i) {
     PyObject *item = items[i];
     py::object plain;
-    if (!PyLong_CheckExact(item)) {
+    long long small;
+    if (PyLong_CheckExact(item)) {
+      if (smallIntValue(item, small)) {
+        result[i] = small;
+        continue;
+      }
+    } else {
       plain = unwrapHostConstexpr(item);
       plain = py::reinterpret_steal<py::object>(PyNumber_Index(plain.ptr()));
       if (!plain) {

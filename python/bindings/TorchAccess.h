@@ -6,7 +6,7 @@
 // What: the three facts of a tensor (address, element type, device) and the current
 // stream, by the cheapest way that needs no torch header.
 //
-// How: torch 2.10 and newer offer DLPack's C exchange table: one C call fills a
+// How: recent versions of torch offer DLPack's C exchange table: one C call fills a
 // DLTensor without owning anything. What that cannot express, and older versions,
 // go through unbound method descriptors and getters of torch's own C types, fetched
 // once: three Python calls, of about 40 ns each. The stream comes from the C shim

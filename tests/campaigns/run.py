@@ -12,6 +12,7 @@ The ordinary tests run the same programs with the small counts (test_campaigns.p
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
@@ -24,17 +25,17 @@ from campaigns import corruption, faults, keys, sharing  # noqa: E402
 from harness.mock_driver import run_in_mock_process  # noqa: E402
 
 
-
 def tuning(name, selection, trials):
     """Cases of the tuner's tests, so many times, on the recording driver."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CAMPAIGN_TRIALS"] = str(trials)
         try:
-            code, output = run_in_mock_process(TESTS / "e2e" / "cases_tuning.py", folder, "-k", selection)
+            code, output = run_in_mock_process(TESTS / "e2e" / "cases_tuning.py", folder, "-s", "-k", selection)
         finally:
             del os.environ["CAMPAIGN_TRIALS"]
     assert code == 0, output[-3000:]
-    return f"{name}: {output.strip().splitlines()[-1]}, {trials} trials"
+    figures = re.findall(r"figures: (.*)", output)  # what a case has counted
+    return f"{name}: {'; '.join([output.strip().splitlines()[-1], *figures])}, {trials} trials"
 
 
 # Name: (program, small counts, full counts).
@@ -48,7 +49,7 @@ CAMPAIGNS = {
     "K7": (sharing.run_eviction, {"writers": 8, "rounds": 20}, {"writers": 16, "rounds": 1000}),
     "K8": (keys.run, {"seeds": 4, "semantic": 120, "incidental": 60}, {"seeds": 100, "semantic": 500, "incidental": 200}),
     "T1": (tuning, {"name": "T1", "selection": "in_place", "trials": 20}, {"name": "T1", "selection": "in_place", "trials": 500}),
-    "T2": (tuning, {"name": "T2", "selection": "bad_candidates", "trials": 2}, {"name": "T2", "selection": "bad_candidates", "trials": 200}),
+    "T2": (tuning, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 2}, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 200}),
     "T3": (tuning, {"name": "T3", "selection": "noise", "trials": 20}, {"name": "T3", "selection": "noise", "trials": 1000}),
     "T4": (tuning, {"name": "T4", "selection": "killed", "trials": 5}, {"name": "T4", "selection": "killed", "trials": 200}),
     "K9": (corruption.run, {"count": 100, "seed": 9, "kind": "K9"}, {"count": 20000, "seed": 9, "kind": "K9"}),

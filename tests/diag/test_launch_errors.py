@@ -239,6 +239,20 @@ def test_target_that_the_assembler_does_not_know(assembler):
         _core.assemble_ptx(PTX % "", "sm_777")
 
 
+def test_compile_timeout(tmp_path, monkeypatch):
+    module = "module { func.func public @slow(%p: !tw.ptr<f32>) { func.return } }"
+    options = {"num_warps": 4}
+    _core.compile_ir(module, "ttir", options, "sm_90a")
+    monkeypatch.setenv("TILEWRIGHT_COMPILE_TIMEOUT", "1e-9")
+    monkeypatch.setenv("TILEWRIGHT_REPRODUCER_DIR", str(tmp_path))
+    with pytest.raises(errors.CompileTimeout, match=r"\[E0305\] compiling exceeded 1e-09 s in stage frontend") as info:
+        _core.compile_ir(module, "ttir", options, "sm_90a")
+    path = pathlib.Path(str(info.value).splitlines()[-1].removeprefix("  help: reproducer written to "))
+    assert path.parent == tmp_path and "@slow" in path.read_text()
+    monkeypatch.setenv("TILEWRIGHT_COMPILE_TIMEOUT", "60")
+    _core.compile_ir(module, "ttir", options, "sm_90a")
+
+
 def test_every_code_has_a_class():
     for code, (class_name, _, _) in _core.error_catalogue().items():
         found = getattr(errors, class_name, None)

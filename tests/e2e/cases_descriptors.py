@@ -77,6 +77,22 @@ def test_parameter_block(mock, compiler):
     assert (made.interleave, made.swizzle, made.fill) == (0, 3, 0)
 
 
+class Size(tuple):
+    """As torch.Size: a tuple of a class of its own."""
+
+
+@pytest.mark.parametrize("kind", [tuple, list, Size, np.array, lambda values: [np.int64(v) for v in values]])
+def test_kinds_of_shapes(mock, kind):
+    d = describe()
+    d.shape, d.strides, d.block_shape = kind((64, 2**29 + 8)), kind((2**36, 1)), kind((16, 64))
+    make_kernel()[(1, )](d, 7)
+    data = mock.launch().parameters
+    assert struct.unpack("<QiiQQi", data[128:]) == (d.base.address, 64, 2**29 + 8, 2**36, 1, 7)
+    d.shape = kind((64, 64, 64))
+    with pytest.raises(errors.InvalidDescriptor, match="different lengths"):
+        make_kernel()[(1, )](d, 7)
+
+
 @pytest.mark.parametrize("dtype,code", [
     ("int8", 0), ("uint8", 0), ("int16", 1), ("uint16", 1), ("int32", 3), ("uint32", 2), ("int64", 5), ("uint64", 4),
     ("float16", 6), ("bfloat16", 9), ("float32", 7), ("float64", 8), ("float8_e4m3fn", 0), ("float8_e5m2", 0),

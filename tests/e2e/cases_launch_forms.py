@@ -198,6 +198,14 @@ def test_bound_launch_of_numpy_arrays_is_interpreted(monkeypatch, mock):
     assert calls == [((2, ), 4)] and mock.count == 0
 
 
+def test_tuned_kernels_can_be_bound(mock):
+    tuned = tilewright.autotune(configs=[tilewright.Config({"BLOCK": 32})], key=[])(make_kernel())
+    bound = tuned.bind(*tensors(), 1000, grid=lambda meta: (meta["BLOCK"], ))
+    bound()
+    bound()
+    assert mock.count == 2 and mock.launch().grid == (32, 1, 1)
+
+
 def test_errors_of_bind_name_the_line():
     with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] missing argument 'n'") as info:
         make_kernel()[(1, )].bind(*tensors(), BLOCK=4)

@@ -780,9 +780,10 @@ def test_math_of_infinite_times():
 # -- candidates in a child process ---------------------------------------------------
 
 
+@pytest.mark.parametrize("trial", range(TRIALS // 10 or 1))  # each starts processes
 @pytest.mark.parametrize("fault, status, reason", [(700, "failed", "CUDA_ERROR_ILLEGAL_ADDRESS"), (-1, "hung", "longer than 1 s"),
                                                    (701, "failed", "E0")])
-def test_isolated_candidates_may_fault_and_hang(monkeypatch, fault, status, reason):
+def test_isolated_candidates_may_fault_and_hang(monkeypatch, fault, status, reason, trial):
     """T2: the real launcher and a driver that faults or never answers; this process stays well."""
     monkeypatch.setenv("TILEWRIGHT_TUNE_TIMEOUT", "1")
     fake = FakeCompiler()

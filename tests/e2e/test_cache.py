@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -205,6 +206,32 @@ def test_scan_ends_where_python_does():
             assert ast.dump(body) == ast.dump(node), (path, node.name)
             count += 1
     assert count > 400
+
+
+@tilewright.jit
+def product(a_ptr, b_ptr, c_ptr, n, BLOCK: tl.constexpr):
+    i, k = tl.arange(0, BLOCK), tl.arange(0, 64)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, n, 64):
+        a = tl.load(a_ptr + i[:, None] * n + (start + k)[None, :])
+        b = tl.load(b_ptr + (start + k)[:, None] * BLOCK + i[None, :])
+        total += tl.dot(a, b)
+    tl.store(c_ptr + i[:, None] * BLOCK + i[None, :], total)
+
+
+def test_compiler_leaves_python_running():
+    """Candidates of a tuner compile on all cores: the interpreter's lock is not held."""
+    kernel = tilewright.ASTSource(product, {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "n": "i32"}, {"BLOCK": 128},
+                                  {"a_ptr": 16, "b_ptr": 16, "c_ptr": 16, "n": 16})
+    request = request_of(kernel, "sm_90a", {"num_warps": 4})
+    thread = threading.Thread(target=lambda: _core.compile_kernel(
+        product, dict(kernel.runtime_signature), dict(kernel.constants), dict(kernel.divisibility), dict(request.options), "sm_90a"))
+    thread.start()
+    ticks = 0
+    while thread.is_alive():
+        time.sleep(0.001)
+        ticks += 1
+    assert ticks > 10, "a compilation takes a tenth of a second"
 
 
 # -- keys ----------------------------------------------------------------------------

@@ -19,7 +19,6 @@ NOT_YET = [
     (r"08 grouped, descriptors", "descriptors of arrays that a table in memory names become pointers"),
     (r"sm_8. product .* (descriptors|persistent) ", "descriptors as pointers are not loaded asynchronously"),
     (r"sm_8. attention d", "tiles that two products read in different ways are not loaded asynchronously"),
-    (r"attention fused 128 causal pointers", "spills"),
 ]
 
 

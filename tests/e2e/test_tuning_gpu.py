@@ -9,9 +9,9 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness import devices
-from tilewright import errors
+from tilewright import errors, tuning
 from tilewright.compiler import disk_cache
-from tilewright.tuning import table
+from tilewright.tuning import executors, table
 
 pytestmark = [pytest.mark.gpu, pytest.mark.e2e]
 
@@ -137,3 +137,41 @@ def test_noise_of_equal_configurations():
             second[grid(n)](x, n)
         flips += second.best_config != first.best_config
     assert flips <= 1, flips
+
+
+SWEPT = """
+import os
+import numpy as np
+import tilewright as tw
+import tilewright.language as tl
+from tilewright import _core
+
+@tw.autotune([tw.Config({"BLOCK": b}, num_warps=4) for b in (256, 512, 1024)], key=["n"])
+@tw.jit
+def fill(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, 2.0, i < n)
+
+def launch(n):
+    x = _core.DeviceBuffer(4 * n)
+    fill[lambda meta: (tw.cdiv(n, meta["BLOCK"]), )](x, n)
+    values = np.zeros(n, np.float32)
+    _core.synchronize(0)
+    x.copy_to(values)
+    assert (values == 2).all()
+    with open(os.environ["SWEPT_LOG"], "a") as log:
+        log.write(os.environ["CUDA_VISIBLE_DEVICES"] + "\\n")
+"""
+
+
+def test_sweep_over_every_gpu(tmp_path, monkeypatch):
+    """One process per GPU; their tables end in this process's cache."""
+    path = tmp_path / "swept.py"
+    path.write_text(SWEPT)
+    monkeypatch.setenv("SWEPT_LOG", str(tmp_path / "log"))
+    problems = [{"n": 1 << k} for k in range(12, 20)]
+    with tuning.GpuPool() as pool:
+        assert tuning.sweep(f"{path}:launch", problems, pool) == [""] * len(problems)
+    assert len(table.all_tables()) == len(problems) and set(statuses().values()) <= {"ok", "slow"}
+    used = (tmp_path / "log").read_text().split()
+    assert len(used) == len(problems) and set(used) <= set(executors.visible_devices())

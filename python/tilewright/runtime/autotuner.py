@@ -19,7 +19,7 @@ import warnings
 
 from .. import _core, errors
 from ..errors import AssemblerError, ConfigWarning, OutOfResources
-from .jit import JITFunction, KernelInterface
+from .jit import KernelInterface
 
 __all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
 
@@ -135,7 +135,7 @@ class Autotuner(KernelInterface):
         self._key_places = [(name, self._places.get(name)) for name in self.keys]
         self._options: dict = {}  # id of a configuration -> (itself, what it adds to a launch)
         # Others' interfaces may have `run` alone.
-        self._is_quick = isinstance(fn, JITFunction)
+        self._is_quick = isinstance(fn, KernelInterface)
         self.base_fn = fn
         while not inspect.isfunction(self.base_fn):
             self.base_fn = self.base_fn.fn

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import inspect
 import math
 import threading
@@ -112,6 +113,11 @@ class KernelInterface(Generic[T]):
         """Compiles without launching; dtypes may stand for tensors."""
         return self.run(*(MockTensor.wrap_dtype(a) for a in args), grid=grid, warmup=True,
                         **{k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()})
+
+    def bind(self, *args, grid, **kwargs):
+        """A function that launches with these arguments. Here everything is still decided by
+        each call; plain kernels freeze it (JITFunction.bind)."""
+        return functools.partial(self[grid], *args, **kwargs)
 
     def __getitem__(self, grid) -> T:
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)

@@ -1,8 +1,8 @@
 // Variables of loops that only gather reductions keep what each thread has gathered.
 // RUN: tilewright-opt %s --tw-defer-reductions --tw-verify-layouts | FileCheck %s
 
-#tile = #tw.layout<register = [1, 2, 256], lane = [4, 8, 16, 32, 64], warp = [128], block = []>
-#row = #tw.layout<register = [2], lane = [0, 0, 0, 0, 0], warp = [1], block = []>
+#tile = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#row = #tw.layout<register = [], lane = [0, 0, 0, 0, 0], warp = [1, 2], block = []>
 
 // A thread holds four neighbours, which are reduced; 32 threads share a row.
 // CHECK-LABEL: @scaled_sum
