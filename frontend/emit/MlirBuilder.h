@@ -95,6 +95,8 @@ public:
   Value atomicRmw(semantic::AtomicOp op, const Value &pointer, const Value &value,
                   const OptionalValue &mask, semantic::MemorySemantic semantic,
                   semantic::MemoryScope scope) override;
+  Value atomicPoll(const Value &pointer, const Value &expected, const OptionalValue &timeout,
+                   semantic::MemorySemantic semantic, semantic::MemoryScope scope) override;
   Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
                   semantic::MemorySemantic semantic, semantic::MemoryScope scope) override;
 

@@ -165,6 +165,10 @@ public:
                   const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
   Value atomicCas(const Value &pointer, const Operand &compare, const Operand &value,
                   MemorySemantic semantic, MemoryScope scope);
+  /// `semantic`: acquire or relaxed.
+  Value atomicPoll(const Value &pointer, const Operand &expected,
+                   const std::optional<Operand> &timeout, MemorySemantic semantic,
+                   MemoryScope scope);
   static LoadOptions parseLoadOptions(const std::string &cacheModifier,
                                       const std::string &evictionPolicy, bool isVolatile);
   static StoreOptions parseStoreOptions(const std::string &cacheModifier,
