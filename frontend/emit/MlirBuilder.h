@@ -107,8 +107,7 @@ public:
 
   std::optional<Value> hostDescriptor(const Value &base, const std::vector<Value> &shape,
                                       const std::vector<Value> &strides,
-                                      const std::vector<int64_t> &block,
-                                      bool padsWithNan) override;
+                                      const std::vector<int64_t> &block, bool padsWithNan) override;
 
   //===--- across elements ------------------------------------------------===//
   std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,

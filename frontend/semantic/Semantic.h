@@ -159,8 +159,8 @@ public:
   void descriptorStore(const Value &descriptor, const std::vector<Operand> &offsets,
                        const Operand &value);
   /// Combines a block with memory; false, and nothing done, where TMA cannot.
-  bool descriptorReduce(AtomicName op, const Value &descriptor,
-                        const std::vector<Operand> &offsets, const Operand &value);
+  bool descriptorReduce(AtomicName op, const Value &descriptor, const std::vector<Operand> &offsets,
+                        const Operand &value);
   Value atomicRmw(AtomicName op, const Value &pointer, const Operand &value,
                   const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
   Value atomicCas(const Value &pointer, const Operand &compare, const Operand &value,

@@ -236,8 +236,8 @@ public:
                                   text(value), optional(mask)));
     return make(value.type, fmt::format("old{}", effects.size()));
   }
-  Value atomicPoll(const Value &pointer, const Value &expected,
-                   const std::optional<Value> &timeout, MemorySemantic, MemoryScope) override {
+  Value atomicPoll(const Value &pointer, const Value &expected, const std::optional<Value> &timeout,
+                   MemorySemantic, MemoryScope) override {
     EXPECT_EQ(expected.type, pointer.type.withScalar(pointer.type.scalar.pointee()));
     effects.push_back(fmt::format("Poll({}, {}{})", text(pointer), text(expected),
                                   timeout ? ", " + text(*timeout) : ""));
