@@ -108,8 +108,9 @@ static void annotateInlineAssembly(llvm::Module &module) {
       if (!assembly)
         continue;
       call->addFnAttr(llvm::Attribute::NoUnwind);
-      // All lanes of the warp take part: no branch may come between them.
-      if (llvm::StringRef(assembly->getAsmString()).contains(".sync"))
+      // All lanes of the warp, or all warps, take part: no branch may come between.
+      llvm::StringRef text = assembly->getAsmString();
+      if (text.contains(".sync") || text.contains("bar.red"))
         call->setConvergent();
       if (assembly->hasSideEffects())
         continue;

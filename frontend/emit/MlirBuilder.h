@@ -95,6 +95,8 @@ public:
   Value atomicRmw(semantic::AtomicOp op, const Value &pointer, const Value &value,
                   const OptionalValue &mask, semantic::MemorySemantic semantic,
                   semantic::MemoryScope scope) override;
+  Value atomicPoll(const Value &pointer, const Value &expected, const OptionalValue &timeout,
+                   semantic::MemorySemantic semantic, semantic::MemoryScope scope) override;
   Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
                   semantic::MemorySemantic semantic, semantic::MemoryScope scope) override;
 
@@ -105,8 +107,7 @@ public:
 
   std::optional<Value> hostDescriptor(const Value &base, const std::vector<Value> &shape,
                                       const std::vector<Value> &strides,
-                                      const std::vector<int64_t> &block,
-                                      bool padsWithNan) override;
+                                      const std::vector<int64_t> &block, bool padsWithNan) override;
 
   //===--- across elements ------------------------------------------------===//
   std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,

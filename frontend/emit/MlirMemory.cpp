@@ -10,6 +10,8 @@
 #include "frontend/emit/MlirTypes.h"
 #include "ir/dialect/TileDialect.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
 namespace tilewright::emit {
 
 namespace arith = mlir::arith;
@@ -153,6 +155,50 @@ semantic::Value MlirBuilder::atomicCas(const Value &pointer, const Value &compar
                                        semantic::MemoryScope scope) {
   return emit<ir::AtomicCasOp>(value.type, unwrap(pointer), unwrap(compare), unwrap(value),
                                toIr(semantic), toIr(scope));
+}
+
+/// A loop of compare-and-swaps that change nothing: unlike loads they see what other
+/// programs write, at once and in order, in every width.
+semantic::Value MlirBuilder::atomicPoll(const Value &pointer, const Value &expected,
+                                        const OptionalValue &timeout,
+                                        semantic::MemorySemantic semantic,
+                                        semantic::MemoryScope scope) {
+  mlir::Type i1 = builder.getI1Type(), i64 = builder.getI64Type();
+  auto readTimer = [&]() -> mlir::Value {
+    return make<ir::InlineAsmOp>(mlir::TypeRange{i64}, mlir::ValueRange{},
+                                 "mov.u64 $0, %globaltimer;", "=l", /*pack=*/1u, /*isPure=*/false)
+        ->getResult(0);
+  };
+  mlir::Value start = timeout ? readTimer() : mlir::Value();
+  auto loop = make<mlir::scf::WhileOp>(mlir::TypeRange{i1}, mlir::ValueRange{});
+  mlir::OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(&loop.getBefore());
+  mlir::Value old = unwrap(atomicCas(pointer, expected, expected, semantic, scope));
+  mlir::Value isEqual =
+      make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::eq, old, unwrap(expected));
+  mlir::Value again =
+      make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::ne, old, unwrap(expected));
+  if (timeout) {
+    mlir::Value passed = make<mlir::arith::SubIOp>(readTimer(), start);
+    mlir::Value isLate =
+        make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::sge, passed, unwrap(*timeout));
+    // Clocks of threads differ, and all must leave the loop together.
+    mlir::Type i32 = builder.getI32Type();
+    mlir::Value own = make<mlir::arith::ExtUIOp>(i32, isLate);
+    mlir::Value anyLate =
+        make<ir::InlineAsmOp>(mlir::TypeRange{i32}, mlir::ValueRange{own},
+                              "{ .reg .pred p, q; setp.ne.u32 q, $1, 0; bar.red.or.pred p, 0, q; "
+                              "selp.u32 $0, 1, 0, p; }",
+                              "=r,r", /*pack=*/1u, /*isPure=*/false)
+            ->getResult(0);
+    mlir::Value inTime = make<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::eq, anyLate,
+                                                   make<mlir::arith::ConstantIntOp>(0, 32));
+    again = make<mlir::arith::AndIOp>(again, inTime);
+  }
+  make<mlir::scf::ConditionOp>(again, mlir::ValueRange{isEqual});
+  builder.createBlock(&loop.getAfter(), {}, {i1}, {location()});
+  make<mlir::scf::YieldOp>(mlir::ValueRange{});
+  return wrap(semantic::Type(semantic::DType(semantic::ScalarKind::Int1)), loop.getResult(0));
 }
 
 //===----------------------------------------------------------------------===//

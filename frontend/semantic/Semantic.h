@@ -159,12 +159,16 @@ public:
   void descriptorStore(const Value &descriptor, const std::vector<Operand> &offsets,
                        const Operand &value);
   /// Combines a block with memory; false, and nothing done, where TMA cannot.
-  bool descriptorReduce(AtomicName op, const Value &descriptor,
-                        const std::vector<Operand> &offsets, const Operand &value);
+  bool descriptorReduce(AtomicName op, const Value &descriptor, const std::vector<Operand> &offsets,
+                        const Operand &value);
   Value atomicRmw(AtomicName op, const Value &pointer, const Operand &value,
                   const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
   Value atomicCas(const Value &pointer, const Operand &compare, const Operand &value,
                   MemorySemantic semantic, MemoryScope scope);
+  /// `semantic`: acquire or relaxed.
+  Value atomicPoll(const Value &pointer, const Operand &expected,
+                   const std::optional<Operand> &timeout, MemorySemantic semantic,
+                   MemoryScope scope);
   static LoadOptions parseLoadOptions(const std::string &cacheModifier,
                                       const std::string &evictionPolicy, bool isVolatile);
   static StoreOptions parseStoreOptions(const std::string &cacheModifier,

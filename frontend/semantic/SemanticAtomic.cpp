@@ -173,4 +173,27 @@ Value Semantic::atomicCas(const Value &pointer, const Operand &expected, const O
   return reinterpret(builder, old, type);
 }
 
+Value Semantic::atomicPoll(const Value &pointer, const Operand &expected,
+                           const std::optional<Operand> &timeout, MemorySemantic semantic,
+                           MemoryScope scope) {
+  if (!pointer.type.scalar.isPointer() || pointer.type.isTile())
+    throwTypeMismatch("pass a pointer argument plus a scalar offset",
+                      "tl.atomic_poll needs a scalar pointer, got {}", pointer.type.name());
+  const DType type = pointer.type.scalar.pointee();
+  if (!type.isInteger() || type.bitWidth() < 16)
+    throwUnsupportedType("use an integer type of 16, 32 or 64 bits",
+                         "tl.atomic_poll does not support {}", type.name());
+  if (semantic != MemorySemantic::Acquire && semantic != MemorySemantic::Relaxed)
+    throwInvalidArgument("choose 'acquire' or 'relaxed': it only reads",
+                         "tl.atomic_poll cannot release");
+  Value wanted = cast(expected, type);
+  if (wanted.type.isTile())
+    throwTypeMismatch("compare with one value", "tl.atomic_poll: expected_value is {}",
+                      wanted.type.name());
+  std::optional<Value> limit;
+  if (timeout)
+    limit = cast(*timeout, DType(ScalarKind::Int64));
+  return builder.atomicPoll(pointer, wanted, limit, semantic, scope);
+}
+
 } // namespace tilewright::semantic

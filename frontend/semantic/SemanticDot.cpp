@@ -42,7 +42,7 @@ static void checkOperandTypes(const DType &a, const DType &b, const std::string 
   throw makeError(ErrorCode::E0109, fmt::arg("a", a.name()), fmt::arg("b", b.name()),
                   fmt::arg("arch", target),
                   fmt::arg("list", "equal types out of int8, fp16, bf16, fp32, fp64, or any two "
-                                   "of fp8e4nv, fp8e5, fp8e4b15"));
+                                   "of fp8e4nv, fp8e5"));
 }
 
 /// `wanted` is what out_dtype, or else the accumulator, says. Like Triton it
@@ -123,8 +123,10 @@ DotPrecision Semantic::parseDotPrecision(const std::string &inputPrecision,
                    [](unsigned char x, unsigned char y) { return std::tolower(x) == y; }))
       return precision;
   }
-  throwInvalidArgument("choose one of 'tf32', 'tf32x3', 'ieee', 'bf16x3', 'bf16x6'",
-                       "input_precision is '{}'", name);
+  throwInvalidArgument(
+      "choose one of 'tf32', the fastest, 'tf32x3', 'bf16x3', 'bf16x6', 'ieee', the "
+      "exact one; fast_math is an option of tl.dot_scaled",
+      "input_precision is '{}'", name);
 }
 
 /// 0 where the accumulator need not be promoted inside the product.

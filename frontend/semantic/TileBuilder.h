@@ -222,6 +222,12 @@ public:
   virtual Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
                           MemorySemantic semantic, MemoryScope scope) = 0;
 
+  /// Waits until the scalar in memory is `expected`, at most `timeout` nanoseconds
+  /// (int64) where given; whether it is (int1).
+  virtual Value atomicPoll(const Value &pointer, const Value &expected,
+                           const std::optional<Value> &timeout, MemorySemantic semantic,
+                           MemoryScope scope) = 0;
+
   //===--- blocks through tensor maps: compiled kernels only ----------------===//
   /// The block at `coordinates` (int32 scalars, one per dimension).
   virtual Value descriptorLoad(const Value &descriptor, const std::vector<Value> &coordinates,

@@ -406,6 +406,9 @@ std::string describe(Operation *op) {
   return describeScratch(op);
 }
 
+/// How much smaller one tile may be asked to be before all are.
+constexpr int64_t maxDivision = 8;
+
 /// The change that makes it fit: fewer stages where rings are to blame, else a
 /// smaller block. Memory of a tile is proportional to its size.
 std::string helpFor(const Allocation &allocation, const Piece &largest, int64_t limit) {
@@ -417,12 +420,26 @@ std::string helpFor(const Allocation &allocation, const Piece &largest, int64_t 
       return "num_stages=" + std::to_string(stages.getInt() - fewer) + " would need " +
              std::to_string(bytes) + " bytes";
   }
-  int64_t factor = 2;
-  while ((largest.bytes + factor - 1) / factor > limit)
+  auto divided = [](int64_t bytes, int64_t factor) { return (bytes + factor - 1) / factor; };
+  int64_t others = allocation.totalBytes - largest.bytes, factor = 2;
+  while (factor < maxDivision && others + divided(largest.bytes, factor) > limit)
     factor *= 2;
-  return "make that tile " + std::to_string(factor) + " times smaller: its " +
-         describe(largest.op) + " would need " +
-         std::to_string((largest.bytes + factor - 1) / factor) + " bytes";
+  // Where others are too large by themselves, here or elsewhere, all must shrink.
+  bool isEnough = others + divided(largest.bytes, factor) <= limit &&
+                  llvm::none_of(allocation.pieces, [&](const Piece &piece) {
+                    return piece.op != largest.op && piece.bytes > limit;
+                  });
+  for (factor = isEnough ? factor : 2; !isEnough && divided(allocation.totalBytes, factor) > limit;)
+    factor *= 2;
+  std::string times = std::to_string(factor) + " times smaller: ";
+  if (!isEnough)
+    return "make the tiles " + times + "they would need " +
+           std::to_string(divided(allocation.totalBytes, factor)) + " bytes";
+  if (others == 0)
+    return "make that tile " + times + "its " + describe(largest.op) + " would need " +
+           std::to_string(divided(largest.bytes, factor)) + " bytes";
+  return "make that tile " + times + "all would need " +
+         std::to_string(others + divided(largest.bytes, factor)) + " bytes";
 }
 
 /// E0301, with the pieces that are alive together, largest first. "[E0301]" in

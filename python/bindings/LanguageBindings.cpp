@@ -319,6 +319,14 @@ py::object atomicCas(const Arguments &a) {
                                           Semantic::parseScope(a.string(4))));
 }
 
+py::object atomicPoll(const Arguments &a) {
+  auto semantic =
+      a.isNone(2) ? semantic::MemorySemantic::Acquire : Semantic::parseSemantic(a.string(2));
+  return wrapValue(a.language().atomicPoll(a.value(0, "pointer"), a.operand(1, "expected_value"),
+                                           a.optionalOperand(4, "timeout_ns"), semantic,
+                                           Semantic::parseScope(a.string(3))));
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
@@ -587,6 +595,7 @@ const Entry entries[] = {
     {"atomic_xor", 5, atomicRmw<Name::Xor>, "tl.atomic_xor"},
     {"atomic_xchg", 5, atomicRmw<Name::Exchange>, "tl.atomic_xchg"},
     {"atomic_cas", 5, atomicCas, "tl.atomic_cas"},
+    {"atomic_poll", 5, atomicPoll, "tl.atomic_poll"},
     {"reduce", 4, reduce, "tl.reduce"},
     {"associative_scan", 4, scan, "tl.associative_scan"},
     {"extern_call", 3, externCall, "tl.extra.libdevice"},

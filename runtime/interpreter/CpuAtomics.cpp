@@ -14,6 +14,7 @@
 #include "runtime/interpreter/SmallFloat.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tilewright::interpreter {
 
@@ -107,6 +108,24 @@ Value CpuTileBuilder::atomicCas(const Value &pointer, const Value &compare, cons
         *place = desired[i];
     }
   });
+  return std::move(result.value);
+}
+
+/// Programs run one after the other: what is not there now will never be.
+Value CpuTileBuilder::atomicPoll(const Value &pointer, const Value &expected,
+                                 const std::optional<Value> &timeout, MemorySemantic semantic,
+                                 MemoryScope scope) {
+  Value old = atomicCas(pointer, expected, expected, semantic, scope);
+  int size = elementSize(pointer.type.scalar.pointee().kind());
+  bool isEqual = std::memcmp(elementsOf<char>(old), elementsOf<char>(expected), size) == 0;
+  if (!isEqual && !timeout)
+    throw makeError(
+        ErrorCode::E0117,
+        fmt::arg("message", "tl.atomic_poll waits for ever: the interpreter runs "
+                            "programs one after the other"),
+        fmt::arg("help", "let a program of a smaller number write, or pass timeout_ns"));
+  NewTile result{Type(DType(ScalarKind::Int1))};
+  *result.elements<bool>() = isEqual;
   return std::move(result.value);
 }
 

@@ -128,6 +128,23 @@ double norm(const Scalar *x, int count) {
 
 double logb(double x) { return std::logb(x); }
 
+/// Reads and gives the upper half of a double only.
+double reciprocalOfHalf(double x) {
+  auto upperHalf = [](double value) {
+    uint64_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    bits &= 0xffffffff00000000u;
+    std::memcpy(&value, &bits, sizeof(bits));
+    return value;
+  };
+  double upper = upperHalf(x);
+  // Subnormals count as zero, and become it.
+  if (std::fabs(upper) < 0x1p-1022)
+    upper = std::copysign(0.0, upper);
+  double result = upperHalf(1 / upper);
+  return std::fabs(result) < 0x1p-1022 ? std::copysign(0.0, result) : result;
+}
+
 double lgammaOf(double x) {
   int sign;
   return ::lgamma_r(x, &sign);
@@ -272,6 +289,7 @@ void ExternTable::addReals() {
   };
   for (auto [symbol, function] : unary)
     addReal(symbol, [function = function](const Scalar *x) { return function(x[0].real); });
+  add("rcp64h", [](const Scalar *x) { return Scalar{reciprocalOfHalf(x[0].real), 0}; });
   addReal("exp10", [](const Scalar *x) { return std::pow(10.0, x[0].real); });
   addReal("rsqrt", [](const Scalar *x) { return 1 / std::sqrt(x[0].real); });
   addReal("rcbrt", [](const Scalar *x) { return 1 / std::cbrt(x[0].real); });

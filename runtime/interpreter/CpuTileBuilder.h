@@ -110,6 +110,8 @@ public:
   Value atomicRmw(AtomicOp op, const Value &pointer, const Value &value,
                   const std::optional<Value> &mask, MemorySemantic semantic,
                   MemoryScope scope) override;
+  Value atomicPoll(const Value &pointer, const Value &expected, const std::optional<Value> &timeout,
+                   MemorySemantic semantic, MemoryScope scope) override;
   Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
                   MemorySemantic semantic, MemoryScope scope) override;
 

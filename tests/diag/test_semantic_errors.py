@@ -363,7 +363,25 @@ def descriptor_of_columns(x):
     tl.store(x, tl.sum(d.load([0, 0])))
 
 
-@CASES.add("[E0120] libdevice.rcp64h is not implemented yet", "see the list of supported functions in the documentation",
+@CASES.add("[E0117] tl.atomic_poll cannot release", "choose 'acquire' or 'relaxed': it only reads",
+           'tl.atomic_poll(x, 0, sem="release")', x=np.zeros(1, np.int32))
+def poll_that_releases(x):
+    tl.atomic_poll(x, 0, sem="release")
+
+
+@CASES.add("[E0120] tl.atomic_poll does not support fp32", "use an integer type of 16, 32 or 64 bits",
+           "tl.atomic_poll(x, 0)", x=f32())
+def poll_of_a_float(x):
+    tl.atomic_poll(x, 0)
+
+
+@CASES.add("[E0116] tl.atomic_poll needs a scalar pointer, got *i32[16]", "pass a pointer argument plus a scalar offset",
+           "tl.atomic_poll(x + tl.arange(0, 16), 0)", x=np.zeros(16, np.int32))
+def poll_of_a_tile(x):
+    tl.atomic_poll(x + tl.arange(0, 16), 0)
+
+
+@CASES.add("[E0120] libdevice.rcp64h needs fp64, got fp32", "cast it: x.to(tl.float64)",
       "tl.extra.libdevice.rcp64h(tl.load(x))", x=f32())
 def missing_function(x):
     tl.store(x, tl.extra.libdevice.rcp64h(tl.load(x)))

@@ -24,9 +24,9 @@ def product_kernel(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BLO
     tl.store(c_ptr + m[:, None] * N + n[None, :], acc.to(tl.float16))
 
 
-def compile_with(stages):
+def compile_with(stages, m=128, k=64, warps=8):
     arrays = [np.zeros(1, np.float16) for _ in range(3)]
-    options = dict(M=128, N=256, BLOCK_K=64, num_warps=8, num_stages=stages)
+    options = dict(M=m, N=256, BLOCK_K=k, num_warps=warps, num_stages=stages)
     return assemble_for(product_kernel, "sm_80", (*arrays, 4096), options)
 
 
@@ -46,3 +46,13 @@ def test_rings_name_the_stages_that_fit():
     assert compile_with(advised).metadata.shared == bytes_then
     with pytest.raises(errors.OutOfResources):
         compile_with(advised + 1)
+
+
+@pytest.mark.parametrize("m, k, tile", [(512, 256, "that tile"), (512, 512, "the tiles")])
+def test_tiles_name_the_size_that_fits(m, k, tile):
+    with pytest.raises(errors.OutOfResources) as caught:
+        compile_with(1, m, k, warps=16)
+    times, bytes_then = map(int, re.search(rf"make {tile} (\d+) times smaller: .* would need (\d+) bytes",
+                                           str(caught.value)).groups())
+    fitting = (m // times, k) if tile == "that tile" else (m, k // times)
+    assert compile_with(1, *fitting, warps=16).metadata.shared == bytes_then

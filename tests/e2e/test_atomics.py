@@ -110,6 +110,38 @@ def test_compare_and_swap(device, name):
 
 
 @tilewright.jit
+def relay_kernel(flag_ptr, out_ptr, FIRST: tl.constexpr):
+    """Each program waits for the one before it."""
+    turn = tl.program_id(0)
+    there = tl.atomic_poll(flag_ptr, turn.to(tl.int64) + FIRST)
+    before = tl.load(out_ptr + turn)
+    tl.store(out_ptr + turn + 1, before * 2 + there.to(tl.int32))
+    tl.debug_barrier()
+    tl.atomic_xchg(flag_ptr, (turn.to(tl.int64) + FIRST + 1).to(flag_ptr.dtype.element_ty), sem="release")
+
+
+@pytest.mark.parametrize("name, first", [("int32", 0), ("uint32", 7), ("int64", 2**40), ("uint64", 3)])
+def test_poll(device, name, first):
+    flag, out = device.array(np.array([first], NUMPY_TYPES[name])), device.array(np.zeros(9, np.int32))
+    device.run(relay_kernel, (8,), flag, out, FIRST=first)
+    assert_same(device.numpy(out), np.array([2**i - 1 for i in range(9)], np.int32))
+    assert device.numpy(flag)[0] == first + 8
+
+
+@tilewright.jit
+def impatient_kernel(flag_ptr, out_ptr, timeout):
+    tl.store(out_ptr, tl.atomic_poll(flag_ptr, 1, sem="relaxed", scope="cta", timeout_ns=timeout).to(tl.int32))
+    tl.store(out_ptr + 1, tl.atomic_poll(flag_ptr, 5, timeout_ns=1000).to(tl.int32))
+
+
+@pytest.mark.parametrize("name", ["int16", "int32", "uint64"])
+def test_poll_gives_up(device, name):
+    flag, out = device.array(np.array([5], NUMPY_TYPES[name])), device.empty(2, np.int32)
+    device.run(impatient_kernel, (1,), flag, out, 2000)
+    assert_same(device.numpy(out), np.array([0, 1], np.int32))
+
+
+@tilewright.jit
 def lock_kernel(x_ptr, total_ptr, lock_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + tl.program_id(0) * BLOCK + offsets)

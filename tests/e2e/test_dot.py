@@ -18,6 +18,7 @@ import tilewright
 import tilewright.language as tl
 from harness.assemble import assemble_for
 from harness.compare import assert_same, describe
+from harness.devices import Assemble, Assembled
 from harness.types import NUMPY_TYPES, exact_values, random_values, special_values
 from tilewright import errors
 
@@ -373,8 +374,8 @@ def test_matmul_stores_narrow(device, name, stored):
     assert_product(actual, a, b, relative=max(epsilon, 2.0**-9))
 
 
-# The sweep of shapes and launch options: on a GPU. Elsewhere the options change
-# nothing (interpreter) or cost too much to compile (the tests above do it).
+# The sweep of shapes and launch options: on a GPU, and a sample of it assembled.
+# The interpreter knows no options.
 SWEEP_BLOCKS = [(16, 16, 64), (32, 64, 32), (64, 64, 32), (64, 128, 64), (128, 128, 64), (128, 256, 64), (256, 64, 32)]
 
 
@@ -391,6 +392,31 @@ def sweep_options(name, layouts, blocks):
     return [pair for pair in pairs if words <= 256 * 32 * pair[0]] + [(surely, 1)]
 
 
+def sums_per_thread(blocks, warps):
+    return blocks[0] * blocks[1] // (32 * warps)
+
+
+@pytest.mark.parametrize("layouts", list(itertools.product([False, True], repeat=2)), ids=str)
+@pytest.mark.parametrize("name", RESULTS)
+def test_matmul_sweep_assembles(name, layouts):
+    assembled = 0
+    for blocks in SWEEP_BLOCKS:
+        size = (2 * blocks[0] + 8, blocks[1] + 24, 3 * blocks[2] + 16)
+        a, b = np.zeros((size[0], size[2]), NUMPY_TYPES[name]), np.zeros((size[2], size[1]), NUMPY_TYPES[name])
+        # Sums that do not fit the registers are spilled, and wgmma waits for each.
+        options = [pair for pair in sweep_options(name, layouts, blocks) if sums_per_thread(blocks, pair[0]) < 256]
+        index = zlib.crc32(repr((name, layouts, blocks)).encode())
+        warps, stages = options[index // 5 % len(options)]
+        device = Assemble([("sm_80", "sm_89", "sm_90a")[index // 64 % 3]])
+        try:
+            run_matmul(device, a, b, RESULTS[name], layouts, blocks, num_warps=warps, num_stages=stages)
+        except Assembled:
+            assembled += 1
+        except errors.OutOfResources as problem:
+            assert "would need" in str(problem)
+    assert assembled > len(SWEEP_BLOCKS) // 2
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("blocks", SWEEP_BLOCKS, ids=str)
 @pytest.mark.parametrize("layouts", list(itertools.product([False, True], repeat=2)), ids=str)
@@ -401,7 +427,7 @@ def test_matmul_sweep(gpu, name, layouts, blocks):
     expected = exact_product(a, b, RESULTS[name])
     ran = 0
     for warps, stages in sweep_options(name, layouts, blocks):
-        if blocks[0] * blocks[1] // (32 * warps) >= 512:
+        if sums_per_thread(blocks, warps) >= 512:
             continue  # spilled whatever anybody does, and seconds to assemble
         try:
             actual = run_matmul(gpu, a, b, RESULTS[name], layouts, blocks, num_warps=warps, num_stages=stages)

@@ -94,6 +94,13 @@ def test_tabulated_values(device, name, x, expected):
     assert_near(run(device, name, [x], type_name), np.array([expected]), ulps=16)
 
 
+def test_reciprocal_of_the_upper_half(device):
+    x = np.concatenate([ALL, [np.inf, -np.inf, 1.0, -0.25]] + [[1.0]] * 60)[:64]
+    actual = run(device, "rcp64h", [x], "float64")
+    assert not (actual.view(np.uint64) & 0xFFFFFFFF).any()
+    np.testing.assert_allclose(actual, 1 / x, rtol=2.0**-18)
+
+
 BINARY_FUNCTIONS = {"atan2": np.arctan2, "hypot": np.hypot, "rhypot": lambda x, y: 1 / np.hypot(x, y),
                     "fdim": lambda x, y: np.maximum(x - y, 0)}
 

@@ -17,12 +17,11 @@ import sys
 import time
 from dataclasses import dataclass, field
 
+from harness.assemble import SHARED_LIMIT
 from harness.native import ROOT
 
 # Kinds of remarks that say what the assembler had to give up.
 UNWANTED = re.compile(r"\b(wgmma-serialized|assembler-warning)\b")
-# Room for one block of threads, in bytes.
-SHARED_LIMIT = {"sm_80": 166912, "sm_89": 101376, "sm_90": 232448, "sm_90a": 232448}
 
 
 @dataclass(frozen=True)

@@ -236,6 +236,13 @@ public:
                                   text(value), optional(mask)));
     return make(value.type, fmt::format("old{}", effects.size()));
   }
+  Value atomicPoll(const Value &pointer, const Value &expected, const std::optional<Value> &timeout,
+                   MemorySemantic, MemoryScope) override {
+    EXPECT_EQ(expected.type, pointer.type.withScalar(pointer.type.scalar.pointee()));
+    effects.push_back(fmt::format("Poll({}, {}{})", text(pointer), text(expected),
+                                  timeout ? ", " + text(*timeout) : ""));
+    return make(Type(DType(ScalarKind::Int1)), fmt::format("old{}", effects.size()));
+  }
   Value atomicCas(const Value &pointer, const Value &compare, const Value &value, MemorySemantic,
                   MemoryScope) override {
     EXPECT_EQ(value.type, pointer.type.withScalar(pointer.type.scalar.pointee()));

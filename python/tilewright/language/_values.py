@@ -35,11 +35,6 @@ def shape_argument(shape):
     return builtins.tuple(unwrap(s) for s in shape)
 
 
-def not_implemented(name, help="see the list of supported functions in the documentation"):
-    """The E0120 of a name that the language has and this release does not."""
-    return errors.make("E0120", message=f"{name} is not implemented yet", help=help)
-
-
 class constexpr:
     """A value known at compile time.
 

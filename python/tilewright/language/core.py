@@ -14,7 +14,7 @@ import builtins
 import enum
 
 from .. import _core, errors
-from ._values import (PropagateNan, const, constexpr, constexpr_type, not_implemented, range, shape_argument, slice,
+from ._values import (PropagateNan, const, constexpr, constexpr_type, range, shape_argument, slice,
                       slice_type, static_range, tuple, tuple_type, unwrap, unwrap_all)
 
 _language = _core.language
@@ -425,6 +425,16 @@ def atomic_cas(pointer, cmp, val, sem=None, scope=None):
     return _language.atomic_cas(pointer, cmp, val, sem, scope)
 
 
+@method
+@builtin
+def atomic_poll(pointer, expected_value, sem=None, scope=None, timeout_ns=None):
+    """Waits until memory holds `expected_value`; whether it does, which only `timeout_ns` can prevent.
+
+    One integer of 16, 32 or 64 bits; acquire (the default) or relaxed.
+    """
+    return _language.atomic_poll(pointer, expected_value, sem, scope, timeout_ns)
+
+
 # ---------------------------------------------------------------------------
 # Elementwise
 # ---------------------------------------------------------------------------
@@ -667,15 +677,8 @@ def device_assert(cond, msg="", mask=None):
 
 
 # ---------------------------------------------------------------------------
-# Not there yet
+# Types by their width
 # ---------------------------------------------------------------------------
-
-
-@method
-@builtin
-def atomic_poll(pointer, expected_value, sem=None, scope=None, timeout_ns=None):
-    """Waits until memory holds `expected_value`."""
-    raise not_implemented("tl.atomic_poll")
 
 
 def get_int_dtype(bitwidth, signed):

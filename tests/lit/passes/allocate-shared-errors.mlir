@@ -9,7 +9,7 @@ module attributes {tw.num_warps = 4 : i32} {
   func.func @large(%x: tensor<8192xf32, #a>) -> tensor<8192xf32, #b> {
     // expected-error @+3 {{[E0301] needs 32896 bytes of shared memory; sm_90a allows 10000}}
     // expected-note @+2 {{32768 bytes for the tile<8192xf32>}}
-    // expected-note @+1 {{make that tile 4 times smaller: its tile<8192xf32> would need 8192 bytes}}
+    // expected-note @+1 {{make that tile 4 times smaller: all would need 8320 bytes}}
     %m = tw.alloc_shared %x : tensor<8192xf32, #a> -> : !tw.buffer<8192xf32, #s>
     // expected-note @+1 {{128 bytes for the layout change of tile<8192xf32>}}
     %0 = tw.convert_layout %x : tensor<8192xf32, #a> -> tensor<8192xf32, #b>
@@ -35,6 +35,24 @@ module attributes {tw.num_warps = 4 : i32, tw.num_stages = 5 : i32} {
     %small = tw.alloc_shared : !tw.buffer<8x32xf16, #t, 4>
     %a = tw.buffer_slot %ring[%i] : !tw.buffer<32x32xf16, #s, 5> -> !tw.buffer<32x32xf16, #s>
     %b = tw.buffer_slot %small[%i] : !tw.buffer<8x32xf16, #t, 4> -> !tw.buffer<8x32xf16, #t>
+    func.return
+  }
+}
+
+// -----
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]>
+#a = #tw.layout<register = [1, 2, 512, 1024, 2048], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+// Either tile is too large without the other.
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @both(%x: tensor<4096xf32, #a>, %y: tensor<4096xf32, #a>) {
+    // expected-error @+3 {{[E0301] needs 32768 bytes of shared memory; sm_90a allows 10000}}
+    // expected-note @+2 {{16384 bytes for the tile<4096xf32>}}
+    // expected-note @+1 {{make the tiles 4 times smaller: they would need 8192 bytes}}
+    %m = tw.alloc_shared %x : tensor<4096xf32, #a> -> : !tw.buffer<4096xf32, #s>
+    // expected-note @+1 {{16384 bytes for the tile<4096xf32>}}
+    %n = tw.alloc_shared %y : tensor<4096xf32, #a> -> : !tw.buffer<4096xf32, #s>
+    tw.shared_store %x, %m : tensor<4096xf32, #a>, !tw.buffer<4096xf32, #s>
+    tw.shared_store %y, %n : tensor<4096xf32, #a>, !tw.buffer<4096xf32, #s>
     func.return
   }
 }

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 
 from .. import core, math
-from ..core import builtin, not_implemented, unwrap, where
+from ..core import builtin, unwrap, where
 from ... import _core, errors
 
 _language = _core.language
@@ -440,6 +440,16 @@ def _converted(name, source, target):
     return _named(name, f"{source} as {target}.", function)
 
 
+@builtin
+def rcp64h(x):
+    """1 / x from the upper half of a float64, to about 20 bits; the lower half is zero."""
+    x = core.to_tensor(x)
+    if not x.dtype.is_fp64():
+        raise errors.make("E0120", message=f"libdevice.rcp64h needs fp64, got {x.type}",
+                          help="cast it: x.to(tl.float64)")
+    return _language.extern_call("__nv_rcp64h", (x, ), core.float64)
+
+
 double2loint = _converted("double2loint", "float64", "int32")
 double2hiint = _converted("double2hiint", "float64", "int32")
 
@@ -468,13 +478,3 @@ def _define():
 
 
 _define()
-
-
-def __getattr__(name):
-    if name != "rcp64h":
-        raise AttributeError(f"libdevice has no function '{name}'")
-
-    def missing(*args, **kwargs):
-        raise not_implemented(f"libdevice.{name}")
-
-    return _named(name, "Not there.", missing)
