@@ -282,26 +282,16 @@ static bool serializesProducts(const AssembleResult &assembled) {
   return llvm::any_of(assembled.warnings, isSerializedProduct);
 }
 
-/// Assembles; where the kernel's registers leave too few threads resident and
-/// nobody asked for a limit, tries again with a limit and keeps the better one.
-static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
-                                           AssembleOptions options) {
-  AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
-  int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
-  int limit = static_cast<int>(target.registersPerMultiprocessor / wantedThreads);
-  if (options.maxRegisters || assembled.registers < 0 || threads > wantedThreads / 2 ||
-      residentThreads(assembled.registers, threads, target) >= wantedThreads)
-    return assembled;
-  // Twice the limit was never met without heavy spills, and assembling a large
-  // kernel again for nothing would double its compile time.
-  if (assembled.registers > 2 * limit)
-    return assembled;
+/// Assembles with a limit, and keeps what came before where that is worse.
+static AssembleResult assembleWithLimit(CompiledModule &compiled, const TargetInfo &target,
+                                        const AssembleOptions &options, int limit, int spillBytes,
+                                        AssembleResult assembled) {
   std::string limitedPtx = withRegisterLimit(compiled.ptx, limit);
   AssembleResult limited = assemblePtx(limitedPtx, target.name, options);
   // Accumulators that do not fit make products wait for each other.
   bool isSerialized = serializesProducts(limited) && !serializesProducts(assembled);
-  bool isBetter = !isSerialized && limited.spillStoreBytes <=
-                                       std::max(acceptedSpillBytes, assembled.spillStoreBytes);
+  bool isBetter =
+      !isSerialized && limited.spillStoreBytes <= std::max(spillBytes, assembled.spillStoreBytes);
   Remark remark;
   remark.kind = "register-limit";
   remark.applied = isBetter;
@@ -316,6 +306,42 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
     return assembled;
   compiled.ptx = std::move(limitedPtx);
   return limited;
+}
+
+/// Assembles; where the kernel's registers leave too few threads resident and
+/// nobody asked for a limit, tries again with a limit and keeps the better one.
+static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
+                                           AssembleOptions options) {
+  AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
+  int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
+  int limit = static_cast<int>(target.registersPerMultiprocessor / wantedThreads);
+  if (options.maxRegisters || assembled.registers < 0 || threads > wantedThreads / 2 ||
+      residentThreads(assembled.registers, threads, target) >= wantedThreads)
+    return assembled;
+  // Twice the limit was never met without heavy spills, and assembling a large
+  // kernel again for nothing would double its compile time.
+  if (assembled.registers > 2 * limit)
+    return assembled;
+  return assembleWithLimit(compiled, target, options, limit, acceptedSpillBytes,
+                           std::move(assembled));
+}
+
+/// Accumulators of products fill the registers by design. But where shared memory has
+/// room for one block more and the registers nearly have, assemblers often manage
+/// with those as well.
+static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInfo &target,
+                                       const AssembleOptions &options) {
+  AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
+  if (options.maxRegisters || assembled.registers <= 0 || compiled.sharedBytes == 0)
+    return assembled;
+  int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
+  int64_t blocks = residentThreads(assembled.registers, threads, target) / threads;
+  int64_t limit = target.registersPerMultiprocessor / ((blocks + 1) * threads) / 8 * 8;
+  bool isNear = limit * 5 >= int64_t(assembled.registers) * 4;
+  if (blocks >= target.maxSharedBytesPerBlock / compiled.sharedBytes || !isNear)
+    return assembled;
+  return assembleWithLimit(compiled, target, options, static_cast<int>(limit), /*spillBytes=*/0,
+                           std::move(assembled));
 }
 
 //===----------------------------------------------------------------------===//
@@ -420,8 +446,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   assembleOptions.kernelName = result.kernelName;
   if (accumulator)
     limitEffort(result, *accumulator, assembleOptions);
-  // Accumulators of products fill the registers by design.
-  AssembleResult assembled = accumulator ? assemblePtx(result.ptx, target.name, assembleOptions)
+  AssembleResult assembled = accumulator ? assembleProducts(result, target, assembleOptions)
                                          : assembleForOccupancy(result, target, assembleOptions);
   result.cubin = std::move(assembled.cubin);
   result.registers = assembled.registers;
