@@ -328,7 +328,7 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
 
 /// Accumulators of products fill the registers by design. But where shared memory has
 /// room for one block more and the registers nearly have, assemblers often manage
-/// with those as well.
+/// with those as well. With 512 threads resident a block more gains little.
 static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInfo &target,
                                        const AssembleOptions &options) {
   AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
@@ -337,6 +337,8 @@ static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInf
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
   int64_t blocks = residentThreads(assembled.registers, threads, target) / threads;
   int64_t limit = target.registersPerMultiprocessor / ((blocks + 1) * threads) / 8 * 8;
+  if (blocks * threads >= wantedThreads / 2)
+    return assembled;
   bool isNear = limit * 5 >= int64_t(assembled.registers) * 4;
   if (blocks >= target.maxSharedBytesPerBlock / compiled.sharedBytes || !isNear)
     return assembled;
