@@ -287,18 +287,26 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const TargetIn
                                         const AssembleOptions &options, int limit, int spillBytes,
                                         AssembleResult assembled) {
   std::string limitedPtx = withRegisterLimit(compiled.ptx, limit);
-  AssembleResult limited = assemblePtx(limitedPtx, target.name, options);
+  AssembleResult limited;
+  bool isPossible = true;
+  try {
+    limited = assemblePtx(limitedPtx, target.name, options);
+  } catch (const Error &) {
+    // An instruction may need more registers than that by itself.
+    isPossible = false;
+  }
   // Accumulators that do not fit make products wait for each other.
   bool isSerialized = serializesProducts(limited) && !serializesProducts(assembled);
-  bool isBetter =
-      !isSerialized && limited.spillStoreBytes <= std::max(spillBytes, assembled.spillStoreBytes);
+  bool isBetter = isPossible && !isSerialized &&
+                  limited.spillStoreBytes <= std::max(spillBytes, assembled.spillStoreBytes);
   Remark remark;
   remark.kind = "register-limit";
   remark.applied = isBetter;
   remark.numbers = {{"registers", assembled.registers},
                     {"limit", limit},
-                    {"spillBytes", limited.spillStoreBytes}};
+                    {"spillBytes", std::max(limited.spillStoreBytes, 0)}};
   remark.reason = isBetter       ? "more blocks overlap on a multiprocessor"
+                  : !isPossible  ? "an instruction needs more registers"
                   : isSerialized ? "the limit would serialize products"
                                  : "the limit would spill too much";
   compiled.remarks.add(std::move(remark));
