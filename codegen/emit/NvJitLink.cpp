@@ -403,7 +403,9 @@ struct Run {
 static std::vector<std::string> commandOptions(const std::string &arch,
                                                const AssembleOptions &options) {
   std::vector<std::string> list = {"-arch=" + arch, fmt::format("-O{}", options.optimizationLevel),
-                                   "-verbose", "-Xptxas=-v"};
+                                   "-verbose", "-Xptxas=-v",
+                                   // What comes from its cache comes without a word of spills.
+                                   "-no-cache"};
   if (options.lineInfo)
     list.push_back("-lineinfo");
   if (options.maxRegisters > 0)
