@@ -76,6 +76,7 @@ bool combinesWith(ir::ReduceOp reduce, Operation *combine) {
   Block &block = reduce.getCombine().front();
   return block.getOperations().size() == 2 && block.front().getName() == combine->getName() &&
          block.front().getOperand(0) != block.front().getOperand(1) &&
+         llvm::all_of(block.front().getOperands(), llvm::IsaPred<BlockArgument>) &&
          block.getTerminator()->getOperand(0) == block.front().getResult(0);
 }
 

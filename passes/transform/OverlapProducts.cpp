@@ -107,8 +107,10 @@ void startEarly(ir::WgmmaOp product) {
   if (!last)
     return;
   product->moveAfter(last);
+  // Views in front of it may be those of the earlier product.
   for (Operation *view : views)
-    view->moveAfter(last);
+    if (last->isBeforeInBlock(view))
+      view->moveAfter(last);
 }
 
 /// Asynchronous products of the block between `product` and `end`.

@@ -212,3 +212,31 @@ def test_chained_products_of_the_same_tile(warps, trips):
                            BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim, num_warps=warps, num_stages=3)
     keys = k[:length].astype(np.float64)
     assert_same(out, (q.astype(np.float64) @ keys.T @ keys).astype(np.float32), signed_zeros=False)
+
+
+@tilewright.jit
+def two_queries_kernel(q_array, other_array, k_array, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                       DIM: tl.constexpr):
+    """Two products of one iteration that read one tile, with arithmetic between them."""
+    rows, columns = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
+    q, other = q_array.load([0, 0]), other_array.load([0, 0])
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(0, length, BLOCK_N):
+        k = k_array.load([start, 0])
+        scores = tl.abs(tl.dot(q, k.T))
+        acc += scores * tl.dot(other, k.T)
+    tl.store(out_ptr + rows[:, None] * BLOCK_N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 3])
+def test_two_products_of_the_same_tile(trips):
+    block_m, block_n, dim = 64, 32, 32
+    q, other = (exact_values("float16", (block_m, dim), seed, -1, 1) for seed in (0, 1))
+    k = exact_values("float16", (max(trips, 1) * block_n, dim), 2, -1, 1)
+    out = np.zeros((block_m, block_n), np.float32)
+    Emulator("sm_90a").run(two_queries_kernel, (1,), describe(q, block_m, dim), describe(other, block_m, dim),
+                           describe(k, block_n, dim), out, trips * block_n, BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim,
+                           num_warps=4, num_stages=3)
+    tiles = k[: trips * block_n].astype(np.float64).reshape(trips, block_n, dim)
+    expected = sum((np.abs(q @ tile.T) * (other @ tile.T) for tile in tiles), np.zeros((block_m, block_n)))
+    assert_same(out, expected.astype(np.float32), signed_zeros=False)

@@ -39,4 +39,20 @@ module attributes {tw.num_warps = 4 : i32} {
     %y = arith.mulf %x, %q : !tile
     return %y : !tile
   }
+
+  // Products that read the same view of a slot: it stays in front of the first.
+  // CHECK-LABEL: @shared_view
+  func.func @shared_view(%ring: !tw.buffer<64x64xf16, #buf, 2>, %a: !buffer, %c: !tile, %i: i32) -> !tile {
+    // CHECK: tw.buffer_slot
+    // CHECK-NEXT: tw.wgmma {{.*}} async
+    // CHECK-NEXT: tw.wgmma {{.*}} async
+    // CHECK-NEXT: tw.wgmma_wait 1
+    tw.barrier
+    %s = tw.buffer_slot %ring[%i] : <64x64xf16, #buf, 2> -> <64x64xf16, #buf>
+    %p = tw.wgmma %a, %s, %c warps [2, 0] : !buffer, !buffer, !tile
+    %x = math.exp2 %p : !tile
+    %q = tw.wgmma %s, %a, %c warps [2, 0] : !buffer, !buffer, !tile
+    %y = arith.mulf %x, %q : !tile
+    return %y : !tile
+  }
 }
