@@ -219,8 +219,13 @@ private:
       for (Operation *user : usersIn(*end->getBlock(), load))
         users.insert(user);
     for (Operation *op = end; op; op = op->getNextNode()) {
-      bool loads =
-          op->walk([](ir::DescriptorLoadOp) { return WalkResult::interrupt(); }).wasInterrupted();
+      // Groups of nested blocks have been lowered before this one.
+      auto usesBarrier = [&](Operation *nested) {
+        bool does = llvm::isa<ir::DescriptorLoadOp>(nested) ||
+                    llvm::is_contained(nested->getOperands(), barrier);
+        return does ? WalkResult::interrupt() : WalkResult::advance();
+      };
+      bool loads = op->walk(usesBarrier).wasInterrupted();
       if (users.contains(op))
         return op;
       if (loads)

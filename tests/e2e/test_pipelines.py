@@ -240,3 +240,24 @@ def test_two_products_of_the_same_tile(trips):
     tiles = k[: trips * block_n].astype(np.float64).reshape(trips, block_n, dim)
     expected = sum((np.abs(q @ tile.T) * (other @ tile.T) for tile in tiles), np.zeros((block_m, block_n)))
     assert_same(out, expected.astype(np.float32), signed_zeros=False)
+
+
+@tilewright.jit
+def late_use_kernel(first_array, x_array, out_ptr, trips, BLOCK: tl.constexpr):
+    """A tile that is loaded in front of a loop with loads of its own, and used behind it."""
+    index = tl.arange(0, BLOCK)
+    first = first_array.load([0, 0])
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for trip in range(0, trips):
+        total += x_array.load([trip * BLOCK, 0])
+    tl.store(out_ptr + index[:, None] * BLOCK + index[None, :], total + first)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 3, 4])
+def test_tile_used_behind_a_loop_with_loads(trips):
+    block = 32
+    first, x = exact_values("float32", (block, block)), exact_values("float32", (max(trips, 1) * block, block), 1)
+    out = np.zeros((block, block), np.float32)
+    Emulator("sm_90a").run(late_use_kernel, (1,), describe(first, block, block), describe(x, block, block), out, trips,
+                           BLOCK=block, num_warps=4, num_stages=1)
+    assert_same(out, first + x[: trips * block].reshape(trips, block, block).sum(axis=0), signed_zeros=False)
