@@ -340,7 +340,7 @@ static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInf
   int64_t limit = target.registersPerMultiprocessor / ((blocks + 1) * threads) / 8 * 8;
   if (blocks * threads >= wantedThreads / 2)
     return assembled;
-  bool isNear = limit * 5 >= int64_t(assembled.registers) * 4;
+  bool isNear = limit * 4 >= int64_t(assembled.registers) * 3;
   if (blocks >= target.maxSharedBytesPerBlock / compiled.sharedBytes || !isNear)
     return assembled;
   return assembleWithLimit(compiled, target, options, static_cast<int>(limit), /*spillBytes=*/0,

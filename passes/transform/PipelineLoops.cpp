@@ -694,21 +694,17 @@ private:
     }
   }
 
-  /// Each product waits for its tiles, and is waited for where its result is used;
-  /// behind that the slots may be filled again.
+  /// Each product waits for its tiles, and is waited for at once, after which its slots
+  /// may be filled again. What else could run before the wait, as masks, would only
+  /// take registers from the next block.
   void makeTurnsAsync() {
     OpBuilder::InsertionGuard guard(rewriter);
     for (auto [index, product] : llvm::enumerate(turns)) {
-      Operation *first = loop.getBody()->getTerminator();
-      for (Operation *user : product.getResult().getUsers())
-        if (Operation *op = loop.getBody()->findAncestorOpInBlock(*user);
-            op && op->isBeforeInBlock(first))
-          first = op;
       product.setIsAsync(true);
       llvm::SmallVector<Value> tiles = {product.getResult()};
       if (isTile(product.getA()))
         tiles.push_back(product.getA());
-      rewriter.setInsertionPoint(first);
+      rewriter.setInsertionPointAfter(product);
       auto wait = rewriter.create<ir::WgmmaWaitOp>(product.getLoc(), TypeRange(ValueRange(tiles)),
                                                    tiles, /*pending=*/0);
       rewriter.replaceUsesWithIf(product.getResult(), wait.getResult(0),
