@@ -826,7 +826,8 @@ private:
         llvm::SmallVector<Value> coordinates;
         for (Value coordinate : op.getCoordinates())
           coordinates.push_back(addresses.lookupOrDefault(coordinate));
-        rewriter.create<ir::TmaLoadOp>(op.getLoc(), op.getDescriptor(), coordinates, *slot++,
+        Value descriptor = addresses.lookupOrDefault(op.getDescriptor());
+        rewriter.create<ir::TmaLoadOp>(op.getLoc(), descriptor, coordinates, *slot++,
                                        group.mbarrier, group.fillSlot, op.getEviction());
       }
   }
