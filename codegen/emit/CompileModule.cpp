@@ -417,6 +417,8 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   std::optional<int64_t> accumulator = largestAccumulator(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))
     result.sharedBytes = bytes.getInt();
+  if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::globalScratchAttr))
+    result.globalScratchBytes = bytes.getInt();
   if (reached("ttgir"))
     return result;
 

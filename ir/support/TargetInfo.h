@@ -61,6 +61,8 @@ struct TargetInfo {
   bool hasCpAsync = false;
   /// TMA, mbarriers with transaction counts and the asynchronous proxy.
   bool hasTma = false;
+  /// Tensor maps made by a kernel: belongs to the architecture-specific targets, too.
+  bool hasTensorMapReplace = false;
   /// Programmatic dependent launch: a kernel may start before the one it waits for ends.
   bool hasProgrammaticLaunch = false;
   /// mma.sync of 16-bit, tf32, 8-bit integer and f64 operands.

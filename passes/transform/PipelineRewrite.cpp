@@ -408,8 +408,9 @@ void LoopPipeliner::makeTma(RingGroup &group, llvm::ArrayRef<AsyncLoad *> own,
       llvm::SmallVector<Value> coordinates;
       for (Value coordinate : op.getCoordinates())
         coordinates.push_back(addresses.lookupOrDefault(coordinate));
-      rewriter.create<ir::TmaLoadOp>(op.getLoc(), op.getDescriptor(), coordinates, *slot++,
-                                     group.mbarrier, group.fillSlot, op.getEviction());
+      rewriter.create<ir::TmaLoadOp>(op.getLoc(), addresses.lookupOrDefault(op.getDescriptor()),
+                                     coordinates, *slot++, group.mbarrier, group.fillSlot,
+                                     op.getEviction());
     }
 }
 
