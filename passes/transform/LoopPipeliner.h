@@ -191,6 +191,10 @@ private:
   }
 
   void rewriteBody();
+  /// Copies with cp.async that are committed in an iteration.
+  int numCommits() const;
+  /// Waits for the tiles of an iteration at its beginning.
+  void waitAtTop(unsigned stage);
   /// The first product is waited for where its result is used, with the second one
   /// behind it; the second one at the end of the body. Its left side stays in its
   /// registers until then: assemblers before 13.3 may reuse them too early
@@ -200,6 +204,9 @@ private:
   /// may be filled again. What else could run before the wait, as masks, would only
   /// take registers from the next block.
   void makeTurnsAsync();
+  /// Waits for the tiles of a group in front of the product that reads them, and says
+  /// at the insertion point, behind it, that their slots are free.
+  void takeTurn(RingGroup &group, ir::WgmmaOp product);
   /// Warps are done with the slot of a group: of the tiles of the first product
   /// behind the wait for it, unless somebody else reads them too, else at the end.
   void release(bool isLate);

@@ -63,6 +63,8 @@
 //     softmax of k
 //     wait for the tiles of P V; start P V of k; wait for it; arrive
 //
+// With cp.async a barrier stands behind each wait for tiles, and one where S arrives.
+//
 // H200, attention forward, head dimension 128, blocks of 64x64: 557 instead of 460
 // TFLOP/s at length 1024, 632 instead of 572 at 16384 (November 2026).
 //
@@ -96,8 +98,8 @@ static constexpr int defaultStages = 3;
 /// cp.async copies 4, 8 or 16 bytes.
 static constexpr int minCopyBytes = 4;
 /// Registers of a thread besides tiles in loops of chained products: 26 to 38 were
-/// seen in attention kernels.
-static constexpr int64_t otherWords = 32;
+/// seen in attention kernels with TMA, 50 to 60 where threads compute addresses.
+static constexpr int64_t otherWords = 32, otherWordsWithAddresses = 56;
 
 bool LoopPipeliner::run() {
   if (!decideDistance())
@@ -332,7 +334,7 @@ bool LoopPipeliner::mayMeetStore(const AsyncLoad &load) {
 }
 
 void LoopPipeliner::chooseTurns() {
-  if (!isChained() || hasCpAsync)
+  if (!isChained() || hasCpAsync == hasTma)
     return;
   for (const AsyncLoad &load : loads) {
     llvm::SetVector<Operation *> readers = readersOf(load);
@@ -357,7 +359,8 @@ int64_t LoopPipeliner::residentBlocks(int slots, int64_t words) const {
     perSlot += load.type.slotStride();
   int64_t threads = int64_t(ir::numWarps(loop->getParentOfType<ModuleOp>()))
                     << context.target.log2WarpSize;
-  return context.target.residentBlocks(threads, words + otherWords,
+  return context.target.residentBlocks(threads,
+                                       words + (hasTma ? otherWords : otherWordsWithAddresses),
                                        otherSharedBytes + slots * perSlot + maxMbarrierBytes);
 }
 

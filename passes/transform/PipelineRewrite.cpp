@@ -25,7 +25,7 @@ void LoopPipeliner::chooseSlots() {
     perSlot += load.type.slotStride();
   slots = distance + 1;
   numWarps = ir::numWarps(loop->getParentOfType<ModuleOp>());
-  releasesSlots = !turns.empty() || (isChained() && !hasCpAsync && numWarps > warpgroupWarps);
+  releasesSlots = !hasCpAsync && (!turns.empty() || (isChained() && numWarps > warpgroupWarps));
   if (!turns.empty()) {
     slots = distance;
     return;
@@ -147,25 +147,10 @@ Value LoopPipeliner::advance(Value slot, unsigned stage, Value &wraps) {
 void LoopPipeliner::rewriteBody() {
   rewriter.setInsertionPointToStart(loop.getBody());
   unsigned stage = useStage(/*isLate=*/false);
-  int commits = llvm::count_if(groups, [](const RingGroup &group) { return group.hasCpAsync; });
-  if (hasCpAsync)
-    atTop<ir::AsyncWaitOp>(stage, commits * (distance - 1));
-  for (RingGroup &group : groups)
-    if (group.hasTma && turns.empty())
-      atTop<ir::MbarrierWaitOp>(useStage(group.isLate), group.mbarrier, group.useSlot,
-                                group.usePhase);
   if (!turns.empty())
     makeTurnsAsync();
-  else if (isChained())
-    makeChainAsync();
   else
-    makeProductsAsync();
-  // cp.async writes like a thread; wgmma reads like TMA.
-  if (hasCpAsync && hasWgmma)
-    atTop<ir::FenceAsyncOp>(stage);
-  // What TMA brings is visible behind its mbarrier; slots are freed elsewhere then.
-  if (!releasesSlots && (hasCpAsync || !needsSecondBarrier))
-    atTop<ir::BarrierOp>(stage);
+    waitAtTop(stage);
   for (AsyncLoad &load : loads) {
     RingGroup &group = groupOf(load);
     Value slot =
@@ -181,6 +166,29 @@ void LoopPipeliner::rewriteBody() {
   makeCopies();
   stageCarriedAddresses();
   endRings();
+}
+
+int LoopPipeliner::numCommits() const {
+  return llvm::count_if(groups, [](const RingGroup &group) { return group.hasCpAsync; });
+}
+
+void LoopPipeliner::waitAtTop(unsigned stage) {
+  if (hasCpAsync)
+    atTop<ir::AsyncWaitOp>(stage, numCommits() * (distance - 1));
+  for (RingGroup &group : groups)
+    if (group.hasTma)
+      atTop<ir::MbarrierWaitOp>(useStage(group.isLate), group.mbarrier, group.useSlot,
+                                group.usePhase);
+  if (isChained())
+    makeChainAsync();
+  else
+    makeProductsAsync();
+  // cp.async writes like a thread; wgmma reads like TMA.
+  if (hasCpAsync && hasWgmma)
+    atTop<ir::FenceAsyncOp>(stage);
+  // What TMA brings is visible behind its mbarrier; slots are freed elsewhere then.
+  if (!releasesSlots && (hasCpAsync || !needsSecondBarrier))
+    atTop<ir::BarrierOp>(stage);
 }
 
 void LoopPipeliner::makeChainAsync() {
@@ -217,17 +225,31 @@ void LoopPipeliner::makeTurnsAsync() {
                                                  tiles, /*pending=*/0);
     rewriter.replaceUsesWithIf(product.getResult(), wait.getResult(0),
                                [&](OpOperand &use) { return use.getOwner() != wait; });
-    for (RingGroup &group : groups) {
-      if (group.isLate != (index == 1))
-        continue;
-      auto arrive =
-          rewriter.create<ir::MbarrierArriveOp>(loop.getLoc(), group.released, group.useSlot);
-      group.copyBehind = group.isLate ? turns[0].getOperation() : arrive;
-      rewriter.setInsertionPoint(product);
-      rewriter.create<ir::MbarrierWaitOp>(loop.getLoc(), group.mbarrier, group.useSlot,
-                                          group.usePhase);
-    }
+    for (RingGroup &group : groups)
+      if (group.isLate == (index == 1))
+        takeTurn(group, product);
   }
+}
+
+void LoopPipeliner::takeTurn(RingGroup &group, ir::WgmmaOp product) {
+  Location loc = loop.getLoc();
+  if (group.hasTma) {
+    Operation *arrive = rewriter.create<ir::MbarrierArriveOp>(loc, group.released, group.useSlot);
+    group.copyBehind = group.isLate ? turns[0].getOperation() : arrive;
+    rewriter.setInsertionPoint(product);
+    rewriter.create<ir::MbarrierWaitOp>(loc, group.mbarrier, group.useSlot, group.usePhase);
+    return;
+  }
+  // Tiles of the second product are overwritten behind the barrier of the next first.
+  group.copyBehind =
+      group.isLate ? turns[0].getOperation() : rewriter.create<ir::BarrierOp>(loc).getOperation();
+  rewriter.setInsertionPoint(product);
+  // What was committed since: the rest of that iteration, and all of those between.
+  int commits = numCommits();
+  int since = group.isLate ? commits * distance - 1 : commits * (distance - 1);
+  rewriter.create<ir::AsyncWaitOp>(loc, since);
+  rewriter.create<ir::FenceAsyncOp>(loc);
+  rewriter.create<ir::BarrierOp>(loc);
 }
 
 void LoopPipeliner::release(bool isLate) {
