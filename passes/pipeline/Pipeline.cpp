@@ -64,6 +64,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createLowerDescriptors(context));
 
   //===--- resources -------------------------------------------------------===//
+  // Which reductions cross blocks does not change any more; makes barriers.
+  manager.addPass(createPrepareExchanges(context));
   // Last change of the set of ops with scratch is behind us.
   manager.addPass(createAllocateShared(context));
   // Needs the offsets: disjoint scratch needs no barrier.
@@ -121,6 +123,7 @@ static PassContext testContext() {
   context.target.maxSharedBytesPerBlock = 232448;
   context.target.hasCpAsync = context.target.hasWgmma = context.target.hasTma = true;
   context.target.hasMma = true;
+  context.target.maxBlocksPerCluster = 16;
   context.remarksAsDiagnostics = remarks;
   return context;
 }
@@ -142,6 +145,7 @@ void registerPasses() {
   registerPass([] { return createDeferReductions(testContext()); });
   registerPass([] { return createOverlapProducts(testContext()); });
   registerPass([] { return createLowerDescriptors(testContext()); });
+  registerPass([] { return createPrepareExchanges(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });
   registerPass([] { return createMarkConstancy(testContext()); });
