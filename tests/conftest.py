@@ -31,6 +31,9 @@ def pytest_generate_tests(metafunc):
     if "device" in metafunc.fixturenames:
         is_emulated = getattr(metafunc.module, "EMULATED", False)
         emulators = [f"emulator-{target}" for target in devices.TARGETS] if is_emulated else []
+        # For campaigns: every test again, as programs of so many blocks.
+        if blocks := os.environ.get("TEST_NUM_CTAS"):
+            emulators.append(f"clusters-{blocks}")
         metafunc.parametrize("device", DEVICES + emulators, indirect=True)
 
 
@@ -41,6 +44,8 @@ def device(request):
         return devices.Interpreter()
     if request.param.startswith("emulator-"):
         return devices.Emulator(request.param.removeprefix("emulator-"))
+    if request.param.startswith("clusters-"):
+        return devices.Emulator("sm_90a", num_ctas=int(request.param.removeprefix("clusters-")))
     problem = devices.gpu_problem()
     if request.param == "assemble":
         if not problem:

@@ -155,7 +155,31 @@ Value FunctionLowering::uniformWarpId() {
   return uniformWarpIdValue;
 }
 
-Value FunctionLowering::applyThreadColumns(const Columns &lanes, const Columns &warps) {
+Value FunctionLowering::blockRank() {
+  if (!blockRankValue)
+    blockRankValue =
+        entryBuilder.create<NVVM::ClusterId>(function.getLoc(), entryBuilder.getI32Type());
+  return blockRankValue;
+}
+
+Value FunctionLowering::applyThreadColumns(const Columns &lanes, const Columns &warps,
+                                           const Columns &blocks) {
+  if (llvm::any_of(blocks, [](uint32_t column) { return column != 0; })) {
+    Value threads = applyThreadColumns(lanes, warps), rank = blockRank();
+    // Behind the columns of threads, which are no longer than this.
+    Columns key(32, 0);
+    llvm::copy(lanes, key.begin());
+    key.insert(key.end(), warps.begin(), warps.end());
+    key.resize(64, 0);
+    key.insert(key.end(), blocks.begin(), blocks.end());
+    Value &result = threadElements[key];
+    if (!result) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.restoreInsertionPoint(entryBuilder.saveInsertionPoint());
+      result = builder.create<LLVM::XOrOp>(function.getLoc(), threads, applyColumns(blocks, rank));
+    }
+    return result;
+  }
   // As columns of the thread index.
   Columns columns = lanes;
   columns.resize(target.log2WarpSize, 0);
@@ -171,16 +195,17 @@ Value FunctionLowering::applyThreadColumns(const Columns &lanes, const Columns &
 }
 
 Value FunctionLowering::elementIndex(const LinearLayout &layout, int registerIndex) {
-  const Columns &lanes = layout.columns(InDim::Lane), &warps = layout.columns(InDim::Warp);
+  const Columns &lanes = layout.columns(InDim::Lane), &warps = layout.columns(InDim::Warp),
+                &blocks = layout.columns(InDim::Block);
   uint32_t constantPart = layout.apply(InDim::Register, registerIndex);
   uint32_t threadBits = 0;
-  for (const Columns *columns : {&lanes, &warps})
+  for (const Columns *columns : {&lanes, &warps, &blocks})
     for (uint32_t column : *columns)
       threadBits |= column;
   if (threadBits == 0)
     return constantI32(constantPart);
 
-  Value threadPart = applyThreadColumns(lanes, warps);
+  Value threadPart = applyThreadColumns(lanes, warps, blocks);
   if (constantPart == 0)
     return threadPart;
   Value constantValue = constantI32(constantPart);
@@ -221,23 +246,45 @@ Value FunctionLowering::applyColumns(llvm::ArrayRef<uint32_t> columns, Value ind
   return result ? result : constantI32(0);
 }
 
-Value FunctionLowering::ownsElements(Type type) {
-  // Thread bits that must be zero. A scalar is held by every thread.
-  uint32_t mask = (static_cast<uint32_t>(numWarps) << target.log2WarpSize) - 1;
-  if (auto tile = llvm::dyn_cast<RankedTensorType>(type)) {
-    HardwareIndex duplicates = duplicateThreadMasks(ir::getLinearLayout(tile));
-    mask = duplicates[InDim::Lane] | duplicates[InDim::Warp] << target.log2WarpSize;
-  }
-  if (mask == 0)
+uint32_t FunctionLowering::duplicateThreads(Type type) const {
+  auto tile = llvm::dyn_cast<RankedTensorType>(type);
+  // A scalar is held by every thread.
+  if (!tile)
+    return (static_cast<uint32_t>(numWarps) << target.log2WarpSize) - 1;
+  HardwareIndex duplicates = duplicateThreadMasks(ir::getLinearLayout(tile));
+  return duplicates[InDim::Lane] | duplicates[InDim::Warp] << target.log2WarpSize;
+}
+
+Value FunctionLowering::isFirstOf(uint32_t threadMask, uint32_t blockMask) {
+  if (threadMask == 0 && blockMask == 0)
     return {};
-  Value &owner = owners[{mask}];
-  if (!owner) {
-    Value bits = threadId(), maskValue = constantI32(mask), none = constantI32(0);
-    bits = entryBuilder.create<LLVM::AndOp>(function.getLoc(), bits, maskValue);
-    owner =
-        entryBuilder.create<LLVM::ICmpOp>(function.getLoc(), LLVM::ICmpPredicate::eq, bits, none);
-  }
-  return owner;
+  Value &owner = owners[{threadMask, blockMask}];
+  if (owner)
+    return owner;
+  Location start = function.getLoc();
+  Value bits;
+  auto include = [&](Value index, uint32_t mask) {
+    Value maskValue = constantI32(mask);
+    Value part = entryBuilder.create<LLVM::AndOp>(start, index, maskValue);
+    bits = bits ? entryBuilder.create<LLVM::OrOp>(start, bits, part).getResult() : part;
+  };
+  if (threadMask)
+    include(threadId(), threadMask);
+  if (blockMask)
+    include(blockRank(), blockMask);
+  Value none = constantI32(0);
+  return owner = entryBuilder.create<LLVM::ICmpOp>(start, LLVM::ICmpPredicate::eq, bits, none);
+}
+
+Value FunctionLowering::ownsElements(Type type) {
+  auto tile = llvm::dyn_cast<RankedTensorType>(type);
+  uint32_t blocks = tile ? ir::duplicateBlockMask(ir::getLinearLayout(tile), numBlocks)
+                         : static_cast<uint32_t>(numBlocks - 1);
+  return isFirstOf(duplicateThreads(type), blocks);
+}
+
+Value FunctionLowering::ownsElementsInBlock(Type type) {
+  return isFirstOf(duplicateThreads(type), 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -278,6 +325,21 @@ int64_t FunctionLowering::scratchOffset(Operation *op) const {
 }
 
 void FunctionLowering::barrier() { builder.create<NVVM::Barrier0Op>(loc); }
+
+void FunctionLowering::barrierOfBlocks() {
+  // Releases what this thread wrote and acquires what others did, by default. All
+  // threads of a warp are here, as at any barrier.
+  UnitAttr aligned = builder.getUnitAttr();
+  builder.create<NVVM::ClusterArriveOp>(loc, aligned);
+  builder.create<NVVM::ClusterWaitOp>(loc, aligned);
+}
+
+Value FunctionLowering::addressInBlock(Value address, Value rank) {
+  Type i32 = builder.getI32Type();
+  Value own = builder.create<LLVM::PtrToIntOp>(loc, i32, address);
+  return inlineAsm(i32, {own, rank}, "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r",
+                   /*hasSideEffects=*/false);
+}
 
 /// One shfl.sync of 32 bits. The segment covers the whole warp (clamp 31).
 static Value shuffleWord(FunctionLowering &lowering, Value word, Value lane, NVVM::ShflKind kind) {

@@ -97,12 +97,13 @@ public:
     // 2. What all accesses share.
     SharedAddresses addresses(lowering, lowering.getScalar(op.getBuffer()),
                               offsets->part(InDim::Lane, InDim::Offset),
-                              offsets->part(InDim::Warp, InDim::Offset), elementBits);
+                              offsets->part(InDim::Warp, InDim::Offset),
+                              offsets->part(InDim::Block, InDim::Offset), elementBits);
     masks = op.getMask() ? &lowering.get(op.getMask()) : nullptr;
     others = op.getOther() ? &lowering.get(op.getOther()) : nullptr;
     if (others && llvm::all_of(*others, isZero))
       others = nullptr;
-    owner = conjunction(lowering, lowering.ownsElements(tile), lowering.copyCondition);
+    owner = conjunction(lowering, lowering.ownsElementsInBlock(tile), lowering.copyCondition);
 
     // 3. The copies.
     for (const AccessRegisters &access : plan.accesses) {

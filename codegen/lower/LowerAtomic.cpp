@@ -13,6 +13,7 @@
 //   copies in lanes         atom by the first of them, then a shuffle
 //   copies in warps, too    atom, then through scratch in shared memory
 //   a scalar                thread 0, then through scratch: once per program
+//   copies in blocks        the same; all blocks read the scratch of the first of them
 //   bf16 below sm_90        a loop of atom.cas.b16
 //
 // A red has no acquire semantics; without a result there is nothing that would
@@ -170,6 +171,13 @@ static Value emitBf16Add(FunctionLowering &lowering, const AtomicForm &form, Val
 // Spreading the result
 //===----------------------------------------------------------------------===//
 
+/// The bits of the block's rank that tell copies apart.
+static uint32_t duplicateBlocks(FunctionLowering &lowering, Type type) {
+  auto tile = llvm::dyn_cast<RankedTensorType>(type);
+  return tile ? ir::duplicateBlockMask(ir::getLinearLayout(tile), lowering.numBlocks)
+              : static_cast<uint32_t>(lowering.numBlocks - 1);
+}
+
 /// Gives the old values that owners hold to all threads that hold copies, through
 /// scratch. The barrier before the write is the barrier pass's business; the one
 /// between write and read is ours.
@@ -200,13 +208,22 @@ static LogicalResult spreadThroughShared(Operation *op, FunctionLowering &loweri
                          std::string("l,") + format.constraint() + ",b,~{memory}",
                          /*hasSideEffects=*/true);
     }
-  lowering.barrier();
+  uint32_t blockMask = duplicateBlocks(lowering, type);
+  Value rank;
+  if (blockMask) {
+    rank = builder.create<LLVM::AndOp>(lowering.loc, lowering.blockRank(),
+                                       lowering.constantI32(~blockMask));
+    lowering.barrierOfBlocks();
+  } else {
+    lowering.barrier();
+  }
   for (const AccessRegisters &access : plan.accesses)
     for (int index : access) {
-      unsigned alignment = FunctionLowering::bitWidth(transport) / 8;
-      Value word =
-          builder.create<LLVM::LoadOp>(lowering.loc, transport, addressOf(index), alignment);
-      results[index] = unpackWords(lowering, format, word, results[index].getType()).front();
+      Value address = addressOf(index);
+      llvm::SmallVector<Value> words =
+          rank ? emitClusterLoad(lowering, lowering.addressInBlock(address, rank), format)
+               : emitPlainLoad(lowering, address, format);
+      results[index] = unpackWords(lowering, format, words, results[index].getType()).front();
     }
   return success();
 }
@@ -227,7 +244,7 @@ static LogicalResult spreadResult(Operation *op, FunctionLowering &lowering, Reg
   HardwareIndex duplicates;
   if (tile)
     duplicates = duplicateThreadMasks(ir::getLinearLayout(tile));
-  if (!tile || duplicates[InDim::Warp] != 0)
+  if (!tile || duplicates[InDim::Warp] != 0 || duplicateBlocks(lowering, tile) != 0)
     return spreadThroughShared(op, lowering, results, plan);
   if (duplicates[InDim::Lane] != 0)
     spreadThroughLanes(lowering, duplicates[InDim::Lane], results);

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/lower/Lowering.h"
+#include "codegen/lower/MemoryInternal.h"
 #include "codegen/lower/SharedTile.h"
 #include "ir/layout/ConversionPlan.h"
 
@@ -46,7 +47,10 @@ public:
       emitSharedMemory();
       return success();
     case ConversionKind::AcrossBlocks:
-      return op.emitOpError("conversions across blocks of a cluster are not supported");
+      if (plan.cluster.storedBits == 0)
+        return op.emitOpError("has no way between these layouts");
+      emitAcrossBlocks();
+      return success();
     }
     return failure();
   }
@@ -75,6 +79,8 @@ private:
       include(mask, lowering.laneId());
     if (uint32_t mask = swap.threadMask[InDim::Warp])
       include(mask, lowering.warpId());
+    if (uint32_t mask = swap.threadMask[InDim::Block])
+      include(mask, lowering.blockRank());
     return builder.create<LLVM::TruncOp>(lowering.loc, builder.getI1Type(), bits);
   }
 
@@ -145,9 +151,8 @@ private:
 
     Value sourceLane;
     if (!shuffle.isButterfly())
-      sourceLane = builder.create<LLVM::XOrOp>(
-          lowering.loc, lowering.applyColumns(shuffle.laneFromLane, lowering.laneId()),
-          lowering.applyColumns(shuffle.laneFromWarp, lowering.warpId()));
+      sourceLane = lowering.applyThreadColumns(shuffle.laneFromLane, shuffle.laneFromWarp,
+                                               shuffle.laneFromBlock);
     Registers slots(shuffle.numSlots);
     for (const ShuffleRound &round : shuffle.rounds) {
       Registers offered;
@@ -196,6 +201,45 @@ private:
     }
     Registers result;
     for (int reg : shared.read.registerOf)
+      result.push_back(registers[reg]);
+    lowering.set(op.getResult(), std::move(result));
+  }
+
+  //===--- shared memory of all blocks ------------------------------------===//
+
+  /// flat = (thread's part) ^ (access'): rank of a block, then place in its memory.
+  ///   address = mapa(scratch + bytes * place, rank)
+  void emitAcrossBlocks() {
+    const ClusterPlan &cluster = plan.cluster;
+    OpBuilder &builder = lowering.builder;
+    Value base = lowering.sharedAddress(lowering.scratchOffset(op));
+    SharedTile(lowering, cluster.write, base, cluster.storedBits).store(source);
+    lowering.barrierOfBlocks();
+
+    const SharedSide &read = cluster.read;
+    Value threadPart =
+        lowering.applyThreadColumns(read.laneOffsets, read.warpOffsets, read.blockOffsets);
+    Type element = source.front().getType();
+    Registers registers(FunctionLowering::numRegisters(op.getType()));
+    for (const SharedAccess &access : read.accesses.front()) {
+      Value flat = builder.create<LLVM::XOrOp>(lowering.loc, threadPart,
+                                               lowering.constantI32(access.offset));
+      Value rank = builder.create<LLVM::LShrOp>(lowering.loc, flat,
+                                                lowering.constantI32(cluster.log2BlockElements));
+      Value place = builder.create<LLVM::AndOp>(
+          lowering.loc, flat, lowering.constantI32((int64_t(1) << cluster.log2BlockElements) - 1));
+      Value address = builder.create<LLVM::GEPOp>(lowering.loc, base.getType(),
+                                                  builder.getIntegerType(cluster.storedBits), base,
+                                                  ArrayRef<LLVM::GEPArg>{place});
+      WordFormat format(cluster.storedBits, static_cast<int>(access.registers.size()));
+      SmallVector<Value> elements = unpackWords(
+          lowering, format,
+          emitClusterLoad(lowering, lowering.addressInBlock(address, rank), format), element);
+      for (auto [reg, value] : llvm::zip(access.registers, elements))
+        registers[reg] = value;
+    }
+    Registers result;
+    for (int reg : read.registerOf)
       result.push_back(registers[reg]);
     lowering.set(op.getResult(), std::move(result));
   }

@@ -124,11 +124,9 @@ static std::string escapePercent(llvm::StringRef text) {
 }
 
 static void addProgramIndex(FunctionLowering &lowering, PrintLine &line) {
-  Type type = lowering.builder.getI32Type();
   line.format = "pid (";
-  line.add("%u", lowering.builder.create<NVVM::BlockIdXOp>(lowering.loc, type));
-  line.add(", %u", lowering.builder.create<NVVM::BlockIdYOp>(lowering.loc, type));
-  line.add(", %u", lowering.builder.create<NVVM::BlockIdZOp>(lowering.loc, type));
+  for (int axis = 0; axis < 3; ++axis)
+    line.add(axis ? ", %u" : "%u", programId(lowering, axis));
   line.format += ")";
 }
 
@@ -234,8 +232,23 @@ static LogicalResult lowerAssert(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-static LogicalResult lowerBarrier(Operation *, FunctionLowering &lowering) {
-  lowering.barrier();
+static LogicalResult lowerBarrier(Operation *op, FunctionLowering &lowering) {
+  if (lowering.numBlocks > 1 && llvm::cast<ir::BarrierOp>(op).getAllBlocks())
+    lowering.barrierOfBlocks();
+  else
+    lowering.barrier();
+  return success();
+}
+
+static LogicalResult lowerClusterArrive(Operation *, FunctionLowering &lowering) {
+  // What has to be visible has been released where it was written: mbarriers.
+  lowering.builder.create<NVVM::ClusterArriveRelaxedOp>(lowering.loc,
+                                                        lowering.builder.getUnitAttr());
+  return success();
+}
+
+static LogicalResult lowerClusterWait(Operation *, FunctionLowering &lowering) {
+  lowering.builder.create<NVVM::ClusterWaitOp>(lowering.loc, lowering.builder.getUnitAttr());
   return success();
 }
 
@@ -251,6 +264,8 @@ void addDebugLowerings(LoweringTable &table, MLIRContext *context) {
   add(ir::PrintOp::getOperationName(), lowerPrint);
   add(ir::AssertOp::getOperationName(), lowerAssert);
   add(ir::BarrierOp::getOperationName(), lowerBarrier);
+  add(ir::ClusterArriveOp::getOperationName(), lowerClusterArrive);
+  add(ir::ClusterWaitOp::getOperationName(), lowerClusterWait);
   add(ir::AssumeOp::getOperationName(), lowerAssume);
 }
 

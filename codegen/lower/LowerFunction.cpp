@@ -110,11 +110,10 @@ static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table
   auto module = source->getParentOfType<ModuleOp>();
   if (!source.getBody().hasOneBlock())
     return source.emitOpError("has unstructured control flow");
-  // Block columns of the layouts are not lowered yet.
-  if (auto blocks = module->getAttrOfType<IntegerAttr>(ir::numBlocksAttr);
-      blocks && blocks.getInt() > 1)
-    return source.emitOpError("spans ")
-           << blocks.getInt() << " blocks, which code generation cannot do yet";
+  int numBlocks = ir::numBlocks(module);
+  if (numBlocks > target.maxBlocksPerCluster)
+    return source.emitOpError("spans ") << numBlocks << " blocks, " << target.name
+                                        << " has clusters of " << target.maxBlocksPerCluster;
   // The symbol must be free for the kernel of the same name.
   std::string name = source.getName().str();
   source.setName(name + ".tile");
@@ -128,6 +127,7 @@ static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table
 
   FunctionLowering lowering(kernel, table, target, remarks);
   lowering.numWarps = numWarps;
+  lowering.numBlocks = numBlocks;
   for (auto [from, to] : llvm::zip(source.getArguments(), kernel.getArguments()))
     lowering.set(from, {to});
   for (BlockArgument argument : source.getArguments())

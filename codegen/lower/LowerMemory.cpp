@@ -307,6 +307,24 @@ llvm::SmallVector<Value> loadElements(FunctionLowering &lowering, Value address,
   return unpackWords(lowering, format, words, registerType);
 }
 
+llvm::SmallVector<Value> emitClusterLoad(FunctionLowering &lowering, Value address,
+                                         const WordFormat &format) {
+  OpBuilder &builder = lowering.builder;
+  std::string constraints;
+  for (int word = 0; word < format.numWords; ++word)
+    constraints += std::string("=") + format.constraint() + ",";
+  Type wordType = format.wordBits == 8 ? builder.getIntegerType(16) : format.wordType(builder);
+  // Reads memory: not before the barrier in front of it.
+  Registers words = lowering.inlineAsmResults(
+      llvm::SmallVector<Type>(format.numWords, wordType), {address},
+      "ld.shared::cluster" + widthSuffix(format) + " " + wordList(0, format.numWords) + ", [$" +
+          std::to_string(format.numWords) + "];",
+      constraints + "r,~{memory}", /*hasSideEffects=*/false);
+  for (Value &word : words)
+    word = narrowByte(lowering, word, format);
+  return words;
+}
+
 static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   auto load = llvm::cast<ir::LoadOp>(op);
   Type elementType = getElementTypeOrSelf(load.getType());

@@ -9,7 +9,9 @@
 // independent operations for the scheduler; (2) butterfly over the lanes along
 // the axis; (3) one exchange through shared memory and one barrier, after which
 // every warp folds the partial results of all warps itself: a second barrier to
-// spread one warp's result would cost more than the few operations saved.
+// spread one warp's result would cost more than the few operations saved. Warps of
+// blocks that share results send them to all of these blocks (BlockExchange.h), and
+// every thread folds those of all.
 //
 // The order of combination is the same in every thread that shares a result, so
 // copies of a result agree bit for bit. Where the combine function is one
@@ -44,7 +46,7 @@ public:
 
     if (failed(foldRegisters()) || failed(foldLanes(plan.laneMasks)))
       return failure();
-    if (!plan.warpBits.empty() && failed(foldWarps()))
+    if (plan.needsExchange() && failed(foldWarps()))
       return failure();
     for (auto [index, result] : llvm::enumerate(op.getResults()))
       lowering.set(result, operandOf(index));
@@ -158,13 +160,7 @@ private:
     Value readPart = lowering.builder.create<LLVM::XOrOp>(
         lowering.loc, lanePart, lowering.applyColumns(readColumns, lowering.warpId()));
 
-    exchange.onlyOwners(plan.duplicateMasks, [&] {
-      for (size_t result = 0; result < numResults(); ++result)
-        for (size_t operand = 0; operand < numOperands(); ++operand)
-          exchange.store(plan.scratch[operand].byteOffset, slotOf(writePart, result),
-                         plan.scratch[operand].storedBits, {partials[result][operand]});
-    });
-    lowering.barrier();
+    plan.blockBits.empty() ? storePartials(exchange, writePart) : sendPartials(exchange, writePart);
 
     int perLane = partialsPerLane();
     SmallVector<uint32_t> shareMasks;
@@ -195,6 +191,50 @@ private:
       partials[result] = std::move(*folded);
     }
     return foldLanes(shareMasks);
+  }
+
+  void storePartials(SharedExchange &exchange, Value writePart) {
+    exchange.onlyOwners(plan.duplicateMasks, [&] {
+      for (size_t result = 0; result < numResults(); ++result)
+        for (size_t operand = 0; operand < numOperands(); ++operand)
+          exchange.store(plan.scratch[operand].byteOffset, slotOf(writePart, result),
+                         plan.scratch[operand].storedBits, {partials[result][operand]});
+    });
+    lowering.barrier();
+  }
+
+  /// To all blocks that share this one's results, and waits for theirs. Lanes that hold
+  /// copies send to different blocks at once.
+  void sendPartials(SharedExchange &exchange, Value writePart) {
+    OpBuilder &builder = lowering.builder;
+    BlockExchange blocks(lowering, op, plan.incomingBytes);
+    Value rank = lowering.blockRank();
+    Value ownPart = builder.create<LLVM::XOrOp>(lowering.loc, writePart,
+                                                lowering.applyColumns(plan.blockSlots, rank));
+    Value first =
+        builder.create<LLVM::AndOp>(lowering.loc, rank, lowering.constantI32(~plan.blockMask()));
+
+    HardwareIndex duplicates = plan.duplicateMasks;
+    Columns rankOfLane(lowering.target.log2WarpSize, 0);
+    size_t spread = 0;
+    for (int lane = 0; lane < lowering.target.log2WarpSize && spread < plan.blockBits.size();
+         ++lane)
+      if (duplicates[InDim::Lane] >> lane & 1) {
+        duplicates[InDim::Lane] ^= 1u << lane;
+        rankOfLane[lane] = plan.blockOffset(1 << spread++);
+      }
+    Value owner = exchange.isOwner(duplicates);
+    first = builder.create<LLVM::OrOp>(lowering.loc, first,
+                                       lowering.applyColumns(rankOfLane, lowering.laneId()));
+    for (int block = 0; block < plan.numBlocks(); block += 1 << spread) {
+      Value to = builder.create<LLVM::OrOp>(lowering.loc, first,
+                                            lowering.constantI32(plan.blockOffset(block)));
+      for (size_t result = 0; result < numResults(); ++result)
+        for (size_t operand = 0; operand < numOperands(); ++operand)
+          exchange.send(blocks, to, plan.scratch[operand].byteOffset, slotOf(ownPart, result),
+                        plan.scratch[operand].storedBits, partials[result][operand], owner);
+    }
+    blocks.wait();
   }
 
   /// How many partial results a lane reads itself. Reading all of many takes a

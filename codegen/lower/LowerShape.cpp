@@ -37,7 +37,8 @@ static std::vector<int> log2Of(Type tile) {
 static std::optional<llvm::SmallVector<int>> matchRegisters(const LinearLayout &held,
                                                             const LinearLayout &wanted) {
   if (held.columns(InDim::Lane) != wanted.columns(InDim::Lane) ||
-      held.columns(InDim::Warp) != wanted.columns(InDim::Warp))
+      held.columns(InDim::Warp) != wanted.columns(InDim::Warp) ||
+      held.columns(InDim::Block) != wanted.columns(InDim::Block))
     return std::nullopt;
   llvm::DenseMap<uint32_t, int> registerOf;
   for (int index = 0; index < held.inSize(InDim::Register); ++index)
@@ -127,7 +128,7 @@ struct HalfRegister {
 };
 static std::optional<llvm::SmallVector<HalfRegister>>
 matchHalves(const LinearLayout &whole, const LinearLayout &half, int bit) {
-  for (InDim dim : {InDim::Lane, InDim::Warp}) {
+  for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Block}) {
     const Columns &wholeColumns = whole.columns(dim), &halfColumns = half.columns(dim);
     if (wholeColumns.size() != halfColumns.size())
       return std::nullopt;
@@ -217,19 +218,25 @@ static Value axisRegister(FunctionLowering &lowering, int axis) {
   return lowering.builder.create<Z>(lowering.loc, type);
 }
 
+Value programId(FunctionLowering &lowering, int axis) {
+  if (lowering.numBlocks > 1)
+    return axisRegister<NVVM::ClusterIdXOp, NVVM::ClusterIdYOp, NVVM::ClusterIdZOp>(lowering, axis);
+  return axisRegister<NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>(lowering, axis);
+}
+
 static LogicalResult lowerProgramId(Operation *op, FunctionLowering &lowering) {
-  int axis = llvm::cast<ir::ProgramIdOp>(op).getAxis();
-  lowering.set(
-      op->getResult(0),
-      {axisRegister<NVVM::BlockIdXOp, NVVM::BlockIdYOp, NVVM::BlockIdZOp>(lowering, axis)});
+  lowering.set(op->getResult(0), {programId(lowering, llvm::cast<ir::ProgramIdOp>(op).getAxis())});
   return success();
 }
 
 static LogicalResult lowerNumPrograms(Operation *op, FunctionLowering &lowering) {
   int axis = llvm::cast<ir::NumProgramsOp>(op).getAxis();
-  lowering.set(
-      op->getResult(0),
-      {axisRegister<NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>(lowering, axis)});
+  Value count =
+      lowering.numBlocks > 1
+          ? axisRegister<NVVM::ClusterDimXOp, NVVM::ClusterDimYOp, NVVM::ClusterDimZOp>(lowering,
+                                                                                        axis)
+          : axisRegister<NVVM::GridDimXOp, NVVM::GridDimYOp, NVVM::GridDimZOp>(lowering, axis);
+  lowering.set(op->getResult(0), {count});
   return success();
 }
 

@@ -13,8 +13,11 @@
 // A descriptor is the generic address of its tensor map (LowerTensorMap.cpp); a
 // buffer and a ring of barriers are the shared address of their first byte.
 //
-// Not handled: clusters. Shared addresses are those of the own block, which are
-// valid where an instruction asks for shared::cluster.
+// Programs of several blocks: each block loads what it needs into its own memory, the
+// first one stores. Shared addresses are those of the own block, which are valid where
+// an instruction asks for shared::cluster.
+//
+// Not handled: multicast.
 //
 // Reference: PTX ISA, "Asynchronous copy" and "mbarrier".
 //
@@ -34,8 +37,13 @@ namespace tilewright::codegen {
 /// Bytes of one barrier object.
 static constexpr int64_t mbarrierBytes = 8;
 
-/// The predicate of thread 0 as a guard in front of an instruction.
+/// The predicate of each block's thread 0 as a guard in front of an instruction.
 static std::string onlyThread0(PtxText &text, FunctionLowering &lowering) {
+  return "@" + text.operand(lowering.ownsElementsInBlock(lowering.builder.getI32Type()), 'b') + " ";
+}
+
+/// That of the program's.
+static std::string onlyFirstThread(PtxText &text, FunctionLowering &lowering) {
   return "@" + text.operand(lowering.ownsElements(lowering.builder.getI32Type()), 'b') + " ";
 }
 
@@ -71,10 +79,15 @@ static LogicalResult lowerMbarrierAlloc(Operation *op, FunctionLowering &lowerin
     text.emit(guard + "mbarrier.init.shared::cta.b64 [" + address + "], " +
               std::to_string(alloc.getArrivals()) + ";");
   }
-  // The copies that arrive go through another proxy than the stores above.
+  // The copies that arrive go through another proxy than the stores above; what blocks
+  // send each other does not.
+  bool isForExchanges = op->hasAttr(ir::exchangeAttr);
   PtxText text(lowering);
-  text.emit("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;");
+  text.emit(std::string("fence.mbarrier_init.release.cluster;") +
+            (isForExchanges ? "" : "\n\tfence.proxy.async.shared::cta;"));
   lowering.set(op->getResult(0), {lowering.sharedAddress(offset)});
+  if (isForExchanges)
+    lowering.exchangeBarriers = offset;
   return success();
 }
 
@@ -300,7 +313,7 @@ static LogicalResult lowerTmaStore(Operation *op, FunctionLowering &lowering) {
   TensorMapUse map = useTensorMap(lowering, store.getDescriptor());
   for (const BoxPosition &position : boxPositions(descriptor, *box)) {
     PtxText text(lowering);
-    std::string line = onlyThread0(text, lowering) + name;
+    std::string line = onlyFirstThread(text, lowering) + name;
     line += boxText(text, lowering, map, store.getCoordinates(), position) + "], [";
     line += text.operand(bufferAddress(lowering, store.getBuffer(), position.byteOffset), 'r');
     text.emit(line + "];");

@@ -55,8 +55,12 @@ public:
   const TargetInfo &target;
   /// May be null.
   RemarkCollector *remarks;
-  /// Warps of one program.
+  /// Warps of one block.
   int numWarps = 4;
+  /// Blocks of one program.
+  int numBlocks = 1;
+  /// Where the barriers of reductions across blocks lie in shared memory.
+  int64_t exchangeBarriers = 0;
   /// While a branch is lowered whose copies are predicated instead: its condition.
   mlir::Value copyCondition;
 
@@ -87,13 +91,17 @@ public:
   mlir::Value warpId();
   /// The same, in a form that the assembler knows to be equal in all lanes.
   mlir::Value uniformWarpId();
+  /// The rank of this block in its cluster (i32); only in programs of several.
+  mlir::Value blockRank();
   /// The element (i32) that a register of this thread holds: the XOR of the
-  /// lane's and warp's columns, computed once per layout and cached, and the
+  /// lane's, warp's and block's columns, computed once per layout and cached, and the
   /// register's constant.
   mlir::Value elementIndex(const LinearLayout &layout, int registerIndex);
-  /// The XOR (i32) of `lanes` over the bits of the lane and of `warps` over those
-  /// of the warp, computed once per kernel in the entry block.
-  mlir::Value applyThreadColumns(const Columns &lanes, const Columns &warps);
+  /// The XOR (i32) of `lanes` over the bits of the lane, of `warps` over those of the
+  /// warp and of `blocks` over those of the block, computed once per kernel in the
+  /// entry block.
+  mlir::Value applyThreadColumns(const Columns &lanes, const Columns &warps,
+                                 const Columns &blocks = {});
   /// The XOR of `columns` over the set bits of `index` (i32): the building
   /// block of every layout-derived address.
   mlir::Value applyColumns(llvm::ArrayRef<uint32_t> columns, mlir::Value index);
@@ -103,7 +111,12 @@ public:
   mlir::Value sharedAddress(int64_t offset);
   /// The scratch that AllocateShared gave to `op`.
   int64_t scratchOffset(mlir::Operation *op) const;
+  /// All threads of the block meet, or all of the program.
   void barrier();
+  void barrierOfBlocks();
+  /// Where `address` (ptr addrspace 3) of this block lies in the window of shared
+  /// memory of the cluster (i32), for the block of this rank.
+  mlir::Value addressInBlock(mlir::Value address, mlir::Value rank);
   /// shfl.sync.idx / .bfly of any register type: packs or splits to 32 bits.
   mlir::Value shuffleIndex(mlir::Value value, mlir::Value sourceLane);
   mlir::Value shuffleXor(mlir::Value value, int laneMask);
@@ -123,8 +136,11 @@ public:
   mlir::Value fromBits(mlir::Value bits, mlir::Type registerType);
   static unsigned bitWidth(mlir::Type registerType);
   /// Whether this thread is the first among those that hold copies of the same
-  /// elements; null where no two threads hold copies. For scalars: thread 0.
+  /// elements; null where no two threads hold copies. For scalars: thread 0 of the
+  /// program.
   mlir::Value ownsElements(mlir::Type type);
+  /// The same within each block.
+  mlir::Value ownsElementsInBlock(mlir::Type type);
   /// Calls a function that emitPtx links in: "__tw_..." of our device library,
   /// "__nv_..." of libdevice, or one that the driver provides.
   mlir::Value callExternal(llvm::StringRef name, mlir::Type result,
@@ -149,14 +165,19 @@ public:
   void finish();
 
 private:
+  /// Whether none of these bits of thread index and block rank is set; null for no bits.
+  mlir::Value isFirstOf(uint32_t threadMask, uint32_t blockMask);
+  uint32_t duplicateThreads(mlir::Type type) const;
+
   const LoweringTable &table;
   /// Behind pointers, so that a reference from `get` survives a `set`.
   llvm::DenseMap<mlir::Value, std::unique_ptr<Registers>> values;
   llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
-  /// The thread's part of elementIndex by lane and warp columns.
+  /// The thread's part of elementIndex by lane, warp and block columns.
   std::map<std::vector<uint32_t>, mlir::Value> threadElements, owners;
   mlir::Block *bodyBlock = nullptr;
-  mlir::Value threadIdValue, laneIdValue, warpIdValue, uniformWarpIdValue, sharedBase;
+  mlir::Value threadIdValue, laneIdValue, warpIdValue, uniformWarpIdValue, blockRankValue,
+      sharedBase;
 };
 
 //===--- one function per family (one file each) ---------------------------===//
@@ -179,6 +200,9 @@ void addWgmmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addTmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
 
 void addMathLowerings(LoweringTable &table, mlir::MLIRContext *context);
+
+/// The index of this program (i32): that of its block or cluster in the grid.
+mlir::Value programId(FunctionLowering &lowering, int axis);
 
 /// Fetches the tensor map at this generic address into the descriptor cache.
 void prefetchDescriptor(FunctionLowering &lowering, mlir::Value address);

@@ -79,6 +79,10 @@ void emitSharedStore(FunctionLowering &lowering, std::pair<mlir::Value, int64_t>
                      const WordFormat &format, llvm::ArrayRef<mlir::Value> words,
                      mlir::Value predicate);
 
+/// The words at an address of addressInBlock.
+llvm::SmallVector<mlir::Value> emitClusterLoad(FunctionLowering &lowering, mlir::Value address,
+                                               const WordFormat &format);
+
 /// The conjunction of two predicates of which either may be null (true).
 mlir::Value conjunction(FunctionLowering &lowering, mlir::Value left, mlir::Value right);
 /// Whether a predicate is null or the constant true.

@@ -13,30 +13,33 @@ using namespace mlir;
 
 namespace tilewright::codegen {
 
-void SharedExchange::onlyOwners(const HardwareIndex &duplicates, llvm::function_ref<void()> body) {
-  uint32_t laneMask = duplicates[InDim::Lane], warpMask = duplicates[InDim::Warp];
-  if (!laneMask && !warpMask) {
-    body();
-    return;
-  }
+Value SharedExchange::isOwner(const HardwareIndex &duplicates) {
   OpBuilder &builder = lowering.builder;
-  Value bits = lowering.constantI32(0);
-  auto include = [&](uint32_t mask, Value index) {
-    if (mask)
-      bits = builder.create<LLVM::OrOp>(
-          lowering.loc, bits,
-          builder.create<LLVM::AndOp>(lowering.loc, index, lowering.constantI32(mask)));
+  Value bits;
+  auto include = [&](uint32_t mask, auto index) {
+    if (!mask)
+      return;
+    Value part = builder.create<LLVM::AndOp>(lowering.loc, index(), lowering.constantI32(mask));
+    bits = bits ? builder.create<LLVM::OrOp>(lowering.loc, bits, part).getResult() : part;
   };
-  include(laneMask, laneMask ? lowering.laneId() : Value());
-  include(warpMask, warpMask ? lowering.warpId() : Value());
-  Value isOwner = builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::eq, bits,
-                                               lowering.constantI32(0));
+  include(duplicates[InDim::Lane], [&] { return lowering.laneId(); });
+  include(duplicates[InDim::Warp], [&] { return lowering.warpId(); });
+  if (!bits)
+    return {};
+  return builder.create<LLVM::ICmpOp>(lowering.loc, LLVM::ICmpPredicate::eq, bits,
+                                      lowering.constantI32(0));
+}
 
+void SharedExchange::onlyOwners(const HardwareIndex &duplicates, llvm::function_ref<void()> body) {
+  Value owner = isOwner(duplicates);
+  if (!owner)
+    return body();
+  OpBuilder &builder = lowering.builder;
   Block *before = builder.getInsertionBlock();
   Block *after = before->splitBlock(builder.getInsertionPoint());
   Block *owners = builder.createBlock(after);
   builder.setInsertionPointToEnd(before);
-  builder.create<LLVM::CondBrOp>(lowering.loc, isOwner, owners, after);
+  builder.create<LLVM::CondBrOp>(lowering.loc, owner, owners, after);
   builder.setInsertionPointToStart(owners);
   body();
   builder.create<LLVM::BrOp>(lowering.loc, ValueRange(), after);
@@ -53,25 +56,21 @@ Value SharedExchange::address(int64_t base, Value slot, int storedBits) {
 Value SharedExchange::toStored(Value value, int storedBits) {
   OpBuilder &builder = lowering.builder;
   Type stored = builder.getIntegerType(storedBits);
-  Type type = value.getType();
-  if (isa<LLVM::LLVMPointerType>(type))
-    return builder.create<LLVM::PtrToIntOp>(lowering.loc, stored, value);
-  if (isa<IntegerType>(type))
-    return type.getIntOrFloatBitWidth() < unsigned(storedBits)
-               ? builder.create<LLVM::ZExtOp>(lowering.loc, stored, value).getResult()
-               : value;
-  return builder.create<LLVM::BitcastOp>(lowering.loc, stored, value);
+  Value bits = lowering.toBits(value);
+  return bits.getType() == stored ? bits : builder.create<LLVM::ZExtOp>(lowering.loc, stored, bits);
 }
 
 Value SharedExchange::fromStored(Value stored, Type registerType) {
   OpBuilder &builder = lowering.builder;
-  if (isa<LLVM::LLVMPointerType>(registerType))
-    return builder.create<LLVM::IntToPtrOp>(lowering.loc, registerType, stored);
-  if (isa<IntegerType>(registerType))
-    return registerType.getIntOrFloatBitWidth() < stored.getType().getIntOrFloatBitWidth()
-               ? builder.create<LLVM::TruncOp>(lowering.loc, registerType, stored).getResult()
-               : stored;
-  return builder.create<LLVM::BitcastOp>(lowering.loc, registerType, stored);
+  Type bits = builder.getIntegerType(FunctionLowering::bitWidth(registerType));
+  if (stored.getType() != bits)
+    stored = builder.create<LLVM::TruncOp>(lowering.loc, bits, stored);
+  return lowering.fromBits(stored, registerType);
+}
+
+void SharedExchange::send(BlockExchange &blocks, Value rank, int64_t base, Value slot,
+                          int storedBits, Value value, Value predicate) {
+  blocks.send(address(base, slot, storedBits), toStored(value, storedBits), rank, predicate);
 }
 
 void SharedExchange::store(int64_t base, Value slot, int storedBits, ArrayRef<Value> values) {

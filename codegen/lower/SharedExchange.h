@@ -12,6 +12,7 @@
 #ifndef TILEWRIGHT_CODEGEN_LOWER_SHAREDEXCHANGE_H
 #define TILEWRIGHT_CODEGEN_LOWER_SHAREDEXCHANGE_H
 
+#include "codegen/lower/BlockExchange.h"
 #include "codegen/lower/Lowering.h"
 #include "ir/layout/LayoutAlgebra.h"
 
@@ -25,10 +26,16 @@ public:
   /// Runs `body` in the threads that have none of the bits of `duplicates` set:
   /// one owner among threads that hold copies.
   void onlyOwners(const HardwareIndex &duplicates, llvm::function_ref<void()> body);
+  /// The condition of that; null where it always holds.
+  mlir::Value isOwner(const HardwareIndex &duplicates);
 
   /// Stores neighbouring elements at byte `base` + slot (i32) elements of
   /// `storedBits`, as one vector.
   void store(int64_t base, mlir::Value slot, int storedBits, llvm::ArrayRef<mlir::Value> values);
+  /// Stores one element to the scratch of the block of this rank, in the threads for
+  /// which `predicate` holds (null: in all).
+  void send(BlockExchange &blocks, mlir::Value rank, int64_t base, mlir::Value slot, int storedBits,
+            mlir::Value value, mlir::Value predicate);
   /// Loads `count` neighbouring elements, 16 bytes at a time.
   Registers load(int64_t base, mlir::Value slot, int storedBits, mlir::Type registerType,
                  int count);

@@ -19,17 +19,20 @@ namespace tilewright::codegen {
 //===----------------------------------------------------------------------===//
 
 SharedAddresses::SharedAddresses(FunctionLowering &lowering, Value base, const Columns &lanes,
-                                 const Columns &warps, int storedBits, DynamicOffset all)
+                                 const Columns &warps, const Columns &blocks, int storedBits,
+                                 DynamicOffset all)
     : lowering(lowering), base(base), log2Bytes(llvm::Log2_32(storedBits / 8)) {
-  Columns laneBytes, warpBytes;
+  Columns laneBytes, warpBytes, blockBytes;
   for (uint32_t offset : lanes)
     laneBytes.push_back(offset << log2Bytes);
   for (uint32_t offset : warps)
     warpBytes.push_back(offset << log2Bytes);
-  for (const Columns *columns : {&laneBytes, &warpBytes})
+  for (uint32_t offset : blocks)
+    blockBytes.push_back(offset << log2Bytes);
+  for (const Columns *columns : {&laneBytes, &warpBytes, &blockBytes})
     for (uint32_t bytes : *columns)
       threadBits |= bytes;
-  threadBytes = lowering.applyThreadColumns(laneBytes, warpBytes);
+  threadBytes = lowering.applyThreadColumns(laneBytes, warpBytes, blockBytes);
   if (!all.value)
     return;
   OpBuilder &builder = lowering.builder;
@@ -83,7 +86,8 @@ std::pair<Value, int64_t> SharedAddresses::address(uint32_t offset) {
 SharedTile::SharedTile(FunctionLowering &lowering, const SharedSide &side, Value base,
                        int storedBits, DynamicOffset all)
     : lowering(lowering), side(side), storedBits(storedBits),
-      addresses(lowering, base, side.laneOffsets, side.warpOffsets, storedBits, all) {}
+      addresses(lowering, base, side.laneOffsets, side.warpOffsets, side.blockOffsets, storedBits,
+                all) {}
 
 /// "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16" of either instruction.
 static std::string matrixInstruction(const char *name, const SharedSide &side) {

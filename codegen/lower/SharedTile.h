@@ -32,10 +32,11 @@ struct DynamicOffset {
 /// The addresses of one thread in a tile; offsets are in elements.
 class SharedAddresses {
 public:
-  /// `lanes` and `warps` are the thread's columns of offsets, `all` is added to
-  /// (XORed with) every offset.
+  /// `lanes`, `warps` and `blocks` are the thread's columns of offsets, `all` is added
+  /// to (XORed with) every offset.
   SharedAddresses(FunctionLowering &lowering, mlir::Value base, const Columns &lanes,
-                  const Columns &warps, int storedBits, DynamicOffset all = {});
+                  const Columns &warps, const Columns &blocks, int storedBits,
+                  DynamicOffset all = {});
 
   /// For native accesses: a pointer (address space 3).
   mlir::Value pointer(uint32_t offset);

@@ -28,7 +28,7 @@ struct TargetRow {
   int64_t maxSharedBytesPerBlock;
   /// Ada's fp8: conversions and mma.
   bool hasFp8;
-  /// Hopper's native bf16 arithmetic and atomics, stmatrix, TMA, dependent launches.
+  /// Hopper's native bf16 arithmetic and atomics, stmatrix, TMA, clusters, dependent launches.
   bool isHopper;
   /// The instructions that only "sm_90a" has.
   bool isHopperSpecific;
@@ -58,6 +58,8 @@ static TargetInfo makeTarget(const TargetRow &row) {
   info.hasBf16AtomicAdd = row.isHopper;
   info.hasStoreMatrix = row.isHopper;
   info.hasTma = row.isHopper;
+  // More than 8 is for the driver to allow.
+  info.maxBlocksPerCluster = row.isHopper ? 16 : 1;
   info.hasProgrammaticLaunch = row.isHopper;
   info.hasWgmma = info.hasTensorMapReplace = row.isHopperSpecific;
   // Every family of the table is sm_80 or newer.

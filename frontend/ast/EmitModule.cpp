@@ -127,7 +127,8 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
     arguments.setAttributes(op);
     if (hasTma)
       walker.tileBuilder().setKernel(op, getTargetInfo(target).hasTensorMapReplace &&
-                                             !isEnabled(options, "launch_pdl"));
+                                             !isEnabled(options, "launch_pdl") &&
+                                             ir::numBlocks(*module) == 1);
     llvm::SmallVector<llvm::StringRef> parameterNames(parameters.begin(), parameters.end());
     op->setAttr(ir::parametersAttr, builder.getStrArrayAttr(parameterNames));
     mlir::Block *entryBlock = op.addEntryBlock();

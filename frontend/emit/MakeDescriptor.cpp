@@ -17,8 +17,8 @@
 // nor a kernel go wrong, for arguments that pointers would serve. Of what comes from
 // memory or round a loop nothing can be known, and the demand is taken as met.
 //
-// Not handled: making maps in launches that may overlap the one before (launch_pdl): the
-// scratch memory of both may be the same.
+// Not handled: making maps in launches that may overlap the one before (launch_pdl), or
+// in programs of several blocks: the scratch memory of both may be the same.
 //
 //===----------------------------------------------------------------------===//
 

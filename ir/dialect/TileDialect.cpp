@@ -7,6 +7,8 @@
 
 #include "ir/dialect/TileDialect.h"
 
+#include "ir/layout/LayoutMemory.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -126,8 +128,7 @@ SharedLayoutAttr SharedLayoutAttr::fromLinear(MLIRContext *context, const Linear
 /// `<64x32xf16` of a buffer or descriptor.
 static ParseResult parseShapeAndElement(AsmParser &parser, llvm::SmallVectorImpl<int64_t> &shape,
                                         Type &element) {
-  return failure(parser.parseLess() ||
-                 parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+  return failure(parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
                  parser.parseType(element));
 }
 
@@ -231,6 +232,16 @@ int numWarps(ModuleOp module) {
   if (auto attr = module->getAttrOfType<IntegerAttr>(numWarpsAttr))
     return static_cast<int>(attr.getInt());
   return 4;
+}
+
+int numBlocks(ModuleOp module) {
+  auto attr = module->getAttrOfType<IntegerAttr>(numBlocksAttr);
+  return attr ? std::max<int>(1, attr.getInt()) : 1;
+}
+
+uint32_t duplicateBlockMask(const LinearLayout &layout, int numBlocks) {
+  uint32_t unmentioned = (numBlocks - 1) & ~(layout.inSize(InDim::Block) - 1);
+  return duplicateThreadMasks(layout)[InDim::Block] | unmentioned;
 }
 
 } // namespace tilewright::ir

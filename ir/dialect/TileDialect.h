@@ -66,6 +66,9 @@ constexpr llvm::StringLiteral pointerDescriptorsAttr = "tw.pointer_descriptors";
 /// Any op that needs scratch: its byte offset in shared memory (i32), set by
 /// AllocateShared.
 constexpr llvm::StringLiteral scratchOffsetAttr = "tw.scratch_offset";
+/// On a tw.reduce that crosses blocks (i32): the number of its barrier in the ring that
+/// has the same attribute, as the number of barriers. Set by PrepareExchanges.
+constexpr llvm::StringLiteral exchangeAttr = "tw.exchange";
 /// On tw.convert_layout (i32): bytes of scratch to stay within, by going through
 /// them in pieces. Set by AllocateShared where the whole does not fit.
 constexpr llvm::StringLiteral scratchLimitAttr = "tw.scratch_limit";
@@ -114,6 +117,11 @@ constexpr int64_t swizzlePatternBytes = 1024;
 BufferType tmaBuffer(DescriptorType descriptor, int64_t slots = 1);
 
 int numWarps(mlir::ModuleOp module);
+/// Blocks of one program: 1, or the size of its cluster.
+int numBlocks(mlir::ModuleOp module);
+/// The bits of the block index that tell copies of a tile apart: those that the
+/// layout says and those that it does not mention.
+uint32_t duplicateBlockMask(const LinearLayout &layout, int numBlocks);
 
 } // namespace tilewright::ir
 

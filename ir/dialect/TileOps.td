@@ -527,7 +527,22 @@ def TW_AssumeOp : TW_Op<"assume", [MemoryEffects<[MemWrite]>]> {
 }
 
 def TW_BarrierOp : TW_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits for all threads of the program and orders their memory accesses";
+  let summary = "waits for all threads of the block, or of the program, and orders their memory accesses";
+  let description = [{
+    A program of one block needs no `all_blocks`. With it all blocks of the cluster meet.
+  }];
+  let arguments = (ins UnitAttr:$allBlocks);
+  let assemblyFormat = "(`all_blocks` $allBlocks^)? attr-dict";
+}
+
+def TW_ClusterArriveOp : TW_Op<"cluster_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "tells the other blocks of the program that this one has begun";
+  let description = [{ Once per kernel, before any barrier of all blocks; a tw.cluster_wait follows. }];
+  let assemblyFormat = "attr-dict";
+}
+
+def TW_ClusterWaitOp : TW_Op<"cluster_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until all blocks of the program have begun";
   let assemblyFormat = "attr-dict";
 }
 

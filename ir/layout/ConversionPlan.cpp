@@ -103,6 +103,12 @@ ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst, 
   }
   plan.kind = ConversionKind::AcrossBlocks;
   plan.reason = "values cross blocks of a cluster";
+  if (std::optional<ClusterPlan> cluster = planCluster(src, dst, elementBits)) {
+    plan.reason += "; " + std::to_string(cluster->scratchBytes) + " bytes, write vectors of " +
+                   std::to_string(cluster->write.vectorElements) + ", read vectors of " +
+                   std::to_string(cluster->read.vectorElements);
+    plan.cluster = std::move(*cluster);
+  }
   return plan;
 }
 

@@ -11,7 +11,7 @@
 //   Registers     the registers of a thread are renamed
 //   Shuffle       values cross lanes of a warp (or are selected by lane)
 //   SharedMemory  values cross warps, or shuffles would cost more
-//   AcrossBlocks  values cross blocks of a cluster: not planned here
+//   AcrossBlocks  values cross blocks of a cluster
 //
 // Which: with shuffles allowed by the layouts, they are taken while their
 // number is at most twice that of 32-bit registers: a conflict-free round trip
@@ -49,6 +49,11 @@
 // sides have in registers, the segment is chosen to meet neither side's lanes,
 // so that a wavefront never wants two words of one bank. The plan lists the
 // vector accesses of each side.
+//
+// How blocks exchange values (ClusterPlan): each writes all that it holds to its own
+// shared memory; behind a barrier of all blocks every thread reads what it wants, in
+// the memory of a block that has it. Memory is written plainly, in the order that
+// gives both sides vectors: such conversions are rare and wait for each other anyway.
 //
 // Reference: arXiv 2505.23819, sections on shuffles and on optimal swizzling.
 //
@@ -115,6 +120,18 @@ struct SharedMemoryPlan {
   SharedSide write, read;
 };
 
+/// Through the shared memory of all blocks.
+struct ClusterPlan {
+  int storedBits = 0;
+  /// Of one block.
+  int64_t scratchBytes = 0;
+  int log2BlockElements = 0;
+  /// Into the own memory.
+  SharedSide write;
+  /// From all: offset = place within a block ^ rank of that block << log2BlockElements.
+  SharedSide read;
+};
+
 struct ConversionPlan {
   ConversionKind kind = ConversionKind::None;
   /// None and Registers: destination register r is source register
@@ -122,6 +139,7 @@ struct ConversionPlan {
   std::vector<int> registers;
   ShufflePlan shuffle;
   SharedMemoryPlan sharedMemory;
+  ClusterPlan cluster;
   /// Why this kind, with numbers, for remarks.
   std::string reason;
 };
@@ -148,6 +166,8 @@ std::optional<ShufflePlan> planShuffle(const LinearLayout &src, const LinearLayo
 std::optional<SharedMemoryPlan> planSharedMemory(const LinearLayout &src, const LinearLayout &dst,
                                                  int elementBits,
                                                  const ConversionOptions &options = {});
+std::optional<ClusterPlan> planCluster(const LinearLayout &src, const LinearLayout &dst,
+                                       int elementBits);
 
 } // namespace tilewright
 

@@ -20,9 +20,9 @@ namespace {
 class BitDealer {
 public:
   explicit BitDealer(const std::vector<int> &log2Shape)
-      : layout(log2Shape), dealt(log2Shape.size(), 0) {}
+      : layout(log2Shape), dealt(log2Shape.size(), 0), dealtFromTop(log2Shape.size(), 0) {}
 
-  int left(int dim) const { return layout.log2Shape()[dim] - dealt[dim]; }
+  int left(int dim) const { return layout.log2Shape()[dim] - dealt[dim] - dealtFromTop[dim]; }
 
   /// The next `count` bits of `dim` become columns of `target`. Where none is
   /// left, threads get zero columns (copies) and registers nothing.
@@ -35,6 +35,14 @@ public:
     }
   }
 
+  /// The highest `count` bits of `dim` that are left.
+  void dealTop(InDim target, int dim, int count) {
+    dealtFromTop[dim] += count;
+    int start = layout.dimStartBit(dim) + layout.log2Shape()[dim] - dealtFromTop[dim];
+    for (int bit = 0; bit < count; ++bit)
+      layout.columns(target).push_back(uint32_t(1) << (start + bit));
+  }
+
   void copy(InDim target, int count) {
     layout.columns(target).insert(layout.columns(target).end(), count, 0);
   }
@@ -45,7 +53,7 @@ public:
 
 private:
   LinearLayout layout;
-  std::vector<int> dealt;
+  std::vector<int> dealt, dealtFromTop;
 };
 
 } // namespace
@@ -75,15 +83,23 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 }
 
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
-                           int vectorElements, int log2WarpSize, int log2Warps) {
+                           int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks) {
   BitDealer dealer(log2Shape);
   if (order.empty()) {
     dealer.copy(InDim::Lane, log2WarpSize);
     dealer.copy(InDim::Warp, log2Warps);
+    dealer.copy(InDim::Block, log2Blocks);
     return dealer.take();
   }
   int totalBits = std::accumulate(log2Shape.begin(), log2Shape.end(), 0);
   int spareBits = std::max(0, totalBits - log2WarpSize - log2Warps);
+  for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+    int blocks = std::min({log2Blocks, spareBits, dealer.left(*dim)});
+    dealer.dealTop(InDim::Block, *dim, blocks);
+    log2Blocks -= blocks;
+    spareBits -= blocks;
+  }
+  dealer.copy(InDim::Block, log2Blocks);
   dealer.deal(InDim::Register, order[0], std::min(f2::floorLog2(vectorElements), spareBits));
 
   // Lanes fill the fastest dimensions: neighbouring lanes, neighbouring bytes.

@@ -36,8 +36,11 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 /// two) per thread along order[0], lanes along the fastest dimensions, warps
 /// along the slower ones. The vector shrinks until every thread has an element
 /// of its own, because idle lanes cost more than narrow accesses.
+/// Blocks of a cluster take the highest bits, of the slowest dimension first, so that
+/// each has whole rows where there are enough; but only as many as leave an element
+/// for every thread. Otherwise they hold copies.
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
-                           int vectorElements, int log2WarpSize, int log2Warps);
+                           int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks = 0);
 /// Row-major order of a tile of `rank` dimensions: {rank - 1, ..., 0}.
 std::vector<int> rowMajorOrder(int rank);
 

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How: the elements that one result element combines differ by the span of the
-// axis parts of all columns. A register, lane or warp bit takes part if its
+// axis parts of all columns. A register, lane, warp or block bit takes part if its
 // axis part is not already spanned by the bits before it; otherwise what it
 // would bring has been combined already (copies), and combining it again would
 // count elements twice.
@@ -22,16 +22,28 @@ namespace tilewright {
 
 /// Partial results are read as vectors of up to 16 bytes.
 static constexpr int64_t scratchAlignment = 16;
+/// The least that a block writes to another one's memory at once.
+static constexpr int minExchangeBits = 32;
 
 //===--- reading a plan ---------------------------------------------------===//
 
-uint32_t ReductionPlan::writeSlot(uint32_t reg, uint32_t lane, uint32_t warp) const {
+uint32_t ReductionPlan::writeSlot(uint32_t reg, uint32_t lane, uint32_t warp,
+                                  uint32_t block) const {
   return f2::multiply(registerSlots, reg) ^ f2::multiply(laneSlots, lane) ^
-         f2::multiply(warpSlots, warp);
+         f2::multiply(warpSlots, warp) ^ f2::multiply(blockSlots, block);
 }
 
 uint32_t ReductionPlan::readSlot(uint32_t reg, uint32_t lane, uint32_t warp) const {
   return writeSlot(reg, lane, warp) ^ f2::multiply(partialSlots, warp);
+}
+
+uint32_t ReductionPlan::blockMask() const { return blockOffset(numBlocks() - 1); }
+
+uint32_t ReductionPlan::blockOffset(int index) const {
+  uint32_t offset = 0;
+  for (size_t bit = 0; bit < blockBits.size(); ++bit)
+    offset |= uint32_t(index >> bit & 1) << blockBits[bit];
+  return offset;
 }
 
 //===--- the steps --------------------------------------------------------===//
@@ -73,7 +85,8 @@ static void groupRegisters(ReductionPlan &plan, const LinearLayout &layout, int 
 
 /// Slot = (result element, partial result), partial results next to each other.
 static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBits) {
-  int log2Partials = static_cast<int>(plan.warpBits.size());
+  int log2OfBlock = static_cast<int>(plan.warpBits.size());
+  int log2Partials = log2OfBlock + static_cast<int>(plan.blockBits.size());
   auto slotsOf = [&](InDim dim) {
     Columns slots;
     for (uint32_t element : plan.result.columns(dim))
@@ -84,10 +97,14 @@ static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBit
   plan.laneSlots = slotsOf(InDim::Lane);
   plan.warpSlots = slotsOf(InDim::Warp);
   plan.partialSlots.assign(plan.warpSlots.size(), 0);
-  for (int i = 0; i < log2Partials; ++i) {
+  for (int i = 0; i < log2OfBlock; ++i) {
     plan.partialSlots[plan.warpBits[i]] = uint32_t(1) << i;
     plan.warpSlots[plan.warpBits[i]] ^= uint32_t(1) << i;
   }
+  // Blocks that do not take part have other results, or copies.
+  plan.blockSlots.assign(plan.result.numInBits(InDim::Block), 0);
+  for (size_t i = 0; i < plan.blockBits.size(); ++i)
+    plan.blockSlots[plan.blockBits[i]] = uint32_t(1) << (log2OfBlock + i);
   // Threads whose slots others write already.
   f2::Basis written(plan.registerSlots);
   auto markCopies = [&](InDim dim, const Columns &slots) {
@@ -99,8 +116,12 @@ static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBit
   markCopies(InDim::Warp, plan.warpSlots);
 
   int64_t numSlots = int64_t(1) << (plan.result.numOutBits() + log2Partials);
+  bool crosses = !plan.blockBits.empty();
+  // All slots of the results that this block has.
+  int64_t numIncoming = int64_t(1) << (written.rank() + plan.blockBits.size());
   for (int bits : elementBits) {
-    int storedBits = std::max(8, bits);
+    int storedBits = std::max(crosses ? minExchangeBits : 8, bits);
+    plan.incomingBytes += crosses ? numIncoming * (storedBits / 8) : 0;
     plan.scratch.push_back({plan.scratchBytes, storedBits});
     int64_t bytes = numSlots * (storedBits / 8);
     plan.scratchBytes += (bytes + scratchAlignment - 1) / scratchAlignment * scratchAlignment;
@@ -122,9 +143,8 @@ std::optional<ReductionPlan> planReduction(const LinearLayout &layout, int axis,
   for (int bit : takePart(combined, layout, InDim::Lane, axisMask))
     plan.laneMasks.push_back(uint32_t(1) << bit);
   plan.warpBits = takePart(combined, layout, InDim::Warp, axisMask);
-  if (!takePart(combined, layout, InDim::Block, axisMask).empty())
-    return std::nullopt;
-  if (!plan.warpBits.empty())
+  plan.blockBits = takePart(combined, layout, InDim::Block, axisMask);
+  if (plan.needsExchange())
     planExchange(plan, elementBits);
   return plan;
 }

@@ -5,8 +5,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: for a tile in a distributed layout, which registers of a thread, which
-// lanes and which warps hold elements that differ only along `axis`, what
-// shared memory the exchange between warps takes, and the layout of the result.
+// lanes, warps and blocks hold elements that differ only along `axis`, what
+// shared memory the exchange between them takes, and the layout of the result.
 //
 // How code generation uses it:
 //  1. Per result register, combine the registers of its group, in order.
@@ -19,6 +19,9 @@
 //     results of each of its results, which lie next to each other, and
 //     combines them in order. No second barrier is needed before use, one
 //     before the scratch is used again.
+//     If blocks of a cluster take part, each writes its partial results to the
+//     memory of all of them, its own among them, where they have the same slots; a
+//     block goes on when `incomingBytes` have come.
 //  The result then has `result` as layout: lanes and warps along the axis hold
 //  copies.
 //
@@ -28,8 +31,7 @@
 // register -> 1, 2, lane -> 0, 0.
 //
 // Not handled: layouts that mix bits of the axis with others in one column
-// (swizzled registers): planReduction returns nothing, convert first. Blocks of
-// a cluster along the axis.
+// (swizzled registers): planReduction returns nothing, convert first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,27 +56,38 @@ struct ReductionPlan {
   std::vector<uint32_t> laneMasks;
   /// The warp bits along the axis, lowest position first.
   std::vector<int> warpBits;
+  /// The bits of the block in its cluster along the axis, lowest position first.
+  std::vector<int> blockBits;
 
   /// The layout of the result, without the axis.
   LinearLayout result;
   /// As `result`, the axis kept with extent 1.
   LinearLayout resultKeepDim;
 
-  //===--- the exchange between warps, where warpBits is not empty -------===//
-  int numPartials() const { return 1 << warpBits.size(); }
+  //===--- the exchange between warps and blocks, where there are such bits ---===//
+  bool needsExchange() const { return !warpBits.empty() || !blockBits.empty(); }
+  int numPartials() const { return 1 << (warpBits.size() + blockBits.size()); }
+  /// Blocks that share a result, and what is to be added to the first one's rank
+  /// (that of this block without blockMask()) for the one that is `index`-th along
+  /// the axis.
+  int numBlocks() const { return 1 << blockBits.size(); }
+  uint32_t blockMask() const;
+  uint32_t blockOffset(int index) const;
   /// Slot (elements) at which a thread writes result register r: the XOR of
-  /// registerSlots over the bits of r, laneSlots and warpSlots over those of
-  /// its lane and warp. With partialSlots left out of warpSlots it is the slot
-  /// of the first of numPartials() neighbours to read.
-  Columns registerSlots, laneSlots, warpSlots;
+  /// registerSlots over the bits of r, laneSlots, warpSlots and blockSlots over those
+  /// of its lane, warp and block. With partialSlots left out of warpSlots, and without
+  /// blockSlots, it is the slot of the first of numPartials() neighbours to read.
+  Columns registerSlots, laneSlots, warpSlots, blockSlots;
   /// The part of warpSlots that numbers the partial result.
   Columns partialSlots;
   /// Threads with any of these bits set need not write.
   HardwareIndex duplicateMasks;
   std::vector<ReductionScratch> scratch;
   int64_t scratchBytes = 0;
+  /// What a block gets of all blocks that share its results, if there are others.
+  int64_t incomingBytes = 0;
 
-  uint32_t writeSlot(uint32_t reg, uint32_t lane, uint32_t warp) const;
+  uint32_t writeSlot(uint32_t reg, uint32_t lane, uint32_t warp, uint32_t block = 0) const;
   uint32_t readSlot(uint32_t reg, uint32_t lane, uint32_t warp) const;
 };
 

@@ -27,6 +27,8 @@ struct TargetInfo {
 
   int log2WarpSize = 5;
   int maxWarpsPerBlock = 32;
+  /// Blocks of a cluster, which read each other's shared memory; 1: there are none.
+  int maxBlocksPerCluster = 1;
   /// Bytes of shared memory that one block may ask for (opt-in maximum).
   int64_t maxSharedBytesPerBlock = 0;
   int64_t registersPerMultiprocessor = 65536;

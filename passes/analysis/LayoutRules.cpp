@@ -65,6 +65,23 @@ static bool separatesAxis(const LinearLayout &layout, int axis) {
   return true;
 }
 
+/// Whether a scan along `axis` can take this layout: planScan finds the one holder of
+/// each position bit, and totals do not cross blocks.
+static bool canScan(const LinearLayout &layout, int axis) {
+  uint32_t mask = layout.dimMask(axis);
+  return layout.isPermutationLike() &&
+         llvm::none_of(layout.columns(InDim::Block),
+                       [&](uint32_t column) { return (column & mask) != 0; });
+}
+
+/// `layout` with what its blocks hold along `axis` held by registers of each block.
+static LinearLayout joinBlocksAlong(LinearLayout layout, int axis) {
+  for (uint32_t &column : layout.columns(InDim::Block))
+    if (column & layout.dimMask(axis))
+      layout.columns(InDim::Register).push_back(std::exchange(column, 0));
+  return layout;
+}
+
 std::optional<LinearLayout> resultLayout(Operation *op, const LinearLayout &operand) {
   using Result = std::optional<LinearLayout>;
   auto shapeOf = [](Value value) { return ir::log2Shape(tileType(value).getShape()); };
@@ -89,9 +106,8 @@ std::optional<LinearLayout> resultLayout(Operation *op, const LinearLayout &oper
           return std::nullopt;
         return sliceDim(operand, reduce.getAxis(), /*keepDim=*/false);
       })
-      .Case([&](ir::ScanOp) -> Result {
-        // planScan finds the one holder of each position bit.
-        return operand.isPermutationLike() ? Result(operand) : std::nullopt;
+      .Case([&](ir::ScanOp scan) -> Result {
+        return canScan(operand, scan.getAxis()) ? Result(operand) : std::nullopt;
       })
       .Default([&](Operation *op) -> Result {
         return layoutRule(op) == LayoutRule::Same ? Result(operand) : std::nullopt;
@@ -137,8 +153,8 @@ std::optional<LinearLayout> operandLayout(Operation *op, unsigned index,
       .Case([&](ir::SplitOp) -> Result { return joinLayout(result); })
       .Case([&](ir::ConcatOp) -> Result { return concatOperand(result); })
       .Case([&](ir::ReduceOp) -> Result { return std::nullopt; })
-      .Case([&](ir::ScanOp) -> Result {
-        return result.isPermutationLike() ? Result(result) : std::nullopt;
+      .Case([&](ir::ScanOp scan) -> Result {
+        return canScan(result, scan.getAxis()) ? Result(result) : std::nullopt;
       })
       .Default([&](Operation *op) -> Result {
         return layoutRule(op) == LayoutRule::Same ? Result(result) : std::nullopt;
@@ -195,6 +211,9 @@ LinearLayout acceptableOperandLayout(Operation *op, const LinearLayout &operand)
     return operand;
   if (llvm::isa<ir::SplitOp>(op))
     return splitOperandLayout(operand);
+  if (auto scan = llvm::dyn_cast<ir::ScanOp>(op))
+    return joinBlocksAlong(operand.isPermutationLike() ? operand : plainLayout(operand),
+                           scan.getAxis());
   return plainLayout(operand);
 }
 

@@ -28,15 +28,38 @@ static std::vector<int> elementBitsOf(ValueRange sources) {
   return bits;
 }
 
-static int64_t conversionScratch(ir::ConvertLayoutOp op) {
+static ConversionPlan conversionPlan(ir::ConvertLayoutOp op) {
   auto from = llvm::cast<RankedTensorType>(op.getSource().getType());
   auto to = llvm::cast<RankedTensorType>(op.getType());
   ConversionOptions options;
   if (auto limit = op->getAttrOfType<IntegerAttr>(ir::scratchLimitAttr))
     options.maxScratchBytes = limit.getInt();
-  ConversionPlan plan = planConversion(ir::getLinearLayout(from), ir::getLinearLayout(to),
-                                       ir::elementBits(from.getElementType()), options);
+  return planConversion(ir::getLinearLayout(from), ir::getLinearLayout(to),
+                        ir::elementBits(from.getElementType()), options);
+}
+
+static int64_t conversionScratch(ir::ConvertLayoutOp op) {
+  ConversionPlan plan = conversionPlan(op);
+  if (plan.kind == ConversionKind::AcrossBlocks)
+    return plan.cluster.scratchBytes;
   return plan.kind == ConversionKind::SharedMemory ? plan.sharedMemory.scratchBytes : 0;
+}
+
+static std::optional<ReductionPlan> reductionPlan(ir::ReduceOp op) {
+  auto type = llvm::cast<RankedTensorType>(op.getSources().front().getType());
+  return planReduction(ir::getLinearLayout(type), op.getAxis(), elementBitsOf(op.getSources()));
+}
+
+static int blocksAround(Operation *op) { return ir::numBlocks(op->getParentOfType<ModuleOp>()); }
+
+/// Whether several blocks hold what one of them gets from an atomic.
+static bool isResultShared(Operation *op) {
+  Value result = op->getResult(0);
+  int blocks = blocksAround(op);
+  if (blocks == 1 || result.use_empty())
+    return false;
+  RankedTensorType type = tileType(result);
+  return !type || ir::duplicateBlockMask(ir::getLinearLayout(type), blocks) != 0;
 }
 
 /// Only where some thread holds a copy of what another one's atomic returned.
@@ -48,7 +71,7 @@ static int64_t atomicScratch(Operation *op) {
   RankedTensorType type = tileType(result);
   if (!type)
     return bytes;
-  if (duplicateThreadMasks(ir::getLinearLayout(type)).isZero())
+  if (duplicateThreadMasks(ir::getLinearLayout(type)).isZero() && !isResultShared(op))
     return 0;
   return bytes * type.getNumElements();
 }
@@ -57,9 +80,7 @@ int64_t scratchBytes(Operation *op) {
   return llvm::TypeSwitch<Operation *, int64_t>(op)
       .Case([](ir::ConvertLayoutOp convert) { return conversionScratch(convert); })
       .Case([](ir::ReduceOp reduce) -> int64_t {
-        auto type = llvm::cast<RankedTensorType>(reduce.getSources().front().getType());
-        std::optional<ReductionPlan> plan = planReduction(
-            ir::getLinearLayout(type), reduce.getAxis(), elementBitsOf(reduce.getSources()));
+        std::optional<ReductionPlan> plan = reductionPlan(reduce);
         return plan ? plan->scratchBytes : 0;
       })
       .Case([](ir::ScanOp scan) -> int64_t {
@@ -70,6 +91,28 @@ int64_t scratchBytes(Operation *op) {
       })
       .Case<ir::AtomicRmwOp, ir::AtomicCasOp>([](auto atomic) { return atomicScratch(atomic); })
       .Default([](Operation *) -> int64_t { return 0; });
+}
+
+bool crossesBlocks(Operation *op) {
+  if (!llvm::isa<ir::ConvertLayoutOp, ir::ReduceOp, ir::AtomicRmwOp, ir::AtomicCasOp>(op) ||
+      blocksAround(op) == 1)
+    return false;
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([](ir::ConvertLayoutOp convert) {
+        return conversionPlan(convert).kind == ConversionKind::AcrossBlocks;
+      })
+      .Case([](ir::ReduceOp reduce) {
+        std::optional<ReductionPlan> plan = reductionPlan(reduce);
+        return plan && !plan->blockBits.empty();
+      })
+      .Default([](Operation *atomic) { return isResultShared(atomic); });
+}
+
+bool isExchange(Operation *op) { return llvm::isa<ir::ReduceOp>(op) && crossesBlocks(op); }
+
+bool meetsAllWarps(Operation *op) {
+  std::optional<ReductionPlan> plan = reductionPlan(llvm::cast<ir::ReduceOp>(op));
+  return plan->numBlocks() == blocksAround(op) && plan->duplicateMasks[InDim::Warp] == 0;
 }
 
 std::string describeScratch(Operation *op) {

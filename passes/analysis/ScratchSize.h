@@ -14,6 +14,9 @@
 //                     program): one slot per element
 //
 // All of them write their scratch, wait at a barrier of their own and then read.
+// Conversions and atomics that cross blocks wait for all blocks of the program and read
+// what others wrote. Reductions that do (exchanges) write to the scratch of the others,
+// and each block waits for what the others write to its own.
 // There is no barrier behind the last read: the next op that writes the same
 // bytes needs one before, and that is InsertBarriers' work.
 //
@@ -31,6 +34,13 @@ constexpr int64_t scratchAlignment = 16;
 
 /// Bytes of scratch, 0 for most ops. At layout level only.
 int64_t scratchBytes(mlir::Operation *op);
+
+/// Whether blocks of the program read or write each other's scratch.
+bool crossesBlocks(mlir::Operation *op);
+/// Whether `op`, which crosses blocks, writes to the others' scratch.
+bool isExchange(mlir::Operation *op);
+/// Whether an exchange ends for no warp of the program before all have begun it.
+bool meetsAllWarps(mlir::Operation *op);
 
 /// What the scratch is for, in words of the language: "layout change of
 /// tile<128x64xf32>".

@@ -66,6 +66,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createPlaceTensorMaps(context));
 
   //===--- resources -------------------------------------------------------===//
+  // Which reductions cross blocks does not change any more; makes barriers.
+  manager.addPass(createPrepareExchanges(context));
   // Last change of the set of ops with scratch is behind us.
   manager.addPass(createAllocateShared(context));
   // Needs the offsets: disjoint scratch needs no barrier.
@@ -123,6 +125,7 @@ static PassContext testContext() {
   context.target.maxSharedBytesPerBlock = 232448;
   context.target.hasCpAsync = context.target.hasWgmma = context.target.hasTma = true;
   context.target.hasMma = true;
+  context.target.maxBlocksPerCluster = 16;
   context.remarksAsDiagnostics = remarks;
   return context;
 }
@@ -145,6 +148,7 @@ void registerPasses() {
   registerPass([] { return createOverlapProducts(testContext()); });
   registerPass([] { return createLowerDescriptors(testContext()); });
   registerPass([] { return createPlaceTensorMaps(testContext()); });
+  registerPass([] { return createPrepareExchanges(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });
   registerPass([] { return createMarkConstancy(testContext()); });

@@ -52,6 +52,9 @@ namespace {
 /// warps that its 64 warp slots hold.
 constexpr int64_t spareSharedBytes = 14 * 1024;
 
+/// Scratch of a reduction across blocks that is used for nothing else.
+constexpr int64_t maxKeptBytes = 4096;
+
 /// What gets an offset.
 struct Piece {
   Operation *op;
@@ -80,7 +83,7 @@ int64_t alignmentOf(Operation *op) {
 class Lifetimes {
 public:
   explicit Lifetimes(ModuleOp module) : buffers(module) {
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) { numbers[op] = count++; });
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) { numbers[op] = numOps++; });
     module.walk([&](Operation *op) {
       if (isWait(op))
         waits.push_back(op);
@@ -90,11 +93,12 @@ public:
   const BufferAnalysis buffers;
 
   int numberOf(Operation *op) const { return numbers.lookup(op); }
+  int count() const { return numOps; }
 
   /// The first and last op while `allocation` is alive.
   std::pair<int, int> of(Operation *allocation) const {
     if (llvm::isa<ir::MbarrierAllocOp>(allocation) || isStaging(allocation))
-      return {0, count};
+      return {0, numOps};
     int begin = numberOf(allocation), end = begin;
     for (Value value : buffers.valuesOf(allocation)) {
       // Carried round a loop that contains the allocation: alive in all of it.
@@ -121,7 +125,7 @@ public:
 private:
   llvm::DenseMap<Operation *, int> numbers;
   llvm::SmallVector<Operation *> waits;
-  int count = 0;
+  int numOps = 0;
 
   /// The first warp writes it whenever it makes a tensor map, without meeting the
   /// others.
@@ -186,7 +190,7 @@ private:
           block->findAncestorOpInBlock(*user))
         return endOfUse(wait, from);
     }
-    return count;
+    return numOps;
   }
 };
 
@@ -203,7 +207,10 @@ public:
         auto [begin, end] = lifetimes.of(op);
         add(op, bytes, begin, end);
       } else if (int64_t bytes = scratchBytes(op)) {
-        add(op, bytes, lifetimes.numberOf(op), lifetimes.numberOf(op));
+        // Other blocks write it: nothing else there makes all of them meet before.
+        bool isKept = bytes <= maxKeptBytes && isExchange(op);
+        int number = lifetimes.numberOf(op);
+        add(op, bytes, isKept ? 0 : number, isKept ? lifetimes.count() : number);
       }
     });
     for (auto function : module.getOps<func::FuncOp>())

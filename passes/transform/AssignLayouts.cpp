@@ -21,6 +21,12 @@
 //  4. apply: layouts enter the types; where an op needs an operand in another
 //     layout, TileMaterializer provides it.
 //
+// Blocks: a program of several blocks splits its tiles among them (makeCoalesced); only
+// tiles as large as the largest that it loads or stores, since smaller ones mostly go
+// with all parts of a larger one, and loading them again costs less than exchanging
+// them. Products and descriptors need their tiles whole: then every block
+// has copies of all tiles, and no layout mentions blocks.
+//
 // Not handled: two layouts for one loop variable (RemoveConversions).
 //
 //===----------------------------------------------------------------------===//
@@ -54,8 +60,9 @@ using ir::LayoutAttr;
 
 class LayoutAssignment {
 public:
-  LayoutAssignment(func::FuncOp function, const PassContext &context, int numWarps)
-      : function(function), context(context), axes(function), log2Warps(llvm::Log2_32(numWarps)) {}
+  LayoutAssignment(func::FuncOp function, const PassContext &context, int numWarps, int numBlocks)
+      : function(function), context(context), axes(function), log2Warps(llvm::Log2_32(numWarps)),
+        log2Blocks(splitsTiles(function) ? llvm::Log2_32(numBlocks) : 0) {}
 
   LogicalResult run() {
     collectAccesses();
@@ -82,6 +89,10 @@ private:
   const PassContext &context;
   AxisAnalysis axes;
   int log2Warps;
+  /// Of blocks that share tiles; 0 where all have copies.
+  int log2Blocks;
+  /// The size of the largest tile that is loaded or stored.
+  int64_t mostElements = 0;
   llvm::DenseMap<Operation *, MemoryAccess> accesses;
   /// Forward: what a value has by itself. Backward: what users want of a value
   /// that has none.
@@ -97,24 +108,39 @@ private:
     return layout.toLinear(tileType(tile).getShape());
   }
 
+  static bool splitsTiles(func::FuncOp function) {
+    return !function
+                .walk([](Operation *op) {
+                  bool needsWhole = llvm::isa<ir::DotOp, ir::DescriptorLoadOp,
+                                              ir::DescriptorStoreOp, ir::AllocSharedOp>(op);
+                  return needsWhole ? WalkResult::interrupt() : WalkResult::advance();
+                })
+                .wasInterrupted();
+  }
+
+  LayoutAttr makeLayout(RankedTensorType type, const std::vector<int> &order, int vector) {
+    bool isSplit = type.getNumElements() >= mostElements;
+    LinearLayout layout =
+        makeCoalesced(ir::log2Shape(type.getShape()), order, vector, context.target.log2WarpSize,
+                      log2Warps, isSplit ? log2Blocks : 0);
+    // Copies.
+    layout.columns(InDim::Block).resize(log2Blocks, 0);
+    return attr(layout);
+  }
+
   LayoutAttr coalesced(const MemoryAccess &access) {
-    return attr(makeCoalesced(ir::log2Shape(access.type.getShape()), access.order,
-                              access.maxVectorElements, context.target.log2WarpSize, log2Warps));
+    return makeLayout(access.type, access.order, access.maxVectorElements);
   }
 
   /// For a block that comes through shared memory, where rows lie in 16-byte
   /// chunks.
   LayoutAttr coalescedRows(RankedTensorType type) {
-    std::vector<int> shape = ir::log2Shape(type.getShape());
     int vector = context.target.maxVectorBytes * 8 / ir::elementBits(type.getElementType());
-    return attr(makeCoalesced(shape, rowMajorOrder(shape.size()), vector,
-                              context.target.log2WarpSize, log2Warps));
+    return makeLayout(type, rowMajorOrder(type.getRank()), vector);
   }
 
   LayoutAttr defaultLayout(RankedTensorType type) {
-    std::vector<int> shape = ir::log2Shape(type.getShape());
-    return attr(makeCoalesced(shape, rowMajorOrder(shape.size()), defaultVectorElements,
-                              context.target.log2WarpSize, log2Warps));
+    return makeLayout(type, rowMajorOrder(type.getRank()), defaultVectorElements);
   }
 
   /// The layout a value is known to prefer or to be wanted in; null for none.
@@ -153,6 +179,8 @@ private:
       if (std::optional<MemoryAccess> access = analyzeAccess(op, axes, context.target))
         accesses.try_emplace(op, std::move(*access));
     });
+    for (const auto &[op, access] : accesses)
+      mostElements = std::max(mostElements, access.type.getNumElements());
   }
 
   /// The cheapest layout for all operands with a preference, the access
@@ -689,11 +717,14 @@ public:
   explicit AssignLayoutsPass(PassContext context) : context(std::move(context)) {}
 
   void runOnOperation() override {
-    int numWarps = ir::numWarps(getOperation());
+    int numWarps = ir::numWarps(getOperation()), numBlocks = ir::numBlocks(getOperation());
+    // Those of the language. Passes behind this one order the threads of a block.
+    if (numBlocks > 1)
+      getOperation().walk([](ir::BarrierOp barrier) { barrier.setAllBlocks(true); });
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      LayoutAssignment assignment(function, context, numWarps);
+      LayoutAssignment assignment(function, context, numWarps, numBlocks);
       if (failed(assignment.run()))
         return signalPassFailure();
       eraseDead(function);

@@ -29,6 +29,15 @@
 //  Scalar atomics are done by one thread for all: a releasing one waits for
 //  everyone's accesses first; accesses after an acquiring one wait for it.
 //
+//  Programs of several blocks: what blocks read of each other's scratch
+//  (crossesBlocks), behind a barrier of all blocks that is part of the op, is over when
+//  all blocks have met again. So that is what a write of the same bytes needs in front,
+//  and the end of the kernel, since memory ends with its block. An exchange writes to
+//  the scratch of blocks that may be anywhere behind where all met last, so what they
+//  may have accessed since must be other bytes; but where it needs all warps of all
+//  blocks it is a meeting itself, as far as each one's own memory is concerned: two
+//  exchanges in turn need nothing between them. Global memory is ordered by barriers of all blocks.
+//
 // Not handled: order between programs beyond what atomics say. The slots of one
 // ring among themselves, barrier objects, and when the data of tw.tma_load has
 // arrived: the pass that makes a ring places its barriers, fences and waits, and
@@ -78,14 +87,21 @@ struct Pending {
   llvm::SetVector<std::pair<Operation *, Operation *>> globals;
   /// A scalar atomic acquired for all threads, without a barrier since.
   bool acquired = false;
+  /// Scratch of this block that another block may still be reading; all that has been
+  /// accessed since all blocks met.
+  Pieces remoteReads, sinceMeeting;
 
-  /// All threads have met.
-  void passBarrier() {
+  /// All threads have met: those of the program, or of one of its blocks.
+  void passBarrier(bool ofProgram) {
     reads.clear();
     writes.clear();
     fenced.clear();
+    if (!ofProgram)
+      return;
     globals.clear();
     acquired = false;
+    remoteReads.clear();
+    sinceMeeting.clear();
   }
 
   void passFence() {
@@ -115,6 +131,8 @@ struct Pending {
     joinPieces(tmaReads, other.tmaReads);
     joinPieces(unfenced, other.unfenced);
     joinPieces(fenced, other.fenced);
+    joinPieces(remoteReads, other.remoteReads);
+    joinPieces(sinceMeeting, other.sinceMeeting);
     for (auto entry : other.globals)
       changed |= globals.insert(entry);
     changed |= other.acquired && !acquired;
@@ -126,9 +144,12 @@ struct Pending {
 /// What has to come in front of an access.
 struct Needed {
   bool barrier = false, fence = false;
+  /// The barrier is one of all blocks.
+  bool allBlocks = false;
   Needed &operator|=(const Needed &other) {
     barrier |= other.barrier;
     fence |= other.fence;
+    allBlocks |= other.allBlocks;
     return *this;
   }
 };
@@ -143,19 +164,30 @@ bool isAtomic(Operation *op) { return llvm::isa<ir::AtomicRmwOp, ir::AtomicCasOp
 
 class BarrierInsertion {
 public:
-  BarrierInsertion(const PassContext &context, const BufferAnalysis &buffers)
-      : context(context), buffers(buffers) {}
+  BarrierInsertion(const PassContext &context, const BufferAnalysis &buffers, int numBlocks)
+      : context(context), buffers(buffers), numBlocks(numBlocks) {}
 
   int numShared = 0, numFences = 0, numGlobal = 0;
 
+  void visit(func::FuncOp function) {
+    Pending pending;
+    Block &body = function.getBody().front();
+    visit(body, pending);
+    if (!pending.remoteReads.empty()) {
+      ++numShared;
+      insertBarrier(body.getTerminator(), pending, /*allBlocks=*/true);
+    }
+  }
+
+private:
   void visit(Block &block, Pending &pending) {
     for (Operation &op : llvm::make_early_inc_range(block))
       visit(&op, pending);
   }
 
-private:
   const PassContext &context;
   const BufferAnalysis &buffers;
+  int numBlocks;
   AliasInfo aliases;
 
   //===--- conflicts in shared memory ------------------------------------===//
@@ -186,7 +218,9 @@ private:
   static Needed neededFor(Operation *piece, bool isWrite, bool isAsyncProxy,
                           const Pending &pending) {
     Needed needed;
-    needed.barrier = meetsAny(piece, pending.writes) || (isWrite && meetsAny(piece, pending.reads));
+    needed.allBlocks = isWrite && meetsAny(piece, pending.remoteReads);
+    needed.barrier = needed.allBlocks || meetsAny(piece, pending.writes) ||
+                     (isWrite && meetsAny(piece, pending.reads));
     if (isAsyncProxy) {
       needed.fence = meetsAny(piece, pending.unfenced);
       needed.barrier |= needed.fence || meetsAny(piece, pending.fenced);
@@ -194,13 +228,15 @@ private:
     return needed;
   }
 
-  Needed neededFor(Operation *op, const Pending &pending) {
+  Needed neededFor(Operation *op, const Pending &pending) const {
     Needed needed;
     for (const BufferUse &use : bufferUses(op))
       for (Operation *piece : buffers.allocationsOf(use.buffer))
         needed |= neededFor(piece, use.isWrite, use.isAsyncProxy, pending);
     if (hasScratch(op))
       needed |= neededFor(op, /*isWrite=*/true, /*isAsyncProxy=*/false, pending);
+    if (numBlocks > 1 && hasScratch(op) && isExchange(op) && meetsAny(op, pending.sinceMeeting))
+      needed.barrier = needed.allBlocks = true;
     return needed;
   }
 
@@ -212,7 +248,15 @@ private:
   void access(Operation *op, Pending &pending) {
     if (hasScratch(op)) {
       // Its own barrier, between writing and reading, orders all that was before.
-      pending.passBarrier();
+      bool isRemote = crossesBlocks(op), sends = isRemote && isExchange(op);
+      pending.passBarrier(numBlocks == 1 || (isRemote && !sends));
+      // All warps have begun it. Reads of other blocks' memory may still be under way.
+      if (sends && meetsAllWarps(op))
+        pending.sinceMeeting.clear();
+      if (isRemote && !sends)
+        pending.remoteReads.insert(op);
+      if (numBlocks > 1)
+        pending.sinceMeeting.insert(op);
       pending.reads.insert(op);
       pending.unfenced.insert(op);
       return;
@@ -262,7 +306,7 @@ private:
   //===--- conflicts in global memory ------------------------------------===//
 
   /// Whether each element of both accesses belongs to one thread.
-  static bool isThreadLocal(Operation *lhs, Operation *rhs, Operation *loop) {
+  bool isThreadLocal(Operation *lhs, Operation *rhs, Operation *loop) const {
     Value pointer = accessPointer(lhs);
     // The types hold the layouts: equal values, equal layouts.
     if (pointer != accessPointer(rhs) || loop)
@@ -271,7 +315,9 @@ private:
     RankedTensorType type = tileType(pointer);
     if (!type)
       return bothWrite;
-    return bothWrite || duplicateThreadMasks(ir::getLinearLayout(type)).isZero();
+    LinearLayout layout = ir::getLinearLayout(type);
+    return bothWrite || (duplicateThreadMasks(layout).isZero() &&
+                         ir::duplicateBlockMask(layout, numBlocks) == 0);
   }
 
   /// Whether the addresses show that the accesses never meet.
@@ -338,15 +384,15 @@ private:
     return result;
   }
 
-  void insertBarrier(Operation *before, Pending &pending, bool withFence = false) {
+  void insertBarrier(Operation *before, Pending &pending, bool allBlocks, bool withFence = false) {
     Operation *place = reachedByAll(before);
     OpBuilder builder(place);
     if (withFence) {
       builder.create<ir::FenceAsyncOp>(before->getLoc());
       pending.passFence();
     }
-    builder.create<ir::BarrierOp>(before->getLoc());
-    pending.passBarrier();
+    builder.create<ir::BarrierOp>(before->getLoc(), allBlocks);
+    pending.passBarrier(allBlocks || numBlocks == 1);
   }
 
   void insertShared(Operation *before, const Needed &needed, Pending &pending) {
@@ -354,12 +400,12 @@ private:
       return;
     ++numShared;
     numFences += needed.fence;
-    insertBarrier(before, pending, needed.fence);
+    insertBarrier(before, pending, needed.allBlocks, needed.fence);
   }
 
   void visit(Operation *op, Pending &pending) {
-    if (llvm::isa<ir::BarrierOp>(op))
-      return pending.passBarrier();
+    if (auto barrier = llvm::dyn_cast<ir::BarrierOp>(op))
+      return pending.passBarrier(barrier.getAllBlocks() || numBlocks == 1);
     if (llvm::isa<ir::FenceAsyncOp>(op))
       return pending.passFence();
     if (llvm::isa<scf::SCFDialect>(op->getDialect()) && op->getNumRegions() != 0)
@@ -368,7 +414,7 @@ private:
 
     if (isGlobal && needsGlobalBarrier(op, pending)) {
       ++numGlobal;
-      insertBarrier(op, pending);
+      insertBarrier(op, pending, /*allBlocks=*/numBlocks > 1);
       context.remark(
           op, {"barrier", true, {}, {}, "orders accesses of one buffer by different threads"});
     }
@@ -378,7 +424,7 @@ private:
     if (!isGlobal)
       return;
     // An atomic with scratch: all threads wait for it to act before they read.
-    if (hasScratch(op))
+    if (hasScratch(op) && (numBlocks == 1 || crossesBlocks(op)))
       return;
     pending.globals.insert({op, nullptr});
     auto semantic = semanticOf(op);
@@ -456,12 +502,12 @@ public:
 
   void runOnOperation() override {
     BufferAnalysis buffers(getOperation());
+    int numBlocks = ir::numBlocks(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      BarrierInsertion insertion(context, buffers);
-      Pending pending;
-      insertion.visit(function.getBody().front(), pending);
+      BarrierInsertion insertion(context, buffers, numBlocks);
+      insertion.visit(function);
       numShared += insertion.numShared;
       numFences += insertion.numFences;
       numGlobal += insertion.numGlobal;

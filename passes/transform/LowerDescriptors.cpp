@@ -124,7 +124,9 @@ bool onlyReads(Operation *op) {
 
 class DescriptorLowering {
 public:
-  explicit DescriptorLowering(func::FuncOp function) : function(function), order(function) {}
+  explicit DescriptorLowering(func::FuncOp function)
+      : function(function), order(function),
+        hasBlocks(ir::numBlocks(function->getParentOfType<ModuleOp>()) > 1) {}
 
   int numLoads = 0, numGroups = 0, numStores = 0;
 
@@ -148,6 +150,9 @@ public:
 private:
   func::FuncOp function;
   GlobalOrder order;
+  /// Whether a program has several blocks: each has its own copies of what is loaded,
+  /// the first one stores. What orders accesses of global memory concerns all.
+  bool hasBlocks;
   Value barrier, zero;
   /// Loads and conversions that have been replaced.
   llvm::SmallVector<Operation *> dead;
@@ -252,7 +257,7 @@ private:
     }
     Value phase = builder.create<ir::MbarrierPhaseOp>(loc, barrier, zero);
     builder.create<ir::FenceAsyncOp>(loc, needsGlobal);
-    builder.create<ir::BarrierOp>(loc);
+    builder.create<ir::BarrierOp>(loc, /*allBlocks=*/hasBlocks && needsGlobal);
     builder.create<ir::MbarrierExpectOp>(loc, barrier, zero, static_cast<uint32_t>(bytes));
     for (auto [load, buffer] : llvm::zip(group, buffers))
       builder.create<ir::TmaLoadOp>(load.getLoc(), load.getDescriptor(), load.getCoordinates(),
@@ -369,8 +374,9 @@ private:
     OpBuilder builder(store);
     Location loc = store.getLoc();
     Value buffer = builder.create<ir::AllocSharedOp>(loc, type, storedTile(store));
-    builder.create<ir::FenceAsyncOp>(loc, /*global=*/order.mayAccessStored(store.getDescriptor()));
-    builder.create<ir::BarrierOp>(loc);
+    bool isOrdered = order.mayAccessStored(store.getDescriptor());
+    builder.create<ir::FenceAsyncOp>(loc, /*global=*/isOrdered);
+    builder.create<ir::BarrierOp>(loc, /*allBlocks=*/hasBlocks && isOrdered);
     builder.create<ir::TmaStoreOp>(loc, store.getDescriptor(), store.getCoordinates(), buffer,
                                    store.getReductionAttr());
     eraseStore(store);
@@ -388,12 +394,12 @@ private:
   }
 
   /// Makes a store visible to all that any thread does behind it.
-  static void completeStore(Value buffer, Operation *before) {
+  void completeStore(Value buffer, Operation *before) {
     OpBuilder builder(before);
     Location loc = buffer.getLoc();
     builder.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/true, buffer);
     builder.create<ir::FenceAsyncOp>(loc, /*global=*/true);
-    builder.create<ir::BarrierOp>(loc);
+    builder.create<ir::BarrierOp>(loc, /*allBlocks=*/hasBlocks);
   }
 };
 

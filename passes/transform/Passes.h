@@ -49,6 +49,7 @@ std::unique_ptr<mlir::Pass> createPromoteShared(PassContext context);
 std::unique_ptr<mlir::Pass> createVerifyLayouts(PassContext context);
 std::unique_ptr<mlir::Pass> createPipelineLoops(PassContext context);
 std::unique_ptr<mlir::Pass> createPrefetchOperands(PassContext context);
+std::unique_ptr<mlir::Pass> createPrepareExchanges(PassContext context);
 std::unique_ptr<mlir::Pass> createDeferReductions(PassContext context);
 std::unique_ptr<mlir::Pass> createOverlapProducts(PassContext context);
 std::unique_ptr<mlir::Pass> createLowerDescriptors(PassContext context);

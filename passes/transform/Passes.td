@@ -91,6 +91,11 @@ def PlaceTensorMaps : TilewrightPass<"tw-place-tensor-maps"> {
   let statistics = [Statistic<"numPlaced", "placed", "Number of descriptors with a place">];
 }
 
+def PrepareExchanges : TilewrightPass<"tw-prepare-exchanges"> {
+  let summary = "gives reductions across blocks their barriers, and lets all blocks begin before";
+  let statistics = [Statistic<"numExchanges", "exchanges", "Number of reductions across blocks">];
+}
+
 def AllocateShared : TilewrightPass<"tw-allocate-shared"> {
   let summary = "places the scratch of ops in shared memory by liveness";
   let options = [Option<"sharedLimit", "shared-limit", "int64_t", /*default=*/"0",

@@ -26,8 +26,9 @@ namespace {
 
 class LayoutVerifier {
 public:
-  LayoutVerifier(int log2WarpSize, int numWarps)
-      : log2WarpSize(log2WarpSize), log2Warps(llvm::Log2_32(numWarps)) {}
+  LayoutVerifier(int log2WarpSize, int numWarps, int numBlocks)
+      : log2WarpSize(log2WarpSize), log2Warps(llvm::Log2_32(numWarps)),
+        log2Blocks(llvm::Log2_32(numBlocks)) {}
 
   LogicalResult verify(Operation *op) {
     for (Value value : op->getResults())
@@ -58,7 +59,9 @@ public:
   }
 
 private:
-  int log2WarpSize, log2Warps;
+  int log2WarpSize, log2Warps, log2Blocks;
+  /// Block bits of the first tile: all of them or none.
+  std::optional<int> blockBits;
 
   LogicalResult verifyTile(Operation *op, Value value) {
     RankedTensorType type = tileType(value);
@@ -74,7 +77,18 @@ private:
              << layout.numInBits(InDim::Lane) << " lane and " << layout.numInBits(InDim::Warp)
              << " warp bits, the program has " << log2WarpSize << " and " << log2Warps << ": "
              << type;
-    return success();
+    return verifyBlocks(op, type, layout.numInBits(InDim::Block));
+  }
+
+  /// A tile that does not mention blocks is copied in all of them, and then all
+  /// tiles are: conversions compare the columns of the two sides.
+  LogicalResult verifyBlocks(Operation *op, RankedTensorType type, int found) {
+    if (!blockBits)
+      blockBits = found;
+    if (found == *blockBits && (found == 0 || found == log2Blocks))
+      return success();
+    return op->emitError("layout has ") << found << " block bits, the program has " << log2Blocks
+                                        << " and other tiles " << *blockBits << ": " << type;
   }
 
   static ir::LayoutAttr layoutOf(Value value) { return ir::getLayout(tileType(value)); }
@@ -183,7 +197,8 @@ public:
   explicit VerifyLayoutsPass(PassContext context) : context(std::move(context)) {}
 
   void runOnOperation() override {
-    LayoutVerifier verifier(context.target.log2WarpSize, ir::numWarps(getOperation()));
+    LayoutVerifier verifier(context.target.log2WarpSize, ir::numWarps(getOperation()),
+                            ir::numBlocks(getOperation()));
     WalkResult result = getOperation().walk([&](Operation *op) {
       return failed(verifier.verify(op)) ? WalkResult::interrupt() : WalkResult::advance();
     });

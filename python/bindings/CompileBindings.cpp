@@ -155,20 +155,19 @@ py::dict compileWithoutLock(ModuleOp module, const py::dict &options, const std:
   return resultDict(compiled, options, target);
 }
 
-/// Clusters: the launcher can start them, code generation cannot make them.
-void checkClusterSize(const py::dict &options) {
+void checkClusterSize(const py::dict &options, const std::string &target) {
   int numCtas = optionOr(options, "num_ctas", 1);
-  if (numCtas > 1)
+  TargetInfo info = getTargetInfo(target);
+  if (numCtas > info.maxBlocksPerCluster)
     throw Error(ErrorCode::E0209,
-                fmt::format("num_ctas={}; programs of several blocks (clusters) cannot be compiled "
-                            "yet",
-                            numCtas),
+                fmt::format("num_ctas={}; {} has no programs of several blocks (clusters)", numCtas,
+                            info.name),
                 "use num_ctas=1");
 }
 
 py::dict compileKernel(py::handle function, py::dict signature, py::dict constexprs,
                        py::dict divisibility, py::dict options, const std::string &target) {
-  checkClusterSize(options);
+  checkClusterSize(options, target);
   PooledContext pooled;
   OwningOpRef<ModuleOp> module =
       emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);

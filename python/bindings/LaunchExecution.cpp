@@ -79,6 +79,9 @@ private:
   const driver::KernelRequirements &required = handle.kernel.requirements();
   std::string size = fmt::format("({}, {}, {})", grid.size[0], grid.size[1], grid.size[2]);
   driver::Driver &driver = driver::Driver::get();
+  if (handle.kernel.hasTooManyBlocks(grid.size))
+    raiseInvalidGrid(size,
+                     fmt::format("with num_ctas={} axis 0 is above the limit", required.numCtas));
   if (result == driver::kCudaCooperativeLaunchTooLarge)
     raiseInvalidGrid(size, fmt::format("a cooperative launch runs all its programs at once, and "
                                        "this GPU holds {} of '{}'",

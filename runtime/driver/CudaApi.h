@@ -201,6 +201,8 @@ static_assert(sizeof(LaunchConfig) == 56, "the driver's ABI");
 // Functions that an older driver may lack: null there.
 #define TILEWRIGHT_CUDA_OPTIONAL_FUNCTIONS(X)                                                      \
   X(threadExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode", (int *))                       \
+  X(occupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",                                    \
+    (int *, CudaFunction, const LaunchConfig *))                                                   \
   X(tensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                \
     (void *, int, uint32_t, void *, const uint64_t *, const uint64_t *, const uint32_t *,          \
      const uint32_t *, int, int, int, int))

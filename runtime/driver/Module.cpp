@@ -33,6 +33,7 @@ LoadedKernel::LoadedKernel(int device, const std::string &image,
   try {
     prepareFunction();
     prepareAttributes();
+    checkClusterFits();
   } catch (...) {
     driver.api().moduleUnload(moduleHandle);
     throw;
@@ -185,8 +186,10 @@ void LoadedKernel::prepareAttributes() {
   }
 }
 
-CudaResult LoadedKernel::launch(const CudaApi &api, const unsigned grid[3], CudaStream stream,
-                                void **parameters) const {
+/// Blocks along x that a launch may have.
+static constexpr int64_t kMaxBlocks = INT32_MAX;
+
+LaunchConfig LoadedKernel::launchConfig(const unsigned grid[3], CudaStream stream) const {
   LaunchConfig config;
   // A program of the grid is a cluster: its blocks lie along x.
   config.gridX = grid[0] * required.numCtas;
@@ -198,12 +201,51 @@ CudaResult LoadedKernel::launch(const CudaApi &api, const unsigned grid[3], Cuda
   config.stream = stream;
   config.attributes = numAttributes ? const_cast<LaunchAttribute *>(attributes) : nullptr;
   config.numAttributes = numAttributes;
+  return config;
+}
+
+bool LoadedKernel::hasTooManyBlocks(const unsigned grid[3]) const {
+  return int64_t(grid[0]) * required.numCtas > kMaxBlocks;
+}
+
+CudaResult LoadedKernel::launch(const CudaApi &api, const unsigned grid[3], CudaStream stream,
+                                void **parameters) const {
+  if (hasTooManyBlocks(grid))
+    return kCudaInvalidValue;
+  LaunchConfig config = launchConfig(grid, stream);
   return api.launchKernelEx(&config, functionHandle, parameters, nullptr);
+}
+
+int LoadedKernel::maxResidentClusters() const {
+  const CudaApi &api = Driver::get().api();
+  unsigned grid[3] = {1, 1, 1};
+  LaunchConfig config = launchConfig(grid, nullptr);
+  int clusters = 0;
+  if (!api.occupancyMaxActiveClusters ||
+      api.occupancyMaxActiveClusters(&clusters, functionHandle, &config) != kCudaSuccess)
+    return -1;
+  return clusters;
+}
+
+/// The blocks of a cluster run at once, near each other.
+void LoadedKernel::checkClusterFits() const {
+  if (required.numCtas == 1 || maxResidentClusters() != 0)
+    return;
+  throw Error(ErrorCode::E0209,
+              fmt::format("num_ctas={}; {} cannot hold {} blocks of {} threads with {} registers "
+                          "each and {} bytes of shared memory side by side",
+                          required.numCtas, target->properties.name, required.numCtas,
+                          required.threadsPerBlock, registers, required.sharedBytes),
+              "use a smaller num_ctas, or fewer warps");
 }
 
 int64_t LoadedKernel::maxResidentBlocks() const {
   Driver &driver = Driver::get();
   ContextGuard guard(driver, *target);
+  // Clusters do not span the groups that multiprocessors come in.
+  if (required.numCtas > 1)
+    if (int clusters = maxResidentClusters(); clusters >= 0)
+      return clusters;
   int perMultiprocessor = 0;
   driver.api().occupancyMaxActiveBlocks(&perMultiprocessor, functionHandle,
                                         required.threadsPerBlock, required.sharedBytes);

@@ -49,6 +49,8 @@ public:
   /// the launch site.
   CudaResult launch(const CudaApi &api, const unsigned grid[3], CudaStream stream,
                     void **parameters) const;
+  /// Whether a grid of programs has more blocks than a launch may have.
+  bool hasTooManyBlocks(const unsigned grid[3]) const;
   /// Programs that the GPU holds at once: the most that a cooperative launch may have.
   int64_t maxResidentBlocks() const;
 
@@ -57,6 +59,10 @@ private:
   void checkFits() const;
   void prepareFunction();
   void prepareAttributes();
+  /// Clusters that the GPU holds at once; -1 where the driver cannot tell.
+  int maxResidentClusters() const;
+  void checkClusterFits() const;
+  LaunchConfig launchConfig(const unsigned grid[3], CudaStream stream) const;
 
   Device *target; // never freed
   KernelRequirements required;

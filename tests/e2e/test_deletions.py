@@ -23,7 +23,7 @@ from harness.tensor_core_runs import attend, multiply, segments
 
 ORDERING = re.compile(r"\b(bar\.sync|barrier\.sync|fence\.proxy\.async|wgmma\.fence|wgmma\.wait_group|"
                       r"cp\.async\.wait_group|cp\.async\.bulk\.wait_group|mbarrier\.try_wait|mbarrier\.arrive\.shared|"
-                      r"fence\.proxy\.tensormap|tensormap\.cp_fenceproxy|bar\.warp\.sync)\b")  # fmt: skip
+                      r"fence\.proxy\.tensormap|tensormap\.cp_fenceproxy|bar\.warp\.sync|barrier\.cluster\.arrive)\b")  # fmt: skip
 
 
 def deletions(ptx):
@@ -42,6 +42,10 @@ def without(ptx, number):
     lines[number] = lines[number][lines[number].index("//") :]
     if "done bra" in lines[number + 1]:
         lines[number + 1] = ""
+    if "cluster.arrive" in lines[number]:
+        # Arrivals and waits take turns.
+        wait = next(n for n in range(number, len(lines)) if "cluster.wait" in lines[n])
+        lines[wait] = ""
     return "\n".join(lines)
 
 
@@ -67,6 +71,48 @@ def exchange(device, rounds=3, n=32):
         total = total + tile.sum(1)
         tile = tile.T + total[:, None]
     return np.array_equal(out, tile) and np.array_equal(sums, total)
+
+
+@tilewright.jit
+def blocks_kernel(x_ptr, out_ptr, count_ptr, ROUNDS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Rows of several blocks: extremes and scans along what they share, transposed."""
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + i[:, None] * N + j[None, :])
+    for _ in range(ROUNDS):
+        x = x - tl.max(x, 0)[None, :]
+        x = x + tl.cumsum(x, 0)
+    x += tl.atomic_add(count_ptr, 1)
+    where = out_ptr + j[:, None] * M + i[None, :]
+    tl.store(where, tl.trans(x))
+    tl.store(where, tl.load(out_ptr + (N - 1 - j)[:, None] * M + i[None, :]))
+
+
+def clusters(device, rounds=2, m=64, n=8):
+    x = np.random.default_rng(0).integers(-2, 3, (m, n)).astype(np.float32)
+    out, count = np.zeros((n, m), np.float32), np.array([7], np.int32)
+    device.run(blocks_kernel, (1,), x, out, count, rounds, m, n, num_warps=2, num_ctas=2)
+    for _ in range(rounds):
+        x = x - x.max(0)
+        x = x + np.cumsum(x, 0)
+    return np.array_equal(out, (x + 7).T[::-1]) and count[0] == 8
+
+
+@tilewright.jit
+def normalise_kernel(x_ptr, out_ptr, rows, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    for row in range(rows):
+        x = tl.load(x_ptr + row * N + offsets)
+        x -= tl.sum(x, 0) / N
+        tl.store(out_ptr + row * N + offsets, x / tl.sqrt(tl.sum(x * x, 0) / N + 1e-5))
+
+
+def row_of_blocks(device, n=1024, rows=3):
+    """Two sums in turn round a loop."""
+    x = np.random.default_rng(0).standard_normal((rows, n)).astype(np.float32)
+    out = np.zeros_like(x)
+    device.run(normalise_kernel, (1,), x, out, rows, n, num_warps=4, num_ctas=4)
+    expected = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    return bool(np.abs(out - expected).max() < 1e-3)
 
 
 def product(form, trips, tile=(64, 32, 32, 4, 3), rows=64, **more):
@@ -95,6 +141,8 @@ def made_maps(device):
 # Kernel, target, how many deletions nothing notices at most.
 CASES = {
     "exchange": (exchange, "sm_80", 0),
+    "clusters": (clusters, "sm_90a", 0),
+    "a row of four blocks": (row_of_blocks, "sm_90a", 0),
     "mma, pointers": (product("pointers", 4), "sm_80", 3),
     "wgmma, pointers": (product("pointers", 4), "sm_90a", 2),
     "wgmma, descriptors": (product("descriptors", 4), "sm_90a", 1),

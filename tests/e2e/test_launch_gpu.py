@@ -95,7 +95,6 @@ def test_launch_pdl_is_only_where_it_exists(target):
 
 
 @pytest.mark.parametrize("options,message", [
-    ({"num_ctas": 2}, "num_ctas=2; programs of several blocks (clusters) cannot be compiled yet"),
     ({"cluster_dims": (2, 1, 1)}, "cluster_dims=(2, 1, 1); use num_ctas"),
     ({"index_bits": 16}, "index_bits=16; use 32, 64 or None"),
 ])

@@ -124,19 +124,22 @@ class Emulator(Interpreter):
     name = "emulator"
     is_interpreter = False
 
-    def __init__(self, target, edit=lambda ptx: ptx):
-        """`edit` changes the PTX before it runs, for tests of what the emulator notices."""
-        self.target, self.edit = target, edit
+    def __init__(self, target, edit=lambda ptx: ptx, **options):
+        """`edit` changes the PTX before it runs, for tests of what the emulator notices; `options` are those of
+        launches that say nothing else."""
+        self.target, self.edit, self.options = target, edit, options
 
     def run(self, kernel, grid, *args, **options):
         from harness.assemble import assemble_for, bound_arguments
         from harness.ptx_emulator import launch
 
+        options = {**self.options, **options}
         compiled = assemble_for(kernel, self.target, args, options)
         values = bound_arguments(kernel, args, options)
         arguments = [part for name, entry in compiled.signature.items() for part in run_time_parts(entry, values[name])]
         launch(self.edit(compiled.asm["ptx"]), grid(values) if callable(grid) else grid, arguments,
-               compiled.metadata.host_tensor_maps, compiled.metadata.global_scratch_size)
+               compiled.metadata.host_tensor_maps, compiled.metadata.global_scratch_size,
+               compiled.metadata.num_ctas)
 
 
 class Assemble(Interpreter):

@@ -3,7 +3,7 @@
 """Runs a kernel's PTX on the CPU, for tests of code generation without a GPU.
 
 Slow and literal: NumPy over the threads of one block, blocks one after the
-other. It knows the instructions that products and what surrounds them need,
+other, those of a cluster up to where they meet. It knows the instructions that products and what surrounds them need,
 and refuses the rest by name; see ptx_machine.py for the mistakes that it finds
 beyond wrong results.
 """
@@ -16,7 +16,7 @@ from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 from harness import ptx_copies, ptx_matrix  # noqa: F401  they register their instructions
 from harness.ptx_execute import execute
-from harness.ptx_machine import PARAMETER_BASE, GlobalMemory, Machine
+from harness.ptx_machine import PARAMETER_BASE, GlobalMemory, Knowledge, Machine, run_cluster
 from harness.ptx_program import parse
 from harness.ptx_tensor_map import ProgramMaps, TensorMap
 from harness.ptx_tma import finish_kernel
@@ -94,8 +94,8 @@ class Parameters:
         self.count += 1
 
 
-def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0):
-    """Arrays are changed in place; numbers are passed as the parameter's size says.
+def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0, num_ctas=1):
+    """Arrays are changed in place; numbers are passed as the parameter's size says. The grid counts programs.
 
     `scratch_bytes`: global memory that each program gets behind its arguments.
     """
@@ -112,8 +112,16 @@ def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0):
     for z in range(grid[2]):
         for y in range(grid[1]):
             for x in range(grid[0]):
-                machine = Machine(program, parameters.memory, parameters.bytes, (x, y, z), grid)
-                machine.maps = ProgramMaps(parameters.tensor_maps)
-                machine.run(execute, finish_kernel)
+                machines, knowledge = [], Knowledge(num_ctas * -(-program.num_threads // 32))
+                for rank in range(num_ctas):
+                    machine = Machine(program, parameters.memory, parameters.bytes, (x, y, z), grid, rank,
+                                      machines if num_ctas > 1 else (), knowledge)
+                    machine.maps = ProgramMaps(parameters.tensor_maps)
+                    machines.append(machine)
+                if num_ctas > 1:
+                    run_cluster(machines, execute, finish_kernel)
+                else:
+                    machine.run(execute)
+                    finish_kernel(machine)
     for address, array in parameters.placed.values():
         parameters.memory.read_back(address, array)

@@ -7,7 +7,7 @@ import functools
 import ml_dtypes
 import numpy as np
 
-from harness.ptx_machine import DTYPES, UNSIGNED, EmulationError, Machine
+from harness.ptx_machine import DTYPES, UNSIGNED, WINDOW_BITS, EmulationError, Machine
 from harness.ptx_program import Instruction
 
 HANDLERS = {}
@@ -373,6 +373,8 @@ def load(machine, instruction):
         active = np.arange(machine.num_threads)
     else:
         memory = machine.shared if "shared" in instruction.parts else machine.memory
+        if "shared::cluster" in instruction.parts:
+            memory = machine.window
         active = machine.threads[machine.active]
         data = memory.load(machine.address(place)[active], size * len(destinations), active)
     for index, destination in enumerate(destinations):
@@ -389,12 +391,26 @@ def load(machine, instruction):
 @handles("st")
 def store(machine, instruction):
     _, size = element_kind(instruction)
+    if "async" in instruction.parts:
+        return send(machine, instruction, size)
     place, source = instruction.operands[:2]
     memory = machine.shared if "shared" in instruction.parts else machine.memory
     active = machine.threads[machine.active]
     columns = [machine.read(part, f"b{size * 8}")[active].view(np.uint8).reshape(-1, size)
                for part in machine.list_of(source)]
     memory.store(machine.address(place)[active], np.concatenate(columns, axis=1), active)
+
+
+def send(machine, instruction, size):
+    """To the memory of a block of the cluster, counted by a barrier there."""
+    place, source, barrier = instruction.operands
+    values = machine.read(source, f"b{size * 8}").view(np.uint8).reshape(-1, size)
+    for thread in machine.threads[machine.active]:
+        (rank,), where = machine.window.split(machine.address(place)[thread : thread + 1])
+        (barrier_rank,), at = machine.window.split(machine.address(barrier)[thread : thread + 1])
+        if rank != barrier_rank:
+            raise EmulationError("a barrier of another block than what is sent")
+        machine.machines[rank].receive(where, values[thread : thread + 1], int(at[0]), machine, int(thread))
 
 
 ATOMICS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
@@ -416,13 +432,13 @@ def atomic(machine, instruction):
     before = np.zeros(machine.num_threads, DTYPES[raw_kind])
     for thread in machine.threads[machine.active]:
         at, one = addresses[thread : thread + 1], machine.threads[thread : thread + 1]
-        old = np.ascontiguousarray(memory.load(at, size, one)).reshape(-1)
+        old = np.ascontiguousarray(memory.load(at, size, one, True)).reshape(-1)
         before[thread] = old.view(DTYPES[raw_kind])[0]
         if operation == "cas":
             new = values[1][thread] if before[thread] == values[0][thread] else before[thread]
         else:
             new = ATOMICS[operation](old.view(dtype), values[0][thread : thread + 1].view(dtype)).astype(dtype)
-        memory.store(at, np.asarray(new).reshape(-1).view(np.uint8).reshape(1, -1), one)
+        memory.store(at, np.asarray(new).reshape(-1).view(np.uint8).reshape(1, -1), one, True)
     machine.write(destination, before, raw_kind)
 
 
@@ -441,8 +457,31 @@ def leave(machine, instruction):
     machine.is_done[machine.active] = True
 
 
+@handles("mapa")
+def map_to_block(machine, instruction):
+    destination, address, rank = instruction.operands
+    where, rank = machine.read(address, "u32"), machine.read(rank, "u32")
+    machine.write(destination, where + ((rank + np.uint32(1)) << np.uint32(WINDOW_BITS)), "u32")
+
+
+def barrier_of_cluster(machine, instruction):
+    if not machine.machines:
+        raise EmulationError("a barrier of a cluster in a kernel that is launched without")
+    if "arrive" in instruction.parts:
+        if machine.has_arrived[machine.active].any():
+            raise EmulationError("arrives twice at the barrier of the cluster")
+        machine.has_arrived[machine.active] = True
+        machine.arrived_at = machine.shared.knowledge.now
+    else:
+        if not machine.has_arrived[machine.active].all():
+            raise EmulationError("waits at the barrier of the cluster without having arrived")
+        machine.at_cluster[machine.active] = True
+
+
 @handles("bar", "barrier")
 def barrier(machine, instruction):
+    if "cluster" in instruction.parts:
+        return barrier_of_cluster(machine, instruction)
     if "arrive" in instruction.parts or len(instruction.operands) > 1 or "warp" in instruction.parts:
         if "warp" in instruction.parts:
             machine.shared.meet_in_warps(machine.threads[machine.active])

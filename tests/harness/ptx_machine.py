@@ -10,7 +10,9 @@ meet again behind what they skip.
 What hardware leaves to chance is an error here: reading or writing beyond
 an array; shared memory that another warp wrote or read since the last barrier, that
 a matrix instruction reads before fence.proxy.async, that a copy in flight fills
-or that a product or copy in flight reads; accumulators of a product in flight.
+or that a product or copy in flight reads; accumulators of a product in flight. Between
+blocks of a cluster, since they last met: memory of either kind that one block writes
+and another one reads or writes.
 """
 
 import re
@@ -33,6 +35,10 @@ GLOBAL_BASE = 1 << 32
 PARAMETER_BASE = 1 << 48
 # Who read a byte of shared memory, if not one warp only.
 NOBODY, SEVERAL_WARPS = -1, -2
+# The same of blocks of a cluster.
+SEVERAL = -2
+# Where the memories of the blocks begin in the window of shared memory of a cluster.
+WINDOW_BITS = 24
 # Instructions of one block, many times those of the tests.
 MOST_STEPS = 2_000_000
 # Apart from each other, so that overruns do not hit the next array.
@@ -49,6 +55,29 @@ class GlobalMemory:
     def __init__(self):
         self.data = np.zeros(0, np.uint8)
         self.valid = np.zeros(0, bool)
+        # The block of a cluster that acts, and which ones wrote and read a byte since
+        # all met.
+        self.block = None
+        self.writer = self.reader = None
+
+    def meet(self):
+        """All blocks of a cluster."""
+        self.writer = np.full(len(self.data), NOBODY, np.int8)
+        self.reader = np.full(len(self.data), NOBODY, np.int8)
+
+    def check_blocks(self, places, is_write, is_atomic):
+        """Atomics order themselves, not what others do."""
+        if self.block is None or is_atomic:
+            return
+        writer, reader = self.writer[places], self.reader[places]
+        if ((writer != NOBODY) & (writer != self.block)).any():
+            raise EmulationError("accesses what another block of the program wrote since they met")
+        if not is_write:
+            self.reader[places] = np.where((reader == NOBODY) | (reader == self.block), self.block, SEVERAL)
+            return
+        if ((reader != NOBODY) & (reader != self.block)).any():
+            raise EmulationError("writes what another block of the program read since they met")
+        self.writer[places] = self.block
 
     def add(self, array: np.ndarray) -> int:
         start = len(self.data) + ARRAY_GAP
@@ -77,24 +106,36 @@ class GlobalMemory:
             raise EmulationError("an access beyond an array")
         return places
 
-    def load(self, addresses, size, threads):
-        return self.data[self.places(addresses, size)]
+    def load(self, addresses, size, threads, is_atomic=False):
+        places = self.places(addresses, size)
+        self.check_blocks(places, False, is_atomic)
+        return self.data[places]
 
-    def store(self, addresses, values, threads):
-        self.data[self.places(addresses, values.shape[1])] = values
+    def store(self, addresses, values, threads, is_atomic=False):
+        places = self.places(addresses, values.shape[1])
+        self.check_blocks(places, True, is_atomic)
+        self.data[places] = values
+
+
+class Knowledge:
+    """Up to when each warp (row) of a cluster knows that each other one has used shared memory."""
+
+    def __init__(self, num_warps: int):
+        # Counts uses and arrivals so far.
+        self.now = 0
+        self.known = np.zeros((num_warps, num_warps), np.int64)
 
 
 class SharedMemory:
-    def __init__(self, num_warps: int):
+    def __init__(self, num_warps: int, knowledge=None, rank=0):
+        self.knowledge = knowledge or Knowledge(num_warps)
+        self.num_warps, self.first_warp = num_warps, rank * num_warps
         self.data = np.full(SHARED_BYTES, 0xFF, np.uint8)
         # The warp that wrote a byte since the last barrier, and those that read it.
         self.writer = np.full(SHARED_BYTES, NOBODY, np.int16)
         self.reader = np.full(SHARED_BYTES, NOBODY, np.int16)
-        # When that was, in reads and arrivals so far; and up to when each warp (row)
-        # knows through mbarriers that each other one has read.
+        # When that was.
         self.read_at = np.zeros(SHARED_BYTES, np.int64)
-        self.now = 0
-        self.known = np.zeros((num_warps, num_warps), np.int64)
         # The thread that wrote it without a fence for asynchronous readers, or -1.
         self.unfenced = np.full(SHARED_BYTES, -1, np.int16)
         # Bytes that a copy in flight will write; how many copies and products in flight read one.
@@ -103,6 +144,12 @@ class SharedMemory:
         # The thread that wrote it since its warp met, or -1.
         self.unmet = np.full(SHARED_BYTES, -1, np.int16)
         self.num_barriers = 0
+        # Since the blocks of the cluster met: what this one wrote and others read, and
+        # which warp used a byte last, and when.
+        self.written = np.zeros(SHARED_BYTES, bool)
+        self.read_remotely = np.zeros(SHARED_BYTES, bool)
+        self.user = np.full(SHARED_BYTES, NOBODY, np.int16)
+        self.used_at = np.zeros(SHARED_BYTES, np.int64)
 
     def places(self, addresses, size):
         if (addresses % np.uint64(size)).any():
@@ -113,7 +160,42 @@ class SharedMemory:
 
     # ---- what threads do --------------------------------------------------
 
-    def load(self, addresses, size, threads):
+    def load_from_other_block(self, addresses, size):
+        places = self.places(addresses, size)
+        if self.in_flight[places].any() or self.written[places].any():
+            raise EmulationError("reads shared memory that another block wrote since they met")
+        self.read_remotely[places] = True
+        return self.data[places]
+
+    def note_use(self, places, warps):
+        self.knowledge.now += 1
+        before = self.user[places]
+        self.user[places] = warps
+        several = ((before != NOBODY) & (before != warps)) | (self.user[places] != warps)
+        self.user[places[several]] = SEVERAL_WARPS
+        self.used_at[places] = self.knowledge.now
+
+    def receive(self, places, values, sender):
+        """A warp of the cluster starts to send; returns what finishes it."""
+        user, used_at = self.user[places], self.used_at[places]
+        known = self.knowledge.known[sender, self.first_warp : self.first_warp + self.num_warps]
+        known = np.where(user >= 0, known[np.maximum(user, 0)], known.min())
+        if self.in_flight[places].any():
+            raise EmulationError("sends to shared memory that something in flight writes")
+        if ((user != NOBODY) & (self.first_warp + user != sender) & (used_at > known)).any():
+            raise EmulationError("sends to shared memory that its block may still be using")
+        self.in_flight[places] = True
+        return lambda: self.finish_bulk_copy(places, values)
+
+    def meet(self, arrived_at=None):
+        """All blocks of the cluster, which had arrived at this time."""
+        if arrived_at is None or arrived_at >= self.knowledge.now:
+            self.barrier()
+        before = self.used_at <= (self.knowledge.now if arrived_at is None else arrived_at)
+        self.written[before] = self.read_remotely[before] = False
+        self.user[before] = NOBODY
+
+    def load(self, addresses, size, threads, is_atomic=False):
         places = self.places(addresses, size)
         if self.in_flight[places].any():
             raise EmulationError("reads shared memory that a copy in flight writes")
@@ -125,32 +207,38 @@ class SharedMemory:
         self.reader[places] = warps
         several = ((reader != NOBODY) & (reader != warps)) | (self.reader[places] != warps)
         self.reader[places[several]] = SEVERAL_WARPS
-        self.note_read(places)
+        self.note_read(places, warps)
         return self.data[places]
 
-    def note_read(self, places):
-        self.now += 1
-        self.read_at[places] = self.now
+    def note_read(self, places, warps):
+        self.note_use(places, warps)
+        self.read_at[places] = self.knowledge.now
 
     def may_still_read(self, places, warps):
         """Whether another warp may be about to read: nothing tells `warps` that it has."""
         reader, read_at = self.reader[places], self.read_at[places]
-        of_others = np.where(np.eye(len(self.known), dtype=bool), np.iinfo(np.int64).max, self.known).min(axis=1)
-        known = np.where(reader >= 0, self.known[warps, reader], of_others[warps])
+        own = slice(self.first_warp, self.first_warp + self.num_warps)
+        of_block = self.knowledge.known[own, own]
+        of_others = np.where(np.eye(len(of_block), dtype=bool), np.iinfo(np.int64).max, of_block).min(axis=1)
+        known = np.where(reader >= 0, of_block[warps, reader], of_others[warps])
         return (reader != NOBODY) & (reader != warps) & (read_at > known)
 
-    def store(self, addresses, values, threads):
+    def store(self, addresses, values, threads, is_atomic=False):
         places = self.places(addresses, values.shape[1])
         self.check_writable(places, threads)
         self.write(places, values, threads)
 
     def write(self, places, values, threads):
         self.data[places] = values
+        self.written[places] = True
+        self.note_use(places, (threads // 32)[:, None])
         self.writer[places] = (threads // 32)[:, None]
         self.unfenced[places] = self.unmet[places] = threads[:, None]
 
     def check_writable(self, places, threads):
         """Nobody may still read what is overwritten, nor write it too."""
+        if self.read_remotely[places].any():
+            raise EmulationError("writes shared memory that another block read since they met")
         if self.in_flight[places].any():
             raise EmulationError("writes shared memory that a copy in flight writes")
         if self.reading[places].any():
@@ -162,6 +250,11 @@ class SharedMemory:
         self.num_barriers += 1
         self.writer[:] = self.reader[:] = NOBODY
         self.unmet[:] = -1
+        # All warps of the block know what any of them knew.
+        own = slice(self.first_warp, self.first_warp + self.num_warps)
+        told = self.knowledge.known[own].max(axis=0)
+        told[own] = self.knowledge.now
+        self.knowledge.known[own] = told
 
     def meet_in_warps(self, threads):
         self.unmet[np.isin(self.unmet, threads)] = -1
@@ -193,6 +286,7 @@ class SharedMemory:
         """By TMA: whoever waited for its barrier sees it."""
         self.in_flight[places] = False
         self.data[places] = values
+        self.written[places] = True
         self.writer[places] = NOBODY
         self.unfenced[places] = -1
 
@@ -211,30 +305,68 @@ class SharedMemory:
         """Only whoever waited for it knows: `warp`, or SEVERAL_WARPS."""
         self.reading[places] -= 1
         self.reader[places] = warp
-        self.note_read(places)
+        self.note_read(places, warp)
 
     def arrived(self, warp: int) -> np.ndarray:
         """What a warp that arrives at an mbarrier tells whoever waits for it."""
-        self.now += 1
-        told = self.known[warp].copy()
-        told[warp] = self.now
+        self.knowledge.now += 1
+        warp += self.first_warp
+        told = self.knowledge.known[warp].copy()
+        told[warp] = self.knowledge.now
         return told
+
+    def learn(self, warp: int, told):
+        warp += self.first_warp
+        self.knowledge.known[warp] = np.maximum(self.knowledge.known[warp], told)
+
+
+class ClusterWindow:
+    """The shared memories of a cluster, as one block sees them."""
+
+    def __init__(self, rank, machines):
+        self.rank, self.machines = rank, machines
+
+    def split(self, addresses):
+        """Ranks of blocks and addresses in their memories."""
+        ranks = (addresses >> np.uint64(WINDOW_BITS)).astype(np.int64) - 1
+        if (ranks < 0).any() or (ranks >= len(self.machines)).any():
+            raise EmulationError("an address of no block of the cluster")
+        return ranks, addresses & np.uint64(2**WINDOW_BITS - 1)
+
+    def load(self, addresses, size, threads):
+        ranks, places = self.split(addresses)
+        data = np.zeros((len(addresses), size), np.uint8)
+        for rank in np.unique(ranks):
+            mine, shared = ranks == rank, self.machines[rank].shared
+            if rank == self.rank:
+                data[mine] = shared.load(places[mine], size, threads[mine])
+            else:
+                data[mine] = shared.load_from_other_block(places[mine], size)
+        return data
 
 
 class Machine:
-    """One block."""
+    """One block; of a cluster, where `grid` counts clusters and `machines` are its blocks."""
 
-    def __init__(self, program: Program, memory: GlobalMemory, parameters: np.ndarray, block, grid):
+    def __init__(self, program: Program, memory: GlobalMemory, parameters: np.ndarray, block, grid, rank=0,
+                 machines=(), knowledge=None):
+        self.rank, self.machines = rank, machines
+        self.window = ClusterWindow(rank, machines)
         self.program = program
         self.num_threads = program.num_threads
         self.threads = np.arange(self.num_threads)
-        self.memory, self.shared = memory, SharedMemory(-(-self.num_threads // 32))
+        self.memory, self.shared = memory, SharedMemory(-(-self.num_threads // 32), knowledge, rank)
         self.parameters, self.block, self.grid = parameters, block, grid
         self.registers: dict[str, np.ndarray] = {}
         self.counters = np.zeros(self.num_threads, np.int64)
         self.is_done = np.zeros(self.num_threads, bool)
         self.at_barrier = np.zeros(self.num_threads, bool)
         self.is_stalled = np.zeros(self.num_threads, bool)
+        # Have arrived at the barrier of the cluster; wait there.
+        self.has_arrived = np.zeros(self.num_threads, bool)
+        self.at_cluster = np.zeros(self.num_threads, bool)
+        self.arrived_at = 0
+        self.steps = self.num_meetings = 0
         # Accumulators of products in flight, with the number of their group.
         self.products: dict[str, int] = {}
         self.product_group = 0
@@ -261,7 +393,12 @@ class Machine:
         if name == "%laneid":
             return self.threads % 32
         base, _, which = name[1:].partition(".")
+        if name == "%cluster_ctarank":
+            return np.full(self.num_threads, self.rank, np.int64)
         value = {"ctaid": self.block, "nctaid": self.grid}.get(base)
+        if self.machines:
+            # The others are not what a program of several blocks asks for.
+            value = {"clusterid": self.block, "nclusterid": self.grid}.get(base)
         if value is not None:
             return np.full(self.num_threads, value[axis[which]], np.int64)
         if base == "ntid":
@@ -330,11 +467,13 @@ class Machine:
 
     # ---- running ----------------------------------------------------------
 
-    def run(self, execute, finish):
-        steps = 0
+    def run(self, execute):
+        """To the end, or to where all threads wait for other blocks."""
         while not self.is_done.all():
-            ready = ~(self.is_done | self.at_barrier | self.is_stalled)
+            ready = ~(self.is_done | self.at_barrier | self.is_stalled | self.at_cluster)
             if not ready.any():
+                if (self.is_done | self.at_cluster).all() or self.waits_for_others():
+                    return
                 self.release()
                 continue
             counter = self.counters[ready].min()
@@ -349,14 +488,31 @@ class Machine:
                 self.active = live
                 self.is_stalled[:] = False
             self.program.executed.add(int(counter))
-            steps += 1
-            if steps > MOST_STEPS:
+            self.steps += 1
+            if self.steps > MOST_STEPS:
                 raise EmulationError("the kernel does not end")
             self.counters[self.active] += 1
             self.step(instruction, execute)
         if self.products:
             raise EmulationError("the kernel ends with a product in flight")
-        finish(self)
+
+    def receive(self, where, values, at, sender, thread):
+        """Bytes from a thread of another block, or of this one."""
+        barrier = self.mbarriers.get(at)
+        if barrier is None or (sender is not self and barrier.num_meetings >= self.num_meetings):
+            raise EmulationError("sends to a block that may not have initialised its barrier")
+        warp = sender.shared.first_warp + thread // 32
+        places = self.shared.places(where, values.shape[1])
+        barrier.copies.append(self.shared.receive(places, values, warp))
+        barrier.bytes -= values.size
+        barrier.told = np.maximum(barrier.told, sender.shared.arrived(thread // 32))
+        self.is_stalled[:] = False
+
+    def waits_for_others(self):
+        """Whether threads wait for a barrier in shared memory that other blocks may complete."""
+        if not self.machines or not self.is_stalled.any():
+            return False
+        return self.program.instructions[self.counters[self.is_stalled].min()].name != "wgmma"
 
     def release(self):
         """Nobody can go on: all have reached the barrier, or it is a deadlock."""
@@ -365,7 +521,7 @@ class Machine:
             raise EmulationError("a warpgroup reaches wgmma in parts")
         if waiting:
             raise EmulationError("threads wait for a barrier in shared memory that nobody completes")
-        if len(np.unique(self.counters[self.at_barrier])) > 1:
+        if len(np.unique(self.counters[self.at_barrier])) > 1 or self.at_cluster.any():
             raise EmulationError("threads wait at different barriers")
         self.at_barrier[:] = False
         self.shared.barrier()
@@ -379,3 +535,36 @@ class Machine:
         self.all_active = bool(self.active.all())
         with np.errstate(all="ignore"):
             execute(self, instruction)
+
+
+def run_cluster(machines, execute, finish):
+    """All blocks of one program, each as far as it gets by itself."""
+    memory = machines[0].memory
+    memory.meet()
+    while not all(machine.is_done.all() for machine in machines):
+        steps = sum(machine.steps for machine in machines)
+        for rank, machine in enumerate(machines):
+            memory.block = rank
+            machine.run(execute)
+        if all((machine.is_done | machine.at_cluster).all() for machine in machines):
+            meet(machines)
+        elif steps == sum(machine.steps for machine in machines):
+            raise EmulationError("blocks wait for each other")
+    memory.block = None
+    for machine in machines:
+        finish(machine)
+
+
+def meet(machines):
+    """All blocks of a cluster have arrived, or have ended."""
+    if len({machine.is_done.all() for machine in machines}) > 1:
+        raise EmulationError("a block ends while others wait for it")
+    machines[0].memory.meet()
+    for machine in machines:
+        if machine.is_done.all() and machine.shared.read_remotely.any():
+            raise EmulationError("a block may end while another one reads its shared memory")
+        if machine.is_done.all() and machine.shared.in_flight.any():
+            raise EmulationError("a block may end while another one writes its shared memory")
+        machine.shared.meet(machine.arrived_at)
+        machine.num_meetings += 1
+        machine.at_cluster[:] = machine.has_arrived[:] = False

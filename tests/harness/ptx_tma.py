@@ -27,12 +27,14 @@ class Mbarrier:
     # Whoever initialised it; others know it behind a barrier of the block.
     warp: int = -1
     initialised_at: int = -1  # count of the block's barriers
+    num_meetings: int = 0  # of the cluster's blocks before
     # Up to when each warp has read, as those that arrived say: in this phase, and in the last.
     told: object = 0
     told_before: object = 0
 
     def is_visible(self, machine, thread):
-        return machine.shared.num_barriers > self.initialised_at or thread // 32 == self.warp
+        has_met = machine.shared.num_barriers > self.initialised_at or machine.num_meetings > self.num_meetings
+        return has_met or thread // 32 == self.warp
 
     def complete_if_due(self, waiting):
         """Copies arrive only when somebody asks."""
@@ -73,7 +75,8 @@ def mbarrier(machine, instruction):
         thread = only(machine, "initialise a barrier")
         count = int(operands[1])
         machine.mbarriers[int(addresses[thread])] = Mbarrier(count, count, warp=thread // 32,
-                                                             initialised_at=machine.shared.num_barriers)
+                                                             initialised_at=machine.shared.num_barriers,
+                                                             num_meetings=machine.num_meetings)
     elif "arrive" in parts:
         for thread in machine.threads[machine.active]:
             barrier = mbarrier_at(machine, addresses[thread], thread)
@@ -104,9 +107,8 @@ def ask(machine, instruction, addresses):
             if barrier.phase != phase:
                 machine.is_stalled[:] = False
         done[threads] = barrier.phase != parity[threads]
-        known = machine.shared.known
         for warp in np.unique(threads[done[threads]] // 32):
-            known[warp] = np.maximum(known[warp], barrier.told_before)
+            machine.shared.learn(warp, barrier.told_before)
     machine.write(instruction.operands[0], done, "pred")
     if "try_wait" in instruction.parts:
         machine.is_stalled |= machine.active & ~done

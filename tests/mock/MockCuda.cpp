@@ -324,6 +324,13 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
   launches.push_back(l);
   return 0;
 }
+/// Two blocks on each of the 132 multiprocessors; more than 8 do not make a cluster.
+EXPORT int cuOccupancyMaxActiveClusters(int *clusters, MockModule *, const LaunchConfig *config) {
+  MockLaunch l{};
+  readAttributes(*config, l);
+  *clusters = l.clusterX > 8 ? 0 : 264 / l.clusterX;
+  return 0;
+}
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, MockModule *, int, size_t) {
   *blocks = 2;
   return 0;

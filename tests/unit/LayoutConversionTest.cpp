@@ -183,6 +183,39 @@ static Machine runShared(const SharedMemoryPlan &plan, Machine src, const Linear
   return dst;
 }
 
+static Machine runCluster(const ClusterPlan &plan, Machine src, const LinearLayout &dstLayout) {
+  Machine dst(dstLayout, dstLayout.inSize(InDim::Register));
+  size_t elements = plan.scratchBytes / (plan.storedBits / 8);
+  EXPECT_EQ(elements, size_t(1) << plan.log2BlockElements);
+  std::vector<Registers> memory(src.blocks, Registers(elements, nothing));
+  src.forEachThread([&](int lane, int warp, int block) {
+    const HardwareIndex &copies = plan.write.duplicateMasks;
+    if ((lane & copies[InDim::Lane]) || (warp & copies[InDim::Warp]))
+      return;
+    forEachAccess(plan.write, 0, lane, warp, block, [&](int reg, uint32_t offset) {
+      ASSERT_LT(offset, elements);
+      EXPECT_EQ(memory[block][offset], nothing); // written once
+      memory[block][offset] = src.at(lane, warp, block)[reg];
+    });
+  });
+  dst.forEachThread([&](int lane, int warp, int block) {
+    // One access stays within one block.
+    for (const SharedAccess &access : plan.read.accesses[0])
+      EXPECT_LE(access.registers.size(), elements);
+    forEachAccess(plan.read, 0, lane, warp, block, [&](int reg, uint32_t flat) {
+      uint32_t rank = flat >> plan.log2BlockElements;
+      ASSERT_LT(rank, memory.size());
+      dst.at(lane, warp, block)[reg] = memory[rank][flat & (elements - 1)];
+    });
+  });
+  dst.forEachThread([&](int lane, int warp, int block) {
+    Registers &registers = dst.at(lane, warp, block), loaded = registers;
+    for (size_t reg = 0; reg < registers.size(); ++reg)
+      registers[reg] = loaded[plan.read.registerOf[reg]];
+  });
+  return dst;
+}
+
 static void expectHolds(Machine &machine, const LinearLayout &layout, const std::string &what) {
   Machine expected = holding(layout);
   EXPECT_EQ(machine.threads, expected.threads) << what << "\n to " << layout.toString();
@@ -215,8 +248,11 @@ static ConversionPlan convertAndCheck(const LinearLayout &src, const LinearLayou
     expectHolds(to, dst, what);
     break;
   }
-  case ConversionKind::AcrossBlocks:
+  case ConversionKind::AcrossBlocks: {
+    Machine to = runCluster(plan.cluster, from, dst);
+    expectHolds(to, dst, what);
     break;
+  }
   }
   EXPECT_FALSE(plan.reason.empty());
   return plan;
@@ -494,4 +530,38 @@ TEST(LayoutConversion, BlocksOfACluster) {
     if (trial % 2 == 0)
       EXPECT_EQ(convertAndCheck(src, crossing, 32).kind, ConversionKind::AcrossBlocks);
   }
+}
+
+TEST(LayoutConversion, AcrossBlocks) {
+  RandomLayouts random(56);
+  int crossing = 0, vectors = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<int> shape = random.shape(2, 5 + random.upTo(5));
+    int log2Blocks = 1 + random.upTo(2);
+    // Bits of other places, or copies, or sums of both.
+    auto withBlocks = [&](LinearLayout layout) {
+      Columns &registers = layout.columns(InDim::Register);
+      for (int bit = 0; bit < log2Blocks; ++bit) {
+        uint32_t column = 0;
+        if (!random.chance(20) && !registers.empty()) {
+          column = registers.back();
+          registers.pop_back();
+        } else if (random.chance(30)) {
+          column = random.bits(layout.numOutBits());
+        }
+        layout.columns(InDim::Block).push_back(column);
+      }
+      return layout;
+    };
+    LinearLayout src = withBlocks(random.distributed(shape, 3, 1));
+    LinearLayout dst =
+        withBlocks(random.chance(30) ? random.mixed(shape, 3, 1) : random.distributed(shape, 3, 1));
+    if (!src.isSurjective() || !dst.isSurjective())
+      continue;
+    ConversionPlan plan = convertAndCheck(src, dst, 1 << random.upTo(6));
+    crossing += plan.kind == ConversionKind::AcrossBlocks;
+    vectors += plan.kind == ConversionKind::AcrossBlocks && plan.cluster.read.vectorElements > 1;
+  }
+  EXPECT_GT(crossing, 100);
+  EXPECT_GT(vectors, 20);
 }

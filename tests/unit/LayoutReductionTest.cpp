@@ -3,7 +3,7 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: carries out each plan on [warp][lane][register] arrays of random values
+// What: carries out each plan on [block][warp][lane][register] arrays of random values
 // and compares with the sums of the tile. Sums find an element that is missed
 // as well as one that is counted twice.
 //
@@ -39,50 +39,74 @@ static uint64_t expectedSum(const LinearLayout &layout, int axis,
   return sum;
 }
 
+/// The partial results that the blocks write, each to all that share its results.
+static std::vector<std::vector<uint64_t>>
+exchange(const ReductionPlan &plan, const LinearLayout &layout, const Values &values) {
+  int lanes = layout.inSize(InDim::Lane), warps = layout.inSize(InDim::Warp);
+  int blocks = layout.inSize(InDim::Block);
+  size_t numSlots = plan.scratchBytes / 4;
+  std::vector<std::vector<uint64_t>> scratch(blocks, std::vector<uint64_t>(numSlots, 0));
+  std::vector<std::vector<bool>> written(blocks, std::vector<bool>(numSlots, false));
+  for (int block = 0; block < blocks; ++block)
+    for (int index = 0; index < plan.numBlocks(); ++index) {
+      int to = (block & ~plan.blockMask()) | plan.blockOffset(index);
+      for (int warp = 0; warp < warps; ++warp)
+        for (int lane = 0; lane < lanes; ++lane) {
+          if ((lane & plan.duplicateMasks[InDim::Lane]) ||
+              (warp & plan.duplicateMasks[InDim::Warp]))
+            continue;
+          for (size_t r = 0; r < plan.groups.size(); ++r) {
+            uint32_t slot = plan.writeSlot(static_cast<int>(r), lane, warp, block);
+            EXPECT_FALSE(written[to].at(slot));
+            written[to].at(slot) = true;
+            scratch[to].at(slot) = values[(block * warps + warp) * lanes + lane][r];
+          }
+        }
+    }
+  for (int block = 0; block < blocks; ++block) {
+    auto count = std::count(written[block].begin(), written[block].end(), true);
+    if (plan.blockBits.empty())
+      EXPECT_EQ(plan.incomingBytes, 0);
+    else
+      EXPECT_EQ(count * 4, plan.incomingBytes);
+  }
+  return scratch;
+}
+
 static Values runReduction(const ReductionPlan &plan, const LinearLayout &layout) {
   int lanes = layout.inSize(InDim::Lane), warps = layout.inSize(InDim::Warp);
+  int blocks = layout.inSize(InDim::Block);
   size_t numResults = plan.groups.size();
-  Values values(warps * lanes, std::vector<uint64_t>(numResults, 0));
-  auto at = [&](int lane, int warp) -> std::vector<uint64_t> & {
-    return values[warp * lanes + lane];
+  Values values(blocks * warps * lanes, std::vector<uint64_t>(numResults, 0));
+  auto at = [&](int lane, int warp, int block) -> std::vector<uint64_t> & {
+    return values[(block * warps + warp) * lanes + lane];
   };
-  for (int warp = 0; warp < warps; ++warp)
-    for (int lane = 0; lane < lanes; ++lane)
-      for (size_t r = 0; r < numResults; ++r)
-        for (int reg : plan.groups[r])
-          at(lane, warp)[r] += elementValue(layout.apply(reg, lane, warp));
+  auto forEach = [&](auto visit) {
+    for (int block = 0; block < blocks; ++block)
+      for (int warp = 0; warp < warps; ++warp)
+        for (int lane = 0; lane < lanes; ++lane)
+          for (size_t r = 0; r < numResults; ++r)
+            visit(lane, warp, block, r);
+  };
+  forEach([&](int lane, int warp, int block, size_t r) {
+    for (int reg : plan.groups[r])
+      at(lane, warp, block)[r] += elementValue(layout.apply(reg, lane, warp, block));
+  });
   for (uint32_t mask : plan.laneMasks) {
     Values before = values;
-    for (int warp = 0; warp < warps; ++warp)
-      for (int lane = 0; lane < lanes; ++lane)
-        for (size_t r = 0; r < numResults; ++r)
-          at(lane, warp)[r] += before[warp * lanes + (lane ^ mask)][r];
+    forEach([&](int lane, int warp, int block, size_t r) {
+      at(lane, warp, block)[r] += before[(block * warps + warp) * lanes + (lane ^ mask)][r];
+    });
   }
-  if (plan.warpBits.empty())
+  if (!plan.needsExchange())
     return values;
-
-  std::vector<uint64_t> scratch(plan.numPartials() << plan.result.numOutBits(), 0);
-  std::vector<bool> written(scratch.size(), false);
-  for (int warp = 0; warp < warps; ++warp)
-    for (int lane = 0; lane < lanes; ++lane) {
-      if ((lane & plan.duplicateMasks[InDim::Lane]) || (warp & plan.duplicateMasks[InDim::Warp]))
-        continue;
-      for (size_t r = 0; r < numResults; ++r) {
-        uint32_t slot = plan.writeSlot(static_cast<int>(r), lane, warp);
-        EXPECT_FALSE(written.at(slot));
-        written.at(slot) = true;
-        scratch.at(slot) = at(lane, warp)[r];
-      }
-    }
-  EXPECT_EQ(std::count(written.begin(), written.end(), false), 0);
-  for (int warp = 0; warp < warps; ++warp)
-    for (int lane = 0; lane < lanes; ++lane)
-      for (size_t r = 0; r < numResults; ++r) {
-        at(lane, warp)[r] = 0;
-        uint32_t first = plan.readSlot(static_cast<int>(r), lane, warp);
-        for (int partial = 0; partial < plan.numPartials(); ++partial)
-          at(lane, warp)[r] += scratch.at(first + partial);
-      }
+  std::vector<std::vector<uint64_t>> scratch = exchange(plan, layout, values);
+  forEach([&](int lane, int warp, int block, size_t r) {
+    at(lane, warp, block)[r] = 0;
+    uint32_t first = plan.readSlot(static_cast<int>(r), lane, warp);
+    for (int partial = 0; partial < plan.numPartials(); ++partial)
+      at(lane, warp, block)[r] += scratch[block].at(first + partial);
+  });
   return values;
 }
 
@@ -90,13 +114,15 @@ static void reduceAndCheck(const LinearLayout &layout, int axis) {
   std::optional<ReductionPlan> plan = planReduction(layout, axis, {32});
   ASSERT_TRUE(plan);
   Values values = runReduction(*plan, layout);
-  forEachPlace(plan->result, [&](int reg, int lane, int warp) {
-    std::vector<uint32_t> coordinates =
-        plan->result.coordinates(plan->result.apply(reg, lane, warp));
-    EXPECT_EQ(values[warp * layout.inSize(InDim::Lane) + lane][reg],
-              expectedSum(layout, axis, coordinates))
-        << layout.toString() << " axis " << axis;
-  });
+  int lanes = layout.inSize(InDim::Lane), warps = layout.inSize(InDim::Warp);
+  for (int block = 0; block < layout.inSize(InDim::Block); ++block)
+    forEachPlace(plan->result, [&](int reg, int lane, int warp) {
+      std::vector<uint32_t> coordinates =
+          plan->result.coordinates(plan->result.apply(reg, lane, warp, block));
+      EXPECT_EQ(values[(block * warps + warp) * lanes + lane][reg],
+                expectedSum(layout, axis, coordinates))
+          << layout.toString() << " axis " << axis;
+    });
 }
 
 TEST(LayoutReduction, WorkedExampleOfTheHeader) {
@@ -150,9 +176,33 @@ TEST(LayoutReduction, RefusesColumnsThatMixTheAxisWithOthers) {
   layout.columns(InDim::Register) = {1, 2};
   layout.columns(InDim::Lane) = {4 ^ 1, 8};
   EXPECT_FALSE(planReduction(layout, 1, {32}));
-  LinearLayout blocks({1});
-  blocks.columns(InDim::Block) = {1};
-  EXPECT_FALSE(planReduction(blocks, 0, {32}));
+}
+
+TEST(LayoutReduction, BlocksOfACluster) {
+  RandomLayouts random(64);
+  int acrossBlocks = 0, acrossBoth = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    LinearLayout layout = random.distributed(random.shape(1 + random.upTo(2), 8), 3, 1);
+    Columns &registers = layout.columns(InDim::Register);
+    for (int bit = 0; bit < 2; ++bit) {
+      bool copy = random.chance(20) || registers.empty();
+      layout.columns(InDim::Block).push_back(copy ? 0 : registers.back());
+      if (!copy)
+        registers.pop_back();
+    }
+    if (random.chance(20)) // copies that are not zero columns
+      layout.columns(InDim::Block)[1] =
+          layout.columns(random.chance(50) ? InDim::Lane : InDim::Warp)[0];
+    if (!layout.isSurjective())
+      continue;
+    int axis = random.upTo(layout.rank() - 1);
+    ReductionPlan plan = *planReduction(layout, axis, {32});
+    acrossBlocks += !plan.blockBits.empty();
+    acrossBoth += !plan.blockBits.empty() && !plan.warpBits.empty();
+    reduceAndCheck(layout, axis);
+  }
+  EXPECT_GT(acrossBlocks, 50);
+  EXPECT_GT(acrossBoth, 20);
 }
 
 TEST(LayoutReduction, GroupsAscendAlongTheAxis) {

@@ -11,8 +11,8 @@ module {
 
 // -----
 
-module attributes {tw.num_ctas = 2 : i32} {
-  // expected-error @below {{spans 2 blocks, which code generation cannot do yet}}
+module attributes {tw.num_ctas = 32 : i32} {
+  // expected-error @below {{spans 32 blocks, sm_90a has clusters of 16}}
   func.func @cluster() {
     func.return
   }

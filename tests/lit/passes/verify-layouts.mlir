@@ -104,3 +104,30 @@ module attributes {tw.num_warps = 4 : i32} {
     return
   }
 }
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = [512]>
+#b = #tw.layout<register = [1, 2, 512], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+// Copies in blocks are said by a column of zero, or by no tile of the kernel at all.
+module attributes {tw.num_warps = 4 : i32, tw.num_ctas = 2 : i32} {
+  // expected-error @+1 {{layout has 1 block bits, the program has 1 and other tiles 0}}
+  func.func @blocks(%x: tensor<1024xf32, #a>) {
+    %0 = tw.convert_layout %x : tensor<1024xf32, #a> -> tensor<1024xf32, #b>
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = [512]>
+// Totals of a scan do not cross blocks.
+module attributes {tw.num_warps = 4 : i32, tw.num_ctas = 2 : i32} {
+  func.func @scan(%x: tensor<1024xf32, #a>) {
+    // expected-error @+1 {{cannot take this layout}}
+    %0 = tw.scan %x axis 0 {
+    ^bb0(%l: f32, %r: f32):
+      %c = arith.addf %l, %r : f32
+      tw.yield %c : f32
+    } : (tensor<1024xf32, #a>) -> tensor<1024xf32, #a>
+    return
+  }
+}
