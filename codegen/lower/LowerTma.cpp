@@ -30,6 +30,8 @@
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace tilewright::codegen {
@@ -42,9 +44,18 @@ static std::string onlyThread0(PtxText &text, FunctionLowering &lowering) {
   return "@" + text.operand(lowering.ownsElementsInBlock(lowering.builder.getI32Type()), 'b') + " ";
 }
 
-/// That of the program's.
-static std::string onlyFirstThread(PtxText &text, FunctionLowering &lowering) {
-  return "@" + text.operand(lowering.ownsElements(lowering.builder.getI32Type()), 'b') + " ";
+/// That of the program's first thread; with `unless`, which may be null, it is false
+/// where that is true.
+static std::string onlyFirstThread(PtxText &text, FunctionLowering &lowering, Value unless) {
+  OpBuilder &builder = lowering.builder;
+  Value guard = lowering.ownsElements(builder.getI32Type());
+  if (unless) {
+    Value isTrue = builder.create<LLVM::ConstantOp>(lowering.loc, builder.getI1Type(),
+                                                    builder.getBoolAttr(true));
+    Value allowed = builder.create<LLVM::XOrOp>(lowering.loc, unless, isTrue);
+    guard = builder.create<LLVM::AndOp>(lowering.loc, guard, allowed);
+  }
+  return "@" + text.operand(guard, 'b') + " ";
 }
 
 static Value byteOffset(FunctionLowering &lowering, Value base, Value offset) {
@@ -166,9 +177,9 @@ static LogicalResult lowerFenceAsync(Operation *op, FunctionLowering &lowering) 
 
 namespace {
 
-/// The outermost coordinate of a box that lies outside of every array, and does not
-/// wrap to the inside either.
-constexpr int64_t coordinateOutside = -(int64_t(1) << 30);
+/// The outermost coordinate of a box that lies outside of every array. The nearest of
+/// them: multiplied with a stride it has to stay an address.
+constexpr int64_t coordinateOutside = -maxBoxExtent;
 
 /// One box of a block: where it begins, in elements of the block and in bytes of
 /// the buffer.
@@ -204,7 +215,7 @@ static std::vector<BoxPosition> boxPositions(ir::DescriptorType descriptor, cons
 }
 
 /// "$map, {$a, $b}": a tensor map and a box's coordinates, innermost first, as PTX has
-/// them. In an array without elements every box lies outside.
+/// them. In an array without elements every box that is loaded lies outside.
 static std::string boxText(PtxText &text, FunctionLowering &lowering, const TensorMapUse &map,
                            OperandRange coordinates, const BoxPosition &position) {
   std::string list = text.operand(map.address, 'l') + ", {";
@@ -311,9 +322,11 @@ static LogicalResult lowerTmaStore(Operation *op, FunctionLowering &lowering) {
                      std::string(".bulk.tensor.") + std::to_string(descriptor.getShape().size()) +
                      "d.global.shared::cta" + reduction + ".tile.bulk_group [";
   TensorMapUse map = useTensorMap(lowering, store.getDescriptor());
+  // Nothing is stored to an array without elements.
+  Value isEmpty = std::exchange(map.isEmpty, Value());
   for (const BoxPosition &position : boxPositions(descriptor, *box)) {
     PtxText text(lowering);
-    std::string line = onlyFirstThread(text, lowering) + name;
+    std::string line = onlyFirstThread(text, lowering, isEmpty) + name;
     line += boxText(text, lowering, map, store.getCoordinates(), position) + "], [";
     line += text.operand(bufferAddress(lowering, store.getBuffer(), position.byteOffset), 'r');
     text.emit(line + "];");

@@ -91,8 +91,8 @@ public:
   LoopPipeliner(mlir::scf::ForOp loop, const PassContext &context, int64_t otherSharedBytes)
       : loop(loop), context(context), otherSharedBytes(otherSharedBytes), rewriter(loop) {}
 
-  /// Whether the loop was pipelined.
-  bool run();
+  /// Whether the loop was pipelined; failure where it is left half rewritten.
+  mlir::FailureOr<bool> run();
 
 private:
   mlir::scf::ForOp loop;
@@ -252,7 +252,7 @@ private:
   /// Keeps an op from having effects where `predicate` is false.
   static mlir::Operation *predicated(mlir::RewriterBase &rewriter, mlir::Operation *op,
                                      mlir::Value predicate);
-  bool expand();
+  mlir::LogicalResult expand();
 
   /// Per variable what the prologue makes of it, iteration by iteration.
   llvm::DenseMap<int, llvm::SmallVector<mlir::Value>> versions;

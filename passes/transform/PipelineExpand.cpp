@@ -131,7 +131,7 @@ Operation *LoopPipeliner::predicated(RewriterBase &rewriter, Operation *op, Valu
   return branch;
 }
 
-bool LoopPipeliner::expand() {
+LogicalResult LoopPipeliner::expand() {
   scf::PipeliningOption options;
   options.getScheduleFn = [&](scf::ForOp, Schedule &schedule) { makeSchedule(schedule); };
   options.peelEpilogue = false;
@@ -151,11 +151,8 @@ bool LoopPipeliner::expand() {
   bool modified = false;
   rewriter.setInsertionPoint(loop);
   FailureOr<scf::ForOp> result = scf::pipelineForLoop(rewriter, loop, options, &modified);
-  if (failed(result)) {
-    module.emitError("[internal] the schedule of a loop could not be expanded").attachNote(loc)
-        << "the loop is here";
-    return false;
-  }
+  if (failed(result))
+    return emitError(loc) << "[internal] the schedule of a loop could not be expanded";
   loop = *result;
   selectVersions(inits, lower, upper, step);
   if (isChained()) {
@@ -179,7 +176,7 @@ bool LoopPipeliner::expand() {
                             (isChained()     ? ", chained products overlap"
                              : turns.empty() ? ""
                                              : ", chained products in turn")});
-  return true;
+  return success();
 }
 
 void LoopPipeliner::notePrologue(Operation *op) {

@@ -101,7 +101,7 @@ static constexpr int minCopyBytes = 4;
 /// seen in attention kernels with TMA, 50 to 60 where threads compute addresses.
 static constexpr int64_t otherWords = 32, otherWordsWithAddresses = 56;
 
-bool LoopPipeliner::run() {
+FailureOr<bool> LoopPipeliner::run() {
   if (!decideDistance())
     return false;
   findChain();
@@ -111,7 +111,9 @@ bool LoopPipeliner::run() {
   chooseSlots();
   makeRings();
   rewriteBody();
-  return expand();
+  if (failed(expand()))
+    return failure();
+  return true;
 }
 
 bool LoopPipeliner::refuse(llvm::StringRef reason) {
@@ -379,8 +381,12 @@ public:
       if (isInnermost)
         loops.push_back(loop);
     });
-    for (scf::ForOp loop : loops)
-      numPipelined += LoopPipeliner(loop, context, sharedBytesOutside(loop)).run();
+    for (scf::ForOp loop : loops) {
+      FailureOr<bool> isPipelined = LoopPipeliner(loop, context, sharedBytesOutside(loop)).run();
+      if (failed(isPipelined))
+        return signalPassFailure();
+      numPipelined += *isPipelined;
+    }
   }
 
 private:

@@ -186,6 +186,52 @@ def test_made_in_a_loop(device, name, count):
     np.testing.assert_array_equal(device.numpy(out).view(np.uint8), expected.view(np.uint8))
 
 
+@tilewright.jit
+def copy_all(x_ptr, out_ptr, table_ptr, COUNT, BM: tl.constexpr, BN: tl.constexpr):
+    """Base and extents come from memory; arrays without rows are copied, too."""
+    for i in range(COUNT):
+        entry = table_ptr + i * 3
+        start, m, n = tl.load(entry), tl.load(entry + 1), tl.load(entry + 2)
+        x = tl.make_tensor_descriptor(x_ptr + start, [m, n], [n, 1], [BM, BN])
+        out = tl.make_tensor_descriptor(out_ptr + start, [m, n], [n, 1], [BM, BN])
+        for j in range(tl.program_id(0) * BN, n, tl.num_programs(0) * BN):
+            out.store([0, j], x.load([0, j]))
+
+
+@pytest.mark.parametrize("units", [2, 4, 8, 16])
+@pytest.mark.parametrize("name", SOME_TYPES)
+def test_arrays_in_turn(device, name, units):
+    unit = multiple(name)
+    sizes, start = [], 0
+    for m, columns in ((9, 5), (0, 3), (1, 1), (16, 4), (0, 9), (3, 17), (16, 33)):
+        sizes.append((start, m, columns * unit))
+        start += m * columns * unit
+    x = random_values(name, (start + 64 * unit,), 1)
+    out = device.array(np.zeros(x.shape, x.dtype))
+    device.run(copy_all, (2,), device.array(x), out, device.array(np.array(sizes, np.int32)), len(sizes), BM=16,
+               BN=units * unit)
+    expected = x.copy()
+    expected[start:] = 0
+    np.testing.assert_array_equal(device.numpy(out).view(np.uint8), expected.view(np.uint8))
+
+
+@tilewright.jit
+def combine_all(value_ptr, out_ptr, table_ptr, BM: tl.constexpr, BN: tl.constexpr):
+    m, n = tl.load(table_ptr), tl.load(table_ptr + 1)
+    out = tl.make_tensor_descriptor(out_ptr, [m, n], [32, 1], [BM, BN])
+    value = tl.load(value_ptr + tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :])
+    out.store([0, 0], value)
+    out.atomic_add([0, 0], value)
+
+
+@pytest.mark.parametrize("m,n", [(0, 32), (8, 0), (-1, 32), (0, 0)])
+def test_nothing_is_stored_to_an_empty_array(device, m, n):
+    out = device.array(np.ones((8, 32), np.float32))
+    device.run(combine_all, (1,), device.array(exact_values("float32", (8, 32), 1)), out,
+               device.array(np.array([m, n], np.int32)), BM=8, BN=32)
+    np.testing.assert_array_equal(device.numpy(out), 1)
+
+
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("count", [1, 2, 5, 11])
 def test_product_with_descriptors_of_each_iteration(device, count, stages):
@@ -491,3 +537,19 @@ def test_too_few_slots_are_seen():
 
     with pytest.raises(EmulationError, match="makes a tensor map again that a copy under way reads"):
         segments(Emulator("sm_90a", with_one_slot), 9)
+
+
+def test_boxes_far_outside_are_seen():
+    """Their addresses would wrap. Boxes that an empty array stands for lie right in front of it."""
+    from harness.ptx_machine import EmulationError
+
+    def farther(ptx):
+        broken = ptx.replace("-256", str(-(1 << 30)))
+        assert broken != ptx
+        return broken
+
+    emulator = Emulator("sm_90a", farther)
+    x, out = emulator.array(exact_values("float32", (16, 32))), emulator.empty((8, 16), np.float32)
+    table = emulator.array(np.array([0, 32, 32], np.int32))
+    with pytest.raises(EmulationError, match="a box at coordinate"):
+        emulator.run(load_listed, (1,), x, out, table, 0, 0, BM=8, BN=16, PADDING="zero")

@@ -114,6 +114,10 @@ def ask(machine, instruction, addresses):
         machine.is_stalled |= machine.active & ~done
 
 
+# A limit of ours: real strides are up to a million times those of tests.
+FARTHEST = 1 << 30
+
+
 def parse_tensor(machine, text, thread):
     """The map, the corner (outermost first) and the map's address of "[%rd1, {%r1, %r2}]"."""
     name, coordinates = text.strip("[]").split(",", 1)
@@ -122,7 +126,15 @@ def parse_tensor(machine, text, thread):
     corner = [int(machine.read(c, "s32")[thread]) for c in machine.list_of(coordinates.strip())]
     if len(corner) != len(tensor.shape):
         raise EmulationError(f"{len(corner)} coordinates for a map of rank {len(tensor.shape)}")
+    check_reach(tensor, corner[::-1])
     return tensor, corner[::-1], address
+
+
+def check_reach(tensor, corner):
+    """A box outside of its array is fine as long as its place still is an address near it."""
+    for at, extent, stride in zip(corner, tensor.shape, tensor.strides):
+        if not 0 <= at < extent and abs(at * stride) >= FARTHEST:
+            raise EmulationError(f"a box at coordinate {at} with a stride of {stride} bytes")
 
 
 def load_box(machine, instruction):

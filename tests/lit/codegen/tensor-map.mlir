@@ -9,8 +9,8 @@
 
 //--- make.mlir
 // Dimensions stand innermost first, strides in bytes. A block of 128 columns of two
-// bytes is copied in boxes of 64. The copy uses the map behind its flag, and lies
-// outside where the array is empty.
+// bytes is copied in boxes of 64. The copy uses the map behind its flag, and does
+// nothing where the array is empty.
 // MAKE: mov.u32 lane, %laneid;
 // MAKE-NEXT: setp.eq.u32 mine, %r{{[0-9]+}}, 0;
 // MAKE-NEXT: setp.eq.and.u32 first, lane, 0, mine;
@@ -33,8 +33,12 @@
 // MAKE-NEXT: bar.warp.sync -1;
 // MAKE-NEXT: @mine tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [[[SLOT:%rd[0-9]+]]], [[[MAP]]], 128;
 // MAKE-NEXT: @mine fence.proxy.tensormap::generic.acquire.gpu [[[SLOT]]], 128;
-// MAKE: selp.b32 {{.*}}, -1073741824,
-// MAKE: cp.async.bulk.tensor.2d.global.shared::cta
+// MAKE: and.b64 %[[FLAG:rd[0-9]+]], %rd{{[0-9]+}}, 1;
+// MAKE: setp.eq.b64 %[[EMPTY:p[0-9]+]], %[[FLAG]], 1;
+// MAKE: not.pred %[[FULL:p[0-9]+]], %[[EMPTY]];
+// MAKE: and.pred %[[SOME:p[0-9]+]], %p{{[0-9]+}}, %[[FULL]];
+// MAKE: and.pred %[[STORES:p[0-9]+]], %p{{[0-9]+}}, %[[SOME]];
+// MAKE: @%[[STORES]] cp.async.bulk.tensor.2d.global.shared::cta
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 136, 272, 544, 1024, 64]>
 #m = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64]>
 !buffer = !tw.buffer<16x128xbf16, #s>
