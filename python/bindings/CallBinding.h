@@ -54,9 +54,10 @@ struct CallStorage {
   }
 };
 /// Fills `bound` (zeroed by the caller) with borrowed references. Raises E0205 and
-/// E0210.
+/// E0210. With `added`, parameters of the kind that others add stay null, and missing ones.
 void bindArguments(DispatcherObject *self, PyObject *const *args, size_t numArgs,
-                   PyObject *keywordNames, PyObject **bound, OptionList &options);
+                   PyObject *keywordNames, PyObject **bound, OptionList &options,
+                   const std::vector<bool> *added = nullptr);
 
 /// An error about a call, with the line of the call.
 Error callError(const DispatcherState &state, Error error);
