@@ -131,7 +131,7 @@ TEST(LaunchKey, ClearingIsSafeAgainstLaunchesAndCallbacks) {
   EXPECT_TRUE(foundNothing);
 }
 
-// Launches look up while others enter and clear; `make tsan` runs this one.
+// Launches look up while others enter and clear; see `make sanitize`.
 TEST(LaunchKey, ThreadsFindWhatOneInserts) {
   constexpr int kKeys = 2000;
   KeyTable<int> table;

@@ -212,8 +212,9 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         self.bench_time = None
         self.nargs = None
         self._candidates: list = []
-        self._lock = threading.Lock()
-        self._key_locks: dict = {}
+        # One thread tunes at a time: others would disturb its times, and what hooks keep
+        # for a run is kept in this object. Recursive, as hooks may launch.
+        self._tuning = threading.RLock()
         for name in self.keys:
             if name not in arg_names:
                 # Triton takes such keys in silence, so this is no error.
@@ -550,7 +551,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         config = self.cache.get(key)
         hit = config is not None
         if not hit:
-            with self._lock_of(key):
+            with self._tuning:
                 config = self.cache.get(key)
                 if config is None:
                     start = time.perf_counter()
@@ -604,11 +605,6 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         if hasattr(kernel, "load"):
             kernel.load(_device_of(nargs, kwargs))
         return kernel
-
-    def _lock_of(self, key):
-        """One thread tunes a key; other keys go on."""
-        with self._lock:
-            return self._key_locks.setdefault(key, threading.RLock())
 
     def _report(self, key, config, hit):
         from .. import knobs
