@@ -93,6 +93,7 @@ private:
 
 [[noreturn]] static void raiseHang(const LoadedKernelHandle &handle, const Grid &grid) {
   const driver::KernelRequirements &required = handle.kernel.requirements();
+  driver::Driver::setAbandoned(true);
   throw makeError(
       ErrorCode::E0406, fmt::arg("name", required.name),
       fmt::arg("s", double(launchFlags.watchdogSeconds)),

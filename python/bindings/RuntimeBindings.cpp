@@ -130,7 +130,7 @@ public:
   }
   ~DeviceBuffer() {
     driver::Driver *driver = pointer ? driver::Driver::tryGet() : nullptr;
-    if (!driver)
+    if (!driver || driver::Driver::isAbandoned())
       return;
     ensureContext(*driver);
     driver->api().memFree(pointer);
@@ -261,6 +261,8 @@ static void bindDriver(py::module_ &module) {
   module.def("device_count", [] { return driver::Driver::get().deviceCount(); });
   module.def("device_properties", &deviceProperties);
   module.def("synchronize", &synchronize, py::arg("device") = 0);
+  module.def("set_abandoned", &driver::Driver::setAbandoned, py::arg("on"),
+             "Whether a kernel never ends, so that nothing on the GPU can be freed any more.");
   module.def("set_current_device", [](int ordinal) {
     driver::Driver &driver = driver::Driver::get();
     driver.check(driver.api().contextSetCurrent(driver.device(ordinal).primaryContext),

@@ -32,6 +32,12 @@ static void markForkedChild() {
 
 bool Driver::isForkedChild() { return forkedChild.load(std::memory_order_relaxed); }
 
+static std::atomic<bool> abandoned{false};
+
+void Driver::setAbandoned(bool on) { abandoned.store(on); }
+
+bool Driver::isAbandoned() { return isForkedChild() || abandoned.load(); }
+
 static void checkNotForked() {
   if (Driver::isForkedChild())
     throw makeError(ErrorCode::E0213, fmt::arg("p", initialisedBy.load()));

@@ -88,6 +88,11 @@ public:
   void checkNotLost() const;
   /// True after a fork in the child: the parent's CUDA state is unusable.
   static bool isForkedChild();
+  /// A kernel never ends (E0406): from now on nothing is freed, as freeing waits for it,
+  /// and the process could not even end.
+  static void setAbandoned(bool on);
+  /// Whether what a process holds of the GPU is left to its end.
+  static bool isAbandoned();
 
 private:
   Driver() = default;
