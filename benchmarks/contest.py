@@ -8,7 +8,8 @@ For benchmarks whose kernels have configurations (matmul.py, attention.py). A
   1. Every configuration of every kernel is compiled by every compiler and run on
      the small problems of `Problem.checks()`, whose results are known. A wrong or
      failing one is reported and takes no further part.
-  2. The rest is timed on the row itself; the best of each kernel and compiler goes on.
+  2. The rest is timed on the row itself; the three best of each kernel and compiler
+     then take turns, and the best of them goes on.
   3. Those and the peers take turns, round after round, on random inputs; outputs
      are compared once more. Device time is that of a CUDA graph that goes once
      through buffers larger together than the L2; below SMALL the time per call
@@ -45,6 +46,8 @@ SILENT_SECONDS = 45
 # Until its first note: importing torch on a machine that has never done it.
 STARTUP_SECONDS = 180
 RESTARTS = 12
+# Configurations of a kernel and compiler that take turns to be chosen from.
+FINALISTS = 3
 
 
 class Problem:
@@ -331,8 +334,12 @@ class Rotation:
 
 
 def tune(problem: Problem, rotation: Rotation, attempts: list, notes: Notes, seconds: float) -> dict:
-    """(compiler's name, kernel) -> (seconds, key, launch) of the fastest configuration."""
-    best, figures = {}, {}
+    """(compiler's name, kernel) -> (seconds, key, launch) of the fastest configuration.
+
+    A first look at each on its own cannot tell close ones apart: clocks move by
+    several percent meanwhile. So the best of each kernel then take turns.
+    """
+    figures, launches, places = {}, {}, {}
     for key, compiler, kernel, config in attempts:
         if key in notes.data["failed"]:
             continue
@@ -341,11 +348,19 @@ def tune(problem: Problem, rotation: Rotation, attempts: list, notes: Notes, sec
             return problem.launch(compiler, kernel, config, data, compiler.run)
 
         with notes.attempt(key):
-            times = rotation.device_times({key: function}, seconds / len(attempts), least_rounds=3)[key]
+            times = rotation.device_times({key: function}, seconds / 2 / len(attempts), least_rounds=3)[key]
             figures[key] = statistics.median(times)
-            place = (compiler.name, kernel)
-            if place not in best or figures[key] < best[place][0]:
-                best[place] = (figures[key], key, function)
+            launches[key] = function
+            places.setdefault((compiler.name, kernel), []).append(key)
+    finalists = {place: sorted(keys, key=figures.get)[:FINALISTS] for place, keys in places.items()}
+    with notes.attempt(f"choosing for {problem.title}"):
+        final = rotation.device_times({key: launches[key] for keys in finalists.values() for key in keys}, seconds / 2,
+                                      least_rounds=5)
+        figures.update({key: statistics.median(times) for key, times in final.items()})
+    best = {}
+    for place, keys in finalists.items():
+        fastest = min(keys, key=figures.get)
+        best[place] = (figures[fastest], fastest, launches[fastest])
     return best, figures
 
 

@@ -256,13 +256,6 @@ constexpr int64_t wantedThreads = 1024;
 /// block; beyond that the measurements turn.
 constexpr int acceptedSpillBytes = 16;
 
-static int64_t residentThreads(int64_t registers, int64_t threadsPerBlock,
-                               const TargetInfo &target) {
-  // The hardware hands out registers to a warp in units of eight per thread.
-  int64_t perBlock = (registers + 7) / 8 * 8 * threadsPerBlock;
-  return target.registersPerMultiprocessor / std::max<int64_t>(perBlock, 1) * threadsPerBlock;
-}
-
 /// The directive goes behind the block size: an assembler given a block size
 /// ignores a limit among its options.
 static std::string withRegisterLimit(const std::string &ptx, int limit) {
@@ -324,7 +317,7 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
   int limit = static_cast<int>(target.registersPerMultiprocessor / wantedThreads);
   if (options.maxRegisters || assembled.registers < 0 || threads > wantedThreads / 2 ||
-      residentThreads(assembled.registers, threads, target) >= wantedThreads)
+      target.residentBlocks(threads, assembled.registers, 0) * threads >= wantedThreads)
     return assembled;
   // Twice the limit was never met without heavy spills, and assembling a large
   // kernel again for nothing would double its compile time.
@@ -343,11 +336,11 @@ static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInf
   if (options.maxRegisters || assembled.registers <= 0 || compiled.sharedBytes == 0)
     return assembled;
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
-  int64_t blocks = residentThreads(assembled.registers, threads, target) / threads;
+  int64_t blocks = target.residentBlocks(threads, assembled.registers, 0);
   int64_t limit = target.registersPerMultiprocessor / ((blocks + 1) * threads) / 8 * 8;
   if (blocks * threads >= wantedThreads / 2)
     return assembled;
-  bool isNear = limit * 5 >= int64_t(assembled.registers) * 4;
+  bool isNear = limit * 4 >= int64_t(assembled.registers) * 3;
   if (blocks >= target.maxSharedBytesPerBlock / compiled.sharedBytes || !isNear)
     return assembled;
   return assembleWithLimit(compiled, target, options, static_cast<int>(limit), /*spillBytes=*/0,
@@ -424,6 +417,8 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   std::optional<int64_t> accumulator = largestAccumulator(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))
     result.sharedBytes = bytes.getInt();
+  if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::globalScratchAttr))
+    result.globalScratchBytes = bytes.getInt();
   if (reached("ttgir"))
     return result;
 

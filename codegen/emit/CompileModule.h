@@ -45,6 +45,9 @@ struct HostTensorMap {
   std::vector<std::vector<int64_t>> shape, strides;
 };
 
+/// Of each program's part: that of tensor maps.
+constexpr int64_t globalScratchAlignment = 128;
+
 struct CompiledModule {
   std::string kernelName;
   std::string ttir, ttgir, llir, ptx;
@@ -59,6 +62,8 @@ struct CompiledModule {
   /// map beside base, shape and strides.
   std::vector<bool> tensorMaps;
   std::vector<HostTensorMap> hostTensorMaps;
+  /// Global memory that each program needs beside its arguments.
+  int64_t globalScratchBytes = 0;
   RemarkCollector remarks;
   std::vector<std::pair<std::string, double>> stepSeconds;
 };

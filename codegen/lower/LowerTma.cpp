@@ -10,8 +10,8 @@
 // branch and leaves loops in one piece. A block is copied in boxes (TmaBox.h), one
 // instruction each, all counted by one barrier.
 //
-// A descriptor is the generic address of a 128-byte kernel parameter; a buffer and
-// a ring of barriers are the shared address of their first byte.
+// A descriptor is the generic address of its tensor map (LowerTensorMap.cpp); a
+// buffer and a ring of barriers are the shared address of their first byte.
 //
 // Not handled: clusters. Shared addresses are those of the own block, which are
 // valid where an instruction asks for shared::cluster.
@@ -21,6 +21,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/lower/MemoryInternal.h"
+#include "codegen/lower/PtxText.h"
 
 #include "ir/support/TmaBox.h"
 
@@ -33,36 +34,10 @@ namespace tilewright::codegen {
 /// Bytes of one barrier object.
 static constexpr int64_t mbarrierBytes = 8;
 
-namespace {
-
-/// Inline PTX under construction: operands are appended in the order of use.
-class PtxText {
-public:
-  explicit PtxText(FunctionLowering &lowering) : lowering(lowering) {}
-
-  /// "$n" for a new operand.
-  std::string operand(Value value, char constraint) {
-    operands.push_back(value);
-    constraints += std::string(constraints.empty() ? "" : ",") + constraint;
-    return "$" + std::to_string(operands.size() - 1);
-  }
-  void emit(const std::string &text) {
-    std::string clobbers = constraints.empty() ? "~{memory}" : constraints + ",~{memory}";
-    lowering.inlineAsm(Type(), operands, text, clobbers, /*hasSideEffects=*/true);
-  }
-
-private:
-  FunctionLowering &lowering;
-  llvm::SmallVector<Value> operands;
-  std::string constraints;
-};
-
 /// The predicate of thread 0 as a guard in front of an instruction.
-std::string onlyThread0(PtxText &text, FunctionLowering &lowering) {
+static std::string onlyThread0(PtxText &text, FunctionLowering &lowering) {
   return "@" + text.operand(lowering.ownsElements(lowering.builder.getI32Type()), 'b') + " ";
 }
-
-} // namespace
 
 static Value byteOffset(FunctionLowering &lowering, Value base, Value offset) {
   OpBuilder &builder = lowering.builder;
@@ -178,6 +153,10 @@ static LogicalResult lowerFenceAsync(Operation *op, FunctionLowering &lowering) 
 
 namespace {
 
+/// The outermost coordinate of a box that lies outside of every array, and does not
+/// wrap to the inside either.
+constexpr int64_t coordinateOutside = -(int64_t(1) << 30);
+
 /// One box of a block: where it begins, in elements of the block and in bytes of
 /// the buffer.
 struct BoxPosition {
@@ -211,18 +190,22 @@ static std::vector<BoxPosition> boxPositions(ir::DescriptorType descriptor, cons
   }
 }
 
-/// "{$a, $b}" of a box's coordinates: innermost first, as PTX has them.
-static std::string coordinateText(PtxText &text, FunctionLowering &lowering,
-                                  OperandRange coordinates, const BoxPosition &position) {
-  std::string list;
+/// "$map, {$a, $b}": a tensor map and a box's coordinates, innermost first, as PTX has
+/// them. In an array without elements every box lies outside.
+static std::string boxText(PtxText &text, FunctionLowering &lowering, const TensorMapUse &map,
+                           OperandRange coordinates, const BoxPosition &position) {
+  std::string list = text.operand(map.address, 'l') + ", {";
   for (size_t dim = coordinates.size(); dim-- > 0;) {
     Value coordinate = lowering.getScalar(coordinates[dim]);
     if (int64_t start = position.start[dim])
       coordinate = lowering.builder.create<LLVM::AddOp>(lowering.loc, coordinate,
                                                         lowering.constantI32(start));
-    list += (list.empty() ? "{" : ", ") + text.operand(coordinate, 'r');
+    if (dim == 0 && map.isEmpty)
+      coordinate = lowering.builder.create<LLVM::SelectOp>(
+          lowering.loc, map.isEmpty, lowering.constantI32(coordinateOutside), coordinate);
+    list += text.operand(coordinate, 'r') + (dim ? ", " : "}");
   }
-  return list + "}";
+  return list;
 }
 
 static Value bufferAddress(FunctionLowering &lowering, Value buffer, int64_t offset) {
@@ -257,6 +240,7 @@ static LogicalResult lowerTmaLoad(Operation *op, FunctionLowering &lowering) {
     return failure();
   std::string rank = std::to_string(descriptor.getShape().size());
   Value barrier = mbarrierAddress(lowering, load.getBarrier(), load.getIndex());
+  TensorMapUse map = useTensorMap(lowering, load.getDescriptor());
   for (const BoxPosition &position : boxPositions(descriptor, *box)) {
     PtxText text(lowering);
     std::string guard = onlyThread0(text, lowering);
@@ -266,8 +250,7 @@ static LogicalResult lowerTmaLoad(Operation *op, FunctionLowering &lowering) {
         "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes" +
         (hasPolicy ? ".L2::cache_hint" : "") + " [" +
         text.operand(bufferAddress(lowering, load.getBuffer(), position.byteOffset), 'r') + "], [";
-    line += text.operand(lowering.getScalar(load.getDescriptor()), 'l') + ", ";
-    line += coordinateText(text, lowering, load.getCoordinates(), position) + "], [";
+    line += boxText(text, lowering, map, load.getCoordinates(), position) + "], [";
     line += text.operand(barrier, 'r') + "]";
     if (hasPolicy)
       line += ", " + text.operand(cachePolicy(lowering, load.getEviction()), 'l');
@@ -314,11 +297,11 @@ static LogicalResult lowerTmaStore(Operation *op, FunctionLowering &lowering) {
   std::string name = (reduction.empty() ? "cp.async" : "cp.reduce.async") +
                      std::string(".bulk.tensor.") + std::to_string(descriptor.getShape().size()) +
                      "d.global.shared::cta" + reduction + ".tile.bulk_group [";
+  TensorMapUse map = useTensorMap(lowering, store.getDescriptor());
   for (const BoxPosition &position : boxPositions(descriptor, *box)) {
     PtxText text(lowering);
     std::string line = onlyThread0(text, lowering) + name;
-    line += text.operand(lowering.getScalar(store.getDescriptor()), 'l') + ", ";
-    line += coordinateText(text, lowering, store.getCoordinates(), position) + "], [";
+    line += boxText(text, lowering, map, store.getCoordinates(), position) + "], [";
     line += text.operand(bufferAddress(lowering, store.getBuffer(), position.byteOffset), 'r');
     text.emit(line + "];");
   }
@@ -361,6 +344,7 @@ void addTmaLowerings(LoweringTable &table, MLIRContext *context) {
   add(ir::TmaLoadOp::getOperationName(), lowerTmaLoad);
   add(ir::TmaStoreOp::getOperationName(), lowerTmaStore);
   add(ir::TmaStoreWaitOp::getOperationName(), lowerTmaStoreWait);
+  add(ir::MakeDescriptorOp::getOperationName(), lowerMakeDescriptor);
 }
 
 } // namespace tilewright::codegen

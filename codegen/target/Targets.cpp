@@ -59,7 +59,7 @@ static TargetInfo makeTarget(const TargetRow &row) {
   info.hasStoreMatrix = row.isHopper;
   info.hasTma = row.isHopper;
   info.hasProgrammaticLaunch = row.isHopper;
-  info.hasWgmma = row.isHopperSpecific;
+  info.hasWgmma = info.hasTensorMapReplace = row.isHopperSpecific;
   // Every family of the table is sm_80 or newer.
   info.hasIntegerRedux = true;
   info.hasCpAsync = true;

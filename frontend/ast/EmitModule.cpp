@@ -42,6 +42,10 @@ static void setModuleOptions(mlir::ModuleOp module, const py::dict &options,
     module->setAttr(ir::targetAttr, builder.getStringAttr(target));
 }
 
+static bool isEnabled(const py::dict &options, const char *name) {
+  return options.contains(name) && py::cast<bool>(py::bool_(options[name]));
+}
+
 //===----------------------------------------------------------------------===//
 // The function
 //===----------------------------------------------------------------------===//
@@ -122,7 +126,8 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
     op.setPublic();
     arguments.setAttributes(op);
     if (hasTma)
-      walker.tileBuilder().setKernel(op);
+      walker.tileBuilder().setKernel(op, getTargetInfo(target).hasTensorMapReplace &&
+                                             !isEnabled(options, "launch_pdl"));
     llvm::SmallVector<llvm::StringRef> parameterNames(parameters.begin(), parameters.end());
     op->setAttr(ir::parametersAttr, builder.getStrArrayAttr(parameterNames));
     mlir::Block *entryBlock = op.addEntryBlock();

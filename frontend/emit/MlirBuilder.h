@@ -43,7 +43,11 @@ public:
   mlir::Type mlirType(const Type &type);
   /// The function that takes tensor maps for descriptors made inside; none where the
   /// target has no TMA.
-  void setKernel(mlir::func::FuncOp function) { kernel = function; }
+  /// `makesTensorMaps`: whether programs can make the maps that the launch cannot.
+  void setKernel(mlir::func::FuncOp function, bool makesTensorMaps) {
+    kernel = function;
+    this->makesTensorMaps = makesTensorMaps;
+  }
 
   static mlir::Value unwrap(const Value &value) {
     return mlir::Value::getFromOpaquePointer(value.handle.get());
@@ -105,7 +109,7 @@ public:
   void descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
                        const Value &value, std::optional<semantic::AtomicOp> reduction) override;
 
-  std::optional<Value> hostDescriptor(const Value &base, const std::vector<Value> &shape,
+  std::optional<Value> makeDescriptor(const Value &base, const std::vector<Value> &shape,
                                       const std::vector<Value> &strides,
                                       const std::vector<int64_t> &block, bool padsWithNan) override;
 
@@ -146,6 +150,7 @@ private:
                          const semantic::CombineFunction &combine);
 
   mlir::func::FuncOp kernel;
+  bool makesTensorMaps = false;
   mlir::OpBuilder builder;
   LocationSource locationSource;
 };

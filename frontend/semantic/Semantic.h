@@ -149,8 +149,8 @@ public:
   void store(const Value &pointer, const Operand &value, const std::optional<Operand> &mask,
              const StoreOptions &options);
   enum class AtomicName { Add, Max, Min, And, Or, Xor, Exchange };
-  /// A tensor map that the launch makes, or nothing (TileBuilder.h).
-  std::optional<Value> hostDescriptor(const Value &base, const std::vector<Operand> &shape,
+  /// The tensor map of an array, or nothing (TileBuilder.h).
+  std::optional<Value> makeDescriptor(const Value &base, const std::vector<Operand> &shape,
                                       const std::vector<Operand> &strides,
                                       const std::vector<int64_t> &block, bool padsWithNan);
   /// Blocks through a tensor map; `offsets` are integers, one per dimension.

@@ -122,17 +122,16 @@ std::vector<Value> Semantic::coordinates(const std::vector<Operand> &offsets) {
   return result;
 }
 
-std::optional<Value> Semantic::hostDescriptor(const Value &base, const std::vector<Operand> &shape,
+std::optional<Value> Semantic::makeDescriptor(const Value &base, const std::vector<Operand> &shape,
                                               const std::vector<Operand> &strides,
-                                              const std::vector<int64_t> &block,
-                                              bool padsWithNan) {
+                                              const std::vector<int64_t> &block, bool padsWithNan) {
   auto values = [&](const std::vector<Operand> &operands) {
     std::vector<Value> result;
     for (const Operand &operand : operands)
-      result.push_back(toValue(operand));
+      result.push_back(cast(operand, ScalarKind::Int64));
     return result;
   };
-  return builder.hostDescriptor(base, values(shape), values(strides), block, padsWithNan);
+  return builder.makeDescriptor(base, values(shape), values(strides), block, padsWithNan);
 }
 
 Value Semantic::descriptorLoad(const Value &descriptor, const std::vector<Operand> &offsets,

@@ -236,9 +236,10 @@ public:
   virtual void descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,
                                const Value &value, std::optional<AtomicOp> reduction);
 
-  /// The tensor map of an array that is known when the kernel is launched; nothing
-  /// where it is not, or where the target or the block do not suit.
-  virtual std::optional<Value> hostDescriptor(const Value &, const std::vector<Value> &,
+  /// The tensor map of an array: extents and strides are int64 scalars, and the last
+  /// stride is 1. Nothing where the target, the block or what is known of the array's
+  /// alignment do not suit, and it is accessed by pointers.
+  virtual std::optional<Value> makeDescriptor(const Value &, const std::vector<Value> &,
                                               const std::vector<Value> &,
                                               const std::vector<int64_t> &, bool) {
     return std::nullopt;

@@ -122,6 +122,16 @@ static LogicalResult verifyBlock(Operation *op, DescriptorType descriptor, size_
                         descriptor.getElementType());
 }
 
+LogicalResult MakeDescriptorOp::verify() {
+  size_t rank = getType().getShape().size();
+  if (getShape().size() != rank)
+    return emitOpError("has ") << getShape().size() << " extents for blocks of rank " << rank;
+  if (getStrides().size() + 1 != rank)
+    return emitOpError("has ") << getStrides().size() << " strides for blocks of rank " << rank
+                               << "; the last one is 1";
+  return success();
+}
+
 LogicalResult DescriptorLoadOp::verify() {
   return verifyBlock(*this, getDescriptor().getType(), getCoordinates().size(),
                      getResult().getType());

@@ -47,6 +47,9 @@ constexpr llvm::StringLiteral numBlocksAttr = "tw.num_ctas";
 constexpr llvm::StringLiteral maxRegistersAttr = "tw.max_registers";
 /// Bytes of shared memory, set by AllocateShared.
 constexpr llvm::StringLiteral sharedBytesAttr = "tw.shared_bytes";
+/// Bytes (i64) of global memory that the launch provides for each program, with the
+/// last argument of the function. Set by PlaceTensorMaps.
+constexpr llvm::StringLiteral globalScratchAttr = "tw.global_scratch_bytes";
 /// "sm_90a" (string).
 constexpr llvm::StringLiteral targetAttr = "tw.target";
 /// Function argument: the value is divisible by it (i64).
@@ -55,8 +58,11 @@ constexpr llvm::StringLiteral divisibilityAttr = "tw.divisibility";
 /// same array.
 constexpr llvm::StringLiteral descriptorBaseAttr = "tw.descriptor_base";
 /// Function argument, a descriptor that the launch makes from other arguments
-/// (dictionary: base, element, nan, shape, strides; frontend/emit/HostDescriptor.cpp).
+/// (dictionary: base, element, nan, shape, strides; frontend/emit/MakeDescriptor.cpp).
 constexpr llvm::StringLiteral tensorMapAttr = "tw.tensor_map";
+/// Function: descriptors made inside that are accessed by pointers, as pairs of a
+/// location and a reason. PlaceTensorMaps makes them remarks.
+constexpr llvm::StringLiteral pointerDescriptorsAttr = "tw.pointer_descriptors";
 /// Any op that needs scratch: its byte offset in shared memory (i32), set by
 /// AllocateShared.
 constexpr llvm::StringLiteral scratchOffsetAttr = "tw.scratch_offset";

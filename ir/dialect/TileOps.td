@@ -177,6 +177,8 @@ def TW_MbarrierType : Type<CPred<"::llvm::isa<::tilewright::ir::MbarrierType>($_
                            "::tilewright::ir::MbarrierType">;
 def TW_DescriptorType : Type<CPred<"::llvm::isa<::tilewright::ir::DescriptorType>($_self)">, "tensor descriptor",
                              "::tilewright::ir::DescriptorType">;
+def TW_ScalarPointer : Type<CPred<"::llvm::isa<::tilewright::ir::PointerType>($_self)">, "pointer",
+                            "::tilewright::ir::PointerType">;
 def TW_TileOrBuffer : AnyTypeOf<[TW_Tile, TW_BufferType]>;
 def TW_Any : Type<CPred<"true">, "any type">;
 def TW_IntOrIntTile : Type<CPred<"::mlir::getElementTypeOrSelf($_self).isSignlessInteger()">,
@@ -336,8 +338,9 @@ def TW_PtrToIntOp : TW_ElementwiseOp<"ptr_to_int"> {
 
 def TW_IntToPtrOp : TW_ElementwiseOp<"int_to_ptr"> {
   let summary = "a 64-bit integer as an address";
+  let description = [{ Of a descriptor only the address 0 means something: none yet. }];
   let arguments = (ins TW_IntOrIntTile:$source);
-  let results = (outs TW_PtrOrPtrTile:$result);
+  let results = (outs AnyTypeOf<[TW_PtrOrPtrTile, TW_DescriptorType]>:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
 }
 
@@ -579,6 +582,35 @@ def TW_DotOp : TW_PureOp<"dot", [AllTypesMatch<["acc", "result"]>]> {
 //===----------------------------------------------------------------------===//
 // Tensor descriptors
 //===----------------------------------------------------------------------===//
+
+def TW_MakeDescriptorOp : TW_PureOp<"make_descriptor", [AttrSizedOperandSegments]> {
+  let summary = "a descriptor of an array that only the kernel knows; the program makes its tensor map";
+  let description = [{
+    `shape` has an extent for each dimension; `strides`, in elements, one for each
+    but the last, whose stride is 1. Base and strides are multiples of 16 bytes.
+    Elements outside the array are zero, or NaN with `padsWithNan`; `isUnsigned`
+    says how reductions compare integers.
+
+    Where maps are made follows from PlaceTensorMaps: `scratch` is global memory of
+    this program for `slots` maps, which are used in turn; `staging` is shared
+    memory in which a map is put together; `followsStores` says that TMA stores may
+    still read a map that is made again.
+  }];
+  let arguments = (ins TW_ScalarPointer:$base, Variadic<I64>:$shape, Variadic<I64>:$strides,
+                       Optional<TW_ScalarPointer>:$scratch, Optional<TW_BufferType>:$staging,
+                       UnitAttr:$isUnsigned, UnitAttr:$padsWithNan,
+                       DefaultValuedAttr<I32Attr, "1">:$slots, UnitAttr:$followsStores);
+  let results = (outs TW_DescriptorType:$result);
+  let assemblyFormat = [{$base `shape` `[` $shape `]` `strides` `[` $strides `]`
+                         (`scratch` $scratch^ `:` type($scratch))? (`staging` $staging^ `:` type($staging))?
+                         attr-dict `:` type($base) `->` type($result)}];
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$base, "::mlir::ValueRange":$shape,
+                                 "::mlir::ValueRange":$strides, "bool":$isUnsigned, "bool":$padsWithNan), [{
+    build($_builder, $_state, type, base, shape, strides, /*scratch=*/::mlir::Value(),
+          /*staging=*/::mlir::Value(), isUnsigned, padsWithNan, /*slots=*/1, /*followsStores=*/false);
+  }]>];
+  let hasVerifier = 1;
+}
 
 def TW_DescriptorLoadOp : TW_Op<"descriptor_load", [MemoryEffects<[MemRead]>]> {
   let summary = "the block at some coordinates of an array; elements outside it are padding";

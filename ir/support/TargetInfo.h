@@ -11,6 +11,7 @@
 #ifndef TILEWRIGHT_IR_SUPPORT_TARGETINFO_H
 #define TILEWRIGHT_IR_SUPPORT_TARGETINFO_H
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -30,6 +31,15 @@ struct TargetInfo {
   int64_t maxSharedBytesPerBlock = 0;
   int64_t registersPerMultiprocessor = 65536;
   int maxRegistersPerThread = 255;
+
+  /// Blocks that a multiprocessor holds at once, as registers and shared memory allow.
+  int64_t residentBlocks(int64_t threads, int64_t registersPerThread, int64_t sharedBytes) const {
+    // The hardware hands out registers to a warp in units of eight per thread.
+    int64_t registers = (std::max<int64_t>(registersPerThread, 1) + 7) / 8 * 8 * threads;
+    // A block may have nearly all shared memory of its multiprocessor.
+    return std::min(registersPerMultiprocessor / registers,
+                    maxSharedBytesPerBlock / std::max<int64_t>(sharedBytes, 1));
+  }
 
   /// Widest global access of one thread in bytes.
   int maxVectorBytes = 16;
@@ -51,6 +61,8 @@ struct TargetInfo {
   bool hasCpAsync = false;
   /// TMA, mbarriers with transaction counts and the asynchronous proxy.
   bool hasTma = false;
+  /// Tensor maps made by a kernel: belongs to the architecture-specific targets, too.
+  bool hasTensorMapReplace = false;
   /// Programmatic dependent launch: a kernel may start before the one it waits for ends.
   bool hasProgrammaticLaunch = false;
   /// mma.sync of 16-bit, tf32, 8-bit integer and f64 operands.

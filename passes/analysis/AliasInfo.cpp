@@ -10,6 +10,7 @@
 
 #include "passes/analysis/AliasInfo.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -85,6 +86,12 @@ static bool carriedOutOf(OpResult result, llvm::SmallVectorImpl<Value> &sources)
   return false;
 }
 
+bool carriedFrom(Value value, llvm::SmallVectorImpl<Value> &sources) {
+  if (auto argument = llvm::dyn_cast<BlockArgument>(value))
+    return carriedInto(argument, sources);
+  return carriedOutOf(llvm::cast<OpResult>(value), sources);
+}
+
 const PointerBases &AliasInfo::bases(Value pointer) {
   if (auto found = known.find(pointer); found != known.end())
     return found->second;
@@ -103,6 +110,10 @@ const PointerBases &AliasInfo::bases(Value pointer) {
       continue;
     }
     Operation *op = value.getDefiningOp();
+    // What a variable is before anything was assigned to it.
+    if (auto null = llvm::dyn_cast<ir::IntToPtrOp>(op);
+        null && matchPattern(null.getSource(), m_Zero()))
+      continue;
     if (op->getNumRegions() != 0) {
       if (!carriedOutOf(llvm::cast<OpResult>(value), worklist))
         bases.anywhere = true;

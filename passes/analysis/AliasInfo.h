@@ -29,6 +29,10 @@ struct PointerBases {
   bool mayAlias(const PointerBases &other) const;
 };
 
+/// Appends the values that a value may be a copy of, where it is carried round a loop
+/// or out of a region; false where it is not, or nothing is known.
+bool carriedFrom(mlir::Value value, llvm::SmallVectorImpl<mlir::Value> &sources);
+
 class AliasInfo {
 public:
   const PointerBases &bases(mlir::Value pointer);

@@ -21,6 +21,11 @@ RankedTensorType tileType(Value value) { return llvm::dyn_cast<RankedTensorType>
 
 bool isTile(Value value) { return static_cast<bool>(tileType(value)); }
 
+int64_t wordsPerThread(RankedTensorType type) {
+  int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
+  return elements * ir::elementBits(type.getElementType()) / 32;
+}
+
 LayoutRule layoutRule(Operation *op) {
   if (llvm::isa<scf::SCFDialect>(op->getDialect()))
     return LayoutRule::Region;

@@ -22,6 +22,8 @@ namespace tilewright::passes {
 /// The tile type of a value; null for scalars.
 mlir::RankedTensorType tileType(mlir::Value value);
 bool isTile(mlir::Value value);
+/// Registers of 32 bits that a tile takes of a thread.
+int64_t wordsPerThread(mlir::RankedTensorType type);
 
 /// How an op relates layouts. Region ops (scf) are handled by their users.
 enum class LayoutRule : uint8_t {

@@ -62,6 +62,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createCSEPass());
   // What no loop has taken into its pipeline; makes buffers.
   manager.addPass(createLowerDescriptors(context));
+  // How many maps are in use together follows from the rings; makes a buffer.
+  manager.addPass(createPlaceTensorMaps(context));
 
   //===--- resources -------------------------------------------------------===//
   // Last change of the set of ops with scratch is behind us.
@@ -142,6 +144,7 @@ void registerPasses() {
   registerPass([] { return createDeferReductions(testContext()); });
   registerPass([] { return createOverlapProducts(testContext()); });
   registerPass([] { return createLowerDescriptors(testContext()); });
+  registerPass([] { return createPlaceTensorMaps(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });
   registerPass([] { return createMarkConstancy(testContext()); });

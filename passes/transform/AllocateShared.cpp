@@ -16,7 +16,7 @@
 //     a loop around that use but not around the allocation, to the loop's end. An
 //     access that outlasts its op (asynchronous copies, wgmma, TMA stores) counts
 //     to the wait that ends it. Barriers live for the whole kernel: their bytes
-//     must not be written as anything else.
+//     must not be written as anything else. So does what tensor maps are made in.
 //  2. What is alive together is kept apart. So are two uses that follow each other,
 //     also round a loop: InsertBarriers then need not separate them. The latter
 //     only while it costs less than spareSharedBytes.
@@ -93,7 +93,7 @@ public:
 
   /// The first and last op while `allocation` is alive.
   std::pair<int, int> of(Operation *allocation) const {
-    if (llvm::isa<ir::MbarrierAllocOp>(allocation))
+    if (llvm::isa<ir::MbarrierAllocOp>(allocation) || isStaging(allocation))
       return {0, count};
     int begin = numberOf(allocation), end = begin;
     for (Value value : buffers.valuesOf(allocation)) {
@@ -122,6 +122,12 @@ private:
   llvm::DenseMap<Operation *, int> numbers;
   llvm::SmallVector<Operation *> waits;
   int count = 0;
+
+  /// The first warp writes it whenever it makes a tensor map, without meeting the
+  /// others.
+  static bool isStaging(Operation *allocation) {
+    return llvm::any_of(allocation->getUsers(), llvm::IsaPred<ir::MakeDescriptorOp>);
+  }
 
   static bool isWait(Operation *op) {
     return llvm::TypeSwitch<Operation *, bool>(op)

@@ -62,8 +62,8 @@ public:
       replaceOuter(makeLoop());
     } else {
       // The original stays for inner loops of no iterations: without copies ahead.
-      Value some = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sgt, innerTrips,
-                                                 constant(0));
+      Value some =
+          builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sgt, innerTrips, constant(0));
       auto branch =
           builder.create<scf::IfOp>(loc, outer.getResultTypes(), some, /*withElseRegion=*/true);
       for (auto [result, replaced] : llvm::zip(branch.getResults(), outer.getResults()))
@@ -140,8 +140,8 @@ private:
   static bool mentionsTile(Operation *op) {
     bool found = false;
     op->walk([&](Operation *nested) {
-      found |= llvm::any_of(nested->getOperands(), isTile) ||
-               llvm::any_of(nested->getResults(), isTile);
+      found |=
+          llvm::any_of(nested->getOperands(), isTile) || llvm::any_of(nested->getResults(), isTile);
     });
     return found;
   }
@@ -204,7 +204,7 @@ private:
       Value scalar = startOf(tile.getElementType());
       return builder.createOrFold<ir::SplatOp>(loc, type, scalar);
     }
-    if (llvm::isa<ir::PointerType>(type)) {
+    if (llvm::isa<ir::PointerType, ir::DescriptorType>(type)) {
       Value null = builder.create<arith::ConstantIntOp>(loc, 0, 64);
       return builder.create<ir::IntToPtrOp>(loc, type, null);
     }

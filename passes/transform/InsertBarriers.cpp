@@ -167,7 +167,7 @@ private:
 
   static bool isRing(Operation *piece) {
     auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(piece);
-    return alloc && alloc.getType().getSlots() > 1;
+    return alloc && llvm::any_of(alloc->getUsers(), llvm::IsaPred<ir::BufferSlotOp>);
   }
 
   /// Whether two accesses of these may be of the same bytes.

@@ -67,11 +67,8 @@ constexpr int64_t maxResultWords = 160;
 
 int64_t wordsOfResults(Block *block) {
   int64_t words = 0;
-  for (auto product : block->getOps<ir::WgmmaOp>()) {
-    RankedTensorType type = tileType(product.getResult());
-    words += (int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register)) *
-             ir::elementBits(type.getElementType()) / 32;
-  }
+  for (auto product : block->getOps<ir::WgmmaOp>())
+    words += wordsPerThread(tileType(product.getResult()));
   return words;
 }
 

@@ -28,20 +28,24 @@ std::string renderLocation(Location location) {
   return text;
 }
 
-void PassContext::remark(Operation *op, Remark remark) const {
+void PassContext::remark(Location location, Remark remark) const {
   if (!wantsRemarks())
     return;
-  remark.location = renderLocation(op->getLoc());
+  remark.location = renderLocation(location);
   if (remarksAsDiagnostics) {
     std::string text = remark.kind + (remark.applied ? ": applied" : ": refused");
     for (const auto &[name, number] : remark.numbers)
       text += llvm::formatv(", {0}={1}", name, number).str();
     if (!remark.reason.empty())
       text += " (" + remark.reason + ")";
-    op->emitRemark(text);
+    mlir::emitRemark(location, text);
   }
   if (remarks)
     remarks->add(std::move(remark));
+}
+
+void PassContext::remark(Operation *op, Remark remark) const {
+  this->remark(op->getLoc(), std::move(remark));
 }
 
 } // namespace tilewright::passes

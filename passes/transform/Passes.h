@@ -30,6 +30,8 @@ struct PassContext {
 
   /// Records a decision about `op`; the location is filled in.
   void remark(mlir::Operation *op, Remark remark) const;
+  /// The same of what is no op any more.
+  void remark(mlir::Location location, Remark remark) const;
   bool wantsRemarks() const { return remarks || remarksAsDiagnostics; }
 };
 
@@ -50,6 +52,7 @@ std::unique_ptr<mlir::Pass> createPrefetchOperands(PassContext context);
 std::unique_ptr<mlir::Pass> createDeferReductions(PassContext context);
 std::unique_ptr<mlir::Pass> createOverlapProducts(PassContext context);
 std::unique_ptr<mlir::Pass> createLowerDescriptors(PassContext context);
+std::unique_ptr<mlir::Pass> createPlaceTensorMaps(PassContext context);
 std::unique_ptr<mlir::Pass> createAllocateShared(PassContext context);
 std::unique_ptr<mlir::Pass> createInsertBarriers(PassContext context);
 std::unique_ptr<mlir::Pass> createMarkConstancy(PassContext context);

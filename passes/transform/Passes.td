@@ -86,6 +86,11 @@ def LowerDescriptors : TilewrightPass<"tw-lower-descriptors"> {
                     Statistic<"numStores", "stores", "Number of stores made copies">];
 }
 
+def PlaceTensorMaps : TilewrightPass<"tw-place-tensor-maps"> {
+  let summary = "gives tensor maps that programs make their place in global memory";
+  let statistics = [Statistic<"numPlaced", "placed", "Number of descriptors with a place">];
+}
+
 def AllocateShared : TilewrightPass<"tw-allocate-shared"> {
   let summary = "places the scratch of ops in shared memory by liveness";
   let options = [Option<"sharedLimit", "shared-limit", "int64_t", /*default=*/"0",

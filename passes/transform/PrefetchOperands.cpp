@@ -46,12 +46,6 @@ namespace {
 /// Registers of a thread for sums and operands; the rest is for addresses.
 constexpr int64_t registerBudget = 224;
 
-int64_t registersOf(Value tile) {
-  RankedTensorType type = tileType(tile);
-  int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
-  return elements * ir::elementBits(type.getElementType()) / 32;
-}
-
 /// A loop of the form above.
 struct PrefetchLoop {
   scf::ForOp loop;
@@ -82,9 +76,10 @@ struct PrefetchLoop {
   //===--- profitability -------------------------------------------------===//
   bool isProfitable() {
     bool hasCopiesToSpare = static_cast<int>(wait.getPending()) >= 2 * commits;
-    return hasCopiesToSpare &&
-           registersOf(dot.getAcc()) + registersOf(dot.getA()) + registersOf(dot.getB()) <=
-               registerBudget;
+    return hasCopiesToSpare && wordsPerThread(tileType(dot.getAcc())) +
+                                       wordsPerThread(tileType(dot.getA())) +
+                                       wordsPerThread(tileType(dot.getB())) <=
+                                   registerBudget;
   }
 
 private:

@@ -105,8 +105,8 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
       optionOr(options, "launch_pdl", false) && getTargetInfo(target).hasProgrammaticLaunch;
   metadata["num_stages"] = optionOr(options, "num_stages", 3);
   metadata["shared"] = compiled.sharedBytes;
-  metadata["global_scratch_size"] = 0;
-  metadata["global_scratch_align"] = 1;
+  metadata["global_scratch_size"] = compiled.globalScratchBytes;
+  metadata["global_scratch_align"] = codegen::globalScratchAlignment;
   metadata["written_args"] = compiled.access.written;
   metadata["read_args"] = compiled.access.read;
   metadata["tensor_maps"] = compiled.tensorMaps;

@@ -278,8 +278,8 @@ py::object store(const Arguments &a) {
   return none();
 }
 
-py::object hostDescriptor(const Arguments &a) {
-  std::optional<Value> made = a.language().hostDescriptor(
+py::object makeDescriptor(const Arguments &a) {
+  std::optional<Value> made = a.language().makeDescriptor(
       a.value(0, "base"), a.operandTuple(1, "shape"), a.operandTuple(2, "strides"),
       a.integers(3, "block_shape"), a.flag(4));
   return made ? wrapValue(*made) : none();
@@ -583,7 +583,7 @@ const Entry entries[] = {
     {"dot", 7, dot, "tl.dot"},
     {"load", 6, load, "tl.load"},
     {"store", 5, store, "tl.store"},
-    {"host_descriptor", 5, hostDescriptor, "tl.make_tensor_descriptor"},
+    {"make_descriptor", 5, makeDescriptor, "tl.make_tensor_descriptor"},
     {"descriptor_load", 4, descriptorLoad, "tensor_descriptor.load"},
     {"descriptor_store", 3, descriptorStore, "tensor_descriptor.store"},
     {"descriptor_reduce", 4, descriptorReduce, "tensor_descriptor.atomic"},

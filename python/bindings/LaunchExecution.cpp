@@ -49,10 +49,17 @@ static py::object allocateScratch(const LoadedKernelHandle &handle, const Grid &
                                   uint64_t stream, uint64_t &slot) {
   int64_t blocks =
       int64_t(grid.size[0]) * grid.size[1] * grid.size[2] * handle.kernel.requirements().numCtas;
-  py::object buffer =
-      py::module_::import("tilewright.runtime.allocation")
-          .attr("allocate")(handle.scratchBytes * blocks, handle.scratchAlignment, stream);
+  py::object buffer = py::module_::import("tilewright.runtime.allocation")
+                          .attr("allocate")(handle.scratchBytes * blocks, handle.scratchAlignment,
+                                            stream, handle.kernel.deviceOrdinal());
   slot = buffer.attr("data_ptr")().cast<uint64_t>();
+  if (slot % handle.scratchAlignment)
+    throw makeError(
+        ErrorCode::E0117,
+        fmt::arg("message", fmt::format("the allocator returned the address {:#x} for scratch "
+                                        "memory that must begin at a multiple of {} bytes",
+                                        slot, handle.scratchAlignment)),
+        fmt::arg("help", "heed `alignment` in the function given to tilewright.set_allocator"));
   return buffer;
 }
 

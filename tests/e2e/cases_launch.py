@@ -443,11 +443,11 @@ def test_reinterpret(mock, compiler):
 
 def test_allocator(mock, compiler):
     compiler.metadata = {"global_scratch_size": 128, "global_scratch_align": 64}
-    asked = []
+    asked, address = [], 0x1240
 
     class Buffer:
         def data_ptr(self):
-            return 0x1234
+            return address
 
     def allocate(size, alignment, stream):
         asked.append((size, alignment, stream))
@@ -460,9 +460,12 @@ def test_allocator(mock, compiler):
     tilewright.set_allocator(allocate)
     try:
         f[(4, 2)](7)
+        address += 8
+        with pytest.raises(errors.InvalidArgument, match="address 0x1248 .* multiple of 64 bytes"):
+            f[(4, 2)](7)
     finally:
         tilewright.set_allocator(None)
-    assert asked == [(128 * 8, 64, 0)]
+    assert asked == [(128 * 8, 64, 0)] * 2
 
 
 def test_compile_hook_can_cancel(mock):

@@ -19,10 +19,11 @@ import tilewright.language as tl
 from harness.devices import Emulator
 from harness.ptx_machine import EmulationError
 from harness.ptx_program import parse
-from harness.tensor_core_runs import attend, multiply
+from harness.tensor_core_runs import attend, multiply, segments
 
 ORDERING = re.compile(r"\b(bar\.sync|barrier\.sync|fence\.proxy\.async|wgmma\.fence|wgmma\.wait_group|"
-                      r"cp\.async\.wait_group|cp\.async\.bulk\.wait_group|mbarrier\.try_wait|mbarrier\.arrive\.shared)\b")  # fmt: skip
+                      r"cp\.async\.wait_group|cp\.async\.bulk\.wait_group|mbarrier\.try_wait|mbarrier\.arrive\.shared|"
+                      r"fence\.proxy\.tensormap|tensormap\.cp_fenceproxy|bar\.warp\.sync)\b")  # fmt: skip
 
 
 def deletions(ptx):
@@ -87,6 +88,10 @@ def attention(described, tile=(64, 64, 4, 2)):
     return run
 
 
+def made_maps(device):
+    return np.array_equal(*segments(device, 5))
+
+
 # Kernel, target, how many deletions nothing notices at most.
 CASES = {
     "exchange": (exchange, "sm_80", 0),
@@ -94,6 +99,8 @@ CASES = {
     "wgmma, pointers": (product("pointers", 4), "sm_90a", 2),
     "wgmma, descriptors": (product("descriptors", 4), "sm_90a", 1),
     "wgmma, persistent": (product("persistent", 3, rows=5 * 64, programs=2, FLATTEN=True, SPLIT_C=False), "sm_90a", 8),
+    # What lets a warp's lanes finish a copy before they write its source again.
+    "maps of the program": (made_maps, "sm_90a", 9),
     "attention, mma": (attention(False), "sm_80", 2),
     "attention, pointers": (attention(False), "sm_90a", 5),
     "attention, descriptors": (attention(True), "sm_90a", 11),

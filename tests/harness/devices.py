@@ -136,7 +136,7 @@ class Emulator(Interpreter):
         values = bound_arguments(kernel, args, options)
         arguments = [part for name, entry in compiled.signature.items() for part in run_time_parts(entry, values[name])]
         launch(self.edit(compiled.asm["ptx"]), grid(values) if callable(grid) else grid, arguments,
-               compiled.metadata.host_tensor_maps)
+               compiled.metadata.host_tensor_maps, compiled.metadata.global_scratch_size)
 
 
 class Assemble(Interpreter):

@@ -8,6 +8,7 @@ and refuses the rest by name; see ptx_machine.py for the mistakes that it finds
 beyond wrong results.
 """
 
+import math
 import types
 
 import numpy as np
@@ -17,7 +18,8 @@ from harness import ptx_copies, ptx_matrix  # noqa: F401  they register their in
 from harness.ptx_execute import execute
 from harness.ptx_machine import PARAMETER_BASE, GlobalMemory, Machine
 from harness.ptx_program import parse
-from harness.ptx_tma import TensorMap, finish_kernel
+from harness.ptx_tensor_map import ProgramMaps, TensorMap
+from harness.ptx_tma import finish_kernel
 
 FORMATS = {4: {int: np.int32, float: np.float32}, 8: {int: np.int64, float: np.float64},
            2: {int: np.int16, float: np.float16}, 1: {int: np.int8}}  # fmt: skip
@@ -92,8 +94,11 @@ class Parameters:
         self.count += 1
 
 
-def launch(ptx: str, grid, arguments, host_tensor_maps=()):
-    """Arrays are changed in place; numbers are passed as the parameter's size says."""
+def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0):
+    """Arrays are changed in place; numbers are passed as the parameter's size says.
+
+    `scratch_bytes`: global memory that each program gets behind its arguments.
+    """
     program = parse(ptx)
     grid = (*grid, 1, 1)[:3]
     parameters = Parameters(program)
@@ -101,12 +106,14 @@ def launch(ptx: str, grid, arguments, host_tensor_maps=()):
         parameters.add(value)
     for recipe in host_tensor_maps:
         parameters.add_host_tensor_map(recipe)
+    if scratch_bytes:
+        parameters.add(np.full(scratch_bytes * math.prod(grid), 0xA5, np.uint8))
     assert parameters.count == len(program.parameters), f"{program.name} takes {len(program.parameters)} arguments"
     for z in range(grid[2]):
         for y in range(grid[1]):
             for x in range(grid[0]):
                 machine = Machine(program, parameters.memory, parameters.bytes, (x, y, z), grid)
-                machine.tensor_maps = parameters.tensor_maps
+                machine.maps = ProgramMaps(parameters.tensor_maps)
                 machine.run(execute, finish_kernel)
     for address, array in parameters.placed.values():
         parameters.memory.read_back(address, array)

@@ -445,6 +445,7 @@ def leave(machine, instruction):
 def barrier(machine, instruction):
     if "arrive" in instruction.parts or len(instruction.operands) > 1 or "warp" in instruction.parts:
         if "warp" in instruction.parts:
+            machine.shared.meet_in_warps(machine.threads[machine.active])
             return
         raise EmulationError(f"not emulated: {instruction.text}")
     machine.at_barrier[machine.active] = True
@@ -452,6 +453,8 @@ def barrier(machine, instruction):
 
 @handles("fence", "membar", "createpolicy", "prefetch", "discard", "applypriority", "nanosleep")
 def order(machine, instruction):
+    if "tensormap::generic" in instruction.parts and instruction.name == "fence":
+        machine.maps.acquire(machine, instruction)
     if "proxy" in instruction.parts and "async" in ".".join(instruction.parts):
         machine.shared.fence(machine.threads[machine.active])
     if instruction.name == "createpolicy":

@@ -100,6 +100,8 @@ class SharedMemory:
         # Bytes that a copy in flight will write; how many copies and products in flight read one.
         self.in_flight = np.zeros(SHARED_BYTES, bool)
         self.reading = np.zeros(SHARED_BYTES, np.int16)
+        # The thread that wrote it since its warp met, or -1.
+        self.unmet = np.full(SHARED_BYTES, -1, np.int16)
         self.num_barriers = 0
 
     def places(self, addresses, size):
@@ -145,7 +147,7 @@ class SharedMemory:
     def write(self, places, values, threads):
         self.data[places] = values
         self.writer[places] = (threads // 32)[:, None]
-        self.unfenced[places] = threads[:, None]
+        self.unfenced[places] = self.unmet[places] = threads[:, None]
 
     def check_writable(self, places, threads):
         """Nobody may still read what is overwritten, nor write it too."""
@@ -159,6 +161,16 @@ class SharedMemory:
     def barrier(self):
         self.num_barriers += 1
         self.writer[:] = self.reader[:] = NOBODY
+        self.unmet[:] = -1
+
+    def meet_in_warps(self, threads):
+        self.unmet[np.isin(self.unmet, threads)] = -1
+
+    def check_synced(self, addresses, size, threads):
+        """Nobody but `threads` wrote these bytes since the lanes of a warp met."""
+        unmet = self.unmet[self.places(addresses, size)]
+        if ((unmet >= 0) & ~np.isin(unmet, [] if threads is None else threads)).any():
+            raise EmulationError("reads what another lane wrote since the warp met")
 
     def fence(self, threads):
         self.unfenced[np.isin(self.unfenced, threads)] = -1
@@ -230,10 +242,10 @@ class Machine:
         self.unordered: set[str] = set()
         # What they read in shared memory: (group, places).
         self.product_reads: list[tuple[int, np.ndarray]] = []
-        # Barriers in shared memory and tensor maps by address; stores by TMA that are not
-        # done, those of the open group first of all (ptx_tma.py).
+        # Barriers in shared memory by address; stores by TMA that are not done, those of
+        # the open group first of all (ptx_tma.py); tensor maps (ptx_tensor_map.py).
         self.mbarriers: dict[int, object] = {}
-        self.tensor_maps: dict[int, object] = {}
+        self.maps: object = None
         self.open_stores, self.stores = [], []
         # cp.async: the open group and the closed ones, as functions that finish a copy.
         self.copies, self.copy_groups = [], []

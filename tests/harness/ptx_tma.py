@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What TMA and mbarriers do: tensor maps, bulk copies, phases.
+"""What TMA and mbarriers do: bulk copies, phases.
 
 As late as hardware may be: a load arrives when somebody waits for its barrier, a
 store reads shared memory until it is waited for and reaches global memory when its
@@ -15,56 +15,6 @@ import numpy as np
 
 from harness.ptx_execute import handles
 from harness.ptx_machine import EmulationError
-
-ROW_BYTES, MAX_EXTENT = 128, 256
-
-
-@dataclasses.dataclass
-class TensorMap:
-    """What the driver encodes: dimensions outermost first, strides in bytes."""
-
-    address: int
-    dtype: np.dtype
-    shape: tuple
-    strides: tuple
-    box: tuple
-    swizzle: int
-    padding: float
-
-    @staticmethod
-    def of(descriptor, address):
-        dtype = np.dtype(descriptor.base.dtype)
-        box = list(descriptor.block_shape)
-        box[-1] = min(box[-1], ROW_BYTES // dtype.itemsize)
-        for dim in reversed(range(len(box) - 1)):
-            box[dim] = 1 if any(box[d] < descriptor.block_shape[d] for d in range(dim + 1, len(box) - 1)) else min(
-                box[dim], MAX_EXTENT)
-        row = box[-1] * dtype.itemsize
-        padding = np.nan if descriptor.padding == "nan" else 0
-        return TensorMap(address, dtype, tuple(descriptor.shape), tuple(s * dtype.itemsize for s in descriptor.strides),
-                         tuple(box), row if row > 16 else 0, padding)
-
-    def elements(self, corner):
-        """(addresses, whether inside) of all elements of the box at `corner`."""
-        index = [c + i for c, i in zip(corner, np.indices(self.box))]
-        inside = np.ones(self.box, bool)
-        address = np.full(self.box, self.address, np.int64)
-        for i, extent, stride in zip(index, self.shape, self.strides):
-            inside &= (i >= 0) & (i < extent)
-            address += i * stride
-        return address.reshape(-1), inside.reshape(-1)
-
-    def places(self, start):
-        """Offsets in shared memory of the first byte of each element of a box."""
-        if start % ROW_BYTES:
-            raise EmulationError(f"a box at {start}, which is no multiple of {ROW_BYTES}")
-        place = start + np.arange(int(np.prod(self.box))) * self.dtype.itemsize
-        chunks = self.swizzle // 16 - 1 if self.swizzle else 0
-        return place ^ ((place >> 7 & chunks) << 4)
-
-    @property
-    def bytes(self):
-        return int(np.prod(self.box)) * self.dtype.itemsize
 
 
 @dataclasses.dataclass
@@ -163,22 +113,20 @@ def ask(machine, instruction, addresses):
 
 
 def parse_tensor(machine, text, thread):
-    """The map and the corner (outermost first) of "[%rd1, {%r1, %r2}]"."""
+    """The map, the corner (outermost first) and the map's address of "[%rd1, {%r1, %r2}]"."""
     name, coordinates = text.strip("[]").split(",", 1)
     address = int(machine.words(name.strip())[thread])
-    if address not in machine.tensor_maps:
-        raise EmulationError(f"{name} is no address of a tensor map")
+    tensor = machine.maps.find(machine, address, thread)
     corner = [int(machine.read(c, "s32")[thread]) for c in machine.list_of(coordinates.strip())]
-    tensor = machine.tensor_maps[address]
     if len(corner) != len(tensor.shape):
         raise EmulationError(f"{len(corner)} coordinates for a map of rank {len(tensor.shape)}")
-    return tensor, corner[::-1]
+    return tensor, corner[::-1], address
 
 
 def load_box(machine, instruction):
     thread = only(machine, "start a copy")
     target, source, barrier_operand = instruction.operands[:3]
-    tensor, corner = parse_tensor(machine, source, thread)
+    tensor, corner, map_address = parse_tensor(machine, source, thread)
     barrier = mbarrier_at(machine, machine.address(barrier_operand)[thread], thread)
     addresses, inside = tensor.elements(corner)
     size = tensor.dtype.itemsize
@@ -188,8 +136,10 @@ def load_box(machine, instruction):
     places = bytes_of(tensor.places(int(machine.address(target)[thread])), size)
     machine.shared.start_copy(places, machine.threads[:1])
     barrier.bytes -= tensor.bytes
+    machine.maps.start_reading(map_address)
 
     def finish():
+        machine.maps.finish_reading(map_address)
         machine.shared.finish_bulk_copy(places, data)
 
     barrier.copies.append(finish)
@@ -202,14 +152,16 @@ REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bit
 
 def store_box(machine, instruction):
     thread = only(machine, "start a copy")
-    tensor, corner = parse_tensor(machine, instruction.operands[0], thread)
+    tensor, corner, map_address = parse_tensor(machine, instruction.operands[0], thread)
     reduction = next((REDUCTIONS[part] for part in instruction.parts if part in REDUCTIONS), None)
     addresses, inside = tensor.elements(corner)
     size = tensor.dtype.itemsize
     places = bytes_of(tensor.places(int(machine.address(instruction.operands[1])[thread])), size)
     data = machine.shared.load_async(places)
+    machine.maps.start_reading(map_address)
 
     def finish_read():
+        machine.maps.finish_reading(map_address)
         machine.shared.finish_reading(places, thread // 32)
 
     def finish():

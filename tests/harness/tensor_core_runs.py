@@ -1,12 +1,13 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches of the benchmarks' kernels on small arrays of whole numbers."""
+"""Launches of products and attention on small arrays of whole numbers."""
 
 import math
 
 import numpy as np
 
 import tilewright
+import tilewright.language as tl
 from harness.tensor_core_cases import kernels
 from harness.types import exact_values
 from tilewright.tools.tensor_descriptor import TensorDescriptor
@@ -53,3 +54,26 @@ def attend(device, length, dim, causal, described, tile):
                          1 / math.sqrt(dim), length, BLOCK_M=block_m, BLOCK_N=block_n, HEAD_DIM=dim, CAUSAL=causal,
                          DESCRIPTORS=described, num_warps=warps, num_stages=stages)
     return q, k, v, out, lse
+
+
+@tilewright.jit
+def multiply_segments(a_ptr, b_ptr, c_ptr, M, N, K, SEGMENTS, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A product along K, whose segments lie apart: each iteration makes two descriptors."""
+    total = tl.zeros((BM, BN), tl.float32)
+    for k in range(SEGMENTS):
+        a = tl.make_tensor_descriptor(a_ptr + k * M * K, [M, K], [K, 1], [BM, BK])
+        b = tl.make_tensor_descriptor(b_ptr + k * K * N, [K, N], [N, 1], [BK, BN])
+        total = tl.dot(a.load([tl.program_id(0) * BM, 0]), b.load([0, 0]), total)
+    c = tl.make_tensor_descriptor(c_ptr + tl.program_id(0) * BM * N, [M - tl.program_id(0) * BM, N], [N, 1], [BM, BN])
+    c.store([0, 0], total.to(c.dtype))
+
+
+def segments(device, count, m=80, stages=3):
+    """(what multiply_segments makes of `count` segments, what is right)."""
+    n, k = 32, 16
+    a, b = exact_values("float16", (count, m, k)), exact_values("float16", (count, k, n), 1)
+    out = device.empty((m, n), np.float16)
+    device.run(multiply_segments, (2,), device.array(a), device.array(b), out, m, n, k, count, BM=64, BN=32, BK=32,
+               num_warps=4, num_stages=stages)
+    expected = np.einsum("smk,skn->mn", a.astype(np.float64), b.astype(np.float64))
+    return device.numpy(out).astype(np.float64), expected

@@ -3,8 +3,8 @@
 """Block pointers and tensor descriptors: tiles of an array by coordinates.
 
 Both are records of run-time values: kernels pass, return and carry them through
-loops like a tuple. Accesses become tiles of pointers with bounds masks, except that
-a descriptor of which the launch knows all reads and writes by TMA on GPUs that have it.
+loops like a tuple. Accesses become tiles of pointers with bounds masks, except that a
+descriptor with a tensor map reads and writes by TMA, on GPUs that have it.
 """
 
 from __future__ import annotations
@@ -305,14 +305,24 @@ class tensor_descriptor_type:
         return f"tensor_descriptor<{self.block_type}>"
 
 
+def _check_alignment(base, strides, itemsize):
+    """What a descriptor demands, as an assertion: nothing unless in debug mode."""
+    rest = base.to(int64)
+    for stride in strides:
+        rest = rest | to_tensor(stride).to(int64) * itemsize
+    core.device_assert(rest % 16 == 0, "make_tensor_descriptor: the base or a stride is no multiple of 16 bytes")
+
+
 @builtin
 def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="zero"):
     """A descriptor of an array of one to five dimensions.
 
     The last stride is the constant 1, the last extent of a block at least 16 bytes.
-    padding_option: "zero" or "nan". Where base, shape and strides follow from the
-    kernel's arguments, and these are known to be divisible as TMA needs it, the launch
-    makes a tensor map; otherwise accesses go through pointers.
+    Base and strides are multiples of 16 bytes; `debug=True` checks it. padding_option:
+    "zero" or "nan". On GPUs with TMA the launch makes a tensor map where base, shape and
+    strides follow from the kernel's arguments, and each program its own where they do not.
+    Where they are computed from arguments that are not known to be divisible as TMA needs
+    it, accesses go through pointers; the remarks say so.
     """
     _require_pointer("make_tensor_descriptor", base)
     shape, strides, block_shape = unwrap_all(shape), unwrap_all(strides), unwrap_all(block_shape)
@@ -330,7 +340,9 @@ def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="ze
                           "bytes; 16 are required", help="use a wider block")
     padding_option = unwrap(padding_option)
     _padding("make_tensor_descriptor", padding_option, tile.scalar)
-    handle = _native.host_descriptor(base, shape, strides, block_shape, padding_option == "nan")
+    handle = _native.make_descriptor(base, shape, strides, block_shape, padding_option == "nan")
+    if handle is not None:
+        _check_alignment(base, strides[:-1], tile.scalar.itemsize)
     return tensor_descriptor(base, shape, strides, block_shape, padding_option, handle)
 
 

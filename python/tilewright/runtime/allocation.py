@@ -22,19 +22,34 @@ def set_allocator(allocator):
     _allocator.set(allocator)
 
 
-def allocate(size: int, alignment: int, stream: int):
-    """A device buffer of `size` bytes: an object with `data_ptr()`."""
+def allocate(size: int, alignment: int, stream: int, device: int):
+    """A device buffer of `size` bytes: an object with `data_ptr()`.
+
+    The launch lets go of it at once. Frameworks give memory that was freed to what
+    the same stream does later, also while a graph is captured: so no launch that may
+    run at the same time gets it.
+    """
     allocator = _allocator.get()
     if allocator is not None:
         return allocator(size, alignment, stream)
     torch = sys.modules.get("torch")
     if torch is not None:
-        return torch.empty(size, dtype=torch.uint8, device="cuda")
+        return _allocate_by_torch(torch, size, stream, device)
     cupy = sys.modules.get("cupy")
     if cupy is not None:
-        return _CupyBuffer(cupy.empty(size, dtype="uint8"))
+        with cupy.cuda.Device(device), cupy.cuda.ExternalStream(stream, device):
+            return _CupyBuffer(cupy.empty(size, dtype="uint8"))
     raise errors.make("E0117", message=f"the kernel needs {size} bytes of global scratch memory and no allocator is set",
                       help="call tilewright.set_allocator(fn) with fn(size, alignment, stream)")
+
+
+def _allocate_by_torch(torch, size, stream, device):
+    if torch.cuda.current_stream(device).cuda_stream == stream:
+        return torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")
+    # A launch may name another stream than torch's current one.
+    other = torch.cuda.ExternalStream(stream, device) if stream else torch.cuda.default_stream(device)
+    with torch.cuda.stream(other):
+        return torch.empty(size, dtype=torch.uint8, device=f"cuda:{device}")
 
 
 class _CupyBuffer:
