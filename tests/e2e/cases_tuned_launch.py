@@ -292,8 +292,9 @@ def test_listeners_and_hooks_hear_of_warm_launches(mock):
     assert heard[2:] == [((x, 5, 2.0), 128)]
 
 
-def test_mistakes_in_a_warm_call(mock):
-    tuned = make_tuned()
+@pytest.mark.parametrize("which", ["tuned", "one configuration"])
+def test_mistakes_in_a_warm_call(mock, which):
+    tuned = stacks()[which]
     x = FakeTensor()
     for _ in range(2):
         tuned[(1, )](x, 5, 2.0)
