@@ -54,7 +54,9 @@ static std::string signatureText(const DispatcherState &state) {
 }
 
 Error callError(const DispatcherState &state, Error error) {
-  error.addFrame(currentPythonFrame(state.kernelName));
+  SourceFrame frame = currentPythonFrame(state.kernelName);
+  if (!frame.file.empty())
+    error.addFrame(frame);
   return error;
 }
 
@@ -126,6 +128,13 @@ void bindArguments(DispatcherObject *self, PyObject *const *args, size_t numArgs
     if (!bound[i] && !added)
       throw argumentError(state, "missing", state.params[i].nameText);
   }
+}
+
+void checkMissing(const DispatcherState &state, PyObject *const *bound,
+                  const std::vector<bool> &added) {
+  for (size_t i = 0; i < state.params.size(); ++i)
+    if (!bound[i] && !added[i])
+      throw argumentError(state, "missing", state.params[i].nameText);
 }
 
 py::dict boundDict(const DispatcherState &state, PyObject *const *bound) {

@@ -116,11 +116,12 @@ private:
     return !launchFlags.tunerListener && PyList_GET_SIZE(request.state.preRunHooks) == 0;
   }
 
-  /// The choice for these arguments; null where it is not known, or where the arguments
-  /// are wrong, which the way through Python reports.
+  /// The choice for these arguments; null where it is not known, or where they cannot be
+  /// read, which may change until the launch: hooks of configurations complete descriptors.
   const Choice *find() {
+    if (!bind())
+      return nullptr;
     try {
-      request.bindGiven(args, numArgs, keywordNames, setup.added);
       if (!request.read() || !request.addValues(setup.keyParams))
         return nullptr;
     } catch (const Error &) {
@@ -132,6 +133,20 @@ private:
     key = &request.finishedKey(hash);
     const Choice *choice = state.table.find(*key, hash);
     return choice && isCurrent(*choice, setup) && !hasHook(*choice) ? choice : nullptr;
+  }
+
+  /// Wrong names and missing arguments are the call's mistake, not a configuration's.
+  /// They are raised where nothing stands between that may mend them; false elsewhere.
+  bool bind() {
+    try {
+      request.bindGiven(args, numArgs, keywordNames, setup.added);
+      checkMissing(request.state, request.bound(), setup.added);
+      return true;
+    } catch (const std::exception &) { // ours, or one of Python's
+      if (setup.isDirect())
+        throw;
+      return false;
+    }
   }
 
   /// A hook may have been given to the configuration since.

@@ -303,6 +303,8 @@ def test_mistakes_in_a_warm_call(mock, which):
             tuned[(1, )](x, 5, 2.0, **options)
     with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] missing argument 'scale'"):
         tuned[(1, )](x, 5)
+    with pytest.raises(RuntimeError, match="cannot be called directly from the host; give it a grid: kernel"):
+        tuned(x, 5, 2.0)
     with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] duplicate argument 'n'"):
         tuned[(1, )](x, 5, 2.0, n=5)
     with pytest.raises(errors.InvalidOption, match=r"\[E0210\] unknown option 'num_wraps'[\s\S]*did you mean"):
@@ -317,6 +319,28 @@ def test_mistakes_in_a_warm_call(mock, which):
     count = mock.count
     tuned[(1, )](x, 5, 2.0)
     assert mock.count == count + 1
+
+
+def test_mistakes_in_the_first_call_are_the_calls(mock, compiler, tmp_path, monkeypatch):
+    """Nothing is compiled or noted; the place is the user's line."""
+    tuned = tilewright.autotune(configs(64, 128), key=["n"])(make_kernel())
+    for call, code in ((lambda: tuned[(1, )](FakeTensor(), 5), "E0205"), (lambda: tuned[(1, )](FakeTensor(), 5, 2.0, n=5), "E0205"),
+                       (lambda: tuned[(1, )](FakeTensor(), 5, 2.0, num_wraps=8), "E0210")):
+        with pytest.raises(errors.TilewrightError) as info:
+            call()
+        assert info.value.code == code
+        assert code == "E0210" or info.value.frames[0].file == __file__
+    assert not compiler.calls and not tuned.cache
+
+
+def test_declarations_that_are_wrong():
+    with pytest.raises(TypeError, match="configs of autotune are Config objects, not dict"):
+        tilewright.autotune(configs=[{"BLOCK": 64}], key=[])(make_kernel())
+    with pytest.raises(TypeError, match="heuristics takes a dict of functions by parameter, not function"):
+        tilewright.heuristics(lambda args: 64)(make_kernel())
+    assert tilewright.autotune(configs(64), key="n")(make_kernel()).keys == ["n"]
+    with pytest.raises(RuntimeError, match="cannot be called directly"):
+        tilewright.heuristics({"BLOCK": lambda args: 64})(make_kernel())(5)
 
 
 def test_options_of_the_call(mock):

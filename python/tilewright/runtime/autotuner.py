@@ -174,9 +174,13 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         self.space = configs if hasattr(configs, "search") and not configs.is_small else None
         if hasattr(configs, "search"):
             configs = configs.configs()
-        self.keys = list(key or [])
+        self.keys = [key] if isinstance(key, str) else list(key or [])
         self._choices = _Choices(self._forget)
         self._configs = list(configs) if configs else [Config({})]
+        for config in self._configs:
+            if not hasattr(config, "all_kwargs"):
+                raise TypeError(f"configs of autotune are Config objects, not {type(config).__name__}: "
+                                'Config({"BLOCK": 128}, num_warps=4)')
         if len(self._configs) > 1:
             # With the declaration: a first launch whose choice is on disk needs it.
             from ..tuning import table  # noqa: F401
@@ -221,6 +225,9 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                 text = str(errors.make("E0602", k=name, name=self.base_fn.__name__, list=", ".join(arg_names)))
                 warnings.warn(text, ConfigWarning, stacklevel=3)
         self._tell_native_side()
+
+    def __call__(self, *args, **kwargs):
+        return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
 
     # -- what the native side knows of --------------------------------------
 
@@ -683,9 +690,14 @@ class Heuristics(_core.HeuristicDispatcher, KernelInterface):
     """
 
     def __init__(self, fn, arg_names, values):
+        if not isinstance(values, dict):
+            raise TypeError(f"heuristics takes a dict of functions by parameter, not {type(values).__name__}")
         self.fn = fn
         self.values = values
         self.arg_names = arg_names
+
+    def __call__(self, *args, **kwargs):
+        return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
 
     def _with_values(self, args, kwargs):
         for name, function in self.values.items():
