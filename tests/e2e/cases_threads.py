@@ -24,7 +24,7 @@ if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
 THREADS = 8
-ROUNDS = int(os.environ.get("CAMPAIGN_ROUNDS", 150))  # test_launch_mock.py says how to have more
+ROUNDS = int(os.environ.get("CAMPAIGN_ROUNDS", 150))  # see CONTRIBUTING.md
 
 
 class constexpr:
