@@ -9,10 +9,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The interpreter that `make wheel` builds for; `make setup` takes it too.
 PYTHON ?=
+# For `make sanitize`: thread, address or undefined.
+SANITIZER ?= thread
 # Extra arguments for pytest: make test ARGS='-k softmax'
 ARGS ?=
 
-.PHONY: help setup configure build demo test test-gpu wheel fmt lint bench docs clean
+.PHONY: help setup configure build demo test test-gpu sanitize wheel fmt lint bench docs clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +42,11 @@ test: build ## build, then pass the unit, lit, diag and e2e tests
 
 test-gpu: build ## the e2e tests on this machine's GPU; fails where there is none
 	@TILEWRIGHT_REQUIRE_GPU=1 TILEWRIGHT_BUILD_DIR=$(abspath $(BUILD)) $(BIN)/python -m pytest tests/e2e -m gpu $(ARGS) </dev/null
+
+sanitize: setup ## the unit tests of cache, launch and tuner under SANITIZER=thread|address|undefined
+	@cmake --preset dev -B build-$(SANITIZER) -DCMAKE_CXX_FLAGS="-fsanitize=$(SANITIZER) -g" >/dev/null
+	@cmake --build build-$(SANITIZER) --target tilewright-runtime-unit
+	@build-$(SANITIZER)/tests/tilewright-runtime-unit $(ARGS)
 
 wheel: ## build a wheel for PYTHON=<interpreter> into dist/
 	@PYTHON= scripts/setup

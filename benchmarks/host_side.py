@@ -5,7 +5,8 @@
     python benchmarks/host_side.py [--quick] [--out FOLDER]
 
   launch      host time per warm launch, without waiting for the GPU, beside the
-              bare driver call, a bound launch (kernel.bind) and Triton
+              bare driver call, a bound launch (kernel.bind) and Triton; the last
+              row's kernel is tuned (@autotune) before
   first call  vector add, softmax, layer norm with nothing cached for them, in a
               process that has compiled something else before; waits for the GPU
   import      `import tilewright` in a fresh process that has imported NumPy
@@ -13,6 +14,7 @@
 
 import argparse
 import ctypes
+import importlib
 import os
 import shutil
 import statistics
@@ -84,8 +86,14 @@ def describe(tensor, peer):
     return TensorDescriptor.from_tensor(tensor, [64, 64])
 
 
+def tuned_add(peer, kernels):
+    """The first row's kernel with configurations to choose from."""
+    module = importlib.import_module(peer.lower())
+    return module.autotune(configs=[module.Config({"BLOCK": block}) for block in (512, 1024)], key=["n"])(kernels.add_kernel)
+
+
 def launch_cases(torch):
-    """Row -> function of (peer, its kernels) that returns the launcher's arguments: grid, positional, constants."""
+    """Row -> function of (peer, its kernels) that returns kernel, positional arguments, constants."""
     a, b, c, d, e = (torch.rand(1024, device="cuda") for _ in range(5))
     square = [torch.rand(64, 64, device="cuda") for _ in range(3)]
     return {
@@ -96,6 +104,7 @@ def launch_cases(torch):
                                                  {"BLOCK": 1024, "C": 1, "D": 2, "E": 3, "F": 4}),
         "launch, 3 descriptors": lambda peer, k: (k.descriptors_kernel, tuple(describe(t, peer) for t in square),
                                                   {"BLOCK": 64}),
+        "launch, 3 tensors, tuned": lambda peer, k: (tuned_add(peer, k), (a, b, c, 1000), {}),
     }
 
 
@@ -254,7 +263,7 @@ def line_of(result: dict) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    parser.add_argument("--only-launches", action="store_true", help="the first four rows")
+    parser.add_argument("--only-launches", action="store_true", help="the rows of launches")
     parser.add_argument("--out", default="", help="folder for the JSON and Markdown reports")
     options = parser.parse_args()
     import torch

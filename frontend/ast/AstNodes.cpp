@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/AstNodes.h"
+#include "frontend/ast/InternedName.h"
 
 #include <functional>
 
@@ -25,16 +26,10 @@ AstNodes::AstNodes() {
 }
 
 const AstNodes &AstNodes::get() {
-  // No function-local static: its lock and the interpreter lock, which an import
-  // gives away, would wait for each other. Two threads may make two tables; one
-  // is kept.
-  static const AstNodes *tables = nullptr;
-  if (!tables) {
-    const AstNodes *made = new AstNodes();
-    if (!tables)
-      tables = made;
-  }
-  return *tables;
+  // The import that this makes gives the interpreter lock away.
+  static std::atomic<const AstNodes *> tables{nullptr};
+  return *madeOnce(
+      tables, [] { return new const AstNodes(); }, [](const AstNodes *unused) { delete unused; });
 }
 
 bool AstNodes::isNode(py::handle object) const {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/LanguageNames.h"
+#include "frontend/ast/InternedName.h"
 
 namespace py = pybind11;
 
@@ -53,14 +54,10 @@ LanguageNames::LanguageNames() {
 }
 
 const LanguageNames &LanguageNames::get() {
-  // Without a static's lock, as in AstNodes::get().
-  static const LanguageNames *names = nullptr;
-  if (!names) {
-    const LanguageNames *made = new LanguageNames();
-    if (!names)
-      names = made;
-  }
-  return *names;
+  static std::atomic<const LanguageNames *> names{nullptr};
+  return *madeOnce(
+      names, [] { return new const LanguageNames(); },
+      [](const LanguageNames *unused) { delete unused; });
 }
 
 Builtin LanguageNames::builtin(py::handle callee) const {

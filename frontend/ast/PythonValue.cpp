@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/PythonValue.h"
+#include "frontend/ast/InternedName.h"
 
 #include "ir/support/Error.h"
 
@@ -28,12 +29,13 @@ using semantic::ScalarKind;
 py::object wrapDType(const DType &type) {
   if (type.isPointer())
     return py::cast(PointerTypeObject{{type}});
-  // Leaked on purpose: module teardown may run after Python is gone.
-  static auto *objects = new std::array<py::object, static_cast<size_t>(ScalarKind::Pointer)>();
-  py::object &object = (*objects)[static_cast<size_t>(type.kind())];
-  if (!object)
-    object = py::cast(TypeObject{type});
-  return object;
+  // Kept for good: module teardown may run after Python is gone.
+  static std::atomic<PyObject *> objects[static_cast<size_t>(ScalarKind::Pointer)] = {};
+  PyObject *object = madeOnce(
+      objects[static_cast<size_t>(type.kind())],
+      [&] { return py::cast(TypeObject{type}).release().ptr(); },
+      [](PyObject *unused) { Py_DECREF(unused); });
+  return py::reinterpret_borrow<py::object>(object);
 }
 
 py::object wrapType(const semantic::Type &type) {
@@ -74,7 +76,7 @@ bool isConstexpr(py::handle object) {
 }
 
 py::object unwrapConstexpr(py::handle object) {
-  static PyObject *valueName = PyUnicode_InternFromString("value");
+  static const InternedName valueName("value");
   py::object current = py::reinterpret_borrow<py::object>(object);
   while (isConstexpr(current)) {
     PyObject *inner = PyObject_GetAttr(current.ptr(), valueName);

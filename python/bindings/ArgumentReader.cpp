@@ -23,31 +23,48 @@ using namespace launch;
 //===----------------------------------------------------------------------===//
 
 py::object unwrapHostConstexpr(PyObject *value) {
-  static PyTypeObject *constexprType = nullptr;
-  static PyObject *valueName = interned("value");
+  static std::atomic<PyTypeObject *> constexprType{nullptr};
+  static const InternedName valueName("value");
   PyTypeObject *type = Py_TYPE(value);
-  if (!constexprType && !std::strcmp(shortTypeName(type), "constexpr") &&
+  PyTypeObject *known = constexprType.load(std::memory_order_acquire);
+  if (!known && !std::strcmp(shortTypeName(type), "constexpr") &&
       moduleStartsWith(type, "tilewright")) {
     Py_INCREF(type);
-    constexprType = type;
+    constexprType = known = type;
   }
-  if (type != constexprType)
+  if (type != known)
     return py::reinterpret_borrow<py::object>(value);
   return py::reinterpret_steal<py::object>(checked(PyObject_GetAttr(value, valueName)));
 }
 
+ConstTokens::ConstTokens() : dict(checked(PyDict_New())) {}
 ConstTokens::~ConstTokens() { Py_XDECREF(dict); }
+
+/// The number that `dict` has, or now gets, for a key; null with an error set. Threads
+/// need no lock: where two enter one key, the dict decides.
+static py::object numberFor(PyObject *dict, PyObject *key, std::atomic<uint64_t> &next) {
+#if PY_VERSION_HEX >= 0x030D0000
+  PyObject *found = nullptr;
+  if (PyDict_GetItemRef(dict, key, &found) == 0) {
+    py::int_ number(next.fetch_add(1, std::memory_order_relaxed));
+    if (PyDict_SetDefaultRef(dict, key, number.ptr(), &found) < 0)
+      found = nullptr;
+  }
+  return py::reinterpret_steal<py::object>(found);
+#else
+  PyObject *found = PyDict_GetItemWithError(dict, key);
+  if (!found && !PyErr_Occurred())
+    found =
+        PyDict_SetDefault(dict, key, py::int_(next.fetch_add(1, std::memory_order_relaxed)).ptr());
+  return py::reinterpret_borrow<py::object>(found);
+#endif
+}
 
 std::string ArgumentPlace::name() const {
   return outer ? fmt::format("{}[{}]", outer->name(), position) : param.nameText;
 }
 
 uint64_t ConstTokens::token(PyObject *value, const ArgumentPlace &place) {
-#ifdef TILEWRIGHT_FREE_THREADED
-  std::lock_guard<std::recursive_mutex> lock(mutex);
-#endif
-  if (!dict)
-    dict = checked(PyDict_New());
   py::object dictKey;
   if (PyUnicode_CheckExact(value)) {
     dictKey = py::reinterpret_borrow<py::object>(value);
@@ -60,20 +77,14 @@ uint64_t ConstTokens::token(PyObject *value, const ArgumentPlace &place) {
     dictKey =
         py::make_tuple(py::handle(reinterpret_cast<PyObject *>(Py_TYPE(value))), py::handle(value));
   }
-  PyObject *found = PyDict_GetItemWithError(dict, dictKey.ptr());
-  if (found)
-    return PyLong_AsUnsignedLongLong(found);
-  if (PyErr_Occurred()) {
+  py::object number = numberFor(dict, dictKey.ptr(), next);
+  if (!number) {
     PyErr_Clear();
     throw makeError(ErrorCode::E0204, fmt::arg("a", place.name()), fmt::arg("t", typeNameOf(value)))
         .addNote("a constexpr argument must be hashable: it is part of the "
                  "key of the compiled kernel");
   }
-  uint64_t next = static_cast<uint64_t>(PyDict_Size(dict));
-  py::int_ number(next);
-  if (PyDict_SetItem(dict, dictKey.ptr(), number.ptr()) < 0)
-    throw py::error_already_set();
-  return next;
+  return PyLong_AsUnsignedLongLong(number.ptr());
 }
 
 uint8_t ArgumentReader::constCode(const ArgumentPlace &place, PyObject *value, uint64_t &word) {
@@ -212,15 +223,16 @@ void ArgumentReader::readBool(ArgumentPlace &place, bool value) {
 
 /// numpy.ndarray, once the program has imported NumPy; its subclasses count too.
 static PyTypeObject *numpyArrayType() {
-  static PyTypeObject *type = nullptr;
-  static PyObject *numpyName = interned("numpy");
-  static PyObject *arrayName = interned("ndarray");
-  if (type)
-    return type;
+  static std::atomic<PyTypeObject *> type{nullptr};
+  static const InternedName numpyName("numpy");
+  static const InternedName arrayName("ndarray");
+  if (PyTypeObject *known = type.load(std::memory_order_acquire))
+    return known;
   py::object numpy = py::reinterpret_steal<py::object>(PyImport_GetModule(numpyName));
   PyObject *found = numpy ? tryAttribute(numpy.ptr(), arrayName) : nullptr;
-  if (found && PyType_Check(found))
-    type = reinterpret_cast<PyTypeObject *>(found); // kept for good
+  if (!found || !PyType_Check(found))
+    return nullptr;
+  type = reinterpret_cast<PyTypeObject *>(found); // kept for good
   return type;
 }
 
@@ -236,9 +248,9 @@ static bool isCompileTimeObject(PyObject *value) {
 }
 
 void ArgumentReader::readOther(ArgumentPlace &place, PyObject *value) {
-  static PyObject *dataPtrName = interned("data_ptr");
-  static PyObject *interfaceName = interned("__cuda_array_interface__");
-  static PyObject *dlpackName = interned("__dlpack__");
+  static const InternedName dataPtrName("data_ptr");
+  static const InternedName interfaceName("__cuda_array_interface__");
+  static const InternedName dlpackName("__dlpack__");
   PyTypeObject *type = Py_TYPE(value);
   if (PyLong_Check(value))
     return readInt(place, value);
@@ -310,6 +322,8 @@ bool ArgumentReader::readOne(const LaunchParam &param, size_t index, PyObject *v
 
 bool ArgumentReader::readAll(PyObject *const *bound) {
   for (size_t i = 0; i < params.size(); ++i) {
+    if (!bound[i])
+      continue; // open: its code stays 0
     ArgumentPlace place{params[i], i, &slots[i]};
     read(place, bound[i]);
     key.codes()[i] = place.code;

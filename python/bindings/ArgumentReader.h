@@ -21,17 +21,11 @@
 
 #include <pybind11/pybind11.h>
 
+#include <atomic>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
-
-// A Python without a GIL needs locks where the GIL does the work otherwise. The macro
-// may be set by hand: the locks then work, idly, under the GIL.
-#if defined(Py_GIL_DISABLED) && !defined(TILEWRIGHT_FREE_THREADED)
-#define TILEWRIGHT_FREE_THREADED
-#endif
 
 namespace tilewright {
 
@@ -74,12 +68,13 @@ struct ArgumentPlace {
 /// values of one type.
 class ConstTokens {
 public:
+  ConstTokens();
   ~ConstTokens();
   uint64_t token(PyObject *value, const ArgumentPlace &place);
-  PyObject *dict = nullptr;
-#ifdef TILEWRIGHT_FREE_THREADED
-  std::recursive_mutex mutex; // hashing a value may launch
-#endif
+  PyObject *dict;
+
+private:
+  std::atomic<uint64_t> next{0};
 };
 
 /// A list whose elements stay where they are; the first ones need no allocation.
@@ -168,8 +163,8 @@ public:
       : params(params), tokens(tokens), key(key), slots(slots), arguments(arguments),
         isWarmup(isWarmup) {}
 
-  /// Reads all of `bound`; false where a NumPy array (or, if asked for,
-  /// interpret mode) sends the launch to the interpreter.
+  /// Reads all of `bound` that is not null; false where a NumPy array (or, if asked
+  /// for, interpret mode) sends the launch to the interpreter.
   bool readAll(PyObject *const *bound);
   /// Reads one value as parameter `index`; false as above.
   bool readOne(const LaunchParam &param, size_t index, PyObject *value);

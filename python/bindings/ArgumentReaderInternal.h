@@ -8,14 +8,13 @@
 #ifndef TILEWRIGHT_PYTHON_BINDINGS_ARGUMENTREADERINTERNAL_H
 #define TILEWRIGHT_PYTHON_BINDINGS_ARGUMENTREADERINTERNAL_H
 
+#include "frontend/ast/InternedName.h"
 #include "ir/support/Error.h"
 #include "python/bindings/PythonError.h"
 
 #include <cstring>
 
 namespace tilewright {
-
-inline PyObject *interned(const char *text) { return PyUnicode_InternFromString(text); }
 
 /// Attribute as a new reference, or null without an error set.
 inline PyObject *tryAttribute(PyObject *object, PyObject *name) {
@@ -26,7 +25,7 @@ inline PyObject *tryAttribute(PyObject *object, PyObject *name) {
 }
 
 inline bool moduleStartsWith(PyTypeObject *type, const char *prefix) {
-  static PyObject *moduleName = interned("__module__");
+  static const InternedName moduleName("__module__");
   pybind11::object module = pybind11::reinterpret_steal<pybind11::object>(
       tryAttribute(reinterpret_cast<PyObject *>(type), moduleName));
   if (!module || !PyUnicode_Check(module.ptr()))

@@ -24,7 +24,8 @@ using namespace launch;
 //===----------------------------------------------------------------------===//
 
 /// Element types by identity of the dtype object. torch's and NumPy's dtypes are
-/// singletons, so a hit needs no comparison; the table keeps them alive.
+/// singletons, so a hit needs no comparison; the table keeps them alive. Without an
+/// interpreter lock each thread has its own.
 namespace {
 struct DtypeCache {
   static constexpr size_t kSize = 64;
@@ -35,7 +36,7 @@ struct DtypeCache {
     return (reinterpret_cast<uintptr_t>(object) >> 4) * 0x9e3779b1u >> 7 & (kSize - 1);
   }
 };
-#ifdef TILEWRIGHT_FREE_THREADED
+#ifdef Py_GIL_DISABLED
 thread_local
 #endif
     DtypeCache dtypeCache;
@@ -44,7 +45,7 @@ thread_local
 static std::string dtypeText(PyObject *dtype) {
   // NumPy's str is "float32" for native types and "<f4" forms for others; its
   // name is always plain. torch and the language have a good str.
-  static PyObject *nameAttribute = interned("name");
+  static const InternedName nameAttribute("name");
   if (moduleStartsWith(Py_TYPE(dtype), "numpy")) {
     py::object name = py::reinterpret_steal<py::object>(tryAttribute(dtype, nameAttribute));
     if (name && PyUnicode_Check(name.ptr()))
@@ -155,10 +156,10 @@ enum class DeviceKind { Unknown, Cpu, Cuda };
 /// Reads what frameworks put under `.device`: torch.device (type, index),
 /// cupy.cuda.Device (id), an int, or a text such as "cuda:1".
 static DeviceKind readDeviceAttribute(PyObject *value, int &ordinal) {
-  static PyObject *deviceName = interned("device");
-  static PyObject *typeName = interned("type");
-  static PyObject *indexName = interned("index");
-  static PyObject *idName = interned("id");
+  static const InternedName deviceName("device");
+  static const InternedName typeName("type");
+  static const InternedName indexName("index");
+  static const InternedName idName("id");
   auto get = [](PyObject *o, PyObject *n) {
     return py::reinterpret_steal<py::object>(tryAttribute(o, n));
   };
@@ -193,7 +194,7 @@ static DeviceKind readDeviceAttribute(PyObject *value, int &ordinal) {
 
 void ArgumentReader::readDataPointerObject(ArgumentPlace &place, PyObject *value,
                                            PyObject *method) {
-  static PyObject *dtypeName = interned("dtype");
+  static const InternedName dtypeName("dtype");
   PyObject *number = checked(PyObject_CallNoArgs(method));
   uint64_t address = PyLong_AsUnsignedLongLongMask(number);
   Py_DECREF(number);
@@ -215,7 +216,7 @@ void ArgumentReader::readDataPointerObject(ArgumentPlace &place, PyObject *value
 
 void ArgumentReader::readArrayInterface(ArgumentPlace &place, PyObject *interface,
                                         PyObject *value) {
-  static PyObject *dtypeName = interned("dtype");
+  static const InternedName dtypeName("dtype");
   py::dict dict = py::reinterpret_borrow<py::dict>(interface);
   py::tuple data = dict["data"];
   uint64_t address = data[0].cast<uint64_t>();

@@ -20,7 +20,7 @@ using namespace launch;
 namespace {
 struct BoundState {
   std::unique_ptr<LaunchRequest> request; // its values are held by this object
-  std::shared_ptr<Entry> entry;
+  Entry *entry;
   Grid grid;
 };
 
@@ -59,15 +59,14 @@ static PyObject *boundVectorcall(PyObject *object, PyObject *const *, size_t fla
   });
 }
 
-PyObject *makeBoundLaunch(std::unique_ptr<LaunchRequest> request, std::shared_ptr<Entry> entry,
-                          const Grid &grid) {
+PyObject *makeBoundLaunch(std::unique_ptr<LaunchRequest> request, Entry *entry, const Grid &grid) {
   if (!grid.isEmpty())
     finishParameters(*request, *entry);
   auto *object = PyObject_GC_New(BoundLaunchObject, boundLaunchType);
   if (!object)
     throw py::error_already_set();
   object->vectorcall = boundVectorcall;
-  object->state = new BoundState{std::move(request), std::move(entry), grid};
+  object->state = new BoundState{std::move(request), entry, grid};
   Py_INCREF(object->state->request->dispatcher);
   for (size_t i = 0; i < numValues(*object->state); ++i)
     Py_INCREF(object->state->request->bound()[i]);

@@ -16,7 +16,7 @@
 namespace tilewright {
 
 /// Takes over a request that was read; a new reference.
-PyObject *makeBoundLaunch(std::unique_ptr<LaunchRequest> request, std::shared_ptr<Entry> entry,
+PyObject *makeBoundLaunch(std::unique_ptr<LaunchRequest> request, Entry *entry,
                           const launch::Grid &grid);
 
 } // namespace tilewright

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/CallBinding.h"
+#include "frontend/ast/InternedName.h"
 #include "python/bindings/PythonError.h"
 
 namespace py = pybind11;
@@ -21,17 +22,21 @@ py::dict optionDict(const OptionList &options) {
 
 /// Slot of an option name, or -1. The names come from compiler/options.py.
 static int optionSlot(PyObject *name) {
-  static PyObject *slots = nullptr;
-  if (!slots) {
-    py::dict built;
-    int next = 0;
-    for (auto item : py::dict(py::module_::import("tilewright.compiler.options").attr("DEFAULTS")))
-      built[item.first] = next++;
-    if (next > static_cast<int>(OptionList::kMax))
-      throw std::length_error("more options than OptionList holds");
-    slots = built.release().ptr();
-  }
-  PyObject *found = PyDict_GetItem(slots, name);
+  static std::atomic<PyObject *> known{nullptr};
+  PyObject *slots = madeOnce(
+      known,
+      [] {
+        py::dict built;
+        int next = 0;
+        for (auto item :
+             py::dict(py::module_::import("tilewright.compiler.options").attr("DEFAULTS")))
+          built[item.first] = next++;
+        if (next > static_cast<int>(OptionList::kMax))
+          throw std::length_error("more options than OptionList holds");
+        return built.release().ptr();
+      },
+      [](PyObject *unused) { Py_DECREF(unused); });
+  PyObject *found = PyDict_GetItem(slots, name); // nobody changes it
   return found ? static_cast<int>(PyLong_AsLong(found)) : -1;
 }
 
@@ -49,7 +54,9 @@ static std::string signatureText(const DispatcherState &state) {
 }
 
 Error callError(const DispatcherState &state, Error error) {
-  error.addFrame(currentPythonFrame(state.kernelName));
+  SourceFrame frame = currentPythonFrame(state.kernelName);
+  if (!frame.file.empty())
+    error.addFrame(frame);
   return error;
 }
 
@@ -100,7 +107,8 @@ static void bindKeyword(DispatcherObject *self, PyObject *name, PyObject *value,
 }
 
 void bindArguments(DispatcherObject *self, PyObject *const *args, size_t numArgs,
-                   PyObject *keywordNames, PyObject **bound, OptionList &options) {
+                   PyObject *keywordNames, PyObject **bound, OptionList &options,
+                   const std::vector<bool> *added) {
   DispatcherState &state = *self->state;
   size_t n = state.params.size();
   if (numArgs > n)
@@ -114,12 +122,19 @@ void bindArguments(DispatcherObject *self, PyObject *const *args, size_t numArgs
       bindKeyword(self, PyTuple_GET_ITEM(keywordNames, k), args[numArgs + k], bound, options);
   }
   for (size_t i = numArgs; i < n; ++i) {
-    if (bound[i])
+    if (bound[i] || (added && (*added)[i]))
       continue;
     bound[i] = state.params[i].defaultValue;
-    if (!bound[i])
+    if (!bound[i] && !added)
       throw argumentError(state, "missing", state.params[i].nameText);
   }
+}
+
+void checkMissing(const DispatcherState &state, PyObject *const *bound,
+                  const std::vector<bool> &added) {
+  for (size_t i = 0; i < state.params.size(); ++i)
+    if (!bound[i] && !added[i])
+      throw argumentError(state, "missing", state.params[i].nameText);
 }
 
 py::dict boundDict(const DispatcherState &state, PyObject *const *bound) {

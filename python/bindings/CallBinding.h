@@ -54,9 +54,14 @@ struct CallStorage {
   }
 };
 /// Fills `bound` (zeroed by the caller) with borrowed references. Raises E0205 and
-/// E0210.
+/// E0210. With `added`, parameters of the kind that others add stay null, and missing ones.
 void bindArguments(DispatcherObject *self, PyObject *const *args, size_t numArgs,
-                   PyObject *keywordNames, PyObject **bound, OptionList &options);
+                   PyObject *keywordNames, PyObject **bound, OptionList &options,
+                   const std::vector<bool> *added = nullptr);
+
+/// Raises E0205 for a parameter that is null and not one of those that others add.
+void checkMissing(const DispatcherState &state, PyObject *const *bound,
+                  const std::vector<bool> &added);
 
 /// An error about a call, with the line of the call.
 Error callError(const DispatcherState &state, Error error);

@@ -57,23 +57,19 @@ void ArgumentReader::readTuple(ArgumentPlace &place, PyObject *value) {
 //===----------------------------------------------------------------------===//
 
 bool isTensorDescriptor(PyObject *value) {
-  // Found once the program has imported the module.
-  static PyTypeObject *type = nullptr;
-  static PyObject *moduleName = PyUnicode_InternFromString("tilewright.tools.tensor_descriptor");
-  static PyObject *className = PyUnicode_InternFromString("TensorDescriptor");
+  // Found once the program has imported the module; kept for good.
+  static std::atomic<PyTypeObject *> known{nullptr};
+  static const InternedName moduleName("tilewright.tools.tensor_descriptor");
+  static const InternedName className("TensorDescriptor");
+  PyTypeObject *type = known.load(std::memory_order_acquire);
   if (!type) {
     py::object module = py::reinterpret_steal<py::object>(PyImport_GetModule(moduleName));
-    if (!module) {
-      PyErr_Clear();
-      return false;
-    }
-    // Kept for good.
-    PyObject *found = PyObject_GetAttr(module.ptr(), className);
+    PyObject *found = module ? tryAttribute(module.ptr(), className) : nullptr;
     if (!found || !PyType_Check(found)) {
       PyErr_Clear();
       return false;
     }
-    type = reinterpret_cast<PyTypeObject *>(found);
+    known = type = reinterpret_cast<PyTypeObject *>(found);
   }
   return Py_TYPE(value) == type || PyType_IsSubtype(Py_TYPE(value), type);
 }
@@ -129,23 +125,9 @@ static void readIntegers(const ArgumentPlace &place, const char *what, PyObject 
   }
 }
 
-namespace {
-/// Names of the attributes, made once.
-struct DescriptorNames {
-  PyObject *base = PyUnicode_InternFromString("base");
-  PyObject *shape = PyUnicode_InternFromString("shape");
-  PyObject *strides = PyUnicode_InternFromString("strides");
-  PyObject *block = PyUnicode_InternFromString("block_shape");
-  PyObject *padding = PyUnicode_InternFromString("padding");
-  PyObject *round = PyUnicode_InternFromString("round_f32_to_tf32");
-  PyObject *zero = PyUnicode_InternFromString("zero");
-};
-} // namespace
-
-static const DescriptorNames &descriptorNames() {
-  static const DescriptorNames names;
-  return names;
-}
+static const InternedName baseName("base"), shapeName("shape"), stridesName("strides"),
+    blockName("block_shape"), paddingName("padding"), roundName("round_f32_to_tf32"),
+    zeroName("zero");
 
 static py::object attribute(PyObject *object, PyObject *name) {
   return py::reinterpret_steal<py::object>(checked(PyObject_GetAttr(object, name)));
@@ -154,8 +136,7 @@ static py::object attribute(PyObject *object, PyObject *name) {
 /// All but address and type.
 static void readDescriptorFields(const ArgumentPlace &place, PyObject *value,
                                  DescriptorArgument &d) {
-  const DescriptorNames &names = descriptorNames();
-  py::object shape = attribute(value, names.shape);
+  py::object shape = attribute(value, shapeName);
   Py_ssize_t rank = PySequence_Size(shape.ptr());
   if (rank < 1 || rank > kMaxDescriptorRank) {
     PyErr_Clear();
@@ -164,17 +145,17 @@ static void readDescriptorFields(const ArgumentPlace &place, PyObject *value,
   }
   d.rank = static_cast<uint8_t>(rank);
   readIntegers(place, "shape", shape.ptr(), rank, d.shape);
-  readIntegers(place, "strides", attribute(value, names.strides).ptr(), rank, d.strides);
-  readIntegers(place, "block_shape", attribute(value, names.block).ptr(), rank, d.block);
-  py::object padding = attribute(value, names.padding);
+  readIntegers(place, "strides", attribute(value, stridesName).ptr(), rank, d.strides);
+  readIntegers(place, "block_shape", attribute(value, blockName).ptr(), rank, d.block);
+  py::object padding = attribute(value, paddingName);
   d.padsWithNan = 0;
-  if (padding.ptr() != names.zero) {
+  if (padding.ptr() != zeroName) {
     std::string text = py::str(padding);
     if (text != "zero" && text != "nan")
       refuse(place, fmt::format("padding '{}'", text), "padding 'zero' or 'nan'");
     d.padsWithNan = text == "nan";
   }
-  d.roundsToTf32 = PyObject_IsTrue(attribute(value, names.round).ptr()) == 1;
+  d.roundsToTf32 = PyObject_IsTrue(attribute(value, roundName).ptr()) == 1;
 }
 
 void ArgumentReader::readDescriptor(ArgumentPlace &place, PyObject *value) {
@@ -184,7 +165,7 @@ void ArgumentReader::readDescriptor(ArgumentPlace &place, PyObject *value) {
   ArgumentPlace base{baseParam, place.index, arguments.newSlot()};
   base.outer = place.outer;
   base.position = place.position;
-  py::object array = attribute(value, descriptorNames().base);
+  py::object array = attribute(value, baseName);
   bool wasNumpy = sawNumpy;
   sawNumpy = false;
   read(base, array.ptr());

@@ -17,7 +17,7 @@ namespace tilewright {
 using namespace launch;
 
 static uint64_t cupyStream() {
-  static PyObject *cupyName = interned("cupy");
+  static const InternedName cupyName("cupy");
   py::object cupy = py::reinterpret_steal<py::object>(PyImport_GetModule(cupyName));
   if (!cupy)
     return 0;

@@ -29,17 +29,6 @@ Entry::~Entry() {
   Py_XDECREF(handleObject);
 }
 
-void DispatcherState::clearWatched() {
-  // Empty before the first object dies: destructors may come back.
-  std::vector<WatchedGlobal> old;
-  old.swap(watched);
-  for (WatchedGlobal &w : old) {
-    Py_DECREF(w.owner);
-    Py_DECREF(w.name);
-    Py_DECREF(w.value);
-  }
-}
-
 void DispatcherState::clearParams() {
   for (LaunchParam &p : params) {
     Py_XDECREF(p.name);
@@ -49,16 +38,23 @@ void DispatcherState::clearParams() {
 }
 
 void DispatcherState::clearTable() {
-  StateLock lock(*this);
+  std::lock_guard<std::mutex> lock(mutex);
+  generation.fetch_add(1, std::memory_order_relaxed);
   table.clear();
-  clearWatched();
+  watched.clear();
+}
+
+void DispatcherState::reclaim() {
+  generation.fetch_add(1, std::memory_order_relaxed);
+  table.reclaim();
+  watched.reclaim();
 }
 
 DispatcherState::~DispatcherState() {
-  clearWatched();
+  reclaim();
   clearParams();
   Py_XDECREF(preRunHooks);
-  Py_XDECREF(reinterpret_cast<PyObject *>(spare));
+  Py_XDECREF(reinterpret_cast<PyObject *>(spare.load()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,14 +79,10 @@ static int dispatcherTraverse(PyObject *object, visitproc visit, void *arg) {
   DispatcherState &state = *self->state;
   for (LaunchParam &p : state.params)
     Py_VISIT(p.defaultValue);
-  for (WatchedGlobal &w : state.watched) {
-    Py_VISIT(w.owner);
-    Py_VISIT(w.value);
-  }
   Py_VISIT(state.preRunHooks);
-  Py_VISIT(state.spare);
+  Py_VISIT(state.spare.load());
   Py_VISIT(state.tokens.dict);
-  int result = 0;
+  int result = state.watched.traverse(visit, arg);
   state.table.forEach([&](Entry &entry) {
     if (result == 0 && entry.kernel)
       result = visit(entry.kernel, arg);
@@ -104,9 +96,10 @@ static int dispatcherClear(PyObject *object) {
   auto *self = reinterpret_cast<DispatcherObject *>(object);
   if (!self->state)
     return 0;
-  self->state->clearTable();
-  Py_CLEAR(self->state->spare);
-  Py_CLEAR(self->state->tokens.dict);
+  // Unreachable: no launch is under way, and none will come.
+  self->state->reclaim();
+  Py_XDECREF(reinterpret_cast<PyObject *>(self->state->spare.exchange(nullptr)));
+  PyDict_Clear(self->state->tokens.dict);
   return 0;
 }
 
@@ -187,7 +180,7 @@ static PyObject *dispatcherWarm(PyObject *object, PyObject *args) {
       Py_RETURN_NONE;
     if (!call[2].cast<bool>())
       return request.compile(/*isWarmup=*/true).release().ptr();
-    std::shared_ptr<Entry> entry = request.findEntry();
+    Entry *entry = request.findEntry();
     if (!entry)
       Py_RETURN_NONE;
     Py_INCREF(entry->kernel);
@@ -205,11 +198,7 @@ static PyObject *dispatcherWatch(PyObject *object, PyObject *args) {
     PyErr_SetString(PyExc_TypeError, "owner must be a dict or a cell");
     return nullptr;
   }
-  Py_INCREF(name);
-  Py_INCREF(value);
-  Py_INCREF(owner);
-  StateLock lock(*self->state);
-  self->state->watched.push_back({owner, name, value});
+  self->state->watched.add(owner, name, value);
   Py_RETURN_NONE;
 }
 
@@ -221,7 +210,6 @@ static PyObject *dispatcherClearTable(PyObject *object, PyObject *) {
 
 static PyObject *dispatcherTableSize(PyObject *object, PyObject *) {
   auto *self = reinterpret_cast<DispatcherObject *>(object);
-  StateLock lock(*self->state);
   return PyLong_FromSize_t(self->state->table.size());
 }
 

@@ -7,6 +7,7 @@
 
 #include "python/bindings/Bindings.h"
 #include "python/bindings/LaunchExecution.h"
+#include "python/bindings/OuterLauncher.h"
 
 namespace py = pybind11;
 
@@ -19,6 +20,9 @@ void bindLaunch(py::module_ &module) {
   addType("Launcher", makeLauncherType());
   addType("BoundLaunch", makeBoundLaunchType());
   addType("KernelDispatcher", makeDispatcherType());
+  addType("OuterLauncher", makeOuterLauncherType());
+  addType("TunedDispatcher", makeTunedDispatcherType());
+  addType("HeuristicDispatcher", makeHeuristicDispatcherType());
   module.def("launch_loaded", &launchLoaded);
   module.def("check_tensor_descriptor", &checkTensorDescriptor, py::arg("value"), py::arg("name"),
              py::arg("address"), py::arg("dtype"), py::arg("on_gpu"), py::arg("with_block"));
@@ -26,13 +30,15 @@ void bindLaunch(py::module_ &module) {
              [](py::handle value) { return checkNewDescriptor(value.ptr()); });
   module.def(
       "set_launch_flags",
-      [](bool hooks, bool sync, bool debug, double watchdog) {
+      [](bool hooks, bool sync, bool debug, double watchdog, bool tunerListener) {
         launchFlags.hooks = hooks;
         launchFlags.debug = debug;
         launchFlags.watchdogSeconds = watchdog;
         launchFlags.waits = sync || watchdog > 0;
+        launchFlags.tunerListener = tunerListener;
       },
-      py::arg("hooks"), py::arg("sync"), py::arg("debug"), py::arg("watchdog"));
+      py::arg("hooks"), py::arg("sync"), py::arg("debug"), py::arg("watchdog"),
+      py::arg("tuner_listener"));
   module.def("current_device", &currentDeviceOrdinal);
   module.def("current_stream",
              [](int device) { return currentStreamOf(Framework::None, device, 0); });

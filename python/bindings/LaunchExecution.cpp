@@ -25,7 +25,13 @@ using namespace launch;
 void runPreHooks(DispatcherState &state, PyObject *const *args, size_t numArgs,
                  PyObject *keywordNames) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(state.preRunHooks); ++i) {
-    py::object hook = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(state.preRunHooks, i));
+    // Another thread, or a hook, may have shortened the list.
+    PyObject *item = PySequence_GetItem(state.preRunHooks, i);
+    if (!item) {
+      PyErr_Clear();
+      return;
+    }
+    auto hook = py::reinterpret_steal<py::object>(item);
     Py_DECREF(checked(PyObject_Vectorcall(hook.ptr(), args, numArgs, keywordNames)));
   }
 }
@@ -97,8 +103,10 @@ private:
 
 [[noreturn]] static void raiseHang(const LoadedKernelHandle &handle, const Grid &grid) {
   const driver::KernelRequirements &required = handle.kernel.requirements();
+  driver::Driver::setAbandoned(true);
   throw makeError(
-      ErrorCode::E0406, fmt::arg("name", required.name), fmt::arg("s", launchFlags.watchdogSeconds),
+      ErrorCode::E0406, fmt::arg("name", required.name),
+      fmt::arg("s", double(launchFlags.watchdogSeconds)),
       fmt::arg("config", fmt::format("grid=({}, {}, {}), {} threads", grid.size[0], grid.size[1],
                                      grid.size[2], required.threadsPerBlock)),
       fmt::arg("instruction",

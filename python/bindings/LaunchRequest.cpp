@@ -22,33 +22,51 @@ bool LaunchRequest::read() {
   return true;
 }
 
-std::shared_ptr<Entry> LaunchRequest::findEntry() {
+void LaunchRequest::checkProcess() const {
   // Before anything that a thread of the parent may have locked when it was forked.
   if (driver::Driver::isForkedChild())
     driver::Driver::get();
-  if (!state.watched.empty())
-    checkWatchedGlobals();
+  state.watched.check(reinterpret_cast<PyObject *>(dispatcher));
+}
+
+uint64_t LaunchRequest::finishKey() {
   if (deviceOrdinal < 0)
     deviceOrdinal = currentDeviceOrdinal();
   key.setHeader(static_cast<uint64_t>(deviceOrdinal) << 1 | launchFlags.debug);
-  uint64_t hash = key.hash();
-  // Shared: the table may be cleared while the grid function, a hook or another
-  // thread runs.
-  std::shared_ptr<Entry> entry;
-  {
-    StateLock lock(state);
-    entry = state.table.find(key, hash);
-  }
+  return key.hash();
+}
+
+Entry *LaunchRequest::findEntry() {
+  checkProcess();
+  uint64_t hash = finishKey();
+  Entry *entry = state.table.find(key, hash);
   if (!entry && !(entry = handleMiss(hash)))
     return nullptr;
-  if (uint64_t wrong = reader.readOnlyMask() & entry->writtenMask)
+  checkArguments(*entry);
+  return entry;
+}
+
+void LaunchRequest::checkArguments(const Entry &entry) const {
+  if (uint64_t wrong = reader.readOnlyMask() & entry.writtenMask)
     for (size_t i = 0; i < state.params.size(); ++i)
       if (wrong >> i & 1)
         throw makeError(ErrorCode::E0216, fmt::arg("a", state.params[i].nameText));
-  if (entry->checksSpans)
+  if (entry.checksSpans)
     py::handle(reinterpret_cast<PyObject *>(dispatcher))
         .attr("_check_spans")(boundDict(state, storage.bound));
-  return entry;
+}
+
+bool LaunchRequest::addValues(const std::vector<size_t> &params) {
+  for (size_t i : params) {
+    uint8_t code = key.codes()[i] & ~kDivisible;
+    // Open, or a constant whose value the key has.
+    if (!storage.bound[i] || isConstCode(code))
+      continue;
+    if (code > kAnnotatedScalar)
+      return false;
+    key.addWord(storage.slots[i]);
+  }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -76,12 +94,12 @@ static uint64_t writtenMaskOf(const DispatcherState &state, const py::object &wr
 }
 
 /// Compiles, loads and enters; null where a compile hook cancelled.
-std::shared_ptr<Entry> LaunchRequest::handleMiss(uint64_t hash) {
+Entry *LaunchRequest::handleMiss(uint64_t hash) {
   py::object kernel = compile(/*isWarmup=*/false);
   if (kernel.is_none())
     return nullptr;
   py::object handle = kernel.attr("load")(deviceOrdinal);
-  auto entry = std::make_shared<Entry>();
+  auto entry = std::make_unique<Entry>();
   entry->handle = handle.cast<LoadedKernelHandle *>();
   entry->writtenMask = writtenMaskOf(state, kernel.attr("metadata").attr("written_args"));
   py::dict given = optionDict(options);
@@ -89,37 +107,12 @@ std::shared_ptr<Entry> LaunchRequest::handleMiss(uint64_t hash) {
       given.contains("index_bits") && py::object(given["index_bits"]).equal(py::int_(32));
   entry->kernel = kernel.release().ptr();
   entry->handleObject = handle.release().ptr();
-  StateLock lock(state);
-  // Compiling let other threads run: one may have entered the same key.
-  if (std::shared_ptr<Entry> other = state.table.find(key, hash))
+  std::lock_guard<std::mutex> lock(state.mutex);
+  // Compiling let other threads run: one may have entered the same key. Ours is
+  // dropped after the lock: that may call Python.
+  if (Entry *other = state.table.find(key, hash))
     return other;
-  state.table.insert(key, hash, entry);
-  return entry;
-}
-
-//===----------------------------------------------------------------------===//
-// Watched globals
-//===----------------------------------------------------------------------===//
-
-/// Compares the globals that compiled code has frozen; raises (in Python) where
-/// one has another value.
-void LaunchRequest::checkWatchedGlobals() {
-  StateLock lock(state);
-  // By index: the Python call may append.
-  for (size_t i = 0; i < state.watched.size(); ++i) {
-    WatchedGlobal w = state.watched[i];
-    PyObject *now = PyDict_Check(w.owner) ? PyDict_GetItem(w.owner, w.name) : PyCell_GET(w.owner);
-    if (now == w.value)
-      continue;
-    auto current = now ? py::reinterpret_borrow<py::object>(now) : py::none();
-    py::handle(reinterpret_cast<PyObject *>(dispatcher))
-        .attr("_global_changed")(py::handle(w.name), py::handle(w.value), current);
-    // Equal by value: watch the new object from now on, unless the list is another now.
-    if (now && i < state.watched.size() && state.watched[i].value == w.value) {
-      Py_DECREF(w.value);
-      state.watched[i].value = current.release().ptr();
-    }
-  }
+  return state.table.insert(key, hash, std::move(entry));
 }
 
 } // namespace tilewright

@@ -36,11 +36,33 @@ public:
   void bind(PyObject *const *args, size_t numArgs, PyObject *keywordNames) {
     bindArguments(dispatcher, args, numArgs, keywordNames, storage.bound, options);
   }
+  /// As bind(), for a call to which others add arguments: what is not given and is
+  /// `added` for that parameter stays open, and so does what is missing.
+  void bindGiven(PyObject *const *args, size_t numArgs, PyObject *keywordNames,
+                 const std::vector<bool> &added) {
+    bindArguments(dispatcher, args, numArgs, keywordNames, storage.bound, options, &added);
+  }
+  /// Gives an open parameter its value, which must be a constant of the kernel.
+  void fill(size_t param, PyObject *value) { storage.bound[param] = value; }
   /// False where the interpreter is to run it.
   bool read();
   /// The specialisation, ready on the device of the arguments; null where a compile
   /// hook cancelled. Raises whatever compiling and loading raise, and E0216.
-  std::shared_ptr<Entry> findEntry();
+  Entry *findEntry();
+  /// The same, where it is known; nothing is compiled or loaded.
+  Entry *knownEntry() { return state.table.find(key, finishKey()); }
+  /// What findEntry() asks before it looks: E0213, and globals that changed.
+  void checkProcess() const;
+  /// What findEntry() asks of arguments and kernel: E0212 and E0216.
+  void checkArguments(const Entry &entry) const;
+  /// Adds the values of these parameters to the key, which does not hold those of
+  /// run-time arguments; false where one is no number.
+  bool addValues(const std::vector<size_t> &params);
+  /// The key with device and flags, for another table than the kernel's; its hash.
+  const launch::KeyBuilder &finishedKey(uint64_t &hash) {
+    hash = finishKey();
+    return key;
+  }
   /// Compiles, or finds, the kernel without loading it.
   pybind11::object compile(bool isWarmup);
 
@@ -56,8 +78,8 @@ public:
   LaunchArguments arguments;
 
 private:
-  std::shared_ptr<Entry> handleMiss(uint64_t hash);
-  void checkWatchedGlobals();
+  Entry *handleMiss(uint64_t hash);
+  uint64_t finishKey();
 
   CallStorage storage;
   launch::KeyBuilder key;

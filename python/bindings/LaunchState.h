@@ -7,10 +7,10 @@
 // class of JITFunction, owns the parameters and the table of specialisations;
 // Launcher is what its subscript returns.
 //
-// How threads meet here: with the GIL it guards all of this. A free-threaded Python
-// has none, so StateLock stands where the table, the tokens of constants or the
-// watched globals are used; it costs nothing elsewhere. It is recursive, because
-// what it guards may call Python (the hash of a constant), which may launch.
+// How threads meet here: launches read the table, the tokens of constants and the watched
+// globals without a lock, with or without Python's own. What they may have found lives as
+// long as the kernel's function. The mutex serialises changes, and nothing that holds
+// it calls Python.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +19,7 @@
 
 #include "python/bindings/ArgumentReader.h"
 #include "python/bindings/LoadedKernelHandle.h"
+#include "python/bindings/WatchedGlobals.h"
 #include "runtime/launch/Grid.h"
 
 #include <mutex>
@@ -38,13 +39,6 @@ struct Entry {
   ~Entry();
 };
 
-/// A global that some compiled code has frozen.
-struct WatchedGlobal {
-  PyObject *owner; // dict of a module, or a closure cell
-  PyObject *name;
-  PyObject *value;
-};
-
 struct LauncherObject;
 
 struct DispatcherState {
@@ -54,31 +48,19 @@ struct DispatcherState {
   bool interpreted = false;
   ConstTokens tokens;
   launch::KeyTable<Entry> table;
-  std::vector<WatchedGlobal> watched;
+  WatchedGlobals watched;
+  /// How often the table was cleared: what others keep of its entries is void then.
+  std::atomic<uint64_t> generation{0};
   /// The launcher of the last plain grid, for the next subscript.
-  LauncherObject *spare = nullptr;
-#ifdef TILEWRIGHT_FREE_THREADED
-  std::recursive_mutex mutex;
-#endif
+  std::atomic<LauncherObject *> spare{nullptr};
+  std::mutex mutex; // for changes of the table
 
   ~DispatcherState();
+  /// Later launches compile anew.
   void clearTable();
-  void clearWatched();
+  /// Frees what clearTable leaves; only where no launch can be under way.
+  void reclaim();
   void clearParams();
-};
-
-/// Guards a state for a C++ scope.
-class StateLock {
-public:
-#ifdef TILEWRIGHT_FREE_THREADED
-  explicit StateLock(DispatcherState &state) : lock(state.mutex) {}
-
-private:
-  std::lock_guard<std::recursive_mutex> lock;
-#else
-  explicit StateLock(DispatcherState &) {}
-  ~StateLock() {} // so that it counts as used
-#endif
 };
 
 struct DispatcherObject {
@@ -93,12 +75,24 @@ struct LauncherObject {
   launch::Grid size;
 };
 
-/// Switches that a warm launch looks at; set by the knobs module.
+/// Switches that a warm launch looks at; set by the knobs module. Each stands for itself,
+/// so no order among them is needed.
+template <typename T> class LaunchFlag {
+public:
+  constexpr LaunchFlag() = default;
+  operator T() const { return value.load(std::memory_order_relaxed); }
+  void operator=(T set) { value.store(set, std::memory_order_relaxed); }
+
+private:
+  std::atomic<T> value{};
+};
+
 struct LaunchFlags {
-  bool hooks = false;
-  bool debug = false;
-  bool waits = false;         // for each launch
-  double watchdogSeconds = 0; // 0: as long as it takes
+  LaunchFlag<bool> hooks;
+  LaunchFlag<bool> debug;
+  LaunchFlag<bool> waits;             // for each launch
+  LaunchFlag<double> watchdogSeconds; // 0: as long as it takes
+  LaunchFlag<bool> tunerListener;     // is told of each launch of a tuned kernel
 };
 
 extern LaunchFlags launchFlags;

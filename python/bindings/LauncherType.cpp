@@ -52,7 +52,7 @@ static PyObject *launchCall(LauncherObject &launcher, PyObject *const *args, siz
   request.bind(args, numArgs, keywordNames);
   if (!request.read())
     return runInterpreted(launcher, request).release().ptr();
-  std::shared_ptr<Entry> entry = request.findEntry();
+  Entry *entry = request.findEntry();
   if (!entry)
     Py_RETURN_NONE;
   Grid grid = gridOf(launcher, request);
@@ -88,11 +88,11 @@ static PyObject *launcherBind(PyObject *object, PyObject *const *args, Py_ssize_
       return checked(PyObject_Vectorcall(partial.ptr(), all.data(),
                                          static_cast<size_t>(numArgs) + 1, keywordNames));
     }
-    std::shared_ptr<Entry> entry = request->findEntry();
+    Entry *entry = request->findEntry();
     if (!entry)
       Py_RETURN_NONE;
     Grid grid = gridOf(launcher, *request);
-    return makeBoundLaunch(std::move(request), std::move(entry), grid);
+    return makeBoundLaunch(std::move(request), entry, grid);
   });
 }
 
@@ -119,13 +119,8 @@ static PyObject *newLauncher(DispatcherObject *dispatcher, PyObject *grid) {
   return reinterpret_cast<PyObject *>(launcher);
 }
 
-#ifdef TILEWRIGHT_FREE_THREADED
-// Another thread may be about to take the spare one: each subscript makes its own.
-PyObject *makeLauncher(DispatcherObject *dispatcher, PyObject *grid) {
-  return newLauncher(dispatcher, grid);
-}
-#else
-/// Whether the grid is a tuple that can never mean anything else later.
+/// Whether the grid is a tuple that can never mean anything else later. Not a function:
+/// keeping one keeps all that it refers to.
 static bool isPlainTuple(PyObject *grid) {
   if (!PyTuple_CheckExact(grid))
     return false;
@@ -135,28 +130,48 @@ static bool isPlainTuple(PyObject *grid) {
   return true;
 }
 
-PyObject *makeLauncher(DispatcherObject *dispatcher, PyObject *grid) {
-  LauncherObject *&spare = dispatcher->state->spare;
-  if (spare && spare->grid == grid) {
-    Py_INCREF(spare);
-    return reinterpret_cast<PyObject *>(spare);
-  }
-  // Not for functions: keeping one keeps all that it refers to.
-  if (!isPlainTuple(grid))
-    return newLauncher(dispatcher, grid);
-  if (spare && Py_REFCNT(spare) == 1) {
-    spare->size = parseGrid(grid);
-    Py_INCREF(grid);
-    Py_SETREF(spare->grid, grid);
-  } else {
-    PyObject *created = newLauncher(dispatcher, grid);
-    // What dies here is plain: no Python code runs.
-    Py_XSETREF(spare, reinterpret_cast<LauncherObject *>(created));
-  }
-  Py_INCREF(spare);
-  return reinterpret_cast<PyObject *>(spare);
-}
+/// Puts another grid into a launcher that only makeLauncher holds; false where others may.
+static bool reuse(LauncherObject *launcher, PyObject *grid) {
+#ifdef Py_GIL_DISABLED
+  return false; // its count does not tell
+#else
+  if (Py_REFCNT(launcher) > 2) // as the spare one and as the result
+    return false;
+  launcher->size = parseGrid(grid);
+  Py_INCREF(grid);
+  Py_SETREF(launcher->grid, grid);
+  return true;
 #endif
+}
+
+/// Puts `launcher` in the place of the spare one, which is returned.
+static LauncherObject *exchangeSpare(DispatcherState &state, LauncherObject *launcher) {
+#ifdef Py_GIL_DISABLED
+  return state.spare.exchange(launcher, std::memory_order_acq_rel);
+#else
+  LauncherObject *before = state.spare.load(std::memory_order_relaxed);
+  state.spare.store(launcher, std::memory_order_relaxed);
+  return before;
+#endif
+}
+
+PyObject *makeLauncher(DispatcherObject *dispatcher, PyObject *grid) {
+  // Taken out while it is looked at, as another thread may be here, too.
+  auto spare = py::reinterpret_steal<py::object>(
+      reinterpret_cast<PyObject *>(exchangeSpare(*dispatcher->state, nullptr)));
+  auto *known = reinterpret_cast<LauncherObject *>(spare.ptr());
+  py::object result = spare;
+  if (!known || known->grid != grid) {
+    if (!isPlainTuple(grid))
+      result = py::reinterpret_steal<py::object>(newLauncher(dispatcher, grid));
+    else if (!known || !reuse(known, grid))
+      result = spare = py::reinterpret_steal<py::object>(newLauncher(dispatcher, grid));
+  }
+  // What another thread has put there meanwhile is plain: no Python code runs.
+  Py_XDECREF(reinterpret_cast<PyObject *>(exchangeSpare(
+      *dispatcher->state, reinterpret_cast<LauncherObject *>(spare.release().ptr()))));
+  return result.release().ptr();
+}
 
 //===----------------------------------------------------------------------===//
 // The type

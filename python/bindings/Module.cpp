@@ -7,7 +7,10 @@
 
 #include "python/bindings/Bindings.h"
 
-PYBIND11_MODULE(_core, module) {
+namespace py = pybind11;
+
+// How threads share it is said in LaunchState.h; without Python's own lock, too.
+PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   module.doc() = "Compiler, interpreter and launcher of Tilewright.";
   tilewright::bindRuntime(module); // first: errors of the others need it
   tilewright::bindLanguage(module);

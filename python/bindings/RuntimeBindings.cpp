@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/emit/NvJitLink.h"
+#include "frontend/ast/InternedName.h"
 #include "ir/support/Knobs.h"
 #include "ir/support/TargetInfo.h"
 #include "python/bindings/Bindings.h"
@@ -38,14 +39,18 @@ static void bindErrors(py::module_ &module) {
   });
   module.def("error_catalogue", [] {
     // Built once: errors.make looks rows up by code.
-    static py::dict *catalogue = nullptr;
-    if (!catalogue) {
-      catalogue = new py::dict();
+    static std::atomic<PyObject *> catalogue{nullptr};
+    PyObject *built = madeOnce(
+        catalogue,
+        [] {
+          py::dict rows;
 #define TILEWRIGHT_ERROR(CODE, CLASS, MESSAGE, HELP)                                               \
-  (*catalogue)[#CODE] = py::make_tuple(CLASS, MESSAGE, HELP);
+  rows[#CODE] = py::make_tuple(CLASS, MESSAGE, HELP);
 #include "ir/support/ErrorCatalogue.def"
-    }
-    return *catalogue;
+          return rows.release().ptr();
+        },
+        [](PyObject *unused) { Py_DECREF(unused); });
+    return py::reinterpret_borrow<py::dict>(built);
   });
 }
 
@@ -125,7 +130,7 @@ public:
   }
   ~DeviceBuffer() {
     driver::Driver *driver = pointer ? driver::Driver::tryGet() : nullptr;
-    if (!driver)
+    if (!driver || driver::Driver::isAbandoned())
       return;
     ensureContext(*driver);
     driver->api().memFree(pointer);
@@ -256,6 +261,8 @@ static void bindDriver(py::module_ &module) {
   module.def("device_count", [] { return driver::Driver::get().deviceCount(); });
   module.def("device_properties", &deviceProperties);
   module.def("synchronize", &synchronize, py::arg("device") = 0);
+  module.def("set_abandoned", &driver::Driver::setAbandoned, py::arg("on"),
+             "Whether a kernel never ends, so that nothing on the GPU can be freed any more.");
   module.def("set_current_device", [](int ordinal) {
     driver::Driver &driver = driver::Driver::get();
     driver.check(driver.api().contextSetCurrent(driver.device(ordinal).primaryContext),
@@ -304,39 +311,39 @@ static void bindDriver(py::module_ &module) {
                              [](const LoadedKernelHandle &h) { return h.kernel.numSpills(); })
       .def_property_readonly("n_max_threads",
                              [](const LoadedKernelHandle &h) { return h.kernel.maxThreads(); });
-  module.def("load_kernel",
-             [](int device, const py::bytes &image, const std::string &name,
-                std::vector<py::object> types, int threads, int64_t shared, int numCtas,
-                bool cooperative, bool programmatic, int64_t scratchBytes, int64_t scratchAlignment,
-                int maxRegisters, std::vector<bool> tensorMaps, const py::list &recipes) {
-               driver::KernelRequirements required;
-               required.name = name;
-               required.threadsPerBlock = threads;
-               required.sharedBytes = shared;
-               required.numCtas = numCtas;
-               required.cooperative = cooperative;
-               required.programmaticLaunch = programmatic;
-               required.maxRegisters = maxRegisters;
-               std::string text = image;
-               std::unique_ptr<LoadedKernelHandle> handle;
-               {
-                 // The driver may take its own locks and assemble PTX for long.
-                 py::gil_scoped_release release;
-                 handle = std::make_unique<LoadedKernelHandle>(device, text, required);
-               }
-               handle->types = std::move(types);
-               handle->tensorMaps = std::move(tensorMaps);
-               for (py::handle recipe : recipes)
-                 handle->recipes.push_back(recipeOf(recipe.cast<py::dict>()));
-               handle->scratchBytes = scratchBytes;
-               handle->scratchAlignment = scratchAlignment;
-               return handle;
-             },
-             py::arg("device"), py::arg("image"), py::arg("name"), py::arg("types"),
-             py::arg("threads"), py::arg("shared"), py::arg("num_ctas"), py::arg("cooperative"),
-             py::arg("programmatic"), py::arg("scratch_bytes"), py::arg("scratch_alignment"),
-             py::arg("max_registers"), py::arg("tensor_maps") = std::vector<bool>(),
-             py::arg("recipes") = py::list());
+  module.def(
+      "load_kernel",
+      [](int device, const py::bytes &image, const std::string &name, std::vector<py::object> types,
+         int threads, int64_t shared, int numCtas, bool cooperative, bool programmatic,
+         int64_t scratchBytes, int64_t scratchAlignment, int maxRegisters,
+         std::vector<bool> tensorMaps, const py::list &recipes) {
+        driver::KernelRequirements required;
+        required.name = name;
+        required.threadsPerBlock = threads;
+        required.sharedBytes = shared;
+        required.numCtas = numCtas;
+        required.cooperative = cooperative;
+        required.programmaticLaunch = programmatic;
+        required.maxRegisters = maxRegisters;
+        std::string text = image;
+        std::unique_ptr<LoadedKernelHandle> handle;
+        {
+          // The driver may take its own locks and assemble PTX for long.
+          py::gil_scoped_release release;
+          handle = std::make_unique<LoadedKernelHandle>(device, text, required);
+        }
+        handle->types = std::move(types);
+        handle->tensorMaps = std::move(tensorMaps);
+        for (py::handle recipe : recipes)
+          handle->recipes.push_back(recipeOf(recipe.cast<py::dict>()));
+        handle->scratchBytes = scratchBytes;
+        handle->scratchAlignment = scratchAlignment;
+        return handle;
+      },
+      py::arg("device"), py::arg("image"), py::arg("name"), py::arg("types"), py::arg("threads"),
+      py::arg("shared"), py::arg("num_ctas"), py::arg("cooperative"), py::arg("programmatic"),
+      py::arg("scratch_bytes"), py::arg("scratch_alignment"), py::arg("max_registers"),
+      py::arg("tensor_maps") = std::vector<bool>(), py::arg("recipes") = py::list());
 
   py::class_<DeviceBuffer>(module, "DeviceBuffer",
                            "Device memory for programs without a framework.")

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/TorchAccess.h"
+#include "frontend/ast/InternedName.h"
 #include "python/bindings/PythonError.h"
 
 #include <dlfcn.h>
@@ -19,7 +20,7 @@ using namespace launch;
 std::atomic<TorchAccess *> TorchAccess::known{nullptr};
 
 TorchAccess *TorchAccess::find() {
-  static PyObject *name = PyUnicode_InternFromString("torch");
+  static const InternedName name("torch");
   // Looks into sys.modules only.
   PyObject *torch = PyImport_GetModule(name);
   if (!torch)
@@ -105,27 +106,26 @@ int TorchAccess::deviceIndex(PyObject *tensor) const {
   return static_cast<int>(value);
 }
 
+TorchAccess::StreamShim TorchAccess::findStreamShim() {
+  // Already in the process if torch can use CUDA; never loaded by us.
+  if (void *library = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD))
+    streamShim = reinterpret_cast<StreamShim>(dlsym(library, "aoti_torch_get_current_cuda_stream"));
+  lookedForShim = true;
+  return streamShim;
+}
+
 uint64_t TorchAccess::currentStream(int device) {
-  if (!lookedForShim) {
-    lookedForShim = true;
-    // Already in the process if torch can use CUDA; never loaded by us.
-    if (void *library = dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_NOLOAD))
-      streamShim = reinterpret_cast<int32_t (*)(int32_t, void **)>(
-          dlsym(library, "aoti_torch_get_current_cuda_stream"));
-  }
-  if (streamShim) {
+  StreamShim shim = lookedForShim ? streamShim.load() : findStreamShim();
+  if (shim) {
     void *stream = nullptr;
-    if (streamShim(device, &stream) == 0)
+    if (shim(device, &stream) == 0)
       return reinterpret_cast<uint64_t>(stream);
   }
   if (!rawStream)
     return 0;
-  PyObject *local = nullptr;
-  PyObject *&number = device < 16 ? deviceNumbers[device] : local;
-  if (!number)
-    number = checked(PyLong_FromLong(device));
+  PyObject *number = checked(PyLong_FromLong(device)); // small: Python has it ready
   PyObject *handle = PyObject_Vectorcall(rawStream, &number, 1, nullptr);
-  Py_XDECREF(local);
+  Py_DECREF(number);
   checked(handle);
   uint64_t value = PyLong_AsUnsignedLongLongMask(handle);
   Py_DECREF(handle);

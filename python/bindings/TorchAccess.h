@@ -78,9 +78,10 @@ private:
   PyObject *rawStream = nullptr;     // torch._C._cuda_getCurrentRawStream
   PyObject *getCudaDevice = nullptr; // torch._C._cuda_getDevice
   PyObject *isInitialized = nullptr; // torch.cuda.is_initialized
-  bool lookedForShim = false;
-  int32_t (*streamShim)(int32_t, void **) = nullptr;
-  PyObject *deviceNumbers[16] = {}; // Python ints, made once
+  using StreamShim = int32_t (*)(int32_t, void **);
+  StreamShim findStreamShim();
+  std::atomic<bool> lookedForShim{false};
+  std::atomic<StreamShim> streamShim{nullptr};
 };
 
 } // namespace tilewright

@@ -348,6 +348,9 @@ def main(argv=None) -> int:
         # also not when Python closes its streams.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a file that cannot be read or written
+        print(f"tilewright: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

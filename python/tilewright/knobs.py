@@ -181,7 +181,7 @@ def _knobs_changed():
     """Tells the launcher what a warm launch must look at."""
     hooks = bool(runtime._plain["launch_enter_hook"]) or bool(runtime._plain["launch_exit_hook"])
     _core.set_launch_flags(hooks=hooks, sync=bool(runtime.sync), debug=bool(runtime.debug),
-                           watchdog=float(runtime.watchdog))
+                           watchdog=float(runtime.watchdog), tuner_listener=autotuning._plain["listener"] is not None)
 
 
 build = Group("build", impl=None, cc=None)

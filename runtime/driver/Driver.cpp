@@ -32,6 +32,12 @@ static void markForkedChild() {
 
 bool Driver::isForkedChild() { return forkedChild.load(std::memory_order_relaxed); }
 
+static std::atomic<bool> abandoned{false};
+
+void Driver::setAbandoned(bool on) { abandoned.store(on); }
+
+bool Driver::isAbandoned() { return isForkedChild() || abandoned.load(); }
+
 static void checkNotForked() {
   if (Driver::isForkedChild())
     throw makeError(ErrorCode::E0213, fmt::arg("p", initialisedBy.load()));
@@ -254,7 +260,17 @@ std::string Driver::errorName(CudaResult result) const {
   return name ? name : fmt::format("CUDA error {}", result);
 }
 
+/// The first loss counts: what fails later fails because of it.
+void Driver::noteLoss(CudaResult result, const std::string &kernel) {
+  std::lock_guard<std::mutex> lock(lossMutex);
+  if (lostWith != kCudaSuccess)
+    return;
+  lostWith = result;
+  lostBy = kernel;
+}
+
 void Driver::checkNotLost() const {
+  std::lock_guard<std::mutex> lock(lossMutex);
   if (lostWith != kCudaSuccess)
     throw makeError(ErrorCode::E0402, fmt::arg("first", lostBy),
                     fmt::arg("code", errorName(lostWith)));
@@ -266,8 +282,7 @@ void Driver::check(CudaResult result, const char *what) {
   checkNotLost();
   if (isStickyError(result)) {
     // Met outside a launch: the kernel that caused it is not known.
-    lostWith = result;
-    lostBy = "an earlier kernel";
+    noteLoss(result, "an earlier kernel");
     checkNotLost();
   }
   if (result == kCudaOutOfMemory)
@@ -283,8 +298,7 @@ void Driver::raiseLaunchError(CudaResult result, const LaunchSite &site) {
   checkNotLost();
   if (!isStickyError(result))
     check(result, "cuLaunchKernelEx");
-  lostWith = result;
-  lostBy = site.kernelName;
+  noteLoss(result, site.kernelName);
   if (result == kCudaAssert)
     throw Error(ErrorCode::E0403,
                 fmt::format("a device assertion failed in or before kernel '{}' "

@@ -18,6 +18,7 @@
 
 #include "runtime/driver/CudaApi.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -48,7 +49,7 @@ struct Device {
   int ordinal = 0;
   CudaDevice handle = 0;
   /// Retained at the first use and never released: the framework uses the same.
-  CudaContext primaryContext = nullptr;
+  std::atomic<CudaContext> primaryContext{nullptr};
   DeviceProperties properties;
 };
 
@@ -87,6 +88,11 @@ public:
   void checkNotLost() const;
   /// True after a fork in the child: the parent's CUDA state is unusable.
   static bool isForkedChild();
+  /// A kernel never ends (E0406): from now on nothing is freed, as freeing waits for it,
+  /// and the process could not even end.
+  static void setAbandoned(bool on);
+  /// Whether what a process holds of the GPU is left to its end.
+  static bool isAbandoned();
 
 private:
   Driver() = default;
@@ -101,6 +107,9 @@ private:
   int driverVersion = 0;
   std::vector<std::unique_ptr<Device>> devices;
   std::mutex retainMutex;
+  void noteLoss(CudaResult result, const std::string &kernel);
+
+  mutable std::mutex lossMutex;
   CudaResult lostWith = kCudaSuccess;
   std::string lostBy;
 };

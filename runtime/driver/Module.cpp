@@ -42,7 +42,7 @@ LoadedKernel::LoadedKernel(int device, const std::string &image,
 
 LoadedKernel::~LoadedKernel() {
   // In a forked child the handle belongs to the parent.
-  if (!moduleHandle || Driver::isForkedChild())
+  if (!moduleHandle || Driver::isAbandoned())
     return;
   if (Driver *driver = Driver::tryGet()) {
     // At process exit the driver may be gone already; its result is of no use.

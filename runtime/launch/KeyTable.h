@@ -12,13 +12,14 @@
 // with equal words run the same machine code.
 //
 // Not handled: removal of single entries; a kernel's specialisations are kept
-// until its table is cleared. The caller serialises access (it holds the GIL).
+// until its table is cleared.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_RUNTIME_LAUNCH_KEYTABLE_H
 #define TILEWRIGHT_RUNTIME_LAUNCH_KEYTABLE_H
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -83,73 +84,110 @@ private:
   size_t used;
 };
 
-/// Open addressing with linear probing; at most half full. Entries are shared: a
-/// launch keeps the one it found, because what it calls may clear the table.
+/// Open addressing with linear probing; at most half full. Any number of threads may
+/// look up without a lock while one inserts or clears; those the caller serialises.
+///
+/// How: an array of slots is only ever filled; a larger one takes its place when it is
+/// half full. Whatever a thread may still look at stays until reclaim(): the arrays that
+/// were replaced, which are together no larger than the one in use, and the entries of a
+/// table that was cleared. So a launch needs no share of the entry it found.
 template <typename Entry> class KeyTable {
 public:
-  std::shared_ptr<Entry> find(const KeyBuilder &key, uint64_t hash) const {
-    if (slots.empty())
+  KeyTable() = default;
+  KeyTable(const KeyTable &) = delete;
+
+  Entry *find(const KeyBuilder &key, uint64_t hash) const {
+    const Array *array = current.load(std::memory_order_acquire);
+    if (!array)
       return nullptr;
-    size_t mask = slots.size() - 1;
-    for (size_t i = hash & mask; slots[i].entry; i = (i + 1) & mask) {
-      const Slot &slot = slots[i];
-      if (slot.hash == hash && slot.words.size() == key.size() &&
-          std::memcmp(slot.words.data(), key.data(), key.size() * sizeof(uint64_t)) == 0)
-        return slot.entry;
+    for (size_t i = hash & array->mask;; i = (i + 1) & array->mask) {
+      const Slot *slot = array->slots[i].load(std::memory_order_acquire);
+      if (!slot)
+        return nullptr;
+      if (slot->hash == hash && slot->words.size() == key.size() &&
+          std::memcmp(slot->words.data(), key.data(), key.size() * sizeof(uint64_t)) == 0)
+        return slot->entry.get();
     }
-    return nullptr;
   }
 
-  void insert(const KeyBuilder &key, uint64_t hash, std::shared_ptr<Entry> entry) {
-    if ((count + 1) * 2 > slots.size())
-      grow();
-    Slot slot;
-    slot.hash = hash;
-    slot.words.assign(key.data(), key.data() + key.size());
-    slot.entry = std::move(entry);
-    ++count;
-    place(std::move(slot));
+  Entry *insert(const KeyBuilder &key, uint64_t hash, std::unique_ptr<Entry> entry) {
+    Array *array = current.load(std::memory_order_relaxed);
+    if (!array || (live.size() + 1) * 2 > array->mask + 1)
+      array = grow(array ? 2 * (array->mask + 1) : 8);
+    auto slot = std::make_unique<Slot>();
+    slot->hash = hash;
+    slot->words.assign(key.data(), key.data() + key.size());
+    slot->entry = std::move(entry);
+    array->place(slot.get());
+    live.push_back(std::move(slot));
+    count.store(live.size(), std::memory_order_relaxed);
+    return live.back()->entry.get();
   }
 
-  /// The table is empty before the first entry dies: destructors may come back.
+  /// Nothing is found any more; what others may have found lives on.
   void clear() {
-    std::vector<Slot> old;
-    old.swap(slots);
-    count = 0;
+    current.store(nullptr, std::memory_order_release);
+    for (std::unique_ptr<Slot> &slot : live)
+      retired.push_back(std::move(slot));
+    live.clear();
+    count.store(0, std::memory_order_relaxed);
   }
-  size_t size() const { return count; }
 
+  /// Clears and frees all; only where no thread can be looking. The table is empty
+  /// before the first entry dies: destructors may come back.
+  void reclaim() {
+    clear();
+    std::vector<std::unique_ptr<Slot>> oldSlots;
+    std::vector<std::unique_ptr<Array>> oldArrays;
+    oldSlots.swap(retired);
+    oldArrays.swap(arrays);
+  }
+
+  size_t size() const { return count.load(std::memory_order_relaxed); }
+
+  /// Visits the entries, those of a cleared table too, which it still owns.
   template <typename Function> void forEach(Function function) const {
-    for (const Slot &slot : slots)
-      if (slot.entry)
-        function(*slot.entry);
+    for (const auto *list : {&live, &retired})
+      for (const std::unique_ptr<Slot> &slot : *list)
+        function(*slot->entry);
   }
 
 private:
   struct Slot {
     uint64_t hash = 0;
     std::vector<uint64_t> words;
-    std::shared_ptr<Entry> entry;
+    std::unique_ptr<Entry> entry;
   };
 
-  void place(Slot slot) {
-    size_t mask = slots.size() - 1;
-    size_t i = slot.hash & mask;
-    while (slots[i].entry)
-      i = (i + 1) & mask;
-    slots[i] = std::move(slot);
+  struct Array {
+    explicit Array(size_t size) : mask(size - 1), slots(new std::atomic<Slot *>[size]) {
+      for (size_t i = 0; i < size; ++i)
+        slots[i].store(nullptr, std::memory_order_relaxed);
+    }
+    void place(Slot *slot) {
+      size_t i = slot->hash & mask;
+      while (slots[i].load(std::memory_order_relaxed))
+        i = (i + 1) & mask;
+      slots[i].store(slot, std::memory_order_release);
+    }
+
+    const size_t mask;
+    std::unique_ptr<std::atomic<Slot *>[]> slots;
+  };
+
+  Array *grow(size_t size) {
+    arrays.push_back(std::make_unique<Array>(size));
+    Array *larger = arrays.back().get();
+    for (const std::unique_ptr<Slot> &slot : live)
+      larger->place(slot.get());
+    current.store(larger, std::memory_order_release);
+    return larger;
   }
 
-  void grow() {
-    std::vector<Slot> old = std::move(slots);
-    slots = std::vector<Slot>(old.empty() ? 8 : old.size() * 2);
-    for (Slot &slot : old)
-      if (slot.entry)
-        place(std::move(slot));
-  }
-
-  std::vector<Slot> slots;
-  size_t count = 0;
+  std::atomic<Array *> current{nullptr};
+  std::atomic<size_t> count{0};
+  std::vector<std::unique_ptr<Slot>> live, retired;
+  std::vector<std::unique_ptr<Array>> arrays;
 };
 
 } // namespace tilewright::launch

@@ -5,7 +5,7 @@
     python tests/campaigns/run.py            # all
     python tests/campaigns/run.py K1 K5      # some
     python tests/campaigns/run.py --gpu      # T1 to T4 on the GPU of this machine
-    python tests/campaigns/run.py --gpu T2 --trials 5
+    python tests/campaigns/run.py --gpu T2 --trials 5 --kinds fault hang
 
 The ordinary tests run the same programs with the small counts (test_campaigns.py).
 """
@@ -56,10 +56,11 @@ CAMPAIGNS = {
 }
 
 
-def campaigns_on_gpu(trials) -> dict:
+def campaigns_on_gpu(trials, kinds) -> dict:
     from campaigns.tuning_gpu import GPU_CAMPAIGNS
 
-    return {name: (program, {"trials": trials or count}) for name, (program, count) in GPU_CAMPAIGNS.items()}
+    return {name: (program, {"trials": trials or count, **({"kinds": kinds} if kinds and name == "T2" else {})})
+            for name, (program, count) in GPU_CAMPAIGNS.items()}
 
 
 def main() -> int:
@@ -67,8 +68,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="campaigns; all where none is named")
     parser.add_argument("--gpu", action="store_true", help="T1 to T4 on the GPU instead")
     parser.add_argument("--trials", type=int, default=0, help="with --gpu: another count")
+    parser.add_argument("--kinds", nargs="*", help="with --gpu T2: some of fault hang wrong crash slow resources memory")
     options = parser.parse_args()
-    known = campaigns_on_gpu(options.trials) if options.gpu else {n: (p, full) for n, (p, _, full) in CAMPAIGNS.items()}
+    known = campaigns_on_gpu(options.trials, options.kinds) if options.gpu else {n: (p, full) for n, (p, _, full) in CAMPAIGNS.items()}
     failed = 0
     for name in options.names or known:
         program, counts = known[name]

@@ -3,7 +3,6 @@
 """The tuner's rules on the recording driver; run by test_launch_mock.py."""
 
 import os
-import threading
 
 import pytest
 
@@ -196,27 +195,6 @@ def test_warmup_compiles_all(compiler):
     assert [c["constexprs"]["BLOCK"] for c in compiler.calls] == [64, 128, 256] and Mock().count == 0
 
 
-def test_threads_tune_once():
-    measured = []
-
-    def bench(call, quantiles):
-        measured.append(1)
-        call()
-        return [1.0] * 3
-
-    @tilewright.autotune(configs=[tilewright.Config({"BLOCK": b}) for b in (32, 64)], key=["n"], do_bench=bench)
-    @tilewright.jit
-    def kernel(x, n, BLOCK: constexpr):
-        pass
-
-    threads = [threading.Thread(target=lambda: kernel[(1, )](FakeTensor(), 5)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(measured) == 2
-
-
 def test_default_benchmark_runs_on_driver_events():
     kernel = make_tuned({})
     kernel._do_bench = None
@@ -279,45 +257,3 @@ def test_a_nearly_full_device_is_tuned_all_the_same():
     Mock().library.mockFailNextAllocation()
     kernel[(1, )](FakeTensor(), 5)
     assert kernel.best_config is not None
-
-
-# -- launches of what is known -------------------------------------------------------
-
-
-def test_known_choice_launches_without_tuning_again():
-    tuned = make_tuned({64: 3.0, 128: 1.0, 256: 2.0})
-    x, calls = Tensor(), []
-    tuned[(1, )](x, 5)
-    tuned.run = lambda *a, **k: calls.append(k)  # the slow way
-    before = Mock().count
-    for arguments, named in (((x, 5), {}), ((x, ), {"n": 5}), ((), {"x": x, "n": 5})):
-        tuned[lambda meta: (meta["BLOCK"], )](*arguments, **named)
-    assert not calls and Mock().count == before + 3 and Mock().launch().grid == (128, 1, 1)
-    assert tuned.best_config.kwargs == {"BLOCK": 128}
-    # Other values, other types, and a cache that somebody has cleared are not known.
-    tuned[(1, )](x, 6)
-    tuned[(1, )](Tensor("float16"), 5)
-    tuned.cache.clear()
-    tuned[(1, )](x, 5)
-    assert len(calls) == 3
-
-
-def test_known_choice_keeps_hooks_listeners_and_errors():
-    tuned = make_tuned({64: 3.0, 128: 1.0, 256: 2.0})
-    x, heard = Tensor(), []
-    tuned[(1, )](x, 5)
-    with knobs.autotuning.scope():
-        knobs.autotuning.listener = lambda **event: heard.append(event["cache_hit"])
-        tuned[(1, )](x, 5)
-    assert heard == [True]
-    with pytest.raises(errors.InvalidOption, match=r"\[E0603\] 'BLOCK' is set by the configuration and by the call"):
-        tuned[(1, )](x, 5, BLOCK=64)
-    single = tilewright.autotune([tilewright.Config({"BLOCK": 128})], key=[])(tuned.fn)
-    single[(1, )](x, 5)
-    assert single.best_config.kwargs == {"BLOCK": 128}
-    with pytest.raises(errors.InvalidOption, match="E0603"):
-        single[(1, )](x, 5, BLOCK=64)
-    config = tuned.best_config
-    config.pre_hook = lambda named: heard.append(named["BLOCK"])
-    tuned[(1, )](x, 5)
-    assert heard == [True, 128]

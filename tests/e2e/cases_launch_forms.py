@@ -176,17 +176,6 @@ def test_hooks_of_a_bound_launch():
     assert events == [("pre", (5, 64)), "add", ("pre", (5, 64))]
 
 
-def test_bound_launches_from_threads(mock):
-    bound = make_kernel()[(1, )].bind(*tensors(), 1000, BLOCK=128)
-    mock.library.mockRecord(0)
-    threads = [threading.Thread(target=lambda: [bound() for _ in range(300)]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert mock.count == 1200
-
-
 def test_bound_launch_of_numpy_arrays_is_interpreted(monkeypatch, mock):
     add = make_kernel()
     calls = []
@@ -196,14 +185,6 @@ def test_bound_launch_of_numpy_arrays_is_interpreted(monkeypatch, mock):
     assert calls == []
     bound()
     assert calls == [((2, ), 4)] and mock.count == 0
-
-
-def test_tuned_kernels_can_be_bound(mock):
-    tuned = tilewright.autotune(configs=[tilewright.Config({"BLOCK": 32})], key=[])(make_kernel())
-    bound = tuned.bind(*tensors(), 1000, grid=lambda meta: (meta["BLOCK"], ))
-    bound()
-    bound()
-    assert mock.count == 2 and mock.launch().grid == (32, 1, 1)
 
 
 def test_errors_of_bind_name_the_line():
@@ -423,29 +404,6 @@ def test_a_grid_function_is_not_kept():
     add[lambda meta, large=large: (1, )](*tensors(), 5, BLOCK=64)
     del large
     assert seen() is None
-
-
-def test_subscripts_and_launches_from_threads(mock):
-    add = make_kernel()
-    mock.library.mockRecord(0)
-    failures = []
-
-    def work(k):
-        try:
-            for i in range(300):
-                if add[(1 + (i + k) % 7, )](*tensors(), 5, BLOCK=64).name != "add":
-                    failures.append(i)
-                if i % 50 == 0:
-                    add._clear_table()
-        except Exception as error:  # noqa: BLE001 - reported below
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(k, )) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures and mock.count == 1200
 
 
 # -- torch's tensors, read through DLPack where torch has it ------------------------------

@@ -3,6 +3,7 @@
 """The tuner on simulated kernels and the recording driver; run by test_tuning.py."""
 
 import concurrent.futures
+import gc
 import json
 import math
 import os
@@ -23,7 +24,8 @@ from harness.simulated import Array, Simulated
 from tilewright import _core, cli, errors, knobs, tuning
 from tilewright.compiler import disk_cache
 from tilewright.runtime.autotuner import Autotuner
-from tilewright.tuning import commands, executors, isolation, report, table
+from tilewright.tuning import bench, commands, executors, isolation, report, session, table
+from tilewright.tuning.bench import DeviceBench
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_tuning.py", allow_module_level=True)
@@ -356,7 +358,7 @@ def test_hung_candidate_is_named_and_skipped_the_next_time(monkeypatch):
         launch(tuned(nothing, times, jit=None), Array([1.0]), 5)
     with pytest.raises(errors.KernelHang):
         launch(tuned(nothing, times), Array([1.0]), 5)
-    assert records()["128"]["status"] == "hung"
+    assert records()["128"]["status"] == "hung" and records()["128"]["lost"]
     again = tuned(nothing, times)
     launch(again, Array([1.0]), 5)
     assert again.best_config.kwargs == {"BLOCK": 64} and 128 not in {c["BLOCK"] for c in again.fn.launched}
@@ -367,10 +369,101 @@ def test_device_fault_is_raised_and_remembered():
         if arguments["BLOCK"] == 128:
             raise errors.make("E0401", name="k", file="f", line=1, config="c", error="CUDA_ERROR_ILLEGAL_ADDRESS")
 
+    said = r"\[E0401\][\s\S]*while 'identity' was tuned, by its configuration BLOCK: 128,[\s\S]*run again in a new one: it leaves " \
+           r"this configuration out"
+    x = Array([1.0])
+    with pytest.raises(errors.DeviceFault, match=said) as info:
+        launch(tuned(body, {64: 1.0, 128: 0.5}), x, 5)
+    assert info.value.code == "E0401" and records()["128"]["status"] == "failed" and records()["128"]["lost"]
+    launch(tuned(body, {64: 1.0, 128: 0.5}), x, 5)
+    with pytest.raises(errors.DeviceFault, match="a new process will meet it again; with isolate=True"):
+        launch(tuned(body, {64: 1.0, 128: 0.5}, jit=None), x, 5)  # whose content is not known
+
+
+@pytest.mark.parametrize("at", [2, 3, 4])
+def test_fault_in_a_later_run_is_remembered(at):
+    """In the rounds, not only in the first run."""
+    runs = []
+
+    def body(arguments):
+        if arguments["BLOCK"] == 128:
+            runs.append(1)
+            if len(runs) == at:
+                raise errors.make("E0401", name="k", file="f", line=1, config="c", error="CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    times = {64: 1.0, 128: 1.01, 256: 1.02}
+    with pytest.raises(errors.DeviceFault, match="by its configuration BLOCK: 128"):
+        launch(tuned(body, times), Array([1.0]), 5)
+    again = tuned(body, times)
+    launch(again, Array([1.0]), 5)
+    assert records()["128"]["status"] == "failed" and 128 not in {c["BLOCK"] for c in again.fn.launched}
+
+
+@pytest.mark.parametrize("at", [2, 3, 4])
+def test_failure_in_a_later_run_ends_the_candidate_alone(at):
+    runs = []
+
+    def body(arguments):
+        if arguments["BLOCK"] == 128:
+            runs.append(1)
+            if len(runs) >= at:
+                raise Planted("later")
+
+    tuner = tuned(body, {64: 1.0, 128: 0.9, 256: 1.02})
+    launch(tuner, Array([1.0]), 5)
+    assert tuner.best_config.kwargs == {"BLOCK": 64} and len(runs) == at
+    assert (records()["128"]["status"], records()["128"]["reason"]) == ("failed", "Planted later")
+    assert {records()[b]["status"] for b in ("64", "256")} == {"ok"}
+
+
+def test_where_a_candidate_has_cost_a_process_the_others_are_tried_in_a_child(monkeypatch):
+    started = []
+
+    class Watched(isolation.Trials):
+
+        def __init__(self, timeout):
+            started.append(timeout)
+            super().__init__(timeout)
+
+    monkeypatch.setattr(session, "Trials", Watched)
+
+    def body(arguments):
+        if arguments["BLOCK"] == 128:
+            raise errors.make("E0401", name="k", file="f", line=1, config="c", error="CUDA_ERROR_ILLEGAL_ADDRESS")
+
     with pytest.raises(errors.DeviceFault):
-        launch(tuned(body, {64: 1.0, 128: 0.5}), Array([1.0]), 5)
-    assert records()["128"]["status"] == "failed"
-    launch(tuned(body, {64: 1.0, 128: 0.5}), Array([1.0]), 5)
+        launch(tuned(body, {64: 1.0, 128: 0.5, 256: 2.0}), Array([1.0]), 5)
+    assert not started
+    launch(tuned(body, {64: 1.0, 128: 0.5, 256: 2.0, 512: 3.0}, isolate=False), Array([1.0]), 5)
+    assert not started
+    launch(tuned(body, {64: 1.0, 128: 0.5, 256: 2.0, 512: 3.0, 1024: 4.0}), Array([1.0]), 5)
+    assert started
+    launch(tuned(nothing, {64: 1.0, 256: 2.0}), Array([1.0]), 6)  # another key
+    assert len(started) == 1
+
+
+def test_nothing_waits_for_a_hung_gpu(monkeypatch):
+    """Else the error would never be seen, and the process would not end."""
+    monkeypatch.setenv("TILEWRIGHT_TUNE_TIMEOUT", "0.2")
+    monkeypatch.setattr(_core, "compile_kernel", FakeCompiler())
+    monkeypatch.setattr(bench, "DeviceBench", DeviceBench)
+    mock, x = Mock(), _core.DeviceBuffer(1024)
+    hang = tilewright.Config({"BLOCK": 128}, pre_hook=lambda named: mock.library.mockHang(1))
+
+    @tilewright.autotune(configs=[*simulated.configs(64), hang], key=[], isolate=False)
+    @tilewright.jit
+    def kernel(x, n, BLOCK: constexpr):
+        pass
+
+    try:
+        with pytest.raises(errors.KernelHang, match=r"\[E0406\] 'kernel' ran longer than 0.2 s with BLOCK: 128"):
+            kernel[(1, )](x, 5)
+        del kernel, x, hang
+        gc.collect()
+        assert mock.library.mockBlocked() == 0
+    finally:
+        mock.library.mockHang(0)
+        _core.set_abandoned(False)
 
 
 def test_none_works():
@@ -575,9 +668,23 @@ def test_show_export_import_pin(tmp_path, capsys, monkeypatch):
     free = tuned(nothing, {64: 3.0, 128: 1.0, 256: 0.1})
     launch(free, Array([1.0]), 5)
     assert free.best_config.kwargs == {"BLOCK": 256}
-    with pytest.raises(SystemExit, match="configurations match"):
+    with pytest.raises(SystemExit, match=r"3 configurations match 'BLOCK'; there are[\s\S]*BLOCK: 128"):
         run_command("pin", "BLOCK")
+    with pytest.raises(SystemExit, match=r"0 configurations match 'BLOCK: 65'; there are[\s\S]*BLOCK: 256"):
+        run_command("pin", "BLOCK: 65")
+    assert run_command("export", tmp_path / "nowhere" / "tables.json") == 1
+    assert "nowhere" in capsys.readouterr().err
     assert run_command("clear") == 0 and not table.all_tables()
+    assert run_command("show") == 0 and "no tables" in capsys.readouterr().out
+
+
+def test_pinning_one_of_several(capsys):
+    """The beginning of another number is not meant; several tables are listed."""
+    launch(tuned(nothing, {64: 3.0, 640: 1.0}), Array([1.0]), 5)
+    assert run_command("pin", "BLOCK: 64") == 0 and "pinned: BLOCK: 64," in capsys.readouterr().out
+    launch(tuned(nothing, {64: 3.0, 640: 1.0}), Array([1.0]), 6)
+    with pytest.raises(SystemExit, match=r"2 tables match[\s\S]*--key [0-9a-f]{12}  identity for \(6,"):
+        run_command("pin", "BLOCK: 640")
 
 
 def test_table_beside_a_package_is_only_read(tmp_path, monkeypatch):

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tuner on a GPU: data that stays whole, candidates that are wrong, fault or hang."""
 
+import os
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -29,8 +32,6 @@ def cache(tmp_path, monkeypatch):
 
 
 def devices_required():
-    import os
-
     return os.environ.get("TILEWRIGHT_REQUIRE_GPU") == "1"
 
 
@@ -101,6 +102,38 @@ def hanging(x_ptr, n, BLOCK: tl.constexpr):
         while tl.load(x_ptr + n - 1, volatile=True) < 1e30:
             tl.store(x_ptr, 1.0)
     tl.store(x_ptr + i, 2.0, i < n)
+
+
+def tune_in_this_process(name):
+    """What the processes of the next test run; prints what was chosen."""
+    import torch
+
+    kernel = {"faulty": faulty, "hanging": hanging}[name]
+    x = torch.zeros(4096, device="cuda")
+    tuned = tilewright.autotune(configs(256, 512, 1024, 2048), key=["n"])(kernel)
+    try:
+        tuned[grid(4096)](x, 4096)
+    except (errors.DeviceFault, errors.KernelHang, errors.ContextLost) as error:
+        print(error, flush=True)
+        return
+    print(f"chosen: {tuned.best_config.kwargs['BLOCK']}", flush=True)
+
+
+@pytest.mark.parametrize("name, code, status", [("faulty", "E0401", "failed"), ("hanging", "E0406", "hung")])
+def test_candidate_that_costs_its_process(name, code, status, tmp_path):
+    """Without a child: the error names the configuration, the process ends, the second start works."""
+    script = f"import test_tuning_gpu; test_tuning_gpu.tune_in_this_process({name!r})"
+    here = os.path.dirname(os.path.abspath(__file__))
+    environment = {**os.environ, "TILEWRIGHT_TUNE_TIMEOUT": "1",
+                   "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here), *filter(None, sys.path)])}
+    said = [subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+            for _ in range(2)]
+    assert f"[{code}]" in said[0].stdout and "BLOCK: 512" in said[0].stdout, (said[0].stdout, said[0].stderr)
+    assert "leaves this configuration out" in said[0].stdout
+    assert said[1].stdout.startswith("chosen: ") and "512" not in said[1].stdout, (said[1].stdout, said[1].stderr)
+    disk_cache._stores.clear()
+    kept = statuses()
+    assert kept["512"] == status and set(kept.values()) <= {status, "ok", "slow"} and len(kept) == 4
 
 
 @pytest.mark.parametrize("kernel, status", [(faulty, "failed"), (hanging, "hung")], ids=["fault", "hang"])

@@ -61,6 +61,13 @@ int nextLaunchResult = 0, capturing = 0, loaded = 0, unloaded = 0;
 int dynamicSharedLimit = 0;
 bool failAllocation = false;
 bool hanging = false;
+long blocked = 0; // calls that would not come back, as they wait for what hangs
+
+int waits() {
+  blocked += hanging;
+  return 0;
+}
+
 long queries = 0; // how often the state of a stream was asked for
 uint64_t pinnedAddress = 0;
 bool foreignCapture = false;
@@ -81,10 +88,12 @@ EXPORT void mockReset() {
   pinnedAddress = 0;
   recording = true;
   foreignCapture = hanging = false;
+  blocked = 0;
   queries = 0;
 }
 /// From now on no event is reached.
 EXPORT void mockHang(int on) { hanging = on; }
+EXPORT long mockBlocked() { return blocked; }
 EXPORT long mockQueries() { return queries; }
 EXPORT void mockRecord(int on) { recording = on; }
 EXPORT long mockLaunchCount() { return launchCount; }
@@ -217,7 +226,7 @@ EXPORT int cuCtxPopCurrent_v2(MockContext **context) {
   stack.pop_back();
   return 0;
 }
-EXPORT int cuCtxSynchronize() { return 0; }
+EXPORT int cuCtxSynchronize() { return waits(); }
 EXPORT int cuCtxSetLimit(int, size_t) { return 0; }
 
 EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned, int *, void **) {
@@ -252,6 +261,7 @@ EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned, 
   return 0;
 }
 EXPORT int cuModuleUnload(MockModule *module) {
+  waits();
   delete module;
   ++unloaded;
   return 0;
@@ -344,7 +354,7 @@ EXPORT int cuStreamGetCtx(void *stream, MockContext **context) {
   *context = &contexts[reinterpret_cast<uintptr_t>(stream) & 1];
   return 0;
 }
-EXPORT int cuStreamSynchronize(void *) { return 0; }
+EXPORT int cuStreamSynchronize(void *) { return waits(); }
 EXPORT int cuStreamQuery(void *) {
   ++queries;
   return hanging ? 600 : 0;
@@ -375,6 +385,7 @@ EXPORT int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
   return *pointer ? 0 : 2;
 }
 EXPORT int cuMemFree_v2(uint64_t pointer) {
+  waits();
   std::free(reinterpret_cast<void *>(pointer));
   return 0;
 }
@@ -409,10 +420,12 @@ EXPORT int cuTensorMapEncodeTiled(void *map, int type, uint32_t rank, void *addr
   return 0;
 }
 EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
+  waits();
   std::memcpy(reinterpret_cast<void *>(to), from, bytes);
   return 0;
 }
 EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) {
+  waits();
   std::memcpy(to, reinterpret_cast<void *>(from), bytes);
   return 0;
 }
@@ -427,7 +440,7 @@ EXPORT int cuEventCreate(void **event, unsigned) {
 }
 EXPORT int cuEventDestroy_v2(void *) { return 0; }
 EXPORT int cuEventRecord(void *, void *) { return 0; }
-EXPORT int cuEventSynchronize(void *) { return 0; }
+EXPORT int cuEventSynchronize(void *) { return waits(); }
 EXPORT int cuEventQuery(void *) { return hanging ? 600 : 0; }
 EXPORT int cuEventElapsedTime(float *milliseconds, void *, void *) {
   *milliseconds = 1.0f;

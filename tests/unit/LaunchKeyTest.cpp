@@ -9,9 +9,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 
 using namespace tilewright::launch;
 
@@ -33,7 +35,7 @@ TEST(LaunchKey, EqualCallsHaveEqualKeys) {
   fill(b, 1, {1, 2, 3}, {7, 8});
   EXPECT_EQ(a.hash(), b.hash());
   KeyTable<int> table;
-  table.insert(a, a.hash(), std::make_shared<int>(42));
+  table.insert(a, a.hash(), std::make_unique<int>(42));
   ASSERT_NE(table.find(b, b.hash()), nullptr);
   EXPECT_EQ(*table.find(b, b.hash()), 42);
 }
@@ -43,7 +45,7 @@ TEST(LaunchKey, EveryPartCounts) {
   KeyBuilder base(9, 3);
   fill(base, 1, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {7, 8});
   KeyTable<int> table;
-  table.insert(base, base.hash(), std::make_shared<int>(0));
+  table.insert(base, base.hash(), std::make_unique<int>(0));
   auto expectMiss = [&](uint64_t header, std::vector<uint8_t> codes, std::vector<uint64_t> words) {
     KeyBuilder other(codes.size(), 3);
     fill(other, header, codes, words);
@@ -67,7 +69,7 @@ TEST(LaunchKey, LongKeysLeaveTheStack) {
   fill(b, 0, codes, words);
   EXPECT_GT(a.size(), KeyBuilder::kInlineWords);
   KeyTable<int> table;
-  table.insert(a, a.hash(), std::make_shared<int>(1));
+  table.insert(a, a.hash(), std::make_unique<int>(1));
   EXPECT_NE(table.find(a, a.hash()), nullptr);
   EXPECT_EQ(table.find(b, b.hash()), nullptr);
 }
@@ -90,7 +92,7 @@ TEST(LaunchKey, TableAgreesWithAMap) {
         ASSERT_EQ(*found, known->second);
         continue;
       }
-      table.insert(key, hash, std::make_shared<int>(step));
+      table.insert(key, hash, std::make_unique<int>(step));
       expected[{code, word}] = step;
     }
     EXPECT_EQ(table.size(), expected.size());
@@ -112,19 +114,66 @@ struct Reentrant {
   }
 };
 
-TEST(LaunchKey, ClearingIsSafeAgainstCallbacks) {
+TEST(LaunchKey, ClearingIsSafeAgainstLaunchesAndCallbacks) {
   KeyTable<Reentrant> table;
   bool foundNothing = false;
   KeyBuilder key(1, 0);
-  std::shared_ptr<Reentrant> held(new Reentrant{&table, &foundNothing});
-  table.insert(key, key.hash(), held);
-  std::shared_ptr<Reentrant> found = table.find(key, key.hash());
-  EXPECT_EQ(found, held);
+  Reentrant *inserted = table.insert(
+      key, key.hash(), std::unique_ptr<Reentrant>(new Reentrant{&table, &foundNothing}));
+  EXPECT_EQ(table.find(key, key.hash()), inserted);
   table.clear();
-  held.reset();
-  EXPECT_FALSE(foundNothing); // the launch that found it keeps it
-  found.reset();
+  EXPECT_EQ(table.find(key, key.hash()), nullptr);
+  EXPECT_FALSE(foundNothing); // the launch that found it may still use it
+  size_t owned = 0;
+  table.forEach([&](Reentrant &) { ++owned; });
+  EXPECT_EQ(owned, 1u);
+  table.reclaim();
   EXPECT_TRUE(foundNothing);
+}
+
+// Launches look up while others enter and clear; see `make sanitize`.
+TEST(LaunchKey, ThreadsFindWhatOneInserts) {
+  constexpr int kKeys = 2000;
+  KeyTable<int> table;
+  std::atomic<int> inserted{0};
+  std::atomic<bool> stop{false}, wrong{false};
+  auto keyOf = [](KeyBuilder &key, int number) {
+    fill(key, 0, {1}, {static_cast<uint64_t>(number)});
+  };
+  auto look = [&](int seed) {
+    std::mt19937 random(seed);
+    while (!stop) {
+      int known = inserted.load(std::memory_order_acquire);
+      int number = static_cast<int>(random() % kKeys);
+      KeyBuilder key(1, 1);
+      keyOf(key, number);
+      int *found = table.find(key, key.hash());
+      // Asked again: the table may have been cleared in between.
+      if (found ? *found != number : number < std::min(known, inserted.load()))
+        wrong = true;
+    }
+  };
+  std::vector<std::thread> readers;
+  for (int seed = 0; seed < 4; ++seed)
+    readers.emplace_back(look, seed);
+  for (int number = 0; number < kKeys; ++number) {
+    KeyBuilder key(1, 1);
+    keyOf(key, number);
+    table.insert(key, key.hash(), std::make_unique<int>(number));
+    inserted.store(number + 1, std::memory_order_release);
+  }
+  inserted = 0; // from here on nothing needs to be found
+  for (int round = 0; round < 20; ++round) {
+    table.clear();
+    KeyBuilder key(1, 1);
+    keyOf(key, round);
+    table.insert(key, key.hash(), std::make_unique<int>(round));
+  }
+  stop = true;
+  for (std::thread &reader : readers)
+    reader.join();
+  EXPECT_FALSE(wrong);
+  EXPECT_EQ(table.size(), 1u);
 }
 
 // The low bits index the table: neighbouring values must not share them.

@@ -21,7 +21,7 @@ from .. import _core, errors
 from ..backends.compiler import GPUTarget
 from ..runtime.driver import driver
 from ..runtime.source import text_from_def
-from .disk_cache import PackedText, Request, compile_once
+from .disk_cache import PackedText, Request, load_or_compile, one_thread
 from .options import parse_options
 
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
@@ -412,8 +412,12 @@ def _targeted(target: GPUTarget, options: dict) -> GPUTarget:
     return GPUTarget(target.backend, str(options["arch"]), target.warp_size) if options["arch"] else target
 
 
-def _compile(request: Request) -> CompiledKernel:
-    """The kernel of a request: from another thread, from the disk, or compiled."""
+def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -> CompiledKernel:
+    """The kernel of a request: from another thread, from the disk, or compiled.
+
+    `known` is asked for it once no other thread can be making it; `keep` gets what was
+    made, before another thread may go on, and returns the kernel to use.
+    """
     from .. import knobs
     from ..runtime.jit import recorded_lookups
 
@@ -425,8 +429,14 @@ def _compile(request: Request) -> CompiledKernel:
                                           dict(src.divisibility), dict(options), request.target.name)
         return result, lookups
 
-    result = compile_once(request, compile_now, refresh=knobs.compilation.always_compile)
-    kernel = CompiledKernel(src, result, options, request.target, request.key)
+    with one_thread(request.key) as turn:
+        if turn.result is None:
+            kernel = known()
+            if kernel is not None:
+                return kernel
+            turn.result = load_or_compile(request, compile_now, refresh=knobs.compilation.always_compile)
+        result = turn.result
+        kernel = keep(CompiledKernel(src, result, options, request.target, request.key))
     # A launch checks the globals that the code has frozen; cached code has some, too.
     for index, name in result["globals"]:
         request.dependencies.functions[index].lookup_global(name)
@@ -533,10 +543,16 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
             _core.check_not_capturing(device, fn.__name__)
         if _call_hook(knobs.runtime.jit_cache_hook, fn, key, src, options, device, warmup, False):
             return None
-        # One device's kernel serves another of the same target.
-        kernel = next((cache[0][key] for cache in fn.device_caches.values() if key in cache[0]), None)
-        if kernel is None or knobs.compilation.always_compile:
-            kernel = _compile(request)
+
+        def known():
+            # One device's kernel serves another of the same target. A copy: another thread
+            # may launch on a new device.
+            caches = () if knobs.compilation.always_compile else list(fn.device_caches.values())
+            return next((cache[0][key] for cache in caches if key in cache[0]), None)
+
+        kernel = known()
+        if kernel is None:
+            kernel = _compile(request, known, lambda made: kernels.setdefault(key, made))
         # Another thread may have been faster; one kernel object serves all.
         kernel = kernels.setdefault(key, kernel)
         _call_hook(knobs.runtime.jit_post_compile_hook, fn, key, src, options, device, warmup, True)

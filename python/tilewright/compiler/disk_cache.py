@@ -10,6 +10,7 @@ warning; TILEWRIGHT_CACHE_STRICT=1 makes it an error.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -324,34 +325,33 @@ def _after_fork():
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def compile_once(request, compile_now, refresh=False):
-    """`compile_now()` at most once per key among threads, and rarely more than once
-    among processes; from the disk where an entry is whole. `refresh` compiles anyway.
-
-    `compile_now` returns (result of the compiler, names looked up).
+@contextlib.contextmanager
+def one_thread(key):
+    """In the block this thread is the only one at work for the key: it puts what it makes
+    into `.result` of what the block gets. Or another thread was, and that is there already.
     """
     while True:
         with _in_flight_lock:
-            other = _in_flight.get(request.key)
+            other = _in_flight.get(key)
             if other is None or other.owner == threading.get_ident():
-                mine = _InFlight()
-                _in_flight[request.key] = mine
+                mine = _in_flight[key] = _InFlight()
                 break
         other.done.wait()
-        if other.error is None:
-            return other.result
+        if other.result is not None:
+            yield other
+            return
         # An error of the compiler is the same for all; an interrupt was not ours.
         if isinstance(other.error, Exception):
             raise other.error
     try:
-        mine.result = _load_or_compile(request, compile_now, refresh)
-        return mine.result
+        yield mine
     except BaseException as error:
         mine.error = error
         raise
     finally:
         with _in_flight_lock:
-            _in_flight.pop(request.key, None)
+            if _in_flight.get(key) is mine:
+                del _in_flight[key]
         mine.done.set()
 
 
@@ -363,7 +363,12 @@ def _compile_and_note(request, compile_now):
     return result, lookups
 
 
-def _load_or_compile(request, compile_now, refresh):
+def load_or_compile(request, compile_now, refresh=False):
+    """The result of the compiler, rarely made more than once among processes; from the
+    disk where an entry is whole. `refresh` compiles anyway.
+
+    `compile_now` returns (result of the compiler, names looked up).
+    """
     from .. import knobs
 
     store = store_of()

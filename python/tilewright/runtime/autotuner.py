@@ -12,6 +12,7 @@ turn instead, hooks included, as in Triton.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import threading
 import time
@@ -19,7 +20,7 @@ import warnings
 
 from .. import _core, errors
 from ..errors import AssemblerError, ConfigWarning, OutOfResources
-from .jit import KernelInterface
+from .jit import JITFunction, KernelInterface
 
 __all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
 
@@ -112,8 +113,58 @@ def _dtype_text(value):
     return text
 
 
-class Autotuner(KernelInterface):
-    """A kernel with configurations to choose from."""
+class _Choices(dict):
+    """Choices by key. What the native side has made of them goes when one changes."""
+
+    def __init__(self, forget):
+        super().__init__()
+        self._forget = forget
+
+    def _changing(name):  # noqa: N805 - makes methods
+        change = getattr(dict, name)
+
+        @functools.wraps(change)
+        def method(self, *args, **kwargs):
+            try:
+                return change(self, *args, **kwargs)
+            finally:
+                self._forget()
+
+        return method
+
+    __setitem__, __delitem__, __ior__ = _changing("__setitem__"), _changing("__delitem__"), _changing("__ior__")
+    clear, pop, popitem, update = _changing("clear"), _changing("pop"), _changing("popitem"), _changing("update")
+
+    def enter(self, key, config):
+        """For a key that is new: nothing that is known changes."""
+        super().__setitem__(key, config)
+
+
+class _HookedLaunch:
+    """A bound launch whose configuration has a pre_hook, called before each launch."""
+
+    def __init__(self, bound, hook, named):
+        self._bound, self._hook, self._named = bound, hook, named
+
+    @property
+    def kernel(self):
+        return self._bound.kernel
+
+    @property
+    def grid(self):
+        return self._bound.grid
+
+    def __call__(self):
+        self._hook(self._named)
+        return self._bound()
+
+
+class Autotuner(_core.TunedDispatcher, KernelInterface):
+    """A kernel with configurations to choose from.
+
+    `tuned[grid](...)` is C++ down to the driver once the choice for such arguments is
+    known (python/bindings/TunedDispatcher.cpp); `_launch` is the way until then.
+    """
 
     def __init__(self, fn, arg_names, configs, key, reset_to_zero=None, restore_value=None, pre_hook=None,
                  post_hook=None, prune_configs_by=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None,
@@ -123,19 +174,20 @@ class Autotuner(KernelInterface):
         self.space = configs if hasattr(configs, "search") and not configs.is_small else None
         if hasattr(configs, "search"):
             configs = configs.configs()
-        self.configs = list(configs) if configs else [Config({})]
-        if len(self.configs) > 1:
+        self.keys = [key] if isinstance(key, str) else list(key or [])
+        self._choices = _Choices(self._forget)
+        self._configs = list(configs) if configs else [Config({})]
+        for config in self._configs:
+            if not hasattr(config, "all_kwargs"):
+                raise TypeError(f"configs of autotune are Config objects, not {type(config).__name__}: "
+                                'Config({"BLOCK": 128}, num_warps=4)')
+        if len(self._configs) > 1:
             # With the declaration: a first launch whose choice is on disk needs it.
             from ..tuning import table  # noqa: F401
-        self.keys = list(key or [])
-        self.cache = {}
-        self.fn = fn
+        self._fn = fn
         self.arg_names = arg_names
         self._places = {name: position for position, name in enumerate(arg_names)}
         self._key_places = [(name, self._places.get(name)) for name in self.keys]
-        self._options: dict = {}  # id of a configuration -> (itself, what it adds to a launch)
-        # Others' interfaces may have `run` alone.
-        self._is_quick = isinstance(fn, KernelInterface)
         self.base_fn = fn
         while not inspect.isfunction(self.base_fn):
             self.base_fn = self.base_fn.fn
@@ -160,18 +212,65 @@ class Autotuner(KernelInterface):
         self.tolerance, self.tune_memory, self.isolate = tolerance, tune_memory, isolate
         if tune_memory not in ("device", "host"):
             raise ValueError(f"tune_memory={tune_memory!r}: expected 'device' or 'host'")
-        self.best_config = None
         self.configs_timings = None
         self.bench_time = None
         self.nargs = None
         self._candidates: list = []
-        self._lock = threading.Lock()
-        self._key_locks: dict = {}
+        # One thread tunes at a time: others would disturb its times, and what hooks keep
+        # for a run is kept in this object. Recursive, as hooks may launch.
+        self._tuning = threading.RLock()
         for name in self.keys:
             if name not in arg_names:
                 # Triton takes such keys in silence, so this is no error.
                 text = str(errors.make("E0602", k=name, name=self.base_fn.__name__, list=", ".join(arg_names)))
                 warnings.warn(text, ConfigWarning, stacklevel=3)
+        self._tell_native_side()
+
+    def __call__(self, *args, **kwargs):
+        return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
+
+    # -- what the native side knows of --------------------------------------
+
+    def _tell_native_side(self):
+        """What warm launches go by: the kernel, and the parameters that others give."""
+        base, added = self._fn, {name for config in self._configs for name in config.kwargs}
+        while isinstance(base, (Autotuner, Heuristics)):
+            if isinstance(base, Heuristics):
+                added.update(base.values)
+            else:
+                added.update(name for config in base.configs for name in config.kwargs)
+            base = base.fn
+        # Others' interfaces, and subclasses that launch in a way of their own, do it in Python.
+        is_plain = isinstance(base, JITFunction) and type(self).run is Autotuner.run
+        self._set_up(base if is_plain else None, self._fn, self._configs, self.keys, added)
+
+    @property
+    def fn(self):
+        return self._fn
+
+    @fn.setter
+    def fn(self, fn):
+        self._fn = fn
+        self._tell_native_side()
+
+    @property
+    def configs(self):
+        return self._configs
+
+    @configs.setter
+    def configs(self, configs):
+        self._configs = configs
+        self._tell_native_side()
+
+    @property
+    def cache(self):
+        """Choices by key: the values of the arguments that `key` names, and element types."""
+        return self._choices
+
+    @cache.setter
+    def cache(self, choices):
+        self._choices = _Choices(self._forget)
+        self._choices.update(choices)
 
     # -- what protects the caller's data --------------------------------------
 
@@ -212,7 +311,7 @@ class Autotuner(KernelInterface):
                 or self.use_cuda_graph)
 
     def _check_conflicts(self, config, kwargs):
-        for name in config.kwargs:
+        for name in config.all_kwargs():
             if name in kwargs:
                 raise errors.make("E0603", k=name)
 
@@ -434,26 +533,19 @@ class Autotuner(KernelInterface):
                     key.append(text)
         return tuple(key)
 
-    def __getitem__(self, grid):
+    def _launch(self, grid, args, kwargs):
+        """A launch whose choice the native side does not know: (kernel, what it may enter).
 
-        def launch(*args, **kwargs):
-            # The way of every launch but the first.
-            config = None
-            if self._is_quick:
-                config = self.configs[0] if len(self.configs) == 1 else self.cache.get(self._key(args, kwargs))
-            if config is None or config.pre_hook is not None or knobs.autotuning._plain["listener"] is not None:
-                return self.run(*args, grid=grid, warmup=False, **kwargs)
-            self.best_config = config
-            known = self._options.get(id(config))
-            if known is None:
-                known = self._options[id(config)] = (config, config.all_kwargs())
-            if not known[1].keys().isdisjoint(kwargs):
-                self._check_conflicts(config, kwargs)
-            return self.fn[grid](*args, **kwargs, **known[1])
-
+        Nothing is entered where Python has to take part in each launch.
+        """
         from .. import knobs
 
-        return launch
+        kwargs = {**kwargs, "grid": grid, "warmup": False}
+        if type(self).run is not Autotuner.run:
+            return self.run(*args, **kwargs), None
+        kernel, config = self._run(args, kwargs)
+        takes_part = config.pre_hook is not None or knobs.autotuning.listener is not None
+        return kernel, None if takes_part or self._interpreted({**dict(zip(self.arg_names, args)), **kwargs}) else config
 
     def _choose(self, nargs, args, kwargs):
         """The configuration of this call: the only one, the known one, or by tuning."""
@@ -466,14 +558,14 @@ class Autotuner(KernelInterface):
         config = self.cache.get(key)
         hit = config is not None
         if not hit:
-            with self._lock_of(key):
+            with self._tuning:
                 config = self.cache.get(key)
                 if config is None:
                     start = time.perf_counter()
                     self._candidates = []
                     config = self._tune(nargs, args, kwargs, key)
                     self.bench_time = time.perf_counter() - start
-                    self.cache[key] = config
+                    self._choices.enter(key, config)
                     # What `reset_to_zero` names starts at zero in the run that counts.
                     if self._candidates:
                         self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
@@ -481,6 +573,10 @@ class Autotuner(KernelInterface):
         return config
 
     def run(self, *args, **kwargs):
+        return self._run(args, kwargs)[0]
+
+    def _run(self, args, kwargs):
+        """(what the launch returns, the configuration that was chosen)"""
         nargs = dict(zip(self.arg_names, args))
         self.nargs = nargs
         config = self._choose(nargs, args, kwargs)
@@ -490,7 +586,19 @@ class Autotuner(KernelInterface):
             config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
         result = self.fn.run(*args, **kwargs, **config.all_kwargs())
         self.nargs = None
-        return result
+        return result, config
+
+    def bind(self, *args, grid, **kwargs):
+        """The launch with these arguments and the configuration chosen for them, frozen as
+        JITFunction.bind does it; measures where nothing is known."""
+        nargs = dict(zip(self.arg_names, args))
+        config = self._choose(nargs, args, {**kwargs, "grid": grid, "warmup": False})
+        self.best_config = config
+        self._check_conflicts(config, kwargs)
+        bound = self.fn.bind(*args, grid=grid, **kwargs, **config.all_kwargs())
+        if config.pre_hook is None:
+            return bound
+        return _HookedLaunch(bound, config.pre_hook, {**nargs, **kwargs, **config.all_kwargs()})
 
     def precompile(self, *args, grid=(1, ), **kwargs):
         """Chooses for these arguments, tuning where nothing is known, and loads the
@@ -504,11 +612,6 @@ class Autotuner(KernelInterface):
         if hasattr(kernel, "load"):
             kernel.load(_device_of(nargs, kwargs))
         return kernel
-
-    def _lock_of(self, key):
-        """One thread tunes a key; other keys go on."""
-        with self._lock:
-            return self._key_locks.setdefault(key, threading.RLock())
 
     def _report(self, key, config, hit):
         from .. import knobs
@@ -580,19 +683,34 @@ def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_va
     return decorate
 
 
-class Heuristics(KernelInterface):
-    """A kernel some of whose arguments are computed from the others."""
+class Heuristics(_core.HeuristicDispatcher, KernelInterface):
+    """A kernel some of whose arguments are computed from the others.
+
+    The native base class calls the functions for `kernel[grid](...)`.
+    """
 
     def __init__(self, fn, arg_names, values):
+        if not isinstance(values, dict):
+            raise TypeError(f"heuristics takes a dict of functions by parameter, not {type(values).__name__}")
         self.fn = fn
         self.values = values
         self.arg_names = arg_names
 
-    def run(self, *args, **kwargs):
+    def __call__(self, *args, **kwargs):
+        return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
+
+    def _with_values(self, args, kwargs):
         for name, function in self.values.items():
             # Later functions see what earlier ones found.
             kwargs[name] = function({**dict(zip(self.arg_names, args)), **kwargs})
-        return self.fn.run(*args, **kwargs)
+        return kwargs
+
+    def run(self, *args, **kwargs):
+        return self.fn.run(*args, **self._with_values(args, kwargs))
+
+    def bind(self, *args, grid, **kwargs):
+        """The launch with these arguments and the values of now, frozen (JITFunction.bind)."""
+        return self.fn.bind(*args, grid=grid, **self._with_values(args, kwargs))
 
 
 def heuristics(values):

@@ -45,8 +45,8 @@ class FunctionSource:
         if self._lines is not None:
             return
         if self._given is not None:
-            self._lines = self._given.splitlines(keepends=True)
             self._first_line = 1
+            self._lines = self._given.splitlines(keepends=True)
             return
         code = self.fn.__code__
         # A file that has changed since is read as it is now, as inspect does.
@@ -60,7 +60,8 @@ class FunctionSource:
         text = "".join(lines[first - 1:])
         count, meaning = _core.scan_source_block(text.encode("utf-8", "surrogatepass"))
         self._meaning = meaning.decode("utf-8", "surrogatepass")
-        self._lines, self._first_line = lines[first - 1:first - 1 + count], first
+        self._first_line = first
+        self._lines = lines[first - 1:first - 1 + count]  # last: other threads look at it
 
     @property
     def first_line(self) -> int:

@@ -24,7 +24,10 @@ def _tables(arguments):
 
 
 def show_command(arguments) -> int:
-    for key, header in _tables(arguments):
+    found = _tables(arguments)
+    if not found:
+        print("no tables: nothing was tuned, or nothing matches")
+    for key, header in found:
         best = header["records"].get(header.get("pinned") or header.get("best"))
         print(f"{key[:12]}  {plain(header['kernel'])} for {plain(header.get('key', ''))}")
         print(f"  {plain(header['fields'].get('device'))}, {plain(header['fields'].get('driver'))}")
@@ -55,19 +58,32 @@ def import_command(arguments) -> int:
 def pin_command(arguments) -> int:
     found = _tables(arguments)
     if len(found) != 1:
-        raise SystemExit(f"tilewright tune: {len(found)} tables match; name one with --key (see 'tilewright tune show')")
+        raise SystemExit(f"tilewright tune: {len(found)} tables match; name one with --kernel or --key" + _lines(
+            f"--key {key[:12]}  {plain(header['kernel'])} for {plain(header.get('key', ''))}" for key, header in found))
     key, header = found[0]
-    if arguments.config == "none":
-        chosen = None
-    else:
-        wanted = [i for i, r in header["records"].items() if i.startswith(arguments.config) or arguments.config in r["config"]]
-        if len(wanted) != 1:
-            raise SystemExit(f"tilewright tune: {len(wanted)} configurations match '{plain(arguments.config)}'")
-        chosen = wanted[0]
-    header["pinned"] = chosen
-    table.store().save(key, header, {})
+    chosen = None if arguments.config == "none" else _one_configuration(header["records"], arguments.config)
+    header = table.pin(key, chosen)
     print("nothing is pinned" if chosen is None else f"pinned: {plain(header['records'][chosen]['config'])}")
     return 0
+
+
+def _lines(texts) -> str:
+    return "".join(f"\n  {text}" for text in texts)
+
+
+def _one_configuration(records, wanted) -> str:
+    """The identity of the configuration that `wanted` is a part of."""
+
+    def has(record):
+        # "BLOCK: 64" is not meant where it is the beginning of "BLOCK: 640".
+        return f"{wanted}," in f"{record['config']},"
+
+    exact = [i for i, r in records.items() if i.startswith(wanted) or has(r)]
+    found = exact or [i for i, r in records.items() if wanted in r["config"]]
+    if len(found) != 1:
+        raise SystemExit(f"tilewright tune: {len(found)} configurations match '{plain(wanted)}'; there are" + _lines(
+            plain(records[i]["config"]) for i in (found or records)))
+    return found[0]
 
 
 def report_command(arguments) -> int:

@@ -22,7 +22,7 @@ import time
 from .. import _core
 from .memory import region_of
 
-_START_SECONDS = 60  # of the child: Python, the driver, a context
+_START_SECONDS = 60  # of the child: Python, the driver, a context; or loading a kernel
 
 
 class Unsupported(Exception):
@@ -125,7 +125,9 @@ class Trials:
                        "arguments": described}
             self.child.stdin.write(frame(message, image if image is not None else kernel.asm["ptx"].encode()))
             self.child.stdin.flush()
-            answer = self._answer(self.timeout + 5)
+            answer = self._answer(_START_SECONDS)
+            if answer["status"] == "launching":
+                answer = self._answer(self.timeout)
         except TimeoutError:
             self.close()
             return "hung", f"ran longer than {self.timeout:g} s"

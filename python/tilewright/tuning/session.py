@@ -38,6 +38,7 @@ class Candidate:
     def __init__(self, config, identity):
         self.config, self.identity = config, identity
         self.status, self.reason = "new", ""
+        self.lost = False  # whether it took the process's GPU with it
         self.kernel = None
         self.future = None
         self.estimate = math.inf
@@ -59,7 +60,8 @@ class Candidate:
                 "median": summary["median"] if summary else None,
                 "low": summary["low"] if summary else None, "high": summary["high"] if summary else None,
                 "q20": summary["q20"] if summary else None, "q80": summary["q80"] if summary else None,
-                "samples": [round(s, 6) for s in self.samples[-64:]], **self.resources}
+                "samples": [round(s, 6) for s in self.samples[-64:]], **({"lost": True} if self.lost else {}),
+                **self.resources}
 
 
 class Session:
@@ -77,7 +79,12 @@ class Session:
         named = {**nargs, **{k: v for k, v in kwargs.items() if k in tuner.arg_names}}
         self.protection = Protection(named, on_host=tuner.tune_memory == "host")
         self.trials = None
-        if tuner.isolate if tuner.isolate is not None else knobs.autotuning.isolate:
+        self.lost = False  # the GPU, to this process
+        isolate = tuner.isolate
+        if isolate is None:
+            # Where one candidate has cost a process, others may: two are not to cost two.
+            isolate = knobs.autotuning.isolate or any(map(_has_cost_a_process, table.records.values()))
+        if isolate:
             self.trials = Trials(self.timeout)
             self.trials.keep(named)
         self.reference = None  # what the first working candidate wrote
@@ -185,20 +192,26 @@ class Session:
         if self._fails_in_isolation(candidate):
             self._note(candidate)
             return
-        try:
-            candidate.estimate = self._timed(candidate, 1, checked=self.check is not False)[0]
-        except TimeoutError:
-            self._hung(candidate)
-        except (errors.DeviceFault, errors.ContextLost) as error:
-            candidate.end("failed", _first_line(error), error)
-            self._note(candidate)
-            raise  # nothing runs in this context any more
-        except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
-            candidate.end("failed", _first_line(error), error)
-        else:
+        times = self._measured(candidate, 1, checked=self.check is not False)
+        if times:
+            candidate.estimate = times[0]
             if candidate.status == "running":
                 candidate.status = "ready"
         self._note(candidate)
+
+    def _measured(self, candidate, count, checked=False):
+        """Times of so many runs; None where the candidate fails, which ends it alone. A
+        hang or a fault ends the tuning, after it was noted: this process has lost the GPU.
+        """
+        try:
+            return self._timed(candidate, count, checked)
+        except TimeoutError:
+            self._hung(candidate)
+        except (errors.DeviceFault, errors.DeviceAssert, errors.ContextLost) as error:
+            self._faulted(candidate, error)
+        except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
+            candidate.end("failed", _first_line(error), error)
+            return None
 
     def _fails_in_isolation(self, candidate):
         """Runs the candidate in a child first, where that is wanted and possible."""
@@ -216,11 +229,31 @@ class Session:
 
     def _hung(self, candidate):
         candidate.end("hung", f"ran longer than {self.timeout:g} s")
-        self._note(candidate)
-        # The GPU still runs it, and nothing can stop it from here. The mark in the
-        # table lets the next process skip it.
+        self._lose(candidate)
+        # The GPU still runs it, and nothing can stop it from here.
+        _core.set_abandoned(True)
         raise errors.make("E0406", name=self.tuner.base_fn.__name__, s=f"{self.timeout:g}", config=str(candidate.config),
-                          instruction="run again in a new process: it leaves this configuration out")
+                          instruction=self._what_to_do())
+
+    def _faulted(self, candidate, error):
+        candidate.end("failed", _first_line(error), error)
+        self._lose(candidate)
+        notes = [f"met while '{self.tuner.base_fn.__name__}' was tuned, by its configuration {candidate.config}",
+                 self._what_to_do()]
+        text = str(error) + "".join(f"\n  note: {note}" for note in notes)
+        raise errors.from_native(error.code, type(error).__name__, error.message, error.help, error.frames,
+                                 [*error.notes, *notes], text) from error
+
+    def _lose(self, candidate):
+        self.lost = candidate.lost = True
+        self._note(candidate)
+
+    def _what_to_do(self):
+        if self.table.store is None:
+            return "nothing is kept on disk for this kernel, so a new process will meet it again; with isolate=True " \
+                   "each configuration is tried in a child process"
+        return "the GPU is lost to this process; run again in a new one: it leaves this configuration out, and tries " \
+               "the others in a child process first"
 
     def _note(self, candidate):
         self.table.save({candidate.identity: candidate.record()})
@@ -264,7 +297,8 @@ class Session:
         odd, self.odd, self.reference = self.odd, [], None
         for candidate in odd:
             candidate.end("ready")
-            candidate.estimate = self._timed(candidate, 1, checked=True)[0]
+            if times := self._measured(candidate, 1, checked=True):
+                candidate.estimate = times[0]
         if len(odd) - len(self.odd) <= len(working):
             # No majority anywhere: the first keeps its word.
             for candidate in odd:
@@ -286,10 +320,7 @@ class Session:
         best = min((c.estimate for c in candidates), default=math.inf)
         for candidate in candidates:
             if candidate.estimate > _HOPELESS * best and not self.is_over():
-                try:
-                    candidate.estimate = min(candidate.estimate, *self._timed(candidate, 1))
-                except TimeoutError:
-                    self._hung(candidate)
+                candidate.estimate = min(candidate.estimate, *(self._measured(candidate, 1) or ()), math.inf)
                 best = min(best, candidate.estimate)
         return best
 
@@ -300,7 +331,9 @@ class Session:
         for index, candidate in enumerate(candidates):
             if candidate.samples:  # of a tuning that was killed
                 race.add(index, candidate.samples)
-            if candidate.estimate > _HOPELESS * best:
+            if candidate.status != "ready":  # it has failed meanwhile
+                race.drop(index)
+            elif candidate.estimate > _HOPELESS * best:
                 race.drop(index)
                 candidate.samples = candidate.samples or [candidate.estimate]
                 candidate.end("slow", f"one run took {candidate.estimate:.3g} ms, the best {best:.3g} ms")
@@ -308,10 +341,10 @@ class Session:
             for index in order:
                 candidate = candidates[index]
                 count = max(1, min(_MAX_SAMPLES, int(_ROUND_MILLISECONDS / max(candidate.estimate, 1e-3))))
-                try:
-                    times = self._timed(candidate, count)
-                except TimeoutError:
-                    self._hung(candidate)
+                times = self._measured(candidate, count)
+                if times is None:
+                    race.drop(index)
+                    continue
                 candidate.samples += times
                 race.add(index, times)
                 self._show(candidates)
@@ -338,6 +371,7 @@ class Session:
             earlier = self.table.records.get(candidate.identity)
             if earlier is not None and earlier["status"] == "running":
                 candidate.end("failed", "an earlier process ended while this ran")
+                candidate.lost = True
                 self._note(candidate)
             elif earlier is not None and earlier["status"] == "ready":
                 candidate.samples = [s for s in earlier.get("samples", []) if isinstance(s, float)]
@@ -366,10 +400,16 @@ class Session:
         """The caller's data as it was."""
         if self.trials is not None:
             self.trials.close()
-        self.protection.restore()
-        self.bench.synchronize()
+        if not self.lost:  # else there is nothing that could be put back, or waited for
+            self.protection.restore()
+            self.bench.synchronize()
         if self.progress is not None:
             self.progress.close()
+
+
+def _has_cost_a_process(record) -> bool:
+    """Whether its configuration faulted, hung or ended a process that ran it."""
+    return record.get("lost") is True or record["status"] == "running"
 
 
 def _roof(arguments):

@@ -221,6 +221,20 @@ def all_tables(kernel=None) -> list:
     return sorted(found, key=lambda item: -item[1].get("changed", 0))
 
 
+def pin(key, identity) -> dict:
+    """Pins a configuration of a table on disk, or none; the table as it is then."""
+    current = store()
+    lock = current.lock(hashlib.sha256(key.encode()).hexdigest())
+    try:
+        header, _ = current.load(key)  # as it is now: others may be measuring
+        header["pinned"] = identity
+        current.save(key, header, {})
+        return header
+    finally:
+        if lock is not None:
+            lock.release()
+
+
 def import_tables(tables) -> int:
     """Merges exported tables into the cache; the number taken."""
     current = store()

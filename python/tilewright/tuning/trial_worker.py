@@ -25,7 +25,7 @@ class _Pointer:
         return self.address
 
 
-def _run(message, image, memory, device) -> dict:
+def _run(message, image, memory, device, answer) -> dict:
     for buffer, content in memory:
         buffer.copy_from(np.frombuffer(content, np.uint8))
     arguments = [_Pointer(memory[a["memory"]][0].data_ptr() + a["offset"]) if "memory" in a else a["value"]
@@ -34,6 +34,7 @@ def _run(message, image, memory, device) -> dict:
         kernel = _core.load_kernel(device, image, message["name"], message["types"], message["threads"], message["shared"],
                                    message["num_ctas"], message["cooperative"], message["programmatic"], 0, 1,
                                    message["maxnreg"], message["tensor_maps"], message["host_tensor_maps"])
+        answer({"status": "launching"})  # from here on the time of the kernel counts
         _core.launch_loaded(kernel, tuple(message["grid"]), 0, arguments)
         _core.synchronize(device)
     except errors.TilewrightError as error:
@@ -73,7 +74,7 @@ def main() -> int:
         if message["what"] == "memory":
             memory.append((_core.DeviceBuffer(len(blob), "uint8", device), blob))
         else:
-            answer(_run(message, blob, memory, device))
+            answer(_run(message, blob, memory, device, answer))
 
 
 if __name__ == "__main__":
