@@ -143,6 +143,9 @@ public:
     if (module->hasAttr(ir::numWarpsAttr))
       return;
     TileSize tile = largestTile(module);
+    // Large tiles are split over the blocks of a program.
+    tile.elements /= ir::numBlocks(module);
+    tile.bytes /= ir::numBlocks(module);
     int64_t warps = chooseWarps(tile, context.target);
     module->setAttr(ir::numWarpsAttr, IntegerAttr::get(IntegerType::get(&getContext(), 32), warps));
     context.remark(module,

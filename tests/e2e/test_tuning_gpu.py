@@ -128,7 +128,10 @@ def test_candidate_that_costs_its_process(name, code, status, tmp_path):
                    "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here), *filter(None, sys.path)])}
     said = [subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
             for _ in range(2)]
-    assert f"[{code}]" in said[0].stdout and "BLOCK: 512" in said[0].stdout, (said[0].stdout, said[0].stderr)
+    # Where the framework saw the fault first, the driver only says that the context is lost.
+    codes = (code, "E0402") if code == "E0401" else (code, )
+    assert any(f"[{one}]" in said[0].stdout for one in codes), (said[0].stdout, said[0].stderr)
+    assert "BLOCK: 512" in said[0].stdout, (said[0].stdout, said[0].stderr)
     assert "leaves this configuration out" in said[0].stdout
     assert said[1].stdout.startswith("chosen: ") and "512" not in said[1].stdout, (said[1].stdout, said[1].stderr)
     disk_cache._stores.clear()

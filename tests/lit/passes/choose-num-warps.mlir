@@ -52,3 +52,17 @@ module {
     return
   }
 }
+
+// -----
+// Each of four blocks holds a quarter of the row.
+// CHECK: tw.num_warps = 8
+module attributes {tw.num_ctas = 4 : i32} {
+  func.func @split_row(%x: tensor<16384xf32>) -> f32 {
+    %0 = tw.reduce %x axis 0 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<16384xf32>) -> f32
+    return %0 : f32
+  }
+}
