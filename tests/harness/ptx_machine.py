@@ -192,6 +192,9 @@ class SharedMemory:
         if arrived_at is None or arrived_at >= self.knowledge.now:
             self.barrier()
         before = self.used_at <= (self.knowledge.now if arrived_at is None else arrived_at)
+        # Other blocks may have gone on meanwhile: what this one did before is ordered all the same.
+        self.writer[before] = self.reader[before] = NOBODY
+        self.unmet[before] = -1
         self.written[before] = self.read_remotely[before] = False
         self.user[before] = NOBODY
 
