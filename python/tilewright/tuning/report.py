@@ -82,7 +82,7 @@ body { font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 76em; 
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2.2em }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 th, td { text-align: left; padding: .2em .6em; border-bottom: 1px solid #ddd; vertical-align: top }
-td.n, th.n { text-align: right } .muted { color: #777 } tr.best { background: #e8f4ea; font-weight: 600 }
+td.n, th.n { text-align: right } td:first-child { min-width: 19em } td.n { white-space: nowrap } .muted { color: #777 } tr.best { background: #e8f4ea; font-weight: 600 }
 code { font: 12.5px ui-monospace, monospace } .bar { fill: #4a7fb5 } .best .bar { fill: #2e8b57 } .whisker { stroke: #222; stroke-width: 1.5 }
 @media (prefers-color-scheme: dark) { body { background: #16181c; color: #ddd } th, td { border-color: #333 }
 tr.best { background: #1d3325 } .whisker { stroke: #eee } }
@@ -154,7 +154,7 @@ def html_page(headers) -> str:
 <html lang="en"><head><meta charset="utf-8"><title>Tilewright tuning report</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <style>{_STYLE}</style></head><body>
-<h1>Tuning report</h1><p class=muted>{len(headers)} tables, written {made}</p>
+<h1>Tuning report</h1><p class=muted>{len(headers)} table{"" if len(headers) == 1 else "s"}, written {made}</p>
 {sections}
 </body></html>
 """
