@@ -568,5 +568,5 @@ def test_boxes_far_outside_are_seen():
     emulator = Emulator("sm_90a", farther)
     x, out = emulator.array(exact_values("float32", (16, 32))), emulator.empty((8, 16), np.float32)
     table = emulator.array(np.array([0, 32, 32], np.int32))
-    with pytest.raises(EmulationError, match="a box at coordinate"):
+    with pytest.raises(EmulationError, match="a box at .*, which is no address|a box at coordinate"):
         emulator.run(load_listed, (1,), x, out, table, 0, 0, BM=8, BN=16, PADDING="zero")
