@@ -404,6 +404,28 @@ def test_nothing_is_stored_behind_a_row(device, name, op, columns, form):
 
 
 @tilewright.jit
+def pass_on(x, steps):
+    for i in range(steps):
+        x.store([i * 8 + 8, 0], x.load([i * 8, 0]) + x.load([0, 0]))
+        x.atomic_add([i * 8 + 8, 0], x.load([0, 0]))
+
+
+@pytest.mark.parametrize("columns", [32, 29])
+@pytest.mark.parametrize("stages", [1, 3])
+def test_loads_by_tma_see_what_pointers_have_stored(device, columns, stages):
+    first = exact_values("int32", (8, 32))
+    whole = np.concatenate([first, np.full((40, 32), 5, np.int32)])
+    expected = whole.copy()
+    for i in range(5):
+        expected[8 * i + 8:8 * i + 16, :columns] = (i * 2 + 3) * first[:, :columns]
+    out = device.array(whole)
+    view = device.descriptor(out, (8, 32))
+    view.shape = [48, columns]
+    device.run(pass_on, (1, ), view, 5, num_stages=stages)
+    np.testing.assert_array_equal(device.numpy(out), expected)
+
+
+@tilewright.jit
 def copy_at_constants(x, out, I: tl.constexpr, J: tl.constexpr):
     n = x.block_shape[1]
     out.store([I, J + n * tl.program_id(0)], x.load([I + 1, J + n * tl.program_id(0)]))
