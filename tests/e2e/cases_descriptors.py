@@ -207,6 +207,18 @@ def test_compiled_kernel_takes_the_same_arguments(mock):
     assert mock.launch().parameters == expected
 
 
+@pytest.mark.parametrize("wrap", [lambda d: d, lambda d: (3, d)], ids=["alone", "in a tuple"])
+def test_compiled_kernel_keeps_to_its_rows(mock, wrap):
+    whole, ragged = describe((64, 128)), describe((64, 128))
+    ragged.shape = [64, 61]
+    kernel = make_kernel()[(1, )](wrap(whole), 7)
+    with pytest.raises(errors.InvalidDescriptor, match="its last extent is 61 elements"):
+        kernel[(1, 1, 1)](wrap(ragged), 7)
+    # One that was compiled for any rows takes both.
+    kernel = make_kernel()[(1, )](wrap(ragged), 7)
+    kernel[(1, 1, 1)](wrap(whole), 7)
+
+
 def test_warmup(mock, compiler):
     make_kernel().warmup(describe(address=DEVICE0 + 4096), 7, grid=(1, ))
     assert compiler.last["signature"]["x"] == "tensordesc<fp16[16,64]>" and mock.count == 0
