@@ -20,7 +20,8 @@
 //
 // A descriptor is the generic address of its map, with bit 0 set where the array has
 // no elements: a map cannot say so, since it holds extents less 1. Of a kernel's
-// argument the launch has refused such arrays.
+// argument the launch has refused such arrays. Its map is of the map's own memory: TMA faults
+// on addresses that are none even where it loads nothing from there.
 //
 // Extents beyond 2^31 - 1 are cut off there: coordinates are 32-bit integers.
 //
@@ -151,14 +152,14 @@ static Value clampedExtent(FunctionLowering &lowering, Value extent, Value &isEm
                                        builder.create<LLVM::SMinOp>(loc, some, most));
 }
 
+/// The fields of the map that lies at `slot`.
 static void writeFields(ir::MakeDescriptorOp op, FunctionLowering &lowering, FieldWriter &fields,
-                        Value &isEmpty) {
+                        Value slot, Value &isEmpty) {
   OpBuilder &builder = lowering.builder;
   ir::DescriptorType type = op.getType();
   int rank = static_cast<int>(type.getShape().size());
   int64_t bytes = ir::elementBits(type.getElementType()) / 8;
   TmaBox box = tmaBox(type.getShape().vec(), bytes);
-  fields.wide("global_address", lowering.getScalar(op.getBase()));
   fields.number("rank", rank - 1);
   // Innermost first; the innermost stride is implied.
   for (int dim = 0; dim < rank; ++dim) {
@@ -167,11 +168,17 @@ static void writeFields(ir::MakeDescriptorOp op, FunctionLowering &lowering, Fie
     fields.word("global_dim", dim, clampedExtent(lowering, extent, isEmpty));
     fields.number("box_dim", dim, box.extents[from]);
     fields.number("element_stride", dim, 1);
-    if (dim == 0)
-      continue;
-    Value stride = lowering.getScalar(op.getStrides()[from]);
+  }
+  auto unlessEmpty = [&](Value value, Value other) -> Value {
+    return builder.create<LLVM::SelectOp>(lowering.loc, isEmpty, other, value);
+  };
+  fields.wide("global_address", unlessEmpty(lowering.getScalar(op.getBase()), slot));
+  for (int dim = 1; dim < rank; ++dim) {
+    Value stride = builder.create<LLVM::MulOp>(lowering.loc,
+                                               lowering.getScalar(op.getStrides()[rank - 1 - dim]),
+                                               lowering.constantI64(bytes));
     fields.wide("global_stride", dim - 1,
-                builder.create<LLVM::MulOp>(lowering.loc, stride, lowering.constantI64(bytes)));
+                unlessEmpty(stride, lowering.constantI64(tensorMapBytes)));
   }
   fields.number("elemtype", elementTypeNumber(type.getElementType(), op.getIsUnsigned()));
   fields.number("interleave_layout", 0);
@@ -191,7 +198,7 @@ LogicalResult lowerMakeDescriptor(Operation *op, FunctionLowering &lowering) {
   std::string target = text.operand(slot, 'l');
   FieldWriter fields(lowering, text, staging);
   Value isEmpty;
-  writeFields(make, lowering, fields, isEmpty);
+  writeFields(make, lowering, fields, slot, isEmpty);
   // The braces make names local: the text may stand several times in one kernel.
   text.emit("{\n\t.reg .pred mine, first;\n\t.reg .b32 lane, place;\n" +
             std::string(make.getFollowsStores() ? "\tcp.async.bulk.wait_group.read 0;\n" : "") +

@@ -44,6 +44,11 @@ static std::string elementName(const std::string &name, size_t index) {
   return fmt::format("{}[{}]", name, index);
 }
 
+/// 1 where nothing is known.
+int64_t KernelArguments::divisibilityOf(const std::string &name) const {
+  return divisibility.contains(name) ? py::cast<int64_t>(divisibility[name.c_str()]) : 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Descriptors
 //===----------------------------------------------------------------------===//
@@ -66,6 +71,7 @@ KernelArguments::DescriptorEntry KernelArguments::parseDescriptor(const std::str
     result.block.push_back(extent);
   }
   result.padsWithNan = flags.contains("nan");
+  result.hasWholeRows = divisibilityOf(name) % descriptorAlignment == 0;
   // TMA knows NaN of the wider floats only, and no type whose bytes mean a boolean.
   bool canPad = !result.padsWithNan || (result.element.isFloating() && !result.element.isFloat8());
   result.isNative = hasTma && canPad && !result.element.isBool() && !result.element.isPointer() &&
@@ -80,13 +86,13 @@ void KernelArguments::addDescriptor(const DescriptorEntry &descriptor) {
     arguments.push_back({DType::descriptorOf(descriptor.element, descriptor.block), 0, {}});
   }
   arguments.push_back({DType::pointerTo(descriptor.element), descriptorAlignment, tensorMap});
-  for (size_t dim = 0; dim < descriptor.block.size(); ++dim)
-    arguments.push_back({DType(ScalarKind::Int32), 0, {}});
-  for (size_t dim = 0; dim < descriptor.block.size(); ++dim) {
-    bool isLast = dim + 1 == descriptor.block.size();
-    int64_t divisor = isLast ? 0 : descriptorAlignment / descriptor.element.sizeInBytes();
-    arguments.push_back({DType(ScalarKind::Int64), divisor, {}});
-  }
+  int64_t divisor = descriptorAlignment / descriptor.element.sizeInBytes();
+  size_t last = descriptor.block.size() - 1;
+  for (size_t dim = 0; dim <= last; ++dim)
+    arguments.push_back(
+        {DType(ScalarKind::Int32), dim == last && descriptor.hasWholeRows ? divisor : 0, {}});
+  for (size_t dim = 0; dim <= last; ++dim)
+    arguments.push_back({DType(ScalarKind::Int64), dim == last ? 0 : divisor, {}});
 }
 
 py::object KernelArguments::bindDescriptor(const DescriptorEntry &descriptor, mlir::Block &block) {
@@ -123,8 +129,7 @@ void KernelArguments::add(py::handle entry, const std::string &name) {
     return;
   if (llvm::StringRef(text).starts_with(descriptorPrefix))
     return addDescriptor(parseDescriptor(text, name));
-  int64_t divisor = divisibility.contains(name) ? py::cast<int64_t>(divisibility[name.c_str()]) : 0;
-  arguments.push_back({parseType(text, name), divisor, {}});
+  arguments.push_back({parseType(text, name), divisibilityOf(name), {}});
 }
 
 llvm::SmallVector<mlir::Type> KernelArguments::types(mlir::MLIRContext *context) const {

@@ -27,7 +27,8 @@ namespace tilewright {
 
 class KernelArguments {
 public:
-  /// `constants` and `divisibility` hold elements of tuples under "name[2][0]".
+  /// `constants` and `divisibility` hold elements of tuples under "name[2][0]"; the
+  /// divisibility of a descriptor is that of its last extent in bytes.
   KernelArguments(pybind11::dict constants, pybind11::dict divisibility, bool hasTma)
       : constants(std::move(constants)), divisibility(std::move(divisibility)), hasTma(hasTma) {}
 
@@ -55,10 +56,13 @@ private:
     std::vector<int64_t> block;
     bool padsWithNan = false;
     bool isNative = false;
+    /// Whether the last extent is a multiple of 16 bytes.
+    bool hasWholeRows = false;
   };
 
   DescriptorEntry parseDescriptor(const std::string &text, const std::string &name) const;
   void addDescriptor(const DescriptorEntry &descriptor);
+  int64_t divisibilityOf(const std::string &name) const;
   pybind11::object bindDescriptor(const DescriptorEntry &descriptor, mlir::Block &block);
   pybind11::object next(mlir::Block &block);
 

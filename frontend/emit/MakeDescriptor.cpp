@@ -9,6 +9,7 @@
 //    (RecipeOp.h): every program would have to do what the host does once.
 //  - Otherwise each program makes it: tw.make_descriptor.
 //  - Otherwise there is none, and accesses go through pointers.
+// And which accesses go through pointers although there is a map.
 //
 // How: values are followed back through the integer arithmetic that shapes are
 // computed with. The language demands that base and strides are multiples of 16
@@ -16,6 +17,11 @@
 // must be known, from the arguments' divisibility or a hint: a launch must not fail,
 // nor a kernel go wrong, for arguments that pointers would serve. Of what comes from
 // memory or round a loop nothing can be known, and the demand is taken as met.
+//
+// TMA writes whole chunks of 16 bytes. If a row ends inside of one, a store overwrites what
+// follows it: stores need a last extent that is known to be a multiple of 16 bytes, which it is
+// if a stride equals it. Loads have no such rule. Coordinates that TMA cannot take (LowerTma.cpp)
+// are a demand of the language; where they are seen here, pointers do it.
 //
 // Not handled: making maps in launches that may overlap the one before (launch_pdl), or
 // in programs of several blocks: the scratch memory of both may be the same.
@@ -65,7 +71,7 @@ public:
     if (auto hint = llvm::dyn_cast<ir::HintOp>(op); hint && hint.getDivisibility())
       return std::max(divisorOf(hint.getSource()),
                       std::gcd(hint.getDivisibility()->front(), alignmentBytes));
-    if (llvm::isa<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, ir::HintOp>(op))
+    if (isCast(op))
       return divisorOf(op->getOperand(0));
     if (llvm::isa<arith::MulIOp>(op))
       return std::gcd(divisorOf(op->getOperand(0)) * divisorOf(op->getOperand(1)), alignmentBytes);
@@ -83,7 +89,40 @@ public:
   }
 
   bool isOfKernel(mlir::BlockArgument argument) {
-    return argument.getOwner() == &kernel.getBody().front();
+    return kernel && argument.getOwner() == &kernel.getBody().front();
+  }
+
+  /// What is left of `value` when divided by `divisor`, a power of two up to 16, if known.
+  std::optional<int64_t> remainderOf(mlir::Value value, int64_t divisor) {
+    if (divisorOf(value) % divisor == 0)
+      return 0;
+    if (std::optional<int64_t> constant = constantOf(value))
+      return *constant & (divisor - 1);
+    mlir::Operation *op = value.getDefiningOp();
+    if (isCast(op))
+      return remainderOf(op->getOperand(0), divisor);
+    if (!llvm::isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
+      return std::nullopt;
+    std::optional<int64_t> lhs = remainderOf(op->getOperand(0), divisor);
+    std::optional<int64_t> rhs = remainderOf(op->getOperand(1), divisor);
+    if (!lhs || !rhs)
+      return std::nullopt;
+    return (llvm::isa<arith::AddIOp>(op) ? *lhs + *rhs : *lhs - *rhs) & (divisor - 1);
+  }
+
+  bool isNegative(mlir::Value value) {
+    while (isCast(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    std::optional<int64_t> constant = constantOf(value);
+    return constant && *constant < 0;
+  }
+
+  /// Whether both have the same lower bits.
+  static bool isSame(mlir::Value lhs, mlir::Value rhs) {
+    for (mlir::Value *value : {&lhs, &rhs})
+      while (isCast(value->getDefiningOp()))
+        *value = value->getDefiningOp()->getOperand(0);
+    return lhs == rhs;
   }
 
   /// Whether a multiple of 16 bytes, or a value that nothing can be known of;
@@ -104,6 +143,11 @@ public:
 private:
   mlir::func::FuncOp kernel;
   std::vector<int64_t> steps;
+
+  /// Whether `op`, which may be null, leaves the lower bits as they are.
+  static bool isCast(mlir::Operation *op) {
+    return llvm::isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, ir::HintOp>(op);
+  }
 
   /// Whether `value` follows from arguments, constants and indices of programs.
   bool isComputed(mlir::Value value) {
@@ -240,14 +284,23 @@ static std::string reasonForPointers(RecipeWriter &writer, const ArrayOfBlocks &
   return "";
 }
 
+static int64_t elementsOfChunk(DType element) {
+  return std::max<int64_t>(1, alignmentBytes / element.sizeInBytes());
+}
+
 /// Keeps `reason` for PlaceTensorMaps to report.
 static void notePointers(mlir::func::FuncOp kernel, mlir::OpBuilder &builder,
                          mlir::Location location, llvm::StringRef reason) {
+  if (!kernel)
+    return;
   llvm::SmallVector<mlir::Attribute> notes;
   if (auto known = kernel->getAttrOfType<mlir::ArrayAttr>(ir::pointerDescriptorsAttr))
     llvm::append_range(notes, known);
-  notes.push_back(builder.getArrayAttr(
-      {mlir::LocationAttr(location), mlir::Attribute(builder.getStringAttr(reason))}));
+  auto note = builder.getArrayAttr(
+      {mlir::LocationAttr(location), mlir::Attribute(builder.getStringAttr(reason))});
+  if (llvm::is_contained(notes, note))
+    return;
+  notes.push_back(note);
   kernel->setAttr(ir::pointerDescriptorsAttr, builder.getArrayAttr(notes));
 }
 
@@ -279,6 +332,38 @@ std::optional<semantic::Value> MlirBuilder::makeDescriptor(const Value &base,
   }
   return emit<ir::MakeDescriptorOp>(Type(array.descriptorType()), unwrap(base), extents, steps,
                                     array.element().isUnsigned(), padsWithNan);
+}
+
+bool MlirBuilder::canLoadByTma(const Value &descriptor, const std::vector<Value> &coordinates) {
+  const DType &type = descriptor.type.scalar;
+  int64_t chunk = elementsOfChunk(type.pointee());
+  RecipeWriter writer(kernel);
+  if (writer.remainderOf(unwrap(coordinates.back()), chunk).value_or(0) == 0)
+    return true;
+  notePointers(kernel, builder, location(), "the last coordinate is no multiple of 16 bytes");
+  return false;
+}
+
+bool MlirBuilder::canStoreByTma(const Value &descriptor, const std::vector<Value> &coordinates,
+                                const Value &extent, const std::vector<Value> &strides) {
+  RecipeWriter writer(kernel);
+  int64_t chunk = elementsOfChunk(descriptor.type.scalar.pointee());
+  bool isWhole = writer.divisorOf(unwrap(extent)) % chunk == 0 ||
+                 llvm::any_of(strides, [&](const Value &stride) {
+                   return RecipeWriter::isSame(unwrap(extent), unwrap(stride));
+                 });
+  if (!isWhole) {
+    notePointers(kernel, builder, location(),
+                 "TMA would store beyond the array: the innermost extent is not known to be a "
+                 "multiple of 16 bytes; tl.multiple_of would say so");
+    return false;
+  }
+  if (llvm::any_of(coordinates,
+                   [&](const Value &value) { return writer.isNegative(unwrap(value)); })) {
+    notePointers(kernel, builder, location(), "TMA cannot store at negative coordinates");
+    return false;
+  }
+  return canLoadByTma(descriptor, coordinates);
 }
 
 } // namespace tilewright::emit

@@ -104,6 +104,10 @@ public:
   Value atomicCas(const Value &pointer, const Value &compare, const Value &value,
                   semantic::MemorySemantic semantic, semantic::MemoryScope scope) override;
 
+  //===--- blocks through tensor maps (MakeDescriptor.cpp, MlirMemory.cpp) -===//
+  bool canLoadByTma(const Value &descriptor, const std::vector<Value> &coordinates) override;
+  bool canStoreByTma(const Value &descriptor, const std::vector<Value> &coordinates,
+                     const Value &extent, const std::vector<Value> &strides) override;
   Value descriptorLoad(const Value &descriptor, const std::vector<Value> &coordinates,
                        const semantic::LoadOptions &options) override;
   void descriptorStore(const Value &descriptor, const std::vector<Value> &coordinates,

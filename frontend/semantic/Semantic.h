@@ -153,13 +153,19 @@ public:
   std::optional<Value> makeDescriptor(const Value &base, const std::vector<Operand> &shape,
                                       const std::vector<Operand> &strides,
                                       const std::vector<int64_t> &block, bool padsWithNan);
+  /// Whether a block goes by TMA, and not by pointers; `offsets` and `strides` as in
+  /// TileBuilder.h. For reductions `canReduceByTma` must hold, too.
+  bool canLoadByTma(const Value &descriptor, const std::vector<Operand> &offsets);
+  bool canStoreByTma(const Value &descriptor, const std::vector<Operand> &offsets,
+                     const Operand &extent, const std::vector<Operand> &strides);
+  static bool canReduceByTma(AtomicName op, const Value &descriptor);
   /// Blocks through a tensor map; `offsets` are integers, one per dimension.
   Value descriptorLoad(const Value &descriptor, const std::vector<Operand> &offsets,
                        const LoadOptions &options);
   void descriptorStore(const Value &descriptor, const std::vector<Operand> &offsets,
                        const Operand &value);
-  /// Combines a block with memory; false, and nothing done, where TMA cannot.
-  bool descriptorReduce(AtomicName op, const Value &descriptor, const std::vector<Operand> &offsets,
+  /// Combines a block with memory.
+  void descriptorReduce(AtomicName op, const Value &descriptor, const std::vector<Operand> &offsets,
                         const Operand &value);
   Value atomicRmw(AtomicName op, const Value &pointer, const Operand &value,
                   const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
@@ -213,7 +219,7 @@ private:
   /// All in their common shape.
   std::vector<Value> broadcastAll(std::vector<Value> values);
   Value maskOperand(const Operand &mask, const Value &pointer, const char *name);
-  std::vector<Value> coordinates(const std::vector<Operand> &offsets);
+  std::vector<Value> castAll(const std::vector<Operand> &operands, ScalarKind type);
   Value floatExtremumAtomic(bool isMaximum, const Value &pointer, const Value &value,
                             const std::optional<Value> &mask, MemorySemantic semantic,
                             MemoryScope scope);

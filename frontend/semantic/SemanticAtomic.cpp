@@ -127,8 +127,7 @@ Value Semantic::atomicRmw(AtomicName op, const Value &pointer, const Operand &op
   return reinterpret(builder, old, type);
 }
 
-bool Semantic::descriptorReduce(AtomicName op, const Value &descriptor,
-                                const std::vector<Operand> &offsets, const Operand &operand) {
+bool Semantic::canReduceByTma(AtomicName op, const Value &descriptor) {
   const DType type = descriptor.type.scalar.pointee();
   // 32-bit integers in every way; of floats, sums. Other types are left to
   // pointers: the tensor map's type decides what the hardware computes, and these
@@ -136,11 +135,15 @@ bool Semantic::descriptorReduce(AtomicName op, const Value &descriptor,
   bool isWord = type.isInteger() && type.bitWidth() == 32 && op != AtomicName::Exchange;
   bool isSum = op == AtomicName::Add && type.isFloating() && !type.isFloat8() &&
                type.kind() != ScalarKind::Float64;
-  if (!isWord && !isSum)
-    return false;
+  return isWord || isSum;
+}
+
+void Semantic::descriptorReduce(AtomicName op, const Value &descriptor,
+                                const std::vector<Operand> &offsets, const Operand &operand) {
+  const DType type = descriptor.type.scalar.pointee();
   Value value = broadcastTo(cast(operand, type), descriptor.type.scalar.block());
-  builder.descriptorStore(descriptor, coordinates(offsets), value, primitiveOf(op, type));
-  return true;
+  builder.descriptorStore(descriptor, castAll(offsets, ScalarKind::Int32), value,
+                          primitiveOf(op, type));
 }
 
 Value Semantic::atomicCas(const Value &pointer, const Operand &expected, const Operand &desired,

@@ -115,34 +115,40 @@ void TileBuilder::descriptorStore(const Value &, const std::vector<Value> &, con
   throwInvalidArgument("compile the kernel", "a tensor map cannot be written here");
 }
 
-std::vector<Value> Semantic::coordinates(const std::vector<Operand> &offsets) {
+std::vector<Value> Semantic::castAll(const std::vector<Operand> &operands, ScalarKind type) {
   std::vector<Value> result;
-  for (const Operand &offset : offsets)
-    result.push_back(cast(offset, ScalarKind::Int32));
+  for (const Operand &operand : operands)
+    result.push_back(cast(operand, type));
   return result;
 }
 
 std::optional<Value> Semantic::makeDescriptor(const Value &base, const std::vector<Operand> &shape,
                                               const std::vector<Operand> &strides,
                                               const std::vector<int64_t> &block, bool padsWithNan) {
-  auto values = [&](const std::vector<Operand> &operands) {
-    std::vector<Value> result;
-    for (const Operand &operand : operands)
-      result.push_back(cast(operand, ScalarKind::Int64));
-    return result;
-  };
-  return builder.makeDescriptor(base, values(shape), values(strides), block, padsWithNan);
+  return builder.makeDescriptor(base, castAll(shape, ScalarKind::Int64),
+                                castAll(strides, ScalarKind::Int64), block, padsWithNan);
+}
+
+bool Semantic::canLoadByTma(const Value &descriptor, const std::vector<Operand> &offsets) {
+  return builder.canLoadByTma(descriptor, castAll(offsets, ScalarKind::Int32));
+}
+
+bool Semantic::canStoreByTma(const Value &descriptor, const std::vector<Operand> &offsets,
+                             const Operand &extent, const std::vector<Operand> &strides) {
+  return builder.canStoreByTma(descriptor, castAll(offsets, ScalarKind::Int32),
+                               cast(extent, ScalarKind::Int64),
+                               castAll(strides, ScalarKind::Int64));
 }
 
 Value Semantic::descriptorLoad(const Value &descriptor, const std::vector<Operand> &offsets,
                                const LoadOptions &options) {
-  return builder.descriptorLoad(descriptor, coordinates(offsets), options);
+  return builder.descriptorLoad(descriptor, castAll(offsets, ScalarKind::Int32), options);
 }
 
 void Semantic::descriptorStore(const Value &descriptor, const std::vector<Operand> &offsets,
                                const Operand &value) {
   const DType &type = descriptor.type.scalar;
-  builder.descriptorStore(descriptor, coordinates(offsets),
+  builder.descriptorStore(descriptor, castAll(offsets, ScalarKind::Int32),
                           broadcastTo(cast(value, type.pointee()), type.block()), std::nullopt);
 }
 

@@ -229,6 +229,14 @@ public:
                            MemoryScope scope) = 0;
 
   //===--- blocks through tensor maps: compiled kernels only ----------------===//
+  /// Whether TMA may access the block at `coordinates`: not where it is known to fail there.
+  virtual bool canLoadByTma(const Value &, const std::vector<Value> &) { return false; }
+  /// The same of stores, which moreover have to be known to end with the array: `extent`
+  /// is its last one, `strides` are all but the last (int64 scalars).
+  virtual bool canStoreByTma(const Value &, const std::vector<Value> &, const Value &,
+                             const std::vector<Value> &) {
+    return false;
+  }
   /// The block at `coordinates` (int32 scalars, one per dimension).
   virtual Value descriptorLoad(const Value &descriptor, const std::vector<Value> &coordinates,
                                const LoadOptions &options);

@@ -6,8 +6,8 @@
 // What: the parts of ArgumentReader for arguments that hold others.
 //
 // How: in the key a tuple is its length, its class where it has named fields, and
-// the code and value of each element; a descriptor is its element type, block and
-// padding. Both become several parameters of the kernel:
+// the code and value of each element; a descriptor is its element type, block,
+// padding and whether its last extent is a multiple of 16 bytes. Both become several parameters of the kernel:
 //   tuple        what its elements become, one behind the other
 //   descriptor   tensor map (where TMA is used), base, extents as i32, strides as i64
 //
@@ -158,6 +158,11 @@ static void readDescriptorFields(const ArgumentPlace &place, PyObject *value,
   d.roundsToTf32 = PyObject_IsTrue(attribute(value, roundName).ptr()) == 1;
 }
 
+/// What a kernel is specialised for, as for numbers that are divisible by 16.
+static bool isDivisible(const LaunchParam &param, const DescriptorArgument &d) {
+  return hasWholeRows(d) && !param.noSpecialize && !param.noAlignment;
+}
+
 void ArgumentReader::readDescriptor(ArgumentPlace &place, PyObject *value) {
   static const LaunchParam baseParam;
   DescriptorArgument &d = arguments.addDescriptor(place.index);
@@ -183,7 +188,7 @@ void ArgumentReader::readDescriptor(ArgumentPlace &place, PyObject *value) {
   readDescriptorFields(place, value, d);
 
   key.addWord(uint64_t(d.type) | uint64_t(d.rank) << 8 | uint64_t(d.padsWithNan) << 16 |
-              uint64_t(d.roundsToTf32) << 24);
+              uint64_t(d.roundsToTf32) << 24 | uint64_t(isDivisible(place.param, d)) << 32);
   arguments.add(base.slot);
   for (int dim = 0; dim < d.rank; ++dim)
     key.addWord(static_cast<uint64_t>(d.block[dim]));
@@ -279,7 +284,7 @@ py::object ArgumentReader::describeValue(const ArgumentPlace &place, PyObject *v
     // A warm-up has no address; all else is checked as a launch would.
     if (std::optional<DescriptorProblem> problem = checkDescriptor(d, !isWarmup))
       refuse(place, problem->reason, problem->rule);
-    return py::make_tuple("t", descriptorTypeString(d), 1);
+    return py::make_tuple("t", descriptorTypeString(d), isDivisible(place.param, d) ? 16 : 1);
   }
   if (code != kTuple)
     return py::make_tuple("t", typeString(code, place.param.isConstPointer, place.param.annotation),

@@ -294,18 +294,32 @@ py::object descriptorStore(const Arguments &a) {
                                a.operand(2, "value"));
   return none();
 }
-/// Whether TMA did it.
-py::object descriptorReduce(const Arguments &a) {
+Semantic::AtomicName descriptorReduction(const std::string &wanted) {
   using Name = Semantic::AtomicName;
   static const std::pair<const char *, Name> names[] = {{"add", Name::Add}, {"max", Name::Max},
                                                         {"min", Name::Min}, {"and", Name::And},
                                                         {"or", Name::Or},   {"xor", Name::Xor}};
-  std::string wanted = a.string(0);
   for (const auto &[name, op] : names)
     if (wanted == name)
-      return py::bool_(a.language().descriptorReduce(
-          op, a.value(1, "descriptor"), a.operandTuple(2, "offset"), a.operand(3, "value")));
-  return py::bool_(false);
+      return op;
+  throw py::value_error("no reduction: " + wanted);
+}
+py::object descriptorReduce(const Arguments &a) {
+  a.language().descriptorReduce(descriptorReduction(a.string(0)), a.value(1, "descriptor"),
+                                a.operandTuple(2, "offset"), a.operand(3, "value"));
+  return none();
+}
+/// Whether TMA does an access: "load", "store" or the name of a reduction.
+py::object descriptorByTma(const Arguments &a) {
+  std::string access = a.string(0);
+  Value descriptor = a.value(1, "descriptor");
+  std::vector<Operand> offsets = a.operandTuple(2, "offset");
+  if (access == "load")
+    return py::bool_(a.language().canLoadByTma(descriptor, offsets));
+  bool hasOp =
+      access == "store" || Semantic::canReduceByTma(descriptorReduction(access), descriptor);
+  return py::bool_(hasOp && a.language().canStoreByTma(descriptor, offsets, a.operand(3, "extent"),
+                                                       a.operandTuple(4, "strides")));
 }
 
 template <Semantic::AtomicName op> py::object atomicRmw(const Arguments &a) {
@@ -584,6 +598,7 @@ const Entry entries[] = {
     {"load", 6, load, "tl.load"},
     {"store", 5, store, "tl.store"},
     {"make_descriptor", 5, makeDescriptor, "tl.make_tensor_descriptor"},
+    {"descriptor_by_tma", 5, descriptorByTma, "tensor_descriptor"},
     {"descriptor_load", 4, descriptorLoad, "tensor_descriptor.load"},
     {"descriptor_store", 3, descriptorStore, "tensor_descriptor.store"},
     {"descriptor_reduce", 4, descriptorReduce, "tensor_descriptor.atomic"},

@@ -28,6 +28,20 @@ static void packAny(PyObject *value, size_t index, const std::string &name,
     throw makeError(ErrorCode::E0204, fmt::arg("a", name), fmt::arg("t", typeNameOf(value)));
 }
 
+/// A kernel for rows of whole chunks would overwrite what follows others.
+static void checkRows(const std::string &type, const LaunchArguments &arguments,
+                      const std::string &name) {
+  bool needsWholeRows = type.size() > 3 && type.compare(type.size() - 3, 3, ":16") == 0;
+  if (!needsWholeRows || arguments.numDescriptors() == 0)
+    return;
+  const DescriptorArgument &d = arguments.descriptor(arguments.numDescriptors() - 1);
+  if (!hasWholeRows(d))
+    throw makeError(
+        ErrorCode::E0215, fmt::arg("a", name),
+        fmt::arg("reason", fmt::format("its last extent is {} elements", d.shape[d.rank - 1])),
+        fmt::arg("rule", "a multiple of 16 bytes, for which this kernel was compiled"));
+}
+
 static uint64_t packNumber(const std::string &type, PyObject *value, const std::string &name) {
   uint64_t bits = 0;
   bool packed = false;
@@ -64,7 +78,11 @@ void packTyped(const py::object &type, PyObject *value, size_t param, const std:
   }
   std::string text = py::str(type);
   bool isPointer = !text.empty() && text[0] == '*';
-  if (text.rfind("tensordesc<", 0) == 0 || (isPointer && !PyLong_Check(value)))
+  if (text.rfind("tensordesc<", 0) == 0) {
+    packAny(value, param, name, arguments);
+    return checkRows(text, arguments, name);
+  }
+  if (isPointer && !PyLong_Check(value))
     return packAny(value, param, name, arguments);
   uint64_t *slot = arguments.newSlot();
   *slot = isPointer ? PyLong_AsUnsignedLongLongMask(value) : packNumber(text, value, name);

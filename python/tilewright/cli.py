@@ -185,8 +185,8 @@ def _split(text):
 def parse_signature(function, text):
     """(types, constants, divisibility) from "*fp32:16,i32,1024" or "x=*fp32,BLOCK=1024".
 
-    A tensor descriptor is "tensordesc<fp16[128,64]>". A type may be followed by `:16` (divisible) or `:1` (equal to 1); a literal is a
-    constant.
+    A tensor descriptor is "tensordesc<fp16[128,64]>". A type may be followed by `:16` (divisible; of a
+    descriptor its last extent in bytes) or `:1` (equal to 1); a literal is a constant.
     """
     types, constants, divisibility = {}, {}, {}
     names = iter(function.arg_names)

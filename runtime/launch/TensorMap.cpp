@@ -87,6 +87,10 @@ std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &d, bo
   return problem ? problem : checkBlock(d);
 }
 
+bool hasWholeRows(const DescriptorArgument &d) {
+  return d.shape[d.rank - 1] * elementTypeBytes(d.type) % kAlignment == 0;
+}
+
 [[noreturn]] static void raiseProblem(const std::string &name, const DescriptorProblem &problem) {
   throw makeError(ErrorCode::E0215, fmt::arg("a", name), fmt::arg("reason", problem.reason),
                   fmt::arg("rule", problem.rule));

@@ -57,6 +57,10 @@ std::optional<DescriptorProblem> checkArray(const DescriptorArgument &descriptor
 std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &descriptor,
                                                  bool isOnGpu = true);
 
+/// Whether the last extent is a multiple of 16 bytes. TMA stores whole chunks of 16 bytes,
+/// so other arrays are stored to by pointers: it would overwrite what follows each row.
+bool hasWholeRows(const DescriptorArgument &descriptor);
+
 /// Copies the tensor map of `descriptor` to `result`, encoding it unless it is
 /// known. Raises E0215, naming the argument `name`. Callable from many threads.
 void findTensorMap(const DescriptorArgument &descriptor, const std::string &name,

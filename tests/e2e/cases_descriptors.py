@@ -148,6 +148,29 @@ def test_what_is_a_new_specialisation(mock, compiler):
         assert len(compiler.calls) == before + 1
 
 
+def test_rows_of_whole_chunks_are_a_specialisation(mock, compiler):
+    """TMA stores chunks of 16 bytes: which form stores take is compiled in."""
+    f = make_kernel()
+    for columns, calls in ((128, 1), (61, 2), (120, 2), (127, 2), (60, 2), (0, 2), (128, 2)):
+        d = describe((64, 128))
+        d.shape = [64, columns]
+        if columns:
+            f[(1, )](d, 7)
+        else:
+            f.warmup(d, 7, grid=(1, ))
+        assert len(compiler.calls) == calls, columns
+    assert [call["divisibility"] for call in compiler.calls] == [{"x": 16}, {}]
+    f[(1, )]((describe(dtype="uint8"), describe((64, 24), dtype="uint8", strides=[32, 1])), 7)
+    assert compiler.last["divisibility"] == {"x[0]": 16}
+
+    @tilewright.jit(do_not_specialize_on_alignment=["x"])
+    def g(x):
+        pass
+
+    g[(1, )](describe())
+    assert compiler.last["divisibility"] == {}
+
+
 def test_a_map_is_encoded_once(mock):
     f, d = make_kernel(), describe()
     for _ in range(5):
@@ -182,6 +205,18 @@ def test_compiled_kernel_takes_the_same_arguments(mock):
     expected = mock.launch().parameters
     kernel[(1, 1, 1)](d, 7)
     assert mock.launch().parameters == expected
+
+
+@pytest.mark.parametrize("wrap", [lambda d: d, lambda d: (3, d)], ids=["alone", "in a tuple"])
+def test_compiled_kernel_keeps_to_its_rows(mock, wrap):
+    whole, ragged = describe((64, 128)), describe((64, 128))
+    ragged.shape = [64, 61]
+    kernel = make_kernel()[(1, )](wrap(whole), 7)
+    with pytest.raises(errors.InvalidDescriptor, match="its last extent is 61 elements"):
+        kernel[(1, 1, 1)](wrap(ragged), 7)
+    # One that was compiled for any rows takes both.
+    kernel = make_kernel()[(1, )](wrap(ragged), 7)
+    kernel[(1, 1, 1)](wrap(whole), 7)
 
 
 def test_warmup(mock, compiler):

@@ -16,7 +16,6 @@ from harness.tensor_core_cases import all_cases, product, shortcomings
 # What the compiler cannot do yet: a pattern of "target name" and why. A case that
 # starts to pass fails here (strict): take its line out.
 NOT_YET = [
-    (r"sm_8. product .* (descriptors|persistent) ", "descriptors as pointers are not loaded asynchronously"),
     (r"sm_8. attention d", "tiles that two products read in different ways are not loaded asynchronously"),
 ]
 

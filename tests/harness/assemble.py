@@ -49,6 +49,13 @@ def signature_type(value) -> str:
     raise TypeError(f"no signature for {type(value).__name__}")
 
 
+def is_divisible(value) -> bool:
+    """Arrays lie anywhere that is a multiple of 16; of descriptors the last extent counts, in bytes."""
+    if isinstance(value, TensorDescriptor):
+        return value.shape[-1] * value.base.dtype.itemsize % 16 == 0
+    return isinstance(value, np.ndarray) or (type(value) is int and value % 16 == 0)
+
+
 def _entry(name, value, constants, divisibility):
     """The entry of an element of a tuple, which is always specialised."""
     if isinstance(value, tuple):
@@ -58,7 +65,7 @@ def _entry(name, value, constants, divisibility):
     if value is None or callable(value) or (is_number and value == 1):
         constants[name] = value
         return "constexpr"
-    if isinstance(value, np.ndarray) or (is_number and value % 16 == 0):
+    if is_divisible(value):
         divisibility[name] = 16
     return signature_type(value)
 
@@ -85,7 +92,7 @@ def specialise(kernel, args, options):
             constants[parameter.name] = value
             continue
         signature[parameter.name] = parameter.annotation_type or signature_type(value)
-        if isinstance(value, np.ndarray) or (is_number and value % 16 == 0):
+        if is_divisible(value) and (is_number or type(value) is not int):
             divisibility[parameter.name] = 16
     return signature, constants, divisibility
 

@@ -79,12 +79,16 @@ class TensorMap:
                          tuple(int(e) for e in fields["box_dim"][:rank][::-1]), swizzle,
                          np.nan if fields["fill_mode"] else 0)
 
-    def elements(self, corner):
-        """(addresses, whether inside) of all elements of the box at `corner`."""
+    def elements(self, corner, whole_chunks=False):
+        """(addresses, whether inside) of all elements of the box at `corner`.
+
+        With `whole_chunks` the last chunk of 16 bytes of a row is inside as a whole.
+        """
         index = [c + i for c, i in zip(corner, np.indices(self.box))]
         inside = np.ones(self.box, bool)
         address = np.full(self.box, self.address, np.int64)
-        for i, extent, stride in zip(index, self.shape, self.strides):
+        unit = max(1, ALIGNMENT // self.dtype.itemsize) if whole_chunks else 1
+        for i, extent, stride in zip(index, (*self.shape[:-1], -(-self.shape[-1] // unit) * unit), self.strides):
             inside &= (i >= 0) & (i < extent)
             address += i * stride
         return address.reshape(-1), inside.reshape(-1)

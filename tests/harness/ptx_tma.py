@@ -5,7 +5,8 @@
 As late as hardware may be: a load arrives when somebody waits for its barrier, a
 store reads shared memory until it is waited for and reaches global memory when its
 completion is waited for, or at the end of the kernel. So a missing wait, fence or
-barrier is a wrong result or an error.
+barrier is a wrong result or an error. As seen on an H200, stores write whole chunks of
+16 bytes, also beyond the last column, and fail at negative coordinates.
 """
 
 import dataclasses
@@ -15,6 +16,7 @@ import numpy as np
 
 from harness.ptx_execute import handles
 from harness.ptx_machine import EmulationError
+from harness.ptx_tensor_map import ALIGNMENT
 
 
 @dataclasses.dataclass
@@ -126,12 +128,16 @@ def parse_tensor(machine, text, thread):
     corner = [int(machine.read(c, "s32")[thread]) for c in machine.list_of(coordinates.strip())]
     if len(corner) != len(tensor.shape):
         raise EmulationError(f"{len(corner)} coordinates for a map of rank {len(tensor.shape)}")
+    if corner[0] * tensor.dtype.itemsize % ALIGNMENT:
+        raise EmulationError(f"a box at column {corner[0]} of {tensor.dtype}, which is no multiple of 16 bytes")
     check_reach(tensor, corner[::-1])
     return tensor, corner[::-1], address
 
 
 def check_reach(tensor, corner):
     """A box outside of its array is fine as long as its place still is an address near it."""
+    if tensor.address + sum(at * stride for at, stride in zip(corner, tensor.strides)) < 0:
+        raise EmulationError(f"a box at {corner} of an array at {tensor.address:#x}, which is no address")
     for at, extent, stride in zip(corner, tensor.shape, tensor.strides):
         if not 0 <= at < extent and abs(at * stride) >= FARTHEST:
             raise EmulationError(f"a box at coordinate {at} with a stride of {stride} bytes")
@@ -167,8 +173,10 @@ REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bit
 def store_box(machine, instruction):
     thread = only(machine, "start a copy")
     tensor, corner, map_address = parse_tensor(machine, instruction.operands[0], thread)
+    if min(corner) < 0:
+        raise EmulationError(f"stores a box at negative coordinates: {corner}")
     reduction = next((REDUCTIONS[part] for part in instruction.parts if part in REDUCTIONS), None)
-    addresses, inside = tensor.elements(corner)
+    addresses, inside = tensor.elements(corner, whole_chunks=True)
     size = tensor.dtype.itemsize
     places = bytes_of(tensor.places(int(machine.address(instruction.operands[1])[thread])), size)
     data = machine.shared.load_async(places)

@@ -40,7 +40,7 @@ class Case:
     def compile(self):
         import tilewright
 
-        divisible = {name: 16 for name, kind in self.signature.items() if kind[0] in "*i"}
+        divisible = {name: 16 for name, kind in self.signature.items() if kind.startswith(("*", "i", "tensordesc"))}
         source = tilewright.ASTSource(self.kernel, self.signature, self.constants, divisible)
         return tilewright.compile(source, self.target, self.options)
 

@@ -273,6 +273,7 @@ class CompiledKernel:
         self._load_lock = threading.Lock()
         self.signature = dict(getattr(src, "runtime_signature", {}))
         self.constants = dict(getattr(src, "constants", {}))
+        self.divisibility = dict(getattr(src, "divisibility", {}))
 
     @property
     def shared(self) -> int:
@@ -291,6 +292,14 @@ class CompiledKernel:
         with self._load_lock:  # threads that launch first at once load it once
             return self._loaded.get(device) or self._load(device)
 
+    def _packed_type(self, name, entry):
+        """A type as launches of this very kernel take it: ":16" behind a descriptor's that must keep it."""
+        if isinstance(entry, (tuple, list)):
+            return tuple(self._packed_type(f"{name}[{position}]", item) for position, item in enumerate(entry))
+        if entry.startswith("tensordesc<") and self.divisibility.get(name, 1) % 16 == 0:
+            return entry + ":16"
+        return None if entry == "constexpr" else entry
+
     def _load(self, device):
         from .. import knobs
 
@@ -300,7 +309,7 @@ class CompiledKernel:
         meta = self.metadata
         loaded = _core.load_kernel(
             device, image if image is not None else self.asm["ptx"].encode(), self.name,
-            [_map_types(entry, lambda text: None if text == "constexpr" else text) for entry in self.signature.values()],
+            [self._packed_type(name, entry) for name, entry in self.signature.items()],
             meta.num_warps * meta.warp_size, meta.shared, meta.num_ctas, bool(meta.launch_cooperative_grid),
             bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0,
             list(meta.tensor_maps), list(meta.host_tensor_maps))

@@ -239,18 +239,38 @@ class tensor_descriptor(_Record):
         indices = [_along(x_offsets, 0, 2), _along(y_offset + core.arange(0, self.block_shape[1]), 1, 2)]
         return _pointers(self.base, indices, self.strides), _inside(indices, self.shape, (0, 1))
 
+    def _by_tma(self, access, offsets):
+        """Whether TMA does it; in debug mode with a check of what it demands."""
+        if self.handle is None:
+            return False
+        offsets, strides = self._offsets(offsets), builtins.tuple(self.strides)
+        if not _native.descriptor_by_tma(access, self.handle, offsets, self.shape[-1], strides[:-1]):
+            return False
+        if _native.option("debug"):
+            core.device_assert(to_tensor(offsets[-1]).to(int64) * self.dtype.itemsize % 16 == 0,
+                               "tensor_descriptor: the last coordinate is no multiple of 16 bytes")
+            for offset in offsets if access != "load" else ():
+                core.device_assert(to_tensor(offset) >= 0, "tensor_descriptor: a store at a negative coordinate")
+        return True
+
     @builtin
     def load(self, offsets):
-        """The tile at `offsets`; elements outside the array are the padding."""
-        if self.handle is not None:
+        """The tile at `offsets`; elements outside the array are the padding.
+
+        By TMA (docs/launch.md) the last offset has to be a multiple of 16 bytes; `debug=True` checks it.
+        """
+        if self._by_tma("load", offsets):
             return _native.descriptor_load(self.handle, self._offsets(offsets), "", "")
         pointers, mask = self._tile(offsets)
         return core.load(pointers, mask, _padding("tensor_descriptor", self.padding, self.dtype))
 
     @builtin
     def store(self, offsets, value):
-        """Writes a tile at `offsets`; elements outside the array are dropped."""
-        if self.handle is not None:
+        """Writes a tile at `offsets`; elements outside the array are dropped.
+
+        By TMA the last offset has to be a multiple of 16 bytes and none may be negative; `debug=True` checks it.
+        """
+        if self._by_tma("store", offsets):
             return _native.descriptor_store(self.handle, self._offsets(offsets), core.reshape(value, self.block_shape))
         pointers, mask = self._tile(offsets)
         return core.store(pointers, core.reshape(value, self.block_shape), mask)
@@ -274,8 +294,8 @@ def _attach_atomics():
         function = getattr(core, f"atomic_{name}")
 
         def method(self, offsets, value, function=function, name=name):
-            if self.handle is not None and _native.descriptor_reduce(name, self.handle, self._offsets(offsets), value):
-                return
+            if self._by_tma(name, offsets):
+                return _native.descriptor_reduce(name, self.handle, self._offsets(offsets), value)
             pointers, mask = self._tile(offsets)
             function(pointers, value, mask, "relaxed")
 
@@ -321,6 +341,7 @@ def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="ze
     Base and strides are multiples of 16 bytes; `debug=True` checks it. padding_option:
     "zero" or "nan". On GPUs with TMA the launch makes a tensor map where base, shape and
     strides follow from the kernel's arguments, and each program its own where they do not.
+    Stores go through pointers unless the last extent is known to be a multiple of 16 bytes.
     Where they are computed from arguments that are not known to be divisible as TMA needs
     it, accesses go through pointers; the remarks say so.
     """

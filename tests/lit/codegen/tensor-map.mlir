@@ -10,22 +10,26 @@
 //--- make.mlir
 // Dimensions stand innermost first, strides in bytes. A block of 128 columns of two
 // bytes is copied in boxes of 64. The copy uses the map behind its flag, and does
-// nothing where the array is empty.
+// nothing where the array is empty. The map of an empty array is one of its own memory.
+// MAKE: ld.param.u64 [[OWN:%rd[0-9]+]], [make_param_4];
+// MAKE: setp.lt.s64 [[NONE:%p[0-9]+]], %rd{{[0-9]+}}, 1;
+// MAKE: selp.b64 [[BASE:%rd[0-9]+]], [[OWN]], %rd{{[0-9]+}}, [[NONE]];
+// MAKE: selp.b64 [[STRIDE:%rd[0-9]+]], 128, %rd{{[0-9]+}}, [[NONE]];
 // MAKE: mov.u32 lane, %laneid;
 // MAKE-NEXT: setp.eq.u32 mine, %r{{[0-9]+}}, 0;
 // MAKE-NEXT: setp.eq.and.u32 first, lane, 0, mine;
 // MAKE: bar.warp.sync -1;
 // MAKE-NEXT: @mine st.shared.b32 [place], 0;
 // MAKE-NEXT: bar.warp.sync -1;
-// MAKE-NEXT: @first tensormap.replace.tile.global_address.shared::cta.b1024.b64 [[[MAP:%r[0-9]+]]], %rd{{[0-9]+}};
-// MAKE-NEXT: @first tensormap.replace.tile.rank.shared::cta.b1024.b32 [[[MAP]]], 1;
+// MAKE-NEXT: @first tensormap.replace.tile.rank.shared::cta.b1024.b32 [[[MAP:%r[0-9]+]]], 1;
 // MAKE-NEXT: @first tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [[[MAP]]], 0, %r{{[0-9]+}};
 // MAKE-NEXT: @first tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [[[MAP]]], 0, 64;
 // MAKE-NEXT: @first tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [[[MAP]]], 0, 1;
 // MAKE-NEXT: @first tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [[[MAP]]], 1, %r{{[0-9]+}};
 // MAKE-NEXT: @first tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [[[MAP]]], 1, 16;
 // MAKE-NEXT: @first tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [[[MAP]]], 1, 1;
-// MAKE-NEXT: @first tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [[[MAP]]], 0, %rd{{[0-9]+}};
+// MAKE-NEXT: @first tensormap.replace.tile.global_address.shared::cta.b1024.b64 [[[MAP]]], [[BASE]];
+// MAKE-NEXT: @first tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [[[MAP]]], 0, [[STRIDE]];
 // MAKE-NEXT: @first tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [[[MAP]]], 10;
 // MAKE-NEXT: @first tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [[[MAP]]], 0;
 // MAKE-NEXT: @first tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [[[MAP]]], 3;
@@ -35,9 +39,9 @@
 // MAKE-NEXT: @mine fence.proxy.tensormap::generic.acquire.gpu [[[SLOT]]], 128;
 // MAKE: and.b64 %[[FLAG:rd[0-9]+]], %rd{{[0-9]+}}, 1;
 // MAKE: setp.eq.b64 %[[EMPTY:p[0-9]+]], %[[FLAG]], 1;
-// MAKE: not.pred %[[FULL:p[0-9]+]], %[[EMPTY]];
-// MAKE: and.pred %[[SOME:p[0-9]+]], %p{{[0-9]+}}, %[[FULL]];
-// MAKE: and.pred %[[STORES:p[0-9]+]], %p{{[0-9]+}}, %[[SOME]];
+// MAKE: or.pred %[[NOTHING:p[0-9]+]], [[NONE]], %[[EMPTY]];
+// MAKE: not.pred %[[FULL:p[0-9]+]], %[[NOTHING]];
+// MAKE: and.pred %[[STORES:p[0-9]+]], %p{{[0-9]+}}, %[[FULL]];
 // MAKE: @%[[STORES]] cp.async.bulk.tensor.2d.global.shared::cta
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 136, 272, 544, 1024, 64]>
 #m = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64]>
