@@ -176,9 +176,8 @@ static std::pair<Value, Value> roundPair(FunctionLowering &lowering, Type to, Va
   OpBuilder &builder = lowering.builder;
   Location loc = lowering.loc;
   llvm::StringRef name = to.isF16() ? "llvm.nvvm.ff2f16x2.rn" : "llvm.nvvm.ff2bf16x2.rn";
-  auto call = builder.create<LLVM::CallIntrinsicOp>(loc, VectorType::get({2}, to),
-                                                    builder.getStringAttr(name),
-                                                    ValueRange{high, low});
+  auto call = builder.create<LLVM::CallIntrinsicOp>(
+      loc, VectorType::get({2}, to), builder.getStringAttr(name), ValueRange{high, low});
   Value pair = call.getResult(0);
   return {builder.create<LLVM::ExtractElementOp>(loc, pair, lowering.constantI32(0)),
           builder.create<LLVM::ExtractElementOp>(loc, pair, lowering.constantI32(1))};

@@ -99,8 +99,7 @@ bool feedsProduct(ir::DotOp dot) {
 
 class UnitSelection {
 public:
-  UnitSelection(const PassContext &context, int numWarps)
-      : context(context), numWarps(numWarps) {}
+  UnitSelection(const PassContext &context, int numWarps) : context(context), numWarps(numWarps) {}
 
   void select(ir::DotOp dot) {
     widenFp8(dot);

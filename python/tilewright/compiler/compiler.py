@@ -545,7 +545,8 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     src = source_of_specialization(fn, specs)
     request = Request(src, _targeted(target, options), options)
     key = request.key
-    kernels = fn.device_caches[device][0]
+    # Not by the default: of two threads that meet here one would fill a cache nobody keeps.
+    kernels = fn.device_caches.setdefault(device, fn.device_caches.default_factory())[0]
     kernel = kernels.get(key)
     if kernel is None or knobs.compilation.always_compile:
         if device >= 0 and not warmup:
