@@ -36,7 +36,8 @@
 //  the scratch of blocks that may be anywhere behind where all met last, so what they
 //  may have accessed since must be other bytes; but where it needs all warps of all
 //  blocks it is a meeting itself, as far as each one's own memory is concerned: two
-//  exchanges in turn need nothing between them. Global memory is ordered by barriers of all blocks.
+//  exchanges in turn need nothing between them. Global memory is ordered by barriers
+//  of all blocks.
 //
 // Not handled: order between programs beyond what atomics say. The slots of one
 // ring among themselves, barrier objects, and when the data of tw.tma_load has

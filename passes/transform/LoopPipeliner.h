@@ -89,7 +89,8 @@ struct Slice {
 class LoopPipeliner {
 public:
   LoopPipeliner(mlir::scf::ForOp loop, const PassContext &context, int64_t otherSharedBytes)
-      : loop(loop), context(context), otherSharedBytes(otherSharedBytes), rewriter(loop) {}
+      : loop(loop), context(context), otherSharedBytes(otherSharedBytes), rewriter(loop),
+        numWarps(ir::numWarps(loop->getParentOfType<mlir::ModuleOp>())) {}
 
   /// Whether the loop was pipelined; failure where it is left half rewritten.
   mlir::FailureOr<bool> run();
@@ -99,13 +100,13 @@ private:
   const PassContext &context;
   int64_t otherSharedBytes;
   mlir::IRRewriter rewriter;
+  int numWarps;
 
   llvm::SmallVector<AsyncLoad> loads;
   llvm::SmallVector<RingGroup, 2> groups;
 
   /// Iterations between a copy and its use, slots of each ring.
   int distance = 0, slots = 0;
-  int numWarps = 0;
   bool hasWgmma = false, hasTma = false, hasCpAsync = false;
   bool needsSecondBarrier = false;
   /// Warps say at an mbarrier that they are done with a slot, instead of meeting.
@@ -158,6 +159,8 @@ private:
   bool mayMeetStore(const AsyncLoad &load);
   /// Takes a chain apart where that makes room for another block.
   void chooseTurns();
+  /// Bytes of one slot of every ring.
+  int64_t slotBytes() const;
   /// Blocks that a multiprocessor can be expected to hold when rings have `slots` and
   /// tiles take `words` of a thread.
   int64_t residentBlocks(int slots, int64_t words) const;

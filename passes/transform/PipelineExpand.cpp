@@ -144,9 +144,7 @@ LogicalResult LoopPipeliner::expand() {
   llvm::SmallVector<Value> inits(loop.getInitArgs());
   Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
   Location loc = loop.getLoc();
-  int64_t bytes = 0;
-  for (const AsyncLoad &load : loads)
-    bytes += load.type.slotStride() * slots;
+  int64_t bytes = slotBytes() * slots;
   ModuleOp module = loop->getParentOfType<ModuleOp>();
   bool modified = false;
   rewriter.setInsertionPoint(loop);

@@ -98,7 +98,7 @@ static constexpr int defaultStages = 3;
 /// cp.async copies 4, 8 or 16 bytes.
 static constexpr int minCopyBytes = 4;
 /// Registers of a thread besides tiles in loops of chained products: 26 to 38 were
-/// seen in attention kernels with TMA, 50 to 60 where threads compute addresses.
+/// seen in attention kernels with TMA, 44 to 68 where threads compute addresses.
 static constexpr int64_t otherWords = 32, otherWordsWithAddresses = 56;
 
 FailureOr<bool> LoopPipeliner::run() {
@@ -355,15 +355,17 @@ void LoopPipeliner::chooseTurns() {
   late.clear();
 }
 
-int64_t LoopPipeliner::residentBlocks(int slots, int64_t words) const {
-  int64_t perSlot = 0;
+int64_t LoopPipeliner::slotBytes() const {
+  int64_t bytes = 0;
   for (const AsyncLoad &load : loads)
-    perSlot += load.type.slotStride();
-  int64_t threads = int64_t(ir::numWarps(loop->getParentOfType<ModuleOp>()))
-                    << context.target.log2WarpSize;
-  return context.target.residentBlocks(threads,
+    bytes += load.type.slotStride();
+  return bytes;
+}
+
+int64_t LoopPipeliner::residentBlocks(int slots, int64_t words) const {
+  return context.target.residentBlocks(int64_t(numWarps) << context.target.log2WarpSize,
                                        words + (hasTma ? otherWords : otherWordsWithAddresses),
-                                       otherSharedBytes + slots * perSlot + maxMbarrierBytes);
+                                       otherSharedBytes + slots * slotBytes() + maxMbarrierBytes);
 }
 
 namespace {

@@ -19,12 +19,7 @@ using namespace mlir;
 namespace tilewright::passes {
 
 void LoopPipeliner::chooseSlots() {
-  int64_t bytes = otherSharedBytes;
-  int64_t perSlot = 0;
-  for (const AsyncLoad &load : loads)
-    perSlot += load.type.slotStride();
   slots = distance + 1;
-  numWarps = ir::numWarps(loop->getParentOfType<ModuleOp>());
   releasesSlots = !hasCpAsync && (!turns.empty() || (isChained() && numWarps > warpgroupWarps));
   if (!turns.empty()) {
     slots = distance;
@@ -36,7 +31,7 @@ void LoopPipeliner::chooseSlots() {
   // A slot more saves a barrier, or the wait for warpgroups that are behind, unless
   // it costs a resident block.
   int64_t limit = context.target.maxSharedBytesPerBlock - maxMbarrierBytes;
-  int64_t few = bytes + perSlot * slots, many = few + perSlot;
+  int64_t few = otherSharedBytes + slotBytes() * slots, many = few + slotBytes();
   bool fits = many <= limit && limit / many == limit / few;
   slots += fits;
   needsSecondBarrier = !fits && !isChained();

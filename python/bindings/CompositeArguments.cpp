@@ -7,7 +7,8 @@
 //
 // How: in the key a tuple is its length, its class where it has named fields, and
 // the code and value of each element; a descriptor is its element type, block,
-// padding and whether its last extent is a multiple of 16 bytes. Both become several parameters of the kernel:
+// padding and whether its last extent is a multiple of 16 bytes. Both become several
+// parameters of the kernel:
 //   tuple        what its elements become, one behind the other
 //   descriptor   tensor map (where TMA is used), base, extents as i32, strides as i64
 //
