@@ -130,6 +130,9 @@ public:
     std::optional<DType> result;
     /// What messages call the GPU.
     std::string target;
+    /// Whether it multiplies fp8. Otherwise fp8e5 is widened, as Triton does; of fp8e4nv
+    /// users are told.
+    bool hasFloat8Products = true;
   };
   Value dot(const Value &a, const Value &b, const std::optional<Value> &acc,
             const DotOptions &options);

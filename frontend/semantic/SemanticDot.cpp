@@ -36,13 +36,18 @@ static bool hasProduct(const DType &type) {
   }
 }
 
-static void checkOperandTypes(const DType &a, const DType &b, const std::string &target) {
-  if (hasProduct(a) && (a == b || (a.isFloat8() && b.isFloat8())))
+static void checkOperandTypes(const DType &a, const DType &b, const Semantic::DotOptions &options) {
+  auto isMissing = [&](const DType &type) {
+    return type.kind() == ScalarKind::Float8E4M3 && !options.hasFloat8Products;
+  };
+  bool isKnown = hasProduct(a) && (a == b || (a.isFloat8() && b.isFloat8()));
+  if (isKnown && !isMissing(a) && !isMissing(b))
     return;
+  const char *supported =
+      isKnown ? "fp8e4nv only on GPUs with fp8 units; cast it to fp16, which holds all its values"
+              : "equal types out of int8, fp16, bf16, fp32, fp64, or any two of fp8e4nv, fp8e5";
   throw makeError(ErrorCode::E0109, fmt::arg("a", a.name()), fmt::arg("b", b.name()),
-                  fmt::arg("arch", target),
-                  fmt::arg("list", "equal types out of int8, fp16, bf16, fp32, fp64, or any two "
-                                   "of fp8e4nv, fp8e5"));
+                  fmt::arg("arch", options.target), fmt::arg("list", supported));
 }
 
 /// `wanted` is what out_dtype, or else the accumulator, says. Like Triton it
@@ -149,7 +154,7 @@ static int32_t promotionInterval(const DType &operand, int64_t inner,
 
 Value Semantic::dot(const Value &a, const Value &b, const std::optional<Value> &acc,
                     const DotOptions &options) {
-  checkOperandTypes(a.type.scalar, b.type.scalar, options.target);
+  checkOperandTypes(a.type.scalar, b.type.scalar, options);
   std::vector<int64_t> shape = productShape(a.type, b.type);
   std::optional<DType> wanted = options.result;
   if (!wanted && acc)

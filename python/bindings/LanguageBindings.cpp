@@ -15,6 +15,7 @@
 #include "frontend/ast/EvaluationContext.h"
 #include "frontend/ast/PythonValue.h"
 #include "ir/support/Error.h"
+#include "ir/support/TargetInfo.h"
 #include "python/bindings/Bindings.h"
 
 namespace py = pybind11;
@@ -257,6 +258,9 @@ py::object dot(const Arguments &a) {
   if (!a.isNone(6))
     options.result = a.dtype(6, "out_dtype");
   options.target = a.evaluator().targetName();
+  // IR for no GPU in particular may be of any.
+  if (a.evaluator().isCompiling() && !options.target.empty())
+    options.hasFloat8Products = getTargetInfo(options.target).hasFp8Mma;
   std::optional<Value> acc;
   if (!a.isNone(2))
     acc = a.value(2, "acc");

@@ -5,9 +5,11 @@
 import pytest
 
 import tilewright.language as tl
-from harness.messages import DOORS, Cases, check_message, f32
+from harness.messages import DOORS, Cases, check_message, compile, f32
 
 CASES = Cases()
+# Of a GPU without fp8 units; the interpreter has them.
+WITHOUT_FP8 = Cases()
 SUPPORTED = "supported: equal types out of int8, fp16, bf16, fp32, fp64, or any two of fp8e4nv, fp8e5"
 
 # -- types ------------------------------------------------------------------
@@ -29,6 +31,15 @@ def unsigned_bytes(x):
 def float8_with_half(x):
     a = tl.zeros((32, 32), tl.float8e4nv)
     tl.store(x, tl.sum(tl.dot(a, a.to(tl.float16))))
+
+
+@WITHOUT_FP8.add("[E0109] dot does not support fp8e4nv x fp8e5 on {arch}",
+           "supported: fp8e4nv only on GPUs with fp8 units; cast it to fp16, which holds all its values",
+           "tl.dot(a, b)", x=f32())
+def float8_without_units(x):
+    a = tl.zeros((32, 32), tl.float8e4nv)
+    b = tl.zeros((32, 32), tl.float8e5)
+    tl.store(x, tl.sum(tl.dot(a, b)))
 
 
 @CASES.add("[E0117] tl.dot cannot accumulate in bf16", "use tl.float32 or tl.float16, and cast the result",
@@ -124,7 +135,7 @@ def both_precisions(x):
 @CASES.add("[E0117] max_num_imprecise_acc is 64", "use at most 32, the inner dimension; 0 for never",
            "tl.dot(a, a, max_num_imprecise_acc=64)", x=f32())
 def promotion_interval(x):
-    a = tl.zeros((32, 32), tl.float8e4nv)
+    a = tl.zeros((32, 32), tl.float8e5)
     tl.store(x, tl.sum(tl.dot(a, a, max_num_imprecise_acc=64)))
 
 
@@ -189,3 +200,8 @@ def scaled_rank_of_one(x):
 @CASES.parametrize
 def test_message(door, case):
     check_message(door, case)
+
+
+@WITHOUT_FP8.parametrize
+def test_message_without_fp8(case):
+    check_message(compile, case)

@@ -94,7 +94,7 @@ MMA = [
     Case("sm_80", ("float32",) * 2, (32, 32, 16), 4, "float32", "fma.rn.f32", precision="ieee"),
     Case("sm_80", ("float64",) * 2, (32, 32, 16), 4, "float64", "m8n8k4.row.col.f64.f64.f64.f64"),
     Case("sm_80", ("int8",) * 2, (32, 32, 64), 4, "int32", "m16n8k32.row.col.s32.s8.s8.s32"),
-    Case("sm_80", BYTES8, (32, 32, 32), 4, "float32", "m16n8k16.row.col.f32.f16.f16.f32"),
+    Case("sm_80", ("float8e5",) * 2, (32, 32, 32), 4, "float32", "m16n8k16.row.col.f32.f16.f16.f32"),
     Case("sm_89", BYTES8, (32, 32, 64), 4, "float32", "m16n8k32.row.col.f32.e4m3.e5m2.f32"),
     Case("sm_89", BYTES8, (32, 32, 64), 4, "float16", "m16n8k32.row.col.f32.e4m3.e5m2.f32", imprecise=32),
     Case("sm_90a", HALF, (16, 64, 32), 4, "float32", "m16n8k16.row.col.f32.f16.f16.f32"),

@@ -61,6 +61,12 @@ TEST_F(DotTest, OperandTypes) {
             "E0109 dot does not support fp16 x bf16 on sm_80");
   EXPECT_EQ(errorOf([&] { dot("i16", "i16", options); }),
             "E0109 dot does not support i16 x i16 on sm_80");
+  options.hasFloat8Products = false;
+  EXPECT_EQ(errorOf([&] { dot("fp8e4nv", "fp8e4nv", options); }),
+            "E0109 dot does not support fp8e4nv x fp8e4nv on sm_80");
+  EXPECT_EQ(errorOf([&] { dot("fp8e5", "fp8e4nv", options); }),
+            "E0109 dot does not support fp8e5 x fp8e4nv on sm_80");
+  EXPECT_EQ(text(dot("fp8e5", "fp8e5", options)), "Dot(a, b, Splat(0:fp32))");
 }
 
 TEST_F(DotTest, PrecisionConcernsFloat32) {
