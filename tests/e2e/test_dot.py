@@ -19,7 +19,7 @@ import tilewright.language as tl
 from harness.assemble import assemble_for
 from harness.compare import assert_same, describe
 from harness.devices import Assemble, Assembled
-from harness.types import NUMPY_TYPES, exact_values, random_values, special_values
+from harness.types import NUMPY_TYPES, exact_values, name_of, random_values, special_values
 from tilewright import errors
 
 EMULATED = True
@@ -72,8 +72,20 @@ def tile_kernel(a_ptr, b_ptr, c_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, 
     tl.store(out_ptr + tile, result)
 
 
+def with_products(device, name):
+    """`device` without the GPUs that do not multiply `name` (E0109: tests/diag/test_dot_errors.py)."""
+    if name != "float8e4nv":
+        return device
+    if isinstance(device, Assemble):
+        return Assemble([target for target in device.targets if target != "sm_80"])
+    if getattr(device, "target", "") == "sm_80":
+        pytest.skip("sm_80 has no fp8 units")
+    return device
+
+
 def run_tile(device, a, b, acc=None, result="float32", transposes=(False, False), precision=None, **options):
     (m, k), n = a.shape, b.shape[1]
+    device = with_products(device, name_of(a.dtype))
     out = device.empty((m, n), NUMPY_TYPES[result])
     stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), transposes)]
     c = device.array(acc) if acc is not None else out
@@ -339,6 +351,7 @@ def strides(shape, column_major):
 def run_matmul(device, a, b, result, layouts, blocks, accumulate=True, **options):
     """a @ b, each operand stored by rows or, where `layouts` says so, by columns."""
     (m, k), n = a.shape, b.shape[1]
+    device = with_products(device, name_of(a.dtype))
     out = device.empty((m, n), NUMPY_TYPES[result])
     stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), layouts)]
     grid = (tilewright.cdiv(m, blocks[0]) * tilewright.cdiv(n, blocks[1]),)
@@ -407,7 +420,8 @@ def test_matmul_sweep_assembles(name, layouts):
         options = [pair for pair in sweep_options(name, layouts, blocks) if sums_per_thread(blocks, pair[0]) < 256]
         index = zlib.crc32(repr((name, layouts, blocks)).encode())
         warps, stages = options[index // 5 % len(options)]
-        device = Assemble([("sm_80", "sm_89", "sm_90a")[index // 64 % 3]])
+        targets = with_products(Assemble(), name).targets
+        device = Assemble([targets[index // 64 % len(targets)]])
         try:
             run_matmul(device, a, b, RESULTS[name], layouts, blocks, num_warps=warps, num_stages=stages)
         except Assembled:
