@@ -6,7 +6,8 @@
 // What: tw.reduce, by the plan of ir/layout/ReductionPlan.h.
 //
 // How: (1) fold the registers of a thread as a balanced tree, which leaves
-// independent operations for the scheduler; (2) butterfly over the lanes along
+// independent operations for the scheduler; sums of products as four chains, each
+// step of which is one fma, and then a tree; (2) butterfly over the lanes along
 // the axis; (3) one exchange through shared memory and one barrier, after which
 // every warp folds the partial results of all warps itself: a second barrier to
 // spread one warp's result would cost more than the few operations saved. Warps of
@@ -89,7 +90,31 @@ private:
     return tuples.front();
   }
 
+  bool isSumOfProducts() {
+    Block &block = op.getCombine().front();
+    return block.getOperations().size() == 2 && isa<arith::AddFOp>(block.front()) &&
+           op.getSources().front().getDefiningOp<arith::MulFOp>();
+  }
+
+  /// Makes `numChains` tuples of neighbouring ones each, a step of every chain in turn.
+  LogicalResult foldChains(SmallVector<Registers> &tuples, size_t numChains) {
+    size_t length = tuples.size() / numChains;
+    SmallVector<Registers> sums;
+    for (size_t chain = 0; chain < numChains; ++chain)
+      sums.push_back(tuples[chain * length]);
+    for (size_t step = 1; step < length; ++step)
+      for (size_t chain = 0; chain < numChains; ++chain) {
+        FailureOr<Registers> joined = combine(sums[chain], tuples[chain * length + step]);
+        if (failed(joined))
+          return failure();
+        sums[chain] = std::move(*joined);
+      }
+    tuples = std::move(sums);
+    return success();
+  }
+
   LogicalResult foldRegisters() {
+    constexpr size_t numChains = 4;
     for (const std::vector<int> &group : plan.groups) {
       SmallVector<Registers> tuples;
       for (int reg : group) {
@@ -97,6 +122,9 @@ private:
         for (Value source : op.getSources())
           tuple.push_back(lowering.get(source)[reg]);
       }
+      if (isSumOfProducts() && tuples.size() > numChains && tuples.size() % numChains == 0 &&
+          failed(foldChains(tuples, numChains)))
+        return failure();
       FailureOr<Registers> folded = foldTree(std::move(tuples));
       if (failed(folded))
         return failure();
