@@ -23,6 +23,7 @@
 #include "codegen/emit/DebugScopes.h"
 #include "codegen/emit/DeviceLibrary.h"
 #include "codegen/emit/Optimize.h"
+#include "codegen/emit/OrderByStores.h"
 #include "codegen/target/Targets.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -174,6 +175,8 @@ FailureOr<EmittedKernel> emitPtx(ModuleOp module, const TargetInfo &target,
     return module.emitError(error);
   // 4. Optimise.
   optimizeModule(*translated, *machine);
+  if (options.orderRegisters != 0)
+    orderByStores(*translated, options.orderRegisters);
   {
     llvm::raw_string_ostream stream(result.llvmIR);
     translated->print(stream, nullptr);

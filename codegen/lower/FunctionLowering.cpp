@@ -145,6 +145,19 @@ Value FunctionLowering::warpId() {
   return warpIdValue;
 }
 
+Value FunctionLowering::hiddenZero() {
+  if (!hiddenZeroValue) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.restoreInsertionPoint(entryBuilder.saveInsertionPoint());
+    // Grids end at 65535 in this dimension.
+    hiddenZeroValue = inlineAsm(builder.getI32Type(), {},
+                                "{ .reg .b32 n; mov.u32 n, %nctaid.z; shr.u32 $0, n, 24; }", "=r",
+                                /*hasSideEffects=*/false);
+    entryBuilder.restoreInsertionPoint(builder.saveInsertionPoint());
+  }
+  return hiddenZeroValue;
+}
+
 Value FunctionLowering::uniformWarpId() {
   if (!uniformWarpIdValue) {
     Value warp = warpId(), first = constantI32(0);

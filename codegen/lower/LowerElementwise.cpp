@@ -356,6 +356,31 @@ static LogicalResult lowerAddPointer(Operation *op, FunctionLowering &lowering) 
   });
 }
 
+/// Adds a zero that nobody knows, to registers of 32 bits as they were loaded: of an empty
+/// asm the assembler sees that it does nothing.
+static LogicalResult lowerOpaque(Operation *op, FunctionLowering &lowering) {
+  constexpr unsigned registerBits = 32;
+  const Registers &source = lowering.get(op->getOperand(0));
+  Type element = resultElementType(op);
+  Type registerType = lowering.registerType(element);
+  size_t perWord = std::max<size_t>(1, registerBits / ir::elementBits(element));
+  Registers results;
+  for (size_t begin = 0; begin < source.size(); begin += perWord) {
+    llvm::ArrayRef<Value> elements = llvm::ArrayRef(source).slice(begin).take_front(perWord);
+    WordFormat format(ir::elementBits(element), static_cast<int>(elements.size()));
+    llvm::SmallVector<Value> words = packWords(lowering, format, elements);
+    for (Value &word : words) {
+      Value zero = lowering.hiddenZero();
+      if (word.getType() != zero.getType())
+        zero = lowering.builder.create<LLVM::TruncOp>(lowering.loc, word.getType(), zero);
+      word = lowering.builder.create<LLVM::AddOp>(lowering.loc, word, zero);
+    }
+    llvm::append_range(results, unpackWords(lowering, format, words, registerType));
+  }
+  lowering.set(op->getResult(0), std::move(results));
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Table
 //===----------------------------------------------------------------------===//
@@ -402,6 +427,7 @@ void addElementwiseLowerings(LoweringTable &table, MLIRContext *context) {
   add("arith.select", lowerSelect);
 
   add("tw.addptr", lowerAddPointer);
+  add("tw.opaque", lowerOpaque);
   add("tw.mul_high", lowerMulHigh);
   add("tw.precise_div", lowerPreciseDivide);
 }

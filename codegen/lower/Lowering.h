@@ -130,6 +130,8 @@ public:
   mlir::Value constant(mlir::TypedAttr value);
   /// The zero of any register type.
   mlir::Value zero(mlir::Type registerType);
+  /// An i32 that is 0, which neither LLVM nor the assembler knows.
+  mlir::Value hiddenZero();
   /// The bits of a register as an integer of its width (a pointer: i64), and
   /// back.
   mlir::Value toBits(mlir::Value value);
@@ -177,7 +179,7 @@ private:
   std::map<std::vector<uint32_t>, mlir::Value> threadElements, owners;
   mlir::Block *bodyBlock = nullptr;
   mlir::Value threadIdValue, laneIdValue, warpIdValue, uniformWarpIdValue, blockRankValue,
-      sharedBase;
+      sharedBase, hiddenZeroValue;
 };
 
 //===--- one function per family (one file each) ---------------------------===//

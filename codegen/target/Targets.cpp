@@ -26,6 +26,7 @@ struct TargetRow {
   const char *name;
   int capability;
   int64_t maxSharedBytesPerBlock;
+  int64_t maxThreadsPerMultiprocessor;
   /// Ada's fp8: conversions and mma.
   bool hasFp8;
   /// Hopper's native bf16 arithmetic and atomics, stmatrix, TMA, clusters, dependent launches.
@@ -38,9 +39,11 @@ struct TargetRow {
 
 /// Shared memory: 1 KB of what the chip has belongs to the system.
 static const TargetRow rows[] = {
-    {"sm_80", 80, 166912, false, false, false}, {"sm_86", 86, 101376, false, false, false},
-    {"sm_89", 89, 101376, true, false, false},  {"sm_90", 90, 232448, true, true, false},
-    {"sm_90a", 90, 232448, true, true, true},
+    {"sm_80", 80, 166912, 2048, false, false, false},
+    {"sm_86", 86, 101376, 1536, false, false, false},
+    {"sm_89", 89, 101376, 1536, true, false, false},
+    {"sm_90", 90, 232448, 2048, true, true, false},
+    {"sm_90a", 90, 232448, 2048, true, true, true},
 };
 
 /// The version of PTX that LLVM 19 can write and CUDA 12.5 or later reads.
@@ -52,6 +55,7 @@ static TargetInfo makeTarget(const TargetRow &row) {
   info.capability = row.capability;
   info.ptxVersion = ptxVersion;
   info.maxSharedBytesPerBlock = row.maxSharedBytesPerBlock;
+  info.maxThreadsPerMultiprocessor = row.maxThreadsPerMultiprocessor;
   info.hasFp8Conversions = row.hasFp8;
   info.hasFp8Mma = row.hasFp8;
   info.hasBf16Arithmetic = row.isHopper;

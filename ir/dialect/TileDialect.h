@@ -44,6 +44,9 @@ namespace tilewright::ir {
 constexpr llvm::StringLiteral numWarpsAttr = "tw.num_warps";
 constexpr llvm::StringLiteral numStagesAttr = "tw.num_stages";
 constexpr llvm::StringLiteral numBlocksAttr = "tw.num_ctas";
+/// On the module (i32): threads that should be resident on a multiprocessor, where a pass
+/// has made room for more than usual.
+constexpr llvm::StringLiteral wantedThreadsAttr = "tw.wanted_threads";
 constexpr llvm::StringLiteral maxRegistersAttr = "tw.max_registers";
 /// Bytes of shared memory, set by AllocateShared.
 constexpr llvm::StringLiteral sharedBytesAttr = "tw.shared_bytes";

@@ -388,6 +388,17 @@ def TW_HintOp : TW_ElementwiseOp<"hint", [SameOperandsAndResultType]> {
                          (`constancy` $constancy^)? attr-dict `:` type($result)}];
 }
 
+def TW_OpaqueOp : TW_ElementwiseOp<"opaque", [SameOperandsAndResultType]> {
+  let summary = "the identity, which optimisations and the assembler do not see through";
+  let description = [{
+    What is computed from the result is not shared with what was computed from the
+    source: that would be kept in registers meanwhile.
+  }];
+  let arguments = (ins TW_Any:$source);
+  let results = (outs TW_Any:$result);
+  let assemblyFormat = "$source attr-dict `:` type($result)";
+}
+
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//

@@ -32,6 +32,7 @@ struct TargetInfo {
   /// Bytes of shared memory that one block may ask for (opt-in maximum).
   int64_t maxSharedBytesPerBlock = 0;
   int64_t registersPerMultiprocessor = 65536;
+  int64_t maxThreadsPerMultiprocessor = 2048;
   int maxRegistersPerThread = 255;
 
   /// Blocks that a multiprocessor holds at once, as registers and shared memory allow.

@@ -9,6 +9,7 @@
 
 #include "ir/layout/LayoutMemory.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -35,6 +36,27 @@ Value accessMask(Operation *op) {
       .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AsyncCopyOp>(
           [](auto access) { return access.getMask(); })
       .Default([](Operation *) { return Value(); });
+}
+
+int bytesAtOnce(ir::LoadOp load) {
+  auto elements = load->getAttrOfType<IntegerAttr>(ir::vectorElementsAttr);
+  return static_cast<int>(elements ? elements.getInt() : 1) *
+         ir::elementBits(getElementTypeOrSelf(load.getResult())) / 8;
+}
+
+std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &target) {
+  /// cp.async copies 4, 8 or 16 bytes.
+  constexpr int minCopyBytes = 4;
+  if (!target.hasCpAsync)
+    return "the target has no cp.async";
+  if (bytesAtOnce(load) < minCopyBytes)
+    return "accesses of " + std::to_string(bytesAtOnce(load)) + " bytes; cp.async needs 4";
+  if (load.getIsVolatile())
+    return "it is volatile";
+  Value other = load.getOther();
+  if (other && !matchPattern(other, m_PosZeroFloat()) && !matchPattern(other, m_Zero()))
+    return "`other` is not zero";
+  return std::nullopt;
 }
 
 /// Lowers `limit.first` to `bound` and notes why.

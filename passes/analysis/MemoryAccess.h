@@ -45,6 +45,12 @@ mlir::Value accessMask(mlir::Operation *op);
 std::optional<MemoryAccess> analyzeAccess(mlir::Operation *op, const AxisAnalysis &axes,
                                           const TargetInfo &target);
 
+/// Bytes that one thread loads at once, as decided with the layouts.
+int bytesAtOnce(ir::LoadOp load);
+/// Why cp.async cannot do what `load` does, into a buffer in the order of memory;
+/// nothing where it can.
+std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &target);
+
 /// The widest vector that a thread can use of `layout` for `access`.
 int vectorElements(const MemoryAccess &access, const LinearLayout &layout);
 

@@ -28,6 +28,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createCombineOps(context));
   // Equal addresses and masks become one value, which analyses rely on.
   manager.addPass(createCSEPass());
+  // Equal masks are one value now.
+  manager.addPass(createSimplifyMasked(context));
   // Before layouts, so that an invariant tile is converted once, outside.
   manager.addPass(createHoistInvariants(context));
   // Bounds of inner loops are outside now, where they do not change.
@@ -48,6 +50,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createPromoteShared(context));
   // Which elements of an axis a thread holds is known now.
   manager.addPass(createDeferReductions(context));
+  // Registers per thread are known now.
+  manager.addPass(createNarrowLiveTiles(context));
   // The phase ends: no op may see two layouts of one tile.
   manager.addPass(createVerifyLayouts(context));
 
@@ -62,6 +66,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createCSEPass());
   // What no loop has taken into its pipeline; makes buffers.
   manager.addPass(createLowerDescriptors(context));
+  // Knows which loads are left, and how much shared memory.
+  manager.addPass(createStageLoads(context));
   // How many maps are in use together follows from the rings; makes a buffer.
   manager.addPass(createPlaceTensorMaps(context));
 
@@ -134,6 +140,7 @@ void registerPasses() {
   // The option must exist before the command line is read.
   (void)testContext();
   registerPass([] { return createCombineOps(testContext()); });
+  registerPass([] { return createSimplifyMasked(testContext()); });
   registerPass([] { return createHoistInvariants(testContext()); });
   registerPass([] { return createFlattenLoops(testContext()); });
   registerPass([] { return createChooseNumWarps(testContext()); });
@@ -141,12 +148,14 @@ void registerPasses() {
   registerPass([] { return createAssignLayouts(testContext()); });
   registerPass([] { return createRemoveConversions(testContext()); });
   registerPass([] { return createPromoteShared(testContext()); });
+  registerPass([] { return createNarrowLiveTiles(testContext()); });
   registerPass([] { return createVerifyLayouts(testContext()); });
   registerPass([] { return createPipelineLoops(testContext()); });
   registerPass([] { return createPrefetchOperands(testContext()); });
   registerPass([] { return createDeferReductions(testContext()); });
   registerPass([] { return createOverlapProducts(testContext()); });
   registerPass([] { return createLowerDescriptors(testContext()); });
+  registerPass([] { return createStageLoads(testContext()); });
   registerPass([] { return createPlaceTensorMaps(testContext()); });
   registerPass([] { return createPrepareExchanges(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });

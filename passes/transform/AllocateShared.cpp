@@ -52,6 +52,9 @@ namespace {
 /// warps that its 64 warp slots hold.
 constexpr int64_t spareSharedBytes = 14 * 1024;
 
+/// What a barrier of many warps costs more than.
+constexpr int64_t littleSharedBytes = 1024;
+
 /// Scratch of a reduction across blocks that is used for nothing else.
 constexpr int64_t maxKeptBytes = 4096;
 
@@ -226,7 +229,15 @@ public:
     int64_t apart = totalBytes;
     place(/*keepApart=*/false);
     int64_t spare = limit > 0 ? std::min(limit, spareSharedBytes) : spareSharedBytes;
-    if (apart <= std::max(totalBytes, spare))
+    bool isFree = apart <= std::max(totalBytes, spare);
+    // Beside large buffers a little more, if as many blocks fit. Rings take all there is.
+    bool hasRing = llvm::any_of(pieces, [](const Piece &piece) {
+      auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(piece.op);
+      return alloc && alloc.getType().getSlots() > 1;
+    });
+    bool isLittle = !hasRing && apart <= limit && totalBytes > 0 &&
+                    apart - totalBytes <= littleSharedBytes && limit / apart == limit / totalBytes;
+    if (isFree || isLittle)
       place(/*keepApart=*/true);
   }
 

@@ -33,10 +33,11 @@ namespace tilewright::passes {
 namespace {
 
 // Measured on an H200, November 2026, with layer norm and softmax rows of 1024 to
-// 32768 columns in f16 and f32 over 1 to 32 warps: 64 bytes per thread are four
-// 16-byte accesses in flight, and what a thread then holds fits 64 registers, so
-// that two blocks of 16 warps share a multiprocessor and overlap.
+// 32768 columns in f16 and f32 over 1 to 32 warps: what a thread then holds fits 64
+// registers, so that two blocks of 16 warps share a multiprocessor and overlap. Narrow
+// elements are computed on as 4 bytes: 32 of them, or 8 wide ones.
 constexpr int64_t bytesPerThread = 64;
+constexpr int64_t bytesPerThreadWide = 32;
 /// Nothing waits for a neighbour where nothing is reduced: one access per thread
 /// and all the warps there are (vector add 4388 against 4360 GB/s).
 constexpr int64_t bytesPerThreadElementwise = 16;
@@ -44,11 +45,10 @@ constexpr int64_t bytesPerThreadElementwise = 16;
 /// beside it, and blocks of more warps leave a shorter tail (sum of 2^28 f32,
 /// 4567 against 4478 GB/s).
 constexpr int64_t bytesPerThreadInLoop = 32;
-/// Rows with up to this many elements per thread (they are computed on as 4
-/// bytes) stay at `cappedWarps`: more warps would leave one block per
-/// multiprocessor, whose loads wait for its own stores. Longer rows leave one
-/// block in any case.
-constexpr int64_t maxElementsPerThread = 32;
+/// Rows with up to this many bytes per thread stay at `cappedWarps`: more warps would
+/// leave one block per multiprocessor, whose loads wait for its own stores. Longer rows
+/// leave one block in any case. (As loaded: NarrowLiveTiles keeps them so.)
+constexpr int64_t maxBytesPerThread = 128;
 constexpr int64_t cappedWarps = 16;
 /// Below it warps are too few to hide the latency of a reduction.
 constexpr int64_t minElementsForTwoWarps = 1024;
@@ -62,7 +62,7 @@ struct TileSize {
   int64_t wantedBytesPerThread = bytesPerThread;
 };
 
-int64_t wantedBytesPerThread(ModuleOp module) {
+int64_t wantedBytesPerThread(ModuleOp module, bool isWide) {
   bool isReduced = false, isLoadedInLoop = false;
   module.walk([&](Operation *op) {
     isReduced |= llvm::isa<ir::ReduceOp, ir::ScanOp>(op);
@@ -71,7 +71,9 @@ int64_t wantedBytesPerThread(ModuleOp module) {
   });
   if (!isReduced)
     return bytesPerThreadElementwise;
-  return isLoadedInLoop ? bytesPerThreadInLoop : bytesPerThread;
+  if (isLoadedInLoop)
+    return bytesPerThreadInLoop;
+  return isWide ? bytesPerThreadWide : bytesPerThread;
 }
 
 /// The block that an access through a descriptor moves; null for other ops.
@@ -118,7 +120,8 @@ TileSize largestTile(ModuleOp module) {
       largest.bytes = std::min(
           largest.bytes, largest.elements * int64_t(ir::elementBits(type.getElementType())) / 8);
   });
-  largest.wantedBytesPerThread = wantedBytesPerThread(module);
+  bool isWide = largest.bytes >= largest.elements * 4;
+  largest.wantedBytesPerThread = wantedBytesPerThread(module, isWide);
   return largest;
 }
 
@@ -127,7 +130,7 @@ int64_t chooseWarps(TileSize tile, const TargetInfo &target) {
     return defaultWarps;
   int64_t warpSize = int64_t(1) << target.log2WarpSize;
   int64_t warps = std::min(cappedWarps, tile.bytes / (tile.wantedBytesPerThread * warpSize));
-  warps = std::max(warps, tile.elements / (maxElementsPerThread * warpSize));
+  warps = std::max(warps, tile.bytes / (maxBytesPerThread * warpSize));
   if (tile.elements >= minElementsForTwoWarps)
     warps = std::max<int64_t>(warps, 2);
   warps = std::max<int64_t>(1, std::min<int64_t>(warps, target.maxWarpsPerBlock));

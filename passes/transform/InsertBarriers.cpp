@@ -15,8 +15,9 @@
 //  those of an earlier access, and leaves behind only its own reads.
 //  Buffers (BufferInfo.h): an access needs a barrier in front if an earlier one of
 //  the same bytes may be another thread's, unless both read. A copy of cp.async
-//  writes when it is waited for. What wgmma and TMA stores read they read until
-//  waited for, through barriers; then it counts like any read.
+//  writes when it is waited for; where threads only read what they copied themselves,
+//  that is all it needs. What wgmma and TMA stores read they read until waited for,
+//  through barriers; then it counts like any read.
 //  Proxies: wgmma and TMA see what threads wrote only if the writers put a
 //  tw.fence_async between the write and the barrier, so one goes in front of the
 //  barrier where such a read needs it.
@@ -203,10 +204,30 @@ private:
     return alloc && llvm::any_of(alloc->getUsers(), llvm::IsaPred<ir::BufferSlotOp>);
   }
 
+  /// Whether each thread only reads what it has copied there itself, once (StageLoads).
+  static bool isPrivate(Operation *piece) {
+    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(piece);
+    if (!alloc || alloc.getInit() || !llvm::isa<func::FuncOp>(alloc->getParentOp()))
+      return false;
+    RankedTensorType copied;
+    for (Operation *user : alloc->getUsers())
+      if (auto copy = llvm::dyn_cast<ir::AsyncCopyOp>(user)) {
+        if (copied || copy->getBlock() != alloc->getBlock())
+          return false;
+        copied = tileType(copy.getPointer());
+      }
+    return copied && duplicateThreadMasks(ir::getLinearLayout(copied)).isZero() &&
+           llvm::all_of(alloc->getUsers(), [&](Operation *user) {
+             auto load = llvm::dyn_cast<ir::SharedLoadOp>(user);
+             return llvm::isa<ir::AsyncCopyOp>(user) ||
+                    (load && load.getType().getEncoding() == copied.getEncoding());
+           });
+  }
+
   /// Whether two accesses of these may be of the same bytes.
   static bool meet(Operation *lhs, Operation *rhs) {
     if (lhs == rhs)
-      return !isRing(lhs);
+      return !isRing(lhs) && !isPrivate(lhs);
     auto [lhsBegin, lhsEnd] = byteRange(lhs);
     auto [rhsBegin, rhsEnd] = byteRange(rhs);
     return lhsBegin < rhsEnd && rhsBegin < lhsEnd;

@@ -39,6 +39,7 @@ struct PassContext {
 std::string renderLocation(mlir::Location location);
 
 std::unique_ptr<mlir::Pass> createCombineOps(PassContext context);
+std::unique_ptr<mlir::Pass> createSimplifyMasked(PassContext context);
 std::unique_ptr<mlir::Pass> createHoistInvariants(PassContext context);
 std::unique_ptr<mlir::Pass> createFlattenLoops(PassContext context);
 std::unique_ptr<mlir::Pass> createChooseNumWarps(PassContext context);
@@ -46,6 +47,7 @@ std::unique_ptr<mlir::Pass> createSelectMatrixUnit(PassContext context);
 std::unique_ptr<mlir::Pass> createAssignLayouts(PassContext context);
 std::unique_ptr<mlir::Pass> createRemoveConversions(PassContext context);
 std::unique_ptr<mlir::Pass> createPromoteShared(PassContext context);
+std::unique_ptr<mlir::Pass> createNarrowLiveTiles(PassContext context);
 std::unique_ptr<mlir::Pass> createVerifyLayouts(PassContext context);
 std::unique_ptr<mlir::Pass> createPipelineLoops(PassContext context);
 std::unique_ptr<mlir::Pass> createPrefetchOperands(PassContext context);
@@ -53,6 +55,7 @@ std::unique_ptr<mlir::Pass> createPrepareExchanges(PassContext context);
 std::unique_ptr<mlir::Pass> createDeferReductions(PassContext context);
 std::unique_ptr<mlir::Pass> createOverlapProducts(PassContext context);
 std::unique_ptr<mlir::Pass> createLowerDescriptors(PassContext context);
+std::unique_ptr<mlir::Pass> createStageLoads(PassContext context);
 std::unique_ptr<mlir::Pass> createPlaceTensorMaps(PassContext context);
 std::unique_ptr<mlir::Pass> createAllocateShared(PassContext context);
 std::unique_ptr<mlir::Pass> createInsertBarriers(PassContext context);

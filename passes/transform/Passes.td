@@ -19,6 +19,11 @@ def CombineOps : TilewrightPass<"tw-combine-ops"> {
   let summary = "simplifies pointer arithmetic and moves elementwise work before broadcasts";
 }
 
+def SimplifyMasked : TilewrightPass<"tw-simplify-masked"> {
+  let summary = "drops what only concerns elements that a mask keeps from being stored";
+  let statistics = [Statistic<"numSelects", "selects", "Number of selects passed by">];
+}
+
 def HoistInvariants : TilewrightPass<"tw-hoist-invariants"> {
   let summary = "moves pure loop-invariant ops out of loops that allow it";
   let statistics = [Statistic<"numHoisted", "hoisted", "Number of ops moved">,
@@ -60,6 +65,11 @@ def DeferReductions : TilewrightPass<"tw-defer-reductions"> {
   let statistics = [Statistic<"numDeferred", "deferred", "Number of variables that gather per thread">];
 }
 
+def NarrowLiveTiles : TilewrightPass<"tw-narrow-live-tiles"> {
+  let summary = "keeps tiles across reductions in the narrow type they were loaded in";
+  let statistics = [Statistic<"numNarrowed", "narrowed", "Number of tiles recomputed behind a reduction">];
+}
+
 def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
   let summary = "checks that the layouts of each op's operands and results agree";
 }
@@ -84,6 +94,12 @@ def LowerDescriptors : TilewrightPass<"tw-lower-descriptors"> {
   let summary = "turns accesses through descriptors into TMA copies that are waited for on the spot";
   let statistics = [Statistic<"numLoads", "loads", "Number of loads made copies">,
                     Statistic<"numStores", "stores", "Number of stores made copies">];
+}
+
+def StageLoads : TilewrightPass<"tw-stage-loads"> {
+  let summary = "starts loads behind a reduction in front of it, into shared memory";
+  let statistics = [Statistic<"numStaged", "staged", "Number of loads that start earlier">,
+                    Statistic<"numRefused", "refused", "Number of loads without room or cp.async">];
 }
 
 def PlaceTensorMaps : TilewrightPass<"tw-place-tensor-maps"> {

@@ -95,8 +95,6 @@ namespace tilewright::passes {
 #include "passes/transform/Passes.h.inc"
 
 static constexpr int defaultStages = 3;
-/// cp.async copies 4, 8 or 16 bytes.
-static constexpr int minCopyBytes = 4;
 /// Registers of a thread besides tiles in loops of chained products: 26 to 38 were
 /// seen in attention kernels with TMA, 44 to 68 where threads compute addresses.
 static constexpr int64_t otherWords = 32, otherWordsWithAddresses = 56;
@@ -275,23 +273,10 @@ bool LoopPipeliner::canUseTma(const AsyncLoad &load) {
 
 bool LoopPipeliner::canUseCpAsync(const AsyncLoad &load) {
   auto op = llvm::cast<ir::LoadOp>(load.load);
-  int elements = 1;
-  if (auto attr = op->getAttrOfType<IntegerAttr>(ir::vectorElementsAttr))
-    elements = static_cast<int>(attr.getInt());
-  int bytes = elements * ir::elementBits(load.type.getElementType()) / 8;
-  bool isZero = !op.getOther() || matchPattern(op.getOther(), m_PosZeroFloat()) ||
-                matchPattern(op.getOther(), m_Zero());
-  if (!context.target.hasCpAsync)
-    refuseLoad(op, "the target has no cp.async");
-  else if (bytes < minCopyBytes)
-    refuseLoad(op, "accesses of " + std::to_string(bytes) + " bytes; cp.async needs 4");
-  else if (op.getIsVolatile())
-    refuseLoad(op, "it is volatile");
-  else if (!isZero)
-    refuseLoad(op, "`other` is not zero");
-  else
-    return true;
-  return false;
+  std::optional<std::string> obstacle = asyncCopyObstacle(op, context.target);
+  if (obstacle)
+    refuseLoad(op, *obstacle);
+  return !obstacle;
 }
 
 bool LoopPipeliner::addressIsEarly(const AsyncLoad &load) {

@@ -80,6 +80,42 @@ TEST_P(CodegenPtx, VectorAddUsesWideAccessesAndFoldsAddresses) {
   EXPECT_LE(report->registers(), 32) << report->text;
 }
 
+/// Loads ("l") and stores ("s") of global memory behind the barrier, in order.
+static std::string accessesBehindBarrier(const std::string &ptx) {
+  std::string accesses;
+  size_t position = ptx.find("bar.sync");
+  while ((position = ptx.find(".global", position)) != std::string::npos) {
+    accesses += ptx[position - 2] == 'l' ? 'l' : 's';
+    ++position;
+  }
+  return accesses;
+}
+
+// Behind a barrier each vector is stored before the next one is loaded, if registers are
+// short and the arrays differ.
+TEST(CodegenOrder, StoresComeBetweenLoads) {
+  std::string text = vectorAdd(2048);
+  text.insert(text.find("%ys = "), "tw.barrier\n  ");
+  EmitOptions options;
+  EXPECT_EQ(accessesBehindBarrier(compileToPtx(text, "sm_90a", options)), "llllssss");
+  options.orderRegisters = 16;
+  EXPECT_EQ(accessesBehindBarrier(compileToPtx(text, "sm_90a", options)), "lslslsls");
+  options.orderRegisters = 32;
+  EXPECT_EQ(accessesBehindBarrier(compileToPtx(text, "sm_90a", options)), "llllssss");
+  // The same array.
+  options.orderRegisters = 16;
+  std::string inPlace = text;
+  inPlace.replace(inPlace.find("tw.splat %out"), 13, "tw.splat %y");
+  EXPECT_EQ(accessesBehindBarrier(compileToPtx(inPlace, "sm_90a", options)), "llllssss");
+  // An address from elsewhere.
+  std::string unknown = text;
+  unknown.replace(unknown.find("%os = tw.splat %out"), 19,
+                  "%number = arith.extsi %n : i32 to i64\n"
+                  "  %pointer = tw.int_to_ptr %number : i64 -> !tw.ptr<f32>\n"
+                  "  %os = tw.splat %pointer");
+  EXPECT_EQ(accessesBehindBarrier(compileToPtx(unknown, "sm_90a", options)), "llllssss");
+}
+
 static const char *doubleExp = R"(
 module attributes {tw.num_warps = 1 : i32, tw.max_registers = 64 : i32} {
 func.func @exp(%p: !tw.ptr<f64>, %x: f64) {

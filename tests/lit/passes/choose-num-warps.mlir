@@ -54,8 +54,8 @@ module {
 }
 
 // -----
-// Each of four blocks holds a quarter of the row.
-// CHECK: tw.num_warps = 8
+// Each of four blocks holds a quarter of the row: eight wide elements per thread.
+// CHECK: tw.num_warps = 16
 module attributes {tw.num_ctas = 4 : i32} {
   func.func @split_row(%x: tensor<16384xf32>) -> f32 {
     %0 = tw.reduce %x axis 0 {
@@ -63,6 +63,34 @@ module attributes {tw.num_ctas = 4 : i32} {
       %c = arith.addf %a, %b : f32
       tw.yield %c : f32
     } : (tensor<16384xf32>) -> f32
+    return %0 : f32
+  }
+}
+
+// -----
+// 128 bytes of a row per thread are kept as they were loaded.
+// CHECK: tw.num_warps = 16
+module {
+  func.func @long_half_row(%p: tensor<32768x!tw.ptr<f16>>) -> f16 {
+    %x = tw.load %p : tensor<32768x!tw.ptr<f16>> -> tensor<32768xf16>
+    %0 = tw.reduce %x axis 0 {
+    ^bb0(%a: f16, %b: f16):
+      %c = arith.addf %a, %b : f16
+      tw.yield %c : f16
+    } : (tensor<32768xf16>) -> f16
+    return %0 : f16
+  }
+}
+
+// -----
+// CHECK: tw.num_warps = 32
+module {
+  func.func @long_wide_row(%x: tensor<32768xf32>) -> f32 {
+    %0 = tw.reduce %x axis 0 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<32768xf32>) -> f32
     return %0 : f32
   }
 }

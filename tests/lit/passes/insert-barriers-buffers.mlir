@@ -72,6 +72,7 @@ module attributes {tw.num_warps = 4 : i32} {
 
 // -----
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>
 
 // A copy is a write where it is waited for; a barrier in front of that is none.
@@ -87,6 +88,26 @@ module attributes {tw.num_warps = 4 : i32} {
     tw.async_copy %p, %m : tensor<512x!tw.ptr<f32>, #a>, !tw.buffer<512xf32, #s>
     tw.async_commit
     tw.barrier
+    tw.async_wait 0
+    %0 = tw.shared_load %m : !tw.buffer<512xf32, #s> -> tensor<512xf32, #b>
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>
+
+// Each thread reads what it copied itself.
+// CHECK-LABEL: @own_copies
+// CHECK: tw.async_copy
+// CHECK-NOT: tw.barrier
+// CHECK: return
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @own_copies(%p: tensor<512x!tw.ptr<f32>, #a>) {
+    %m = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<512xf32, #s>
+    tw.async_copy %p, %m : tensor<512x!tw.ptr<f32>, #a>, !tw.buffer<512xf32, #s>
+    tw.async_commit
     tw.async_wait 0
     %0 = tw.shared_load %m : !tw.buffer<512xf32, #s> -> tensor<512xf32, #a>
     return

@@ -1,0 +1,25 @@
+//===- OrderByStores.h - Values made store by store -------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CODEGEN_EMIT_ORDERBYSTORES_H
+#define TILEWRIGHT_CODEGEN_EMIT_ORDERBYSTORES_H
+
+#include <cstdint>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace tilewright::codegen {
+
+/// Puts what the stores behind a reduction need into the order of the stores, where what
+/// is loaded for them would take most of a thread's `registers`.
+void orderByStores(llvm::Module &module, int64_t registers);
+
+} // namespace tilewright::codegen
+
+#endif // TILEWRIGHT_CODEGEN_EMIT_ORDERBYSTORES_H

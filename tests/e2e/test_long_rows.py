@@ -1,0 +1,98 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rows that fill the registers of a multiprocessor: kept narrow across reductions, stored
+vector by vector, weights copied to shared memory. The results must not show any of it."""
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.assemble import assemble_for
+from harness.compare import assert_near, assert_same
+from harness.devices import Emulator
+from harness.types import NUMPY_TYPES, random_values
+from e2e.test_kernels import layer_norm_kernel, softmax, softmax_kernel
+
+NARROW, STAGED = "narrow-live-tile: applied", "stage-load: applied"
+
+
+def remarks_of(kernel, arguments, **options):
+    return " ".join(assemble_for(kernel, "sm_90a", arguments, options).remarks)
+
+
+def normalised(x, weight, bias):
+    wide = x.astype(np.float64)
+    centred = wide - wide.mean(axis=1, keepdims=True)
+    return centred / np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5) * weight.astype(np.float64) + bias.astype(np.float64)
+
+
+def run_layer_norm(device, name, columns, block, rows=2, **options):
+    x = random_values(name, (rows, columns)) + np.array(3, NUMPY_TYPES[name])
+    weight, bias = random_values(name, columns, seed=1), random_values(name, columns, seed=2)
+    # A row more, which nobody may write.
+    out = device.array(np.full((rows + 1, columns), 7, x.dtype))
+    device.run(layer_norm_kernel, (rows,), device.array(x), device.array(weight), device.array(bias), out, columns, 1e-5,
+               BLOCK=block, **options)
+    actual = device.numpy(out)
+    assert_near(actual[:rows], normalised(x, weight, bias), ulps=1, absolute=2e-2 if name != "float32" else 2e-5)
+    assert_same(actual[rows], np.full(columns, 7, x.dtype))
+
+
+LAYER_NORMS = [
+    ("float16", 16384, 16384), ("float16", 10001, 16384), ("bfloat16", 16392, 32768), ("float16", 32768, 32768),
+    ("float32", 16384, 16384), ("float32", 32768, 32768), ("float32", 20004, 32768),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, columns, block", LAYER_NORMS)
+def test_layer_norm(device, name, columns, block):
+    run_layer_norm(device, name, columns, block)
+
+
+@pytest.mark.parametrize("name, columns, block, options, expected",
+                         [("float16", 16384, 16384, {}, NARROW), ("float16", 10001, 16384, {}, NARROW),
+                          ("float16", 4000, 4096, {"num_warps": 4}, ""), ("float32", 32768, 32768, {}, STAGED)])
+def test_layer_norm_in_the_emulator(name, columns, block, options, expected):
+    device = Emulator("sm_90a")
+    run_layer_norm(device, name, columns, block, rows=1, **options)
+    x = np.zeros(columns, NUMPY_TYPES[name])
+    assert expected in remarks_of(layer_norm_kernel, [x, x, x, x, columns, 1e-5, block], **options)
+
+
+@pytest.mark.parametrize("name, columns, block", [("float16", 16384, 16384), ("bfloat16", 30000, 32768), ("float16", 32768, 32768)])
+def test_softmax(device, name, columns, block):
+    x = random_values(name, (2, columns)) * np.array(5, NUMPY_TYPES[name])
+    x[1, columns // 2] = -np.inf
+    out = device.empty(x.shape, x.dtype)
+    device.run(softmax_kernel, (2,), device.array(x), out, columns, columns, BLOCK=block)
+    assert_near(device.numpy(out), softmax(x), ulps=1, absolute=1e-7)
+
+
+def test_softmax_in_the_emulator():
+    x = random_values("float16", (1, 9000))
+    x[0, 17] = np.nan
+    out = np.zeros_like(x)
+    Emulator("sm_90a").run(softmax_kernel, (1,), x, out, 9000, 9000, BLOCK=16384)
+    assert np.isnan(out).all()
+    assert NARROW in remarks_of(softmax_kernel, [x, out, 9000, 9000, 16384])
+
+
+@tilewright.jit
+def scaled_in_place_kernel(x_ptr, weight_ptr, columns, BLOCK: tl.constexpr):
+    # What is loaded behind the reduction is also what is stored.
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < columns
+    total = tl.sum(tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32), axis=0)
+    weight = tl.load(weight_ptr + offsets, mask=mask)
+    tl.store(x_ptr + offsets, tl.load(x_ptr + offsets, mask=mask) * total * weight, mask=mask)
+    tl.store(weight_ptr + offsets, weight + total, mask=mask)
+
+
+def test_in_place(device):
+    x, weight = random_values("float32", 12000), random_values("float32", 12000, seed=1)
+    x_out, weight_out = device.array(x), device.array(weight)
+    device.run(scaled_in_place_kernel, (1,), x_out, weight_out, 12000, BLOCK=16384)
+    total = np.float32(x.sum(dtype=np.float64))
+    assert_near(device.numpy(x_out), x * total * weight, relative=1e-4, absolute=1e-4)
+    assert_near(device.numpy(weight_out), weight + total, absolute=1e-3)

@@ -1,0 +1,80 @@
+// Rows of f16 are kept as they were loaded while threads wait for a reduction.
+// RUN: split-file %s %t
+// RUN: tilewright-opt %t/softmax.mlir --tw-narrow-live-tiles --tw-verify-layouts | FileCheck %s
+// RUN: sed 's/num_warps = 16/num_warps = 4/; s/, 4096, 8192\]/]/; s/256, 512, 1024, 2048/256, 512/; s/16384x/1024x/g' %t/softmax.mlir | tilewright-opt --tw-narrow-live-tiles | FileCheck %s --check-prefix=SMALL
+// RUN: tilewright-opt %t/kept.mlir --tw-narrow-live-tiles | FileCheck %s --check-prefix=KEPT
+
+// Three blocks of 16 warps instead of two.
+// CHECK: tw.wanted_threads = 1536
+// CHECK: %[[X:.*]] = tw.load
+// CHECK: %[[W:.*]] = arith.extf %[[X]]
+// CHECK: %[[MAX:.*]] = tw.reduce %[[W]]
+// CHECK: %[[Y:.*]] = tw.opaque %[[X]]
+// CHECK: %[[W1:.*]] = arith.extf %[[Y]]
+// CHECK: %[[D1:.*]] = arith.subf %[[W1]]
+// CHECK: %[[E1:.*]] = math.exp %[[D1]]
+// CHECK: tw.reduce %[[E1]]
+// CHECK: %[[Z:.*]] = tw.opaque %[[Y]]
+// CHECK: %[[W2:.*]] = arith.extf %[[Z]]
+// CHECK: %[[D2:.*]] = arith.subf %[[W2]]
+// CHECK: %[[E2:.*]] = math.exp %[[D2]]
+// CHECK: arith.divf %[[E2]]
+
+// Many blocks fit in any case.
+// SMALL-NOT: tw.wanted_threads
+// SMALL-NOT: tw.opaque
+
+// KEPT-NOT: tw.opaque
+// KEPT: return
+
+//--- softmax.mlir
+#row = #tw.layout<register = [1, 2, 4, 4096, 8192], lane = [8, 16, 32, 64, 128], warp = [256, 512, 1024, 2048], block = []>
+module attributes {tw.num_warps = 16 : i32} {
+  func.func @softmax(%p: tensor<16384x!tw.ptr<f16>, #row>) -> tensor<16384xf32, #row> {
+    %x = tw.load %p : tensor<16384x!tw.ptr<f16>, #row> -> tensor<16384xf16, #row>
+    %w = arith.extf %x : tensor<16384xf16, #row> to tensor<16384xf32, #row>
+    %max = tw.reduce %w axis 0 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maxnumf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<16384xf32, #row>) -> f32
+    %most = tw.splat %max : f32 -> tensor<16384xf32, #row>
+    %d = arith.subf %w, %most : tensor<16384xf32, #row>
+    %e = math.exp %d : tensor<16384xf32, #row>
+    %sum = tw.reduce %e axis 0 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<16384xf32, #row>) -> f32
+    %all = tw.splat %sum : f32 -> tensor<16384xf32, #row>
+    %r = arith.divf %e, %all : tensor<16384xf32, #row>
+    return %r : tensor<16384xf32, #row>
+  }
+}
+
+//--- kept.mlir
+#row = #tw.layout<register = [1, 2, 4, 4096, 8192], lane = [8, 16, 32, 64, 128], warp = [256, 512, 1024, 2048], block = []>
+module attributes {tw.num_warps = 16 : i32} {
+  // Loaded wide; from a function of a library, which costs more than it saves; from two
+  // narrow tiles, which take as much.
+  func.func @kept(%p: tensor<16384x!tw.ptr<f32>, #row>, %q: tensor<16384x!tw.ptr<f16>, #row>)
+      -> (tensor<16384xf32, #row>, tensor<16384xf32, #row>, tensor<16384xf32, #row>) {
+    %x = tw.load %p : tensor<16384x!tw.ptr<f32>, #row> -> tensor<16384xf32, #row>
+    %y = tw.load %q : tensor<16384x!tw.ptr<f16>, #row> -> tensor<16384xf16, #row>
+    %z = tw.load %q : tensor<16384x!tw.ptr<f16>, #row> -> tensor<16384xf16, #row>
+    %v = arith.extf %y : tensor<16384xf16, #row> to tensor<16384xf32, #row>
+    %u = arith.extf %z : tensor<16384xf16, #row> to tensor<16384xf32, #row>
+    %s = math.erf %v : tensor<16384xf32, #row>
+    %t = arith.addf %v, %u : tensor<16384xf32, #row>
+    %sum = tw.reduce %x axis 0 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<16384xf32, #row>) -> f32
+    %all = tw.splat %sum : f32 -> tensor<16384xf32, #row>
+    %0 = arith.divf %x, %all : tensor<16384xf32, #row>
+    %1 = arith.divf %s, %all : tensor<16384xf32, #row>
+    %2 = arith.divf %t, %all : tensor<16384xf32, #row>
+    return %0, %1, %2 : tensor<16384xf32, #row>, tensor<16384xf32, #row>, tensor<16384xf32, #row>
+  }
+}
