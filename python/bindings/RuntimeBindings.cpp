@@ -83,6 +83,14 @@ static void bindKnobs(py::module_ &module) {
       if (name == e->name)
         checkKnobText(*e, text);
   });
+  module.def(
+      "knob_setting",
+      [](size_t index) -> py::object {
+        const char *text = knobSetting(knobTableBegin()[index]);
+        return text ? py::reinterpret_steal<py::object>(checked(PyUnicode_DecodeFSDefault(text)))
+                    : py::none();
+      },
+      "What the environment says of a row of knob_table(), or None.");
   module.def("nearest_knob", &nearestKnobName);
 }
 
@@ -91,13 +99,15 @@ static void bindKnobs(py::module_ &module) {
 //===----------------------------------------------------------------------===//
 
 static py::dict deviceProperties(int ordinal) {
-  const driver::DeviceProperties &p = driver::Driver::get().device(ordinal).properties;
+  driver::Driver &driver = driver::Driver::get();
+  driver::Device &device = driver.device(ordinal);
+  const driver::DeviceProperties &p = driver.propertiesOf(device);
   py::dict d;
   d["name"] = p.name;
-  d["capability"] = p.capability;
+  d["capability"] = device.capability;
   d["total_memory"] = p.totalMemory;
   // Names that existing programs read.
-  d["max_shared_mem"] = p.sharedBytesPerBlockOptin;
+  d["max_shared_mem"] = device.sharedBytesPerBlockOptin;
   d["max_num_regs"] = p.registersPerBlock;
   d["multiprocessor_count"] = p.multiprocessorCount;
   d["warpSize"] = p.warpSize;
@@ -260,6 +270,10 @@ static void bindDriver(py::module_ &module) {
   });
   module.def("device_count", [] { return driver::Driver::get().deviceCount(); });
   module.def("device_properties", &deviceProperties);
+  module.def(
+      "device_capability",
+      [](int ordinal) { return driver::Driver::get().device(ordinal).capability; },
+      "90 for 9.0; device_properties takes longer.");
   module.def("synchronize", &synchronize, py::arg("device") = 0);
   module.def("set_abandoned", &driver::Driver::setAbandoned, py::arg("on"),
              "Whether a kernel never ends, so that nothing on the GPU can be freed any more.");
@@ -367,8 +381,23 @@ static void bindDriver(py::module_ &module) {
 // Assembler
 //===----------------------------------------------------------------------===//
 
+static std::vector<std::string> wheelFolders(const py::iterable &searchPath) {
+  std::vector<std::string> folders;
+  for (py::handle folder : searchPath) {
+    // As the file system spells it; what is no path cannot hold wheels.
+    PyObject *bytes = nullptr;
+    if (PyUnicode_FSConverter(folder.ptr(), &bytes))
+      folders.emplace_back(py::reinterpret_steal<py::bytes>(bytes));
+    else
+      PyErr_Clear();
+  }
+  return findWheelFolders(std::move(folders));
+}
+
 static void bindAssembler(py::module_ &module) {
-  module.def("set_library_search_path", &setWheelFolders);
+  module.def(
+      "find_wheel_folders", &wheelFolders, py::arg("search_path"),
+      "Folders named nvidia in those of sys.path; libraries are looked for there from now on.");
   module.def("assembler_info", [] { return py::make_tuple(assemblerVersion(), assemblerPath()); });
   module.def("find_libdevice", &findLibdevice);
   module.def("toolchain_identity", &toolchainIdentity);

@@ -28,6 +28,13 @@ def text_from_def(text: str, name: str) -> str:
     return text[start.start():]
 
 
+def _is_in_file(path) -> bool:
+    """Whether linecache would look for the text in a file, if there is one."""
+    entry = linecache.cache.get(path)
+    # Text that somebody has put there (a notebook, say) has no time of modification.
+    return entry is None or len(entry) == 1 or entry[1] is not None
+
+
 class FunctionSource:
     """Lazily read source of one Python function."""
 
@@ -49,19 +56,30 @@ class FunctionSource:
             self._lines = self._given.splitlines(keepends=True)
             return
         code = self.fn.__code__
-        # A file that has changed since is read as it is now, as inspect does.
-        linecache.checkcache(code.co_filename)
-        lines = linecache.getlines(code.co_filename, self.fn.__globals__)
         first = max(code.co_firstlineno, 1)
+        # inspect.getsource tokenizes in Python and looks through all modules, which
+        # takes longer than a kernel in the cache may take to its launch. So does
+        # linecache, without which most files can be read.
+        found = _core.read_source_block(code.co_filename, first) if _is_in_file(code.co_filename) else None
+        if found is not None:
+            text, self._meaning = found
+            lines = [line + "\n" for line in text[:-1].split("\n")]
+        else:
+            lines = self._lines_by_linecache(first)
+        self._first_line = first
+        self._lines = lines  # last: other threads look at it
+
+    def _lines_by_linecache(self, first):
+        """Of an archive, a notebook's cell, a file in another encoding."""
+        # A file that has changed since is read as it is now, as inspect does.
+        linecache.checkcache(self.file)
+        lines = linecache.getlines(self.file, self.fn.__globals__)
         if first > len(lines):
             raise errors.make("E0101", name=self.fn.__name__)
-        # inspect.getsource tokenizes in Python and looks through all modules, which
-        # takes longer than a kernel in the cache may take to its launch.
         text = "".join(lines[first - 1:])
         count, meaning = _core.scan_source_block(text.encode("utf-8", "surrogatepass"))
         self._meaning = meaning.decode("utf-8", "surrogatepass")
-        self._first_line = first
-        self._lines = lines[first - 1:first - 1 + count]  # last: other threads look at it
+        return lines[first - 1:first - 1 + count]
 
     @property
     def first_line(self) -> int:
