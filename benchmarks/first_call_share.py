@@ -14,6 +14,7 @@ looking costs time); what is indented is part of the line above it.
 """
 
 import argparse
+import ctypes
 import importlib
 import json
 import os
@@ -119,6 +120,7 @@ def child(case, how):
     """One first call; prints its seconds and the stages as JSON."""
     from launch_share import make_tensors
 
+    ctypes.CDLL(os.environ["TILEWRIGHT_LIBCUDA_PATH"])  # as the framework has opened the driver
     tensors, _ = make_tensors(3)
     kernel, constants = declare()[case]
     rows: list = []

@@ -105,10 +105,17 @@ static constexpr const char *kNvJitLinkPrefix = "libnvJitLink.so";
 /// Candidates for nvJitLink in the folders of Python wheels.
 static std::vector<std::string> wheelCandidates() {
   std::vector<std::string> candidates;
+  // Wheels of CUDA 13 share one folder, those of CUDA 12 have one each. Under the usual
+  // name nothing is listed: such a folder has all the libraries of a framework.
+  static constexpr const char *places[][2] = {{"cu13/lib", ".13"}, {"nvjitlink/lib", ".12"}};
   for (const std::string &folder : snapshotWheelFolders())
-    // Wheels of CUDA 13 share one folder, those of CUDA 12 have one each.
-    for (const char *sub : {"cu13/lib", "nvjitlink/lib"})
-      append(candidates, filesStartingWith(folder + "/" + sub, kNvJitLinkPrefix));
+    for (auto [sub, version] : places) {
+      std::string usual = folder + "/" + sub + "/" + kNvJitLinkPrefix + version;
+      if (::access(usual.c_str(), F_OK) == 0)
+        candidates.push_back(usual);
+      else
+        append(candidates, filesStartingWith(folder + "/" + sub, kNvJitLinkPrefix));
+    }
   return candidates;
 }
 

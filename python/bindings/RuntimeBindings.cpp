@@ -22,6 +22,8 @@
 
 namespace py = pybind11;
 
+extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
 namespace tilewright {
 
 //===----------------------------------------------------------------------===//
@@ -436,54 +438,38 @@ static void bindAssembler(py::module_ &module) {
 // Identity of the build
 //===----------------------------------------------------------------------===//
 
-namespace {
-struct BuildIdSearch {
-  uintptr_t address; // some address inside this library
-  std::string id;
-};
-} // namespace
-
-/// Looks for the linker's GNU build-id note of the library that holds `address`.
-static int findBuildId(dl_phdr_info *info, size_t, void *data) {
-  auto &search = *static_cast<BuildIdSearch *>(data);
-  bool isOurs = false;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto &segment = info->dlpi_phdr[i];
-    uintptr_t start = info->dlpi_addr + segment.p_vaddr;
-    isOurs |= segment.p_type == PT_LOAD && search.address >= start &&
-              search.address < start + segment.p_memsz;
+/// The linker's GNU build-id in a segment of notes, or nothing.
+static std::string findBuildId(const char *at, const char *end) {
+  while (at + sizeof(ElfW(Nhdr)) <= end) {
+    const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(at);
+    const char *name = at + sizeof(*note);
+    const char *bytes = name + (note->n_namesz + 3) / 4 * 4;
+    std::string id;
+    if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
+      for (size_t k = 0; k < note->n_descsz; ++k)
+        for (int shift : {4, 0})
+          id += "0123456789abcdef"[static_cast<unsigned char>(bytes[k]) >> shift & 15];
+    if (!id.empty())
+      return id;
+    at = bytes + (note->n_descsz + 3) / 4 * 4;
   }
-  if (!isOurs)
-    return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto &segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE)
-      continue;
-    const char *at = reinterpret_cast<const char *>(info->dlpi_addr + segment.p_vaddr);
-    const char *end = at + segment.p_memsz;
-    while (at + sizeof(ElfW(Nhdr)) <= end) {
-      const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(at);
-      const char *name = at + sizeof(*note);
-      const char *bytes = name + (note->n_namesz + 3) / 4 * 4;
-      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-          std::memcmp(name, "GNU", 4) == 0) {
-        for (size_t k = 0; k < note->n_descsz; ++k)
-          search.id += fmt::format("{:02x}", static_cast<unsigned char>(bytes[k]));
-        return 1;
-      }
-      at = bytes + (note->n_descsz + 3) / 4 * 4;
-    }
-  }
-  return 1;
+  return "";
 }
 
 /// A digest of the linked library: part of every key, so that a kernel is never
 /// taken for one of another compiler build.
 static std::string buildId() {
   static const std::string id = [] {
-    BuildIdSearch search{reinterpret_cast<uintptr_t>(&buildId), ""};
-    dl_iterate_phdr(findBuildId, &search);
-    return search.id.empty() ? std::string("unknown") : search.id;
+    // The linker says where this library starts; to ask the loader would mean to
+    // walk through all the libraries of a framework.
+    const char *start = reinterpret_cast<const char *>(&__ehdr_start);
+    const auto *segments = reinterpret_cast<const ElfW(Phdr) *>(start + __ehdr_start.e_phoff);
+    std::string found;
+    for (int i = 0; i < __ehdr_start.e_phnum && found.empty(); ++i)
+      if (segments[i].p_type == PT_NOTE)
+        found = findBuildId(start + segments[i].p_vaddr,
+                            start + segments[i].p_vaddr + segments[i].p_memsz);
+    return found.empty() ? std::string("unknown") : found;
   }();
   return id;
 }

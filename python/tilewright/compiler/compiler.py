@@ -9,6 +9,7 @@ bytes; loading into a device happens at the first launch.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -32,6 +33,7 @@ __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "co
 # ---------------------------------------------------------------------------
 
 
+@functools.lru_cache(1024)
 def _plain_type(text: str) -> str:
     """A type string under the one name that the compiler knows: u1 and bool are i1."""
     text = str(text).strip()
@@ -64,8 +66,8 @@ class ASTSource:
     def __init__(self, fn, signature, constexprs=None, attrs=None):
         self.fn = fn
         self.name = fn.__name__
-        self.constants = {self._name_of(k): v for k, v in (constexprs or {}).items()}
-        self.signature = {self._name_of(k): v for k, v in dict(signature).items()}
+        self.constants = {k if type(k) is str else self._name_of(k): v for k, v in (constexprs or {}).items()}
+        self.signature = {k if type(k) is str else self._name_of(k): v for k, v in dict(signature).items()}
         self.attrs = dict(attrs or {})
         # Python orders arguments by the declaration, never by the dict given.
         self.runtime_signature = {
@@ -74,8 +76,8 @@ class ASTSource:
         }
         self.divisibility = {}
         for key, value in self.attrs.items():
-            number = self._divisibility_of(value)
-            name = self._name_of(key)
+            number = value if type(value) is int else self._divisibility_of(value)
+            name = key if type(key) is str else self._name_of(key)
             if number > 1 and name.split("[")[0] in self.runtime_signature:
                 self.divisibility[name] = number
         self._check()
@@ -96,16 +98,19 @@ class ASTSource:
         return next((int(entry[1]) for entry in value if entry[0] == "tt.divisibility"), 1)
 
     def _check(self):
-        text = f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
+        names = self.fn.arg_names
         for name in (*self.signature, *self.constants):
-            if name.split("[")[0] not in self.fn.arg_names:
-                raise errors.make("E0205", problem="unexpected", a=name, sig=text)
+            if name not in names and name.split("[")[0] not in names:
+                raise errors.make("E0205", problem="unexpected", a=name, sig=self._text())
         for param in self.fn.params:
             if param.name in self.constants or param.name in self.runtime_signature:
                 continue
             if not param.has_default:
-                raise errors.make("E0205", problem="missing", a=param.name, sig=text)
+                raise errors.make("E0205", problem="missing", a=param.name, sig=self._text())
             self.constants[param.name] = param.default
+
+    def _text(self) -> str:
+        return f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
 
     def hash(self) -> str:
         from ..runtime.dependencies import encode_value
@@ -503,10 +508,10 @@ def source_of_specialization(fn, specs) -> ASTSource:
         items = [entry_of(f"{name}[{position}]", item) for position, item in enumerate(spec[2])]
         return spec[1](*items) if hasattr(spec[1], "_fields") else tuple(items)
 
-    for param, spec in zip(fn.params, specs):
-        entry = entry_of(param.name, spec)
+    for name, spec in zip(fn.arg_names, specs):
+        entry = entry_of(name, spec)
         if entry != "constexpr":
-            signature[param.name] = entry
+            signature[name] = entry
     return ASTSource(fn, signature, constexprs, divisibility)
 
 

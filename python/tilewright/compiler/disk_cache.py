@@ -51,6 +51,9 @@ def default_directory() -> str:
     return os.path.join(base, "tilewright")
 
 
+_scan_json = json.JSONDecoder().scan_once
+
+
 class Store:
     """One area of the cache, with its warnings said once."""
 
@@ -69,8 +72,12 @@ class Store:
         if header is None:
             return None
         try:
-            return json.loads(header), sections
-        except ValueError:
+            # json.loads would first ask for the encoding, and for spaces at both ends.
+            content, end = _scan_json(text := header.decode(), 0)
+            if end != len(text):
+                raise ValueError("something follows")
+            return content, sections
+        except (ValueError, StopIteration):
             self.discard(key, "its header is no JSON")
             return None
 

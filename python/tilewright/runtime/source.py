@@ -42,18 +42,18 @@ class FunctionSource:
         self.fn = fn
         self.file = fn.__code__.co_filename
         self._given = source
-        self._lines = None
+        self._text = None
         self._first_line = None
         self._tree = None
         self._src = None
         self._meaning = None
 
     def _read(self):
-        if self._lines is not None:
+        if self._text is not None:
             return
         if self._given is not None:
             self._first_line = 1
-            self._lines = self._given.splitlines(keepends=True)
+            self._text = self._given
             return
         code = self.fn.__code__
         first = max(code.co_firstlineno, 1)
@@ -63,11 +63,10 @@ class FunctionSource:
         found = _core.read_source_block(code.co_filename, first) if _is_in_file(code.co_filename) else None
         if found is not None:
             text, self._meaning = found
-            lines = [line + "\n" for line in text[:-1].split("\n")]
         else:
-            lines = self._lines_by_linecache(first)
+            text = "".join(self._lines_by_linecache(first))
         self._first_line = first
-        self._lines = lines  # last: other threads look at it
+        self._text = text  # last: other threads look at it
 
     def _lines_by_linecache(self, first):
         """Of an archive, a notebook's cell, a file in another encoding."""
@@ -91,7 +90,7 @@ class FunctionSource:
     def text(self) -> str:
         """The text as it stands in the file, decorators included."""
         self._read()
-        return "".join(self._lines)
+        return self._text
 
     @property
     def src(self) -> str:
@@ -116,14 +115,15 @@ class FunctionSource:
 
     def replace(self, text: str):
         """Puts other text in place of the function's own (used by code generators)."""
-        self._given, self._lines, self._tree, self._src, self._meaning = text, None, None, None, None
+        self._given, self._text, self._tree, self._src, self._meaning = text, None, None, None, None
 
     def line(self, number: int) -> str:
         """The text of one line of the file, for messages; empty where unknown."""
         self._read()
         offset = number - self._first_line
-        if 0 <= offset < len(self._lines):
-            return self._lines[offset].rstrip("\n")
+        lines = self._text.removesuffix("\n").split("\n")
+        if 0 <= offset < len(lines):
+            return lines[offset]
         return linecache.getline(self.file, number).rstrip("\n")
 
     def tree(self) -> ast.FunctionDef:
@@ -134,7 +134,7 @@ class FunctionSource:
     def _parse(self) -> ast.FunctionDef:
         self._read()
         text = self.text
-        wrapped = bool(self._lines) and self._lines[0][:1] in (" ", "\t")
+        wrapped = text[:1] in (" ", "\t")
         try:
             module = ast.parse("if 1:\n" + text if wrapped else text, filename=self.file)
         except SyntaxError as error:
