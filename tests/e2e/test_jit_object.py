@@ -14,7 +14,7 @@ import pytest
 
 import tilewright
 from tilewright import _core, errors
-from tilewright.runtime.dependencies import encode_value
+from tilewright.runtime.dependencies import _code_names, encode_value
 
 
 class constexpr:
@@ -196,6 +196,15 @@ def test_no_text_is_an_error(tmp_path):
     assert _core.read_source_block(str(path), 21) is None and _core.read_source_block(str(tmp_path), 1) is None
     with pytest.raises(errors.SourceUnavailable):
         tilewright.jit(space["f"]).src  # noqa: B018
+
+
+@pytest.mark.parametrize("count", [3, 300, 70_000])
+def test_names_of_many_globals_are_found(count):
+    """From 128 and 32,768 names on they have arguments of two and three bytes."""
+    space = {}
+    exec("def f():\n" + "".join(f"    a{i}.b{i}\n" for i in range(count)), space)
+    names, others = _code_names(space["f"].__code__)
+    assert names == [f"a{i}" for i in range(count)] and set(others) == {f"{c}{i}" for c in "ab" for i in range(count)}
 
 
 def test_lambda_is_refused():
