@@ -15,10 +15,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <mutex>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace tilewright {
@@ -30,31 +32,46 @@ namespace fs = std::filesystem;
 //===----------------------------------------------------------------------===//
 
 static std::mutex searchMutex;
-static std::vector<std::string> wheelFolders;
+static std::vector<std::string> knownSearchPath, wheelFolders;
 
-void setWheelFolders(std::vector<std::string> folders) {
+static bool isFolder(const std::string &path) {
+  struct stat status;
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+std::vector<std::string> findWheelFolders(std::vector<std::string> searchPath) {
   std::lock_guard<std::mutex> lock(searchMutex);
-  wheelFolders = std::move(folders);
+  if (searchPath == knownSearchPath)
+    return wheelFolders;
+  wheelFolders.clear();
+  for (const std::string &folder : searchPath) {
+    std::string candidate = folder.empty() ? "nvidia" : folder + "/nvidia";
+    if (isFolder(candidate))
+      wheelFolders.push_back(std::move(candidate));
+  }
+  knownSearchPath = std::move(searchPath);
+  return wheelFolders;
 }
 
 /// Files of `folder` whose name starts with `prefix`, newest version first.
-static std::vector<std::string> filesStartingWith(const fs::path &folder,
+static std::vector<std::string> filesStartingWith(const std::string &folder,
                                                   const std::string &prefix) {
   std::vector<std::string> found;
-  std::error_code ignored;
-  for (fs::directory_iterator it(folder, ignored), end; it != end; it.increment(ignored)) {
-    if (ignored)
-      break;
-    if (it->path().filename().string().rfind(prefix, 0) == 0)
-      found.push_back(it->path().string());
-  }
+  // Not std::filesystem: this is on the way of a first launch.
+  DIR *stream = ::opendir(folder.c_str());
+  if (!stream)
+    return found;
+  while (const dirent *item = ::readdir(stream))
+    if (std::strncmp(item->d_name, prefix.c_str(), prefix.size()) == 0)
+      found.push_back(folder + "/" + item->d_name);
+  ::closedir(stream);
   std::sort(found.rbegin(), found.rend());
   return found;
 }
 
 /// Toolkit roots that variables name.
-static std::vector<fs::path> toolkitVariables() {
-  std::vector<fs::path> roots;
+static std::vector<std::string> toolkitVariables() {
+  std::vector<std::string> roots;
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char *value = std::getenv(variable))
       if (*value)
@@ -62,14 +79,16 @@ static std::vector<fs::path> toolkitVariables() {
   return roots;
 }
 
-/// Toolkit roots: the variables that name one, then /usr/local/cuda and its
-/// versioned siblings, highest first.
-static std::vector<fs::path> toolkitRoots() {
-  std::vector<fs::path> roots = toolkitVariables();
+/// Toolkit roots: the variables that name one, then /usr/local/cuda.
+static std::vector<std::string> usualToolkits() {
+  std::vector<std::string> roots = toolkitVariables();
   roots.push_back("/usr/local/cuda");
-  for (const std::string &root : filesStartingWith("/usr/local", "cuda-"))
-    roots.push_back(root);
   return roots;
+}
+
+/// Versioned siblings of /usr/local/cuda, highest first; looked at after the usual ones.
+static std::vector<std::string> versionedToolkits() {
+  return filesStartingWith("/usr/local", "cuda-");
 }
 
 static std::vector<std::string> snapshotWheelFolders() {
@@ -86,18 +105,26 @@ static constexpr const char *kNvJitLinkPrefix = "libnvJitLink.so";
 /// Candidates for nvJitLink in the folders of Python wheels.
 static std::vector<std::string> wheelCandidates() {
   std::vector<std::string> candidates;
+  // Wheels of CUDA 13 share one folder, those of CUDA 12 have one each. Under the usual
+  // name nothing is listed: such a folder has all the libraries of a framework.
+  static constexpr const char *places[][2] = {{"cu13/lib", ".13"}, {"nvjitlink/lib", ".12"}};
   for (const std::string &folder : snapshotWheelFolders())
-    // Wheels of CUDA 13 share one folder, those of CUDA 12 have one each.
-    for (const char *sub : {"cu13/lib", "nvjitlink/lib"})
-      append(candidates, filesStartingWith(fs::path(folder) / sub, kNvJitLinkPrefix));
+    for (auto [sub, version] : places) {
+      std::string usual = folder + "/" + sub + "/" + kNvJitLinkPrefix + version;
+      if (::access(usual.c_str(), F_OK) == 0)
+        candidates.push_back(usual);
+      else
+        append(candidates, filesStartingWith(folder + "/" + sub, kNvJitLinkPrefix));
+    }
   return candidates;
 }
 
 static std::vector<std::string> toolkitCandidates() {
-  std::vector<std::string> candidates;
-  for (const fs::path &root : toolkitRoots())
+  std::vector<std::string> candidates, roots = usualToolkits();
+  append(roots, versionedToolkits());
+  for (const std::string &root : roots)
     for (const char *sub : {"lib64", "lib", "targets/x86_64-linux/lib"})
-      append(candidates, filesStartingWith(root / sub, kNvJitLinkPrefix));
+      append(candidates, filesStartingWith(root + "/" + sub, kNvJitLinkPrefix));
   return candidates;
 }
 
@@ -114,18 +141,21 @@ std::string findLibdevice() {
   std::string configured = knobText(Knob::LIBDEVICE_PATH);
   if (!configured.empty())
     return configured;
-  std::vector<fs::path> candidates;
-  const char *name = "libdevice.10.bc";
+  auto firstIn = [](const std::vector<std::string> &roots) -> std::string {
+    for (const std::string &root : roots) {
+      std::string candidate = root + "/nvvm/libdevice/libdevice.10.bc";
+      if (::access(candidate.c_str(), F_OK) == 0)
+        return candidate;
+    }
+    return "";
+  };
+  std::vector<std::string> roots;
   for (const std::string &folder : snapshotWheelFolders())
     for (const char *sub : {"cu13", "cuda_nvcc"})
-      candidates.push_back(fs::path(folder) / sub / "nvvm/libdevice" / name);
-  for (const fs::path &root : toolkitRoots())
-    candidates.push_back(root / "nvvm/libdevice" / name);
-  std::error_code ignored;
-  for (const fs::path &candidate : candidates)
-    if (fs::exists(candidate, ignored))
-      return candidate.string();
-  return "";
+      roots.push_back(folder + "/" + sub);
+  append(roots, usualToolkits());
+  std::string found = firstIn(roots);
+  return found.empty() ? firstIn(versionedToolkits()) : found;
 }
 
 //===----------------------------------------------------------------------===//
@@ -254,8 +284,8 @@ std::string toolchainIdentity() {
   // toolkit that is exchanged is noticed by the next process; this one has opened
   // the library that it found.
   std::string inputs = knobText(Knob::NVJITLINK) + "|" + knobText(Knob::LIBDEVICE_PATH);
-  for (const fs::path &root : toolkitVariables())
-    inputs += "|" + root.string();
+  for (const std::string &root : toolkitVariables())
+    inputs += "|" + root;
   for (const std::string &folder : snapshotWheelFolders())
     inputs += "|" + folder;
   static std::mutex mutex;

@@ -68,9 +68,9 @@ std::string findLibdevice();
 /// be used. Part of the keys of the cache on disk.
 std::string toolchainIdentity();
 
-/// Folders named `nvidia` that hold wheels; set by Python before a compilation,
-/// looked at when something is first searched for.
-void setWheelFolders(std::vector<std::string> folders);
+/// The folders named `nvidia`, which hold wheels, in those of Python's search path.
+/// Python names it before a compilation; from then on libraries are looked for there.
+std::vector<std::string> findWheelFolders(std::vector<std::string> searchPath);
 
 } // namespace tilewright
 

@@ -28,15 +28,16 @@ const KnobEntry *knobTableEnd() { return std::end(knobTable); }
 
 const KnobEntry &knobEntry(Knob knob) { return knobTable[static_cast<size_t>(knob)]; }
 
+const char *knobSetting(const KnobEntry &entry) {
+  std::string name = std::string("TILEWRIGHT_") + entry.name;
+  const char *value = std::getenv(name.c_str());
+  return value || !*entry.tritonName ? value : std::getenv(entry.tritonName);
+}
+
 std::string knobText(Knob knob) {
   const KnobEntry &entry = knobEntry(knob);
-  std::string name = std::string("TILEWRIGHT_") + entry.name;
-  if (const char *value = std::getenv(name.c_str()))
-    return value;
-  if (*entry.tritonName)
-    if (const char *value = std::getenv(entry.tritonName))
-      return value;
-  return entry.defaultText;
+  const char *setting = knobSetting(entry);
+  return setting ? setting : entry.defaultText;
 }
 
 static const char *typeName(KnobType type) {

@@ -43,6 +43,8 @@ const KnobEntry *knobTableBegin();
 const KnobEntry *knobTableEnd();
 const KnobEntry &knobEntry(Knob knob);
 
+/// The environment's text under one of the knob's names, or null.
+const char *knobSetting(const KnobEntry &entry);
 /// The text in force: environment or default.
 std::string knobText(Knob knob);
 /// Typed reads; E0701 where the text is none of the type.

@@ -15,6 +15,9 @@
 
 #include <pybind11/stl.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 namespace py = pybind11;
 
 namespace tilewright {
@@ -99,6 +102,73 @@ py::list list(const CacheStore &store) {
   return rows;
 }
 
+//===----------------------------------------------------------------------===//
+// The text of a kernel
+//===----------------------------------------------------------------------===//
+
+constexpr off_t kMaxSourceBytes = 16 << 20;
+
+/// The content of a file that Python reads byte for byte: UTF-8 without a mark or a
+/// declared encoding, and with plain line ends. Of all others false.
+bool readPlainSource(const char *path, std::string &text) {
+  // O_NONBLOCK: no FIFO holds us.
+  FileHandle file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status;
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_size > kMaxSourceBytes ||
+      !readAll(file.get(), static_cast<size_t>(status.st_size), text))
+    return false;
+  // Where an encoding may be declared.
+  size_t firstEnd = text.find('\n');
+  size_t secondEnd = firstEnd == std::string::npos ? firstEnd : text.find('\n', firstEnd + 1);
+  return text.compare(0, 3, "\xef\xbb\xbf") != 0 && text.find('\r') == std::string::npos &&
+         std::string_view(text).substr(0, secondEnd).find("coding") == std::string_view::npos;
+}
+
+/// The position behind `count` lines from `at` on, at most the end.
+size_t skipLines(const std::string &text, size_t at, size_t count) {
+  for (; count > 0 && at < text.size(); --count) {
+    size_t end = text.find('\n', at);
+    at = end == std::string::npos ? text.size() : end + 1;
+  }
+  return at;
+}
+
+py::object decoded(const std::string &text) {
+  PyObject *result =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), nullptr);
+  if (!result)
+    PyErr_Clear();
+  return py::reinterpret_steal<py::object>(result);
+}
+
+/// (text, meaning) of the function that starts at a line of a file, or None.
+py::object readSourceBlock(const py::object &path, size_t firstLine) {
+  PyObject *name = nullptr;
+  if (!PyUnicode_FSConverter(path.ptr(), &name)) {
+    PyErr_Clear();
+    return py::none();
+  }
+  py::bytes nameBytes = py::reinterpret_steal<py::bytes>(name);
+  std::string text, lines;
+  SourceBlock block;
+  {
+    py::gil_scoped_release release;
+    size_t start = 0;
+    if (readPlainSource(PyBytes_AS_STRING(nameBytes.ptr()), text) &&
+        (start = skipLines(text, 0, firstLine - 1)) < text.size()) {
+      block = scanSourceBlock(std::string_view(text).substr(start));
+      lines = text.substr(start, skipLines(text, start, block.lineCount) - start);
+      if (lines.back() != '\n')
+        lines += '\n';
+    }
+  }
+  py::object pyLines = decoded(lines), meaning = decoded(block.meaning);
+  if (lines.empty() || !pyLines || !meaning)
+    return py::none();
+  return py::make_tuple(pyLines, meaning);
+}
+
 /// A lock that is held until `release()`, or until the object dies.
 struct KeyLock {
   FileHandle file;
@@ -147,6 +217,12 @@ void bindCache(py::module_ &module) {
         return py::make_tuple(block.lineCount, py::bytes(block.meaning));
       },
       "(number of lines, meaning) of the function that the text starts with; both in UTF-8.");
+  module.def("read_source_block", &readSourceBlock, py::arg("path"), py::arg("first_line"),
+             "(text, meaning) of the function at a line of a file; None where the file cannot be "
+             "read, or Python would not take its bytes as they are.");
+  module.def(
+      "sha256", [](std::string_view text) { return toHex(sha256(text)); },
+      "The digest of bytes, or of a text's UTF-8, in hexadecimal.");
   module.def("encode_entry",
              [](const std::string &key, const std::string &header, const py::dict &sections) {
                return py::bytes(encodeEntry(digestOf(key), entryOf(header, sections)));

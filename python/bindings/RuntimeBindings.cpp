@@ -22,6 +22,8 @@
 
 namespace py = pybind11;
 
+extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
 namespace tilewright {
 
 //===----------------------------------------------------------------------===//
@@ -83,6 +85,14 @@ static void bindKnobs(py::module_ &module) {
       if (name == e->name)
         checkKnobText(*e, text);
   });
+  module.def(
+      "knob_setting",
+      [](size_t index) -> py::object {
+        const char *text = knobSetting(knobTableBegin()[index]);
+        return text ? py::reinterpret_steal<py::object>(checked(PyUnicode_DecodeFSDefault(text)))
+                    : py::none();
+      },
+      "What the environment says of a row of knob_table(), or None.");
   module.def("nearest_knob", &nearestKnobName);
 }
 
@@ -91,13 +101,15 @@ static void bindKnobs(py::module_ &module) {
 //===----------------------------------------------------------------------===//
 
 static py::dict deviceProperties(int ordinal) {
-  const driver::DeviceProperties &p = driver::Driver::get().device(ordinal).properties;
+  driver::Driver &driver = driver::Driver::get();
+  driver::Device &device = driver.device(ordinal);
+  const driver::DeviceProperties &p = driver.propertiesOf(device);
   py::dict d;
   d["name"] = p.name;
-  d["capability"] = p.capability;
+  d["capability"] = device.capability;
   d["total_memory"] = p.totalMemory;
   // Names that existing programs read.
-  d["max_shared_mem"] = p.sharedBytesPerBlockOptin;
+  d["max_shared_mem"] = device.sharedBytesPerBlockOptin;
   d["max_num_regs"] = p.registersPerBlock;
   d["multiprocessor_count"] = p.multiprocessorCount;
   d["warpSize"] = p.warpSize;
@@ -260,6 +272,10 @@ static void bindDriver(py::module_ &module) {
   });
   module.def("device_count", [] { return driver::Driver::get().deviceCount(); });
   module.def("device_properties", &deviceProperties);
+  module.def(
+      "device_capability",
+      [](int ordinal) { return driver::Driver::get().device(ordinal).capability; },
+      "90 for 9.0; device_properties takes longer.");
   module.def("synchronize", &synchronize, py::arg("device") = 0);
   module.def("set_abandoned", &driver::Driver::setAbandoned, py::arg("on"),
              "Whether a kernel never ends, so that nothing on the GPU can be freed any more.");
@@ -367,8 +383,23 @@ static void bindDriver(py::module_ &module) {
 // Assembler
 //===----------------------------------------------------------------------===//
 
+static std::vector<std::string> wheelFolders(const py::iterable &searchPath) {
+  std::vector<std::string> folders;
+  for (py::handle folder : searchPath) {
+    // As the file system spells it; what is no path cannot hold wheels.
+    PyObject *bytes = nullptr;
+    if (PyUnicode_FSConverter(folder.ptr(), &bytes))
+      folders.emplace_back(py::reinterpret_steal<py::bytes>(bytes));
+    else
+      PyErr_Clear();
+  }
+  return findWheelFolders(std::move(folders));
+}
+
 static void bindAssembler(py::module_ &module) {
-  module.def("set_library_search_path", &setWheelFolders);
+  module.def(
+      "find_wheel_folders", &wheelFolders, py::arg("search_path"),
+      "Folders named nvidia in those of sys.path; libraries are looked for there from now on.");
   module.def("assembler_info", [] { return py::make_tuple(assemblerVersion(), assemblerPath()); });
   module.def("find_libdevice", &findLibdevice);
   module.def("toolchain_identity", &toolchainIdentity);
@@ -407,54 +438,38 @@ static void bindAssembler(py::module_ &module) {
 // Identity of the build
 //===----------------------------------------------------------------------===//
 
-namespace {
-struct BuildIdSearch {
-  uintptr_t address; // some address inside this library
-  std::string id;
-};
-} // namespace
-
-/// Looks for the linker's GNU build-id note of the library that holds `address`.
-static int findBuildId(dl_phdr_info *info, size_t, void *data) {
-  auto &search = *static_cast<BuildIdSearch *>(data);
-  bool isOurs = false;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto &segment = info->dlpi_phdr[i];
-    uintptr_t start = info->dlpi_addr + segment.p_vaddr;
-    isOurs |= segment.p_type == PT_LOAD && search.address >= start &&
-              search.address < start + segment.p_memsz;
+/// The linker's GNU build-id in a segment of notes, or nothing.
+static std::string findBuildId(const char *at, const char *end) {
+  while (at + sizeof(ElfW(Nhdr)) <= end) {
+    const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(at);
+    const char *name = at + sizeof(*note);
+    const char *bytes = name + (note->n_namesz + 3) / 4 * 4;
+    std::string id;
+    if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
+      for (size_t k = 0; k < note->n_descsz; ++k)
+        for (int shift : {4, 0})
+          id += "0123456789abcdef"[static_cast<unsigned char>(bytes[k]) >> shift & 15];
+    if (!id.empty())
+      return id;
+    at = bytes + (note->n_descsz + 3) / 4 * 4;
   }
-  if (!isOurs)
-    return 0;
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const auto &segment = info->dlpi_phdr[i];
-    if (segment.p_type != PT_NOTE)
-      continue;
-    const char *at = reinterpret_cast<const char *>(info->dlpi_addr + segment.p_vaddr);
-    const char *end = at + segment.p_memsz;
-    while (at + sizeof(ElfW(Nhdr)) <= end) {
-      const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(at);
-      const char *name = at + sizeof(*note);
-      const char *bytes = name + (note->n_namesz + 3) / 4 * 4;
-      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-          std::memcmp(name, "GNU", 4) == 0) {
-        for (size_t k = 0; k < note->n_descsz; ++k)
-          search.id += fmt::format("{:02x}", static_cast<unsigned char>(bytes[k]));
-        return 1;
-      }
-      at = bytes + (note->n_descsz + 3) / 4 * 4;
-    }
-  }
-  return 1;
+  return "";
 }
 
 /// A digest of the linked library: part of every key, so that a kernel is never
 /// taken for one of another compiler build.
 static std::string buildId() {
   static const std::string id = [] {
-    BuildIdSearch search{reinterpret_cast<uintptr_t>(&buildId), ""};
-    dl_iterate_phdr(findBuildId, &search);
-    return search.id.empty() ? std::string("unknown") : search.id;
+    // The linker says where this library starts; to ask the loader would mean to
+    // walk through all the libraries of a framework.
+    const char *start = reinterpret_cast<const char *>(&__ehdr_start);
+    const auto *segments = reinterpret_cast<const ElfW(Phdr) *>(start + __ehdr_start.e_phoff);
+    std::string found;
+    for (int i = 0; i < __ehdr_start.e_phnum && found.empty(); ++i)
+      if (segments[i].p_type == PT_NOTE)
+        found = findBuildId(start + segments[i].p_vaddr,
+                            start + segments[i].p_vaddr + segments[i].p_memsz);
+    return found.empty() ? std::string("unknown") : found;
   }();
   return id;
 }

@@ -115,14 +115,15 @@ TorchAccess::StreamShim TorchAccess::findStreamShim() {
 }
 
 uint64_t TorchAccess::currentStream(int device) {
+  // A torch without CUDA has no such library, and looking for one takes the loader long.
+  if (!rawStream)
+    return 0;
   StreamShim shim = lookedForShim ? streamShim.load() : findStreamShim();
   if (shim) {
     void *stream = nullptr;
     if (shim(device, &stream) == 0)
       return reinterpret_cast<uint64_t>(stream);
   }
-  if (!rawStream)
-    return 0;
   PyObject *number = checked(PyLong_FromLong(device)); // small: Python has it ready
   PyObject *handle = PyObject_Vectorcall(rawStream, &number, 1, nullptr);
   Py_DECREF(number);

@@ -56,10 +56,9 @@ def _check(result):
 
 def doctor(arguments) -> int:
     from . import __version__, _core, knobs
-    from .compiler.compiler import _wheel_folders
     from .tools.disasm import path_to_binary
 
-    _core.set_library_search_path(_wheel_folders())
+    _core.find_wheel_folders(sys.path)
     print("Tilewright")
     _line("version", f"{__version__}, native {_core.build_id()}")
     _line("Python", f"{platform.python_version()} on {platform.platform()}")

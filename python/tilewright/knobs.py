@@ -20,27 +20,28 @@ _TRUE = {"1", "true", "on", "yes", "y"}
 
 
 class _Entry:
-    __slots__ = ("name", "type", "default", "group", "attribute", "triton_name", "doc")
+    __slots__ = ("index", "name", "type", "default", "default_value", "group", "attribute", "triton_name", "doc")
 
-    def __init__(self, row):
+    def __init__(self, index, row):
+        self.index = index
         (self.name, self.type, self.default, self.group, self.attribute, self.triton_name, self.doc) = row
-
-    def text(self):
-        for variable in (f"TILEWRIGHT_{self.name}", self.triton_name):
-            if variable and variable in os.environ:
-                return os.environ[variable]
-        return self.default
+        self.default_value = self._parse(self.default)
 
     def get(self):
-        text = self.text()
+        # Asked a dozen times by a first launch; os.environ takes longer to say no.
+        text = _core.knob_setting(self.index)
+        if text is None:
+            return self.default_value
+        if self.type not in ("str", "path"):  # there any text will do, also a path that is not UTF-8
+            if text != "" or self.type == "bool":
+                _core.check_knob(self.name, text)
+        return self._parse(text)
+
+    def _parse(self, text):
         if self.type == "bool":
-            _core.check_knob(self.name, text)
             return text.lower() in _TRUE
         if text == "":
             return None
-        if self.type in ("str", "path"):
-            return text  # any text will do, also a path that is not UTF-8
-        _core.check_knob(self.name, text)
         return int(text, 0) if self.type == "int" else float(text) if self.type == "float" else text
 
     def set(self, value):
@@ -56,7 +57,7 @@ class _Entry:
                 os.environ.pop(variable, None)
 
 
-_entries = [_Entry(row) for row in _core.knob_table()]
+_entries = [_Entry(index, row) for index, row in enumerate(_core.knob_table())]
 
 
 class HookChain:

@@ -139,17 +139,26 @@ void Driver::findDevices() {
     auto device = std::make_unique<Device>();
     device->ordinal = ordinal;
     check(functions.deviceGet(&device->handle, ordinal), "cuDeviceGet");
-    readProperties(*device);
+    device->capability = attributeOf(*device, kAttrCapabilityMajor) * 10 +
+                         attributeOf(*device, kAttrCapabilityMinor);
+    device->sharedBytesPerBlockOptin = attributeOf(*device, kAttrSharedPerBlockOptin);
     devices.push_back(std::move(device));
   }
 }
 
+int Driver::attributeOf(const Device &device, int which) const {
+  int value = 0;
+  functions.deviceGetAttribute(&value, which, device.handle);
+  return value;
+}
+
+const DeviceProperties &Driver::propertiesOf(Device &device) const {
+  std::call_once(device.described, [&] { readProperties(device); });
+  return device.properties;
+}
+
 void Driver::readProperties(Device &device) const {
-  auto attribute = [&](int which) {
-    int value = 0;
-    functions.deviceGetAttribute(&value, which, device.handle);
-    return value;
-  };
+  auto attribute = [&](int which) { return attributeOf(device, which); };
   DeviceProperties &p = device.properties;
   char name[256] = "";
   functions.deviceGetName(name, sizeof(name), device.handle);
@@ -157,14 +166,12 @@ void Driver::readProperties(Device &device) const {
   size_t bytes = 0;
   functions.deviceTotalMem(&bytes, device.handle);
   p.totalMemory = static_cast<int64_t>(bytes);
-  p.capability = attribute(kAttrCapabilityMajor) * 10 + attribute(kAttrCapabilityMinor);
   p.multiprocessorCount = attribute(kAttrMultiprocessorCount);
   p.warpSize = attribute(kAttrWarpSize);
   p.maxThreadsPerBlock = attribute(kAttrMaxThreadsPerBlock);
   p.registersPerBlock = attribute(kAttrRegistersPerBlock);
   p.registersPerMultiprocessor = attribute(kAttrRegistersPerMultiprocessor);
   p.sharedBytesPerBlock = attribute(kAttrSharedPerBlock);
-  p.sharedBytesPerBlockOptin = attribute(kAttrSharedPerBlockOptin);
   p.l2CacheBytes = attribute(kAttrL2CacheSize);
   p.clockRateInKHz = attribute(kAttrClockRate);
   p.memoryClockRateInKHz = attribute(kAttrMemoryClockRate);

@@ -26,10 +26,9 @@
 
 namespace tilewright::driver {
 
-/// What a launcher and a user want to know of a GPU. Sizes in bytes.
+/// What a user wants to know of a GPU. Sizes in bytes.
 struct DeviceProperties {
   std::string name;
-  int capability = 0; // 90 for 9.0
   int64_t totalMemory = 0;
   int multiprocessorCount = 0;
   int warpSize = 32;
@@ -37,7 +36,6 @@ struct DeviceProperties {
   int registersPerBlock = 0;
   int registersPerMultiprocessor = 0;
   int sharedBytesPerBlock = 0;
-  int sharedBytesPerBlockOptin = 0;
   int l2CacheBytes = 0;
   int clockRateInKHz = 0;
   int memoryClockRateInKHz = 0;
@@ -48,8 +46,16 @@ struct DeviceProperties {
 struct Device {
   int ordinal = 0;
   CudaDevice handle = 0;
+  // What every launch needs. The rest is read when somebody asks: the driver takes
+  // the clocks from the board, which is slow, and a first launch should not wait.
+  int capability = 0; // 90 for 9.0
+  int sharedBytesPerBlockOptin = 0;
   /// Retained at the first use and never released: the framework uses the same.
   std::atomic<CudaContext> primaryContext{nullptr};
+
+private:
+  friend class Driver;
+  std::once_flag described;
   DeviceProperties properties;
 };
 
@@ -74,6 +80,8 @@ public:
   int deviceCount() const { return static_cast<int>(devices.size()); }
   /// Raises E0203. The primary context is retained by the first call.
   Device &device(int ordinal);
+  /// All that is known of a device; read by the first call.
+  const DeviceProperties &propertiesOf(Device &device) const;
 
   /// Ordinal of this thread's current context; 0 where there is none.
   int currentDevice();
@@ -99,6 +107,7 @@ private:
   void open();
   void resolveFunctions();
   void findDevices();
+  int attributeOf(const Device &device, int which) const;
   void readProperties(Device &device) const;
 
   void *library = nullptr;

@@ -56,13 +56,12 @@ LoadedKernel::~LoadedKernel() {
 }
 
 void LoadedKernel::checkFits() const {
-  const DeviceProperties &p = target->properties;
-  if (required.sharedBytes <= p.sharedBytesPerBlockOptin)
+  if (required.sharedBytes <= target->sharedBytesPerBlockOptin)
     return;
-  std::string arch = fmt::format("sm_{}", p.capability);
+  std::string arch = fmt::format("sm_{}", target->capability);
   throw Error(ErrorCode::E0301,
               fmt::format(errorEntry(ErrorCode::E0301).message, fmt::arg("n", required.sharedBytes),
-                          fmt::arg("arch", arch), fmt::arg("m", p.sharedBytesPerBlockOptin)),
+                          fmt::arg("arch", arch), fmt::arg("m", target->sharedBytesPerBlockOptin)),
               "reduce num_stages or the block sizes");
 }
 
@@ -82,7 +81,7 @@ static std::string firstErrorLine(const std::string &log) {
   return first.empty() ? "no log" : first;
 }
 
-[[noreturn]] static void raiseLoadError(Driver &driver, CudaResult result, const Device &device,
+[[noreturn]] static void raiseLoadError(Driver &driver, CudaResult result, Device &device,
                                         const std::string &log) {
   int version = driver.version();
   std::string cuda = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
@@ -100,7 +99,7 @@ static std::string firstErrorLine(const std::string &log) {
     throw makeError(
         ErrorCode::E0900, fmt::arg("pass", "load"),
         fmt::arg("message", fmt::format("{} on {} (sm_{})", driver.errorName(result),
-                                        device.properties.name, device.properties.capability)),
+                                        driver.propertiesOf(device).name, device.capability)),
         fmt::arg("path", "asm of the kernel"));
   default:
     driver.check(result, "cuModuleLoadDataEx");
@@ -147,10 +146,9 @@ void LoadedKernel::prepareFunction() {
   api.funcGetAttribute(&registers, kFuncNumRegisters, functionHandle);
   api.funcGetAttribute(&localBytes, kFuncLocalBytes, functionHandle);
   api.funcGetAttribute(&maxThreadsPerBlock, kFuncMaxThreadsPerBlock, functionHandle);
-  const DeviceProperties &properties = target->properties;
-  int perBlock = properties.registersPerBlock;
   if (required.threadsPerBlock > maxThreadsPerBlock && maxThreadsPerBlock > 0) {
-    int warps = 1;
+    const DeviceProperties &properties = driver.propertiesOf(*target);
+    int warps = 1, perBlock = properties.registersPerBlock;
     while (warps * 2 * properties.warpSize <= maxThreadsPerBlock)
       warps *= 2;
     int budget = perBlock / required.threadsPerBlock / 8 * 8;
@@ -234,8 +232,9 @@ void LoadedKernel::checkClusterFits() const {
   throw Error(ErrorCode::E0209,
               fmt::format("num_ctas={}; {} cannot hold {} blocks of {} threads with {} registers "
                           "each and {} bytes of shared memory side by side",
-                          required.numCtas, target->properties.name, required.numCtas,
-                          required.threadsPerBlock, registers, required.sharedBytes),
+                          required.numCtas, Driver::get().propertiesOf(*target).name,
+                          required.numCtas, required.threadsPerBlock, registers,
+                          required.sharedBytes),
               "use a smaller num_ctas, or fewer warps");
 }
 
@@ -249,7 +248,8 @@ int64_t LoadedKernel::maxResidentBlocks() const {
   int perMultiprocessor = 0;
   driver.api().occupancyMaxActiveBlocks(&perMultiprocessor, functionHandle,
                                         required.threadsPerBlock, required.sharedBytes);
-  return int64_t(perMultiprocessor) * target->properties.multiprocessorCount / required.numCtas;
+  return int64_t(perMultiprocessor) * driver.propertiesOf(*target).multiprocessorCount /
+         required.numCtas;
 }
 
 void checkStreamDevice(CudaStream stream, int ordinal) {

@@ -212,9 +212,7 @@ PTX = """.version 8.0
 
 @pytest.fixture
 def assembler():
-    from tilewright.compiler.compiler import _wheel_folders
-
-    _core.set_library_search_path(_wheel_folders())
+    _core.find_wheel_folders(sys.path)
     version, _ = _core.assembler_info()
     if not version:
         pytest.skip("no nvJitLink library")

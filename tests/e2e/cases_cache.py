@@ -4,6 +4,7 @@
 
 import importlib.util
 import os
+import sys
 import time
 
 import pytest
@@ -37,6 +38,8 @@ kernel.fn.__tilewright_helpers__ = [(helper, "SIZE")]
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE", "1")
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    # A module of the same size, written in the same second, would be taken for the one before.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     disk_cache._stores.clear()
     Mock().reset()
 

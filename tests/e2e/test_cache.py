@@ -282,6 +282,38 @@ def test_state_beside_the_dictionary_is_seen():
     assert len(texts) == 2 and not encoded(functools.partial(function, 1))[1]
 
 
+def test_what_is_at_its_default_is_left_out(monkeypatch):
+    """The defaults are in the digest of the package and the build id."""
+    plain = request_of(source(), "sm_90a")
+    assert not [name for name in plain.fields if name.startswith(("option ", "TILEWRIGHT_"))]
+    assert request_of(source(), "sm_90a", {"num_stages": 3, "maxnreg": None}).key == plain.key
+    keys = {plain.key}
+    for options in ({"num_stages": 4}, {"num_stages": 0}, {"num_warps": 4}, {"launch_pdl": True}, {"launch_pdl": 1},
+                    {"sanitize_overflow": False}, {"sanitize_overflow": 1}, {"supported_fp8_dtypes": ["fp8e5", "fp8e4nv"]}):
+        keys.add(request_of(source(), "sm_90a", options).key)
+    assert len(keys) == 9, "1 and True differ, as do a list and a tuple"
+    entry = next(e for e in disk_cache._key_knobs.values() if e.type == "bool")
+    monkeypatch.setenv(f"TILEWRIGHT_{entry.name}", "yes" if entry.default_value else "no")
+    assert request_of(source(), "sm_90a").key == plain.key
+    monkeypatch.setenv(f"TILEWRIGHT_{entry.name}", "no" if entry.default_value else "yes")
+    assert request_of(source(), "sm_90a").key not in keys
+    monkeypatch.setenv(f"TILEWRIGHT_{entry.name}", "maybe")
+    with pytest.raises(errors.TilewrightError, match=entry.name):
+        request_of(source(), "sm_90a")
+
+
+def test_defaults_are_told_where_keys_differ(monkeypatch):
+    plain, other = (request_of(source(), "sm_90a", options).fields for options in ({}, {"num_stages": 4}))
+    assert cache_tools.differences(plain, other) == ["option num_stages: int:3 there, int:4 here"]
+    assert cache_tools.differences({"text of f": "a"}, {}) == ["text of f: only there"]
+
+
+def test_keys_of_a_field_are_not_those_of_another():
+    texts = [{"a": "b, c"}, {"a": "b", "c": ""}, {"a": "b', 'c"}, {"a\n": "b"}, {"a": "\nb"}, {"a": "\udc80"}, {"a": "\\udc80"}]
+    assert len({disk_cache.key_of(fields) for fields in texts}) == len(texts)
+    assert disk_cache.key_of({"a": "1", "b": "2"}) == disk_cache.key_of({"b": "2", "a": "1"})
+
+
 # -- threads -------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import tilewright
 from tilewright import _core, errors
-from tilewright.runtime.dependencies import encode_value
+from tilewright.runtime.dependencies import _code_names, encode_value
 
 
 class constexpr:
@@ -142,6 +142,69 @@ def test_source_of_a_notebook_cell():
     space = {"tilewright": tilewright}
     exec(compile(text, name, "exec"), space)
     assert space["cell"].parse().lineno == 2 and space["cell"].file == name
+
+
+def test_text_that_is_registered_goes_before_a_file(tmp_path):
+    """What somebody has put into linecache is the text, also where a file has that name."""
+    path = tmp_path / "cell.py"
+    path.write_text("something = 'else'\n" * 9)
+    text = "@tilewright.jit\ndef cell(a):\n    return a\n"
+    linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
+    space = {"tilewright": tilewright}
+    exec(compile(text, str(path), "exec"), space)
+    assert space["cell"].src == "def cell(a):\n    return a\n"
+
+
+BODY = "def f(a):  # täxt\n    b = 'ä'\n\n    return a\n"
+FILES = {
+    "plain": BODY + "x = 1\n",
+    "at the end": BODY,
+    "without a last line break": BODY.rstrip(),
+    "behind others": "import os\n\n\n" + BODY + "def g(): pass\n",
+    "form feed": "\f\n" + BODY,
+    "line separators in strings": BODY.replace("'ä'", "'\x0b\x1c\u2028'"),
+}
+# What Python changes when it reads a file: such files are left to it.
+OTHERS = {
+    "carriage returns": BODY.replace("\n", "\r\n").encode(),
+    "old Mac": BODY.replace("\n", "\r").encode(),
+    "mark": b"\xef\xbb\xbf" + BODY.encode(),
+    "declared": b"# -*- coding: latin-1 -*-\n" + BODY.encode("latin-1"),
+    "declared below": b"\n# vim: set fileencoding=latin-1 :\n" + BODY.encode("latin-1"),
+}
+
+
+@pytest.mark.parametrize("name", [*FILES, *OTHERS])
+def test_text_is_that_of_linecache(tmp_path, name):
+    path = tmp_path / "module.py"
+    path.write_bytes(FILES[name].encode() if name in FILES else OTHERS[name])
+    space = {}
+    exec(compile(path.read_bytes(), str(path), "exec"), space)
+    ours, theirs = tilewright.jit(space["f"])._source, tilewright.jit(space["f"])._source
+    first = space["f"].__code__.co_firstlineno
+    assert (_core.read_source_block(str(path), first) is not None) == (name in FILES)
+    lines = theirs._lines_by_linecache(first)
+    assert ours.text == "".join(lines) and ours.first_line == first
+    assert ours.meaning == theirs._meaning and "return a" in ours.meaning
+
+
+def test_no_text_is_an_error(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(BODY)
+    space = {}
+    exec(compile("\n" * 20 + BODY, str(path), "exec"), space)
+    assert _core.read_source_block(str(path), 21) is None and _core.read_source_block(str(tmp_path), 1) is None
+    with pytest.raises(errors.SourceUnavailable):
+        tilewright.jit(space["f"]).src  # noqa: B018
+
+
+@pytest.mark.parametrize("count", [3, 300, 70_000])
+def test_names_of_many_globals_are_found(count):
+    """From 128 and 32,768 names on they have arguments of two and three bytes."""
+    space = {}
+    exec("def f():\n" + "".join(f"    a{i}.b{i}\n" for i in range(count)), space)
+    names, others = _code_names(space["f"].__code__)
+    assert names == [f"a{i}" for i in range(count)] and set(others) == {f"{c}{i}" for c in "ab" for i in range(count)}
 
 
 def test_lambda_is_refused():

@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The whole launch path against a driver that records (tests/mock)."""
 
+import os
 import pathlib
+import subprocess
+import sys
+import textwrap
 
 import pytest
-from harness.mock_driver import run_in_mock_process
+from harness.mock_driver import build, run_in_mock_process
 
 HERE = pathlib.Path(__file__).parent
 
@@ -25,3 +29,23 @@ def test_tensors_through_the_exchange_table(tmp_path, monkeypatch, version):
     code, output = run_in_mock_process(HERE / "cases_exchange_table.py", tmp_path)
     assert code == 0, output
     assert " passed" in output, output
+
+
+def test_a_launch_asks_for_no_clocks(tmp_path):
+    """The driver reads them from the board; a process of its own, as they are asked for once."""
+    script = textwrap.dedent("""
+        import tilewright
+        from harness.mock_driver import FakeCompiler, FakeTensor, Mock
+        from tilewright import _core
+        class constexpr: pass
+        def kernel(x, n, BLOCK: constexpr): pass
+        _core.compile_kernel = FakeCompiler()
+        tilewright.jit(kernel, source="def kernel(x, n, BLOCK): pass")[(1, )](FakeTensor(), 1000, BLOCK=64)
+        mock = Mock()
+        before = mock.library.mockClockQueries()
+        _core.device_properties(0)
+        print(mock.count, before, mock.library.mockClockQueries())
+    """)
+    environment = {**os.environ, "TILEWRIGHT_LIBCUDA_PATH": build(tmp_path), "TILEWRIGHT_CACHE": "0"}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["1", "0", "2"], done.stderr

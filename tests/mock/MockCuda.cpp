@@ -69,6 +69,7 @@ int waits() {
 }
 
 long queries = 0; // how often the state of a stream was asked for
+long clockQueries = 0;
 uint64_t pinnedAddress = 0;
 bool foreignCapture = false;
 long encodeCount = 0;
@@ -95,6 +96,8 @@ EXPORT void mockReset() {
 EXPORT void mockHang(int on) { hanging = on; }
 EXPORT long mockBlocked() { return blocked; }
 EXPORT long mockQueries() { return queries; }
+/// How often the clocks were asked for, which takes a real driver long; never reset.
+EXPORT long mockClockQueries() { return clockQueries; }
 EXPORT void mockRecord(int on) { recording = on; }
 EXPORT long mockLaunchCount() { return launchCount; }
 EXPORT void mockFailNextLaunch(int result) { nextLaunchResult = result; }
@@ -165,6 +168,7 @@ EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int) {
   return 0;
 }
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int) {
+  clockQueries += attribute == kAttrClockRate || attribute == kAttrMemoryClockRate;
   switch (attribute) {
   case kAttrMaxThreadsPerBlock:
     *value = 1024;

@@ -18,7 +18,7 @@ import time
 
 from .. import _core
 from ..tuning.report import plain
-from .disk_cache import AREA, default_directory, store_of
+from .disk_cache import AREA, default_directory, default_text, store_of
 
 _NAME = re.compile(r"(kernels|tuning)-1/[0-9a-f]{64}\.bin")
 _MAX_BYTES = 256 << 20
@@ -66,7 +66,7 @@ def differences(theirs: dict, ours: dict) -> list[str]:
     """One line per field in which two keys differ."""
     lines = []
     for name in sorted({*theirs, *ours}):
-        before, now = theirs.get(name), ours.get(name)
+        before, now = (fields[name] if name in fields else default_text(name) for fields in (theirs, ours))
         if before == now:
             continue
         if before is None or now is None:

@@ -9,6 +9,7 @@ bytes; loading into a device happens at the first launch.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -17,9 +18,10 @@ import threading
 from collections import namedtuple
 from typing import Optional
 
-from .. import _core, errors
+from .. import _core, errors, knobs
 from ..backends.compiler import GPUTarget
 from ..runtime.driver import driver
+from ..runtime.jit import _short_types, recorded_lookups
 from ..runtime.source import text_from_def
 from .disk_cache import PackedText, Request, load_or_compile, one_thread
 from .options import parse_options
@@ -31,10 +33,9 @@ __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "co
 # ---------------------------------------------------------------------------
 
 
+@functools.lru_cache(1024)
 def _plain_type(text: str) -> str:
     """A type string under the one name that the compiler knows: u1 and bool are i1."""
-    from ..runtime.jit import _short_types
-
     text = str(text).strip()
     star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
     base = text[len(star):]
@@ -65,8 +66,8 @@ class ASTSource:
     def __init__(self, fn, signature, constexprs=None, attrs=None):
         self.fn = fn
         self.name = fn.__name__
-        self.constants = {self._name_of(k): v for k, v in (constexprs or {}).items()}
-        self.signature = {self._name_of(k): v for k, v in dict(signature).items()}
+        self.constants = {k if type(k) is str else self._name_of(k): v for k, v in (constexprs or {}).items()}
+        self.signature = {k if type(k) is str else self._name_of(k): v for k, v in dict(signature).items()}
         self.attrs = dict(attrs or {})
         # Python orders arguments by the declaration, never by the dict given.
         self.runtime_signature = {
@@ -75,8 +76,8 @@ class ASTSource:
         }
         self.divisibility = {}
         for key, value in self.attrs.items():
-            number = self._divisibility_of(value)
-            name = self._name_of(key)
+            number = value if type(value) is int else self._divisibility_of(value)
+            name = key if type(key) is str else self._name_of(key)
             if number > 1 and name.split("[")[0] in self.runtime_signature:
                 self.divisibility[name] = number
         self._check()
@@ -97,16 +98,19 @@ class ASTSource:
         return next((int(entry[1]) for entry in value if entry[0] == "tt.divisibility"), 1)
 
     def _check(self):
-        text = f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
+        names = self.fn.arg_names
         for name in (*self.signature, *self.constants):
-            if name.split("[")[0] not in self.fn.arg_names:
-                raise errors.make("E0205", problem="unexpected", a=name, sig=text)
+            if name not in names and name.split("[")[0] not in names:
+                raise errors.make("E0205", problem="unexpected", a=name, sig=self._text())
         for param in self.fn.params:
             if param.name in self.constants or param.name in self.runtime_signature:
                 continue
             if not param.has_default:
-                raise errors.make("E0205", problem="missing", a=param.name, sig=text)
+                raise errors.make("E0205", problem="missing", a=param.name, sig=self._text())
             self.constants[param.name] = param.default
+
+    def _text(self) -> str:
+        return f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
 
     def hash(self) -> str:
         from ..runtime.dependencies import encode_value
@@ -301,11 +305,11 @@ class CompiledKernel:
         return None if entry == "constexpr" else entry
 
     def _load(self, device):
-        from .. import knobs
-
         _core.check_not_capturing(device, self.name)
         image = self.asm.get("cubin")
-        knobs.runtime.kernel_load_start_hook(None, None, self.name, self.metadata._asdict(), self.hash)
+        starting, ending = knobs.runtime.kernel_load_start_hook, knobs.runtime.kernel_load_end_hook
+        if starting:
+            starting(None, None, self.name, self.metadata._asdict(), self.hash)
         meta = self.metadata
         loaded = _core.load_kernel(
             device, image if image is not None else self.asm["ptx"].encode(), self.name,
@@ -317,8 +321,8 @@ class CompiledKernel:
         self._n_regs = loaded.n_regs
         self._n_spills = loaded.n_spills if self._n_spills is None else self._n_spills
         self._n_max_threads = loaded.n_max_threads
-        knobs.runtime.kernel_load_end_hook(loaded.module, loaded.function, self.name, self.metadata._asdict(),
-                                           self.hash)
+        if ending:
+            ending(loaded.module, loaded.function, self.name, self.metadata._asdict(), self.hash)
         return loaded
 
     def _init_handles(self):
@@ -427,9 +431,6 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
     `known` is asked for it once no other thread can be making it; `keep` gets what was
     made, before another thread may go on, and returns the kernel to use.
     """
-    from .. import knobs
-    from ..runtime.jit import recorded_lookups
-
     src, options = request.src, request.options
 
     def compile_now():
@@ -460,23 +461,8 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
     return kernel
 
 
-_folders = None
-
-
-def _wheel_folders():
-    """Folders of sys.path that hold `nvidia` wheels; searched by the native side."""
-    global _folders
-
-    if _folders is None or _folders[0] != len(sys.path):
-        found = [os.path.join(p, "nvidia") for p in sys.path if os.path.isdir(os.path.join(p or ".", "nvidia"))]
-        _folders = (len(sys.path), found)
-    return _folders[1]
-
-
 def _set_default_precision(options):
     """The environment's precision of dot on fp32, where the options name none."""
-    from .. import knobs
-
     if knobs.language.fp32_default:
         options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
 
@@ -501,7 +487,7 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     if isinstance(src, ASTSource):
         return _compile(Request(src, _targeted(target, parsed), parsed))
     source = src if isinstance(src, IRSource) else IRSource(src)
-    _core.set_library_search_path(_wheel_folders())
+    _core.find_wheel_folders(sys.path)
     result = _core.compile_ir(source.src, source.ext, parsed, target.name)
     digest = hashlib.sha256(f"{compiler_key()}|{source.hash()}|{target.name}".encode()).hexdigest()
     return CompiledKernel(source, result, parsed, target, digest)
@@ -522,17 +508,15 @@ def source_of_specialization(fn, specs) -> ASTSource:
         items = [entry_of(f"{name}[{position}]", item) for position, item in enumerate(spec[2])]
         return spec[1](*items) if hasattr(spec[1], "_fields") else tuple(items)
 
-    for param, spec in zip(fn.params, specs):
-        entry = entry_of(param.name, spec)
+    for name, spec in zip(fn.arg_names, specs):
+        entry = entry_of(name, spec)
         if entry != "constexpr":
-            signature[param.name] = entry
+            signature[name] = entry
     return ASTSource(fn, signature, constexprs, divisibility)
 
 
 def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKernel:
     """The slow path of a launch: compile once per specialisation, load for `device`."""
-    from .. import knobs
-
     options = dict(given_options)
     if fn.debug is not None and "debug" not in options:
         options["debug"] = fn.debug

@@ -19,8 +19,10 @@ import threading
 import time
 import zlib
 
-from .. import _core, errors
+from .. import _core, errors, knobs
+from .._version import __version__
 from ..runtime.dependencies import Dependencies
+from .options import DEFAULTS
 
 AREA = "kernels-1"
 _TEXT_STAGES = ("ttir", "ttgir", "llir", "ptx")
@@ -40,8 +42,6 @@ _NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR",
 
 def default_directory() -> str:
     """TILEWRIGHT_CACHE_DIR, else the per-user cache directory."""
-    from .. import knobs
-
     configured = knobs.cache.dir
     if configured:
         return os.path.abspath(os.path.expanduser(configured))
@@ -49,6 +49,9 @@ def default_directory() -> str:
     if not os.path.isabs(base):
         base = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(base, "tilewright")
+
+
+_scan_json = json.JSONDecoder().scan_once
 
 
 class Store:
@@ -69,8 +72,12 @@ class Store:
         if header is None:
             return None
         try:
-            return json.loads(header), sections
-        except ValueError:
+            # json.loads would first ask for the encoding, and for spaces at both ends.
+            content, end = _scan_json(text := header.decode(), 0)
+            if end != len(text):
+                raise ValueError("something follows")
+            return content, sections
+        except (ValueError, StopIteration):
             self.discard(key, "its header is no JSON")
             return None
 
@@ -93,8 +100,6 @@ class Store:
         return self.native.lock(key, _LOCK_SECONDS) if self.can_write else None
 
     def _report(self, problem, evicted):
-        from .. import knobs
-
         kind, reason = problem
         if kind == "not-a-directory" and knobs.cache.dir:
             raise errors.make("E0505", p=self.directory)
@@ -108,8 +113,6 @@ class Store:
 
 def warn(code, **arguments):
     """A warning, once per process and text; an error under CACHE_STRICT."""
-    from .. import knobs
-
     if knobs.cache.strict:
         raise errors.make(code, **arguments)
     errors.warn(code, **arguments)
@@ -120,8 +123,6 @@ _stores: dict = {}
 
 def store_of(area=AREA, capacity=None):
     """The store of an area in the directory in force, or None where it is off."""
-    from .. import knobs
-
     if not knobs.cache.enabled:
         return None
     directory = default_directory()
@@ -161,24 +162,37 @@ def package_digest() -> str:
     return _package_digest
 
 
-def _knob_fields() -> dict:
-    from .. import knobs
+_key_knobs = {f"TILEWRIGHT_{e.name}": e for e in knobs._entries if e.group in _KEY_GROUPS and e.name not in _NOT_IN_KEYS}
 
-    return {f"TILEWRIGHT_{e.name}": str(e.get()) for e in knobs._entries
-            if e.group in _KEY_GROUPS and e.name not in _NOT_IN_KEYS}
+
+def _knob_fields() -> dict:
+    """Knobs that are not at their default; those stand in the native library, which has its build id."""
+    values = {name: (entry.get(), entry.default_value) for name, entry in _key_knobs.items()}
+    return {name: str(value) for name, (value, default) in values.items() if value != default}
+
+
+def _option_fields(dependencies, options) -> dict:
+    """Options that are not at their default; those stand in options.py, which is in the package's digest."""
+    return {f"option {k}": _option_text(dependencies, k, v) for k, v in options.items()
+            if v is not DEFAULTS[k] and (type(v) is not type(DEFAULTS[k]) or v != DEFAULTS[k])}
+
+
+def default_text(field):
+    """What a field would hold that is left out because it is at its default; None where it is no such field."""
+    if field in _key_knobs:
+        return str(_key_knobs[field].default_value)
+    option = field.removeprefix("option ")
+    return Dependencies().encode(DEFAULTS[option]) if option != field and option in DEFAULTS else None
 
 
 class Request:
     """One compilation: what is asked for, its fields, its key."""
 
     def __init__(self, src, target, options):
-        from .. import __version__
-        from .compiler import _wheel_folders
-
         self.src, self.target, self.options = src, target, options
         self.dependencies = dependencies = Dependencies(src.fn)
         constants = {f"constant {k}": dependencies.encode(v) for k, v in src.constants.items()}
-        _core.set_library_search_path(_wheel_folders())
+        _core.find_wheel_folders(sys.path)
         self.fields = {
             "compiler": f"{__version__} {_core.build_id()}",
             "package": package_digest(),
@@ -188,7 +202,7 @@ class Request:
             "signature": ", ".join(f"{k}: {v}" for k, v in src.runtime_signature.items()),
             "divisibility": ", ".join(f"{k}: {v}" for k, v in sorted(src.divisibility.items())),
             **constants,
-            **{f"option {k}": _option_text(dependencies, k, v) for k, v in options.items()},
+            **_option_fields(dependencies, options),
             **_knob_fields(),
         }
         if options["debug"]:
@@ -225,7 +239,8 @@ def _option_text(dependencies, name, value) -> str:
 
 
 def key_of(fields: dict) -> str:
-    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+    # All are texts, so Python's own form of them says which is which.
+    return _core.sha256(repr(sorted(fields.items())).encode())
 
 
 # ---------------------------------------------------------------------------
@@ -305,7 +320,8 @@ class _InFlight:
 
     def __init__(self):
         self.owner = threading.get_ident()
-        self.done = threading.Event()
+        self.working = threading.Lock()  # an Event takes a first launch twenty times as long
+        self.working.acquire()
         self.result = None
         self.error = None
 
@@ -336,7 +352,8 @@ def one_thread(key):
             if other is None or other.owner == threading.get_ident():
                 mine = _in_flight[key] = _InFlight()
                 break
-        other.done.wait()
+        with other.working:
+            pass
         if other.result is not None:
             yield other
             return
@@ -352,7 +369,7 @@ def one_thread(key):
         with _in_flight_lock:
             if _in_flight.get(key) is mine:
                 del _in_flight[key]
-        mine.done.set()
+        mine.working.release()
 
 
 def _compile_and_note(request, compile_now):
@@ -369,8 +386,6 @@ def load_or_compile(request, compile_now, refresh=False):
 
     `compile_now` returns (result of the compiler, names looked up).
     """
-    from .. import knobs
-
     store = store_of()
     if store is None or request.inexact or knobs.runtime.add_stages_inspection_hook is not None:
         return _compile_and_note(request, compile_now)[0]

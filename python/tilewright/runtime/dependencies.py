@@ -18,17 +18,20 @@ import dataclasses
 import dis
 import enum
 import functools
-import hashlib
 import os
 import re
 import sys
 import types
 
+from .. import _core
+from .jit import JITFunction, KernelInterface
+
 _MAX_VALUES = 10_000  # of one kernel; beyond it is data, not configuration
 
 
 def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    # Ours, which reading an entry needs anyway: hashlib's first digest takes longer.
+    return _core.sha256(text.encode("utf-8", "surrogatepass"))
 
 
 class Dependencies:
@@ -70,8 +73,8 @@ class Dependencies:
         parameters = ", ".join(f"{p.name}:{p.annotation}{'=' + self.encode(p.default) if p.has_default else ''}"
                                for p in function.params)
         self.fields[f"parameters of {label}"] = f"{parameters}; noinline={function.noinline}"
-        attributes = _names_of(function)[1]
-        for name in _names_of(function)[0]:
+        names, attributes = _names_of(function)
+        for name in names:
             try:
                 value = _lookup(function.fn, name)
             except KeyError:
@@ -285,8 +288,6 @@ def _is_ours(value) -> bool:
 
 def _jit_function(value):
     """The jit function inside tuners and heuristics, or None."""
-    from .jit import JITFunction, KernelInterface
-
     # By type alone: some objects of other packages (torch.ops) answer to every name.
     while not isinstance(value, JITFunction):
         if not isinstance(value, KernelInterface):
@@ -337,13 +338,16 @@ def _code_names(code):
     if known is not None:
         return known
     names = dict.fromkeys(code.co_freevars)
-    extended = 0
-    instructions = code.co_code
-    for position in range(0, len(instructions), 2):
-        op, argument = instructions[position], instructions[position + 1] | extended
-        extended = argument << 8 if op == _EXTENDED_ARG else 0
-        if op == _LOAD_GLOBAL:
-            names[code.co_names[argument >> _GLOBAL_SHIFT]] = None
+    # Operations and the lowest bytes of their arguments alternate.
+    operations, arguments = code.co_code[::2], code.co_code[1::2]
+    position = operations.find(_LOAD_GLOBAL)
+    while position >= 0:
+        argument, shift, before = arguments[position], 8, position - 1
+        while before >= 0 and operations[before] == _EXTENDED_ARG:
+            argument |= arguments[before] << shift
+            before, shift = before - 1, shift + 8
+        names[code.co_names[argument >> _GLOBAL_SHIFT]] = None
+        position = operations.find(_LOAD_GLOBAL, position + 1)
     attributes = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -64,8 +64,7 @@ class CudaDriver(DriverBase):
         override = knobs.runtime.override_arch
         if override:
             return GPUTarget("cuda", int(override) if override.isdigit() else override, 32)
-        properties = _core.device_properties(self.get_current_device() if device is None else device)
-        return GPUTarget("cuda", properties["capability"], 32)
+        return GPUTarget("cuda", _core.device_capability(self.get_current_device() if device is None else device), 32)
 
     def get_active_torch_device(self):
         import torch

@@ -28,6 +28,13 @@ def text_from_def(text: str, name: str) -> str:
     return text[start.start():]
 
 
+def _is_in_file(path) -> bool:
+    """Whether linecache would look for the text in a file, if there is one."""
+    entry = linecache.cache.get(path)
+    # Text that somebody has put there (a notebook, say) has no time of modification.
+    return entry is None or len(entry) == 1 or entry[1] is not None
+
+
 class FunctionSource:
     """Lazily read source of one Python function."""
 
@@ -35,33 +42,43 @@ class FunctionSource:
         self.fn = fn
         self.file = fn.__code__.co_filename
         self._given = source
-        self._lines = None
+        self._text = None
         self._first_line = None
         self._tree = None
         self._src = None
         self._meaning = None
 
     def _read(self):
-        if self._lines is not None:
+        if self._text is not None:
             return
         if self._given is not None:
             self._first_line = 1
-            self._lines = self._given.splitlines(keepends=True)
+            self._text = self._given
             return
         code = self.fn.__code__
-        # A file that has changed since is read as it is now, as inspect does.
-        linecache.checkcache(code.co_filename)
-        lines = linecache.getlines(code.co_filename, self.fn.__globals__)
         first = max(code.co_firstlineno, 1)
+        # inspect.getsource tokenizes in Python and looks through all modules, which
+        # takes longer than a kernel in the cache may take to its launch. So does
+        # linecache, without which most files can be read.
+        found = _core.read_source_block(code.co_filename, first) if _is_in_file(code.co_filename) else None
+        if found is not None:
+            text, self._meaning = found
+        else:
+            text = "".join(self._lines_by_linecache(first))
+        self._first_line = first
+        self._text = text  # last: other threads look at it
+
+    def _lines_by_linecache(self, first):
+        """Of an archive, a notebook's cell, a file in another encoding."""
+        # A file that has changed since is read as it is now, as inspect does.
+        linecache.checkcache(self.file)
+        lines = linecache.getlines(self.file, self.fn.__globals__)
         if first > len(lines):
             raise errors.make("E0101", name=self.fn.__name__)
-        # inspect.getsource tokenizes in Python and looks through all modules, which
-        # takes longer than a kernel in the cache may take to its launch.
         text = "".join(lines[first - 1:])
         count, meaning = _core.scan_source_block(text.encode("utf-8", "surrogatepass"))
         self._meaning = meaning.decode("utf-8", "surrogatepass")
-        self._first_line = first
-        self._lines = lines[first - 1:first - 1 + count]  # last: other threads look at it
+        return lines[first - 1:first - 1 + count]
 
     @property
     def first_line(self) -> int:
@@ -73,7 +90,7 @@ class FunctionSource:
     def text(self) -> str:
         """The text as it stands in the file, decorators included."""
         self._read()
-        return "".join(self._lines)
+        return self._text
 
     @property
     def src(self) -> str:
@@ -98,14 +115,15 @@ class FunctionSource:
 
     def replace(self, text: str):
         """Puts other text in place of the function's own (used by code generators)."""
-        self._given, self._lines, self._tree, self._src, self._meaning = text, None, None, None, None
+        self._given, self._text, self._tree, self._src, self._meaning = text, None, None, None, None
 
     def line(self, number: int) -> str:
         """The text of one line of the file, for messages; empty where unknown."""
         self._read()
         offset = number - self._first_line
-        if 0 <= offset < len(self._lines):
-            return self._lines[offset].rstrip("\n")
+        lines = self._text.removesuffix("\n").split("\n")
+        if 0 <= offset < len(lines):
+            return lines[offset]
         return linecache.getline(self.file, number).rstrip("\n")
 
     def tree(self) -> ast.FunctionDef:
@@ -116,7 +134,7 @@ class FunctionSource:
     def _parse(self) -> ast.FunctionDef:
         self._read()
         text = self.text
-        wrapped = bool(self._lines) and self._lines[0][:1] in (" ", "\t")
+        wrapped = text[:1] in (" ", "\t")
         try:
             module = ast.parse("if 1:\n" + text if wrapped else text, filename=self.file)
         except SyntaxError as error:

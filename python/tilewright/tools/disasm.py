@@ -7,9 +7,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 
-from .. import knobs
+from .. import _core, knobs
 
 
 def path_to_binary(name: str):
@@ -20,10 +21,8 @@ def path_to_binary(name: str):
     found = shutil.which(name)
     if found:
         return os.path.abspath(found)
-    from ..compiler.compiler import _wheel_folders
-
     candidates = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
-    for folder in _wheel_folders():
+    for folder in _core.find_wheel_folders(sys.path):
         candidates += [os.path.join(folder, sub) for sub in ("cu13", "cuda_nvcc", "cuda_cuobjdump", "cuda_nvdisasm")]
     for folder in filter(None, candidates):
         path = os.path.join(folder, "bin", name)

@@ -47,14 +47,16 @@ def base_function(fn):
     return fn
 
 
+_encode_parts = json.JSONEncoder(sort_keys=True).encode  # json.dumps would make one for each configuration
+
+
 def config_identity(config):
     """(a text that is the same in every process, whether it is exact)."""
     dependencies = Dependencies()
     parts = {k: dependencies.encode(v) for k, v in config.all_kwargs().items()}
     if config.pre_hook is not None:
         parts["pre_hook"] = dependencies.encode(config.pre_hook)
-    text = json.dumps(parts, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:20], not dependencies.inexact
+    return _core.sha256(_encode_parts(parts).encode())[:20], not dependencies.inexact
 
 
 def device_fields(device) -> dict:
