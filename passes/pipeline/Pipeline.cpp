@@ -24,6 +24,8 @@ namespace tilewright::passes {
 /// The whole way from tile level to what code generation takes.
 static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   //===--- tile level ------------------------------------------------------===//
+  // Before whatever a mask that is known makes simpler.
+  manager.addPass(createVersionMasks(context));
   // Constants and broadcasts first: all that follows sees fewer and smaller ops.
   manager.addPass(createCombineOps(context));
   // Equal addresses and masks become one value, which analyses rely on.
@@ -139,6 +141,7 @@ static PassContext testContext() {
 void registerPasses() {
   // The option must exist before the command line is read.
   (void)testContext();
+  registerPass([] { return createVersionMasks(testContext()); });
   registerPass([] { return createCombineOps(testContext()); });
   registerPass([] { return createSimplifyMasked(testContext()); });
   registerPass([] { return createHoistInvariants(testContext()); });

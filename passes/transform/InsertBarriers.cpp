@@ -207,7 +207,7 @@ private:
   /// Whether each thread only reads what it has copied there itself, once (StageLoads).
   static bool isPrivate(Operation *piece) {
     auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(piece);
-    if (!alloc || alloc.getInit() || !llvm::isa<func::FuncOp>(alloc->getParentOp()))
+    if (!alloc || alloc.getInit() || alloc->getParentOfType<LoopLikeOpInterface>())
       return false;
     RankedTensorType copied;
     for (Operation *user : alloc->getUsers())

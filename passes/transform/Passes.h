@@ -38,6 +38,7 @@ struct PassContext {
 /// "file:line:column" of the innermost source position, or empty.
 std::string renderLocation(mlir::Location location);
 
+std::unique_ptr<mlir::Pass> createVersionMasks(PassContext context);
 std::unique_ptr<mlir::Pass> createCombineOps(PassContext context);
 std::unique_ptr<mlir::Pass> createSimplifyMasked(PassContext context);
 std::unique_ptr<mlir::Pass> createHoistInvariants(PassContext context);

@@ -15,6 +15,11 @@ class TilewrightPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let constructor = "nullptr";
 }
 
+def VersionMasks : TilewrightPass<"tw-version-masks"> {
+  let summary = "gives kernels over long rows a second body for full rows, without a mask";
+  let statistics = [Statistic<"numVersioned", "versioned", "Number of kernels with two bodies">];
+}
+
 def CombineOps : TilewrightPass<"tw-combine-ops"> {
   let summary = "simplifies pointer arithmetic and moves elementwise work before broadcasts";
 }

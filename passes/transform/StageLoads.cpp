@@ -75,13 +75,18 @@ public:
       if (llvm::isa<func::FuncDialect, scf::SCFDialect>(block->getParentOp()->getDialect()))
         findStages(*block, stages);
     });
-    int64_t bytes = 0;
-    for (const Stage &stage : stages)
+    bool areExclusive = stages.size() == 2 && areBranchesOfOne(stages[0], stages[1]);
+    int64_t others = sharedBytes;
+    for (Stage &stage : stages) {
+      int64_t bytes = 0;
       for (ir::LoadOp load : stage.loads)
         bytes += bytesOf(load);
-    for (Stage &stage : stages)
       if (bytes > context.target.maxSharedBytesPerBlock)
         start(stage);
+      // Two bodies of one kernel (VersionMasks) use the same bytes.
+      if (areExclusive)
+        sharedBytes = others;
+    }
   }
 
 private:
@@ -146,6 +151,12 @@ private:
         return false;
     slice.insert(op);
     return true;
+  }
+
+  static bool areBranchesOfOne(const Stage &lhs, const Stage &rhs) {
+    Block *left = lhs.anchor->getBlock(), *right = rhs.anchor->getBlock();
+    return left != right && left->getParentOp() == right->getParentOp() &&
+           llvm::isa<scf::IfOp>(left->getParentOp());
   }
 
   //===--- profitability -------------------------------------------------===//
