@@ -53,10 +53,12 @@ std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &
     return "accesses of " + std::to_string(bytesAtOnce(load)) + " bytes; cp.async needs 4";
   if (load.getIsVolatile())
     return "it is volatile";
-  Value other = load.getOther();
-  if (other && !matchPattern(other, m_PosZeroFloat()) && !matchPattern(other, m_Zero()))
-    return "`other` is not zero";
   return std::nullopt;
+}
+
+bool fillsWithZeros(ir::LoadOp load) {
+  Value other = load.getOther();
+  return !other || matchPattern(other, m_PosZeroFloat()) || matchPattern(other, m_Zero());
 }
 
 /// Lowers `limit.first` to `bound` and notes why.

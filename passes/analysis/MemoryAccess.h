@@ -47,8 +47,10 @@ std::optional<MemoryAccess> analyzeAccess(mlir::Operation *op, const AxisAnalysi
 
 /// Bytes that one thread loads at once, as decided with the layouts.
 int bytesAtOnce(ir::LoadOp load);
-/// Why cp.async cannot do what `load` does, into a buffer in the order of memory;
-/// nothing where it can.
+/// Whether elements with a false mask become zero, as those of cp.async do.
+bool fillsWithZeros(ir::LoadOp load);
+/// Why cp.async cannot do what `load` does besides filling, into a buffer in the order
+/// of memory; nothing where it can.
 std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &target);
 
 /// The widest vector that a thread can use of `layout` for `access`.

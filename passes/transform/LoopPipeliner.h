@@ -109,6 +109,8 @@ private:
   int distance = 0, slots = 0;
   bool hasWgmma = false, hasTma = false, hasCpAsync = false;
   bool needsSecondBarrier = false;
+  /// Threads read only what they have copied themselves, and need not meet.
+  bool arePrivate = false;
   /// Warps say at an mbarrier that they are done with a slot, instead of meeting.
   bool releasesSlots = false;
   mlir::Value isFirstWarp;
@@ -148,6 +150,11 @@ private:
   /// A tile that both products read would be overwritten between the two.
   void unchainSharedTiles();
   void refuseLoad(mlir::Operation *op, llvm::StringRef reason);
+  /// A loop without products that asks for stages itself (tl.range).
+  bool isStream();
+  /// Sends what it loads through shared memory, as if products read it there.
+  void stageStream();
+  void stage(ir::LoadOp load);
   bool canUseTma(const AsyncLoad &load);
   bool canUseCpAsync(const AsyncLoad &load);
   /// Whether the address can be computed iterations ahead: from the loop's

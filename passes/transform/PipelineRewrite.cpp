@@ -182,7 +182,7 @@ void LoopPipeliner::waitAtTop(unsigned stage) {
   if (hasCpAsync && hasWgmma)
     atTop<ir::FenceAsyncOp>(stage);
   // What TMA brings is visible behind its mbarrier; slots are freed elsewhere then.
-  if (!releasesSlots && (hasCpAsync || !needsSecondBarrier))
+  if (!releasesSlots && !arePrivate && (hasCpAsync || !needsSecondBarrier))
     atTop<ir::BarrierOp>(stage);
 }
 

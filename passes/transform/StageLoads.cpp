@@ -131,6 +131,8 @@ private:
       return false;
     if (std::optional<std::string> obstacle = asyncCopyObstacle(load, context.target))
       return refuse(load, *obstacle);
+    if (!fillsWithZeros(load))
+      return refuse(load, "`other` is not zero");
     if (bytesAtOnce(load) < context.target.maxVectorBytes)
       return refuse(load, "its accesses are narrow");
     return true;

@@ -1,0 +1,116 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops without products that ask for stages: what they load is copied ahead, each thread for itself."""
+
+import re
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.assemble import assemble_for
+from harness.compare import assert_near, assert_same
+from harness.devices import Emulator
+from harness.types import exact_values, random_values
+
+EMULATED = True
+
+
+@tilewright.jit
+def sum_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in tl.range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK, num_stages=STAGES):
+        mask = start + offsets < n
+        x = tl.load(x_ptr + start + offsets, mask=mask, other=0.0)
+        total += x.to(tl.float32) * tl.load(y_ptr + start + offsets, mask=mask, other=0.0).to(tl.float32)
+    tl.store(out_ptr + tl.program_id(0), tl.sum(total, axis=0))
+
+
+@pytest.mark.parametrize("n", [0, 1, 512, 513, 1536, 5000])
+@pytest.mark.parametrize("stages", [1, 2, 3, 5])
+@pytest.mark.parametrize("name", ["float16", "float32"])
+def test_sum(device, name, stages, n):
+    x, y = exact_values(name, max(n, 1)), exact_values(name, max(n, 1), seed=1)
+    out = device.empty((2,), np.float32)
+    device.run(sum_kernel, (2,), device.array(x), device.array(y), out, n, BLOCK=512, STAGES=stages)
+    products = x.astype(np.float64)[:n] * y.astype(np.float64)[:n]
+    blocks = [products[start:start + 512] for start in range(0, n, 512)]
+    expected = [sum(block.sum() for block in blocks[program::2]) for program in range(2)]
+    assert_same(device.numpy(out), np.array(expected, np.float32), signed_zeros=False)
+
+
+@tilewright.jit
+def softmax_rows_kernel(x_ptr, out_ptr, rows, columns, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    # As in Triton's tutorial: programs walk over rows.
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < columns
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=STAGES):
+        x = tl.load(x_ptr + row * columns + offsets, mask=mask, other=-float("inf"))
+        e = tl.exp(x - tl.max(x, axis=0))
+        tl.store(out_ptr + row * columns + offsets, e / tl.sum(e, axis=0), mask=mask)
+
+
+def softmax(x):
+    e = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("rows, columns", [(1, 100), (3, 1000), (9, 1024)])
+@pytest.mark.parametrize("stages", [2, 4])
+def test_softmax_of_rows(device, stages, rows, columns):
+    x = random_values("float32", (rows, columns)) - np.float32(3)
+    out = device.empty(x.shape, x.dtype)
+    device.run(softmax_rows_kernel, (2,), device.array(x), out, rows, columns, BLOCK=1024, STAGES=stages)
+    assert_near(device.numpy(out), softmax(x), ulps=8, absolute=1e-7)
+
+
+@tilewright.jit
+def scale_in_place_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    # An iteration reads what the one before has written.
+    offsets = tl.arange(0, BLOCK)
+    for start in tl.range(0, n, BLOCK, num_stages=3):
+        x = tl.load(x_ptr + start + offsets)
+        tl.store(x_ptr + start + BLOCK + offsets, x * 2.0)
+
+
+def test_stored_arrays_are_not_read_ahead(device):
+    x = random_values("float32", 1024)
+    out = device.array(x)
+    device.run(scale_in_place_kernel, (1,), out, 768, BLOCK=256)
+    assert_same(device.numpy(out).reshape(4, 256), x[:256] * np.float32([[1], [2], [4], [8]]))
+
+
+def compiled(kernel, arguments, **options):
+    return assemble_for(kernel, "sm_90a", arguments, options)
+
+
+def test_copies_run_ahead_without_barriers():
+    x = np.zeros(4096, np.float32)
+    made = compiled(sum_kernel, [x, x, x, 4096, 512, 3])
+    ptx = made.asm["ptx"]
+    assert ptx.count("cp.async.cg") >= 2 * 2 + 2, "copies of two iterations in front of the loop, and those in it"
+    # From the first wait, in the loop, to the one behind it: nobody meets.
+    waits = [m.start() for m in re.finditer("cp.async.wait_group", ptx)]
+    assert len(waits) == 2 and "bar.sync" not in ptx[waits[0]:waits[1]]
+    assert 3 * 2 * 512 * 4 <= made.metadata.shared < 4 * 2 * 512 * 4
+    plain = compiled(sum_kernel, [x, x, x, 4096, 512, 1])
+    assert "cp.async" not in plain.asm["ptx"]
+
+
+def test_stages_follow_the_memory():
+    x = np.zeros(4096, np.float32)
+    made = compiled(softmax_rows_kernel, [x, x, 4, 16384, 16384, 6])
+    # Three slots of 64 KB fit, not six.
+    assert 3 * 65536 <= made.metadata.shared < 4 * 65536
+    huge = compiled(softmax_rows_kernel, [x, x, 4, 32768, 32768, 6], num_warps=32)
+    assert "cp.async" not in huge.asm["ptx"] and "too little shared memory" in " ".join(huge.remarks)
+
+
+def test_waits_are_noticed():
+    x, y = exact_values("float32", 2048), exact_values("float32", 2048, seed=1)
+    out = np.zeros(1, np.float32)
+    device = Emulator("sm_90a", lambda ptx: re.sub(r"cp\.async\.wait_group\s+\d+;", "", ptx))
+    with pytest.raises(Exception, match="copy in flight"):
+        device.run(sum_kernel, (1,), x, y, out, 2048, BLOCK=512, STAGES=3)
