@@ -299,7 +299,9 @@ bool LoopPipeliner::isStream() {
                                      : WalkResult::advance();
                         })
                         .wasInterrupted();
-  return loop->hasAttr(ir::loopStagesAttr) && !hasProduct;
+  // Each of several blocks would need room for the whole tile.
+  return loop->hasAttr(ir::loopStagesAttr) && !hasProduct &&
+         ir::numBlocks(loop->getParentOfType<ModuleOp>()) == 1;
 }
 
 void LoopPipeliner::stageStream() {
