@@ -4,10 +4,12 @@
 
 import pathlib
 
+import pytest
 from harness.mock_driver import run_in_mock_process
 
 
-def test_tuner(tmp_path):
-    code, output = run_in_mock_process(pathlib.Path(__file__).parent / "cases_tuning.py", tmp_path)
+@pytest.mark.parametrize("cases", ["cases_tuning.py", "cases_tuning_tables.py"])
+def test_tuner(cases, tmp_path):
+    code, output = run_in_mock_process(pathlib.Path(__file__).parent / cases, tmp_path)
     assert code == 0, output
     assert " passed" in output, output
