@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+
 import tilewright
 from harness import simulated
 from harness.mock_driver import FakeCompiler, Mock

@@ -11,6 +11,7 @@ import textwrap
 import warnings
 
 import pytest
+
 from harness import simulated
 from harness.simulated import Array
 from harness.tuner_cases import Planted, identity, launch, nothing, records, simulated_device, tuned  # noqa: F401
