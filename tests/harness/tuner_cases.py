@@ -5,15 +5,15 @@
 import random
 
 import pytest
+
 import tilewright
+from harness import simulated
+from harness.mock_driver import Mock
+from harness.simulated import Simulated
 from tilewright import errors
 from tilewright.compiler import disk_cache
 from tilewright.runtime.autotuner import Autotuner
 from tilewright.tuning import table
-
-from harness import simulated
-from harness.mock_driver import Mock
-from harness.simulated import Simulated
 
 
 @tilewright.jit
