@@ -46,6 +46,7 @@ def test_a_launch_asks_for_no_clocks(tmp_path):
         _core.device_properties(0)
         print(mock.count, before, mock.library.mockClockQueries())
     """)
-    environment = {**os.environ, "TILEWRIGHT_LIBCUDA_PATH": build(tmp_path), "TILEWRIGHT_CACHE": "0"}
+    environment = {**os.environ, "TILEWRIGHT_LIBCUDA_PATH": build(tmp_path), "TILEWRIGHT_CACHE": "0",
+                   "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # fmt: skip
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     assert done.stdout.split() == ["1", "0", "2"], done.stderr
