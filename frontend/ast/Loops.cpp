@@ -244,11 +244,12 @@ FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple
     return range;
 
   mlir::OpBuilder &builder = opBuilder();
-  auto number = [&](size_t index, llvm::StringRef attribute, int64_t ignoredBelow) {
+  auto number = [&](size_t index, const char *name, llvm::StringRef attribute,
+                    int64_t ignoredBelow) {
     requireStatic(bound[index], call);
     if (bound[index].is_none())
       return;
-    int64_t value = py::cast<int64_t>(bound[index]);
+    int64_t value = toLoopHint(bound[index], name);
     if (value >= ignoredBelow)
       range.hints.push_back(
           builder.getNamedAttr(attribute, builder.getI32IntegerAttr(static_cast<int32_t>(value))));
@@ -258,8 +259,8 @@ FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple
     if (PyObject_IsTrue(bound[index].ptr()) == 1)
       range.hints.push_back(builder.getNamedAttr(attribute, builder.getUnitAttr()));
   };
-  number(3, ir::loopStagesAttr, 0);
-  number(4, ir::loopUnrollAttr, 2); // below 2 means none
+  number(3, "num_stages", ir::loopStagesAttr, 0);
+  number(4, "loop_unroll_factor", ir::loopUnrollAttr, 2); // below 2 means none
   flag(5, ir::loopSingleAccumulatorAttr);
   flag(6, ir::loopFlattenAttr);
   flag(7, ir::loopWarpSpecializeAttr);

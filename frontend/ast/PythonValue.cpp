@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 
 namespace py = pybind11;
 
@@ -184,6 +185,15 @@ int64_t toInt(py::handle handle, const std::string &what) {
     throw makeError(ErrorCode::E0119, fmt::arg("v", text), fmt::arg("t", "i64"));
   }
   return literal.intValue;
+}
+
+int64_t toLoopHint(py::handle handle, const std::string &what) {
+  int64_t value = toInt(handle, what);
+  if (value < 0 || value > std::numeric_limits<int32_t>::max())
+    throw makeError(ErrorCode::E0117,
+                    fmt::arg("message", fmt::format("{} of a loop is {}", what, value)),
+                    fmt::arg("help", "use 0 or more, or leave it out"));
+  return value;
 }
 
 std::vector<int64_t> toIntList(py::handle handle, const std::string &what) {

@@ -66,6 +66,8 @@ semantic::Value toValue(semantic::Semantic &semantic, pybind11::handle object,
 std::vector<int64_t> toIntList(pybind11::handle object, const std::string &what);
 /// A compile-time int; E0112 for a run-time value, E0120 for another object.
 int64_t toInt(pybind11::handle object, const std::string &what);
+/// A number of stages or copies that a loop asks for; as toInt, and E0117 below zero.
+int64_t toLoopHint(pybind11::handle object, const std::string &what);
 
 } // namespace tilewright
 

@@ -538,6 +538,12 @@ py::object deviceAssert(const Arguments &a) {
 }
 
 py::object isCompiling(const Arguments &a) { return py::bool_(a.evaluator().isCompiling()); }
+/// (value, name): what the compiler says of a loop's hint, for native loops.
+py::object loopHint(const Arguments &a) {
+  if (!a.isNone(0))
+    toLoopHint(a.raw(0), a.string(1));
+  return none();
+}
 py::object targetName(const Arguments &a) { return py::str(a.evaluator().targetName()); }
 py::object option(const Arguments &a) { return a.evaluator().option(a.string(0)); }
 
@@ -629,6 +635,7 @@ const Entry entries[] = {
     {"device_assert", 3, deviceAssert, "tl.device_assert"},
     {"is_compiling", 0, isCompiling, "is_compiling"},
     {"target_name", 0, targetName, "tl.target_info"},
+    {"loop_hint", 2, loopHint, "tl.range"},
     {"option", 1, option, "option"},
 };
 

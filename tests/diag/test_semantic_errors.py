@@ -463,6 +463,23 @@ def tile_of_an_element(x):
     tl.store(x, tl.sum(tl.map_elementwise(a_tile, tl.arange(0, 8))))
 
 
+# -- loops ------------------------------------------------------------------
+
+
+@CASES.add("[E0117] num_stages of a loop is -1", "use 0 or more, or leave it out", "tl.range(0, 4, num_stages=-1)",
+           x=f32())
+def negative_stages(x):
+    for i in tl.range(0, 4, num_stages=-1):
+        tl.store(x + i, 1.0)
+
+
+@CASES.add("[E0120] loop_unroll_factor must be an int, got str", "pass an int that is known at compile time",
+           'tl.range(0, 4, loop_unroll_factor="two")', x=f32())
+def unrolled_by_a_word(x):
+    for i in tl.range(0, 4, loop_unroll_factor="two"):
+        tl.store(x + i, 1.0)
+
+
 # -- both doors -------------------------------------------------------------
 
 

@@ -220,6 +220,10 @@ def is_run_time_range(callee) -> bool:
 
 def iterate(iterable):
     """What `for` runs over: tensors for run-time ranges, Python ints for static ones."""
+    if isinstance(iterable, tl.range):
+        # No meaning here, but the compiler's errors.
+        for name in ("num_stages", "loop_unroll_factor"):
+            _core.language.loop_hint(getattr(iterable, name), name)
     if isinstance(iterable, (Range, tl.range)):
         return _run_time_range([unwrap(b) for b in (iterable.start, iterable.end, iterable.step)])
     if isinstance(iterable, tl.static_range):
