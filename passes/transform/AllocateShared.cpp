@@ -19,7 +19,7 @@
 //     must not be written as anything else. So does what tensor maps are made in.
 //  2. What is alive together is kept apart. So are two uses that follow each other,
 //     also round a loop: InsertBarriers then need not separate them. The latter
-//     only while it costs less than spareSharedBytes.
+//     only while it costs less than spareSharedBytes, or next to nothing.
 //  3. First fit, largest first, each at the lowest offset that nothing kept apart
 //     from it uses. Buffers of a kilobyte and more, and all rings, begin at a
 //     multiple of 1024: the pattern of a swizzle repeats after so many bytes.
@@ -52,7 +52,7 @@ namespace {
 /// warps that its 64 warp slots hold.
 constexpr int64_t spareSharedBytes = 14 * 1024;
 
-/// What a barrier of many warps costs more than.
+/// Beside large buffers: costs no block of many warps, and less than a barrier of theirs.
 constexpr int64_t littleSharedBytes = 1024;
 
 /// Scratch of a reduction across blocks that is used for nothing else.
