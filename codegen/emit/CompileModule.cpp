@@ -314,6 +314,12 @@ static int64_t wantedThreads(ModuleOp module) {
   return wanted ? wanted.getInt() : usualThreads;
 }
 
+/// Registers that each of so many resident threads can have: multiples of eight, as the
+/// hardware hands them out.
+static int registersFor(int64_t threads, const TargetInfo &target) {
+  return static_cast<int>(target.registersPerMultiprocessor / threads / 8 * 8);
+}
+
 /// Assembles; where the kernel's registers leave too few threads resident and
 /// nobody asked for a limit, tries again with a limit and keeps the better one.
 static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
@@ -324,19 +330,18 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
     return assembled;
   int64_t resident = target.residentBlocks(threads, assembled.registers, 0) * threads;
   // One block more of many warps, if that fills the multiprocessor: layer norm of 4096 f32
-  // columns with 16 warps 4156 instead of 4069 GB/s. With smaller blocks it costs.
+  // columns with 16 warps 4166 instead of 4069 GB/s. With smaller blocks it costs.
   int64_t full = target.maxThreadsPerMultiprocessor;
-  int fullLimit = static_cast<int>(target.registersPerMultiprocessor / full);
+  int fullLimit = registersFor(full, target);
   if (resident + threads == full && threads >= usualThreads / 2 &&
       fullLimit * 4 >= assembled.registers * 3)
     return assembleWithLimit(compiled, target, options, fullLimit, /*spillBytes=*/0,
                              std::move(assembled));
   if (threads > wanted / 2 || resident >= wanted)
     return assembled;
-  // The hardware hands out registers in units of eight. Twice the limit was never met
-  // without heavy spills, and assembling a large kernel again for nothing would double its
-  // compile time.
-  int limit = static_cast<int>(target.registersPerMultiprocessor / wanted / 8 * 8);
+  // Twice the limit was never met without heavy spills, and assembling a large kernel again
+  // for nothing would double its compile time.
+  int limit = registersFor(wanted, target);
   if (assembled.registers > 2 * limit)
     return assembled;
   return assembleWithLimit(compiled, target, options, limit, acceptedSpillBytes,
@@ -452,7 +457,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   // One block alone would wait for each load in turn; of many, some always run.
   int64_t wanted = wantedThreads(module), threads = int64_t(result.numWarps) << target.log2WarpSize;
   if (!accumulator && threads <= wanted / 2 && threads >= wanted / 4)
-    emitOptions.orderRegisters = target.registersPerMultiprocessor / wanted;
+    emitOptions.orderRegisters = registersFor(wanted, target);
   FailureOr<EmittedKernel> emitted = emitPtx(module, target, emitOptions);
   if (failed(emitted))
     diagnostics.raise("emit-ptx", module);

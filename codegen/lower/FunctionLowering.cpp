@@ -153,7 +153,6 @@ Value FunctionLowering::hiddenZero() {
     hiddenZeroValue = inlineAsm(builder.getI32Type(), {},
                                 "{ .reg .b32 n; mov.u32 n, %nctaid.z; shr.u32 $0, n, 24; }", "=r",
                                 /*hasSideEffects=*/false);
-    entryBuilder.restoreInsertionPoint(builder.saveInsertionPoint());
   }
   return hiddenZeroValue;
 }

@@ -7,6 +7,8 @@
 
 #include "passes/analysis/BufferInfo.h"
 
+#include "ir/layout/LayoutConstructors.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -50,6 +52,18 @@ llvm::SmallVector<BufferUse, 2> bufferUses(Operation *op) {
                      Completion::TmaStoreWait}};
       })
       .Default([](Operation *) { return Uses{}; });
+}
+
+ir::BufferType bufferFor(RankedTensorType tile, const LinearLayout &layout) {
+  MLIRContext *context = tile.getContext();
+  return ir::BufferType::get(context, tile.getShape(), tile.getElementType(),
+                             ir::SharedLayoutAttr::fromLinear(context, layout), /*slots=*/1);
+}
+
+ir::BufferType plainBufferFor(RankedTensorType tile) {
+  return bufferFor(tile, makeSwizzledShared(ir::log2Shape(tile.getShape()),
+                                            ir::elementBits(tile.getElementType()),
+                                            /*swizzleBytes=*/0));
 }
 
 int64_t bufferBytes(Operation *op) {

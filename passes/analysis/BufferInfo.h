@@ -43,6 +43,10 @@ struct BufferUse {
 /// How `op` itself accesses buffers; empty for ops that only pass them on.
 llvm::SmallVector<BufferUse, 2> bufferUses(mlir::Operation *op);
 
+/// The type of a buffer for `tile` with `layout`, or plain, in the order of memory.
+ir::BufferType bufferFor(mlir::RankedTensorType tile, const LinearLayout &layout);
+ir::BufferType plainBufferFor(mlir::RankedTensorType tile);
+
 /// Bytes that an allocation of buffers or barriers takes; 0 for other ops.
 int64_t bufferBytes(mlir::Operation *op);
 /// "tile<128x64xf16>", "4 x tile<128x64xf16>".

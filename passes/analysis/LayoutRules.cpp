@@ -26,6 +26,10 @@ int64_t wordsPerThread(RankedTensorType type) {
   return elements * ir::elementBits(type.getElementType()) / 32;
 }
 
+int64_t tileBytes(RankedTensorType type) {
+  return type.getNumElements() * ir::elementBits(type.getElementType()) / 8;
+}
+
 LayoutRule layoutRule(Operation *op) {
   if (llvm::isa<scf::SCFDialect>(op->getDialect()))
     return LayoutRule::Region;

@@ -24,6 +24,8 @@ mlir::RankedTensorType tileType(mlir::Value value);
 bool isTile(mlir::Value value);
 /// Registers of 32 bits that a tile takes of a thread.
 int64_t wordsPerThread(mlir::RankedTensorType type);
+/// Bytes of all elements.
+int64_t tileBytes(mlir::RankedTensorType type);
 
 /// How an op relates layouts. Region ops (scf) are handled by their users.
 enum class LayoutRule : uint8_t {

@@ -88,6 +88,7 @@
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/LayoutMemory.h"
 #include "passes/analysis/AliasInfo.h"
+#include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/ScratchSize.h"
@@ -317,7 +318,7 @@ void LoopPipeliner::stageStream() {
     if (!canUseCpAsync(load) || !addressIsEarly(load) || mayMeetStore(load))
       continue;
     found.push_back(op);
-    bytes += type.getNumElements() * ir::elementBits(type.getElementType()) / 8;
+    bytes += tileBytes(type);
   }
   // Fewer iterations ahead where memory is short.
   int64_t limit = context.target.maxSharedBytesPerBlock - maxMbarrierBytes - otherSharedBytes;
@@ -332,16 +333,9 @@ void LoopPipeliner::stageStream() {
 
 void LoopPipeliner::stage(ir::LoadOp load) {
   RankedTensorType type = tileType(load.getResult());
-  LinearLayout layout =
-      makeSwizzledShared(ir::log2Shape(type.getShape()), ir::elementBits(type.getElementType()),
-                         /*swizzleBytes=*/0);
   rewriter.setInsertionPointAfter(load);
-  auto alloc = rewriter.create<ir::AllocSharedOp>(
-      load.getLoc(),
-      ir::BufferType::get(type.getContext(), type.getShape(), type.getElementType(),
-                          ir::SharedLayoutAttr::fromLinear(type.getContext(), layout),
-                          /*slots=*/1),
-      load.getResult());
+  auto alloc =
+      rewriter.create<ir::AllocSharedOp>(load.getLoc(), plainBufferFor(type), load.getResult());
   Value read = rewriter.create<ir::SharedLoadOp>(load.getLoc(), type, alloc);
   if (load.getMask() && !fillsWithZeros(load))
     read = rewriter.create<arith::SelectOp>(load.getLoc(), load.getMask(), read, load.getOther());
@@ -460,7 +454,7 @@ private:
     llvm::SmallPtrSet<Type, 2> stored;
     outermost->walk([&](ir::DescriptorStoreOp store) {
       if (stored.insert(store.getDescriptor().getType()).second)
-        bytes += tileBytes(store.getValue());
+        bytes += tileBytes(tileType(store.getValue()));
     });
     getOperation().walk([&](Operation *op) {
       bool isInside = loop->isAncestor(op);
@@ -493,11 +487,6 @@ private:
           llvm::append_range(users, result.getUsers());
     }
     return false;
-  }
-
-  static int64_t tileBytes(Value tile) {
-    RankedTensorType type = tileType(tile);
-    return type.getNumElements() * ir::elementBits(type.getElementType()) / 8;
   }
 };
 

@@ -11,6 +11,7 @@
 #include "passes/transform/LoopPipeliner.h"
 
 #include "passes/analysis/LayoutRules.h"
+#include "passes/transform/AsyncCopy.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -391,12 +392,7 @@ void LoopPipeliner::makeCpAsync(RingGroup &group, const AsyncLoad &load,
   Value slot =
       asCopy(group, rewriter.create<ir::BufferSlotOp>(loc, load.type, load.ring, group.fillSlot));
   Value mask = op.getMask() ? addresses.lookupOrDefault(op.getMask()) : Value();
-  auto copy = asCopy(group, rewriter.create<ir::AsyncCopyOp>(
-                                loc, addresses.lookupOrDefault(op.getPointer()), slot, mask,
-                                /*other=*/Value(), op.getCache(), op.getEviction()));
-  for (llvm::StringRef name : {ir::vectorElementsAttr, ir::vectorDimensionAttr})
-    if (Attribute attr = op->getAttr(name))
-      copy->setAttr(name, attr);
+  asCopy(group, copyAsync(rewriter, op, addresses.lookupOrDefault(op.getPointer()), mask, slot));
 }
 
 void LoopPipeliner::makeTma(RingGroup &group, llvm::ArrayRef<AsyncLoad *> own,

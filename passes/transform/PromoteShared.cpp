@@ -22,6 +22,7 @@
 #include "ir/layout/ConversionPlan.h"
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/LayoutTransforms.h"
+#include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/transform/Passes.h"
 
@@ -136,10 +137,7 @@ private:
                            swizzleBytes, orderWithFastest(type.getRank(), fast));
     OpBuilder builder(tile.getContext());
     builder.setInsertionPointAfterValue(tile);
-    auto bufferType = ir::BufferType::get(
-        tile.getContext(), type.getShape(), type.getElementType(),
-        ir::SharedLayoutAttr::fromLinear(tile.getContext(), layout), /*slots=*/1);
-    buffer = builder.create<ir::AllocSharedOp>(tile.getLoc(), bufferType, tile);
+    buffer = builder.create<ir::AllocSharedOp>(tile.getLoc(), bufferFor(type, layout), tile);
     ++numBuffers;
     return buffer;
   }

@@ -28,11 +28,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ir/layout/LayoutConstructors.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/ScratchSize.h"
+#include "passes/transform/AsyncCopy.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -163,10 +163,7 @@ private:
 
   //===--- profitability -------------------------------------------------===//
 
-  static int64_t bytesOf(ir::LoadOp load) {
-    RankedTensorType type = tileType(load.getResult());
-    return type.getNumElements() * ir::elementBits(type.getElementType()) / 8;
-  }
+  static int64_t bytesOf(ir::LoadOp load) { return tileBytes(tileType(load.getResult())); }
 
   bool takeRoom(ir::LoadOp load) {
     int64_t needed = sharedBytes + bytesOf(load);
@@ -212,23 +209,10 @@ private:
   }
 
   Value copy(ir::LoadOp load, OpBuilder &builder) {
-    RankedTensorType type = tileType(load.getResult());
     // Threads read what they copied themselves: runs of 16 bytes, free of conflicts.
-    LinearLayout layout =
-        makeSwizzledShared(ir::log2Shape(type.getShape()), ir::elementBits(type.getElementType()),
-                           /*swizzleBytes=*/0);
     auto buffer = builder.create<ir::AllocSharedOp>(
-        load.getLoc(),
-        ir::BufferType::get(type.getContext(), type.getShape(), type.getElementType(),
-                            ir::SharedLayoutAttr::fromLinear(type.getContext(), layout),
-                            /*slots=*/1),
-        Value());
-    auto copy =
-        builder.create<ir::AsyncCopyOp>(load.getLoc(), load.getPointer(), buffer, load.getMask(),
-                                        /*other=*/Value(), load.getCache(), load.getEviction());
-    for (llvm::StringRef name : {ir::vectorElementsAttr, ir::vectorDimensionAttr})
-      if (Attribute attr = load->getAttr(name))
-        copy->setAttr(name, attr);
+        load.getLoc(), plainBufferFor(tileType(load.getResult())), Value());
+    copyAsync(builder, load, load.getPointer(), load.getMask(), buffer);
     ++numStaged;
     context.remark(load, {"stage-load",
                           true,

@@ -14,7 +14,7 @@ from harness.devices import Emulator
 from harness.types import NUMPY_TYPES, random_values
 from e2e.test_kernels import layer_norm_kernel, softmax, softmax_kernel
 
-NARROW, STAGED = "narrow-live-tile: applied", "stage-load: applied"
+NARROW, STAGED, VERSIONED = "narrow-live-tile: applied", "stage-load: applied", "version-mask: applied"
 
 
 def remarks_of(kernel, arguments, **options):
@@ -35,13 +35,13 @@ def run_layer_norm(device, name, columns, block, rows=2, **options):
     device.run(layer_norm_kernel, (rows,), device.array(x), device.array(weight), device.array(bias), out, columns, 1e-5,
                BLOCK=block, **options)
     actual = device.numpy(out)
-    assert_near(actual[:rows], normalised(x, weight, bias), ulps=1, absolute=2e-2 if name != "float32" else 2e-5)
+    assert_near(actual[:rows], normalised(x, weight, bias), ulps=1, absolute=2e-3 if name != "float32" else 2e-5)
     assert_same(actual[rows], np.full(columns, 7, x.dtype))
 
 
 LAYER_NORMS = [
     ("float16", 16384, 16384), ("float16", 10001, 16384), ("bfloat16", 16392, 32768), ("float16", 32768, 32768),
-    ("float32", 16384, 16384), ("float32", 32768, 32768), ("float32", 20004, 32768),
+    ("float32", 16384, 16384), ("float32", 32768, 32768), ("float32", 20016, 32768), ("float32", 20004, 32768),
 ]  # fmt: skip
 
 
@@ -51,13 +51,17 @@ def test_layer_norm(device, name, columns, block):
 
 
 @pytest.mark.parametrize("name, columns, block, options, expected",
-                         [("float16", 16384, 16384, {}, NARROW), ("float16", 10001, 16384, {}, NARROW),
-                          ("float16", 4000, 4096, {"num_warps": 4}, ""), ("float32", 32768, 32768, {}, STAGED)])
+                         [("float16", 16384, 16384, {}, {NARROW}), ("float16", 10001, 16384, {}, {NARROW}),
+                          ("float16", 4000, 4096, {"num_warps": 4}, set()),
+                          ("float32", 32768, 32768, {}, {STAGED, VERSIONED}),
+                          ("float32", 20016, 32768, {}, {STAGED, VERSIONED}),
+                          ("float32", 20004, 32768, {}, {VERSIONED})])  # fmt: skip
 def test_layer_norm_in_the_emulator(name, columns, block, options, expected):
     device = Emulator("sm_90a")
     run_layer_norm(device, name, columns, block, rows=1, **options)
     x = np.zeros(columns, NUMPY_TYPES[name])
-    assert expected in remarks_of(layer_norm_kernel, [x, x, x, x, columns, 1e-5, block], **options)
+    remarks = remarks_of(layer_norm_kernel, [x, x, x, x, columns, 1e-5, block], **options)
+    assert {remark for remark in (NARROW, STAGED, VERSIONED) if remark in remarks} == expected
 
 
 @pytest.mark.parametrize("name, columns, block", [("float16", 16384, 16384), ("bfloat16", 30000, 32768), ("float16", 32768, 32768)])
@@ -96,3 +100,18 @@ def test_in_place(device):
     total = np.float32(x.sum(dtype=np.float64))
     assert_near(device.numpy(x_out), x * total * weight, relative=1e-4, absolute=1e-4)
     assert_near(device.numpy(weight_out), weight + total, absolute=1e-3)
+
+
+@tilewright.jit
+def powers_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    y = tl.load(x_ptr + offsets).to(tl.float32)
+    for _ in tl.static_range(40):
+        y = y * y
+    tl.store(out_ptr + offsets, y / tl.sum(y, axis=0))
+
+
+def test_long_arithmetic_is_kept_and_looked_at_once():
+    """Each product takes the one before it twice: 2^40 ways back to the row."""
+    x = np.zeros(16384, np.float16)
+    assert NARROW not in remarks_of(powers_kernel, [x, x, 16384])
