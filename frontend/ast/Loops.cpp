@@ -246,7 +246,6 @@ FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple
   mlir::OpBuilder &builder = opBuilder();
   auto number = [&](size_t index, const char *name, llvm::StringRef attribute,
                     int64_t ignoredBelow) {
-    requireStatic(bound[index], call);
     if (bound[index].is_none())
       return;
     int64_t value = toLoopHint(bound[index], name);

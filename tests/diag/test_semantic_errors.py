@@ -480,6 +480,13 @@ def unrolled_by_a_word(x):
         tl.store(x + i, 1.0)
 
 
+@CASES.add("[E0112] 'num_stages' must be known at compile time", "annotate the parameter as constexpr",
+           "tl.range(0, n, num_stages=n)", x=f32(), n=4)
+def stages_of_run_time(x, n):
+    for i in tl.range(0, n, num_stages=n):
+        tl.store(x + i, 1.0)
+
+
 # -- both doors -------------------------------------------------------------
 
 
