@@ -56,8 +56,8 @@ step correctness 240 python3 -m pytest tests/e2e -m 'gpu or e2e' -k 'not assembl
 
 # 2. compute-sanitizer on a few kernels, one process per tool.
 if command -v compute-sanitizer >/dev/null; then
-  for tool in memcheck racecheck synccheck initcheck; do
-    step "sanitizer-$tool" 90 compute-sanitizer --tool "$tool" --error-exitcode 9 --target-processes all \
+  for tool in memcheck racecheck "synccheck --num-cuda-barriers 65536" initcheck; do
+    step "sanitizer-${tool%% *}" 90 compute-sanitizer --tool $tool --error-exitcode 9 --target-processes all \
       python3 tests/harness/sanitizer_selection.py
   done
 else

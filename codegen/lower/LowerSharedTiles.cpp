@@ -21,7 +21,7 @@ namespace tilewright::codegen {
 static LogicalResult storeTile(Operation *op, FunctionLowering &lowering, Value tile,
                                ir::BufferType buffer, Value base) {
   auto type = llvm::cast<RankedTensorType>(tile.getType());
-  std::optional<SharedSide> side = planTileAccess(lowering, buffer, type, /*isStore=*/true);
+  std::optional<SharedSide> side = planTileAccess(buffer, type, lowering.target.hasStoreMatrix);
   if (!side)
     return op->emitOpError("memory lacks elements of the tile: ") << buffer;
   SharedTile(lowering, *side, base, ir::elementBits(type.getElementType()))
@@ -68,7 +68,8 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   auto load = llvm::cast<ir::SharedLoadOp>(op);
   auto type = llvm::cast<RankedTensorType>(load.getType());
   ir::BufferType buffer = load.getBuffer().getType();
-  std::optional<SharedSide> side = planTileAccess(lowering, buffer, type, /*isStore=*/false);
+  // Every target has ldmatrix, with which lanes read for each other.
+  std::optional<SharedSide> side = planTileAccess(buffer, type, /*allowMatrices=*/!load.getIsOwn());
   if (!side)
     return op->emitOpError("memory lacks elements of the tile: ") << buffer;
   Registers read(FunctionLowering::numRegisters(type));

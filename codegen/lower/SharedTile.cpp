@@ -218,11 +218,10 @@ void SharedTile::load(Registers &registers, Type registerType, int piece) {
   });
 }
 
-std::optional<SharedSide> planTileAccess(FunctionLowering &lowering, ir::BufferType buffer,
-                                         RankedTensorType tile, bool isStore) {
+std::optional<SharedSide> planTileAccess(ir::BufferType buffer, RankedTensorType tile,
+                                         bool allowMatrices) {
   SharedSideOptions options;
-  // Every target has ldmatrix.
-  options.allowMatrices = !isStore || lowering.target.hasStoreMatrix;
+  options.allowMatrices = allowMatrices;
   return planSharedSide(buffer.toLinear(), ir::getLinearLayout(tile),
                         ir::elementBits(tile.getElementType()), options);
 }

@@ -84,9 +84,9 @@ private:
   SharedAddresses addresses;
 };
 
-/// How a tile accesses a buffer on the target.
-std::optional<SharedSide> planTileAccess(FunctionLowering &lowering, ir::BufferType buffer,
-                                         mlir::RankedTensorType tile, bool isStore);
+/// How a tile accesses a buffer; `allowMatrices`: by ldmatrix or stmatrix where it can be.
+std::optional<SharedSide> planTileAccess(ir::BufferType buffer, mlir::RankedTensorType tile,
+                                         bool allowMatrices);
 
 } // namespace tilewright::codegen
 

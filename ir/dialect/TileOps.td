@@ -708,7 +708,11 @@ def TW_SharedStoreOp : TW_Op<"shared_store", [MemoryEffects<[MemWrite]>]> {
 
 def TW_SharedLoadOp : TW_Op<"shared_load", [MemoryEffects<[MemRead]>]> {
   let summary = "reads a tile from shared memory";
-  let arguments = (ins TW_BufferType:$buffer);
+  let description = [{
+    With `isOwn` each thread reads only what it has copied there itself (cp.async), in
+    the layout of the copy: its own wait is enough, and no other lane reads for it.
+  }];
+  let arguments = (ins TW_BufferType:$buffer, UnitAttr:$isOwn);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
   let hasVerifier = 1;

@@ -220,7 +220,8 @@ private:
            llvm::all_of(alloc->getUsers(), [&](Operation *user) {
              auto load = llvm::dyn_cast<ir::SharedLoadOp>(user);
              return llvm::isa<ir::AsyncCopyOp>(user) ||
-                    (load && load.getType().getEncoding() == copied.getEncoding());
+                    (load && load.getIsOwn() &&
+                     load.getType().getEncoding() == copied.getEncoding());
            });
   }
 

@@ -336,7 +336,7 @@ void LoopPipeliner::stage(ir::LoadOp load) {
   rewriter.setInsertionPointAfter(load);
   auto alloc =
       rewriter.create<ir::AllocSharedOp>(load.getLoc(), plainBufferFor(type), load.getResult());
-  Value read = rewriter.create<ir::SharedLoadOp>(load.getLoc(), type, alloc);
+  Value read = rewriter.create<ir::SharedLoadOp>(load.getLoc(), type, alloc, /*isOwn=*/true);
   if (load.getMask() && !fillsWithZeros(load))
     read = rewriter.create<arith::SelectOp>(load.getLoc(), load.getMask(), read, load.getOther());
   load.getResult().replaceAllUsesExcept(read, alloc);

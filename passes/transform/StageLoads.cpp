@@ -202,7 +202,8 @@ private:
       if (load == stage.loads.front())
         builder.create<ir::AsyncWaitOp>(load.getLoc(), /*pending=*/0);
       load.getResult().replaceAllUsesWith(
-          builder.create<ir::SharedLoadOp>(load.getLoc(), load.getResult().getType(), buffer));
+          builder.create<ir::SharedLoadOp>(load.getLoc(), load.getResult().getType(), buffer,
+                                           /*isOwn=*/true));
       load.erase();
     }
     starts.create<ir::AsyncCommitOp>(stage.anchor->getLoc());

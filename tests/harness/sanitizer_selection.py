@@ -3,14 +3,22 @@
 """A few small kernels for compute-sanitizer, which slows everything down a lot.
 
 Chosen for what each exercises: tails of masked access, a reduction through shared
-memory, a layout conversion through shared memory, atomics with a lock. Buffers are
+memory, a layout conversion through shared memory, atomics with a lock, copies ahead of
+a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma. Buffers are
 written in full before they are read, so that initcheck has nothing to excuse.
+synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 """
+
+import sys
+from pathlib import Path
 
 import torch
 
 import tilewright as tw
 import tilewright.language as tl
+from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @tw.jit
@@ -49,6 +57,51 @@ def locked_sum_kernel(x_ptr, total_ptr, lock_ptr, BLOCK: tl.constexpr):
     tl.atomic_xchg(lock_ptr, 0)
 
 
+@tw.jit
+def softmax_rows_kernel(x_ptr, out_ptr, rows, columns, BLOCK: tl.constexpr, STAGES: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    mask = offsets < columns
+    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=STAGES):
+        x = tl.load(x_ptr + row * columns + offsets, mask=mask, other=-float("inf")).to(tl.float32)
+        e = tl.exp(x - tl.max(x, axis=0))
+        tl.store(out_ptr + row * columns + offsets, e / tl.sum(e, axis=0), mask=mask)
+
+
+def check_copies_ahead(kernels):
+    for dtype in (torch.float16, torch.float32):
+        for columns in (1000, 1024):
+            x = torch.randn(7, columns, device="cuda").to(dtype)
+            for stages in (1, 2, 3, 5):
+                out = torch.zeros_like(x)
+                softmax_rows_kernel[(2,)](x, out, 7, columns, BLOCK=1024, STAGES=stages)
+                assert torch.allclose(out.float(), torch.softmax(x.float(), 1), atol=1e-3)
+    # 20016: the weights are copied while the sums wait. 32768: a body of its own without masks.
+    for columns in (20004, 20016, 32768):
+        x, weight = torch.randn(2, columns, device="cuda"), torch.rand(columns, device="cuda")
+        out = torch.zeros_like(x)
+        kernels.layer_norm_kernel[(2,)](x, weight, weight, out, columns, columns, 1e-5, BLOCK=32768)
+        assert torch.allclose(out, torch.nn.functional.layer_norm(x, (columns,), weight, weight), atol=1e-4)
+
+
+def check_products(kernels):
+    m, n, k = 200, 192, 136
+    a, b = torch.randint(-4, 5, (m, k), device="cuda").half(), torch.randint(-4, 5, (k, n), device="cuda").half()
+    expected = (a.float() @ b.float()).half()
+    for block_m, block_n, block_k, warps, stages in ((128, 128, 64, 8, 3), (64, 64, 32, 4, 4)):
+        out = torch.zeros_like(expected)
+        programs = tw.cdiv(m, block_m) * tw.cdiv(n, block_n)
+        kernels.pointer_kernel[(programs,)](a, b, out, m, n, k, k, 1, n, 1, n, 1, block_m, block_n, block_k, 8,
+                                            num_warps=warps, num_stages=stages)
+        assert torch.equal(out, expected)
+        descriptors = [TensorDescriptor.from_tensor(array, list(block)) for array, block in
+                       ((a, (block_m, block_k)), (b, (block_k, block_n)), (out, (block_m, block_n)))]
+        for flatten in (False, True):
+            out.zero_()
+            kernels.persistent_kernel[(3,)](*descriptors, m, n, k, block_m, block_n, block_k, 8, False, flatten, False,
+                                            num_warps=warps, num_stages=stages)
+            assert torch.equal(out, expected)
+
+
 def main():
     x, y = torch.rand(1000, device="cuda"), torch.rand(1000, device="cuda")
     out = torch.zeros_like(x)
@@ -71,8 +124,13 @@ def main():
     total, lock = torch.zeros(128, device="cuda"), torch.zeros(1, device="cuda", dtype=torch.int32)
     locked_sum_kernel[(32,)](terms, total, lock, BLOCK=128)
     assert torch.equal(total, terms.sum(dim=0))
+
+    sys.path.insert(0, str(BENCHMARKS))
+    import peers
+    check_copies_ahead(peers.load_kernels("tilewright"))
+    check_products(peers.load_kernels("tilewright", BENCHMARKS / "matmul_kernels.py"))
     torch.cuda.synchronize()
-    print("4 kernels right")
+    print("8 kernels right")
 
 
 if __name__ == "__main__":

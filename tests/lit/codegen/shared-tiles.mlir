@@ -5,6 +5,8 @@
 // RUN: tilewright-opt %t/permuted.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=TRANS
 // RUN: tilewright-opt %t/copies.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=COPY
 // RUN: tilewright-opt %t/narrow.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=NARROW
+// RUN: tilewright-opt %t/own.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=OWN
+// RUN: sed 's/{isOwn} //' %t/own.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=ANY
 // RUN: not tilewright-opt %t/unplaced.mlir --tw-lower-to-llvm 2>&1 | FileCheck %s --check-prefix=UNPLACED
 
 //--- tile.mlir
@@ -134,4 +136,29 @@ func.func @narrow(%x: !tw.ptr<f16>) {
 func.func @unplaced() {
   %b = tw.alloc_shared : !tw.buffer<16xf16, #s>
   func.return
+}
+
+//--- own.mlir
+// What each thread copied itself it reads itself: ldmatrix takes the addresses of other
+// lanes, whose copies this lane has not waited for.
+// OWN: cp.async.wait_group 0
+// OWN-NOT: ldmatrix
+// OWN-COUNT-4: ld.shared.{{[bfu]}}32
+// ANY: cp.async.wait_group 0
+// ANY: ldmatrix.sync.aligned.m8n8.x4.shared.b16
+#a = #tw.layout<register = [32, 64], lane = [1, 2, 4, 8, 16], warp = [], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64]>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @own(%x: !tw.ptr<f32>) {
+  %r = tw.range 0 to 128 : tensor<128xi32, #a>
+  %xs = tw.splat %x : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #a>
+  %p = tw.addptr %xs, %r : tensor<128x!tw.ptr<f32>, #a>, tensor<128xi32, #a>
+  %m = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<128xf32, #s>
+  tw.async_copy %p, %m : tensor<128x!tw.ptr<f32>, #a>, !tw.buffer<128xf32, #s>
+  tw.async_commit
+  tw.async_wait 0
+  %v = tw.shared_load %m {isOwn} : !tw.buffer<128xf32, #s> -> tensor<128xf32, #a>
+  tw.store %p, %v : tensor<128x!tw.ptr<f32>, #a>, tensor<128xf32, #a>
+  func.return
+}
 }

@@ -98,13 +98,26 @@ module attributes {tw.num_warps = 4 : i32} {
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>
 
-// Each thread reads what it copied itself.
+// Each thread reads what it copied itself; without the attribute lanes may read for each
+// other.
 // CHECK-LABEL: @own_copies
 // CHECK: tw.async_copy
 // CHECK-NOT: tw.barrier
 // CHECK: return
+// CHECK-LABEL: @copies
+// CHECK: tw.async_wait 0
+// CHECK-NEXT: tw.barrier
+// CHECK-NEXT: tw.shared_load
 module attributes {tw.num_warps = 4 : i32} {
   func.func @own_copies(%p: tensor<512x!tw.ptr<f32>, #a>) {
+    %m = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<512xf32, #s>
+    tw.async_copy %p, %m : tensor<512x!tw.ptr<f32>, #a>, !tw.buffer<512xf32, #s>
+    tw.async_commit
+    tw.async_wait 0
+    %0 = tw.shared_load %m {isOwn} : !tw.buffer<512xf32, #s> -> tensor<512xf32, #a>
+    return
+  }
+  func.func @copies(%p: tensor<512x!tw.ptr<f32>, #a>) {
     %m = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<512xf32, #s>
     tw.async_copy %p, %m : tensor<512x!tw.ptr<f32>, #a>, !tw.buffer<512xf32, #s>
     tw.async_commit

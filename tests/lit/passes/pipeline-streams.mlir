@@ -16,7 +16,7 @@
 // CHECK-NOT: tw.barrier
 // CHECK: tw.async_copy
 // CHECK: tw.async_commit
-// CHECK-NEXT: %[[X:.*]] = tw.shared_load
+// CHECK-NEXT: %[[X:.*]] = tw.shared_load %{{.*}} {isOwn}
 // What cp.async fills with zeros becomes what the source says.
 // CHECK-NEXT: %[[Y:.*]] = arith.select %{{.*}}, %[[X]], %{{.*}}
 // CHECK-NEXT: arith.addf %{{.*}}, %[[Y]]

@@ -13,7 +13,7 @@
 // CHECK: tw.async_commit
 // CHECK: tw.reduce
 // CHECK: tw.async_wait 0
-// CHECK: tw.shared_load %[[B]]
+// CHECK: tw.shared_load %[[B]] {isOwn}
 // CHECK: tw.load
 // CHECK: return
 
