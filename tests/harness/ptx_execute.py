@@ -81,10 +81,21 @@ def integer_operation(machine, instruction, function):
     machine.write(instruction.operands[0], function(*values), kind)
 
 
+def ordering_zeros(function):
+    """`function`, an extremum, for which +0 is more than -0."""
+    def extremum(x, y):
+        # Of zeros a sum is -0 where both are.
+        of_zeros = x + y if function in (np.fmax, np.maximum) else -(-x + -y)
+        return np.where((x == 0) & (y == 0), of_zeros, function(x, y))
+
+    return extremum
+
+
 BINARY = {
     "add": (np.add, np.add), "sub": (np.subtract, np.subtract),
-    "min": (np.minimum, np.fmin), "max": (np.maximum, np.fmax),
+    "min": (np.minimum, ordering_zeros(np.fmin)), "max": (np.maximum, ordering_zeros(np.fmax)),
 }  # fmt: skip
+PASSING_NAN = {"min": ordering_zeros(np.minimum), "max": ordering_zeros(np.maximum)}
 
 
 @handles(*BINARY)
@@ -92,7 +103,7 @@ def binary(machine, instruction):
     integer, floating = BINARY[instruction.name]
     if is_float(instruction.type):
         if "NaN" in instruction.parts:
-            floating = {"min": np.minimum, "max": np.maximum}[instruction.name]
+            floating = PASSING_NAN[instruction.name]
         float_operation(machine, instruction, floating)
     else:
         integer_operation(machine, instruction, integer)
@@ -380,12 +391,9 @@ def load(machine, instruction):
     for index, destination in enumerate(destinations):
         value = np.zeros(machine.num_threads, UNSIGNED[size])
         value[active] = np.ascontiguousarray(data[:, index * size : (index + 1) * size]).view(UNSIGNED[size])[:, 0]
-        # A byte in a wider register is extended by the kind of the load.
-        if size == 1:
-            value, register_kind = value.view(DTYPES[kind]).astype(np.int16 if kind[0] == "s" else np.uint16), "b16"
-            machine.write(destination, value.view(np.uint16), register_kind)
-        else:
-            machine.write(destination, value, f"b{size * 8}")
+        # A wider register is filled by the kind of the load.
+        held = kind if kind[0] == "s" else f"b{size * 8}"
+        machine.write(destination, value.view(DTYPES[held]), held)
 
 
 @handles("st")

@@ -452,7 +452,9 @@ class Machine:
         else:
             dtype = np.dtype(DTYPES[kind])
             value = np.ascontiguousarray(np.broadcast_to(value, self.num_threads)).astype(dtype, copy=False)
-            words = value.view(UNSIGNED[dtype.itemsize]).astype(np.uint64)
+            # A register is wider than a byte, and a value of a signed type is extended to it by its sign.
+            extended = value.astype(np.int64) if dtype.kind == "i" else value.view(UNSIGNED[dtype.itemsize])
+            words = extended.astype(np.uint64)
         if not self.all_active:
             words = np.where(self.active, words, self.words(operand))
         self.registers[operand] = words

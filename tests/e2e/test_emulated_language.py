@@ -1,0 +1,76 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small kernels whose machine code depends on signs: run by the emulator too.
+
+Signed numbers in registers wider than they are, and the two zeros.
+"""
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.compare import assert_near, assert_same
+from harness.types import random_values
+
+EMULATED = True
+
+
+@tilewright.jit
+def cross_entropy_kernel(x_ptr, label_ptr, loss_ptr, n, ignored, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    label = tl.load(label_ptr + row)
+    if label == ignored:  # an int32 argument beside an int64 label
+        tl.store(loss_ptr + row, 0.0)
+        return
+    largest = float("-inf")
+    total = 0.0
+    for start in range(0, n, BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n + offsets, mask=offsets < n, other=float("-inf"))
+        new = tl.maximum(largest, tl.max(x))
+        total = total * tl.exp(largest - new) + tl.sum(tl.exp(x - new))
+        largest = new
+    tl.store(loss_ptr + row, largest + tl.log(total) - tl.load(x_ptr + row * n + label))
+
+
+def test_cross_entropy_with_ignored_rows(device):
+    x = random_values("float32", 4 * 100).reshape(4, 100)
+    labels = np.array([3, -100, 99, -100], np.int64)
+    loss = device.empty(4, np.float32)
+    device.run(cross_entropy_kernel, (4, ), device.array(x), device.array(labels), loss, 100, -100, BLOCK=32)
+    wide = x.astype(np.float64)
+    largest = wide.max(1)
+    expected = largest + np.log(np.exp(wide - largest[:, None]).sum(1)) - wide[np.arange(4), np.maximum(labels, 0)]
+    assert_near(device.numpy(loss), np.where(labels < 0, 0, expected).astype(np.float32), ulps=16)
+
+
+@tilewright.jit
+def sort_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.sort(tl.load(x_ptr + i)))
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "int64"])
+def test_sort(device, name):
+    x = random_values(name, 64)
+    out = device.empty(64, x.dtype)
+    device.run(sort_kernel, (1, ), device.array(x), out, N=64)
+    assert_same(device.numpy(out), np.sort(x))
+
+
+@tilewright.jit
+def extrema_kernel(x_ptr, y_ptr, low_ptr, high_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    tl.store(low_ptr + i, tl.minimum(x, y))
+    tl.store(high_ptr + i, tl.maximum(x, y))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_plus_zero_is_more_than_minus_zero(device, dtype):
+    x, y = np.array([0.0, -0.0, 0.0, -0.0], dtype), np.array([0.0, 0.0, -0.0, -0.0], dtype)
+    low, high = device.empty(4, dtype), device.empty(4, dtype)
+    device.run(extrema_kernel, (1, ), device.array(x), device.array(y), low, high, N=4)
+    assert_same(device.numpy(low), np.array([0.0, -0.0, -0.0, -0.0], dtype))
+    assert_same(device.numpy(high), np.array([0.0, 0.0, 0.0, -0.0], dtype))
