@@ -159,7 +159,7 @@ py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::
     return callStatic(callee, args, kwargs, node);
   if (py::object function = names.innerJitFunction(callee))
     return walker.callFunction(function, args, kwargs);
-  if (isRecordClass(callee) || PyObject_IsInstance(callee.ptr(), names.dtypeClass.ptr()) == 1)
+  if (isRecordClass(callee))
     return callPython(callee, args, kwargs);
   if (isMathFunction(callee))
     return callStatic(callee, args, kwargs, node);
@@ -169,12 +169,13 @@ py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::
                ? callPython(callee, args, kwargs)
                : callStatic(callee, args, kwargs, node);
   // Helpers of the language package that compute with types and shapes.
-  if (LanguageNames::isOfLanguage(callee))
+  bool isCallable = PyCallable_Check(callee.ptr()) != 0;
+  if (isCallable && LanguageNames::isOfLanguage(callee))
     return callPython(callee, args, kwargs);
   bool takesValues = false;
   for (Handle item : args)
     takesValues |= isTensor(item);
-  if (!takesValues && isReachedThroughModule(field(node, f.func)))
+  if (isCallable && !takesValues && isReachedThroughModule(field(node, f.func)))
     return callStatic(callee, args, kwargs, node);
   throw makeError(ErrorCode::E0123, fmt::arg("n", unparse(field(node, f.func))));
 }

@@ -188,7 +188,8 @@ void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
     }
     first.leaves.resize(leftCount, semantic::Literal::integer(0));
     second.leaves.resize(rightCount, semantic::Literal::integer(0));
-    if (old)
+    // What was None before has a value in one branch only.
+    if (old && !old.is_none())
       throw makeError(ErrorCode::E0105, fmt::arg("v", py::cast<std::string>(py::str(id))),
                       fmt::arg("t1", describeValue(left)), fmt::arg("t2", describeValue(right)));
     scope.hideConflict(id, describeValue(left), describeValue(right));

@@ -119,6 +119,7 @@ private:
   std::vector<semantic::Value> collectCarried(const std::vector<Carried> &carried);
   bool promoteChanged(const std::vector<Object> &assigned, const Scope &before, const Scope &after,
                       Handle inductionName, Promotions &promotions);
+  bool hideLostNames(Scope &before);
   void leaveLoop(const Scope &inner, const char *reason);
 
   //===--- ExpressionVisitor.cpp ------------------------------------------===//

@@ -37,6 +37,12 @@ using semantic::Value;
 /// kernel, becomes the problem.
 static constexpr int64_t maxUnrolledIterations = 4096;
 
+/// Why names are gone after a loop.
+static constexpr const char *madeInALoop =
+    "it is first assigned inside a loop and does not outlive it; assign it before the loop";
+static constexpr const char *counterOfALoop =
+    "it counts a loop and does not outlive it; keep its value under another name";
+
 struct FunctionWalker::Carried {
   Object name;
   ValueTree tree;
@@ -119,6 +125,18 @@ bool FunctionWalker::promoteChanged(const std::vector<Object> &assigned, const S
       throw changedType(id, old, now);
   }
   return changed;
+}
+
+/// Whether the body hid names that were there before: the counters of loops inside
+/// it. They are hidden around it too, and the loop must be made again.
+bool FunctionWalker::hideLostNames(Scope &before) {
+  std::vector<Object> lost;
+  for (auto [id, value] : before.all())
+    if (!scope.find(id))
+      lost.push_back(py::reinterpret_borrow<Object>(id));
+  for (const Object &id : lost)
+    before.hide(id, scope.explainAbsence(id)); // raises where two branches disagree
+  return !lost.empty();
 }
 
 /// Names that the body made do not outlive it.
@@ -331,7 +349,8 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
     --loopDepth;
     currentNode = statement;
 
-    if (promoteChanged(assigned, before, scope, inductionName, promotions)) {
+    if (promoteChanged(assigned, before, scope, inductionName, promotions) ||
+        hideLostNames(before)) {
       opBuilder().setInsertionPointAfter(op);
       op.erase();
       continue;
@@ -348,9 +367,8 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
     for (auto [value, result] : llvm::zip_equal(initial, op.getResults()))
       results.push_back(MlirBuilder::wrap(value.type, result));
     bindCarried(carried, results);
-    leaveLoop(
-        inner,
-        "it is first assigned inside a loop and does not outlive it; assign it before the loop");
+    leaveLoop(inner, madeInALoop);
+    scope.hide(inductionName, counterOfALoop);
     return;
   }
 }
@@ -439,7 +457,7 @@ void FunctionWalker::visitWhile(Handle statement) {
     visitStatements(body, 0, nullptr);
     --loopDepth;
     currentNode = statement;
-    if (promoteChanged(assigned, before, scope, {}, promotions)) {
+    if (promoteChanged(assigned, before, scope, {}, promotions) || hideLostNames(before)) {
       opBuilder().setInsertionPointAfter(op);
       op.erase();
       continue;
@@ -454,9 +472,7 @@ void FunctionWalker::visitWhile(Handle statement) {
     for (auto [value, result] : llvm::zip_equal(initial, op.getResults()))
       results.push_back(MlirBuilder::wrap(value.type, result));
     bindCarried(carried, results);
-    leaveLoop(
-        inner,
-        "it is first assigned inside a loop and does not outlive it; assign it before the loop");
+    leaveLoop(inner, madeInALoop);
     return;
   }
 }

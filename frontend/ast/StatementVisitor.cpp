@@ -175,14 +175,6 @@ void FunctionWalker::visitAssign(Handle statement) {
     py::object id = field(target, f.id);
     if (scope.isMarkedConstant(id)) {
       requireStatic(value, field(statement, f.value));
-      if (scope.find(id)) {
-        std::string text = py::cast<std::string>(id);
-        throw makeError(
-            ErrorCode::E0117,
-            fmt::arg("message",
-                     fmt::format("'{}' is a constexpr and cannot be assigned again", text)),
-            fmt::arg("help", "use another name, or leave out the annotation"));
-      }
       return assignName(id, value);
     }
   }
@@ -212,8 +204,8 @@ void FunctionWalker::visitAnnAssign(Handle statement) {
   if (nodes.kind(target) != NodeKind::Name)
     refuse(nodes.kind(target) == NodeKind::Attribute ? "AttributeTarget" : "SubscriptTarget");
   py::object id = field(target, f.id);
-  scope.markConstant(id);
   if (valueNode.is_none()) {
+    scope.markConstant(id);
     scope.erase(id);
     return;
   }

@@ -88,7 +88,8 @@ PyObject *matrixMultiplySlot(PyObject *, PyObject *) {
 
 PyObject *powerSlot(PyObject *, PyObject *, PyObject *) {
   return guardedObject([]() -> py::object {
-    throwNoOperator("'**' is not defined for tensors", "multiply, or use tl.exp2(y * tl.log2(x))");
+    throw makeError(ErrorCode::E0102, fmt::arg("stmt", "** on a tile"),
+                    fmt::arg("alternative", "multiply, or use tl.exp2 and tl.log2"));
   });
 }
 

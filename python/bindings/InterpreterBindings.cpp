@@ -121,7 +121,9 @@ static bool sameType(py::handle before, py::handle after) {
 static py::object checkTypes(ErrorCode code, PyObject *const *args) {
   for (Py_ssize_t i = 0, n = PyTuple_GET_SIZE(args[0]); i < n; ++i) {
     PyObject *before = PyTuple_GET_ITEM(args[1], i), *after = PyTuple_GET_ITEM(args[2], i);
-    if (!sameType(before, after))
+    // A compiled kernel minds a name that was None only where it is read.
+    bool wasUnset = code == ErrorCode::E0105 && before == Py_None;
+    if (!wasUnset && !sameType(before, after))
       throw makeError(
           code, fmt::arg("v", py::cast<std::string>(py::handle(PyTuple_GET_ITEM(args[0], i)))),
           fmt::arg("t1", describeValue(code == ErrorCode::E0105 ? after : before)),

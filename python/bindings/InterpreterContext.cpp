@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/InterpreterContext.h"
+#include "frontend/ast/ValueTree.h"
 #include "runtime/interpreter/FloatChunks.h"
 
 #include <cfenv>
@@ -322,7 +323,13 @@ void InterpreterContext::run(const NativeFunction &kernel, const py::tuple &args
           Py_XDECREF(result);
           throw py::error_already_set();
         }
-        Py_DECREF(result);
+        py::object value = py::reinterpret_steal<py::object>(result);
+        if (!value.is_none())
+          throw makeError(
+              ErrorCode::E0116,
+              fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}",
+                                              describeValue(value))),
+              fmt::arg("help", "store the result through a pointer argument"));
       }
 }
 

@@ -305,15 +305,6 @@ def test_run_time_value_where_a_constant_is_needed(tmp_path, line, name):
     assert error.code == "E0112" and error.frames[0].line == FIRST_LINE + 3
 
 
-def test_constexpr_assigned_again(tmp_path):
-    assert error_of(tmp_path, """
-        @tilewright.jit
-        def kernel(p, n):
-            k: tl.constexpr = 1
-            k = 2
-        """).message == "'k' is a constexpr and cannot be assigned again"
-
-
 def test_static_assert(tmp_path):
     error = check(tmp_path, """
         @tilewright.jit

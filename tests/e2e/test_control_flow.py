@@ -397,3 +397,38 @@ def test_three_dimensional_grid(device):
     device.run(grid_kernel, (2, 3, 4), out)
     z, y, x = np.meshgrid(np.arange(4), np.arange(3), np.arange(2), indexing="ij")
     assert_same(device.numpy(out), (x + 10 * y + 100 * z + 4000).astype(np.int32))
+
+
+# ---------------------------------------------------------------------------
+# Names that change what they are
+# ---------------------------------------------------------------------------
+
+
+@tilewright.jit
+def renamed_kernel(out_ptr, n, SIZE: tl.constexpr):
+    factor: tl.constexpr = 2
+    total = n * factor
+    factor = 3  # from here on a run-time scalar
+    for i in range(n):
+        factor += i
+    mask = None
+    if n > 3:
+        mask = tl.arange(0, SIZE) < 2
+        total += tl.sum(mask.to(tl.int32))
+    steps = [k * 2 for k in range(3)]
+    # The second counter takes the name of the first; neither is read behind its loop.
+    for j in range(2):
+        total += j
+    for i in range(2):
+        for j in range(2):
+            total += 10 * j
+    tl.store(out_ptr, total + factor * 100 + steps[2] * 10000)
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_names_that_change_what_they_are(device, n):
+    out = device.empty(1, np.int32)
+    device.run(renamed_kernel, (1, ), out, n, SIZE=4)
+    factor = 3 + sum(range(n))
+    total = 2 * n + (2 if n > 3 else 0) + 1 + 20
+    assert_same(device.numpy(out), np.array([total + factor * 100 + 4 * 10000], np.int32))

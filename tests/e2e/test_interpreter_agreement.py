@@ -194,6 +194,80 @@ def index_after_the_loop(out, n):
 
 
 @tilewright.jit
+def counter_that_was_a_name(out, n):
+    i = 7
+    for i in range(n):
+        tl.store(out, i)
+    tl.store(out, i)
+
+
+@tilewright.jit
+def counter_of_a_loop_inside(out, n):
+    j = 7
+    for i in range(n):
+        for j in range(i):
+            tl.store(out, j)
+    tl.store(out, j)
+
+
+@tilewright.jit
+def counter_read_in_the_next_iteration(out, n):
+    j = 7
+    while n > 0:
+        tl.store(out, j)
+        for j in range(4):
+            tl.store(out, j)
+        n -= 1
+
+
+@tilewright.jit
+def power_of_a_tile(out, n):
+    tl.store(out, n ** 2)
+
+
+@tilewright.jit
+def division_by_zero(out, n):
+    tl.store(out, n + 1 // 0)
+
+
+@tilewright.jit
+def index_of_a_tuple(out, n):
+    t = (1, 2)
+    tl.store(out, n + t[5])
+
+
+@tilewright.jit
+def number_in_a_string(out, n):
+    tl.store(out, n + int("seven"))
+
+
+@tilewright.jit
+def call_of_a_type(out, n):
+    tl.store(out, tl.float32(n))
+
+
+@tilewright.jit
+def call_of_a_tile(out, n):
+    tl.store(out, n(1))
+
+
+@tilewright.jit
+def call_of_nothing(out, n):
+    f = None
+    tl.store(out, f(n))
+
+
+@tilewright.jit
+def module_function_on_a_tile(out, n):
+    tl.store(out, np.float32(n))
+
+
+@tilewright.jit
+def returns_a_value(out, n):
+    return n
+
+
+@tilewright.jit
 def plain_global(out, n):
     tl.store(out, n + LIMIT)
 
@@ -256,7 +330,9 @@ KERNELS = [
     bad_in_a_helper, assigned_shape, loop_over_tuple, long_unroll, float_bound, zero_step, tile_condition, tile_while,
     string_condition, string_choice, wrong_unpack, unpack_a_tile, run_time_constant, run_time_annotation,
     missing_argument, static_call, static_builtin, recursive, growing, widening, changed_in_a_branch, one_branch_only,
-    made_in_a_loop, index_after_the_loop, plain_global, undefined_name, unknown_attribute, foreign_call,
+    made_in_a_loop, index_after_the_loop, counter_that_was_a_name, counter_of_a_loop_inside,
+    counter_read_in_the_next_iteration, power_of_a_tile, division_by_zero, index_of_a_tuple, number_in_a_string,
+    call_of_a_type, call_of_a_tile, call_of_nothing, module_function_on_a_tile, returns_a_value, plain_global, undefined_name, unknown_attribute, foreign_call,
     return_in_loop, static_assertion, no_power_of_two, no_broadcast, out_of_range, float_modulo_shift, two_pointers
 ]
 

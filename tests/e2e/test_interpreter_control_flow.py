@@ -130,7 +130,7 @@ def test_if_follows_the_value():
 
 
 @tilewright.jit
-def loops(out, n, start, stop, step):
+def loops(out, n, start, stop, step: tl.constexpr):
     total = 0
     for i in range(n):
         total += i * i
@@ -165,6 +165,18 @@ def test_loops():
     out = scalars(7)
     run(loops, out, 10, 5, 1, -2)
     assert out.tolist() == [sum(i * i for i in range(10)), 53, 4, 7, 7 + sum(range(2, 10)), 32, 64]
+
+
+@tilewright.jit
+def counts_by(out, step):
+    for i in range(5, 1, step):
+        tl.store(out, i)
+
+
+def test_a_run_time_step_that_counts_down_is_refused():
+    # Compiled, such a loop has no iteration.
+    with pytest.raises(errors.TilewrightError, match="step of 'range' is -2 at run time"):
+        run(counts_by, scalars(), -2)
 
 
 @tilewright.jit
@@ -494,7 +506,7 @@ def index_after_the_loop(out, n):
     (changed_in_a_branch, "E0105", "'value' is fp32 in one branch and i32 in the other"),
     (one_branch_only, "E0104", "assigned in one branch of the 'if' in line"),
     (made_in_a_loop, "E0104", "first assigned inside a loop"),
-    (index_after_the_loop, "E0104", "first assigned inside a loop"),
+    (index_after_the_loop, "E0104", "it counts a loop and does not outlive it"),
 ])
 def test_names_keep_to_the_rules_of_the_compiler(kernel, code, text):
     with pytest.raises(errors.TilewrightError) as info:

@@ -215,9 +215,9 @@ def run_interpreted(jit_function, grid, bound, options=None):
     try:
         context.run(native, values, sizes)
     except errors.TilewrightError as error:
-        _attach_frames(error)
+        _attach_frames(error, jit_function)
         raise
-    except (NameError, AttributeError, RecursionError, TypeError) as error:
+    except (NameError, AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
         better = _explained(error)
         if better is None:
             raise
@@ -268,9 +268,17 @@ def _kernel_frames(error):
     return frames[::-1]
 
 
-def _attach_frames(error):
+def _returns_a_value(node):
+    return isinstance(node, ast.Return) and node.value is not None
+
+
+def _attach_frames(error, jit_function):
     """Puts the places into an error of ours and renders it again."""
     frames = _kernel_frames(error)
+    if not frames and not error.frames:
+        # Found when the kernel was over: it returned a value.
+        returns = filter(_returns_a_value, ast.walk(jit_function.parse()))
+        frames = [kernel_rewriter.frame_of_node(jit_function, node) for node in returns][:1]
     if error.frames or not frames:
         # Found while rewriting: the place is the one in the source; callers follow.
         frames = [*error.frames, *frames]
@@ -287,6 +295,18 @@ def _attribute_text(jit_function, line, attribute):
     return attribute
 
 
+def _explained_type_error(error, jit_function, frame):
+    """The error that a call of something that is no function, or with wrong arguments, is; or None."""
+    if not str(error).endswith("object is not callable"):
+        return tl_core.explain_type_error(str(error))
+    for node in ast.walk(jit_function.parse()):
+        if isinstance(node, ast.Call):
+            place = kernel_rewriter.frame_of_node(jit_function, node)
+            if place.line == frame.line and frame.column in (0, place.column):
+                return errors.make("E0123", n=ast.unparse(node.func))
+    return None
+
+
 def _explained(error):
     """The error of the language that an exception of Python stands for; None where it is the user's own."""
     frames = _kernel_frames(error)
@@ -295,16 +315,14 @@ def _explained(error):
         traceback = traceback.tb_next
     if not frames or _jit_function(traceback.tb_frame.f_code) is None:
         return None  # raised below the kernel, not by it
-    if isinstance(error, RecursionError):
-        return None
-    if isinstance(error, TypeError):
-        better = tl_core.explain_type_error(str(error))
-        if better is None:
-            return None
+    jit_function = _jit_function(traceback.tb_frame.f_code)
+    if not isinstance(error, (NameError, AttributeError)):
+        better = (_explained_type_error(error, jit_function, frames[0]) if isinstance(error, TypeError) else None) \
+            or errors.make("E0117", message=str(error) or type(error).__name__,
+                           help=f"{type(error).__name__} was raised by Python code that runs at compile time")
         better.frames = tuple(frames)
         return kernel_helpers.rendered(better)
     if isinstance(error, AttributeError):
-        jit_function = _jit_function(traceback.tb_frame.f_code)
         name = _attribute_text(jit_function, frames[0].line, error.name or "")
         candidates = dir(error.obj) if hasattr(error, "obj") else ()
         near = _core.nearest_name(error.name or "", list(candidates))

@@ -94,6 +94,16 @@ def not_a_kernel_function(text):
     raise errors.make("E0123", n=text)
 
 
+def host_function(function, text):
+    """A function of a module of the host, which computes with what is known at compile time only."""
+    def call(*args, **kwargs):
+        if any(map(_is_tensor, args)):
+            not_a_kernel_function(text)
+        return unwrap(function(*map(unwrap, args), **{name: static(value, name) for name, value in kwargs.items()}))
+
+    return call
+
+
 def not_constant(name):
     raise errors.make("E0103", g=name)
 
@@ -178,6 +188,10 @@ class Range:
 
     __slots__ = ("start", "end", "step")
 
+    def __iter__(self):
+        """In a comprehension, where the compiler counts too."""
+        return iter(builtins.range(*(static(bound, "bound of range()") for bound in (self.start, self.end, self.step))))
+
     def __init__(self, *bounds):
         if not 1 <= len(bounds) <= 3:
             problem = f"{len(bounds)} positional arguments given, 3 taken" if bounds else "missing argument 'arg1'"
@@ -206,6 +220,10 @@ def _run_time_range(bounds):
     if numbers[2] == 0:
         raise errors.make("E0117", message="step of 'range' is zero",
                           help="use a step of at least 1, or a negative one to count down")
+    if numbers[2] < 0 and _is_tensor(bounds[2]):
+        # A compiled loop has no iteration then.
+        raise errors.make("E0117", message=f"step of 'range' is {numbers[2]} at run time",
+                          help="a loop that counts down needs a step that is known at compile time")
     # The type rules live in the language: let it promote the three bounds.
     start, stop, step = map(_kernel.assign, bounds)
     kind = (start + stop + step).dtype
@@ -312,7 +330,7 @@ closure = {
     "hidden": Hidden, "visible": visible,
     "static": static, "iterable": iterable, "unpack": unpack, "branch": branch, "value_of": value_of,
     "is_same": is_same, "is_not_same": is_not_same, "iterate": iterate, "device_assert": device_assert,
-    "not_a_kernel_function": not_a_kernel_function, "not_constant": not_constant,
+    "not_a_kernel_function": not_a_kernel_function, "host_function": host_function, "not_constant": not_constant,
     "inner_function": inner_function, "make_tuple": tuple,
     **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
 }

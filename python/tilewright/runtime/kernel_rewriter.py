@@ -212,19 +212,19 @@ class Rewriter(ast.NodeTransformer):
         returns = contains_return(node.body) or contains_return(node.orelse)
         # A branch that returns meets nothing afterwards: its names are not merged.
         one_sided = set() if returns else names[0] ^ names[1]
-        carried = sorted(one_sided & self.scope.bound)
         fresh = sorted(one_sided - self.scope.seen)
         test = self.visit(node.test)
-        condition = self._temporary()
-        if carried or fresh:
-            test = self._at(ast.NamedExpr(target=ast.Name(id=condition, ctx=ast.Store()), value=test), node.test)
-        node.test = self._at(_call("truth_if", test), node.test)
         before = set(self.scope.bound)
         node.body = self._block(node.body)
         after_body, self.scope.bound = self.scope.bound, set(before)
         node.orelse = self._block(node.orelse)
         self.scope.bound = before if returns else after_body & self.scope.bound
+        carried = sorted(one_sided & before & self.scope.bound)
         self.scope.see(names[0] | names[1])
+        condition = self._temporary()
+        if carried or fresh:
+            test = self._at(ast.NamedExpr(target=ast.Name(id=condition, ctx=ast.Store()), value=test), node.test)
+        node.test = self._at(_call("truth_if", test), node.test)
         if not carried and not fresh:
             return node
         reason = f"it is assigned in one branch of the 'if' in line {node.lineno} only; assign it before"
@@ -253,23 +253,27 @@ class Rewriter(ast.NodeTransformer):
         before = set(self.scope.bound)
         self.scope.bound.add(node.target.id)
         node.body = self._loop_body(node.body)
-        self.scope.bound = before
+        self.scope.bound &= before
         return node
 
     def _loop(self, node, induction):
-        """A run-time loop: names keep their types, and those it makes are gone afterwards."""
+        """A run-time loop: names keep their types; those it makes, and its counter, are gone afterwards."""
         names = assigned_names(node.body)
-        carried = sorted((names - induction) & self.scope.bound)
-        fresh = sorted((names | induction) - self.scope.seen)
+        fresh = sorted(names - induction - self.scope.seen)
         before = set(self.scope.bound)
         self.scope.bound |= induction
         self.scope.see(names | induction)
+        # The counters of loops inside are gone in the next iteration too.
+        self.scope.hidden |= _counters(node.body)
+        self.scope.hidden -= induction
         node.body = self._loop_body(node.body)
-        self.scope.bound = before
+        lost, self.scope.bound = before - self.scope.bound, before
+        carried = sorted((names - induction - lost) & before)
         saved, keep = self._save(carried, node)
         node.body.extend(self._compare("check_loop", carried, saved, node))
-        reason = "it is first assigned inside a loop and does not outlive it; assign it before the loop"
-        return [*keep, node, *self._hide(fresh, reason, node)]
+        made = "it is first assigned inside a loop and does not outlive it; assign it before the loop"
+        counts = "it counts a loop and does not outlive it; keep its value under another name"
+        return [*keep, node, *self._hide(fresh, made, node), *self._hide(sorted(lost | induction), counts, node)]
 
     # -- checks around branches and loops ---------------------------------------
 
@@ -383,8 +387,11 @@ class Rewriter(ast.NodeTransformer):
     def _callee(self, call, kind):
         node = call.func
         if kind == "foreign":
+            text = ast.Constant(ast.unparse(node))
+            if isinstance(node, ast.Attribute) and isinstance(self._resolve(node.value)[1], types.ModuleType):
+                return self._at(_call("host_function", self.visit(node), text), node)
             # Raised where it is called: a branch that is never taken may hold it.
-            return self._at(_call("not_a_kernel_function", ast.Constant(ast.unparse(node))), call)
+            return self._at(_call("not_a_kernel_function", text), call)
         if kind == "constexpr":
             return self._at(_load(_helper("unwrap")), node)
         callee = self.visit(node)
@@ -494,6 +501,12 @@ class Rewriter(ast.NodeTransformer):
         if node.id in _replaced_builtins:
             return self._at(_load(_helper("builtin_" + node.id)), node)
         return node
+
+
+def _counters(statements):
+    """Names that count loops in these statements."""
+    return {node.target.id for statement in statements for node in ast.walk(statement)
+            if isinstance(node, ast.For) and isinstance(node.target, ast.Name)}
 
 
 def _pattern(target):
