@@ -106,6 +106,18 @@ Registers SharedExchange::load(int64_t base, Value slot, int storedBits, Type re
       loaded.push_back(fromStored(element, registerType));
       continue;
     }
+    if (storedBits == 8 && perVector == 2) {
+      // A vector of two bytes that is taken apart in another block goes through
+      // local memory in LLVM's back end.
+      Type word = builder.getI16Type();
+      Value both = builder.create<LLVM::LoadOp>(lowering.loc, word, place, /*alignment=*/2);
+      Value eight = builder.create<LLVM::ConstantOp>(lowering.loc, word, 8);
+      Value high = builder.create<LLVM::LShrOp>(lowering.loc, both, eight);
+      for (Value byte : {both, high})
+        loaded.push_back(
+            fromStored(builder.create<LLVM::TruncOp>(lowering.loc, stored, byte), registerType));
+      continue;
+    }
     Value vector =
         builder.create<LLVM::LoadOp>(lowering.loc, LLVM::getFixedVectorType(stored, perVector),
                                      place, storedBits / 8 * perVector);

@@ -326,3 +326,19 @@ def test_library_softmax(device):
     device.run(softmax_tile_kernel, (1,), device.array(x), out, N=128)
     e = np.exp(x.astype(np.float64) - x.max())
     assert_near(device.numpy(out), e / e.sum(), relative=2e-6)
+
+
+@tilewright.jit
+def byte_extremum_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    place = tl.argmax(tl.load(x_ptr + i), 0)
+    counts = tl.histogram(i & 15, 16)
+    tl.store(out_ptr + tl.arange(0, 16), counts + place)
+
+
+def test_two_bytes_from_two_warps_stay_in_registers():
+    # A vector of two bytes that is read in one block and taken apart in another went through local memory.
+    source = tilewright.ASTSource(byte_extremum_kernel, {"x_ptr": "*i8", "out_ptr": "*i32"}, {"N": 128},
+                                  {"x_ptr": 16, "out_ptr": 16})
+    ptx = tilewright.compile(source, "sm_80", {"num_warps": 2}).asm["ptx"]
+    assert "local_depot" not in ptx and "ld.shared" in ptx
