@@ -113,8 +113,12 @@ TargetInfo getTargetInfo(const std::string &name) {
         best = &row;
     return makeTarget(*best);
   }
-  throw makeError(ErrorCode::E0306, fmt::arg("arch", name), fmt::arg("ver", "8.5"),
-                  fmt::arg("v", "12.5"));
+  // Older than all of the table, or no name of a chip: no assembler would help.
+  std::vector<std::string> names;
+  for (const TargetRow &row : rows)
+    names.push_back(row.name);
+  throw Error(ErrorCode::E0306, fmt::format("'{}' is no target of Tilewright", name),
+              fmt::format("supported: {} and what is newer", fmt::join(names, ", ")));
 }
 
 namespace codegen {

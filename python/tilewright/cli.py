@@ -9,6 +9,7 @@ import ast
 import importlib.util
 import os
 import platform
+import re
 import runpy
 import sys
 import time
@@ -152,7 +153,12 @@ def load_function(text):
         sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
         spec.loader.exec_module(module)
     else:
-        module = importlib.import_module(path)
+        try:
+            module = importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name is None or not path.startswith(error.name):
+                raise  # not this module, but one that it imports
+            raise SystemExit(f"tilewright compile: no module '{path}'; a file ends in .py") from None
     function = getattr(module, name, None)
     # Tuners and heuristics stand in front of the function.
     while function is not None and not isinstance(function, JITFunction) and hasattr(function, "fn"):
@@ -195,6 +201,8 @@ def parse_signature(function, text):
         name, separator, value = item.partition("=")
         if separator and name.strip().isidentifier():
             name, item = name.strip(), value.strip()
+            if name in types or name in constants:
+                raise SystemExit(f"tilewright compile: '{name}' is in the signature twice")
         else:
             name = next((n for n in names if n not in types and n not in constants), None)
             if name is None:
@@ -211,7 +219,9 @@ def parse_signature(function, text):
             continue
         types[name] = kind.strip()
         if hint:
-            divisibility[name] = int(hint)
+            if hint.strip() != "16":
+                raise SystemExit(f"tilewright compile: '{item}' ends in neither :16 (divisible by 16) nor :1 (equal to 1)")
+            divisibility[name] = 16
     return types, constants, divisibility
 
 
@@ -249,6 +259,9 @@ def compile_command(arguments) -> int:
         content = kernel.asm[stage]
     except KeyError as error:
         raise SystemExit(f"tilewright compile: no {arguments.emit}: {error.args[0]}") from None
+    made_for = re.search(r"\.target (\w+)", kernel.asm["ptx"])[1]
+    if arguments.target.startswith("sm_") and made_for != arguments.target:
+        print(f"tilewright compile: {arguments.target} is not known; this is code for {made_for}", file=sys.stderr)
     if arguments.verbose:
         meta = kernel.metadata
         print(f"{kernel.name}: {meta.num_warps} warps, {meta.n_regs} registers, {meta.n_spills} bytes spilled, "
@@ -340,7 +353,7 @@ def main(argv=None) -> int:
     try:
         return arguments.call(arguments)
     except errors.TilewrightError as error:
-        print(f"{type(error).__name__} {error}", file=sys.stderr)
+        print(f"{type(error).__name__}{error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         # The reader (head, less) has seen enough. Nothing more may be written,

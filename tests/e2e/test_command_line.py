@@ -67,10 +67,33 @@ def test_compile_writes_a_file_and_looks_through_the_tuner(kernel_file, tmp_path
     ("fill", "*fp32,fp32,i32,64,5", "more entries in the signature than fill(x, value, n, BLOCK) has parameters"),
     ("fill", "x=*fp32,y=i32", "[E0205] unexpected argument 'y'"),
     ("nothing", "*fp32", "'nothing' is no jit function"),
+    ("fill", "*fp32:8,fp32,i32,64", "'*fp32:8' ends in neither :16 (divisible by 16) nor :1 (equal to 1)"),
+    ("fill", "*fp32:x,fp32,i32,64", "'*fp32:x' ends in neither"),
+    ("fill", "x=*fp32,x=*fp16,value=fp32,n=i32,BLOCK=64", "'x' is in the signature twice"),
+    ("fill", "*fp32,fp32,i32,48", "InvalidShape[E0106] tile dimension 0 is 48"),
 ])
 def test_compile_mistakes(kernel_file, kernel, signature, text):
     output = command("compile", f"{kernel_file}:{kernel}", "-s", signature, ok=False)
     assert text in output and "Traceback" not in output
+
+
+@pytest.mark.parametrize("target", ["sm_70", "volta"])
+def test_compile_for_what_is_no_target(kernel_file, target):
+    output = command("compile", f"{kernel_file}:fill", "-s", "*fp32,fp32,i32,64", "-t", target, ok=False)
+    first = output.splitlines()[0]
+    assert first.startswith("UnsupportedTarget[E0306] '") and first.endswith(f"{target}' is no target of Tilewright")
+    assert "supported: sm_80, sm_86, sm_89, sm_90, sm_90a" in output
+
+
+def test_compile_for_a_newer_chip_says_what_it_makes(kernel_file):
+    done = subprocess.run([sys.executable, "-m", "tilewright", "compile", f"{kernel_file}:fill", "-s",
+                           "*fp32,fp32,i32,64", "-t", "sm_100"], capture_output=True, text=True)
+    assert done.returncode == 0 and "sm_100 is not known; this is code for sm_90" in done.stderr
+
+
+def test_compile_of_a_module_that_is_not_there():
+    output = command("compile", "no.such.module:f", "-s", "*fp32", ok=False)
+    assert output == "tilewright compile: no module 'no.such.module'; a file ends in .py\n"
 
 
 def test_signatures():
