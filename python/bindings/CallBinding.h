@@ -66,6 +66,9 @@ void checkMissing(const DispatcherState &state, PyObject *const *bound,
 /// An error about a call, with the line of the call.
 Error callError(const DispatcherState &state, Error error);
 
+/// The same for an error that Python code raised, where it has no place yet.
+void addLaunchSite(const DispatcherState &state, pybind11::error_already_set &error);
+
 /// {parameter: value} for grid functions and the interpreter.
 pybind11::dict boundDict(const DispatcherState &state, PyObject *const *bound);
 /// The values in the order of the parameters.

@@ -98,6 +98,9 @@ template <typename Body> PyObject *withLaunchSite(const DispatcherState &state, 
       bool hasPlace = !error.frames().empty() || error.code() == ErrorCode::E0401 ||
                       error.code() == ErrorCode::E0403;
       throw hasPlace ? error : callError(state, error);
+    } catch (pybind11::error_already_set &error) {
+      addLaunchSite(state, error);
+      throw;
     }
   });
 }

@@ -312,6 +312,25 @@ def from_native(code, class_name, message, help="", frames=(), notes=(), text=No
     return error
 
 
+def rendered(error):
+    """The error with its text made anew from its parts: places, carets, notes, help."""
+    from . import _core
+
+    rows = [(f.file, f.function, f.line, f.column, f.end_line, f.end_column, f.source_line) for f in error.frames]
+    error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes)), )
+    return error
+
+
+def add_launch_site(error, frame):
+    """Names the line of the launch in an error of it that has no place yet (called from C++).
+
+    Faults of the device name a launch in their first line, and may be those of an earlier one.
+    """
+    if isinstance(error, TilewrightError) and not error.frames and not error.code.startswith("E04"):
+        error.frames = (Frame(*frame), )
+        rendered(error)
+
+
 def _rebuild(code, class_name, message, help, frames, notes, text):
     return from_native(code, class_name, message, help, frames, notes, text)
 

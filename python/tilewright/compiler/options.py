@@ -42,7 +42,7 @@ def parse_options(given: dict) -> dict:
     warps = options["num_warps"]
     if warps is not None:
         if isinstance(warps, bool) or not isinstance(warps, int) or not 1 <= warps <= 32 or warps & (warps - 1):
-            raise errors.make("E0209", n=warps)
+            raise errors.make("E0209", n=repr(warps))
     _check_int(options, "num_stages", 0, "an integer of at least 0")
     _check_int(options, "num_ctas", 1, "a power of two from 1 to 16")
     if options["num_ctas"] > 16 or options["num_ctas"] & (options["num_ctas"] - 1):
@@ -64,5 +64,5 @@ def _check_int(options, name, least, rule):
 
 def _wrong(options, name, rule):
     # E0209 names num_warps in its pattern; the other options share its code.
-    message = f"{name}={options[name]}; use {rule}"
+    message = f"{name}={options[name]!r}; use {rule}"
     raise errors.from_native("E0209", "InvalidOption", message, f"use {rule}")

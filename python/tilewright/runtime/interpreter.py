@@ -284,7 +284,7 @@ def _attach_frames(error, jit_function):
         frames = [*error.frames, *frames]
     if frames:
         error.frames = tuple(frames)
-        kernel_helpers.rendered(error)
+        errors.rendered(error)
 
 
 def _attribute_text(jit_function, line, attribute):
@@ -321,7 +321,7 @@ def _explained(error):
             or errors.make("E0117", message=str(error) or type(error).__name__,
                            help=f"{type(error).__name__} was raised by Python code that runs at compile time")
         better.frames = tuple(frames)
-        return kernel_helpers.rendered(better)
+        return errors.rendered(better)
     if isinstance(error, AttributeError):
         name = _attribute_text(jit_function, frames[0].line, error.name or "")
         candidates = dir(error.obj) if hasattr(error, "obj") else ()
@@ -332,5 +332,5 @@ def _explained(error):
         local = traceback.tb_frame.f_locals
         near = _core.nearest_name(name, [*local, *traceback.tb_frame.f_globals])
         help = None if near else "assign it before use, or pass it as an argument"
-    return kernel_helpers.rendered(errors.make("E0104", n=name, near=near, help=help, frames=frames))
+    return errors.rendered(errors.make("E0104", n=name, near=near, help=help, frames=frames))
 

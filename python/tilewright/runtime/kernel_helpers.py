@@ -371,15 +371,3 @@ def is_allowed_global(name, value, jit_function) -> bool:
         return True
     return (_is_annotated_constexpr(name, jit_function) or _in_language(jit_function)
             or bool(knobs.compilation.allow_non_constexpr_globals))
-
-
-# ---------------------------------------------------------------------------
-# Errors
-# ---------------------------------------------------------------------------
-
-
-def rendered(error):
-    """The error with its text made anew from its parts: places, carets, notes, help."""
-    rows = [(f.file, f.function, f.line, f.column, f.end_line, f.end_column, f.source_line) for f in error.frames]
-    error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes)), )
-    return error

@@ -96,7 +96,7 @@ class Rewriter(ast.NodeTransformer):
     # -- errors ---------------------------------------------------------------
 
     def error(self, code, node, **arguments):
-        return kernel_helpers.rendered(errors.make(code, frames=[frame_of_node(self.jit_function, node)], **arguments))
+        return errors.rendered(errors.make(code, frames=[frame_of_node(self.jit_function, node)], **arguments))
 
     def refuse(self, key, node):
         construct, alternative = FORBIDDEN[key]
