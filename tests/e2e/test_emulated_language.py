@@ -11,7 +11,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same
-from harness.types import random_values
+from harness.types import NUMPY_TYPES, random_values
 
 EMULATED = True
 
@@ -74,3 +74,26 @@ def test_plus_zero_is_more_than_minus_zero(device, dtype):
     device.run(extrema_kernel, (1, ), device.array(x), device.array(y), low, high, N=4)
     assert_same(device.numpy(low), np.array([0.0, -0.0, -0.0, -0.0], dtype))
     assert_same(device.numpy(high), np.array([0.0, 0.0, 0.0, -0.0], dtype))
+
+
+@tilewright.jit
+def toward_zero_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.load(x_ptr + i).to(out_ptr.dtype.element_ty, fp_downcast_rounding="rtz"))
+
+
+@pytest.mark.parametrize("source, name", [("float32", "float16"), ("float32", "bfloat16"), ("float64", "float32"),
+                                          ("float64", "bfloat16")])
+def test_rounding_toward_zero(device, source, name):
+    x = random_values(source, 64)
+    x[:3] = [np.inf, -0.0, np.float32(1e38) if name != "float16" else 65519]
+    out = device.empty(64, NUMPY_TYPES[name])
+    device.run(toward_zero_kernel, (1, ), device.array(x), out, N=64)
+    values = device.numpy(out)
+    found = values.astype(np.float64)
+    assert (np.abs(found) <= np.abs(x)).all() and (np.signbit(found) == np.signbit(x)).all()
+    # The next number away from zero is too large.
+    bits = values.view({2: np.uint16, 4: np.uint32}[values.dtype.itemsize])
+    finite = np.isfinite(x)
+    above = (bits[finite] + 1).view(values.dtype).astype(np.float64)
+    assert (np.abs(above) > np.abs(x[finite])).all()

@@ -325,6 +325,16 @@ def to_float(integers, dtype, parts):
     return floats
 
 
+def toward_zero(lanes, to):
+    """Lanes rounded to what `to` holds, never away from zero."""
+    dtype = np.dtype(PACKED[to][1] if to in PACKED else DTYPES[to])
+    rounded = np.ascontiguousarray(lanes.astype(dtype))
+    is_larger = np.abs(rounded.astype(np.float64)) > np.abs(lanes.astype(np.float64))
+    # Of one sign, floats are in the order of their bits.
+    bits = rounded.view(UNSIGNED[dtype.itemsize])
+    return np.where(is_larger, bits - 1, bits).astype(bits.dtype).view(dtype)
+
+
 @handles("cvt", "cvta")
 def convert(machine, instruction):
     to, source_kind = instruction.parts[-2:]
@@ -350,7 +360,7 @@ def convert(machine, instruction):
             if mode in instruction.parts:
                 value = rounding(value)
         if is_float(to):
-            return write_floats(machine, destination, value, to)
+            return write_floats(machine, destination, toward_zero(value, to) if "rz" in instruction.parts else value, to)
         info = np.iinfo(DTYPES[to])
         value = np.where(np.isnan(value), 0, np.clip(value[:, 0].astype(np.float64), info.min, info.max)[:, None])[:, 0]
         return machine.write(destination, np.array([int(v) for v in value], object).astype(DTYPES[to]), to)
