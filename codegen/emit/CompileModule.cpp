@@ -145,6 +145,8 @@ class StepObserver {
 public:
   StepObserver(CompiledModule &result)
       : result(result), filter(knobText(Knob::DUMP)), limit(knobFloat(Knob::COMPILE_TIMEOUT)) {
+    if (filter != "0" && filter != "1" && filter != "all")
+      llvm::StringRef(filter).split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
     restart();
   }
 
@@ -182,20 +184,34 @@ public:
     restart();
   }
 
+  /// Says which names in the filter are no step, and what would be one.
+  void reportUnknownNames() const {
+    for (llvm::StringRef name : names) {
+      auto isIt = [&](const auto &step) { return isName(name, step.first); };
+      if (llvm::any_of(result.stepSeconds, isIt))
+        continue;
+      llvm::errs() << "TILEWRIGHT_DUMP: no step is called '" << name << "'; there are all";
+      for (const auto &[step, seconds] : result.stepSeconds)
+        llvm::errs() << ", " << step;
+      llvm::errs() << "\n";
+    }
+  }
+
 private:
+  /// Passes go by their flags, with or without our prefix.
+  static bool isName(llvm::StringRef name, llvm::StringRef step) {
+    return name == step || (step.consume_front("tw-") && name == step);
+  }
+
   /// The knob is "1" or "all" for every step, or a comma-separated list.
   bool wants(llvm::StringRef step) const {
-    if (filter.empty() || filter == "0")
-      return false;
-    if (filter == "1" || filter == "all")
-      return true;
-    llvm::SmallVector<llvm::StringRef> names;
-    llvm::StringRef(filter).split(names, ',');
-    return llvm::is_contained(names, step);
+    return filter == "1" || filter == "all" ||
+           llvm::any_of(names, [&](llvm::StringRef name) { return isName(name, step); });
   }
 
   CompiledModule &result;
   std::string filter;
+  llvm::SmallVector<llvm::StringRef> names; // in `filter`
   double limit;
   std::string lastText;
   std::chrono::steady_clock::time_point start;
@@ -501,6 +517,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
     result.remarks.add(std::move(remark));
   }
   observer.finished("assemble", [](llvm::raw_ostream &) {});
+  observer.reportUnknownNames();
   return result;
 }
 

@@ -153,3 +153,17 @@ def test_doctor():
     for word in ("version", "Python", "assembler", "libdevice", "driver", "interpreter   ok", "compiler      ok"):
         assert word in output, output
     assert "FAILED" not in output
+
+
+def test_dump_of_named_steps(kernel_file):
+    def dumped(names):
+        done = subprocess.run([sys.executable, "-m", "tilewright", "compile", f"{kernel_file}:fill", "-s",
+                               "*fp32,fp32,i32,64"], capture_output=True, text=True,
+                              env={**os.environ, "TILEWRIGHT_DUMP": names})
+        assert done.returncode == 0
+        return done.stderr
+
+    assert dumped("assign-layouts").count("// ----- after") == 1 and "tw-assign-layouts" in dumped("tw-assign-layouts")
+    unknown = dumped("layouts,frontend")
+    assert "no step is called 'layouts'; there are all, frontend, " in unknown and "after frontend" in unknown
+    assert dumped("") == dumped("0") == ""

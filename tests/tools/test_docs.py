@@ -37,6 +37,20 @@ def test_links(page):
             assert (ROOT / page.parent / target).exists(), f"{page} links {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_switches_exist(page):
+    known = {f"TILEWRIGHT_{row[0]}" for row in
+             generate_docs.KNOB.findall((ROOT / "ir" / "support" / "Knobs.def").read_text())}
+    assert set(re.findall(r"\bTILEWRIGHT_[A-Z0-9_]*[A-Z0-9]\b", (ROOT / page).read_text())) <= known
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_make_targets_exist(page):
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = set(re.findall(r"(?:`|^    |&& )make ([a-z-]+)", (ROOT / page).read_text(), re.MULTILINE))
+    assert named <= targets
+
+
 def test_folders_of_the_readme_exist():
     for folder in re.findall(r"^\| `(\w+)/` \|", (ROOT / "README.md").read_text(), re.MULTILINE):
         assert (ROOT / folder).is_dir(), folder
