@@ -12,6 +12,7 @@ compared with torch's before it is timed. Exit status 1 when one is wrong.
 
 import argparse
 import sys
+from pathlib import Path
 
 import peers
 import torch
@@ -158,13 +159,16 @@ def make_rows(quick: bool) -> list[Row]:
     return rows + [Sum(n), Transpose(8192 if quick else 16384)]
 
 
-def measure(row: Row, ours, triton, rounds: int) -> dict:
+def measure(row: Row, ours, triton, rounds: int, same_warps: bool) -> dict:
     """Checks and times all contenders of one row; GB/s each."""
     data = [row.prepare(seed) for seed in range(2)]
     expected = row.torch(data[0]).clone()
     contenders = {"torch": lambda turn: row.torch(data[turn % 2])}
     if ours:
         contenders["Tilewright"] = lambda turn: row.launch(ours, data[turn % 2])
+    if ours and same_warps:
+        for warps in TRITON_WARPS:
+            contenders[f"Tilewright {warps}"] = lambda turn, w=warps: row.launch(ours, data[turn % 2], num_warps=w)
     if triton:
         for warps in TRITON_WARPS:
             contenders[f"Triton {warps}"] = lambda turn, w=warps: row.launch(triton, data[turn % 2], num_warps=w)
@@ -194,32 +198,38 @@ def line_of(result: dict) -> list[str]:
     ]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="2^26 elements, fewer rounds: a check, not a figure")
+def run(description: str, rows_of, kernels: Path, name: str, title: str) -> int:
+    """A whole benchmark of rows, from the command line to the report."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="a quarter of the elements, fewer rounds: a check, not a figure")
     parser.add_argument("--only", default="", help="rows whose name contains this")
     parser.add_argument("--rounds", type=int, default=0)
+    parser.add_argument("--same-warps", action="store_true", help="Tilewright with each of Triton's numbers of warps as well")
     parser.add_argument("--out", default="", help="folder for the JSON and Markdown reports")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("needs a GPU", file=sys.stderr)
         return 2
-    ours, triton = peers.load_kernels("tilewright"), peers.load_kernels("triton")
+    ours, triton = peers.load_kernels("tilewright", kernels), peers.load_kernels("triton", kernels)
     results = []
-    for row in make_rows(options.quick):
+    for row in rows_of(options.quick):
         if options.only not in row.name:
             continue
         try:
-            results.append(measure(row, ours, triton, options.rounds or (10 if options.quick else 30)))
+            results.append(measure(row, ours, triton, options.rounds or (10 if options.quick else 30), options.same_warps))
         except Exception as problem:  # one broken row must not hide the others
             print(f"{row.name}: {type(problem).__name__}: {problem}", file=sys.stderr)
             results.append({"row": row.name, "wrong": [str(problem)], "gbps": {"torch": float("nan")}})
         torch.cuda.empty_cache()
         print(f"# {'  '.join(line_of(results[-1]))}", file=sys.stderr)
     header = ["GB/s", "torch", "Triton, best", "Tilewright", "to Triton", "to torch", ""]
-    peers.write_report(options.out, "memory_bound", "Memory-bound kernels, GB/s of useful traffic", results, header,
-                       [line_of(result) for result in results])
+    peers.write_report(options.out, name, title, results, header, [line_of(result) for result in results])
     return 1 if any(result["wrong"] for result in results) else 0
+
+
+def main() -> int:
+    return run(__doc__.splitlines()[0], make_rows, peers.KERNELS, "memory_bound",
+               "Memory-bound kernels, GB/s of useful traffic")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the benchmarks share: peers in one process, interleaved timing, reports.
 
-How a row is measured: all contenders run in turn, round after round, so that a
-change of the clocks meets each of them alike; every launch lies between two CUDA
+How a row is measured: all contenders run in every round, in changing order, so that a
+change of the clocks and what is left in the caches meet each of them alike; every launch lies between two CUDA
 events; the median counts. The arrays are larger than the L2 and there are two
 sets of them in turn, so nothing is left over from the launch before.
 """
@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 import json
 import os
+import random
 import shlex
 import statistics
 import subprocess
@@ -39,12 +40,18 @@ def load_kernels(compiler_name: str, path: Path = KERNELS):
 
 
 def interleaved_medians(contenders: dict, rounds: int, warm: int = 3) -> dict[str, float]:
-    """Milliseconds per launch. A contender is a function of the round's number."""
+    """Milliseconds per launch. A contender is a function of the round's number.
+
+    Each round has an order of its own: what one leaves in the L2 helps or hinders the next.
+    """
     import torch
 
     times = {name: [] for name in contenders}
+    shuffle = random.Random(0).shuffle
     for turn in range(warm + rounds):
-        for name, function in contenders.items():
+        order = list(contenders.items())
+        shuffle(order)
+        for name, function in order:
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             start.record()
             function(turn)

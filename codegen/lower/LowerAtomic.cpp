@@ -19,6 +19,10 @@
 // A red has no acquire semantics; without a result there is nothing that would
 // tell what was acquired, so acquire becomes relaxed and acq_rel release.
 //
+// An ordered atomic waits for all of its thread's accesses. Where a thread has several
+// elements it waits once: a fence in front, relaxed atomics, and a fence behind if
+// something is acquired (PTX ISA, release and acquire patterns).
+//
 //===----------------------------------------------------------------------===//
 
 #include "codegen/lower/MemoryInternal.h"
@@ -88,15 +92,47 @@ static std::string operationSuffix(ir::AtomicKind kind, Type type, const TargetI
   return "";
 }
 
-/// ".acq_rel.gpu.global"; the semantic of a red is weakened as said above.
-static std::string orderSuffix(ir::MemorySemantic semantic, ir::MemoryScope scope,
-                               unsigned addressSpace, bool hasResult) {
-  if (!hasResult && semantic == ir::MemorySemantic::acquire)
-    semantic = ir::MemorySemantic::relaxed;
-  if (!hasResult && semantic == ir::MemorySemantic::acq_rel)
-    semantic = ir::MemorySemantic::release;
-  return "." + ir::stringifyMemorySemantic(semantic).str() + "." +
-         ir::stringifyMemoryScope(scope).str() + (addressSpace == 3 ? ".shared" : ".global");
+/// How the atomics of one op are ordered.
+struct AtomicOrder {
+  /// Of each atomic.
+  ir::MemorySemantic semantic;
+  ir::MemoryScope scope;
+  bool hasFenceBefore = false, hasFenceBehind = false;
+
+  /// ".acq_rel.gpu.global"
+  std::string suffix(unsigned addressSpace) const {
+    return "." + ir::stringifyMemorySemantic(semantic).str() + "." +
+           ir::stringifyMemoryScope(scope).str() + (addressSpace == 3 ? ".shared" : ".global");
+  }
+};
+
+/// Weakens the semantic of a red, and replaces that of many atomics, as said above.
+static AtomicOrder orderOf(ir::MemorySemantic semantic, ir::MemoryScope scope, bool hasResult,
+                           const AccessPlan &plan) {
+  using ir::MemorySemantic;
+  if (!hasResult && semantic == MemorySemantic::acquire)
+    semantic = MemorySemantic::relaxed;
+  if (!hasResult && semantic == MemorySemantic::acq_rel)
+    semantic = MemorySemantic::release;
+  size_t numElements = 0;
+  for (const AccessRegisters &access : plan.accesses)
+    numElements += access.size();
+  AtomicOrder order{semantic, scope};
+  if (numElements <= 1 || semantic == MemorySemantic::relaxed)
+    return order;
+  order.hasFenceBefore = semantic != MemorySemantic::acquire;
+  order.hasFenceBehind = semantic != MemorySemantic::release;
+  order.semantic = MemorySemantic::relaxed;
+  return order;
+}
+
+/// In the threads for which `predicate` holds (null: in all).
+static void emitFence(FunctionLowering &lowering, ir::MemoryScope scope, Value predicate) {
+  std::string fence = "fence.acq_rel." + ir::stringifyMemoryScope(scope).str() + ";";
+  if (predicate)
+    lowering.inlineAsm(Type(), {predicate}, "@$0 " + fence, "b,~{memory}", /*hasSideEffects=*/true);
+  else
+    lowering.inlineAsm(Type(), {}, fence, "~{memory}", /*hasSideEffects=*/true);
 }
 
 static const char *constraintOf(unsigned width) {
@@ -257,15 +293,16 @@ static LogicalResult spreadResult(Operation *op, FunctionLowering &lowering, Reg
 
 /// Runs `emit(register, predicate)` for each element that this op touches and
 /// sets the results.
-static LogicalResult mapAtomics(Operation *op, FunctionLowering &lowering, Value pointer,
-                                Value mask, bool hasResult,
+static LogicalResult mapAtomics(Operation *op, FunctionLowering &lowering, const AccessPlan &plan,
+                                const AtomicOrder &order, Value pointer, Value mask, bool hasResult,
                                 llvm::function_ref<Value(int, Value)> emit) {
   Type type = op->getResult(0).getType();
-  AccessPlan plan = planAccesses(op, type, lowering.target);
   const Registers *masks = mask ? &lowering.get(mask) : nullptr;
   Value owner = lowering.ownsElements(type);
   Type registerType = lowering.registerType(getElementTypeOrSelf(type));
   Registers results(lowering.get(pointer).size());
+  if (order.hasFenceBefore)
+    emitFence(lowering, order.scope, owner);
   for (const AccessRegisters &access : plan.accesses)
     for (int index : access) {
       Value predicate = masks ? (*masks)[index] : Value();
@@ -274,6 +311,8 @@ static LogicalResult mapAtomics(Operation *op, FunctionLowering &lowering, Value
       if (hasResult)
         results[index] = lowering.fromBits(bits, registerType);
     }
+  if (order.hasFenceBehind)
+    emitFence(lowering, order.scope, owner);
   if (!hasResult)
     return success();
   if (failed(spreadResult(op, lowering, results, plan)))
@@ -301,13 +340,14 @@ static LogicalResult lowerAtomicRmw(Operation *op, FunctionLowering &lowering) {
   form.isBf16Loop = type.isBF16() && !lowering.target.hasBf16AtomicAdd;
   form.transportType = lowering.builder.getIntegerType(FunctionLowering::bitWidth(type));
   form.constraint = constraintOf(FunctionLowering::bitWidth(type));
-  unsigned space = addressSpaceOf(atomic.getPointer());
-  form.suffix = orderSuffix(atomic.getSemantic(), atomic.getScope(), space,
-                            form.hasResult || form.isBf16Loop) +
+  AccessPlan plan = planAccesses(op, op->getResult(0).getType(), lowering.target);
+  AtomicOrder order =
+      orderOf(atomic.getSemantic(), atomic.getScope(), form.hasResult || form.isBf16Loop, plan);
+  form.suffix = order.suffix(addressSpaceOf(atomic.getPointer())) +
                 (form.isBf16Loop ? ".cas.b16" : operation);
   const Registers &pointers = lowering.get(atomic.getPointer()),
                   &values = lowering.get(atomic.getValue());
-  return mapAtomics(op, lowering, atomic.getPointer(), atomic.getMask(), isResultUsed,
+  return mapAtomics(op, lowering, plan, order, atomic.getPointer(), atomic.getMask(), isResultUsed,
                     [&](int index, Value predicate) {
                       if (form.isBf16Loop)
                         return emitBf16Add(lowering, form, pointers[index], values[index],
@@ -327,13 +367,14 @@ static LogicalResult lowerAtomicCas(Operation *op, FunctionLowering &lowering) {
   form.hasResult = true;
   form.transportType = lowering.builder.getIntegerType(width);
   form.constraint = constraintOf(width);
-  form.suffix = orderSuffix(atomic.getSemantic(), atomic.getScope(),
-                            addressSpaceOf(atomic.getPointer()), true) +
-                ".cas.b" + std::to_string(width);
+  AccessPlan plan = planAccesses(op, op->getResult(0).getType(), lowering.target);
+  AtomicOrder order = orderOf(atomic.getSemantic(), atomic.getScope(), /*hasResult=*/true, plan);
+  form.suffix =
+      order.suffix(addressSpaceOf(atomic.getPointer())) + ".cas.b" + std::to_string(width);
   const Registers &pointers = lowering.get(atomic.getPointer());
   const Registers &compares = lowering.get(atomic.getCompare()),
                   &values = lowering.get(atomic.getValue());
-  return mapAtomics(op, lowering, atomic.getPointer(), /*mask=*/Value(),
+  return mapAtomics(op, lowering, plan, order, atomic.getPointer(), /*mask=*/Value(),
                     !op->getResult(0).use_empty(), [&](int index, Value predicate) {
                       return emitAtomic(lowering, form, pointers[index],
                                         {compares[index], values[index]}, predicate);

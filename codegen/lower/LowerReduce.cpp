@@ -10,8 +10,9 @@
 // step of which is one fma, and then a tree; (2) butterfly over the lanes along
 // the axis; (3) one exchange through shared memory and one barrier, after which
 // every warp folds the partial results of all warps itself: a second barrier to
-// spread one warp's result would cost more than the few operations saved. Warps of
-// blocks that share results send them to all of these blocks (BlockExchange.h), and
+// spread one warp's result would cost more than the few operations saved. Where each
+// thread has many results (the sums of columns) they are folded by one thread each,
+// and a second barrier follows. Warps of blocks that share results send them to all of these blocks (BlockExchange.h), and
 // every thread folds those of all.
 //
 // The order of combination is the same in every thread that shares a result, so
@@ -189,6 +190,12 @@ private:
         lowering.loc, lanePart, lowering.applyColumns(readColumns, lowering.warpId()));
 
     plan.blockBits.empty() ? storePartials(exchange, writePart) : sendPartials(exchange, writePart);
+    if (plan.isSpread) {
+      if (failed(foldSpread(exchange)))
+        return failure();
+      loadFolded(exchange, readPart);
+      return success();
+    }
 
     int perLane = partialsPerLane();
     SmallVector<uint32_t> shareMasks;
@@ -223,12 +230,74 @@ private:
 
   void storePartials(SharedExchange &exchange, Value writePart) {
     exchange.onlyOwners(plan.duplicateMasks, [&] {
-      for (size_t result = 0; result < numResults(); ++result)
-        for (size_t operand = 0; operand < numOperands(); ++operand)
-          exchange.store(plan.scratch[operand].byteOffset, slotOf(writePart, result),
-                         plan.scratch[operand].storedBits, {partials[result][operand]});
+      for (auto [operand, scratch] : llvm::enumerate(plan.scratch)) {
+        size_t vector = neighbours(scratch.storedBits);
+        for (size_t result = 0; result < numResults(); result += vector) {
+          Registers values;
+          for (size_t index = 0; index < vector; ++index)
+            values.push_back(partials[result + index][operand]);
+          exchange.store(scratch.byteOffset, slotOf(writePart, result), scratch.storedBits, values);
+        }
+      }
     });
     lowering.barrier();
+  }
+
+  /// How many result registers lie next to each other in one vector of scratch.
+  size_t neighbours(int storedBits) {
+    size_t count = 1;
+    for (uint32_t slot : plan.registerSlots) {
+      if (slot != count || count * 2 * storedBits > 128)
+        break;
+      count *= 2;
+    }
+    return count;
+  }
+
+  /// Each thread folds the partial results of one result element, or of several, and
+  /// puts what it makes in the place of the first.
+  LogicalResult foldSpread(SharedExchange &exchange) {
+    OpBuilder &builder = lowering.builder;
+    int numThreads = plan.result.inSize(InDim::Lane) * plan.result.inSize(InDim::Warp);
+    HardwareIndex idle;
+    int busyWarps = plan.partialStride / plan.result.inSize(InDim::Lane);
+    idle[InDim::Warp] = (plan.result.inSize(InDim::Warp) - 1) & ~(busyWarps - 1);
+    LogicalResult status = success();
+    exchange.onlyOwners(idle, [&] {
+      for (int first = 0; first < plan.partialStride && succeeded(status); first += numThreads) {
+        Value slot = builder.create<LLVM::AddOp>(lowering.loc, lowering.threadId(),
+                                                 lowering.constantI32(first));
+        SmallVector<Registers> tuples;
+        for (int partial = 0; partial < plan.numPartials(); ++partial) {
+          Value place = builder.create<LLVM::AddOp>(
+              lowering.loc, slot, lowering.constantI32(partial * plan.partialStride));
+          Registers &tuple = tuples.emplace_back();
+          for (auto [operand, scratch] : llvm::enumerate(plan.scratch))
+            tuple.append(exchange.load(scratch.byteOffset, place, scratch.storedBits,
+                                       partials.front()[operand].getType(), 1));
+        }
+        FailureOr<Registers> folded = foldTree(std::move(tuples));
+        status = folded;
+        if (succeeded(status))
+          for (auto [operand, scratch] : llvm::enumerate(plan.scratch))
+            exchange.store(scratch.byteOffset, slot, scratch.storedBits, {(*folded)[operand]});
+      }
+    });
+    lowering.barrier();
+    return status;
+  }
+
+  void loadFolded(SharedExchange &exchange, Value readPart) {
+    for (auto [operand, scratch] : llvm::enumerate(plan.scratch)) {
+      size_t vector = neighbours(scratch.storedBits);
+      for (size_t result = 0; result < numResults(); result += vector) {
+        Registers loaded =
+            exchange.load(scratch.byteOffset, slotOf(readPart, result), scratch.storedBits,
+                          partials[result][operand].getType(), static_cast<int>(vector));
+        for (size_t index = 0; index < vector; ++index)
+          partials[result + index][operand] = loaded[index];
+      }
+    }
   }
 
   /// To all blocks that share this one's results, and waits for theirs. Lanes that hold

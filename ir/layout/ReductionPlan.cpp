@@ -83,14 +83,28 @@ static void groupRegisters(ReductionPlan &plan, const LinearLayout &layout, int 
     std::sort(group.begin(), group.end(), [&](int a, int b) { return position(a) < position(b); });
 }
 
-/// Slot = (result element, partial result), partial results next to each other.
+/// Whether every thread would read much that others read as well. (A second barrier
+/// costs about as much as 16 reads in each of 4 warps, without the conflicts that
+/// these have in addition.)
+static bool shouldSpread(const ReductionPlan &plan) {
+  constexpr int64_t maxReads = 16;
+  int64_t reads = static_cast<int64_t>(plan.groups.size()) * plan.numPartials();
+  return plan.result.numInBits(InDim::Block) == 0 && reads >= maxReads &&
+         plan.result.numOutBits() >= plan.result.numInBits(InDim::Lane);
+}
+
+/// Slot = (result element, partial result), partial results next to each other; or
+/// the other way round where they are spread.
 static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBits) {
   int log2OfBlock = static_cast<int>(plan.warpBits.size());
   int log2Partials = log2OfBlock + static_cast<int>(plan.blockBits.size());
+  plan.isSpread = shouldSpread(plan);
+  int log2Stride = plan.isSpread ? plan.result.numOutBits() : 0;
+  plan.partialStride = 1 << log2Stride;
   auto slotsOf = [&](InDim dim) {
     Columns slots;
     for (uint32_t element : plan.result.columns(dim))
-      slots.push_back(element << log2Partials);
+      slots.push_back(plan.isSpread ? element : element << log2Partials);
     return slots;
   };
   plan.registerSlots = slotsOf(InDim::Register);
@@ -98,8 +112,9 @@ static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBit
   plan.warpSlots = slotsOf(InDim::Warp);
   plan.partialSlots.assign(plan.warpSlots.size(), 0);
   for (int i = 0; i < log2OfBlock; ++i) {
-    plan.partialSlots[plan.warpBits[i]] = uint32_t(1) << i;
-    plan.warpSlots[plan.warpBits[i]] ^= uint32_t(1) << i;
+    uint32_t slot = uint32_t(1) << (log2Stride + i);
+    plan.partialSlots[plan.warpBits[i]] = slot;
+    plan.warpSlots[plan.warpBits[i]] ^= slot;
   }
   // Blocks that do not take part have other results, or copies.
   plan.blockSlots.assign(plan.result.numInBits(InDim::Block), 0);

@@ -1,5 +1,4 @@
-//===- ReductionPlan.h - How a tile is reduced along one dimension *- C++
-//-*-===//
+//===- ReductionPlan.h - How a tile is reduced along one dimension -*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,15 +9,16 @@
 //
 // How code generation uses it:
 //  1. Per result register, combine the registers of its group, in order.
-//  2. For each lane mask, combine with the value of lane ^ mask (butterfly).
-//  All
+//  2. For each lane mask, combine with the value of lane ^ mask (butterfly). All
 //     lanes that share a result now hold it.
-//  3. If warps take part: each thread outside `duplicateMasks` writes its
-//  results
-//     to scratch; one barrier; every thread reads the 2^log2Warps partial
-//     results of each of its results, which lie next to each other, and
-//     combines them in order. No second barrier is needed before use, one
-//     before the scratch is used again.
+//  3. If warps take part: each thread outside `duplicateMasks` writes its results
+//     to scratch; one barrier. Of few results every thread reads the partial
+//     results of each of its own, which lie next to each other, and combines them
+//     in order. Of many (`isSpread`) each thread combines one, or a few, over all
+//     warps: there the results lie next to each other and their partial results a
+//     whole tile of results apart. What it makes takes the place of the first of
+//     them; after a second barrier every thread reads its own. No other barrier is
+//     needed before use, one before the scratch is used again.
 //     If blocks of a cluster take part, each writes its partial results to the
 //     memory of all of them, its own among them, where they have the same slots; a
 //     block goes on when `incomingBytes` have come.
@@ -76,10 +76,15 @@ struct ReductionPlan {
   /// Slot (elements) at which a thread writes result register r: the XOR of
   /// registerSlots over the bits of r, laneSlots, warpSlots and blockSlots over those
   /// of its lane, warp and block. With partialSlots left out of warpSlots, and without
-  /// blockSlots, it is the slot of the first of numPartials() neighbours to read.
+  /// blockSlots, it is the slot of the first of numPartials() to read, partialStride
+  /// apart.
   Columns registerSlots, laneSlots, warpSlots, blockSlots;
   /// The part of warpSlots that numbers the partial result.
   Columns partialSlots;
+  int partialStride = 1;
+  /// Whether threads share the work of combining; partialStride is the number of
+  /// results then.
+  bool isSpread = false;
   /// Threads with any of these bits set need not write.
   HardwareIndex duplicateMasks;
   std::vector<ReductionScratch> scratch;

@@ -164,9 +164,9 @@ void transferDiv(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool flo
       constancy = std::max(constancy, group);
     }
     int64_t divisibility = 1;
-    // Exact division: 2^a * x / 2^b. Other divisors promise nothing.
+    // Exact division, whichever way it rounds: 2^a * x / 2^b. Other divisors promise nothing.
     if (rhs.constant && *rhs.constant > 0 && llvm::isPowerOf2_64(*rhs.constant) &&
-        divisorOfAll(lhs) > *rhs.constant && lhs.nonNegative)
+        divisorOfAll(lhs) > *rhs.constant)
       divisibility = divisorOfAll(lhs) / *rhs.constant;
     setGroups(t, dim, 1, divisibility, constancy);
   }

@@ -115,4 +115,18 @@ int vectorElements(const MemoryAccess &access, const LinearLayout &layout) {
   return vectorRegisters(layout, access.order.front(), limit).numElements();
 }
 
+int setVectorWidth(const MemoryAccess &access, const LinearLayout &layout) {
+  int vector = vectorElements(access, layout);
+  access.op->removeAttr(ir::vectorElementsAttr);
+  access.op->removeAttr(ir::vectorDimensionAttr);
+  if (vector == 1)
+    return 1;
+  Type i32 = IntegerType::get(access.op->getContext(), 32);
+  access.op->setAttr(ir::vectorElementsAttr, IntegerAttr::get(i32, vector));
+  // Absent means the last one.
+  if (int fast = access.order.front(); fast != access.type.getRank() - 1)
+    access.op->setAttr(ir::vectorDimensionAttr, IntegerAttr::get(i32, fast));
+  return vector;
+}
+
 } // namespace tilewright::passes

@@ -55,6 +55,8 @@ std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &
 
 /// The widest vector that a thread can use of `layout` for `access`.
 int vectorElements(const MemoryAccess &access, const LinearLayout &layout);
+/// Notes it on the op, and returns it.
+int setVectorWidth(const MemoryAccess &access, const LinearLayout &layout);
 
 } // namespace tilewright::passes
 

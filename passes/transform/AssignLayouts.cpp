@@ -211,8 +211,10 @@ private:
     llvm::SmallVector<LayoutAttr> candidates;
     auto access = accesses.find(op);
     const MemoryAccess *memory = access == accesses.end() ? nullptr : &access->second;
-    // An atomic goes to L2 element by element: its value's layout is as good.
-    bool followsValue = memory && memory->isAtomic();
+    // What an atomic gives back would be wanted as its value is.
+    bool followsValue =
+        memory && memory->isAtomic() &&
+        llvm::any_of(op->getResults(), [](Value result) { return !result.use_empty(); });
     if (memory && !followsValue)
       candidates.push_back(coalesced(*memory));
     for (Value operand : op->getOperands())
@@ -547,14 +549,7 @@ private:
   }
 
   void annotateAccess(const MemoryAccess &access, const LinearLayout &layout) {
-    int vector = vectorElements(access, layout);
-    Type i32 = IntegerType::get(function.getContext(), 32);
-    if (vector > 1) {
-      access.op->setAttr(ir::vectorElementsAttr, IntegerAttr::get(i32, vector));
-      // Absent means the last one.
-      if (int fast = access.order.front(); fast != access.type.getRank() - 1)
-        access.op->setAttr(ir::vectorDimensionAttr, IntegerAttr::get(i32, fast));
-    }
+    int vector = setVectorWidth(access, layout);
     if (!context.wantsRemarks())
       return;
     std::string limit = access.limit;

@@ -14,6 +14,10 @@
 //     widening casts (TileMaterializer) are redone on what they come from.
 //  3. sinking: a conversion whose only user narrows the value (truncation)
 //     happens behind it, on fewer bits.
+//  4. loading: what all users of a load want in one layout is loaded in it where
+//     that costs less, as of a short row that all warps work with. Copies in several
+//     warps count as accesses of the cache only (CostModel.h); InsertBarriers keeps
+//     them in front of a later store.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,12 +50,12 @@ Value convertBefore(Operation *op, Value value, ir::LayoutAttr layout) {
 // 1. Loop variables
 //===----------------------------------------------------------------------===//
 
-/// The layout in which all users of `argument` want it, null where they differ
-/// or one takes it as it is; the yield that carries it on does not count.
-ir::LayoutAttr layoutOfUsers(BlockArgument argument, OpOperand &yielded) {
+/// The layout in which all users of `value` want it, null where they differ or one
+/// takes it as it is; the yield that carries a loop variable on does not count.
+ir::LayoutAttr layoutOfUsers(Value value, const OpOperand *yielded = nullptr) {
   ir::LayoutAttr wanted;
-  for (OpOperand &use : argument.getUses()) {
-    if (&use == &yielded)
+  for (OpOperand &use : value.getUses()) {
+    if (&use == yielded)
       continue;
     auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(use.getOwner());
     if (!convert || (wanted && layoutOf(convert.getResult()) != wanted))
@@ -64,7 +68,7 @@ ir::LayoutAttr layoutOfUsers(BlockArgument argument, OpOperand &yielded) {
 /// Conversions per iteration that go away if variable `index` takes `layout`,
 /// less those that come.
 bool shouldRetype(BlockArgument argument, OpOperand &yielded, ir::LayoutAttr layout) {
-  int saved = layoutOfUsers(argument, yielded) == layout ? 1 : 0;
+  int saved = layoutOfUsers(argument, &yielded) == layout ? 1 : 0;
   if (auto convert = yielded.get().getDefiningOp<ir::ConvertLayoutOp>();
       convert && layoutOf(convert.getSource()) == layout)
     ++saved;
@@ -108,7 +112,7 @@ int retypeLoopVariables(scf::ForOp loop) {
     llvm::SmallVector<ir::LayoutAttr, 2> candidates;
     if (auto convert = yielded.get().getDefiningOp<ir::ConvertLayoutOp>())
       candidates.push_back(layoutOf(convert.getSource()));
-    if (ir::LayoutAttr users = layoutOfUsers(argument, yielded))
+    if (ir::LayoutAttr users = layoutOfUsers(argument, &yielded))
       candidates.push_back(users);
     for (ir::LayoutAttr layout : candidates) {
       if (layout == layoutOf(argument) || !shouldRetype(argument, yielded, layout))
@@ -175,10 +179,55 @@ public:
                               "conversions moved out of the loop"});
     });
     foldConversions();
+    getOperation().walk([&](func::FuncOp function) { loadAsUsed(function); });
   }
 
 private:
   PassContext context;
+
+  void loadAsUsed(func::FuncOp function) {
+    AxisAnalysis axes(function);
+    TileMaterializer materializer;
+    llvm::SmallVector<ir::LoadOp> loads;
+    function.walk([&](ir::LoadOp load) { loads.push_back(load); });
+    for (ir::LoadOp load : loads) {
+      ir::LayoutAttr layout = layoutOfUsers(load.getResult());
+      if (!layout)
+        continue;
+      // Known of the operands as they are: copies of them are not analysed.
+      MemoryAccess access = *analyzeAccess(load, axes, context.target);
+      if (!shouldLoad(load, layout, access, materializer))
+        continue;
+      for (OpOperand &operand : load->getOpOperands())
+        if (isTile(operand.get()))
+          operand.set(materializer.get(operand.get(), layout));
+      setLayout(load.getResult(), layout);
+      setVectorWidth(access, ir::getLinearLayout(tileType(load.getResult())));
+      for (Operation *convert : llvm::make_early_inc_range(load->getUsers())) {
+        convert->getResult(0).replaceAllUsesWith(load.getResult());
+        convert->erase();
+        ++numRemoved;
+      }
+      context.remark(load, {"load-layout", true, {}, {}, "loaded as its users hold it"});
+    }
+  }
+
+  static bool shouldLoad(ir::LoadOp load, ir::LayoutAttr layout, const MemoryAccess &access,
+                         TileMaterializer &materializer) {
+    // A product's operands go through shared memory in any case.
+    bool isOperand = llvm::any_of(load->getUsers(), [](Operation *convert) {
+      return llvm::any_of(convert->getUsers(), llvm::IsaPred<ir::DotOp>);
+    });
+    if (isOperand || load.getIsVolatile() || !llvm::all_of(load->getOperands(), [&](Value operand) {
+          return materializer.isCheap(operand);
+        }))
+      return false;
+    RankedTensorType type = tileType(load.getResult());
+    LinearLayout from = ir::getLinearLayout(type), to = layout.toLinear(type.getShape());
+    return accessCycles(access, to) <
+           accessCycles(access, from) +
+               conversionCycles(from, to, ir::elementBits(type.getElementType()));
+  }
 
   void foldConversions() {
     TileMaterializer materializer;

@@ -228,6 +228,16 @@ def extract_bits(machine, instruction):
     machine.write(instruction.operands[0], result.astype(DTYPES[kind]), kind)
 
 
+@handles("bfi")
+def insert_bits(machine, instruction):
+    kind = instruction.type
+    field, value = (machine.read(operand, kind).astype(object) for operand in instruction.operands[1:3])
+    start, length = (machine.read(operand, "u32").astype(object) & 255 for operand in instruction.operands[3:5])
+    mask = ((1 << length) - 1) << start
+    result = (value & ~mask) | ((field << start) & mask)
+    machine.write(instruction.operands[0], (result & (2**int(kind[1:]) - 1)).astype(DTYPES[kind]), kind)
+
+
 @handles("popc", "clz", "brev")
 def count_bits(machine, instruction):
     kind = instruction.type
@@ -368,7 +378,10 @@ def convert(machine, instruction):
     if is_float(to):
         rounded = to_float(value, np.float64 if to == "f64" else np.float32, instruction.parts)
         return write_floats(machine, destination, rounded[:, None], to)
-    # A register is wider than a byte: it is extended by the destination's type.
+    value = value.astype(DTYPES[to])
+    if to in ("s8", "u8"):
+        # A register is wider than a byte: it is extended by the destination's type.
+        to = to[0] + ("16" if destination.startswith("%rs") else "32")
     return machine.write(destination, value.astype(DTYPES[to]), to)
 
 

@@ -191,6 +191,27 @@ TEST_F(AxisInfoTest, RowsOfAMatrixWithADivisibleStride) {
   EXPECT_EQ(info.contiguity[0], 1);
 }
 
+TEST_F(AxisInfoTest, HalfOfADivisibleStride) {
+  // As of two 4-bit numbers per byte; the sign of the stride does not matter.
+  AxisInfo info = factsOf(R"(
+    func.func @f(%x: !tw.ptr<i8> {tw.divisibility = 16 : i64}, %stride: i32 {tw.divisibility = 16 : i64}) {
+      %two = arith.constant 2 : i32
+      %half = arith.divsi %stride, %two : i32
+      %pid = tw.program_id 0 : i32
+      %start = arith.muli %pid, %half : i32
+      %tile = tw.splat %start : i32 -> tensor<256xi32>
+      %range = tw.range 0 to 256 : tensor<256xi32>
+      %offsets = arith.addi %tile, %range : tensor<256xi32>
+      %base = tw.splat %x : !tw.ptr<i8> -> tensor<256x!tw.ptr<i8>>
+      %p = tw.addptr %base, %offsets : tensor<256x!tw.ptr<i8>>, tensor<256xi32>
+      %v = arith.constant dense<0> : tensor<256xi8>
+      tw.store %p, %v : tensor<256x!tw.ptr<i8>>, tensor<256xi8>
+      return
+    })",
+                          "tw.store");
+  EXPECT_EQ(info.divisibility, Numbers({8}));
+}
+
 TEST_F(AxisInfoTest, PointerOfALoop) {
   AxisInfo info = factsOf(R"(
     func.func @f(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %n: i32) {

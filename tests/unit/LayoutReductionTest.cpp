@@ -105,7 +105,7 @@ static Values runReduction(const ReductionPlan &plan, const LinearLayout &layout
     at(lane, warp, block)[r] = 0;
     uint32_t first = plan.readSlot(static_cast<int>(r), lane, warp);
     for (int partial = 0; partial < plan.numPartials(); ++partial)
-      at(lane, warp, block)[r] += scratch[block].at(first + partial);
+      at(lane, warp, block)[r] += scratch[block].at(first + partial * plan.partialStride);
   });
   return values;
 }

@@ -1,6 +1,7 @@
 // Atomics: who does them, and how their results reach the others.
 // RUN: split-file %s %t
 // RUN: tilewright-opt %t/tile.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=TILE
+// RUN: tilewright-opt %t/several.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=SEVERAL
 // RUN: tilewright-opt %t/scalar.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=SCALAR
 // RUN: tilewright-opt %t/lanes.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=LANES
 // RUN: tilewright-opt %t/bf16.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=NATIVE
@@ -22,6 +23,33 @@ func.func @tile(%x: !tw.ptr<f32>, %y: !tw.ptr<i32>, %n: i32) {
   %ys = tw.splat %y : !tw.ptr<i32> -> tensor<32x!tw.ptr<i32>, #b>
   %q = tw.atomic_rmw <smax>, <relaxed>, <sys>, %ys, %r : tensor<32x!tw.ptr<i32>, #b>, tensor<32xi32, #b>
   tw.store %ys, %q : tensor<32x!tw.ptr<i32>, #b>, tensor<32xi32, #b>
+  func.return
+}
+}
+
+//--- several.mlir
+// Four elements per thread are ordered by one fence; behind them only where something
+// is acquired. Warp 1 has copies and takes no part.
+// SEVERAL: @%p{{[0-9]+}} fence.acq_rel.gpu;
+// SEVERAL-NOT: fence
+// SEVERAL-COUNT-4: red.relaxed.gpu.global.add.f32 [
+// SEVERAL-NOT: fence
+// SEVERAL: @%p{{[0-9]+}} fence.acq_rel.sys;
+// SEVERAL-NOT: fence
+// SEVERAL-COUNT-4: atom.relaxed.sys.global.max.s32
+// SEVERAL: @%p{{[0-9]+}} fence.acq_rel.sys;
+// SEVERAL-NOT: fence
+// SEVERAL: ret;
+#f = #tw.layout<register = [32, 64], lane = [1, 2, 4, 8, 16], warp = [0], block = []>
+module attributes {tw.num_warps = 2 : i32} {
+func.func @several(%x: !tw.ptr<f32>, %y: !tw.ptr<i32>) {
+  %r = tw.range 0 to 128 : tensor<128xi32, #f>
+  %xs = tw.splat %x : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #f>
+  %one = arith.constant dense<1.0> : tensor<128xf32, #f>
+  %o = tw.atomic_rmw <fadd>, <acq_rel>, <gpu>, %xs, %one : tensor<128x!tw.ptr<f32>, #f>, tensor<128xf32, #f>
+  %ys = tw.splat %y : !tw.ptr<i32> -> tensor<128x!tw.ptr<i32>, #f>
+  %q = tw.atomic_rmw <smax>, <acq_rel>, <sys>, %ys, %r {tw.scratch_offset = 0 : i32} : tensor<128x!tw.ptr<i32>, #f>, tensor<128xi32, #f>
+  tw.store %ys, %q : tensor<128x!tw.ptr<i32>, #f>, tensor<128xi32, #f>
   func.return
 }
 }

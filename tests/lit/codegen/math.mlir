@@ -2,6 +2,7 @@
 // RUN: split-file %s %t
 // RUN: tilewright-opt %t/single.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=SINGLE
 // RUN: tilewright-opt %t/library.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=LIBRARY
+// RUN: tilewright-opt %t/half.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=HALF
 // RUN: not tilewright-opt %t/libdevice.mlir --tw-emit-ptx=target=sm_80 -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSING
 // RUN: tilewright-opt %t/nan.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=NAN
 // RUN: tilewright-opt %t/fuse.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=FUSE
@@ -95,6 +96,22 @@ func.func @fuse(%p: !tw.ptr<f32>, %x: f32, %y: f32) {
   %0 = arith.mulf %x, %y : f32
   %1 = arith.addf %0, %y : f32
   tw.store %p, %1 : !tw.ptr<f32>, f32
+  func.return
+}
+}
+
+//--- half.mlir
+// |x| written for f32 and rounded to f16 is that of f16, without conversions.
+// HALF-NOT: cvt
+// HALF: abs.f16
+// HALF-NOT: cvt
+// HALF: ret;
+module attributes {tw.num_warps = 1 : i32} {
+func.func @half(%p: !tw.ptr<f16>, %x: f16) {
+  %0 = arith.extf %x : f16 to f32
+  %1 = math.absf %0 : f32
+  %2 = arith.truncf %1 : f32 to f16
+  tw.store %p, %2 : !tw.ptr<f16>, f16
   func.return
 }
 }

@@ -11,6 +11,25 @@ module {
 }
 
 // -----
+// More than one access per thread rather than more than 8 warps; 64 bytes at most.
+// CHECK: tw.num_warps = 8
+module {
+  func.func @copy_row(%p: tensor<4096x!tw.ptr<f16>>, %x: tensor<4096xf16>) {
+    tw.store %p, %x : tensor<4096x!tw.ptr<f16>>, tensor<4096xf16>
+    return
+  }
+}
+
+// -----
+// CHECK: tw.num_warps = 16
+module {
+  func.func @copy_long_row(%p: tensor<16384x!tw.ptr<f16>>, %x: tensor<16384xf16>) {
+    tw.store %p, %x : tensor<16384x!tw.ptr<f16>>, tensor<16384xf16>
+    return
+  }
+}
+
+// -----
 // CHECK: tw.num_warps = 16
 module {
   func.func @long_row(%x: tensor<16384xf32>) -> f32 {

@@ -115,3 +115,48 @@ module attributes {tw.num_warps = 4 : i32} {
     return %s : tensor<512xf32, #a>
   }
 }
+
+// -----
+#a = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+#b = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [0, 0], block = []>
+
+// A short row that all warps work with is loaded by each of them, as wide as its layout
+// allows; but volatile, or where a user wants what was exchanged, it stays.
+// CHECK-LABEL: @row
+// CHECK: %[[X:.*]] = tw.load {{.*}} {tw.vector_elements = 4 : i32} : {{.*}} -> tensor<128xf32, #[[B:.*]]>
+// CHECK-NOT: tw.convert_layout
+// CHECK: math.absf %[[X]]
+// CHECK-LABEL: @volatile
+// CHECK: tw.load {{.*}} {isVolatile}
+// CHECK: tw.convert_layout
+// CHECK-LABEL: @two_layouts
+// CHECK: tw.load
+// CHECK-NOT: vector_elements
+// CHECK: tw.convert_layout
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @row(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}) -> tensor<128xf32, #b> {
+    %r = tw.range 0 to 128 : tensor<128xi32, #a>
+    %s = tw.splat %x : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #a>
+    %p = tw.addptr %s, %r : tensor<128x!tw.ptr<f32>, #a>, tensor<128xi32, #a>
+    %v = tw.load %p : tensor<128x!tw.ptr<f32>, #a> -> tensor<128xf32, #a>
+    %0 = tw.convert_layout %v : tensor<128xf32, #a> -> tensor<128xf32, #b>
+    %1 = math.absf %0 : tensor<128xf32, #b>
+    return %1 : tensor<128xf32, #b>
+  }
+  func.func @volatile(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}) -> tensor<128xf32, #b> {
+    %r = tw.range 0 to 128 : tensor<128xi32, #a>
+    %s = tw.splat %x : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #a>
+    %p = tw.addptr %s, %r : tensor<128x!tw.ptr<f32>, #a>, tensor<128xi32, #a>
+    %v = tw.load %p {isVolatile} : tensor<128x!tw.ptr<f32>, #a> -> tensor<128xf32, #a>
+    %0 = tw.convert_layout %v : tensor<128xf32, #a> -> tensor<128xf32, #b>
+    return %0 : tensor<128xf32, #b>
+  }
+  func.func @two_layouts(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}) -> (tensor<128xf32, #a>, tensor<128xf32, #b>) {
+    %r = tw.range 0 to 128 : tensor<128xi32, #a>
+    %s = tw.splat %x : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #a>
+    %p = tw.addptr %s, %r : tensor<128x!tw.ptr<f32>, #a>, tensor<128xi32, #a>
+    %v = tw.load %p : tensor<128x!tw.ptr<f32>, #a> -> tensor<128xf32, #a>
+    %0 = tw.convert_layout %v : tensor<128xf32, #a> -> tensor<128xf32, #b>
+    return %v, %0 : tensor<128xf32, #a>, tensor<128xf32, #b>
+  }
+}
