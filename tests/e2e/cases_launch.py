@@ -190,6 +190,10 @@ def test_annotated_types(mock, compiler):
     assert mock.launch().unpack("qeBdH") == (5, 1.5, 200, 0.1, 0x3f80)
     with pytest.raises(errors.TilewrightError, match="E0119"):
         f[(1, )](5, 1.5, 300, 0.1, 1.0)
+    # The type holds for 1 and for whole numbers too.
+    f[(1, )](1, 1, 1, 2, 1)
+    assert list(compiler.last["signature"].values()) == ["i64", "fp16", "u8", "fp64", "bf16"]
+    assert mock.launch().unpack("qeBdH") == (1, 1.0, 1, 2.0, 0x3f80)
 
 
 def test_const_pointers(compiler):

@@ -197,3 +197,22 @@ def test_unsigned_wrap(device, name):
     device.run(literal_kernel, (1,), device.array(values - np.array(3, values.dtype)), out, EXPECTED=getattr(tl, name),
                USES_FLOAT=False, BLOCK=4)
     assert_same(device.numpy(out), np.concatenate([values, values]))
+
+
+@tilewright.jit
+def annotated_one_kernel(out_ptr, n: tl.int64, scale: "fp16", wide: tl.float64, SIZE: tl.constexpr):
+    tl.static_assert(n.dtype == tl.int64 and scale.dtype == tl.float16 and wide.dtype == tl.float64)
+    i = tl.arange(0, SIZE)
+    large = i * n  # 64 bits wide whatever the value
+    tl.static_assert(large.dtype == tl.int64)
+    while n < 3:
+        n += i.shape[0] - 3
+    tl.store(out_ptr + i, large + n + scale + wide)
+
+
+@pytest.mark.parametrize("n, scale, wide", [(5, 1.5, 0.5), (1, 1, 1), (16, 1.0, 3)])
+def test_annotated_scalars_have_their_type_whatever_the_value(device, n, scale, wide):
+    out = device.empty(4, np.float64)
+    device.run(annotated_one_kernel, (1, ), out, n, scale, wide, SIZE=4)
+    expected = np.arange(4) * n + (3 if n == 1 else n) + scale + wide
+    assert_same(device.numpy(out), expected.astype(np.float64))

@@ -85,10 +85,11 @@ def specialise(kernel, args, options):
     for parameter in kernel.params:
         value = bound[parameter.name]
         is_number = type(value) is int and not parameter.do_not_specialize
+        is_one = is_number and value == 1 and not parameter.annotation_type
         if isinstance(value, tuple) and not parameter.is_constexpr:
             signature[parameter.name] = _entry(parameter.name, value, constants, divisibility)
             continue
-        if parameter.is_constexpr or value is None or callable(value) or (is_number and value == 1):
+        if parameter.is_constexpr or value is None or callable(value) or is_one:
             constants[parameter.name] = value
             continue
         signature[parameter.name] = parameter.annotation_type or signature_type(value)

@@ -117,7 +117,9 @@ def run_time_parts(entry, value):
     """The values that a kernel takes for one entry of its signature."""
     if isinstance(entry, tuple):
         return [part for inner, item in zip(entry, value) for part in run_time_parts(inner, item)]
-    return [] if entry == "constexpr" else [value]
+    if entry == "constexpr":
+        return []
+    return [float(value) if entry.startswith("fp") else value]
 
 
 class Emulator(Interpreter):

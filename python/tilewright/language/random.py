@@ -99,9 +99,9 @@ def rand(seed, offset, n_rounds=N_ROUNDS_DEFAULT):
 
 
 @builtin
-def rand4x(seed, offset, n_rounds=N_ROUNDS_DEFAULT):
+def rand4x(seed, offsets, n_rounds=N_ROUNDS_DEFAULT):
     """Four tiles of uniform float32 in [0, 1)."""
-    return core.tuple(uint_to_uniform_float(i) for i in randint4x(seed, offset, n_rounds))
+    return core.tuple(uint_to_uniform_float(i) for i in randint4x(seed, offsets, n_rounds))
 
 
 @builtin

@@ -174,7 +174,7 @@ class _Arguments:
         elif isinstance(value, float):
             kind = kind or "fp32"
         else:
-            if specialize and value == 1:
+            if specialize and value == 1 and not kind:
                 return lambda context: 1
             if not kind:
                 if not -2**63 <= value < 2**64:
