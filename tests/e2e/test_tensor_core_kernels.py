@@ -15,9 +15,7 @@ from harness.tensor_core_cases import all_cases, product, shortcomings
 
 # What the compiler cannot do yet: a pattern of "target name" and why. A case that
 # starts to pass fails here (strict): take its line out.
-NOT_YET = [
-    (r"sm_8. attention d", "tiles that two products read in different ways are not loaded asynchronously"),
-]
+NOT_YET: list[tuple[str, str]] = []
 
 
 def parameters():
