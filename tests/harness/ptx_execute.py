@@ -347,8 +347,10 @@ def convert(machine, instruction):
     if is_float(to):
         rounded = to_float(value, np.float64 if to == "f64" else np.float32, instruction.parts)
         return write_floats(machine, destination, rounded[:, None], to)
+    value = value.astype(DTYPES[to])
     # A register is wider than a byte: it is extended by the destination's type.
-    return machine.write(destination, value.astype(DTYPES[to]), to)
+    wide = {"s8": "s32", "u8": "u32"}.get(to, to)
+    return machine.write(destination, value.astype(DTYPES[wide]), wide)
 
 
 # ---------------------------------------------------------------------------
