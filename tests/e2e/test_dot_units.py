@@ -117,6 +117,15 @@ def test_forms(case, stages):
     assert_same(arguments[2], expected, signed_zeros=False)
 
 
+@pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_parts_of_operands_fit_the_registers(target, precision):
+    """With the parts of the whole tile at once, 250 to 340 registers were spilled."""
+    case = Case(target, ("float32",) * 2, (128, 128, 64), 8, "float32", "", precision=precision, stages=2)
+    arguments, _, options = case.launch_arguments()
+    assert assemble_for(product_kernel, target, arguments, options).n_spills == 0
+
+
 def test_results_that_fill_the_registers():
     """16 warps have 128 registers per thread; the assembler refuses an instruction that needs all of them."""
     case = Case("sm_90a", HALF, (256, 256, 16), 16, "float32", "")
