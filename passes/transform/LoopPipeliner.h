@@ -148,8 +148,11 @@ private:
   void considerLoad(mlir::Operation *op);
   /// Ops of the body that read the tile, themselves or through a view.
   llvm::SetVector<mlir::Operation *> readersOf(const AsyncLoad &load);
-  /// A tile that both products read would be overwritten between the two.
-  void unchainSharedTiles();
+  /// What the second product reads is overwritten before that, unless its ring has slots
+  /// for it: a tile that both products read, or that no copy brings.
+  void unchainOverwrittenTiles();
+  /// Whether a buffer stays as it is until the iteration after the one that made it.
+  bool canReadLate(mlir::Value buffer);
   void refuseLoad(mlir::Operation *op, llvm::StringRef reason);
   /// A loop without products that asks for stages itself (tl.range).
   bool isStream();

@@ -220,7 +220,7 @@ bool LoopPipeliner::collectLoads() {
       considerLoad(&op);
   for (Operation &op : *loop.getBody())
     hasWgmma |= llvm::isa<ir::WgmmaOp>(op);
-  unchainSharedTiles();
+  unchainOverwrittenTiles();
   arePrivate =
       llvm::all_of(loads, [&](const AsyncLoad &load) { return ownLoads.contains(load.load); });
   return !loads.empty();
@@ -265,16 +265,21 @@ llvm::SetVector<Operation *> LoopPipeliner::readersOf(const AsyncLoad &load) {
   return readers;
 }
 
-void LoopPipeliner::unchainSharedTiles() {
-  for (const AsyncLoad &load : loads)
-    if (!load.isLate &&
-        llvm::any_of(readersOf(load), [&](Operation *op) { return late.contains(op); })) {
-      firstProduct = secondProduct = nullptr;
-      late.clear();
-      for (AsyncLoad &other : loads)
-        other.isLate = false;
-      return;
-    }
+void LoopPipeliner::unchainOverwrittenTiles() {
+  if (!isChained() || canReadLate(secondProduct.getB()))
+    return;
+  firstProduct = secondProduct = nullptr;
+  late.clear();
+  for (AsyncLoad &load : loads)
+    load.isLate = false;
+}
+
+bool LoopPipeliner::canReadLate(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ir::BufferPermuteOp>())
+    buffer = view.getSource();
+  return loop.isDefinedOutsideOfLoop(buffer) || llvm::any_of(loads, [&](const AsyncLoad &load) {
+           return load.isLate && llvm::is_contained(load.allocs, buffer.getDefiningOp());
+         });
 }
 
 void LoopPipeliner::refuseLoad(Operation *op, llvm::StringRef reason) {
