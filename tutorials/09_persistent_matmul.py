@@ -106,8 +106,10 @@ def host_descriptor_kernel(a_desc, b_desc, c_desc, M, N, K, BLOCK_M: tl.constexp
 @tw.jit
 def device_descriptor_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
                              BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, SPLIT_C: tl.constexpr):
-    # Each program makes its own, in a piece of memory that the launch provides. That
-    # takes a moment, which a program that stays pays once for many tiles.
+    # The kernel makes its own. Base, extents and strides follow from the arguments here, so
+    # that the launch prepares these all the same. Where they come from memory, as in lesson
+    # 8, each program makes them in a piece of memory that the launch provides; that takes a
+    # moment, which a program that stays pays once for many tiles.
     a_desc = tl.make_tensor_descriptor(a_ptr, [M, K], [K, 1], [BLOCK_M, BLOCK_K])
     b_desc = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BLOCK_K, BLOCK_N])
     c_desc = tl.make_tensor_descriptor(c_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N // 2 if SPLIT_C else BLOCK_N])

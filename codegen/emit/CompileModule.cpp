@@ -15,6 +15,7 @@
 #include "passes/pipeline/Pipeline.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -103,12 +104,19 @@ public:
           return success();
         }) {}
 
+  /// Whether the first error is E0301.
+  bool isOutOfShared() const { return llvm::StringRef(message).starts_with("[E0301]"); }
+
   /// The first error as an exception. A message "[E0301] ..." keeps its code;
-  /// its last note becomes the help. Everything else is our fault: E0900.
-  [[noreturn]] void raise(const std::string &step, ModuleOp module) {
+  /// its last note becomes the help, unless there is a better one. Everything else is our
+  /// fault: E0900.
+  [[noreturn]] void raise(const std::string &step, ModuleOp module, const std::string &help = "") {
     if (message.size() > 8 && message[0] == '[')
       if (const ErrorEntry *entry = findErrorEntry(message.substr(1, 5))) {
-        Error error(entry->code, message.substr(8), notes.empty() ? "" : notes.back());
+        Error error(entry->code, message.substr(8),
+                    !help.empty()   ? help
+                    : notes.empty() ? ""
+                                    : notes.back());
         for (size_t index = 0; index + 1 < notes.size(); ++index)
           error.addNote(notes[index]);
         addFrames(error);
@@ -423,6 +431,24 @@ static void limitEffort(CompiledModule &compiled, int64_t accumulator, AssembleO
 }
 
 //===----------------------------------------------------------------------===//
+// Too much shared memory
+//===----------------------------------------------------------------------===//
+
+/// What fits, tried; empty where fewer stages do not help. The passes have left nothing of
+/// the module that they were given, but its text is there.
+static std::string adviseStages(const std::string &tileLevel, MLIRContext *context,
+                                const passes::PipelineOptions &options) {
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(tileLevel, context);
+  if (!module)
+    return "";
+  std::optional<passes::FittingStages> found = passes::findFittingStages(*module, options);
+  if (!found)
+    return "";
+  return fmt::format("num_stages={}{} would need {} bytes", found->stages,
+                     found->changesLoops ? ", in tl.range too," : "", found->sharedBytes);
+}
+
+//===----------------------------------------------------------------------===//
 // The stages
 //===----------------------------------------------------------------------===//
 
@@ -448,7 +474,10 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
     observer.finished(step, [&](llvm::raw_ostream &stream) { current->print(stream); });
   };
   if (failed(passes::runPipeline(module, pipelineOptions)))
-    diagnostics.raise("pipeline", module);
+    diagnostics.raise("pipeline", module,
+                      diagnostics.isOutOfShared()
+                          ? adviseStages(result.ttir, module.getContext(), pipelineOptions)
+                          : "");
   result.ttgir = printModule(module);
   result.numWarps = ir::numWarps(module);
   std::optional<int64_t> accumulator = largestAccumulator(module);

@@ -15,9 +15,10 @@
 //  - elements of K that it lacks are zero in both operands.
 //
 // f32 operands are cut into parts of fewer bits, part 0 the leading ones; with
-// p parts the products i x j with i + j < p are summed, small ones first and
-// apart (the interpreter does the same). One part is the register as it is: the
-// hardware ignores the bits below tf32.
+// p parts the products i x j with i + j < p are summed, all but 0 x 0 apart (the
+// interpreter does the same). One part is the register as it is: the hardware
+// ignores the bits below tf32. All products of one step of K stand together, so
+// that no more parts than those of a step are in registers.
 //
 //   tf32x3, bf16x3   2 parts, 3 products       bf16x6   3 parts, 6 products
 //
@@ -93,7 +94,8 @@ private:
   LogicalResult runMma();
   void multiplyInParts();
   void multiplyPromoted(int stepsAtATime);
-  std::vector<Registers> splitInParts(const Registers &values);
+  /// The part of an operand's register.
+  Value partOf(Value value, int part);
   Registers zeros() { return Registers(acc.registers.size(), lowering.zero(sumType())); }
   Type sumType() { return acc.registers.front().getType(); }
   bool isDouble() const { return instruction.a == "f64"; }
@@ -110,8 +112,6 @@ private:
   Split split;
   /// Elements of a 32-bit word, and how far apart in K they are.
   int perWord = 1, elementStride = 1;
-  /// Registers of each part of the operands.
-  std::vector<Registers> partsA, partsB;
   std::map<std::tuple<bool, int, uint32_t, uint32_t, int>, Words> fragments;
   /// The first row and column of each instruction.
   std::vector<Element> corners;
@@ -165,22 +165,20 @@ void DotLowering::multiplyByFma() {
 // mma: operands
 //===----------------------------------------------------------------------===//
 
-std::vector<Registers> DotLowering::splitInParts(const Registers &values) {
-  std::vector<Registers> parts(split.parts);
-  for (Value rest : values)
-    for (int part = 0; part < split.parts; ++part) {
-      // The last part is cut by the hardware, or where it is packed.
-      if (part == split.parts - 1) {
-        parts[part].push_back(rest);
-        break;
-      }
-      Value bits =
-          builder.create<LLVM::AndOp>(loc, lowering.toBits(rest), lowering.constantI32(split.mask));
-      parts[part].push_back(lowering.fromBits(bits, rest.getType()));
-      // Exact, or NaN where the value is infinite.
-      rest = builder.create<LLVM::FSubOp>(loc, rest, parts[part].back());
-    }
-  return parts;
+Value DotLowering::partOf(Value value, int part) {
+  Value rest = value;
+  for (int index = 0;; ++index) {
+    // The last part is cut by the hardware, or where it is packed.
+    if (index == split.parts - 1)
+      return rest;
+    Value bits =
+        builder.create<LLVM::AndOp>(loc, lowering.toBits(rest), lowering.constantI32(split.mask));
+    Value leading = lowering.fromBits(bits, rest.getType());
+    if (index == part)
+      return leading;
+    // Exact, or NaN where the value is infinite.
+    rest = builder.create<LLVM::FSubOp>(loc, rest, leading);
+  }
 }
 
 /// K shorter than what the lanes of a word row hold: some lanes hold copies.
@@ -198,14 +196,13 @@ Value DotLowering::zeroBeyondK(Value word) {
 
 Value DotLowering::wordOf(bool isA, int part, uint32_t batch, uint32_t mn, uint32_t firstK) {
   const TileRegisters &tile = isA ? a : b;
-  const Registers &values = isA ? partsA[part] : partsB[part];
   if (firstK >= k)
     return isDouble() ? lowering.zero(builder.getF64Type()) : lowering.constantI32(0);
   Registers elements;
   for (int index = 0; index < perWord; ++index) {
     uint32_t position = firstK + index * elementStride;
     Element element = isA ? Element{batch, mn, position} : Element{batch, position, mn};
-    Value value = values[tile.indexOf(element)];
+    Value value = partOf(tile.registers[tile.indexOf(element)], part);
     elements.push_back(position < k ? value : lowering.zero(value.getType()));
   }
   if (isDouble())
@@ -292,19 +289,22 @@ void DotLowering::multiply(int partA, int partB, int firstStep, int steps, Regis
 }
 
 void DotLowering::multiplyInParts() {
-  if (split.parts > 1) {
-    Registers small = zeros();
+  bool hasParts = split.parts > 1;
+  Registers small = hasParts ? zeros() : Registers();
+  for (int step = 0; step < numSteps(); ++step) {
     for (int order = split.parts - 1; order > 0; --order)
       for (int part = 0; part <= order; ++part)
-        multiply(part, order - part, 0, numSteps(), small);
-    // A NaN is infinity times a part that is zero: the main product decides.
-    for (auto [sum, value] : llvm::zip(acc.registers, small)) {
-      Value isNumber = builder.create<LLVM::FCmpOp>(loc, LLVM::FCmpPredicate::oeq, value, value);
-      Value number = builder.create<LLVM::SelectOp>(loc, isNumber, value, lowering.zero(sumType()));
-      sum = builder.create<LLVM::FAddOp>(loc, sum, number);
-    }
+        multiply(part, order - part, step, 1, small);
+    multiply(0, 0, step, 1, acc.registers);
   }
-  multiply(0, 0, 0, numSteps(), acc.registers);
+  if (!hasParts)
+    return;
+  // A NaN is infinity times a part that is zero: the main product decides.
+  for (auto [sum, value] : llvm::zip(acc.registers, small)) {
+    Value isNumber = builder.create<LLVM::FCmpOp>(loc, LLVM::FCmpPredicate::oeq, value, value);
+    Value number = builder.create<LLVM::SelectOp>(loc, isNumber, value, lowering.zero(sumType()));
+    sum = builder.create<LLVM::FAddOp>(loc, sum, number);
+  }
 }
 
 /// Tensor cores add fp8 products with few bits: after some steps the sums go to
@@ -342,8 +342,6 @@ LogicalResult DotLowering::runMma() {
     perWord = 2;
     elementStride = 4;
   }
-  partsA = split.parts > 1 ? splitInParts(a.registers) : std::vector<Registers>{a.registers};
-  partsB = split.parts > 1 ? splitInParts(b.registers) : std::vector<Registers>{b.registers};
 
   for (size_t reg = 0; reg < acc.registers.size(); ++reg) {
     Element element = acc.elementOf(static_cast<int>(reg));

@@ -80,6 +80,9 @@ private:
   //===--- decisions ------------------------------------------------------===//
   LogicalResult chooseInstruction();
   LogicalResult checkLayouts();
+  /// log2 of the columns of one instruction whose results leave half of the registers:
+  /// assemblers refuse one that does not fit, and keep others elsewhere meanwhile.
+  int mostColumns();
   LogicalResult planShared(SharedOperand &operand, Value buffer, bool isA);
   int stepsOfK() const { return k / instruction.k; }
 
@@ -158,6 +161,14 @@ LogicalResult WgmmaLowering::checkLayouts() {
   return success();
 }
 
+int WgmmaLowering::mostColumns() {
+  int64_t threads = int64_t(lowering.numWarps) << lowering.target.log2WarpSize;
+  int64_t registers = lowering.target.registersPerMultiprocessor / threads;
+  int perWord = elementsPerWord(lowering.registerType(getElementTypeOrSelf(op.getAcc())));
+  // N columns are N / 2 elements of a thread.
+  return std::min<int>(maxLog2InstructionN, llvm::Log2_64(registers * perWord));
+}
+
 LogicalResult WgmmaLowering::planShared(SharedOperand &operand, Value buffer, bool isA) {
   auto type = llvm::cast<ir::BufferType>(buffer.getType());
   int wanted = log2InstructionM;
@@ -167,7 +178,7 @@ LogicalResult WgmmaLowering::planShared(SharedOperand &operand, Value buffer, bo
     for (InDim dim : {InDim::Register, InDim::Lane})
       for (uint32_t column : accLayout.columns(dim))
         columns |= column & accLayout.dimMask(1);
-    wanted = std::min(maxLog2InstructionN, f2::floorLog2(uint64_t(columns) + 1));
+    wanted = std::min(mostColumns(), f2::floorLog2(uint64_t(columns) + 1));
   }
   auto plan = planWgmmaOperand(type.toLinear(), /*dimK=*/isA ? 1 : 0,
                                static_cast<int>(ir::elementBits(type.getElementType())), wanted);

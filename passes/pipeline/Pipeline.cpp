@@ -7,6 +7,7 @@
 
 #include "passes/pipeline/Pipeline.h"
 
+#include "ir/dialect/TileDialect.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/IR/Verifier.h"
@@ -125,6 +126,37 @@ LogicalResult runPipeline(ModuleOp module, const PipelineOptions &options) {
 //===----------------------------------------------------------------------===//
 
 /// Without a target at hand tests see a GPU of ordinary size.
+std::optional<FittingStages> findFittingStages(ModuleOp module, const PipelineOptions &options) {
+  PipelineOptions quiet;
+  quiet.target = options.target;
+  ScopedDiagnosticHandler silence(module.getContext(), [](Diagnostic &) { return success(); });
+  auto launch = module->getAttrOfType<IntegerAttr>(ir::numStagesAttr);
+  int64_t most = launch ? launch.getInt() : 1;
+  module.walk([&](Operation *op) {
+    if (auto stages = op->getAttrOfType<IntegerAttr>(ir::loopStagesAttr))
+      most = std::max(most, stages.getInt());
+  });
+  for (int64_t stages = most - 1; stages >= 1; --stages) {
+    OwningOpRef<ModuleOp> trial = module.clone();
+    FittingStages found;
+    found.stages = static_cast<int>(stages);
+    auto fewer = IntegerAttr::get(IntegerType::get(module.getContext(), 32), stages);
+    trial->walk([&](Operation *op) {
+      for (llvm::StringRef name : {ir::numStagesAttr, ir::loopStagesAttr})
+        if (auto asked = op->getAttrOfType<IntegerAttr>(name); asked && asked.getInt() > stages) {
+          op->setAttr(name, fewer);
+          found.changesLoops |= name == ir::loopStagesAttr;
+        }
+    });
+    if (failed(runPipeline(*trial, quiet)))
+      continue;
+    if (auto bytes = (*trial)->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))
+      found.sharedBytes = bytes.getInt();
+    return found;
+  }
+  return std::nullopt;
+}
+
 static PassContext testContext() {
   static llvm::cl::opt<bool> remarks("tw-remarks",
                                      llvm::cl::desc("print remarks of passes as diagnostics"));

@@ -14,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace tilewright::passes {
@@ -32,6 +33,20 @@ struct PipelineOptions {
 /// tw.num_warps (chosen from the tile sizes where it was absent) and
 /// tw.shared_bytes. Emits diagnostics on failure.
 mlir::LogicalResult runPipeline(mlir::ModuleOp module, const PipelineOptions &options);
+
+/// The most stages with which a module of tile level fits into shared memory, where it does
+/// not with as many as it asks for.
+struct FittingStages {
+  int stages = 0;
+  int64_t sharedBytes = 0;
+  /// Whether loops ask for more themselves (tl.range), so that the launch is not enough.
+  bool changesLoops = false;
+};
+
+/// Found by trying them; nothing where one stage is too many as well. Emits nothing, and
+/// leaves the module as it is.
+std::optional<FittingStages> findFittingStages(mlir::ModuleOp module,
+                                               const PipelineOptions &options);
 
 /// Registers every pass for tilewright-opt.
 void registerPasses();

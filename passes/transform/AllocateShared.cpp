@@ -252,20 +252,6 @@ public:
     return totalBytes <= limit;
   }
 
-  /// What the whole would take with `fewer` slots less in every ring.
-  int64_t bytesWithFewerSlots(int64_t fewer) const {
-    Allocation other = *this;
-    for (Piece &piece : other.pieces) {
-      auto ring = llvm::dyn_cast<ir::AllocSharedOp>(piece.op);
-      if (!ring)
-        continue;
-      int64_t lost = std::min(fewer, ring.getType().getSlots() - 1);
-      piece.bytes -= lost * ring.getType().slotStride();
-    }
-    other.run();
-    return other.totalBytes;
-  }
-
   /// The pieces that are alive together where those take the most, largest first.
   std::vector<const Piece *> atPeak() const {
     std::vector<const Piece *> result;
@@ -433,17 +419,9 @@ std::string describe(Operation *op) {
 /// How much smaller one tile may be asked to be before all are.
 constexpr int64_t maxDivision = 8;
 
-/// The change that makes it fit: fewer stages where rings are to blame, else a
-/// smaller block. Memory of a tile is proportional to its size.
+/// The smaller block that fits; memory of a tile is proportional to its size. Where fewer
+/// stages are enough, the compiler says that instead (Pipeline.h, findFittingStages).
 std::string helpFor(const Allocation &allocation, const Piece &largest, int64_t limit) {
-  auto module = largest.op->getParentOfType<ModuleOp>();
-  auto stages = module->getAttrOfType<IntegerAttr>(ir::numStagesAttr);
-  for (int64_t fewer = 1; stages && fewer < stages.getInt(); ++fewer) {
-    int64_t bytes = allocation.bytesWithFewerSlots(fewer);
-    if (bytes <= limit)
-      return "num_stages=" + std::to_string(stages.getInt() - fewer) + " would need " +
-             std::to_string(bytes) + " bytes";
-  }
   auto divided = [](int64_t bytes, int64_t factor) { return (bytes + factor - 1) / factor; };
   int64_t others = allocation.totalBytes - largest.bytes, factor = 2;
   while (factor < maxDivision && others + divided(largest.bytes, factor) > limit)

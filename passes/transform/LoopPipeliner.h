@@ -109,7 +109,8 @@ private:
   int distance = 0, slots = 0;
   bool hasWgmma = false, hasTma = false, hasCpAsync = false;
   bool needsSecondBarrier = false;
-  /// Threads read only what they have copied themselves, and need not meet.
+  /// Loads that threads copy for themselves. Where there are no others they need not meet.
+  llvm::SmallPtrSet<mlir::Operation *, 4> ownLoads;
   bool arePrivate = false;
   /// Warps say at an mbarrier that they are done with a slot, instead of meeting.
   bool releasesSlots = false;
@@ -147,13 +148,22 @@ private:
   void considerLoad(mlir::Operation *op);
   /// Ops of the body that read the tile, themselves or through a view.
   llvm::SetVector<mlir::Operation *> readersOf(const AsyncLoad &load);
-  /// A tile that both products read would be overwritten between the two.
-  void unchainSharedTiles();
+  /// What the second product reads is overwritten before that, unless its ring has slots
+  /// for it: a tile that both products read, or that no copy brings.
+  void unchainOverwrittenTiles();
+  /// Whether a buffer stays as it is until the iteration after the one that made it.
+  bool canReadLate(mlir::Value buffer);
   void refuseLoad(mlir::Operation *op, llvm::StringRef reason);
   /// A loop without products that asks for stages itself (tl.range).
   bool isStream();
+  /// Loads that each thread can copy to shared memory for itself.
+  llvm::SmallVector<ir::LoadOp> findOwnLoads();
+  /// Bytes that rings can take.
+  int64_t roomForRings() const;
   /// Sends what it loads through shared memory, as if products read it there.
   void stageStream();
+  /// The same for loads from which products' operands are computed.
+  void stageComputedOperands();
   void stage(ir::LoadOp load);
   bool canUseTma(const AsyncLoad &load);
   bool canUseCpAsync(const AsyncLoad &load);

@@ -154,8 +154,11 @@ void LoopPipeliner::rewriteBody() {
     for (ir::AllocSharedOp alloc : load.allocs) {
       // Views of the tile belong to whoever uses it.
       for (Operation *user : alloc->getUsers())
-        if (llvm::isa<ir::BufferPermuteOp>(user))
+        if (llvm::isa<ir::BufferPermuteOp>(user)) {
           copyStages[user] = useStage(group.isLate);
+          if (group.isLate)
+            late.insert(user);
+        }
       rewriter.replaceOp(alloc, slot);
     }
   }

@@ -114,8 +114,11 @@ public:
   /// whose first half can happen iterations earlier.
   void promoteMma(ir::ConvertLayoutOp convert) {
     Value source = convert.getSource();
-    int fast = fastestDimension(ir::getLinearLayout(tileType(source)));
-    Value buffer = bufferOf(source, fast);
+    auto permute = source.getDefiningOp<ir::PermuteOp>();
+    Value stored = permute ? permute.getSource() : source;
+    Value buffer = bufferOf(stored, fastestDimension(ir::getLinearLayout(tileType(stored))));
+    if (permute)
+      buffer = permuted(buffer, permute.getOrder(), source);
     OpBuilder builder(convert);
     auto load = builder.create<ir::SharedLoadOp>(convert.getLoc(), convert.getType(), buffer);
     convert.getResult().replaceAllUsesWith(load);
@@ -184,21 +187,38 @@ private:
   }
 };
 
-/// Whether `convert` brings a tile from memory to the registers of mma, across
-/// threads, for nobody else.
+/// Whether a product by mma uses `tile`, or what becomes of it element by element.
+bool isUsedByMma(Value tile) {
+  llvm::SmallVector<Value> tiles = {tile};
+  while (!tiles.empty())
+    for (Operation *user : tiles.pop_back_val().getUsers()) {
+      if (auto dot = llvm::dyn_cast<ir::DotOp>(user); dot && dot.getUnit() == ir::MatrixUnit::mma)
+        return true;
+      // Those of one operand, whose number of paths does not grow.
+      if (user->getNumOperands() == 1 &&
+          (ir::isElementwise(user) || llvm::isa<ir::PermuteOp>(user)))
+        tiles.push_back(user->getResult(0));
+    }
+  return false;
+}
+
+/// Whether `convert` brings a tile from memory, as it is or transposed, to the registers
+/// of mma, across threads, for nobody else.
 bool feedsMma(ir::ConvertLayoutOp convert) {
-  Operation *source = convert.getSource().getDefiningOp();
-  if (!source || !llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(source) ||
-      !convert.getSource().hasOneUse())
+  Value loaded = convert.getSource();
+  bool isAlone = loaded.hasOneUse();
+  if (auto permute = loaded.getDefiningOp<ir::PermuteOp>()) {
+    loaded = permute.getSource();
+    isAlone &= loaded.hasOneUse();
+  }
+  Operation *source = loaded.getDefiningOp();
+  if (!source || !llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(source) || !isAlone)
     return false;
-  bool forDot = llvm::any_of(convert->getUsers(), [&](Operation *user) {
-    auto dot = llvm::dyn_cast<ir::DotOp>(user);
-    return dot && dot.getUnit() == ir::MatrixUnit::mma;
-  });
   RankedTensorType type = tileType(convert.getSource());
-  return forDot && planConversion(ir::getLinearLayout(type), ir::getLinearLayout(tileType(convert)),
-                                  ir::elementBits(type.getElementType()))
-                           .kind == ConversionKind::SharedMemory;
+  return isUsedByMma(convert.getResult()) &&
+         planConversion(ir::getLinearLayout(type), ir::getLinearLayout(tileType(convert)),
+                        ir::elementBits(type.getElementType()))
+                 .kind == ConversionKind::SharedMemory;
 }
 
 class PromoteSharedPass : public impl::PromoteSharedBase<PromoteSharedPass> {

@@ -214,13 +214,14 @@ private:
 
   static bool shouldLoad(ir::LoadOp load, ir::LayoutAttr layout, const MemoryAccess &access,
                          TileMaterializer &materializer) {
-    // A product's operands go through shared memory in any case.
-    bool isOperand = llvm::any_of(load->getUsers(), [](Operation *convert) {
-      return llvm::any_of(convert->getUsers(), llvm::IsaPred<ir::DotOp>);
-    });
-    if (isOperand || load.getIsVolatile() || !llvm::all_of(load->getOperands(), [&](Value operand) {
-          return materializer.isCheap(operand);
-        }))
+    // Loops of products have no registers to spare (the gradients of attention would
+    // spill), and their operands go through shared memory in any case.
+    auto loop = load->getParentOfType<LoopLikeOpInterface>();
+    bool isBesideProduct =
+        loop && loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (isBesideProduct || load.getIsVolatile() ||
+        !llvm::all_of(load->getOperands(),
+                      [&](Value operand) { return materializer.isCheap(operand); }))
       return false;
     RankedTensorType type = tileType(load.getResult());
     LinearLayout from = ir::getLinearLayout(type), to = layout.toLinear(type.getShape());

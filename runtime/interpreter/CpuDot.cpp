@@ -143,16 +143,16 @@ Parts splitFloats(const float *values, int64_t count, const Split &split) {
 
 void multiplyParts(const Parts &a, const Parts &b, float *sums, const Split &split,
                    const Extents &extents) {
-  if (split.orders > 1) {
-    // The smallest first, in sums of their own.
-    std::vector<float> small(extents.m * extents.n, 0.0f);
-    for (int order = split.orders - 1; order > 0; --order)
-      for (int i = 0; i <= order; ++i)
-        multiply(a[i].data(), b[order - i].data(), small.data(), extents);
-    for (size_t i = 0; i < small.size(); ++i)
-      sums[i] += small[i] == small[i] ? small[i] : 0.0f;
-  }
   multiply(a[0].data(), b[0].data(), sums, extents);
+  if (split.orders == 1)
+    return;
+  // The smallest first, in sums of their own.
+  std::vector<float> small(extents.m * extents.n, 0.0f);
+  for (int order = split.orders - 1; order > 0; --order)
+    for (int i = 0; i <= order; ++i)
+      multiply(a[i].data(), b[order - i].data(), small.data(), extents);
+  for (size_t i = 0; i < small.size(); ++i)
+    sums[i] += small[i] == small[i] ? small[i] : 0.0f;
 }
 
 //===----------------------------------------------------------------------===//

@@ -62,7 +62,7 @@ std::optional<DescriptorProblem> checkArray(const DescriptorArgument &d, bool is
       return DescriptorProblem{fmt::format("shape[{}] is {}", dim, d.shape[dim]),
                                fmt::format("extents from 0 to {}", kMaxExtent)};
     int64_t stride = d.strides[dim];
-    if (dim == d.rank - 1 || !isOnGpu)
+    if (dim == d.rank - 1)
       continue;
     if (stride < 0 || stride >= kMaxStrideBytes / bytes)
       return DescriptorProblem{fmt::format("strides[{}] is {}", dim, stride),

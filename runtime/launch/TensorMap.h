@@ -51,7 +51,7 @@ struct DescriptorProblem {
   std::string reason, rule;
 };
 /// The first rule that the array breaks, or nothing. `isOnGpu` is false for arrays
-/// of the interpreter, which have no alignment to keep.
+/// of the interpreter, which may begin anywhere.
 std::optional<DescriptorProblem> checkArray(const DescriptorArgument &descriptor, bool isOnGpu);
 /// That, and the rules for blocks, which programs may set just before a launch.
 std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &descriptor,

@@ -48,6 +48,39 @@ def test_rings_name_the_stages_that_fit():
         compile_with(advised + 1)
 
 
+@tilewright.jit
+def chain_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
+                 STAGES: tl.constexpr):
+    m, n, d = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
+    q = tl.load(q_ptr + m[:, None] * D + d[None, :])
+    acc = tl.zeros((M, D), tl.float32)
+    for start in tl.range(0, length, N, num_stages=STAGES):
+        k = tl.load(k_ptr + (start + n)[:, None] * D + d[None, :])
+        v = tl.load(v_ptr + (start + n)[:, None] * D + d[None, :])
+        acc = tl.dot(tl.dot(q, k.T).to(q.dtype), v, acc)
+    tl.store(out_ptr + m[:, None] * D + d[None, :], acc)
+
+
+# What would be left of the rings is not all: how many loads have one, and what shares
+# their bytes, changes with the stages.
+@pytest.mark.parametrize("target, m, n, d, stages, warps", [
+    ("sm_86", 64, 128, 256, 2, 16), ("sm_80", 256, 256, 128, 4, 8), ("sm_90a", 64, 256, 32, 6, 8),
+    ("sm_89", 128, 256, 128, 3, 8)])  # fmt: skip
+def test_stages_of_a_loop_that_fit(target, m, n, d, stages, warps):
+    def compile_chain(stages):
+        arrays = [np.zeros(1, np.float16) for _ in range(4)]
+        return assemble_for(chain_kernel, target, (*arrays, 4096, m, n, d, stages), {"num_warps": warps, "num_stages": stages})
+
+    with pytest.raises(errors.OutOfResources) as caught:
+        compile_chain(stages)
+    found = re.search(r"num_stages=(\d+), in tl.range too, would need (\d+) bytes", str(caught.value))
+    advised, bytes_then = map(int, found.groups())
+    assert compile_chain(advised).metadata.shared == bytes_then
+    if advised + 1 < stages:
+        with pytest.raises(errors.OutOfResources):
+            compile_chain(advised + 1)
+
+
 @pytest.mark.parametrize("m, k, tile", [(512, 256, "that tile"), (512, 512, "the tiles")])
 def test_tiles_name_the_size_that_fits(m, k, tile):
     with pytest.raises(errors.OutOfResources) as caught:

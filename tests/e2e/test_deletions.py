@@ -147,14 +147,14 @@ CASES = {
     "mma, pointers": (product("pointers", 4), "sm_80", 3),
     "wgmma, pointers": (product("pointers", 4), "sm_90a", 2),
     "wgmma, descriptors": (product("descriptors", 4), "sm_90a", 1),
-    "wgmma, persistent": (product("persistent", 3, rows=5 * 64, programs=2, FLATTEN=True, SPLIT_C=False), "sm_90a", 8),
+    "wgmma, persistent": (product("persistent", 3, rows=5 * 64, programs=2, FLATTEN=True, SPLIT_C=False), "sm_90a", 7),
     # What lets a warp's lanes finish a copy before they write its source again.
     "maps of the program": (made_maps, "sm_90a", 9),
     "attention, mma": (attention(False), "sm_80", 2),
     "attention, pointers": (attention(False), "sm_90a", 5),
     "attention, descriptors": (attention(True), "sm_90a", 11),
     # Two warpgroups that do not meet: slots are released one by one.
-    "attention, two warpgroups": (attention(True, (128, 32, 8, 2)), "sm_90a", 15),
+    "attention, two warpgroups": (attention(True, (128, 32, 8, 2)), "sm_90a", 11),
 }  # fmt: skip
 
 

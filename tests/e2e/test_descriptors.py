@@ -13,6 +13,8 @@ import tilewright.language as tl
 from harness.devices import Emulator
 from harness.ptx_machine import EmulationError
 from harness.types import ALL, FLOATS, FP8, NUMPY_TYPES, exact_values, random_values
+from tilewright import errors
+from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
 # Also on the CPU, from the PTX.
@@ -468,3 +470,12 @@ def test_emulator_refuses_what_tma_cannot_do(i, j, problem):
     out = device.descriptor(np.zeros((20, 64), np.float16), (16, 32))
     with pytest.raises(EmulationError, match=problem):
         device.run(store_parts, (1, ), np.zeros((16, 32), np.float16), out, i, j, BM=16, BN=32, OP="store")
+
+
+@pytest.mark.parametrize("strides, reason", [([12, 1], "a stride of 24 bytes"), ([-16, 1], "strides[0] is -16"),
+                                             ([16, 2], "the last stride is 2")])
+def test_rules_of_arrays_on_the_cpu(strides, reason):
+    """What a GPU would refuse, but for where the array begins."""
+    with pytest.raises(errors.InvalidDescriptor) as caught:
+        TensorDescriptor(np.zeros((16, 16), np.float16), [8, 8], strides, [8, 8])
+    assert caught.value.code == "E0215" and caught.value.message == f"'descriptor': {reason}"

@@ -246,6 +246,23 @@ def test_half_precision_result(device):
     assert_product(device.numpy(out), x, x, relative=4 * 2.0**-10)
 
 
+@tilewright.jit
+def widened_kernel(a_ptr, b_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * N + n[None, :]).to(a.dtype)
+    tl.store(out_ptr + m[:, None] * N + n[None, :], tl.dot(a, b))
+
+
+@pytest.mark.parametrize("stored", ["int8", "float8e5", "float8e4nv", "float32"])
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_weights_of_another_type(device, name, stored):
+    a, b = exact_values(name, (64, 64)), exact_values(stored, (64, 32), seed=1)
+    out = device.empty((64, 32), np.float32)
+    device.run(widened_kernel, (1,), device.array(a), device.array(b), out, 64, 32, 64)
+    assert_same(device.numpy(out), exact_product(a, b, "float32"), signed_zeros=False)
+
+
 # ---------------------------------------------------------------------------
 # Batches, chains
 # ---------------------------------------------------------------------------

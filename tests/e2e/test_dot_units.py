@@ -12,7 +12,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from harness.assemble import assemble_for
+from harness.assemble import assemble_for, specialise
 from harness.compare import assert_same
 from harness.devices import Emulator
 from harness.ptx_emulator import launch
@@ -114,6 +114,27 @@ def test_forms(case, stages):
         lines = [line for line in ptx.splitlines() if case.expected in line]
         assert any(line.count("{") == 2 for line in lines), lines
     device.run(product_kernel, (1,), *arguments, **options)
+    assert_same(arguments[2], expected, signed_zeros=False)
+
+
+@pytest.mark.parametrize("precision", ["tf32x3", "bf16x3", "bf16x6"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_parts_of_operands_fit_the_registers(target, precision):
+    """With the parts of the whole tile at once, 250 to 340 registers were spilled."""
+    case = Case(target, ("float32",) * 2, (128, 128, 64), 8, "float32", "", precision=precision, stages=2)
+    arguments, _, options = case.launch_arguments()
+    assert assemble_for(product_kernel, target, arguments, options).n_spills == 0
+
+
+def test_results_that_fill_the_registers():
+    """16 warps have 128 registers per thread; the assembler refuses an instruction that needs all of them."""
+    case = Case("sm_90a", HALF, (256, 256, 16), 16, "float32", "")
+    arguments, expected, options = case.launch_arguments()
+    specialised = specialise(product_kernel, arguments, options)
+    compiled = tilewright.compile(tilewright.ASTSource(product_kernel, *specialised), case.target, options)
+    assert "m64n128k16.f32.f16.f16" in compiled.asm["ptx"]
+    values = dict(zip(product_kernel.arg_names, arguments))
+    launch(compiled.asm["ptx"], (1,), [values[name] for name in compiled.signature])
     assert_same(arguments[2], expected, signed_zeros=False)
 
 

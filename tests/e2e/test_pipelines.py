@@ -215,6 +215,46 @@ def test_chained_products_of_the_same_tile(warps, trips):
 
 
 @tilewright.jit
+def values_kernel(q_ptr, k_ptr, v_array, v_ptr, place_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                  DIM: tl.constexpr, FORM: tl.constexpr):
+    """Chained products whose second factor is transposed, gathered, or computed."""
+    rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
+    acc = tl.zeros((BLOCK_M, DIM), tl.float32)
+    for start in range(0, length, BLOCK_N):
+        q = tl.load(q_ptr + rows[:, None] * DIM + dims[None, :])
+        k = tl.load(k_ptr + (start + keys)[:, None] * DIM + dims[None, :])
+        scores = tl.dot(q, k.T)
+        if FORM == "transposed":
+            v = v_array.load([0, start]).T
+        elif FORM == "gathered":
+            places = tl.load(place_ptr + start + keys)
+            v = tl.load(v_ptr + places[:, None] * DIM + dims[None, :])
+        else:
+            v = (tl.load(v_ptr + (start + keys)[:, None] * DIM + dims[None, :]) * 2).to(q.dtype)
+        acc = tl.dot(tl.minimum(tl.maximum(scores, -2), 2).to(q.dtype), v, acc)
+    tl.store(out_ptr + rows[:, None] * DIM + dims[None, :], acc)
+
+
+# As where pages of a cache lie anywhere, or 8-bit values along their columns.
+@pytest.mark.parametrize("form, name", [("transposed", "float16"), ("transposed", "float8e4nv"), ("gathered", "float16"),
+                                        ("computed", "bfloat16")])
+@pytest.mark.parametrize("trips", [0, 1, 2, 4])
+@pytest.mark.parametrize("warps", [4, 8])
+def test_chained_products_with_values_of_another_form(warps, trips, form, name):
+    block_m, block_n, dim = 16 * warps, 32, 32
+    length, width = trips * block_n, max(trips, 1) * block_n
+    q, k, v = (exact_values(name, (rows, dim), seed, -2, 2) for seed, rows in enumerate((block_m, width, width)))
+    places = np.random.default_rng(3).permutation(width).astype(np.int32)
+    turned = np.ascontiguousarray(v.T)
+    out = np.full((block_m, dim), 77, np.float32)
+    Emulator("sm_90a").run(values_kernel, (1,), q, k, describe(turned, dim, block_n), v, places, out, length,
+                           BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim, FORM=form, num_warps=warps, num_stages=3)
+    used = {"transposed": v, "gathered": v[places], "computed": v * 2}[form].astype(np.float64)
+    scores = np.clip(q.astype(np.float64) @ k[:length].astype(np.float64).T, -2, 2)
+    assert_same(out, (scores @ used[:length]).astype(np.float32), signed_zeros=False)
+
+
+@tilewright.jit
 def two_queries_kernel(q_array, other_array, k_array, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
                        DIM: tl.constexpr):
     """Two products of one iteration that read one tile, with arithmetic between them."""

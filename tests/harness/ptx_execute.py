@@ -379,10 +379,9 @@ def convert(machine, instruction):
         rounded = to_float(value, np.float64 if to == "f64" else np.float32, instruction.parts)
         return write_floats(machine, destination, rounded[:, None], to)
     value = value.astype(DTYPES[to])
-    if to in ("s8", "u8"):
-        # A register is wider than a byte: it is extended by the destination's type.
-        to = to[0] + ("16" if destination.startswith("%rs") else "32")
-    return machine.write(destination, value.astype(DTYPES[to]), to)
+    # A register is wider than a byte: it is extended by the destination's type.
+    wide = {"s8": "s32", "u8": "u32"}.get(to, to)
+    return machine.write(destination, value.astype(DTYPES[wide]), wide)
 
 
 # ---------------------------------------------------------------------------

@@ -484,8 +484,8 @@ class Machine:
             counter = self.counters[ready].min()
             self.active = ready & (self.counters == counter)
             instruction = self.program.instructions[counter]
-            if instruction.name == "wgmma":
-                # Products in flight are noted for the whole block: its warps go together.
+            if is_noted_for_all(instruction):
+                # Products and copies in flight are noted for the whole block: its warps go together.
                 live = ~self.is_done
                 if (self.counters[live] != counter).any():
                     self.is_stalled |= self.active
@@ -517,13 +517,14 @@ class Machine:
         """Whether threads wait for a barrier in shared memory that other blocks may complete."""
         if not self.machines or not self.is_stalled.any():
             return False
-        return self.program.instructions[self.counters[self.is_stalled].min()].name != "wgmma"
+        return not is_noted_for_all(self.program.instructions[self.counters[self.is_stalled].min()])
 
     def release(self):
         """Nobody can go on: all have reached the barrier, or it is a deadlock."""
         waiting = self.program.instructions[self.counters[self.is_stalled].min()] if self.is_stalled.any() else None
-        if waiting and waiting.name == "wgmma":
-            raise EmulationError("a warpgroup reaches wgmma in parts")
+        if waiting and is_noted_for_all(waiting):
+            who = "a warpgroup" if waiting.name == "wgmma" else "a block"
+            raise EmulationError(f"{who} reaches {waiting.text.split()[0]} in parts")
         if waiting:
             raise EmulationError("threads wait for a barrier in shared memory that nobody completes")
         if len(np.unique(self.counters[self.at_barrier])) > 1 or self.at_cluster.any():
@@ -540,6 +541,11 @@ class Machine:
         self.all_active = bool(self.active.all())
         with np.errstate(all="ignore"):
             execute(self, instruction)
+
+
+def is_noted_for_all(instruction: Instruction) -> bool:
+    groups = ("commit_group", "wait_group")
+    return instruction.name == "wgmma" or instruction.parts[:2] == ["cp", "async"] and instruction.parts[2] in groups
 
 
 def run_cluster(machines, execute, finish):

@@ -104,15 +104,14 @@ func.func @bytes(%x: !tw.ptr<f8E4M3FN>, %y: !tw.ptr<f8E5M2>, %z: f16, %out: !tw.
 
 //--- parts.mlir
 // Leading and remaining upper halves: two small products in a sum that starts at
-// zero, in which a NaN counts as nothing, then the large one. K = 16 is one step of
+// zero, in which a NaN counts as nothing, and the large one. K = 16 is one step of
 // bf16.
 // PARTS: and.b32 {{.*}}, -65536;
 // PARTS: sub{{(.rn)?}}.f32
-// PARTS-COUNT-2: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// PARTS-COUNT-3: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// PARTS-NOT: mma.sync
 // PARTS: setp.{{num|equ?|nan}}.f32
 // PARTS: add{{(.rn)?}}.f32
-// PARTS: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
-// PARTS-NOT: mma.sync
 #a = #tw.layout<register = [128, 4, 8], lane = [1, 2, 16, 32, 64], warp = [], block = []>
 #b = #tw.layout<register = [32, 64], lane = [8, 16, 1, 2, 4], warp = [], block = []>
 #c = #tw.layout<register = [1, 64], lane = [2, 4, 8, 16, 32], warp = [], block = []>

@@ -167,3 +167,63 @@ module attributes {tw.num_warps = 4 : i32, tw.num_stages = 2 : i32} {
     return %out : tensor<64x128xf32>
   }
 }
+
+// -----
+
+// A transposed tile of the second product: its view belongs to the later iteration too.
+
+// CHECK-LABEL: @attend_transposed
+// CHECK: scf.for
+// CHECK: [[S:%.*]] = tw.wgmma {{.*}} async
+// CHECK: [[V:%.*]] = tw.buffer_permute
+// CHECK: tw.wgmma {{.*}}, [[V]], {{.*}} async
+// CHECK: tw.wgmma_wait 1 [[S]]
+// CHECK: scf.yield
+
+module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
+  func.func @attend_transposed(%q: tensor<128x128xf16>, %ks: !tw.descriptor<128x128xf16>, %vs: !tw.descriptor<128x128xf16>, %n: i32) -> tensor<128x128xf32> {
+    %none = arith.constant dense<0.0> : tensor<128x128xf32>
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 128 : i32
+    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<128x128xf32>) : i32 {
+      %k = tw.descriptor_load %ks[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
+      %v = tw.descriptor_load %vs[%c0, %i] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
+      %vt = tw.permute %v [1, 0] : tensor<128x128xf16> -> tensor<128x128xf16>
+      %s = tw.dot %q, %k, %none : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
+      %w = arith.truncf %s : tensor<128x128xf32> to tensor<128x128xf16>
+      %o = tw.dot %w, %vt, %sum : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
+      scf.yield %o : tensor<128x128xf32>
+    }
+    return %out : tensor<128x128xf32>
+  }
+}
+
+// -----
+
+// A tile that no copy brings has one place, which the next iteration overwrites: the
+// second product must not read it an iteration later.
+
+// CHECK-LABEL: @attend_computed
+// CHECK: scf.for
+// CHECK: [[V:%.*]] = tw.alloc_shared %
+// CHECK: [[O:%.*]] = tw.wgmma {{.*}}, [[V]],
+// CHECK-NOT: async
+// CHECK: scf.yield
+
+module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
+  func.func @attend_computed(%q: tensor<128x128xf16>, %ks: !tw.descriptor<128x128xf16>, %vs: !tw.descriptor<128x128xf16>, %n: i32) -> tensor<128x128xf32> {
+    %none = arith.constant dense<0.0> : tensor<128x128xf32>
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 128 : i32
+    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<128x128xf32>) : i32 {
+      %k = tw.descriptor_load %ks[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
+      %v = tw.descriptor_load %vs[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
+      %twice = arith.addf %v, %v : tensor<128x128xf16>
+      %s = tw.dot %q, %k, %none : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
+      %w = arith.truncf %s : tensor<128x128xf32> to tensor<128x128xf16>
+      %o = tw.dot %w, %twice, %sum : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
+      scf.yield %o : tensor<128x128xf32>
+    }
+    return %out : tensor<128x128xf32>
+  }
+}

@@ -1,4 +1,5 @@
 // RUN: tilewright-opt --tw-select-matrix-unit --tw-assign-layouts --tw-promote-shared --tw-pipeline-loops %s | FileCheck %s
+// RUN: sed 's/tw.permute %bv \[1, 0\]/math.absf %bv/; s/\(math.absf .*\) -> .*/\1/' %s | tilewright-opt --tw-select-matrix-unit --tw-assign-layouts --tw-promote-shared --tw-pipeline-loops | FileCheck %s --check-prefix=COMPUTED
 // Three stages: copies start two iterations ahead, each only where there is an
 // iteration, and the product stays in flight across the back edge. A fourth slot
 // would cost a resident block, so the copies wait for the product before, behind a
@@ -30,6 +31,16 @@
 // CHECK-NEXT: scf.yield
 // CHECK: tw.async_wait 0
 // CHECK-NEXT: tw.barrier
+
+// An operand that is computed from what is loaded: each thread reads its own copies.
+// COMPUTED-COUNT-2: tw.alloc_shared : <64x64xf16, {{.*}}, 3>
+// COMPUTED: scf.for
+// COMPUTED: tw.async_wait 1
+// COMPUTED: tw.barrier
+// COMPUTED: %[[V:.*]] = tw.shared_load %{{.*}} {isOwn}
+// COMPUTED-NEXT: %[[W:.*]] = math.absf %[[V]]
+// COMPUTED-NEXT: %[[B:.*]] = tw.alloc_shared %[[W]]
+// COMPUTED-NEXT: tw.wgmma %{{.*}}, %[[B]]
 
 module attributes {tw.num_warps = 4 : i32, tw.num_stages = 3 : i32} {
   func.func @product(%a: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %b: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %n: i32) -> tensor<64x64xf32> {

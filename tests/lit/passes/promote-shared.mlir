@@ -1,4 +1,5 @@
 // RUN: tilewright-opt --tw-select-matrix-unit --tw-assign-layouts --tw-promote-shared %s | FileCheck %s
+// RUN: sed 's/num_warps = 4/num_warps = 2/' %s | tilewright-opt --tw-select-matrix-unit --tw-assign-layouts --tw-promote-shared | FileCheck %s --check-prefix=MMA
 // Operands of wgmma are stored to shared memory in the order of their load; a
 // transpose in between is a view of the same bytes.
 
@@ -10,6 +11,17 @@
 // CHECK: %[[T:.*]] = tw.buffer_permute %[[B]] [1, 0]
 // CHECK: tw.wgmma %[[A]], %[[T]], %{{.*}} warps [2, 0]
 // CHECK-NOT: tw.dot
+
+// mma reads both into registers, the transposed one through the view.
+// MMA: %[[X:.*]] = tw.load
+// MMA-NEXT: %[[A:.*]] = tw.alloc_shared %[[X]]
+// MMA-NEXT: tw.shared_load %[[A]]
+// MMA: %[[Y:.*]] = tw.load
+// MMA-NEXT: %[[B:.*]] = tw.alloc_shared %[[Y]]
+// MMA-NEXT: %[[T:.*]] = tw.buffer_permute %[[B]] [1, 0]
+// MMA-NEXT: tw.shared_load %[[T]]
+// MMA-NOT: convert_layout
+// MMA: tw.dot
 
 module attributes {tw.num_warps = 4 : i32, tw.num_stages = 3 : i32} {
   func.func @product(%a: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %b: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %n: i32) -> tensor<64x64xf32> {

@@ -1,0 +1,117 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of operands that are computed from what a loop loads: quantised weights, transposes, biases."""
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.assemble import assemble_for
+from harness.compare import assert_same
+from harness.types import exact_values
+
+EMULATED = True
+DEPTHS = [0, 32, 64, 160]
+
+
+@tilewright.jit
+def quantised_kernel(x_ptr, w_ptr, out_ptr, M, N, K, M_BLOCK: tl.constexpr, N_BLOCK: tl.constexpr, K_BLOCK: tl.constexpr,
+                     W_IS_NK: tl.constexpr, OTHER: tl.constexpr):
+    # Past the end of K, x is zero and w is whatever `other` says.
+    m = tl.arange(0, M_BLOCK)
+    n = tl.program_id(0) * N_BLOCK + tl.arange(0, N_BLOCK)
+    k = tl.arange(0, K_BLOCK)
+    total = tl.zeros((M_BLOCK, N_BLOCK), tl.float32)
+    for start in range(0, K, K_BLOCK):
+        inside = start + k < K
+        x = tl.load(x_ptr + m[:, None] * K + (start + k)[None, :], mask=(m[:, None] < M) & inside[None, :], other=0.0)
+        if W_IS_NK:
+            w = tl.load(w_ptr + n[:, None] * K + (start + k)[None, :], mask=inside[None, :], other=OTHER).to(tl.float16).T
+        else:
+            w = tl.load(w_ptr + (start + k)[:, None] * N + n[None, :], mask=inside[:, None], other=OTHER).to(tl.float16)
+        total = tl.dot(x, w * 0.5, total)
+    tl.store(out_ptr + m[:, None] * N + n[None, :], total, mask=m[:, None] < M)
+
+
+def run_quantised(device, m, block, depth, stages, transposed, other=3):
+    columns = 64
+    x = exact_values("float16", (m, max(depth, 1)))[:, :depth]
+    w = exact_values("int8", (max(depth, 1), columns), seed=1)[:depth]
+    out = device.empty((m, columns), np.float32)
+    given = np.ascontiguousarray(w.T) if transposed else w
+    device.run(quantised_kernel, (columns // block[1],), device.array(x), device.array(given), out, m, columns, depth,
+               *block, transposed, other, num_warps=4, num_stages=stages)
+    expected = x.astype(np.float64) @ (0.5 * w.astype(np.float64))
+    assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
+
+
+# By mma with 16 rows, by wgmma, where there is such a thing, with 64.
+@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("stages", [1, 2, 4])
+@pytest.mark.parametrize("rows", [16, 64])
+def test_quantised_weights(device, rows, stages, depth):
+    run_quantised(device, rows, (rows, 64, 32), depth, stages, transposed=False)
+
+
+@pytest.mark.parametrize("depth", [32, 48, 160])
+@pytest.mark.parametrize("rows", [16, 64])
+def test_transposed_weights(device, rows, depth):
+    run_quantised(device, rows, (rows, 32, 32), depth, 3, transposed=True)
+
+
+@tilewright.jit
+def two_computed_kernel(x_ptr, w_ptr, bias_ptr, out_ptr, K, BLOCK: tl.constexpr, K_BLOCK: tl.constexpr):
+    # Neither operand is what was loaded; the bias is as long as a tile.
+    i = tl.arange(0, BLOCK)
+    k = tl.arange(0, K_BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in tl.range(0, K, K_BLOCK, num_stages=3):
+        x = tl.load(x_ptr + i[:, None] * K + (start + k)[None, :])
+        bias = tl.load(bias_ptr + i[:, None] * K + (start + k)[None, :])
+        w = tl.load(w_ptr + (start + k)[:, None] * BLOCK + i[None, :])
+        total = tl.dot(x + bias, tl.abs(w), total)
+    tl.store(out_ptr + i[:, None] * BLOCK + i[None, :], total)
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_two_computed_operands(device, depth):
+    x, bias = (exact_values("float16", (64, max(depth, 1)), seed=s)[:, :depth] for s in (0, 1))
+    w = exact_values("float16", (max(depth, 1), 64), seed=2)[:depth]
+    out = device.empty((64, 64), np.float32)
+    device.run(two_computed_kernel, (1,), device.array(x), device.array(w), device.array(bias), out, depth, 64, 32)
+    expected = (x.astype(np.float64) + bias) @ np.abs(w.astype(np.float64))
+    assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
+
+
+@tilewright.jit
+def described_kernel(x_desc, w_ptr, out_ptr, K, BLOCK: tl.constexpr, K_BLOCK: tl.constexpr):
+    # One operand by descriptor, the other one computed.
+    i = tl.arange(0, BLOCK)
+    k = tl.arange(0, K_BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(0, K, K_BLOCK):
+        w = tl.load(w_ptr + (start + k)[:, None] * BLOCK + i[None, :]).to(tl.float16)
+        total = tl.dot(x_desc.load([0, start]), w, total)
+    tl.store(out_ptr + i[:, None] * BLOCK + i[None, :], total)
+
+
+@pytest.mark.parametrize("depth", DEPTHS[1:])
+def test_beside_a_descriptor(device, depth):
+    x, w = exact_values("float16", (64, depth)), exact_values("int8", (depth, 64), seed=1)
+    out = device.empty((64, 64), np.float32)
+    described = device.descriptor(device.array(x), [64, 32])
+    device.run(described_kernel, (1,), described, device.array(w), out, depth, 64, 32, num_warps=4, num_stages=3)
+    assert_same(device.numpy(out), (x.astype(np.float64) @ w).astype(np.float32), signed_zeros=False)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("rows", [16, 64])
+def test_weights_are_loaded_ahead(target, rows):
+    """Both operands come through rings; by mma the weights are read as the product takes them."""
+    x, w, out = np.zeros((rows, 64), np.float16), np.zeros((64, 64), np.int8), np.zeros((rows, 64), np.float32)
+    arguments = [x, w, out, rows, 64, 64, rows, 64, 32, False, 0]
+    made = assemble_for(quantised_kernel, target, arguments, {"num_warps": 4, "num_stages": 3})
+    assert "pipeline: applied" in " ".join(made.remarks) and "loads=2" in " ".join(made.remarks)
+    in_loop = made.asm["ptx"].split("cp.async.wait_group")[1]
+    assert "ld.global" not in in_loop
