@@ -290,3 +290,17 @@ def test_an_interrupt_leaves_the_kernel():
 def stopped_free(out):
     i = tl.program_id(0)
     tl.store(out + i, i)
+
+
+def test_a_check_that_nobody_makes(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_CHECK", "races,devision")
+    with pytest.raises(errors.TilewrightError) as info:
+        fine[(1, )](np.zeros(1, np.int32))
+    assert str(info.value).splitlines()[0] == "[E0701] TILEWRIGHT_CHECK='devision': expected races, division or bounds"
+    monkeypatch.setenv("TILEWRIGHT_CHECK", "races, bounds")
+    fine[(1, )](np.zeros(1, np.int32))
+
+
+@tilewright.jit
+def fine(out_ptr):
+    tl.store(out_ptr, 1)

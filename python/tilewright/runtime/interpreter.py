@@ -196,6 +196,14 @@ class _Arguments:
 # ---------------------------------------------------------------------------
 
 
+def _checks(text):
+    """Names out of TILEWRIGHT_CHECK. Bounds are checked always, and may be asked for."""
+    checks = {name.strip() for name in text.split(",") if name.strip()}
+    if unknown := checks - {"races", "division", "bounds"}:
+        raise errors.make("E0701", X="CHECK", v=sorted(unknown)[0], type="races, division or bounds")
+    return checks
+
+
 def run_interpreted(jit_function, grid, bound, options=None):
     """Runs `jit_function` over `grid`; `bound` maps every parameter to its value."""
     sizes = _normalised_grid(grid, bound)
@@ -208,7 +216,7 @@ def run_interpreted(jit_function, grid, bound, options=None):
     arguments = _Arguments(jit_function, bound)
     copies = DeviceCopies([array for _, array, _ in arguments.arrays])
     context = _core.InterpreterContext(native_function, options)
-    checks = {c.strip() for c in (options.get("check") or knobs.runtime.check or "").split(",")}
+    checks = _checks(options.get("check") or knobs.runtime.check or "")
     context.check_races = "races" in checks
     context.check_division = "division" in checks
     values = arguments.make(context, copies)
