@@ -83,7 +83,8 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 }
 
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
-                           int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks) {
+                           int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks,
+                           const std::vector<int> &log2Repeats) {
   BitDealer dealer(log2Shape);
   if (order.empty()) {
     dealer.copy(InDim::Lane, log2WarpSize);
@@ -100,7 +101,14 @@ LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<
     spareBits -= blocks;
   }
   dealer.copy(InDim::Block, log2Blocks);
-  dealer.deal(InDim::Register, order[0], std::min(f2::floorLog2(vectorElements), spareBits));
+  int vectorBits = std::min(f2::floorLog2(vectorElements), spareBits);
+  dealer.deal(InDim::Register, order[0], vectorBits);
+  spareBits -= vectorBits;
+  for (size_t dim = 0; dim < log2Repeats.size(); ++dim) {
+    int repeats = std::min({log2Repeats[dim], spareBits, dealer.left(static_cast<int>(dim))});
+    dealer.deal(InDim::Register, static_cast<int>(dim), repeats);
+    spareBits -= repeats;
+  }
 
   // Lanes fill the fastest dimensions: neighbouring lanes, neighbouring bytes.
   for (int dim : order) {

@@ -39,8 +39,11 @@ LinearLayout makeBlocked(const std::vector<int> &log2Shape,
 /// Blocks of a cluster take the highest bits, of the slowest dimension first, so that
 /// each has whole rows where there are enough; but only as many as leave an element
 /// for every thread. Otherwise they hold copies.
+/// `log2Repeats` (one per dimension, or none): elements in groups of so many have one
+/// address; a thread takes whole groups where it has room, and accesses each once.
 LinearLayout makeCoalesced(const std::vector<int> &log2Shape, const std::vector<int> &order,
-                           int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks = 0);
+                           int vectorElements, int log2WarpSize, int log2Warps, int log2Blocks = 0,
+                           const std::vector<int> &log2Repeats = {});
 /// Row-major order of a tile of `rank` dimensions: {rank - 1, ..., 0}.
 std::vector<int> rowMajorOrder(int rank);
 

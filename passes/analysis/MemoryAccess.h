@@ -29,6 +29,9 @@ struct MemoryAccess {
   int maxVectorElements = 1;
   /// Length of the runs of addresses along each dimension, as far as known.
   llvm::SmallVector<int64_t, 2> run;
+  /// Log2 of the groups along each dimension that have one address and mask; none along
+  /// order[0], where they are no vector.
+  std::vector<int> log2Repeats;
   /// What kept maxVectorElements down: "alignment of 4 bytes".
   std::string limit;
 

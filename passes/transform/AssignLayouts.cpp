@@ -118,18 +118,21 @@ private:
                 .wasInterrupted();
   }
 
-  LayoutAttr makeLayout(RankedTensorType type, const std::vector<int> &order, int vector) {
+  LayoutAttr makeLayout(RankedTensorType type, const std::vector<int> &order, int vector,
+                        const std::vector<int> &log2Repeats = {}) {
     bool isSplit = type.getNumElements() >= mostElements;
     LinearLayout layout =
         makeCoalesced(ir::log2Shape(type.getShape()), order, vector, context.target.log2WarpSize,
-                      log2Warps, isSplit ? log2Blocks : 0);
+                      log2Warps, isSplit ? log2Blocks : 0, log2Repeats);
     // Copies.
     layout.columns(InDim::Block).resize(log2Blocks, 0);
     return attr(layout);
   }
 
   LayoutAttr coalesced(const MemoryAccess &access) {
-    return makeLayout(access.type, access.order, access.maxVectorElements);
+    // What has one address is loaded once (MarkConstancy); stores and atomics happen for each.
+    return makeLayout(access.type, access.order, access.maxVectorElements,
+                      access.isLoad() ? access.log2Repeats : std::vector<int>());
   }
 
   /// For a block that comes through shared memory, where rows lie in 16-byte

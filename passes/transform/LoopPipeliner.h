@@ -112,6 +112,9 @@ private:
   /// Loads that threads copy for themselves. Where there are no others they need not meet.
   llvm::SmallPtrSet<mlir::Operation *, 4> ownLoads;
   bool arePrivate = false;
+  /// Loads that happen one iteration ahead, into registers, and what they need.
+  llvm::SmallVector<ir::LoadOp> earlyLoads;
+  llvm::SetVector<mlir::Operation *> early;
   /// Warps say at an mbarrier that they are done with a slot, instead of meeting.
   bool releasesSlots = false;
   mlir::Value isFirstWarp;
@@ -145,7 +148,7 @@ private:
   /// first, and adds to a variable of the loop.
   void findChain();
   bool collectLoads();
-  void considerLoad(mlir::Operation *op);
+  void considerLoad(mlir::Operation *op, bool isTransposed);
   /// Ops of the body that read the tile, themselves or through a view.
   llvm::SetVector<mlir::Operation *> readersOf(const AsyncLoad &load);
   /// What the second product reads is overwritten before that, unless its ring has slots
@@ -257,6 +260,7 @@ private:
   }
   void makeCopies();
   void makeCpAsync(RingGroup &group, const AsyncLoad &load, const mlir::IRMapping &addresses);
+  void makeEarlyLoads();
   void makeTma(RingGroup &group, llvm::ArrayRef<AsyncLoad *> own, const mlir::IRMapping &addresses);
   /// What changes the variables that addresses are made from happens with the
   /// earliest copies that need it.

@@ -28,7 +28,8 @@ unsigned LoopPipeliner::stageOf(Operation *op) const {
 
 std::vector<Operation *> LoopPipeliner::bodyOrder() {
   std::vector<Operation *> order(top.begin(), top.end());
-  llvm::SmallPtrSet<Operation *, 16> placed(top.begin(), top.end());
+  order.insert(order.end(), early.begin(), early.end());
+  llvm::SmallPtrSet<Operation *, 16> placed(order.begin(), order.end());
   placed.insert(releases.begin(), releases.end());
   for (const RingGroup &group : groups)
     placed.insert(group.copies.begin(), group.copies.end());

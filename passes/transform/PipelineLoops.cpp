@@ -70,7 +70,8 @@
 //
 // An operand that is computed from what is loaded, as from quantised weights, is loaded
 // ahead all the same: each thread copies to a ring what it then reads itself, with the
-// waits of the others.
+// waits of the others. Where several elements have one address, as the words of packed
+// 4-bit weights, each thread loads its few words one iteration ahead, into registers.
 //
 // Loops without products that ask for stages (tl.range) send what they load through rings
 // of d + 1 slots in the same way. Each thread reads what it has copied itself, so that
@@ -101,6 +102,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace tilewright::passes {
@@ -109,6 +112,8 @@ namespace tilewright::passes {
 #include "passes/transform/Passes.h.inc"
 
 static constexpr int defaultStages = 3;
+/// Registers for what is loaded an iteration ahead into them.
+static constexpr int64_t maxEarlyWords = 16;
 /// Registers of a thread besides tiles in loops of chained products: 26 to 38 were
 /// seen in attention kernels with TMA, 44 to 68 where threads compute addresses.
 static constexpr int64_t otherWords = 32, otherWordsWithAddresses = 56;
@@ -215,9 +220,11 @@ bool LoopPipeliner::collectLoads() {
     stageStream();
   else if (!isChained())
     stageComputedOperands();
-  for (Operation &op : *loop.getBody())
-    if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
-      considerLoad(&op);
+  // Transposed tiles that mma reads can do without a ring, if the others leave no room.
+  for (bool isTransposed : {false, true})
+    for (Operation &op : *loop.getBody())
+      if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
+        considerLoad(&op, isTransposed);
   for (Operation &op : *loop.getBody())
     hasWgmma |= llvm::isa<ir::WgmmaOp>(op);
   unchainOverwrittenTiles();
@@ -226,15 +233,27 @@ bool LoopPipeliner::collectLoads() {
   return !loads.empty();
 }
 
-void LoopPipeliner::considerLoad(Operation *op) {
+/// Whether mma reads the tile into registers through another view.
+static bool isReadTransposed(const AsyncLoad &load) {
+  return llvm::any_of(load.allocs, [](ir::AllocSharedOp alloc) {
+    return llvm::any_of(alloc->getUsers(), [](Operation *user) {
+      return llvm::isa<ir::BufferPermuteOp>(user) &&
+             llvm::any_of(user->getUsers(), llvm::IsaPred<ir::SharedLoadOp>);
+    });
+  });
+}
+
+void LoopPipeliner::considerLoad(Operation *op, bool isTransposed) {
   AsyncLoad load;
   load.load = op;
   for (Operation *user : op->getUsers())
     if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user))
       load.allocs.push_back(alloc);
-  if (load.allocs.empty())
+  if (load.allocs.empty() || isReadTransposed(load) != isTransposed)
     return;
   load.type = load.allocs.front().getType();
+  if (isTransposed && (distance + 1) * (slotBytes() + load.type.slotStride()) > roomForRings())
+    return refuseLoad(op, "too little shared memory");
   for (ir::AllocSharedOp alloc : load.allocs)
     if (alloc.getType() != load.type || alloc->getBlock() != loop.getBody())
       return refuseLoad(op, "it is stored to shared memory in several layouts");
@@ -323,6 +342,7 @@ llvm::SmallVector<ir::LoadOp> LoopPipeliner::findOwnLoads() {
   // Each of several blocks would need room for the whole tile.
   if (ir::numBlocks(loop->getParentOfType<ModuleOp>()) > 1)
     return found;
+  AxisAnalysis axes(loop->getParentOfType<func::FuncOp>());
   for (ir::LoadOp op : loop.getBody()->getOps<ir::LoadOp>()) {
     RankedTensorType type = tileType(op.getResult());
     bool isShared = llvm::any_of(op->getUsers(), llvm::IsaPred<ir::AllocSharedOp>);
@@ -330,6 +350,16 @@ llvm::SmallVector<ir::LoadOp> LoopPipeliner::findOwnLoads() {
       continue;
     AsyncLoad load;
     load.load = op;
+    // A ring would hold many copies of what a thread loads once.
+    MemoryAccess access = *analyzeAccess(op, axes, context.target);
+    int log2Repeats = std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
+    if (log2Repeats > 0) {
+      refuseLoad(op, "several elements of it have one address");
+      if ((wordsPerThread(type) >> log2Repeats) <= maxEarlyWords && !op.getIsVolatile() &&
+          addressIsEarly(load) && !mayMeetStore(load))
+        earlyLoads.push_back(op);
+      continue;
+    }
     ownLoads.insert(op);
     if (canUseCpAsync(load) && addressIsEarly(load) && !mayMeetStore(load))
       found.push_back(op);
@@ -374,6 +404,11 @@ void LoopPipeliner::stageComputedOperands() {
     bytes = more;
     stage(load);
   }
+  llvm::erase_if(earlyLoads, [&](ir::LoadOp load) {
+    return llvm::none_of(usersOf({load.getResult()}), isProduct);
+  });
+  for (ir::LoadOp load : earlyLoads)
+    context.remark(load, {"early-load", true, {}, {}, "loaded an iteration ahead, into registers"});
 }
 
 void LoopPipeliner::stage(ir::LoadOp load) {

@@ -163,6 +163,7 @@ void LoopPipeliner::rewriteBody() {
     }
   }
   makeCopies();
+  makeEarlyLoads();
   stageCarriedAddresses();
   endRings();
 }
@@ -430,10 +431,24 @@ void LoopPipeliner::makeTma(RingGroup &group, llvm::ArrayRef<AsyncLoad *> own,
     }
 }
 
-void LoopPipeliner::stageCarriedAddresses() {
-  for (RingGroup &group : groups) {
+void LoopPipeliner::makeEarlyLoads() {
+  rewriter.setInsertionPoint(loop.getBody()->getTerminator());
+  IRMapping addresses;
+  llvm::SetVector<Operation *> cloned;
+  for (ir::LoadOp load : earlyLoads) {
     Slice slice;
-    for (Operation *op : group.copies) {
+    slice.add(loop, load.getResult());
+    for (Operation *op : slice.ops)
+      if (cloned.insert(op))
+        early.insert(staged(rewriter.clone(*op, addresses), useStage(/*isLate=*/false) - 1));
+    rewriter.replaceOp(load, addresses.lookup(load.getResult()));
+  }
+}
+
+void LoopPipeliner::stageCarriedAddresses() {
+  auto follow = [&](llvm::ArrayRef<Operation *> ops, unsigned stage) {
+    Slice slice;
+    for (Operation *op : ops) {
       llvm::SetVector<Value> needed(op->operand_begin(), op->operand_end());
       getUsedValuesDefinedAbove(op->getRegions(), needed);
       for (Value value : needed)
@@ -442,8 +457,11 @@ void LoopPipeliner::stageCarriedAddresses() {
     for (size_t next = 0; next < slice.variables.size(); ++next)
       slice.add(loop, yieldedFor(slice.variables[next]));
     for (Operation *op : slice.ops)
-      copyStages.try_emplace(op, copyStage(group));
-  }
+      copyStages.try_emplace(op, stage);
+  };
+  for (RingGroup &group : groups)
+    follow(group.copies, copyStage(group));
+  follow(early.getArrayRef(), useStage(/*isLate=*/false) - 1);
   // Originals whose copies took over.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*loop.getBody())))
     if (isOpTriviallyDead(&op)) {
@@ -452,6 +470,7 @@ void LoopPipeliner::stageCarriedAddresses() {
       for (RingGroup &group : groups)
         llvm::erase(group.copies, &op);
       llvm::erase(top, &op);
+      early.remove(&op);
       rewriter.eraseOp(&op);
     }
 }

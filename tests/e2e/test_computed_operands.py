@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products of operands that are computed from what a loop loads: quantised weights, transposes, biases."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,50 @@ def test_quantised_weights(device, rows, stages, depth):
 @pytest.mark.parametrize("rows", [16, 64])
 def test_transposed_weights(device, rows, depth):
     run_quantised(device, rows, (rows, 32, 32), depth, 3, transposed=True)
+
+
+@tilewright.jit
+def packed_kernel(x_ptr, w_ptr, scale_ptr, out_ptr, N, K, M_BLOCK: tl.constexpr, N_BLOCK: tl.constexpr, K_BLOCK: tl.constexpr):
+    # Eight 4-bit numbers per word, along K: eight rows of a tile have one address.
+    m = tl.arange(0, M_BLOCK)
+    n = tl.arange(0, N_BLOCK)
+    k = tl.arange(0, K_BLOCK)
+    w_ptrs = w_ptr + (k // 8)[:, None] * N + n[None, :]
+    total = tl.zeros((M_BLOCK, N_BLOCK), tl.float32)
+    for start in range(0, K, K_BLOCK):
+        x = tl.load(x_ptr + m[:, None] * K + (start + k)[None, :])
+        w = (tl.load(w_ptrs) >> (k % 8 * 4)[:, None]) & 15
+        scale = tl.load(scale_ptr + start // K_BLOCK * N + n)
+        total = tl.dot(x, (w - 8).to(tl.float16) * scale[None, :], total)
+        w_ptrs += K_BLOCK // 8 * N
+    tl.store(out_ptr + m[:, None] * N + n[None, :], total)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+@pytest.mark.parametrize("stages", [1, 2, 4])
+@pytest.mark.parametrize("rows", [16, 64])
+def test_packed_weights(device, rows, stages, trips):
+    depth, columns = 32 * trips, 64
+    x = exact_values("float16", (rows, max(depth, 1)))
+    w = np.random.default_rng(0).integers(-2**31, 2**31, (max(depth // 8, 1), columns)).astype(np.int32)
+    scale = exact_values("float16", (max(trips, 1), columns), seed=1)
+    out = device.empty((rows, columns), np.float32)
+    device.run(packed_kernel, (1,), device.array(x), device.array(w), device.array(scale), out, columns, depth, rows,
+               columns, 32, num_warps=4, num_stages=stages)
+    numbers = ((w[:, None, :] >> (4 * np.arange(8))[None, :, None]) & 15).reshape(-1, columns)[:depth] - 8
+    expected = x[:, :depth].astype(np.float64) @ (numbers * scale.astype(np.float64).repeat(32, axis=0)[:depth])
+    assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_packed_weights_are_loaded_once_and_ahead(target):
+    x, w, scale = np.zeros((64, 64), np.float16), np.zeros((8, 64), np.int32), np.zeros((2, 64), np.float16)
+    arguments = [x, w, scale, np.zeros((64, 64), np.float32), 64, 64, 64, 64, 32]
+    made = assemble_for(packed_kernel, target, arguments, {"num_warps": 4, "num_stages": 3})
+    assert "early-load: applied" in " ".join(made.remarks)
+    # 32 x 64 elements are 16 per thread, of which 8 have one address: four words, at most twice.
+    for part in made.asm["ptx"].split("cp.async.wait_group"):
+        assert len(re.findall(r"ld\.global\.(?:v4\.[bu]32|b32|u32)", part)) <= 2
 
 
 @tilewright.jit

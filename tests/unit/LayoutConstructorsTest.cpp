@@ -88,6 +88,19 @@ TEST(LayoutConstructors, CoalescedPutsNeighbouringLanesOnNeighbouringVectors) {
   EXPECT_EQ(layout.columns(InDim::Warp), Columns(3, 0));
 }
 
+// Rows in groups of eight have one address: a thread takes a vector of a whole group, and
+// no more than leaves an element for every thread.
+TEST(LayoutConstructors, CoalescedWithRepeats) {
+  LinearLayout layout = makeCoalesced({6, 7}, {1, 0}, 4, 5, 2, /*log2Blocks=*/0, {3, 0});
+  // Two bits along the columns, three along the rows, then what is left.
+  Columns registers = layout.columns(InDim::Register);
+  ASSERT_EQ(registers.size(), 6u);
+  EXPECT_EQ(Columns(registers.begin(), registers.begin() + 5), (Columns{1, 2, 128, 256, 512}));
+  EXPECT_EQ(layout.columns(InDim::Lane), (Columns{4, 8, 16, 32, 64}));
+  LinearLayout small = makeCoalesced({4, 6}, {1, 0}, 4, 5, 2, /*log2Blocks=*/0, {3, 0});
+  EXPECT_EQ(small.columns(InDim::Register), (Columns{1, 2, 64}));
+}
+
 TEST(LayoutConstructors, CoalescedAlwaysCoversTheTile) {
   RandomLayouts random(22);
   for (int trial = 0; trial < 200; ++trial) {
