@@ -64,9 +64,9 @@ void addLaunchSite(const DispatcherState &state, py::error_already_set &error) {
   SourceFrame f = currentPythonFrame(state.kernelName);
   if (!f.file.empty())
     py::module_::import("tilewright.errors")
-        .attr("add_launch_site")(error.value(), py::make_tuple(f.file, f.function, f.line, f.column,
-                                                               f.endLine, f.endColumn,
-                                                               f.sourceLine));
+        .attr("add_launch_site")(error.value(),
+                                 py::make_tuple(f.file, f.function, f.line, f.column, f.endLine,
+                                                f.endColumn, f.sourceLine));
 }
 
 static Error argumentError(const DispatcherState &state, const char *problem,
