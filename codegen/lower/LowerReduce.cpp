@@ -12,8 +12,8 @@
 // every warp folds the partial results of all warps itself: a second barrier to
 // spread one warp's result would cost more than the few operations saved. Where each
 // thread has many results (the sums of columns) they are folded by one thread each,
-// and a second barrier follows. Warps of blocks that share results send them to all of these blocks (BlockExchange.h), and
-// every thread folds those of all.
+// and a second barrier follows. Warps of blocks that share results send them to all
+// of these blocks (BlockExchange.h), and every thread folds those of all.
 //
 // The order of combination is the same in every thread that shares a result, so
 // copies of a result agree bit for bit. Where the combine function is one
