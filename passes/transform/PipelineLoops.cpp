@@ -373,6 +373,7 @@ int64_t LoopPipeliner::roomForRings() const {
 
 void LoopPipeliner::stageStream() {
   llvm::SmallVector<ir::LoadOp> found = findOwnLoads();
+  earlyLoads.clear();
   int64_t bytes = 0;
   for (ir::LoadOp load : found)
     bytes += tileBytes(tileType(load.getResult()));
