@@ -229,27 +229,33 @@ FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple
       bindRange(isLanguageRange ? "tl.range" : "range",
                 llvm::ArrayRef(names).take_front(isLanguageRange ? 9 : 3), args, kwargs);
   RangeLoop range;
-  auto bound64 = [&](Handle value, const char *what) {
-    return toOperand(value, fmt::format("{} of 'range'", what));
+  auto refuseBound = [](llvm::StringRef what) {
+    throw makeError(
+        ErrorCode::E0120,
+        fmt::arg("message", fmt::format("range() takes integer scalars, not {}", what.str())),
+        fmt::arg("help", "cast the bound with .to(tl.int32)"));
   };
-  if (bound[1].is_none()) {
-    range.stop = bound64(bound[0], "stop");
-  } else {
-    range.start = bound64(bound[0], "start");
-    range.stop = bound64(bound[1], "stop");
-  }
+  auto readBound = [&](Handle value) {
+    std::optional<Operand> operand = tryOperand(value);
+    if (!operand) {
+      py::object object = unwrapConstexpr(value);
+      refuseBound(object.is_none() ? "None" : Py_TYPE(object.ptr())->tp_name);
+    }
+    return *operand;
+  };
+  bool hasStart = !bound[1].is_none();
+  if (hasStart)
+    range.start = readBound(bound[0]);
+  range.stop = readBound(bound[hasStart]);
   if (!bound[2].is_none())
-    range.step = bound64(bound[2], "step");
+    range.step = readBound(bound[2]);
   for (const Operand *operand : {&range.start, &range.stop, &range.step}) {
     const Value *value = std::get_if<Value>(operand);
     const semantic::Literal *literal = std::get_if<semantic::Literal>(operand);
     bool isInteger = value ? !value->type.isTile() && value->type.scalar.isInteger()
                            : literal->kind != semantic::Literal::Kind::Float;
     if (!isInteger)
-      throw makeError(ErrorCode::E0120,
-                      fmt::arg("message", fmt::format("range() takes integer scalars, not {}",
-                                                      value ? value->type.name() : "a float")),
-                      fmt::arg("help", "cast the bound with .to(tl.int32)"));
+      refuseBound(value ? value->type.name() : "a float");
   }
   if (const semantic::Literal *step = std::get_if<semantic::Literal>(&range.step)) {
     if (step->intValue == 0)
@@ -382,8 +388,13 @@ void FunctionWalker::unrollRange(Handle statement, const py::tuple &args, const 
   std::vector<py::object> bound = bindRange("tl.static_range", names, args, kwargs);
   py::object iterator = field(statement, f.iter);
   py::list numbers;
-  for (const py::object &value : bound) {
-    requireStatic(value, iterator);
+  bool hasStart = !bound[1].is_none();
+  const char *const roles[] = {hasStart ? "start" : "end", "end", "step"};
+  for (auto [value, role] : llvm::zip(bound, roles)) {
+    if (isTensor(value)) {
+      currentNode = iterator;
+      throw makeError(ErrorCode::E0112, fmt::arg("n", fmt::format("{} of tl.static_range", role)));
+    }
     if (!value.is_none())
       numbers.append(value);
   }

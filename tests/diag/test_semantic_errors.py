@@ -487,6 +487,32 @@ def stages_of_run_time(x, n):
         tl.store(x + i, 1.0)
 
 
+@CASES.add("[E0120] range() takes integer scalars, not str", "cast the bound with .to(tl.int32)", 'range("four")', x=f32())
+def range_of_a_word(x):
+    for i in range("four"):
+        tl.store(x + i, 1.0)
+
+
+@CASES.add("[E0120] range() takes integer scalars, not None", "cast the bound with .to(tl.int32)", "range(None)", x=f32())
+def range_of_nothing(x):
+    for i in range(None):
+        tl.store(x + i, 1.0)
+
+
+@CASES.add("[E0112] 'end of tl.static_range' must be known at compile time", "annotate the parameter as constexpr",
+           "tl.static_range(n)", x=f32(), n=4)
+def unrolled_to_run_time(x, n):
+    for i in tl.static_range(n):
+        tl.store(x + i, 1.0)
+
+
+@CASES.add("[E0112] 'start of tl.static_range' must be known at compile time", "annotate the parameter as constexpr",
+           "tl.static_range(n, 8)", x=f32(), n=4)
+def unrolled_from_run_time(x, n):
+    for i in tl.static_range(n, 8):
+        tl.store(x + i, 1.0)
+
+
 # -- both doors -------------------------------------------------------------
 
 
