@@ -342,7 +342,7 @@ llvm::SmallVector<ir::LoadOp> LoopPipeliner::findOwnLoads() {
   // Each of several blocks would need room for the whole tile.
   if (ir::numBlocks(loop->getParentOfType<ModuleOp>()) > 1)
     return found;
-  AxisAnalysis axes(loop->getParentOfType<func::FuncOp>());
+  std::optional<AxisAnalysis> axes;
   for (ir::LoadOp op : loop.getBody()->getOps<ir::LoadOp>()) {
     RankedTensorType type = tileType(op.getResult());
     bool isShared = llvm::any_of(op->getUsers(), llvm::IsaPred<ir::AllocSharedOp>);
@@ -351,7 +351,9 @@ llvm::SmallVector<ir::LoadOp> LoopPipeliner::findOwnLoads() {
     AsyncLoad load;
     load.load = op;
     // A ring would hold many copies of what a thread loads once.
-    MemoryAccess access = *analyzeAccess(op, axes, context.target);
+    if (!axes)
+      axes.emplace(loop->getParentOfType<func::FuncOp>());
+    MemoryAccess access = *analyzeAccess(op, *axes, context.target);
     int log2Repeats = std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
     if (log2Repeats > 0) {
       refuseLoad(op, "several elements of it have one address");

@@ -186,7 +186,7 @@ private:
   PassContext context;
 
   void loadAsUsed(func::FuncOp function) {
-    AxisAnalysis axes(function);
+    std::optional<AxisAnalysis> axes;
     TileMaterializer materializer;
     llvm::SmallVector<ir::LoadOp> loads;
     function.walk([&](ir::LoadOp load) { loads.push_back(load); });
@@ -195,7 +195,9 @@ private:
       if (!layout)
         continue;
       // Known of the operands as they are: copies of them are not analysed.
-      MemoryAccess access = *analyzeAccess(load, axes, context.target);
+      if (!axes)
+        axes.emplace(function);
+      MemoryAccess access = *analyzeAccess(load, *axes, context.target);
       if (!shouldLoad(load, layout, access, materializer))
         continue;
       for (OpOperand &operand : load->getOpOperands())
