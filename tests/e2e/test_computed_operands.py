@@ -19,15 +19,15 @@ DEPTHS = [0, 32, 64, 160]
 
 @tilewright.jit
 def quantised_kernel(x_ptr, w_ptr, out_ptr, M, N, K, M_BLOCK: tl.constexpr, N_BLOCK: tl.constexpr, K_BLOCK: tl.constexpr,
-                     W_IS_NK: tl.constexpr, OTHER: tl.constexpr):
-    # Past the end of K, x is zero and w is whatever `other` says.
+                     W_IS_NK: tl.constexpr, X_OTHER: tl.constexpr, OTHER: tl.constexpr):
+    # Past the end of K each operand is what its `other` says.
     m = tl.arange(0, M_BLOCK)
     n = tl.program_id(0) * N_BLOCK + tl.arange(0, N_BLOCK)
     k = tl.arange(0, K_BLOCK)
     total = tl.zeros((M_BLOCK, N_BLOCK), tl.float32)
     for start in range(0, K, K_BLOCK):
         inside = start + k < K
-        x = tl.load(x_ptr + m[:, None] * K + (start + k)[None, :], mask=(m[:, None] < M) & inside[None, :], other=0.0)
+        x = tl.load(x_ptr + m[:, None] * K + (start + k)[None, :], mask=(m[:, None] < M) & inside[None, :], other=X_OTHER)
         if W_IS_NK:
             w = tl.load(w_ptr + n[:, None] * K + (start + k)[None, :], mask=inside[None, :], other=OTHER).to(tl.float16).T
         else:
@@ -36,7 +36,7 @@ def quantised_kernel(x_ptr, w_ptr, out_ptr, M, N, K, M_BLOCK: tl.constexpr, N_BL
     tl.store(out_ptr + m[:, None] * N + n[None, :], total, mask=m[:, None] < M)
 
 
-def run_quantised(device, m, block, depth, stages, transposed, other=3):
+def run_quantised(device, m, block, depth, stages, transposed, x_other=0.0, other=3):
     columns = 64
     # Of no depth nothing is read, but arrays are not empty.
     x = exact_values("float16", (m, max(depth, 1)))
@@ -44,8 +44,9 @@ def run_quantised(device, m, block, depth, stages, transposed, other=3):
     out = device.empty((m, columns), np.float32)
     given = np.ascontiguousarray(w.T) if transposed else w
     device.run(quantised_kernel, (columns // block[1],), device.array(x), device.array(given), out, m, columns, depth,
-               *block, transposed, other, num_warps=4, num_stages=stages)
+               *block, transposed, x_other, other, num_warps=4, num_stages=stages)
     expected = x[:, :depth].astype(np.float64) @ (0.5 * w[:depth].astype(np.float64))
+    expected += -depth % block[2] * x_other * 0.5 * other
     assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
 
 
@@ -61,6 +62,13 @@ def test_quantised_weights(device, rows, stages, depth):
 @pytest.mark.parametrize("rows", [16, 64])
 def test_transposed_weights(device, rows, depth):
     run_quantised(device, rows, (rows, 32, 32), depth, 3, transposed=True)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("rows", [16, 64])
+def test_other_than_zero(device, rows, transposed):
+    """cp.async fills with zeros: what is computed from must hold `other` all the same."""
+    run_quantised(device, rows, (rows, 64, 32), 80, 3, transposed, x_other=2.0)
 
 
 @tilewright.jit
@@ -103,8 +111,9 @@ def test_packed_weights_are_loaded_once_and_ahead(target):
     made = assemble_for(packed_kernel, target, arguments, {"num_warps": 4, "num_stages": 3})
     assert "early-load: applied" in " ".join(made.remarks)
     # 32 x 64 elements are 16 per thread, of which 8 have one address: four words, at most twice.
-    for part in made.asm["ptx"].split("cp.async.wait_group"):
-        assert len(re.findall(r"ld\.global\.(?:v4\.[bu]32|b32|u32)", part)) <= 2
+    loads = [len(re.findall(r"ld\.global\.(?:v4\.[bu]32|b32|u32)", part))
+             for part in made.asm["ptx"].split("cp.async.wait_group")]
+    assert max(loads) <= 2 and sum(loads) >= 2, "in front of the loop and in it"
 
 
 @tilewright.jit
@@ -157,7 +166,7 @@ def test_beside_a_descriptor(device, depth):
 def test_weights_are_loaded_ahead(target, rows):
     """Both operands come through rings; by mma the weights are read as the product takes them."""
     x, w, out = np.zeros((rows, 64), np.float16), np.zeros((64, 64), np.int8), np.zeros((rows, 64), np.float32)
-    arguments = [x, w, out, rows, 64, 64, rows, 64, 32, False, 0]
+    arguments = [x, w, out, rows, 64, 64, rows, 64, 32, False, 0.0, 0]
     made = assemble_for(quantised_kernel, target, arguments, {"num_warps": 4, "num_stages": 3})
     assert "pipeline: applied" in " ".join(made.remarks) and "loads=2" in " ".join(made.remarks)
     in_loop = made.asm["ptx"].split("cp.async.wait_group")[1]
