@@ -499,6 +499,13 @@ def range_of_nothing(x):
         tl.store(x + i, 1.0)
 
 
+@CASES.add("[E0122] call of 'range': unexpected argument 'num_stages'", "signature is range(arg1, arg2, step)",
+           "range(0, 4, num_stages=2)", x=f32())
+def stages_of_a_plain_range(x):
+    for i in range(0, 4, num_stages=2):
+        tl.store(x + i, 1.0)
+
+
 @CASES.add("[E0112] 'end of tl.static_range' must be known at compile time", "annotate the parameter as constexpr",
            "tl.static_range(n)", x=f32(), n=4)
 def unrolled_to_run_time(x, n):

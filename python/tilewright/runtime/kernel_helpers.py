@@ -192,9 +192,10 @@ class Range:
         """In a comprehension, where the compiler counts too."""
         return iter(builtins.range(*(static(bound, "bound of range()") for bound in (self.start, self.end, self.step))))
 
-    def __init__(self, *bounds):
-        if not 1 <= len(bounds) <= 3:
-            problem = f"{len(bounds)} positional arguments given, 3 taken" if bounds else "missing argument 'arg1'"
+    def __init__(self, *bounds, **unexpected):
+        if unexpected or not 1 <= len(bounds) <= 3:
+            problem = (f"unexpected argument '{next(iter(unexpected))}'" if unexpected else
+                       f"{len(bounds)} positional arguments given, 3 taken" if bounds else "missing argument 'arg1'")
             raise errors.make("E0122", name="range", problem=problem, sig="range(arg1, arg2, step)")
         self.start, self.end, self.step = ((0, bounds[0], 1) if len(bounds) == 1 else
                                            (*bounds, 1) if len(bounds) == 2 else bounds)
