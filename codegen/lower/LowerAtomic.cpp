@@ -14,7 +14,8 @@
 //   copies in warps, too    atom, then through scratch in shared memory
 //   a scalar                thread 0, then through scratch: once per program
 //   copies in blocks        the same; all blocks read the scratch of the first of them
-//   bf16 below sm_90        a loop of atom.cas.b16
+//   extrema of f16 and bf16, and sums of bf16 below sm_90
+//                           a loop of atom.cas.b16
 //
 // A red has no acquire semantics; without a result there is nothing that would
 // tell what was acquired, so acquire becomes relaxed and acq_rel release.
@@ -47,14 +48,15 @@ struct AtomicForm {
   const char *constraint = "r";
   Type transportType;
   bool hasResult = false;
-  /// Needs the loop of compare-and-swap.
-  bool isBf16Loop = false;
+  /// Where there is no instruction: what computes "next" from "expected" and $2 in a
+  /// loop of compare-and-swap.
+  std::string retried;
 };
 
 } // namespace
 
 /// ".add.f32" for a kind and element type; empty where there is none.
-static std::string operationSuffix(ir::AtomicKind kind, Type type, const TargetInfo &target) {
+static std::string operationSuffix(ir::AtomicKind kind, Type type) {
   unsigned width = FunctionLowering::bitWidth(type);
   std::string bits = std::to_string(width);
   bool isFloat = llvm::isa<FloatType>(type);
@@ -87,8 +89,25 @@ static std::string operationSuffix(ir::AtomicKind kind, Type type, const TargetI
   case ir::AtomicKind::umin:
     return isFloat ? "" : ".min.u" + bits;
   case ir::AtomicKind::fadd:
+  case ir::AtomicKind::fmax:
+  case ir::AtomicKind::fmin:
     break;
   }
+  return "";
+}
+
+/// What computes "next" from "expected" and $2 where f16 and bf16 need a loop; else empty.
+static std::string retriedOperation(ir::AtomicKind kind, Type type, const TargetInfo &target) {
+  if (!type.isF16() && !type.isBF16())
+    return "";
+  std::string name = type.isF16() ? "f16" : "bf16";
+  // There is no addition of bf16 in registers either; fma(expected, 1, $2) rounds once.
+  if (kind == ir::AtomicKind::fadd && type.isBF16() && !target.hasBf16AtomicAdd)
+    return "mov.b16 next, 0x3f80;\nfma.rn.bf16 next, expected, next, $2;\n";
+  if (kind == ir::AtomicKind::fmax)
+    return "max." + name + " next, expected, $2;\n";
+  if (kind == ir::AtomicKind::fmin)
+    return "min." + name + " next, expected, $2;\n";
   return "";
 }
 
@@ -174,27 +193,23 @@ static Value emitAtomic(FunctionLowering &lowering, const AtomicForm &form, Valu
                             /*hasSideEffects=*/true);
 }
 
-/// bf16 addition before Hopper: fma(old, 1, value) rounds once; retried until no
-/// other thread came between. `suffix` is the ordering of the cas.
-static Value emitBf16Add(FunctionLowering &lowering, const AtomicForm &form, Value address,
+/// `form.retried` until no other thread came between.
+static Value emitRetried(FunctionLowering &lowering, const AtomicForm &form, Value address,
                          Value value, Value predicate) {
   llvm::SmallVector<Value> operands{address, lowering.toBits(value)};
   std::string constraints = "=&h,l,h";
   std::string skip = guardOf(operands, constraints, 1, predicate);
   std::string assembly = "{\n"
                          ".reg .pred again;\n"
-                         ".reg .b16 expected, sum, one;\n"
+                         ".reg .b16 expected, next;\n"
                          "mov.b16 $0, 0;\n";
   if (predicate)
     assembly += "@!" + skip.substr(1) + "bra done;\n";
-  assembly += "mov.b16 one, 0x3f80;\n"
-              "ld.relaxed.gpu.global.b16 $0, [$1];\n"
+  assembly += "ld.relaxed.gpu.global.b16 $0, [$1];\n"
               "retry:\n"
-              "mov.b16 expected, $0;\n"
-              "fma.rn.bf16 sum, expected, one, $2;\n"
-              "atom" +
-              form.suffix +
-              " $0, [$1], expected, sum;\n"
+              "mov.b16 expected, $0;\n" +
+              form.retried + "atom" + form.suffix +
+              " $0, [$1], expected, next;\n"
               "setp.ne.b16 again, $0, expected;\n"
               "@again bra retry;\n"
               "done:\n"
@@ -330,27 +345,27 @@ static unsigned addressSpaceOf(Value pointer) {
 static LogicalResult lowerAtomicRmw(Operation *op, FunctionLowering &lowering) {
   auto atomic = llvm::cast<ir::AtomicRmwOp>(op);
   Type type = lowering.registerType(getElementTypeOrSelf(atomic.getValue()));
-  std::string operation = operationSuffix(atomic.getKind(), type, lowering.target);
+  AtomicForm form;
+  form.retried = retriedOperation(atomic.getKind(), type, lowering.target);
+  std::string operation =
+      form.retried.empty() ? operationSuffix(atomic.getKind(), type) : ".cas.b16";
   if (operation.empty())
     return op->emitOpError("has no instruction for ") << getElementTypeOrSelf(atomic.getValue());
-  AtomicForm form;
   bool isResultUsed = !op->getResult(0).use_empty();
   // `red` has no exchange: the old value is written to a register nobody reads.
   form.hasResult = isResultUsed || atomic.getKind() == ir::AtomicKind::exchange;
-  form.isBf16Loop = type.isBF16() && !lowering.target.hasBf16AtomicAdd;
   form.transportType = lowering.builder.getIntegerType(FunctionLowering::bitWidth(type));
   form.constraint = constraintOf(FunctionLowering::bitWidth(type));
   AccessPlan plan = planAccesses(op, op->getResult(0).getType(), lowering.target);
-  AtomicOrder order =
-      orderOf(atomic.getSemantic(), atomic.getScope(), form.hasResult || form.isBf16Loop, plan);
-  form.suffix = order.suffix(addressSpaceOf(atomic.getPointer())) +
-                (form.isBf16Loop ? ".cas.b16" : operation);
+  AtomicOrder order = orderOf(atomic.getSemantic(), atomic.getScope(),
+                              form.hasResult || !form.retried.empty(), plan);
+  form.suffix = order.suffix(addressSpaceOf(atomic.getPointer())) + operation;
   const Registers &pointers = lowering.get(atomic.getPointer()),
                   &values = lowering.get(atomic.getValue());
   return mapAtomics(op, lowering, plan, order, atomic.getPointer(), atomic.getMask(), isResultUsed,
                     [&](int index, Value predicate) {
-                      if (form.isBf16Loop)
-                        return emitBf16Add(lowering, form, pointers[index], values[index],
+                      if (!form.retried.empty())
+                        return emitRetried(lowering, form, pointers[index], values[index],
                                            predicate);
                       return emitAtomic(lowering, form, pointers[index], values[index], predicate);
                     });

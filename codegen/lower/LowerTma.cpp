@@ -292,9 +292,11 @@ static std::string reductionName(ir::AtomicKind kind) {
     return ".add";
   case ir::AtomicKind::smax:
   case ir::AtomicKind::umax:
+  case ir::AtomicKind::fmax:
     return ".max";
   case ir::AtomicKind::smin:
   case ir::AtomicKind::umin:
+  case ir::AtomicKind::fmin:
     return ".min";
   case ir::AtomicKind::bit_and:
     return ".and";

@@ -75,6 +75,10 @@ static ir::AtomicKind toIr(semantic::AtomicOp op) {
     return ir::AtomicKind::umin;
   case semantic::AtomicOp::Exchange:
     return ir::AtomicKind::exchange;
+  case semantic::AtomicOp::FloatMax:
+    return ir::AtomicKind::fmax;
+  case semantic::AtomicOp::FloatMin:
+    return ir::AtomicKind::fmin;
   }
   llvm_unreachable("every operation returns above");
 }

@@ -6,7 +6,8 @@
 // How floats get max and min: IEEE numbers of one sign order like their bits,
 // read as signed integers for positive ones and in reverse for negative ones. So
 // max is a signed max on the lanes with a positive value and an unsigned min on
-// those with a negative one; each lane takes part in exactly one of the two.
+// those with a negative one; each lane takes part in exactly one of the two. The
+// floats of 16 bits, which have no integer atomics, are compared as numbers instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,16 +30,17 @@ static void checkAtomicType(Semantic::AtomicName op, const Value &pointer) {
                       pointer.type.name());
   const DType &type = pointer.type.scalar.pointee();
   bool isWide = type.bitWidth() >= 32;
+  bool isArithmetic = op == Name::Add || op == Name::Max || op == Name::Min;
   bool isBitwise = op == Name::And || op == Name::Or || op == Name::Xor;
   bool supported = isWide && !type.isPointer();
-  if (op == Name::Add)
+  if (isArithmetic)
     supported = supported || isHalfPrecision(type);
   if (isBitwise)
     supported = supported && type.isInteger();
   if (!supported)
-    throwUnsupportedType(op == Name::Add ? "use 32- or 64-bit integers or floats of 16 to 64 bits"
-                         : isBitwise     ? "use 32- or 64-bit integers"
-                                         : "use 32- or 64-bit integers or floats",
+    throwUnsupportedType(isArithmetic ? "use 32- or 64-bit integers or floats of 16 to 64 bits"
+                         : isBitwise  ? "use 32- or 64-bit integers"
+                                      : "use 32- or 64-bit integers or floats",
                          "tl.atomic_{} does not support {}", nameOf(op), type.name());
 }
 
@@ -48,9 +50,13 @@ static AtomicOp primitiveOf(Semantic::AtomicName op, const DType &type) {
   case Name::Add:
     return type.isFloating() ? AtomicOp::FloatAdd : AtomicOp::Add;
   case Name::Max:
-    return type.isSigned() ? AtomicOp::MaxSigned : AtomicOp::MaxUnsigned;
+    return type.isFloating() ? AtomicOp::FloatMax
+           : type.isSigned() ? AtomicOp::MaxSigned
+                             : AtomicOp::MaxUnsigned;
   case Name::Min:
-    return type.isSigned() ? AtomicOp::MinSigned : AtomicOp::MinUnsigned;
+    return type.isFloating() ? AtomicOp::FloatMin
+           : type.isSigned() ? AtomicOp::MinSigned
+                             : AtomicOp::MinUnsigned;
   case Name::And:
     return AtomicOp::And;
   case Name::Or:
@@ -115,9 +121,10 @@ Value Semantic::atomicRmw(AtomicName op, const Value &pointer, const Operand &op
   std::optional<Value> laneMask;
   if (mask)
     laneMask = broadcastTo(maskOperand(*mask, pointer, name.c_str()), pointer.type.shape);
-  if (!type.isFloating() || op == AtomicName::Add)
+  bool isExtremum = op == AtomicName::Max || op == AtomicName::Min;
+  if (!type.isFloating() || op == AtomicName::Add || (isExtremum && isHalfPrecision(type)))
     return builder.atomicRmw(primitiveOf(op, type), pointer, value, laneMask, semantic, scope);
-  if (op == AtomicName::Max || op == AtomicName::Min)
+  if (isExtremum)
     return floatExtremumAtomic(op == AtomicName::Max, pointer, value, laneMask, semantic, scope);
   // An exchange moves bits, whatever they mean.
   DType bits = integerOfWidth(type.bitWidth(), true);
@@ -129,13 +136,14 @@ Value Semantic::atomicRmw(AtomicName op, const Value &pointer, const Operand &op
 
 bool Semantic::canReduceByTma(AtomicName op, const Value &descriptor) {
   const DType type = descriptor.type.scalar.pointee();
-  // 32-bit integers in every way; of floats, sums. Other types are left to
-  // pointers: the tensor map's type decides what the hardware computes, and these
-  // are the ones it is sure to have.
+  // 32-bit integers in every way; of floats, sums, and of those of 16 bits extrema.
+  // Other types are left to pointers: the tensor map's type decides what the hardware
+  // computes, and these are the ones it is sure to have.
   bool isWord = type.isInteger() && type.bitWidth() == 32 && op != AtomicName::Exchange;
   bool isSum = op == AtomicName::Add && type.isFloating() && !type.isFloat8() &&
                type.kind() != ScalarKind::Float64;
-  return isWord || isSum;
+  bool isExtremumOfHalf = (op == AtomicName::Max || op == AtomicName::Min) && isHalfPrecision(type);
+  return isWord || isSum || isExtremumOfHalf;
 }
 
 void Semantic::descriptorReduce(AtomicName op, const Value &descriptor,

@@ -123,7 +123,10 @@ enum class AtomicOp {
   MinSigned,
   MaxUnsigned,
   MinUnsigned,
-  Exchange
+  Exchange,
+  /// The operand that is a number, and +0 above -0; of f16 and bf16.
+  FloatMax,
+  FloatMin
 };
 enum class MemorySemantic { Relaxed, Acquire, Release, AcquireRelease };
 enum class MemoryScope { Block, Gpu, System };

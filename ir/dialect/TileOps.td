@@ -143,7 +143,8 @@ def TW_Eviction : TW_EnumAttr<TW_EvictionKind, "eviction">;
 def TW_AtomicKindEnum : TW_Enum<"AtomicKind", "read-modify-write operation", [
   I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"fadd", 1>, I32EnumAttrCase<"bit_and", 2, "and">, I32EnumAttrCase<"bit_or", 3, "or">,
   I32EnumAttrCase<"bit_xor", 4, "xor">, I32EnumAttrCase<"smax", 5>, I32EnumAttrCase<"smin", 6>,
-  I32EnumAttrCase<"umax", 7>, I32EnumAttrCase<"umin", 8>, I32EnumAttrCase<"exchange", 9>]>;
+  I32EnumAttrCase<"umax", 7>, I32EnumAttrCase<"umin", 8>, I32EnumAttrCase<"exchange", 9>,
+  I32EnumAttrCase<"fmax", 10>, I32EnumAttrCase<"fmin", 11>]>;
 def TW_AtomicKind : TW_EnumAttr<TW_AtomicKindEnum, "atomic">;
 
 def TW_SemanticKind : TW_Enum<"MemorySemantic", "memory ordering", [

@@ -14,6 +14,7 @@
 #include "runtime/interpreter/SmallFloat.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace tilewright::interpreter {
@@ -40,23 +41,39 @@ template <typename U> static U combineInteger(AtomicOp op, U old, U operand) {
     return std::min(old, operand);
   case AtomicOp::Exchange:
   case AtomicOp::FloatAdd:
-    return operand; // FloatAdd is handled by type
+  case AtomicOp::FloatMax:
+  case AtomicOp::FloatMin:
+    return operand; // floats are handled by type
   }
   return operand;
 }
 
-/// Adds as the element's own type does: f32 and f64 directly, smaller floats in
+static bool isOfFloats(AtomicOp op) {
+  return op == AtomicOp::FloatAdd || op == AtomicOp::FloatMax || op == AtomicOp::FloatMin;
+}
+
+template <typename T> static T combineNumbers(AtomicOp op, T old, T operand) {
+  if (op == AtomicOp::FloatAdd)
+    return old + operand;
+  if (old != old || operand != operand)
+    return old != old ? operand : old;
+  // Of equal ones only zeros differ, in their signs.
+  bool isOldLess = old == operand ? std::signbit(old) : old < operand;
+  return isOldLess == (op == AtomicOp::FloatMax) ? operand : old;
+}
+
+/// Computes as the element's own type does: f32 and f64 directly, smaller floats in
 /// f32 with one rounding.
-template <typename U> static U addFloat(ScalarKind kind, U old, U operand) {
+template <typename U> static U combineFloat(AtomicOp op, ScalarKind kind, U old, U operand) {
   if constexpr (sizeof(U) == 8) {
-    return bitCast<U>(bitCast<double>(old) + bitCast<double>(operand));
+    return bitCast<U>(combineNumbers(op, bitCast<double>(old), bitCast<double>(operand)));
   } else if constexpr (sizeof(U) == 4) {
-    return bitCast<U>(bitCast<float>(old) + bitCast<float>(operand));
+    return bitCast<U>(combineNumbers(op, bitCast<float>(old), bitCast<float>(operand)));
   } else {
     float a, b;
     decodeFloats(kind, &old, 0, 1, &a);
     decodeFloats(kind, &operand, 0, 1, &b);
-    a += b;
+    a = combineNumbers(op, a, b);
     U result;
     encodeFloats(kind, &a, &result, 0, 1);
     return result;
@@ -82,8 +99,8 @@ Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &
         continue;
       Word *place = reinterpret_cast<Word *>(addresses[i]);
       olds[i] = *place;
-      *place = op == AtomicOp::FloatAdd ? addFloat<Word>(type.kind(), olds[i], operands[i])
-                                        : combineInteger<Word>(op, olds[i], operands[i]);
+      *place = isOfFloats(op) ? combineFloat<Word>(op, type.kind(), olds[i], operands[i])
+                              : combineInteger<Word>(op, olds[i], operands[i]);
     }
   });
   return std::move(result.value);

@@ -227,10 +227,16 @@ def unknown_eviction_policy(x):
     tl.store(x, tl.load(x, eviction_policy="never"))
 
 
-@CASES.add("[E0120] tl.atomic_max does not support fp16", "use 32- or 64-bit integers or floats", "tl.atomic_max(x, 1.0)",
-      x=np.zeros(1, np.float16))
-def atomic_of_half(x):
-    tl.atomic_max(x, 1.0)
+@CASES.add("[E0120] tl.atomic_max does not support i16", "use 32- or 64-bit integers or floats of 16 to 64 bits",
+           "tl.atomic_max(x, 1)", x=np.zeros(1, np.int16))
+def atomic_of_short(x):
+    tl.atomic_max(x, 1)
+
+
+@CASES.add("[E0120] tl.atomic_xchg does not support fp16", "use 32- or 64-bit integers or floats",
+           "tl.atomic_xchg(x, 1.0)", x=np.zeros(1, np.float16))
+def exchange_of_half(x):
+    tl.atomic_xchg(x, 1.0)
 
 
 @CASES.add("[E0116] tl.atomic_cas: cmp is i32, the pointer points to i64", "cast it to i64",

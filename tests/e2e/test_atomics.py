@@ -38,7 +38,7 @@ UFUNCS = {"add": np.add, "max": np.maximum, "min": np.minimum, "and": np.bitwise
 INTEGER_TYPES = ["int32", "uint32", "int64", "uint64"]
 CASES = [(op, name) for op in UFUNCS for name in INTEGER_TYPES]
 CASES += [("add", name) for name in ("float16", "bfloat16", "float32", "float64")]
-CASES += [(op, name) for op in ("max", "min") for name in ("float32", "float64")]
+CASES += [(op, name) for op in ("max", "min") for name in ("float16", "bfloat16", "float32", "float64")]
 
 
 @pytest.mark.parametrize("op, name", CASES)

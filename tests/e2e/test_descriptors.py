@@ -10,6 +10,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
+from harness.compare import assert_same
 from harness.devices import Emulator
 from harness.ptx_machine import EmulationError
 from harness.types import ALL, FLOATS, FP8, NUMPY_TYPES, exact_values, random_values
@@ -147,6 +148,7 @@ COMBINE = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwis
     ("float16", "add"), ("bfloat16", "add"), ("float32", "add"), ("float64", "add"), ("int64", "add"),
     *((name, op) for name in ("int32", "uint32") for op in COMBINE),
     ("float32", "max"), ("uint64", "min"), ("int64", "xor"),
+    *((name, op) for name in ("float16", "bfloat16") for op in ("min", "max")),
 ])
 def test_reductions(device, name, op):
     old, value = exact_values(name, (20, 64), 1), exact_values(name, (16, 32), 2)
@@ -157,6 +159,36 @@ def test_reductions(device, name, op):
     out = device.array(old)
     device.run(combine, (1, ), device.array(value), device.descriptor(out, (16, 32)), 12, 40, M=16, N=32, OP=op)
     np.testing.assert_array_equal(device.numpy(out), expected)
+
+
+@tilewright.jit
+def combine_through_pointers(x_ptr, out_ptr, COUNT: tl.constexpr, OP: tl.constexpr):
+    offsets = tl.arange(0, COUNT)
+    if OP == "min":
+        tl.atomic_min(out_ptr + offsets, tl.load(x_ptr + offsets))
+    else:
+        tl.atomic_max(out_ptr + offsets, tl.load(x_ptr + offsets))
+
+
+@pytest.mark.parametrize("through", ["tma", "pointers"])
+@pytest.mark.parametrize("op", ["min", "max"])
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_extrema_of_halves_are_numbers(device, name, op, through):
+    """A number wins over NaN, +0 is more than -0, and nothing is flushed to zero."""
+    dtype = NUMPY_TYPES[name]
+    tiny = 2.0**-24 if name == "float16" else 2.0**-133
+    values = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, tiny], dtype)
+    old, value = np.repeat(values, 8).reshape(8, 8), np.tile(values, (8, 1))
+    out = device.array(old)
+    if through == "tma":
+        device.run(combine, (1, ), device.array(value), device.descriptor(out, (8, 8)), 0, 0, M=8, N=8, OP=op)
+    else:
+        device.run(combine_through_pointers, (1, ), device.array(value), out, COUNT=64, OP=op)
+    a, b = old.astype(np.float32), value.astype(np.float32)
+    number = (np.fmin if op == "min" else np.fmax)(a, b)
+    zeros = np.signbit(a) | np.signbit(b) if op == "min" else np.signbit(a) & np.signbit(b)
+    number = np.where((a == 0) & (b == 0), np.where(zeros, np.float32(-0.0), np.float32(0.0)), number)
+    assert_same(device.numpy(out), number.astype(dtype))
 
 
 @tilewright.jit

@@ -14,7 +14,7 @@ import dataclasses
 import ml_dtypes
 import numpy as np
 
-from harness.ptx_execute import handles
+from harness.ptx_execute import handles, ordering_zeros
 from harness.ptx_machine import EmulationError
 from harness.ptx_tensor_map import ALIGNMENT
 
@@ -166,8 +166,8 @@ def load_box(machine, instruction):
     machine.is_stalled[:] = False
 
 
-REDUCTIONS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-              "xor": np.bitwise_xor}
+REDUCTIONS = {"add": np.add, "min": ordering_zeros(np.fmin), "max": ordering_zeros(np.fmax), "and": np.bitwise_and,
+              "or": np.bitwise_or, "xor": np.bitwise_xor}
 
 
 def store_box(machine, instruction):
@@ -193,7 +193,8 @@ def store_box(machine, instruction):
         if reduction is not None:
             old = np.ascontiguousarray(machine.memory.load(where, size, machine.threads[:1])).view(tensor.dtype)
             wide = np.float32 if tensor.dtype in (np.float16, ml_dtypes.bfloat16) else tensor.dtype
-            both = reduction(old.astype(wide), np.ascontiguousarray(new).view(tensor.dtype).astype(wide))
+            with np.errstate(all="ignore"):
+                both = reduction(old.astype(wide), np.ascontiguousarray(new).view(tensor.dtype).astype(wide))
             new = both.astype(tensor.dtype).view(np.uint8).reshape(-1, size)
         machine.memory.store(where, new, machine.threads[:1])
 

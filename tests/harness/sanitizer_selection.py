@@ -4,8 +4,10 @@
 
 Chosen for what each exercises: tails of masked access, a reduction through shared
 memory, a layout conversion through shared memory, atomics with a lock, copies ahead of
-a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma. Buffers are
-written in full before they are read, so that initcheck has nothing to excuse.
+a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, operands
+computed from what was loaded ahead, reductions with many results, several atomics per
+thread, reductions by TMA. Buffers are written in full before they are read, so that
+initcheck has nothing to excuse.
 synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 """
 
@@ -102,6 +104,56 @@ def check_products(kernels):
             assert torch.equal(out, expected)
 
 
+def check_computed_operands(kernels):
+    """Weights of 8 and 4 bits for few rows and for many, and programs that add up K together."""
+    n, k, block_k = 128, 512, 128
+    for m, block_m, warps, stages in ((5, 16, 4, 3), (100, 64, 4, 3), (100, 128, 8, 2)):
+        rows, tiles = tw.cdiv(m, block_m), (tw.cdiv(m, block_m), n // 64)
+        x = torch.randint(-2, 3, (m, k), device="cuda").half()
+        scale = torch.ones(n, device="cuda").half()
+        w8 = torch.randint(-3, 4, (k, n), device="cuda", dtype=torch.int8)
+        out = torch.zeros(m, n, device="cuda", dtype=torch.float16)
+        kernels.int8_weights_kernel[tiles](x, w8, scale, out, m, n, k, block_m, 64, block_k, num_warps=warps,
+                                           num_stages=stages)
+        assert torch.equal(out, (x.float() @ w8.float()).half())
+        w4 = torch.randint(0, 16, (k // 8, 8, n), device="cuda")
+        packed = (w4 << (4 * torch.arange(8, device="cuda"))[:, None]).sum(1).to(torch.int32)
+        out.zero_()
+        kernels.int4_weights_kernel[tiles](x, packed, torch.ones(k // 128, n, device="cuda").half(), out, m, n, k,
+                                           block_m, 64, block_k, num_warps=warps, num_stages=stages)
+        assert torch.equal(out, (x.float() @ (w4.reshape(k, n) - 8).float()).half())
+    x, w = torch.randint(-2, 3, (16, k), device="cuda").half(), torch.randint(-2, 3, (n, k), device="cuda").half()
+    total = torch.zeros(16, n, device="cuda")
+    kernels.split_k_kernel[(n // 64, 2)](x, w, total, 16, n, k, SPLIT=2, BM=16, BN=64, BK=64)
+    assert torch.equal(total, x.float() @ w.float().T)
+
+
+def check_sums_of_many(kernels):
+    x, weight = torch.randint(-4, 5, (1040, 192), device="cuda").half(), torch.randint(-4, 5, (192,), device="cuda").half()
+    total = torch.zeros(192, device="cuda")
+    kernels.column_sum_kernel[(2, 3)](x, total, 1040, 192, BLOCK_M=32, BLOCK_N=128)
+    assert torch.equal(total, x.float().sum(0))
+    out = torch.zeros(1040, device="cuda", dtype=torch.float16)
+    kernels.row_times_matrix_kernel[(65,)](weight, x, out, 1040, 192, BLOCK_M=16, BLOCK_K=128)
+    assert torch.equal(out, (x.float() @ weight.float()).half())
+
+
+@tw.jit
+def extrema_kernel(x, high, low_ptr, BLOCK: tl.constexpr):
+    tile = x.load([tl.program_id(0) * BLOCK, 0])
+    high.atomic_max([0, 0], tile)
+    offsets = tl.arange(0, BLOCK)
+    tl.atomic_min(low_ptr + offsets[:, None] * BLOCK + offsets[None, :], tile)
+
+
+def check_extrema():
+    x = torch.randn(8 * 32, 32, device="cuda").half()
+    high, low = torch.full((32, 32), -9.0, device="cuda").half(), torch.full((32, 32), 9.0, device="cuda").half()
+    described = [TensorDescriptor.from_tensor(array, [32, 32]) for array in (x, high)]
+    extrema_kernel[(8,)](*described, low, BLOCK=32)
+    assert torch.equal(high, x.view(8, 32, 32).amax(0)) and torch.equal(low, x.view(8, 32, 32).amin(0))
+
+
 def main():
     x, y = torch.rand(1000, device="cuda"), torch.rand(1000, device="cuda")
     out = torch.zeros_like(x)
@@ -129,8 +181,11 @@ def main():
     import peers
     check_copies_ahead(peers.load_kernels("tilewright"))
     check_products(peers.load_kernels("tilewright", BENCHMARKS / "matmul_kernels.py"))
+    check_computed_operands(peers.load_kernels("tilewright", BENCHMARKS / "products_in_use_kernels.py"))
+    check_sums_of_many(peers.load_kernels("tilewright", BENCHMARKS / "in_use_kernels.py"))
+    check_extrema()
     torch.cuda.synchronize()
-    print("8 kernels right")
+    print("every kernel right")
 
 
 if __name__ == "__main__":

@@ -145,6 +145,13 @@ TEST_F(InterpreterMemory, AtomicsSeeEachOther) {
   Value half = pointers("h", halves, ScalarKind::Float16, {0, 0});
   rmw(AtomicOp::FloatAdd, half, tile<uint16_t>(ScalarKind::Float16, {0x4000, 0x4000}));
   EXPECT_EQ(decodeFloat(ScalarKind::Float16, halves.data(), 0), 5.0);
+  const uint16_t nan = 0x7e00, negativeZero = 0x8000;
+  rmw(AtomicOp::FloatMin, half, tile<uint16_t>(ScalarKind::Float16, {0, nan}));
+  EXPECT_EQ(halves[0], 0);
+  rmw(AtomicOp::FloatMin, half, tile<uint16_t>(ScalarKind::Float16, {negativeZero, 0}));
+  EXPECT_EQ(halves[0], negativeZero);
+  rmw(AtomicOp::FloatMax, half, tile<uint16_t>(ScalarKind::Float16, {0, negativeZero}));
+  EXPECT_EQ(halves[0], 0);
 }
 
 TEST_F(InterpreterMemory, CompareAndSwap) {

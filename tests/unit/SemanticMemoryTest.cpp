@@ -100,7 +100,8 @@ TEST_F(MemoryTest, AtomicTypes) {
   atomic(Name::Min, tile("p", "*u32"), Literal::integer(1));
   EXPECT_EQ(recorder.effects.back(), "AtomicMinUnsigned(p, 1:u32)");
   EXPECT_EQ(refuseAtomic(Name::Add, "fp16"), "no error");
-  EXPECT_EQ(refuseAtomic(Name::Max, "fp16"), "E0120 tl.atomic_max does not support fp16");
+  EXPECT_EQ(refuseAtomic(Name::Max, "i16"), "E0120 tl.atomic_max does not support i16");
+  EXPECT_EQ(refuseAtomic(Name::Exchange, "fp16"), "E0120 tl.atomic_xchg does not support fp16");
   EXPECT_EQ(refuseAtomic(Name::Add, "i16"), "E0120 tl.atomic_add does not support i16");
   EXPECT_EQ(refuseAtomic(Name::Add, "fp8e5"), "E0120 tl.atomic_add does not support fp8e5");
   EXPECT_EQ(refuseAtomic(Name::And, "fp32"), "E0120 tl.atomic_and does not support fp32");

@@ -6,6 +6,7 @@
 // RUN: tilewright-opt %t/lanes.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=LANES
 // RUN: tilewright-opt %t/bf16.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=NATIVE
 // RUN: tilewright-opt %t/bf16.mlir --tw-emit-ptx=target=sm_86 -o /dev/null | FileCheck %s --check-prefix=RETRY
+// RUN: tilewright-opt %t/extremum.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=EXTREMUM
 
 //--- tile.mlir
 // Nobody reads the result: red, and acq_rel needs only its release half.
@@ -88,12 +89,24 @@ func.func @lanes(%y: !tw.ptr<i64>, %z: !tw.ptr<i64>, %v: i64) {
 
 //--- bf16.mlir
 // NATIVE: red.relaxed.gpu.global.add.noftz.bf16
-// RETRY: fma.rn.bf16 sum, expected, one
+// RETRY: fma.rn.bf16 next, expected, next
 // RETRY: atom.relaxed.gpu.global.cas.b16
 // RETRY: @again bra retry;
 module attributes {tw.num_warps = 1 : i32} {
 func.func @bf16(%y: !tw.ptr<bf16>, %v: bf16) {
   %q = tw.atomic_rmw <fadd>, <relaxed>, <gpu>, %y, %v : !tw.ptr<bf16>, bf16
+  func.return
+}
+}
+
+//--- extremum.mlir
+// No target has them for single halves.
+// EXTREMUM: min.f16 next, expected, %rs
+// EXTREMUM: atom.acq_rel.gpu.global.cas.b16
+// EXTREMUM: @again bra retry;
+module attributes {tw.num_warps = 1 : i32} {
+func.func @extremum(%y: !tw.ptr<f16>, %v: f16) {
+  %q = tw.atomic_rmw <fmin>, <acq_rel>, <gpu>, %y, %v : !tw.ptr<f16>, f16
   func.return
 }
 }
