@@ -196,6 +196,7 @@ void registerPasses() {
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });
   registerPass([] { return createMarkConstancy(testContext()); });
+  registerPass([] { return createDeleteBarrier(testContext()); });
   registerPass([] { return createPrintAxisInfo(testContext()); });
   PassPipelineRegistration<>("tw-pipeline", "the whole pipeline from tile level",
                              [](OpPassManager &manager) { buildPipeline(manager, testContext()); });

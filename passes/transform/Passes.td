@@ -136,6 +136,12 @@ def MarkConstancy : TilewrightPass<"tw-mark-constancy"> {
   let statistics = [Statistic<"numMarked", "marked", "Number of ops marked">];
 }
 
+def DeleteBarrier : TilewrightPass<"tw-delete-barrier"> {
+  let summary = "deletes one barrier, fence or wait, for tests of what notices it";
+  let options = [Option<"number", "number", "unsigned", /*default=*/"",
+                        "which, in program order from 0; without it, remarks say where they are">];
+}
+
 def PrintAxisInfo : TilewrightPass<"tw-print-axis-info"> {
   let summary = "prints what is known of values along each dimension";
 }

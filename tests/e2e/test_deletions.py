@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The emulator notices when a barrier, fence or wait of a kernel is missing.
 
-From each kernel's PTX one of them after the other is deleted. A deletion is
-noticed when the emulator refuses to run what is left, or the result is wrong. One
-that is not noticed is superfluous (at the end of a kernel, two in a row, a fence
-whose registers nobody wrote) or a hole in the emulator; there are not to be more of
-them per kernel than are counted here.
+One of them after the other is deleted: from the kernel's IR, by the pass that is made
+for it, what passes have inserted; and from its PTX what there is in all, barriers inside
+of reductions and conversions included. A deletion is noticed when the emulator refuses to
+run what is left, or the result is wrong. One that is not noticed is superfluous (at the
+end of a kernel, two in a row, a fence whose registers nobody wrote) or a hole in the
+emulator; there are not to be more of them per kernel than are counted here.
 """
 
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.devices import Emulator
+from harness.native import program
 from harness.ptx_machine import EmulationError
 from harness.ptx_program import parse
 from harness.tensor_core_runs import attend, multiply, segments
@@ -28,11 +31,11 @@ ORDERING = re.compile(r"\b(bar\.sync|barrier\.sync|fence\.proxy\.async|wgmma\.fe
 
 def deletions(ptx):
     """The numbers of the lines to delete: those that ran."""
-    program = parse(ptx)
+    parsed = parse(ptx)
     lines = [number for number, line in enumerate(ptx.splitlines()) if ORDERING.search(line)]
-    instructions = [n for n, instruction in enumerate(program.instructions) if ORDERING.search(instruction.text)]
+    instructions = [n for n, instruction in enumerate(parsed.instructions) if ORDERING.search(instruction.text)]
     assert len(lines) == len(instructions)
-    return [line for line, number in zip(lines, instructions) if number in program.executed]
+    return [line for line, number in zip(lines, instructions) if number in parsed.executed]
 
 
 def without(ptx, number):
@@ -138,48 +141,84 @@ def made_maps(device):
     return np.array_equal(*segments(device, 5))
 
 
-# Kernel, target, how many deletions nothing notices at most.
+# Kernel, target, how many deletions nothing notices at most: from the IR, from the PTX.
 CASES = {
-    "exchange": (exchange, "sm_80", 0),
+    # All of its barriers belong to reductions and conversions.
+    "exchange": (exchange, "sm_80", None, 0),
     # Not noticed: where a warp's lanes meet in front of what the first one sends.
-    "clusters": (clusters, "sm_90a", 1),
-    "a row of four blocks": (row_of_blocks, "sm_90a", 2),
-    "mma, pointers": (product("pointers", 4), "sm_80", 3),
-    "wgmma, pointers": (product("pointers", 4), "sm_90a", 2),
-    "wgmma, descriptors": (product("descriptors", 4), "sm_90a", 1),
-    "wgmma, persistent": (product("persistent", 3, rows=5 * 64, programs=2, FLATTEN=True, SPLIT_C=False), "sm_90a", 7),
+    "clusters": (clusters, "sm_90a", 0, 1),
+    "a row of four blocks": (row_of_blocks, "sm_90a", 0, 2),
+    "mma, pointers": (product("pointers", 4), "sm_80", 3, 3),
+    "wgmma, pointers": (product("pointers", 4), "sm_90a", 2, 2),
+    "wgmma, descriptors": (product("descriptors", 4), "sm_90a", 0, 1),
+    "wgmma, persistent": (product("persistent", 3, rows=5 * 64, programs=2, FLATTEN=True, SPLIT_C=False), "sm_90a", 4, 7),
     # What lets a warp's lanes finish a copy before they write its source again.
-    "maps of the program": (made_maps, "sm_90a", 9),
-    "attention, mma": (attention(False), "sm_80", 2),
-    "attention, pointers": (attention(False), "sm_90a", 5),
-    "attention, descriptors": (attention(True), "sm_90a", 11),
+    "maps of the program": (made_maps, "sm_90a", 1, 9),
+    "attention, mma": (attention(False), "sm_80", 2, 2),
+    "attention, pointers": (attention(False), "sm_90a", 3, 5),
+    "attention, descriptors": (attention(True), "sm_90a", 3, 11),
     # Two warpgroups that do not meet: slots are released one by one.
-    "attention, two warpgroups": (attention(True, (128, 32, 8, 2)), "sm_90a", 11),
+    "attention, two warpgroups": (attention(True, (128, 32, 8, 2)), "sm_90a", 3, 11),
 }  # fmt: skip
+
+
+def check(name, run, target, unnoticed, edits):
+    """Runs every edited kernel: (what was deleted, the PTX that is left)."""
+    missed, count = [], 0
+    for deleted, ptx in edits:
+        count += 1
+        try:
+            right = run(Emulator(target, lambda _, ptx=ptx: ptx))
+        except EmulationError:
+            continue
+        if right:
+            missed.append(deleted)
+    print(f"{name}: {count - len(missed)} of {count} deletions noticed", *missed, sep="\n  ")
+    assert count and len(missed) <= unnoticed, missed
+
+
+def ran(run, target, ptx):
+    """Runs a kernel as it is, so that parse(ptx) knows what it executes here."""
+    # Other tests may have run the same text on other inputs.
+    parse(ptx).executed.clear()
+    assert run(Emulator(target, lambda _: ptx))
+    return ptx
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_each_deletion_is_noticed(name):
-    run, target, unnoticed = CASES[name]
+    run, target, _, unnoticed = CASES[name]
     texts = []
+    assert run(Emulator(target, lambda ptx: texts.append(ptx) or ptx))
+    ptx = ran(run, target, texts[0])
+    lines = ptx.splitlines()
+    check(name, run, target, unnoticed,
+          ((f"{number}: {lines[number].strip()}", without(ptx, number)) for number in deletions(ptx)))
 
-    def keep(ptx):
-        texts.append(ptx)
-        return ptx
 
-    assert run(Emulator(target, keep))
-    # Other tests may have run the same text on other inputs.
-    parse(texts[0]).executed.clear()
-    assert run(Emulator(target, keep))
-    places = deletions(texts[0])
-    assert places
-    missed = []
-    for number in places:
-        try:
-            right = run(Emulator(target, lambda ptx, number=number: without(ptx, number)))
-        except EmulationError:
-            continue
-        if right:
-            missed.append(f"{number}: {texts[0].splitlines()[number].strip()}")
-    print(f"{name}: {len(places) - len(missed)} of {len(places)} deletions noticed", *missed, sep="\n  ")
-    assert len(missed) <= unnoticed, missed
+def through_passes(ir, *passes):
+    """(what is printed, what is remarked)."""
+    run = subprocess.run([program("tools/tilewright-opt"), *passes], input=ir, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout, run.stderr
+
+
+def lines_that_ran(ptx):
+    """The lines of the IR whose barriers, fences and waits ran, of PTX that says where it is from."""
+    lines = ptx.splitlines()
+    return {int(next(line.split()[2] for line in reversed(lines[:number]) if line.startswith("\t.loc")))
+            for number in deletions(ptx)}
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[2] is not None])
+def test_each_deletion_from_the_ir_is_noticed(name):
+    run, target, unnoticed, _ = CASES[name]
+    kernels = []
+    assert run(Emulator(target, inspect=kernels.append))
+    ir = kernels[0].asm["ttgir"]
+    lines, emit = ir.splitlines(), f"--tw-emit-ptx=target={target}"
+    places = re.findall(r":(\d+):\d+: remark: number (\d+)", through_passes(ir, "--tw-delete-barrier")[1])
+    running = lines_that_ran(ran(run, target, through_passes(ir, emit + " lines=true")[0]))
+    check(name, run, target, unnoticed,
+          ((f"{number}: {lines[int(line) - 1].strip()}", through_passes(ir, f"--tw-delete-barrier=number={number}", emit)[0])
+           for line, number in places if int(line) in running))

@@ -126,10 +126,10 @@ class Emulator(Interpreter):
     name = "emulator"
     is_interpreter = False
 
-    def __init__(self, target, edit=lambda ptx: ptx, **options):
-        """`edit` changes the PTX before it runs, for tests of what the emulator notices; `options` are those of
-        launches that say nothing else."""
-        self.target, self.edit, self.options = target, edit, options
+    def __init__(self, target, edit=lambda ptx: ptx, inspect=lambda compiled: None, **options):
+        """`edit` changes the PTX before it runs, for tests of what the emulator notices; `inspect` gets each compiled
+        kernel; `options` are those of launches that say nothing else."""
+        self.target, self.edit, self.inspect, self.options = target, edit, inspect, options
 
     def run(self, kernel, grid, *args, **options):
         from harness.assemble import assemble_for, bound_arguments
@@ -137,6 +137,7 @@ class Emulator(Interpreter):
 
         options = {**self.options, **options}
         compiled = assemble_for(kernel, self.target, args, options)
+        self.inspect(compiled)
         values = bound_arguments(kernel, args, options)
         arguments = [part for name, entry in compiled.signature.items() for part in run_time_parts(entry, values[name])]
         launch(self.edit(compiled.asm["ptx"]), grid(values) if callable(grid) else grid, arguments,

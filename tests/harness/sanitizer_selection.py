@@ -108,7 +108,7 @@ def check_computed_operands(kernels):
     """Weights of 8 and 4 bits for few rows and for many, and programs that add up K together."""
     n, k, block_k = 128, 512, 128
     for m, block_m, warps, stages in ((5, 16, 4, 3), (100, 64, 4, 3), (100, 128, 8, 2)):
-        rows, tiles = tw.cdiv(m, block_m), (tw.cdiv(m, block_m), n // 64)
+        tiles = (tw.cdiv(m, block_m), n // 64)
         x = torch.randint(-2, 3, (m, k), device="cuda").half()
         scale = torch.ones(n, device="cuda").half()
         w8 = torch.randint(-3, 4, (k, n), device="cuda", dtype=torch.int8)
