@@ -22,6 +22,11 @@
 //
 //   tf32x3, bf16x3   2 parts, 3 products       bf16x6   3 parts, 6 products
 //
+// An operand that is read in pieces (tw.shared_load) has been read by the time the product
+// is lowered; each ldmatrix, and what unpacks it, moves in front of the first mma that
+// needs it. Not across barriers and writes, those to scratch included: the memory may be
+// another's then.
+//
 // fp8 products by mma with an f16 accumulator are made in f32 and rounded once.
 // The arithmetic of fma is in LowerFma.cpp.
 //
@@ -30,9 +35,11 @@
 #include "codegen/lower/ElementwiseInternal.h"
 #include "codegen/lower/FmaProductInternal.h"
 #include "codegen/lower/MatrixInternal.h"
+#include "codegen/lower/SharedTile.h"
 #include "ir/dialect/MatrixInstruction.h"
 #include "ir/layout/LayoutConstructors.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <optional>
@@ -65,13 +72,27 @@ Split splitOf(ir::DotPrecision precision) {
   return {};
 }
 
+/// Whether an operand is to be read in pieces, and is the same until the product.
+bool isReadInPieces(ir::DotOp dot, Value operand) {
+  auto load = operand.getDefiningOp<ir::SharedLoadOp>();
+  if (!load || !load.getInPieces() || load->getBlock() != dot->getBlock())
+    return false;
+  for (Operation *op = load->getNextNode(); op != dot; op = op->getNextNode()) {
+    bool onlyReads = isMemoryEffectFree(op) || hasSingleEffect<MemoryEffects::Read>(op);
+    if (!onlyReads || op->hasAttr(ir::scratchOffsetAttr))
+      return false;
+  }
+  return true;
+}
+
 class DotLowering {
 public:
   DotLowering(ir::DotOp op, FunctionLowering &lowering)
       : op(op), lowering(lowering), builder(lowering.builder), loc(lowering.loc),
         acc(FunctionLowering::layoutOf(op.getAcc()), lowering.get(op.getAcc())),
         a(FunctionLowering::layoutOf(op.getA()), lowering.get(op.getA())),
-        b(FunctionLowering::layoutOf(op.getB()), lowering.get(op.getB())), k(a.numColumns()) {}
+        b(FunctionLowering::layoutOf(op.getB()), lowering.get(op.getB())), k(a.numColumns()),
+        isInPiecesA(isReadInPieces(op, op.getA())), isInPiecesB(isReadInPieces(op, op.getB())) {}
 
   LogicalResult run();
 
@@ -87,6 +108,8 @@ private:
   const Words &fragment(bool isA, int part, uint32_t batch, uint32_t mn, int step);
   Value wordOf(bool isA, int part, uint32_t batch, uint32_t mn, uint32_t firstK);
   Value zeroBeyondK(Value word);
+  /// Moves what reads `value` from shared memory to here; whether anything does.
+  bool readHere(Value value);
   /// sums += part `partA` of A x part `partB` of B over some steps of K.
   void multiply(int partA, int partB, int firstStep, int numSteps, Registers &sums);
   void emitInstruction(const Element &corner, const Words &wordsA, const Words &wordsB,
@@ -107,12 +130,15 @@ private:
   Location loc;
   TileRegisters acc, a, b;
   uint32_t k;
+  bool isInPiecesA, isInPiecesB;
 
   ir::MatrixInstruction instruction;
   Split split;
   /// Elements of a 32-bit word, and how far apart in K they are.
   int perWord = 1, elementStride = 1;
   std::map<std::tuple<bool, int, uint32_t, uint32_t, int>, Words> fragments;
+  /// What was asked by readHere.
+  llvm::DenseMap<Operation *, bool> readers;
   /// The first row and column of each instruction.
   std::vector<Element> corners;
   /// Whether this lane's part of K exists (i1); null where every lane's does.
@@ -194,6 +220,22 @@ Value DotLowering::zeroBeyondK(Value word) {
   return builder.create<LLVM::SelectOp>(loc, laneHasK, word, lowering.zero(word.getType()));
 }
 
+bool DotLowering::readHere(Value value) {
+  Operation *reader = value.getDefiningOp();
+  if (!reader || reader->getBlock() != builder.getInsertionBlock())
+    return false;
+  if (auto known = readers.find(reader); known != readers.end())
+    return known->second;
+  bool reads = isMatrixLoad(reader);
+  if (!reads)
+    for (Value operand : reader->getOperands())
+      reads |= readHere(operand);
+  if (reads)
+    reader->moveBefore(builder.getInsertionBlock(), builder.getInsertionPoint());
+  readers[reader] = reads;
+  return reads;
+}
+
 Value DotLowering::wordOf(bool isA, int part, uint32_t batch, uint32_t mn, uint32_t firstK) {
   const TileRegisters &tile = isA ? a : b;
   if (firstK >= k)
@@ -202,7 +244,10 @@ Value DotLowering::wordOf(bool isA, int part, uint32_t batch, uint32_t mn, uint3
   for (int index = 0; index < perWord; ++index) {
     uint32_t position = firstK + index * elementStride;
     Element element = isA ? Element{batch, mn, position} : Element{batch, position, mn};
-    Value value = partOf(tile.registers[tile.indexOf(element)], part);
+    Value whole = tile.registers[tile.indexOf(element)];
+    if (isA ? isInPiecesA : isInPiecesB)
+      readHere(whole);
+    Value value = partOf(whole, part);
     elements.push_back(position < k ? value : lowering.zero(value.getType()));
   }
   if (isDouble())

@@ -95,6 +95,11 @@ static std::string matrixInstruction(const char *name, const SharedSide &side) {
          (side.transposed ? ".trans" : "") + ".shared.b16 ";
 }
 
+bool isMatrixLoad(Operation *op) {
+  auto assembly = llvm::dyn_cast<LLVM::InlineAsmOp>(op);
+  return assembly && assembly.getAsmString().starts_with("ldmatrix");
+}
+
 /// "{$1, $2}".
 static std::string operandList(int first, int count) {
   std::string result = "{";

@@ -84,6 +84,9 @@ private:
   SharedAddresses addresses;
 };
 
+/// Whether an op is the ldmatrix of a SharedTile.
+bool isMatrixLoad(mlir::Operation *op);
+
 /// How a tile accesses a buffer; `allowMatrices`: by ldmatrix or stmatrix where it can be.
 std::optional<SharedSide> planTileAccess(ir::BufferType buffer, mlir::RankedTensorType tile,
                                          bool allowMatrices);

@@ -712,8 +712,10 @@ def TW_SharedLoadOp : TW_Op<"shared_load", [MemoryEffects<[MemRead]>]> {
   let description = [{
     With `isOwn` each thread reads only what it has copied there itself (cp.async), in
     the layout of the copy: its own wait is enough, and no other lane reads for it.
+    With `inPieces` the product that uses it is to read each piece when it needs it, if
+    nothing is written in between.
   }];
-  let arguments = (ins TW_BufferType:$buffer, UnitAttr:$isOwn);
+  let arguments = (ins TW_BufferType:$buffer, UnitAttr:$isOwn, UnitAttr:$inPieces);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
   let hasVerifier = 1;

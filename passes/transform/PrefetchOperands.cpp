@@ -3,8 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: in pipelined loops with a product by mma.sync the operands of iteration
-// k + 1 are read from shared memory into registers while the product of k runs.
+// What: when the operands of products by mma.sync are read from shared memory into
+// registers. In pipelined loops those of iteration k + 1 while the product of k runs; where
+// the registers do not hold them beside everything else, piece by piece.
 //
 // Why here: behind PipelineLoops, whose rings it reads one slot further.
 //
@@ -21,6 +22,12 @@
 // before the barrier in both. What the last iteration reads is not used. One
 // iteration less of copies is under way, so a loop needs three stages of them.
 //
+// Piece by piece (tw.shared_load {inPieces}): where what is alive at a product is too much.
+// LLVM and the assembler keep about the order in which loads and products are written, so
+// code generation puts each ldmatrix in front of the first mma that needs it. Not done
+// elsewhere: an assembler that has registers to spare makes better use of loads that stand
+// together.
+//
 // Not handled: operands that would leave no registers for the sums; more than one
 // product; copies by TMA, which go with wgmma.
 //
@@ -29,6 +36,7 @@
 #include "passes/analysis/LayoutRules.h"
 #include "passes/transform/Passes.h"
 
+#include "mlir/Analysis/Liveness.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
@@ -193,6 +201,28 @@ void rotate(PrefetchLoop &found) {
       });
 }
 
+/// Registers of a thread for the tiles that live where `dot` starts. Addresses and masks
+/// are not counted: most of their elements share a register or an immediate.
+int64_t liveWords(ir::DotOp dot, const Liveness &liveness) {
+  int64_t words = 0;
+  for (Value value : liveness.getLiveness(dot->getBlock())->currentlyLiveValues(dot)) {
+    RankedTensorType type = tileType(value);
+    bool isOperand = llvm::is_contained(dot->getOperands(), value);
+    if (value != dot.getResult() && type &&
+        (isOperand || llvm::isa<FloatType>(type.getElementType())))
+      words += wordsPerThread(type);
+  }
+  return words;
+}
+
+void readInPieces(ir::DotOp dot) {
+  for (Value operand : {dot.getA(), dot.getB()}) {
+    auto load = operand.getDefiningOp<ir::SharedLoadOp>();
+    if (load && load->hasOneUse() && load->getBlock() == dot->getBlock())
+      load.setInPieces(true);
+  }
+}
+
 class PrefetchOperandsPass : public impl::PrefetchOperandsBase<PrefetchOperandsPass> {
 public:
   explicit PrefetchOperandsPass(PassContext context) : context(std::move(context)) {}
@@ -218,9 +248,30 @@ public:
     for (PrefetchLoop &found : loops)
       rotate(found);
     numPrefetched += loops.size();
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      readInPieces(function);
   }
 
 private:
+  void readInPieces(func::FuncOp function) {
+    llvm::SmallVector<ir::DotOp> products;
+    function.walk([&](ir::DotOp dot) {
+      if (dot.getUnit() == ir::MatrixUnit::mma)
+        products.push_back(dot);
+    });
+    if (products.empty())
+      return;
+    Liveness liveness(function);
+    // The assembler moves loads within a block: all of a block's are held back.
+    llvm::SmallPtrSet<Block *, 4> fullBlocks;
+    for (ir::DotOp dot : products)
+      if (liveWords(dot, liveness) > registerBudget)
+        fullBlocks.insert(dot->getBlock());
+    for (ir::DotOp dot : products)
+      if (fullBlocks.contains(dot->getBlock()))
+        passes::readInPieces(dot);
+  }
+
   PassContext context;
 };
 

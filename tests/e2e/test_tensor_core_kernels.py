@@ -13,23 +13,7 @@ import pytest
 
 from harness.tensor_core_cases import all_cases, product, shortcomings
 
-# What the compiler cannot do yet: a pattern of "target name" and why. A case that
-# starts to pass fails here (strict): take its line out.
-NOT_YET = [
-    (r"sm_89 attention forward", "the rows of K that mma reads all at once take two registers more than there are"),
-]
-
-
-def parameters():
-    found = []
-    for case in all_cases():
-        reasons = [reason for pattern, reason in NOT_YET if re.search(pattern, f"{case.target} {case.name} ")]
-        marks = [pytest.mark.xfail(reason=reasons[0], strict=True)] if reasons else []
-        found.append(pytest.param(case, id=f"{case.target} {case.name}", marks=marks))
-    return found
-
-
-@pytest.mark.parametrize("case", parameters())
+@pytest.mark.parametrize("case", all_cases(), ids=lambda case: f"{case.target} {case.name}")
 def test_assembles_well(case):
     assert shortcomings(case, case.compile()) == []
 
@@ -47,13 +31,6 @@ def test_general_path_reads_ahead(target, tile):
     loop = next(block for block in blocks if "mma.sync" in block)
     for instruction in ("bar.sync", "cp.async.cg", "ldmatrix", "mma.sync"):
         assert instruction in loop.split("bra")[0], instruction
-
-
-def test_list_of_what_is_missing_is_needed():
-    """Each pattern matches something: a stale one would hide a case that breaks later."""
-    names = [f"{case.target} {case.name} " for case in all_cases()]
-    stale = [pattern for pattern, _ in NOT_YET if not any(re.search(pattern, name) for name in names)]
-    assert stale == []
 
 
 def test_what_is_looked_for_is_found():

@@ -8,6 +8,9 @@
 // RUN: tilewright-opt %t/own.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=OWN
 // RUN: sed 's/{isOwn} //' %t/own.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=ANY
 // RUN: not tilewright-opt %t/unplaced.mlir --tw-lower-to-llvm 2>&1 | FileCheck %s --check-prefix=UNPLACED
+// RUN: tilewright-opt %t/pieces.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=PIECES
+// RUN: sed 's/{inPieces} //' %t/pieces.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/.. WRITE HERE/tw.barrier/' %t/pieces.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=WHOLE
 
 //--- tile.mlir
 // A swizzled 64x32 tile: slot 1 of a ring begins 4096 bytes behind the first;
@@ -159,6 +162,44 @@ func.func @own(%x: !tw.ptr<f32>) {
   tw.async_wait 0
   %v = tw.shared_load %m {isOwn} : !tw.buffer<128xf32, #s> -> tensor<128xf32, #a>
   tw.store %p, %v : tensor<128x!tw.ptr<f32>, #a>, tensor<128xf32, #a>
+  func.return
+}
+}
+
+//--- pieces.mlir
+// A product reads its operand piece by piece where that is asked for. Otherwise, and where
+// something is written in between, all of it is read first.
+// PIECES: ldmatrix
+// PIECES: mma.sync
+// PIECES: mma.sync
+// PIECES: ldmatrix
+// PIECES: mma.sync
+// WHOLE-COUNT-2: ldmatrix
+// WHOLE-COUNT-4: mma.sync
+#a = #tw.layout<register = [1, 128, 8], lane = [2, 4, 16, 32, 64], warp = [], block = []>
+#b = #tw.layout<register = [32, 256, 8, 16], lane = [64, 128, 1, 2, 4], warp = [], block = []>
+#c = #tw.layout<register = [1, 256, 8, 16], lane = [2, 4, 32, 64, 128], warp = [], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>
+module attributes {tw.num_warps = 1 : i32, tw.shared_bytes = 1024 : i32} {
+func.func @pieces(%p: !tw.ptr<f32>, %q: !tw.ptr<f16>) {
+  %w = tw.range 0 to 512 : tensor<512xi32, #b>
+  %i = tw.reshape %w : tensor<512xi32, #b> -> tensor<16x32xi32, #b>
+  %qs = tw.splat %q : !tw.ptr<f16> -> tensor<16x32x!tw.ptr<f16>, #b>
+  %qp = tw.addptr %qs, %i : tensor<16x32x!tw.ptr<f16>, #b>, tensor<16x32xi32, #b>
+  %v = tw.load %qp : tensor<16x32x!tw.ptr<f16>, #b> -> tensor<16x32xf16, #b>
+  %m = tw.alloc_shared %v : tensor<16x32xf16, #b> -> {tw.scratch_offset = 0 : i32} : !tw.buffer<16x32xf16, #s>
+  tw.barrier
+  %one = arith.constant dense<1.0> : tensor<16x16xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<16x32xf32, #c>
+  %r = tw.shared_load %m {inPieces} : !tw.buffer<16x32xf16, #s> -> tensor<16x32xf16, #b>
+  // WRITE HERE
+  %d = tw.dot %one, %r, %zero {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+      : tensor<16x16xf16, #a>, tensor<16x32xf16, #b>, tensor<16x32xf32, #c>
+  %u = tw.range 0 to 512 : tensor<512xi32, #c>
+  %j = tw.reshape %u : tensor<512xi32, #c> -> tensor<16x32xi32, #c>
+  %ps = tw.splat %p : !tw.ptr<f32> -> tensor<16x32x!tw.ptr<f32>, #c>
+  %pp = tw.addptr %ps, %j : tensor<16x32x!tw.ptr<f32>, #c>, tensor<16x32xi32, #c>
+  tw.store %pp, %d : tensor<16x32x!tw.ptr<f32>, #c>, tensor<16x32xf32, #c>
   func.return
 }
 }

@@ -1,6 +1,7 @@
 // RUN: split-file %s %t
 // RUN: sed 's/STAGES/4/' %t/product.mlir | tilewright-opt --tw-pipeline-loops --tw-prefetch-operands | FileCheck %s
 // RUN: sed 's/STAGES/3/' %t/product.mlir | tilewright-opt --tw-pipeline-loops --tw-prefetch-operands | FileCheck %s --check-prefix=FEW
+// RUN: tilewright-opt %t/pieces.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=PIECES
 
 // The operands of the first iteration are read in front of the loop; in it the
 // product comes before those of the next one, one slot further, for which one
@@ -57,5 +58,45 @@ module attributes {tw.num_warps = 1 : i32, tw.num_stages = STAGES : i32} {
       scf.yield %d : tensor<16x16xf32, #c>
     }
     return %r : tensor<16x16xf32, #c>
+  }
+}
+
+//--- pieces.mlir
+// 128 registers for the sums and 64 for each operand are too many: both are read piece by
+// piece, unless somebody else uses them.
+// PIECES-LABEL: @full
+// PIECES: tw.shared_load %{{.*}} {inPieces}
+// PIECES: tw.shared_load %{{.*}} {inPieces}
+// PIECES-LABEL: @shared
+// PIECES-NOT: inPieces
+// Half of the columns fit.
+// PIECES-LABEL: @fits
+// PIECES-NOT: inPieces
+#a = #tw.layout<register = [1, 512, 8, 16, 32, 1024, 2048], lane = [2, 4, 64, 128, 256], warp = [], block = []>
+#b = #tw.layout<register = [64, 512, 1024, 2048, 8, 16, 32], lane = [128, 256, 1, 2, 4], warp = [], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]>
+#bh = #tw.layout<register = [32, 256, 512, 1024, 8, 16], lane = [64, 128, 1, 2, 4], warp = [], block = []>
+#ch = #tw.layout<register = [1, 256, 8, 16, 512, 1024], lane = [2, 4, 32, 64, 128], warp = [], block = []>
+#sh = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @full(%x: !tw.buffer<64x64xf16, #s>, %y: !tw.buffer<64x64xf16, #s>, %sum: tensor<64x64xf32, #a>) -> tensor<64x64xf32, #a> {
+    %a = tw.shared_load %x : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #a>
+    %b = tw.shared_load %y : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #b>
+    %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    return %d : tensor<64x64xf32, #a>
+  }
+  func.func @shared(%x: !tw.buffer<64x64xf16, #s>, %b: tensor<64x64xf16, #b>, %sum: tensor<64x64xf32, #a>) -> (tensor<64x64xf32, #a>, tensor<64x64xf16, #a>) {
+    %a = tw.shared_load %x : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #a>
+    %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    return %d, %a : tensor<64x64xf32, #a>, tensor<64x64xf16, #a>
+  }
+  func.func @fits(%x: !tw.buffer<64x64xf16, #s>, %y: !tw.buffer<64x32xf16, #sh>, %sum: tensor<64x32xf32, #ch>) -> tensor<64x32xf32, #ch> {
+    %a = tw.shared_load %x : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #a>
+    %b = tw.shared_load %y : !tw.buffer<64x32xf16, #sh> -> tensor<64x32xf16, #bh>
+    %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x32xf16, #bh>, tensor<64x32xf32, #ch>
+    return %d : tensor<64x32xf32, #ch>
   }
 }
