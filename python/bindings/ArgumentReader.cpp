@@ -150,7 +150,7 @@ void ArgumentReader::readInt(ArgumentPlace &place, PyObject *value) {
   }
   *place.slot = static_cast<uint64_t>(number);
   // A digit has 30 bits, or 15.
-  place.code = number % 16 == 0 ? kInt32 | kDivisible : kInt32;
+  place.code = kInt32 | divisibilityFlag(number);
 }
 
 void ArgumentReader::readIntAsDeclared(ArgumentPlace &place, PyObject *value) {
@@ -192,8 +192,8 @@ void ArgumentReader::readIntAsDeclared(ArgumentPlace &place, PyObject *value) {
   } else {
     code = number >= INT32_MIN && number <= INT32_MAX ? kInt32 : kInt64;
   }
-  if (number % 16 == 0 && !param.noSpecialize && !param.noAlignment)
-    code |= kDivisible;
+  if (!param.noSpecialize && !param.noAlignment)
+    code |= divisibilityFlag(number);
   place.code = code;
 }
 

@@ -77,7 +77,7 @@ inline void ArgumentReader::setPointer(ArgumentPlace &place, uint64_t address, E
                      ? static_cast<uint8_t>(kAnnotatedPointer)
                      : static_cast<uint8_t>(kPointer + static_cast<uint8_t>(type));
   if (address % 16 == 0 && !param.noSpecialize && !param.noAlignment)
-    code |= kDivisible;
+    code |= kDivisibleBy16;
   place.code = code;
 }
 

@@ -180,7 +180,7 @@ void ArgumentReader::readDescriptor(ArgumentPlace &place, PyObject *value) {
   place.code = kDescriptor;
   if (isNumpy)
     return;
-  uint8_t code = base.code & ~kDivisible;
+  uint8_t code = plainCode(base.code);
   if (code <= kPointer)
     throw makeError(ErrorCode::E0204, fmt::arg("a", place.name() + ".base"),
                     fmt::arg("t", std::string(Py_TYPE(array.ptr())->tp_name)));
@@ -289,7 +289,7 @@ py::object ArgumentReader::describeValue(const ArgumentPlace &place, PyObject *v
   }
   if (code != kTuple)
     return py::make_tuple("t", typeString(code, place.param.isConstPointer, place.param.annotation),
-                          code & kDivisible ? 16 : 1);
+                          divisibilityOf(code));
   static const LaunchParam elementParam;
   py::list items;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {

@@ -58,7 +58,7 @@ void LaunchRequest::checkArguments(const Entry &entry) const {
 
 bool LaunchRequest::addValues(const std::vector<size_t> &params) {
   for (size_t i : params) {
-    uint8_t code = key.codes()[i] & ~kDivisible;
+    uint8_t code = plainCode(key.codes()[i]);
     // Open, or a constant whose value the key has.
     if (!storage.bound[i] || isConstCode(code))
       continue;

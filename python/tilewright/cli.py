@@ -190,8 +190,8 @@ def _split(text):
 def parse_signature(function, text):
     """(types, constants, divisibility) from "*fp32:16,i32,1024" or "x=*fp32,BLOCK=1024".
 
-    A tensor descriptor is "tensordesc<fp16[128,64]>". A type may be followed by `:16` (divisible; of a
-    descriptor its last extent in bytes) or `:1` (equal to 1); a literal is a constant.
+    A tensor descriptor is "tensordesc<fp16[128,64]>". A type may be followed by `:16` or `:8`
+    (divisible; of a descriptor its last extent in bytes) or `:1` (equal to 1); a literal is a constant.
     """
     types, constants, divisibility = {}, {}, {}
     names = iter(function.arg_names)
@@ -219,9 +219,10 @@ def parse_signature(function, text):
             continue
         types[name] = kind.strip()
         if hint:
-            if hint.strip() != "16":
-                raise SystemExit(f"tilewright compile: '{item}' ends in neither :16 (divisible by 16) nor :1 (equal to 1)")
-            divisibility[name] = 16
+            if hint.strip() not in ("8", "16"):
+                raise SystemExit(f"tilewright compile: '{item}' ends in none of :16 or :8 (divisible by it) and :1 "
+                                 "(equal to 1)")
+            divisibility[name] = int(hint)
     return types, constants, divisibility
 
 

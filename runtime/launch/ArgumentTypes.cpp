@@ -134,7 +134,7 @@ ElementType parseElementType(const std::string &text) {
 }
 
 std::string typeString(uint8_t code, bool isConstPointer, const std::string &annotation) {
-  switch (code & ~kDivisible) {
+  switch (plainCode(code)) {
   case kInt32:
     return "i32";
   case kInt64:
@@ -150,7 +150,7 @@ std::string typeString(uint8_t code, bool isConstPointer, const std::string &ann
     return annotation;
   default:
     return std::string(isConstPointer ? "*k" : "*") +
-           elementTypeName(static_cast<ElementType>((code & ~kDivisible) - kPointer));
+           elementTypeName(static_cast<ElementType>(plainCode(code) - kPointer));
   }
 }
 

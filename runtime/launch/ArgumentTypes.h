@@ -75,9 +75,25 @@ enum ArgumentCode : uint8_t {
   kDescriptor,
 
   kPointer = 32,
-  /// Flag: the address or the integer is divisible by 16.
-  kDivisible = 0x80,
+
+  /// Flags: the integer is divisible by 8, but not by 16; the address or the integer is
+  /// divisible by 16. Eight, since so many halfs are the largest vector.
+  kDivisibleBy8 = 0x40,
+  kDivisibleBy16 = 0x80,
 };
+
+/// A code without flags.
+inline uint8_t plainCode(uint8_t code) {
+  return static_cast<uint8_t>(code & ~(kDivisibleBy8 | kDivisibleBy16));
+}
+/// The flag of an integer, or none.
+inline uint8_t divisibilityFlag(int64_t number) {
+  return number % 16 == 0 ? kDivisibleBy16 : number % 8 == 0 ? kDivisibleBy8 : 0;
+}
+/// What the flags say: 16, 8 or 1.
+inline int divisibilityOf(uint8_t code) {
+  return code & kDivisibleBy16 ? 16 : code & kDivisibleBy8 ? 8 : 1;
+}
 
 /// One 8-byte slot holds the argument.
 inline bool isScalarCode(uint8_t code) {

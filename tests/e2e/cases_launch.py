@@ -64,14 +64,14 @@ def test_parameters_reach_the_driver(mock, compiler):
     assert launch.unpack("QQQi") == (DEVICE0, DEVICE0 + 4096, DEVICE0 + 8192, 1000)
     assert compiler.last["signature"] == {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
     assert compiler.last["constexprs"] == {"BLOCK": 128}
-    assert compiler.last["divisibility"] == {"x": 16, "y": 16, "out": 16}
+    assert compiler.last["divisibility"] == {"x": 16, "y": 16, "out": 16, "n": 8}
     assert compiler.last["target"] == "sm_90a"
     assert kernel.name == "add" and kernel.metadata.num_warps == 4
 
 
 def test_warm_launch_compiles_nothing_and_returns_the_same_kernel(mock, compiler):
     add = make_kernel()
-    first = add[(1, )](*tensors(), 1000, BLOCK=128)
+    first = add[(1, )](*tensors(), 999, BLOCK=128)
     for _ in range(5):
         assert add[(2, )](*tensors(), 1001, BLOCK=128) is first
     assert len(compiler.calls) == 1 and mock.count == 6
@@ -90,13 +90,13 @@ def test_keywords_defaults_and_order(mock):
     assert mock.launch().unpack("iii") == (2, 3, 7)
 
 
-@pytest.mark.parametrize("value,type_name,divisible", [
-    (17, "i32", False), (32, "i32", True), (0, "i32", True), (-16, "i32", True), (-1, "i32", False),
-    (2**31 - 1, "i32", False), (2**31, "i64", True), (-2**31 - 1, "i64", False), (2**63 + 5, "u64", False),
-    (2.5, "fp32", False), (True, "i1", False), (np.int64(48), "i32", True), (np.float32(1.5), "fp32", False),
-    (np.bool_(False), "i1", False),
+@pytest.mark.parametrize("value,type_name,divisibility", [
+    (17, "i32", 1), (32, "i32", 16), (0, "i32", 16), (-16, "i32", 16), (-1, "i32", 1), (24, "i32", 8), (-8, "i32", 8),
+    (4, "i32", 1), (2**31 - 1, "i32", 1), (2**31, "i64", 16), (-2**31 - 1, "i64", 1), (-2**31 - 8, "i64", 8),
+    (2**63 + 5, "u64", 1), (2**63 + 8, "u64", 8), (2.5, "fp32", 1), (True, "i1", 1), (np.int64(48), "i32", 16),
+    (np.int32(40), "i32", 8), (np.float32(1.5), "fp32", 1), (np.bool_(False), "i1", 1),
 ])
-def test_types_of_numbers(mock, compiler, value, type_name, divisible):
+def test_types_of_numbers(mock, compiler, value, type_name, divisibility):
 
     @tilewright.jit
     def f(v):
@@ -104,7 +104,7 @@ def test_types_of_numbers(mock, compiler, value, type_name, divisible):
 
     f[(1, )](value)
     assert compiler.last["signature"] == {"v": type_name}
-    assert compiler.last["divisibility"] == ({"v": 16} if divisible else {})
+    assert compiler.last["divisibility"] == ({"v": divisibility} if divisibility > 1 else {})
     form = {"i32": "i", "i64": "q", "u64": "Q", "fp32": "f", "i1": "?"}[type_name]
     assert mock.launch().unpack(form)[0] == value
 
@@ -176,6 +176,7 @@ def test_do_not_specialize(compiler):
     f[(1, )](1, 16)
     assert compiler.last["signature"] == {"a": "i32", "b": "i32"} and compiler.last["divisibility"] == {}
     f[(1, )](16, 5)
+    f[(1, )](8, 24)
     assert len(compiler.calls) == 1
 
 

@@ -60,14 +60,14 @@ def tensors(device=0):
 
 def test_bound_launch_repeats_what_it_was_given(mock, compiler):
     add = make_kernel()
-    bound = add[(7, 2)].bind(*tensors(), 1000, BLOCK=128)
+    bound = add[(7, 2)].bind(*tensors(), 1004, BLOCK=128)
     assert mock.count == 0 and bound.grid == (7, 2, 1)
     kernel = bound()
     assert bound() is kernel is bound.kernel
     assert add[(1, )](*tensors(), 1001, BLOCK=128) is kernel and len(compiler.calls) == 1
     for index in (0, 1):
         launch = mock.launch(index)
-        assert launch.grid == (7, 2, 1) and launch.unpack("QQQi") == (DEVICE0, DEVICE0 + 4096, DEVICE0 + 8192, 1000)
+        assert launch.grid == (7, 2, 1) and launch.unpack("QQQi") == (DEVICE0, DEVICE0 + 4096, DEVICE0 + 8192, 1004)
 
 
 def test_bind_of_the_kernel_takes_the_grid_by_name(mock):
@@ -198,7 +198,7 @@ def test_errors_of_bind_name_the_line():
 
 def test_precompile_makes_the_next_launch_warm(mock, compiler):
     add = make_kernel()
-    kernel = add.precompile(*[np.dtype("float32")] * 3, 1000, BLOCK=128, num_warps=8)
+    kernel = add.precompile(*[np.dtype("float32")] * 3, 1004, BLOCK=128, num_warps=8)
     assert mock.count == 0 and mock.library.mockLoaded() == 1 and add._table_size() == 1
     mock.library.mockSetCapturing(1)
     assert add[(1, )](*tensors(), 1001, BLOCK=128, num_warps=8) is kernel

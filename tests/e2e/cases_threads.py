@@ -185,7 +185,7 @@ def test_launches_of_same_and_different_kernels(mock, compiler):
 
         def launches(i):
             for kernel in (shared, own):
-                compiled = kernel[(1 + i % 3, )](x, 5 + k, BLOCK=64 << i % 3, WHAT="abcdef"[i % 6])
+                compiled = kernel[(1 + i % 3, )](x, 5 + 2 * k, BLOCK=64 << i % 3, WHAT="abcdef"[i % 6])
                 assert compiled.constants == {"BLOCK": 64 << i % 3, "WHAT": "abcdef"[i % 6]}
 
         return launches
@@ -193,7 +193,7 @@ def test_launches_of_same_and_different_kernels(mock, compiler):
     until_done([body(k) for k in range(THREADS)])
     assert mock.count == 2 * THREADS * ROUNDS and shared._table_size() == 6
     parameters = {mock.launch(i).unpack("Qi") for i in range(mock.count)}
-    assert parameters == {(0x10000000000 + 16 * k, 5 + k) for k in range(THREADS)}
+    assert parameters == {(0x10000000000 + 16 * k, 5 + 2 * k) for k in range(THREADS)}
 
 
 def test_launches_while_tables_are_cleared_and_garbage_is_collected(mock, compiler):

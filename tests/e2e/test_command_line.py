@@ -67,8 +67,8 @@ def test_compile_writes_a_file_and_looks_through_the_tuner(kernel_file, tmp_path
     ("fill", "*fp32,fp32,i32,64,5", "more entries in the signature than fill(x, value, n, BLOCK) has parameters"),
     ("fill", "x=*fp32,y=i32", "[E0205] unexpected argument 'y'"),
     ("nothing", "*fp32", "'nothing' is no jit function"),
-    ("fill", "*fp32:8,fp32,i32,64", "'*fp32:8' ends in neither :16 (divisible by 16) nor :1 (equal to 1)"),
-    ("fill", "*fp32:x,fp32,i32,64", "'*fp32:x' ends in neither"),
+    ("fill", "*fp32:4,fp32,i32,64", "'*fp32:4' ends in none of :16 or :8 (divisible by it) and :1 (equal to 1)"),
+    ("fill", "*fp32:x,fp32,i32,64", "'*fp32:x' ends in none"),
     ("fill", "x=*fp32,x=*fp16,value=fp32,n=i32,BLOCK=64", "'x' is in the signature twice"),
     ("fill", "*fp32,fp32,i32,48", "InvalidShape[E0106] tile dimension 0 is 48"),
 ])
@@ -107,8 +107,8 @@ def test_signatures():
 
     assert cli.parse_signature(f, "*fp32:16, i32:1, fp32, (1, 2), 'a,b'") == (
         {"a": "*fp32", "c": "fp32"}, {"b": 1, "D": (1, 2), "E": "a,b"}, {"a": 16})
-    assert cli.parse_signature(f, "D=4, *fp32, i64, i32, E=None") == (
-        {"a": "*fp32", "b": "i64", "c": "i32"}, {"D": 4, "E": None}, {})
+    assert cli.parse_signature(f, "D=4, *fp32, i64:8, i32, E=None") == (
+        {"a": "*fp32", "b": "i64", "c": "i32"}, {"D": 4, "E": None}, {"b": 8})
 
 
 def test_run_makes_triton_mean_tilewright(tmp_path):

@@ -20,6 +20,7 @@ from harness import ptx_emulator
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
 from harness.ptx_machine import EmulationError
+from harness.tensor_core_cases import kernels
 from harness.tensor_core_runs import attend, describe, multiply
 from harness.types import exact_values
 
@@ -32,6 +33,22 @@ TRIPS = [0, 1, 2, 3, 5]
 def test_product(target, form, tile, trips):
     actual, expected = multiply(Emulator(target), form, 64, 32, trips, tile)
     assert_same(actual, expected, signed_zeros=False)
+
+
+@pytest.mark.parametrize("k", [88, 84])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_rows_of_whole_vectors(target, k):
+    """Sizes that are multiples of 8 and not of 16: eight halfs are a vector all the same."""
+    m, n = 72, 40
+    a, b, c = exact_values("float16", (m, k)), exact_values("float16", (k, n), seed=1), np.zeros((m, n), np.float16)
+    kernels_seen = []
+    device = Emulator(target, inspect=kernels_seen.append)
+    device.run(kernels("matmul_kernels").pointer_kernel, (4,), a, b, c, m, n, k, k, 1, n, 1, n, 1, BLOCK_M=64, BLOCK_N=32,
+               BLOCK_K=32, GROUP_M=2, num_warps=4, num_stages=3)
+    assert_same(c, (a.astype(np.float64) @ b).astype(np.float16), signed_zeros=False)
+    ptx = kernels_seen[0].asm["ptx"]
+    # B's and C's rows are vectors anyway; A's are where K is a multiple of 8.
+    assert ("ld.global.b16" not in ptx) == (k % 8 == 0) and "cp.async.cg" in ptx and "st.global.v4.b32" in ptx
 
 
 @tilewright.jit

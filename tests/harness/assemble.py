@@ -49,11 +49,13 @@ def signature_type(value) -> str:
     raise TypeError(f"no signature for {type(value).__name__}")
 
 
-def is_divisible(value) -> bool:
+def divisibility_of(value) -> int:
     """Arrays lie anywhere that is a multiple of 16; of descriptors the last extent counts, in bytes."""
     if isinstance(value, TensorDescriptor):
-        return value.shape[-1] * value.base.dtype.itemsize % 16 == 0
-    return isinstance(value, np.ndarray) or (type(value) is int and value % 16 == 0)
+        return 16 if value.shape[-1] * value.base.dtype.itemsize % 16 == 0 else 1
+    if isinstance(value, np.ndarray):
+        return 16
+    return next((number for number in (16, 8) if type(value) is int and value % number == 0), 1)
 
 
 def _entry(name, value, constants, divisibility):
@@ -65,8 +67,8 @@ def _entry(name, value, constants, divisibility):
     if value is None or callable(value) or (is_number and value == 1):
         constants[name] = value
         return "constexpr"
-    if is_divisible(value):
-        divisibility[name] = 16
+    if (number := divisibility_of(value)) > 1:
+        divisibility[name] = number
     return signature_type(value)
 
 
@@ -93,8 +95,8 @@ def specialise(kernel, args, options):
             constants[parameter.name] = value
             continue
         signature[parameter.name] = parameter.annotation_type or signature_type(value)
-        if is_divisible(value) and (is_number or type(value) is not int):
-            divisibility[parameter.name] = 16
+        if (number := divisibility_of(value)) > 1 and (is_number or type(value) is not int):
+            divisibility[parameter.name] = number
     return signature, constants, divisibility
 
 
