@@ -11,6 +11,42 @@ module {
 }
 
 // -----
+// Much arithmetic: fewer threads share what is computed once for each. Seven operations,
+// and a mask that does not count.
+// CHECK: tw.num_warps = 4
+module {
+  func.func @arithmetic(%p: tensor<1024x!tw.ptr<f32>>, %x: tensor<1024xf32>) {
+    %0 = arith.mulf %x, %x : tensor<1024xf32>
+    %1 = arith.mulf %0, %x : tensor<1024xf32>
+    %2 = arith.addf %1, %x : tensor<1024xf32>
+    %3 = math.exp %2 : tensor<1024xf32>
+    %4 = arith.addf %3, %0 : tensor<1024xf32>
+    %5 = arith.divf %x, %4 : tensor<1024xf32>
+    %6 = arith.mulf %5, %1 : tensor<1024xf32>
+    %m = arith.cmpf olt, %6, %x : tensor<1024xf32>
+    tw.store %p, %6 mask %m : tensor<1024xi1> : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+    return
+  }
+}
+
+// -----
+// Six of them.
+// CHECK: tw.num_warps = 8
+module {
+  func.func @less_arithmetic(%p: tensor<1024x!tw.ptr<f32>>, %x: tensor<1024xf32>) {
+    %0 = arith.mulf %x, %x : tensor<1024xf32>
+    %1 = arith.mulf %0, %x : tensor<1024xf32>
+    %2 = arith.addf %1, %x : tensor<1024xf32>
+    %3 = math.exp %2 : tensor<1024xf32>
+    %4 = arith.addf %3, %0 : tensor<1024xf32>
+    %5 = arith.divf %x, %4 : tensor<1024xf32>
+    %m = arith.cmpf olt, %5, %x : tensor<1024xf32>
+    tw.store %p, %5 mask %m : tensor<1024xi1> : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+    return
+  }
+}
+
+// -----
 // More than one access per thread rather than more than 8 warps; 64 bytes at most.
 // CHECK: tw.num_warps = 8
 module {
