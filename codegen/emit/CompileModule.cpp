@@ -385,7 +385,7 @@ static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInf
   int64_t limit = target.registersPerMultiprocessor / ((blocks + 1) * threads) / 8 * 8;
   if (blocks * threads >= usualThreads / 2)
     return assembled;
-  bool isNear = limit * 4 >= int64_t(assembled.registers) * 3;
+  bool isNear = limit * 3 >= int64_t(assembled.registers) * 2;
   if (blocks >= target.maxSharedBytesPerBlock / compiled.sharedBytes || !isNear)
     return assembled;
   return assembleWithLimit(compiled, target, options, static_cast<int>(limit), /*spillBytes=*/0,
