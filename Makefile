@@ -62,6 +62,8 @@ lint: setup ## check formatting, names, includes, words
 bench: build ## measure beside torch and Triton (needs a GPU)
 	@$(BIN)/python benchmarks/memory_bound.py $(ARGS)
 	@$(BIN)/python benchmarks/in_use.py $(ARGS)
+	@$(BIN)/python benchmarks/other_sizes.py $(ARGS)
+	@$(BIN)/python benchmarks/products_in_use.py
 	@$(BIN)/python benchmarks/matmul.py $(ARGS)
 	@$(BIN)/python benchmarks/attention.py $(ARGS)
 	@$(BIN)/python benchmarks/host_side.py $(ARGS)

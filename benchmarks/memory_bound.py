@@ -74,8 +74,8 @@ class RowWise(Row):
 
     def __init__(self, kind, type_name, columns, n):
         dtype = TYPES[type_name]
-        super().__init__(f"{kind} {type_name} {columns}", 2 * dtype.itemsize * n)
         self.kind, self.dtype, self.columns, self.rows = kind, dtype, columns, n // columns
+        super().__init__(f"{kind} {type_name} {columns}", 2 * dtype.itemsize * self.rows * columns)
 
     def prepare(self, seed):
         torch.manual_seed(seed)

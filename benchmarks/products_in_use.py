@@ -130,7 +130,9 @@ def decode(parts, heads=64, group=16, length=16384, dim=128):
                [(64, 4, 3), (128, 4, 2), (64, 2, 4), (128, 8, 3)], check, unit="GB/s")
 
 
-ROWS = [lambda: linear_gelu(4096, 4096, 4096), lambda: linear_gelu(4000, 4104, 4088)]
+# Multiples of 16; of 8; small ones; columns, then a vocabulary, then rows that are no multiple of 8.
+LINEAR = [(4096, 4096, 4096), (4000, 4104, 4088), (1000, 1000, 1000), (4000, 4100, 4096), (4096, 50257, 4096), (4096, 4096, 4090)]
+ROWS = [lambda size=size: linear_gelu(*size) for size in LINEAR]
 ROWS += [lambda m=m, make=make: make(m) for m in QUANTISED for make in (int8_weights, int4_weights)]
 ROWS += [lambda: weight_gradient(4096, 4096, 4096), lambda: tf32(4096, 4096, 4096), lambda: gathered_rows(8192, 4096, 4096)]
 ROWS += [lambda m=m, s=s: split_k(m, s) for m in (16, 64) for s in (4, 8)] + [lambda: decode(4), lambda: decode(16)]
