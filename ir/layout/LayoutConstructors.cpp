@@ -198,7 +198,11 @@ LinearLayout makeDotOperand(DotOperand operand, const std::vector<int> &log2Shap
   if (!isA)
     dealer.deal(InDim::Warp, dimOther, log2Warps[rank - 1]);
   dealBatchWarps(dealer, log2Warps);
-  dealer.dealRest(dimK);
+  // A has the accumulator's order, which costs nothing where one product's result is
+  // another's operand; wgmma takes its registers as they come. Of B the columns come first,
+  // so that what one ldmatrix reads belongs to one step of K: its registers are free for
+  // the next step but one while the next one runs.
+  dealer.dealRest(isA ? dimK : dimOther);
   dealRestOfAll(dealer, rank);
   return dealer.take();
 }

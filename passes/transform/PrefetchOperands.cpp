@@ -14,13 +14,17 @@
 //     wait for the copies of k; barrier       prologue: wait for those of 0; barrier
 //     start copies                                      read the operands of 0
 //     read the operands of k            =>    wait for the copies of k + 1; barrier
-//     product of k                            start copies
-//                                             product of k
+//     product of k                            product of k
 //                                             read the operands of k + 1
+//                                             start copies
 //
 // The ring stays as it is: the slot that the copies go to was read an iteration
 // before the barrier in both. What the last iteration reads is not used. One
-// iteration less of copies is under way, so a loop needs three stages of them.
+// iteration less of copies is under way, so a loop needs three stages of them. The
+// copies come last, since the assembler moves no read of shared memory above a copy into
+// it: so each read goes where the product has used its registers for the last time, and
+// they stand evenly among the mma (8192^3 fp16 with 128x128x32 tiles on an H200: 384
+// TFLOP/s, 0.575 of cuBLAS, where it was 0.524).
 //
 // Piece by piece (tw.shared_load {inPieces}): where what is alive at a product is too much.
 // LLVM and the assembler keep about the order in which loads and products are written, so
@@ -166,6 +170,19 @@ Value readSlot(RewriterBase &rewriter, ir::SharedLoadOp load, BlockArgument vari
   return copy->getResult(0);
 }
 
+/// Behind everything else, nearer to where the program had them.
+void moveCopies(scf::ForOp loop) {
+  llvm::SmallVector<Operation *> copies;
+  for (Operation &op : loop.getBody()->without_terminator())
+    if (op.walk([](Operation *inner) {
+            return llvm::isa<ir::AsyncCopyOp, ir::AsyncCommitOp>(inner) ? WalkResult::interrupt()
+                                                                        : WalkResult::advance();
+          }).wasInterrupted())
+      copies.push_back(&op);
+  for (Operation *op : copies)
+    op->moveBefore(loop.getBody()->getTerminator());
+}
+
 void rotate(PrefetchLoop &found) {
   scf::ForOp loop = found.loop;
   IRRewriter rewriter(loop);
@@ -183,6 +200,7 @@ void rotate(PrefetchLoop &found) {
   llvm::SmallVector<Value> next;
   for (ir::SharedLoadOp load : found.loads)
     next.push_back(readSlot(rewriter, load, found.slot, nextSlot));
+  moveCopies(loop);
   // 3. Carried from one to the other.
   rewriter.setInsertionPoint(loop);
   (void)loop.replaceWithAdditionalYields(

@@ -173,6 +173,18 @@ TEST(LayoutConstructors, DotOperandsMatchTheInstruction) {
   }
 }
 
+TEST(LayoutConstructors, RightOperandHasOneStepAfterTheOther) {
+  // The first 16 elements of K of all columns, then the next.
+  LinearLayout b = makeDotOperand(DotOperand::B, {6, 6}, {1, 1}, 16);
+  uint32_t step = 0;
+  for (int reg = 0; reg < b.inSize(InDim::Register); ++reg) {
+    uint32_t now = b.coordinates(b.apply(reg, 0, 0))[0] / 16;
+    EXPECT_GE(now, step) << reg;
+    step = now;
+  }
+  EXPECT_EQ(step, 3u);
+}
+
 TEST(LayoutConstructors, DotOperandsAgreeWithTheAccumulatorOnWarps) {
   // Each warp must hold the rows (columns) of A (B) of its own accumulator
   // part.

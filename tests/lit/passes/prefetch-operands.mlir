@@ -5,7 +5,7 @@
 
 // The operands of the first iteration are read in front of the loop; in it the
 // product comes before those of the next one, one slot further, for which one
-// group of copies less may be under way.
+// group of copies less may be under way. Copies start behind them.
 // CHECK: tw.async_wait 2
 // CHECK-NEXT: tw.barrier
 // CHECK-NEXT: tw.buffer_slot
@@ -16,6 +16,7 @@
 // CHECK: tw.async_wait 1
 // CHECK-NEXT: tw.barrier
 // CHECK-NOT: tw.shared_load
+// CHECK-NOT: tw.async_c
 // CHECK: tw.dot %[[A]], %[[B]]
 // CHECK: arith.select
 // CHECK: %[[NEXT:.*]] = arith.select
@@ -23,6 +24,8 @@
 // CHECK-NEXT: %[[A1:.*]] = tw.shared_load
 // CHECK: tw.buffer_slot %{{.*}}[%[[NEXT]]]
 // CHECK-NEXT: %[[B1:.*]] = tw.shared_load
+// CHECK: tw.async_copy
+// CHECK: tw.async_commit
 // CHECK: scf.yield {{.*}}, %[[NEXT]], %[[A1]], %[[B1]] :
 
 // With two groups of copies there is none to spare.
