@@ -121,16 +121,38 @@ static constexpr int64_t otherWords = 32, otherWordsWithAddresses = 56;
 FailureOr<bool> LoopPipeliner::run() {
   if (!decideDistance())
     return false;
+  nameCarried();
   findChain();
-  if (!collectLoads())
+  if (!collectLoads()) {
+    dropNames();
     return false;
+  }
   chooseTurns();
   chooseSlots();
   makeRings();
   rewriteBody();
   if (failed(expand()))
     return failure();
+  dropNames();
   return true;
+}
+
+void LoopPipeliner::nameCarried() {
+  Operation *yield = loop.getBody()->getTerminator();
+  rewriter.setInsertionPoint(yield);
+  for (OpOperand &yielded : yield->getOpOperands()) {
+    auto argument = llvm::dyn_cast<BlockArgument>(yielded.get());
+    if (argument && argument.getOwner() == loop.getBody())
+      yielded.set(rewriter
+                      .create<UnrealizedConversionCastOp>(loop.getLoc(), argument.getType(),
+                                                          ValueRange{argument})
+                      .getResult(0));
+  }
+}
+
+void LoopPipeliner::dropNames() {
+  loop->getParentOfType<func::FuncOp>().walk(
+      [&](UnrealizedConversionCastOp name) { rewriter.replaceOp(name, name.getOperands()); });
 }
 
 bool LoopPipeliner::refuse(llvm::StringRef reason) {
@@ -210,6 +232,12 @@ void LoopPipeliner::findChain() {
   for (Operation *op : behind)
     if (op != second && (!isMemoryEffectFree(op) || op->getNumRegions() != 0))
       return;
+  // Nor what the next iteration computes in time.
+  for (OpOperand &yielded : loop.getBody()->getTerminator()->getOpOperands())
+    if (behind.contains(yielded.get().getDefiningOp()))
+      for (Operation *user : loop.getRegionIterArg(yielded.getOperandNumber()).getUsers())
+        if (!behind.contains(loop.getBody()->findAncestorOpInBlock(*user)))
+          return;
   firstProduct = first;
   secondProduct = second;
   late.insert(behind.begin(), behind.end());
