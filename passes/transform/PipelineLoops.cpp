@@ -581,24 +581,6 @@ private:
     });
     return bytes + staged;
   }
-
-  /// Whether a buffer made outside of the loop is needed in it or behind it.
-  static bool isLiveIn(ir::AllocSharedOp alloc, scf::ForOp loop) {
-    Block *block = alloc->getBlock();
-    Operation *place = block->findAncestorOpInBlock(*loop);
-    if (!place || !alloc->isBeforeInBlock(place))
-      return false;
-    llvm::SmallVector<Operation *> users(alloc->getUsers());
-    while (!users.empty()) {
-      Operation *user = users.pop_back_val();
-      if (!block->findAncestorOpInBlock(*user)->isBeforeInBlock(place))
-        return true;
-      for (Value result : user->getResults())
-        if (llvm::isa<ir::BufferType>(result.getType()))
-          llvm::append_range(users, result.getUsers());
-    }
-    return false;
-  }
 };
 
 } // namespace

@@ -395,3 +395,32 @@ def test_chained_products_whose_sum_is_remembered(warps, trips, form):
         acc = acc + np.clip(scores, -2, 2) @ v[rows].astype(np.float64)
     assert_same(out, acc.astype(np.float32), signed_zeros=False)
     assert_same(kept, before.astype(np.float32), signed_zeros=False)
+
+
+@tilewright.jit
+def standing_operand_kernel(q_ptr, k_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr):
+    """A left side that stays the same through the loop, beside sums that fill the registers."""
+    rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
+    q = tl.load(q_ptr + rows[:, None] * DIM + dims[None, :])
+    acc, total = tl.zeros((BLOCK_M, DIM), tl.float32), tl.zeros((BLOCK_M,), tl.float32)
+    for start in range(0, length, BLOCK_N):
+        k = tl.load(k_ptr + (start + keys)[:, None] * DIM + dims[None, :])
+        scores = tl.minimum(tl.maximum(tl.dot(q, k.T), -2), 2)
+        total += tl.sum(scores, 1)
+        acc = tl.dot(scores.to(q.dtype), k, acc)
+    tl.store(out_ptr + rows[:, None] * DIM + dims[None, :], acc + total[:, None])
+
+
+@pytest.mark.parametrize("trips", [0, 1, 3])
+def test_operand_that_stays_is_read_in_the_loop(trips):
+    block_m, block_n, dim = 128, 32, 128
+    q = exact_values("float16", (block_m, dim), 0, -1, 1)
+    k = exact_values("float16", (max(trips, 1) * block_n, dim), 1, -1, 1)
+    out, seen = np.zeros((block_m, dim), np.float32), []
+    Emulator("sm_80", inspect=seen.append).run(standing_operand_kernel, (1,), q, k, out, trips * block_n, BLOCK_M=block_m,
+                                               BLOCK_N=block_n, DIM=dim, num_warps=4, num_stages=2)
+    keys = k[: trips * block_n].astype(np.float64)
+    scores = np.clip(q.astype(np.float64) @ keys.T, -2, 2)
+    assert_same(out, (scores @ keys + scores.sum(axis=1)[:, None]).astype(np.float32), signed_zeros=False)
+    # 128 registers of a thread for the sums, 64 for the left side, 32 for the scores.
+    assert seen[0].metadata.n_spills == 0
