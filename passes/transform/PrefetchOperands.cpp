@@ -28,7 +28,8 @@
 // elsewhere: an assembler that has registers to spare makes better use of loads that stand
 // together. There an operand that stays the same through the loop, as attention's queries,
 // is read in every iteration instead of being kept in registers, where its tile in shared
-// memory costs no resident block.
+// memory costs no resident block. And operands that are converted come behind products
+// that do not need them.
 //
 // Not handled: operands that would leave no registers for the sums; more than one
 // product; copies by TMA, which go with wgmma.
@@ -296,6 +297,25 @@ void readInLoop(ir::DotOp dot, int64_t budget, const TargetInfo &target) {
   }
 }
 
+/// Moves a conversion of an operand from in front of other products, whose operands it
+/// would wait beside, to `dot`, if nobody needs it before.
+void convertLate(ir::DotOp dot) {
+  for (Value operand : {dot.getA(), dot.getB()}) {
+    auto convert = operand.getDefiningOp<ir::ConvertLayoutOp>();
+    if (!convert || convert->getBlock() != dot->getBlock() ||
+        wordsPerThread(tileType(convert.getSource())) > wordsPerThread(tileType(operand)) ||
+        llvm::any_of(convert->getUsers(), [&](Operation *user) {
+          Operation *place = dot->getBlock()->findAncestorOpInBlock(*user);
+          return place != dot && place->isBeforeInBlock(dot);
+        }))
+      continue;
+    auto range = llvm::make_range(std::next(Block::iterator(convert)), Block::iterator(dot));
+    if (llvm::none_of(range, llvm::IsaPred<ir::DotOp>))
+      continue;
+    convert->moveBefore(dot);
+  }
+}
+
 void readInPieces(ir::DotOp dot) {
   for (Value operand : {dot.getA(), dot.getB()})
     if (canReadInPieces(dot, operand))
@@ -341,15 +361,20 @@ private:
     });
     if (products.empty())
       return;
-    Liveness liveness(function);
     // The assembler moves loads within a block: all of a block's are held back.
-    llvm::SmallPtrSet<Block *, 4> fullBlocks, overfullBlocks;
-    for (ir::DotOp dot : products) {
-      if (liveWords(dot, liveness) > budget)
-        fullBlocks.insert(dot->getBlock());
-      if (remainingWords(dot, liveness) > budget)
-        overfullBlocks.insert(dot->getBlock());
-    }
+    auto blocksOver = [&](llvm::function_ref<int64_t(ir::DotOp, const Liveness &)> wordsAt) {
+      Liveness liveness(function);
+      llvm::SmallPtrSet<Block *, 4> blocks;
+      for (ir::DotOp dot : products)
+        if (wordsAt(dot, liveness) > budget)
+          blocks.insert(dot->getBlock());
+      return blocks;
+    };
+    llvm::SmallPtrSet<Block *, 4> fullBlocks = blocksOver(liveWords);
+    for (ir::DotOp dot : products)
+      if (fullBlocks.contains(dot->getBlock()))
+        convertLate(dot);
+    llvm::SmallPtrSet<Block *, 4> overfullBlocks = blocksOver(remainingWords);
     for (ir::DotOp dot : products) {
       if (overfullBlocks.contains(dot->getBlock()))
         readInLoop(dot, budget, context.target);

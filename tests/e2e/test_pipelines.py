@@ -424,3 +424,28 @@ def test_operand_that_stays_is_read_in_the_loop(trips):
     assert_same(out, (scores @ keys + scores.sum(axis=1)[:, None]).astype(np.float32), signed_zeros=False)
     # 128 registers of a thread for the sums, 64 for the left side, 32 for the scores.
     assert seen[0].metadata.n_spills == 0
+
+
+@tilewright.jit
+def three_uses_kernel(x_ptr, out_ptr, length, BLOCK: tl.constexpr):
+    """One tile as the left side and, in three forms, as the right side of products."""
+    index = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in tl.range(0, length, BLOCK, loop_unroll_factor=2):
+        x = tl.load(x_ptr + (start + index)[:, None] * BLOCK + index[None, :])
+        acc = tl.dot(x, tl.minimum(x * x, 2), acc)
+        acc = tl.dot(x, x.T, acc)
+        acc += tl.dot(x, x)
+    tl.store(out_ptr + index[:, None] * BLOCK + index[None, :], acc)
+
+
+@pytest.mark.parametrize("trips", [0, 2, 3])
+def test_conversions_stand_where_products_need_them(trips):
+    block = 64
+    x, out, seen = exact_values("float32", (max(trips, 1), block, block), 0, -2, 2), np.zeros((block, block), np.float32), []
+    Emulator("sm_80", inspect=seen.append).run(three_uses_kernel, (1,), x, out, trips * block, BLOCK=block, num_warps=4,
+                                               num_stages=3)
+    expected = sum((t @ (np.minimum(t * t, 2) + t.T + t) for t in x[:trips].astype(np.float64)), np.zeros(out.shape))
+    assert_same(out, expected.astype(np.float32), signed_zeros=False)
+    # 64 registers of a thread for each right side.
+    assert seen[0].metadata.n_spills == 0

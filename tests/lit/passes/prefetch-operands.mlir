@@ -3,6 +3,7 @@
 // RUN: sed 's/STAGES/3/' %t/product.mlir | tilewright-opt --tw-pipeline-loops --tw-prefetch-operands | FileCheck %s --check-prefix=FEW
 // RUN: tilewright-opt %t/pieces.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=PIECES
 // RUN: tilewright-opt %t/standing.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=STANDING
+// RUN: tilewright-opt %t/late.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=LATE
 
 // The operands of the first iteration are read in front of the loop; in it the
 // product comes before those of the next one, one slot further, for which one
@@ -151,5 +152,38 @@ module attributes {tw.num_warps = 1 : i32} {
       scf.yield %d : tensor<64x64xf32, #a>
     }
     return %r : tensor<64x64xf32, #a>
+  }
+}
+
+//--- late.mlir
+// The second product's right side takes 64 registers, which the first one needs: it is
+// converted behind that, unless somebody reads it before.
+// LATE-LABEL: @late
+// LATE: tw.dot
+// LATE-NEXT: %[[B:.*]] = tw.convert_layout
+// LATE-NEXT: tw.dot %{{.*}}, %[[B]]
+// LATE-LABEL: @early
+// LATE: tw.convert_layout
+// LATE: tw.dot
+// LATE-NEXT: tw.dot
+#a = #tw.layout<register = [1, 512, 8, 16, 32, 1024, 2048], lane = [2, 4, 64, 128, 256], warp = [], block = []>
+#b = #tw.layout<register = [64, 512, 1024, 2048, 8, 16, 32], lane = [128, 256, 1, 2, 4], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @late(%a: tensor<64x64xf16, #a>, %b: tensor<64x64xf16, #b>, %sum: tensor<64x64xf32, #a>) -> tensor<64x64xf32, #a> {
+    %c = tw.convert_layout %a : tensor<64x64xf16, #a> -> tensor<64x64xf16, #b>
+    %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    %e = tw.dot %a, %c, %d {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    return %e : tensor<64x64xf32, #a>
+  }
+  func.func @early(%a: tensor<64x64xf16, #a>, %sum: tensor<64x64xf32, #a>) -> tensor<64x64xf32, #a> {
+    %c = tw.convert_layout %a : tensor<64x64xf16, #a> -> tensor<64x64xf16, #b>
+    %b = math.absf %c : tensor<64x64xf16, #b>
+    %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    %e = tw.dot %a, %c, %d {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    return %e : tensor<64x64xf32, #a>
   }
 }
