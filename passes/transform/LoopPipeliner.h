@@ -138,7 +138,8 @@ private:
 
   //===--- 1. find -------------------------------------------------------===//
   /// A variable that becomes what another one was, as where two accumulators change places,
-  /// gets an op that says so: the expander asks for one per variable.
+  /// or an argument of the function, gets an op that says so: the expander asks for one
+  /// per variable.
   void nameCarried();
   void dropNames();
   static std::optional<int64_t> tripCount(mlir::scf::ForOp loop);

@@ -141,8 +141,7 @@ void LoopPipeliner::nameCarried() {
   Operation *yield = loop.getBody()->getTerminator();
   rewriter.setInsertionPoint(yield);
   for (OpOperand &yielded : yield->getOpOperands()) {
-    auto argument = llvm::dyn_cast<BlockArgument>(yielded.get());
-    if (argument && argument.getOwner() == loop.getBody())
+    if (auto argument = llvm::dyn_cast<BlockArgument>(yielded.get()))
       yielded.set(rewriter
                       .create<UnrealizedConversionCastOp>(loop.getLoc(), argument.getType(),
                                                           ValueRange{argument})

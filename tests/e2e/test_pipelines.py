@@ -355,6 +355,35 @@ def test_variables_that_change_places(target, stages, trips):
 
 
 @tilewright.jit
+def noting_kernel(a_ptr, out_ptr, noted_ptr, rounds, trips, number, BLOCK: tl.constexpr):
+    """Variables that a loop sets to what it does not change: another loop's counter, an argument, a constant."""
+    index = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    counter, argument, constant = -1, -1, -1
+    for i in range(0, rounds):
+        for trip in range(0, trips):
+            a = tl.load(a_ptr + (trip * BLOCK + index)[:, None] * BLOCK + index[None, :])
+            acc = tl.dot(a, a, acc)
+            counter, argument, constant = i, number, 7
+    tl.store(out_ptr + index[:, None] * BLOCK + index[None, :], acc)
+    tl.store(noted_ptr, counter)
+    tl.store(noted_ptr + 1, argument)
+    tl.store(noted_ptr + 2, constant)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_variables_that_are_set_to_what_stays(target, trips):
+    block, rounds, number = 64, 3, 5
+    a = exact_values("float16", (max(trips, 1), block, block))
+    out, noted = np.zeros((block, block), np.float32), np.zeros(3, np.int32)
+    Emulator(target).run(noting_kernel, (1,), a, out, noted, rounds, trips, number, BLOCK=block, num_warps=4, num_stages=3)
+    expected = rounds * sum((t @ t for t in a[:trips].astype(np.float64)), np.zeros(out.shape))
+    assert_same(out, expected.astype(np.float32), signed_zeros=False)
+    assert list(noted) == ([rounds - 1, number, 7] if trips else [-1, -1, -1])
+
+
+@tilewright.jit
 def feedback_kernel(q_ptr, k_ptr, v_ptr, out_ptr, before_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
                     DIM: tl.constexpr, FORM: tl.constexpr):
     """Chained products whose sum is remembered: for behind the loop, or for the next iteration's first product."""

@@ -1,6 +1,6 @@
 // RUN: tilewright-opt --tw-select-matrix-unit --tw-assign-layouts --tw-promote-shared --tw-pipeline-loops %s | FileCheck %s
-// Variables that become what others were: sums that change places, and the counter of the
-// iteration before. They are pipelined like others, and no op is left of the exchange.
+// Variables that become what others were: sums that change places, the counter of the
+// iteration before, and an argument of the function. They are pipelined like others, and no op is left of the exchange.
 
 // CHECK-LABEL: @exchange
 // CHECK: tw.alloc_shared : <64x64xf16, {{.*}}, 3>
@@ -8,12 +8,12 @@
 // CHECK: tw.async_wait 1
 // CHECK: %[[D:.*]] = tw.wgmma %{{.*}}, %{{.*}}, %[[X]] warps
 // CHECK-NOT: unrealized_conversion_cast
-// CHECK: %[[K:.*]] = arith.addi %[[I]], %{{.*}}
+// CHECK: arith.addi %[[I]]
 // CHECK-NOT: unrealized_conversion_cast
-// CHECK: scf.yield %[[Y]], %[[D]], %{{[0-9]+}}
+// CHECK: scf.yield %[[Y]], %[[D]], %{{[0-9]+}}, %arg1
 
 module attributes {tw.num_warps = 4 : i32, tw.num_stages = 3 : i32} {
-  func.func @exchange(%a: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %n: i32) -> (tensor<64x64xf32>, tensor<64x64xf32>, i32) {
+  func.func @exchange(%a: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %n: i32) -> (tensor<64x64xf32>, tensor<64x64xf32>, i32, i32) {
     %r = tw.range 0 to 64 : tensor<64xi32>
     %rows = tw.expand_dims %r, 1 : tensor<64xi32> -> tensor<64x1xi32>
     %columns = tw.expand_dims %r, 0 : tensor<64xi32> -> tensor<1x64xi32>
@@ -26,7 +26,7 @@ module attributes {tw.num_warps = 4 : i32, tw.num_stages = 3 : i32} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32
-    %out:3 = scf.for %k = %c0 to %n step %c1 iter_args(%one = %zero, %other = %zero, %last = %c0) -> (tensor<64x64xf32>, tensor<64x64xf32>, i32) : i32 {
+    %out:4 = scf.for %k = %c0 to %n step %c1 iter_args(%one = %zero, %other = %zero, %last = %c0, %bound = %c0) -> (tensor<64x64xf32>, tensor<64x64xf32>, i32, i32) : i32 {
       %first = arith.muli %k, %c64 : i32
       %tile = tw.splat %first : i32 -> tensor<64x64xi32>
       %as = tw.splat %a : !tw.ptr<f16> -> tensor<64x64x!tw.ptr<f16>>
@@ -34,8 +34,8 @@ module attributes {tw.num_warps = 4 : i32, tw.num_stages = 3 : i32} {
       %ap = tw.addptr %ao, %tile : tensor<64x64x!tw.ptr<f16>>, tensor<64x64xi32>
       %av = tw.load %ap : tensor<64x64x!tw.ptr<f16>> -> tensor<64x64xf16>
       %d = tw.dot %av, %av, %one : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      scf.yield %other, %d, %k : tensor<64x64xf32>, tensor<64x64xf32>, i32
+      scf.yield %other, %d, %k, %n : tensor<64x64xf32>, tensor<64x64xf32>, i32, i32
     }
-    return %out#0, %out#1, %out#2 : tensor<64x64xf32>, tensor<64x64xf32>, i32
+    return %out#0, %out#1, %out#2, %out#3 : tensor<64x64xf32>, tensor<64x64xf32>, i32, i32
   }
 }
