@@ -157,4 +157,21 @@ llvm::ArrayRef<Value> BufferAnalysis::valuesOf(Operation *allocation) const {
   return ofAllocation.find(allocation)->second;
 }
 
+bool isLiveIn(ir::AllocSharedOp alloc, Operation *loop) {
+  Block *block = alloc->getBlock();
+  Operation *place = block->findAncestorOpInBlock(*loop);
+  if (!place || !alloc->isBeforeInBlock(place))
+    return false;
+  llvm::SmallVector<Operation *> users(alloc->getUsers());
+  while (!users.empty()) {
+    Operation *user = users.pop_back_val();
+    if (!block->findAncestorOpInBlock(*user)->isBeforeInBlock(place))
+      return true;
+    for (Value result : user->getResults())
+      if (llvm::isa<ir::BufferType>(result.getType()))
+        llvm::append_range(users, result.getUsers());
+  }
+  return false;
+}
+
 } // namespace tilewright::passes

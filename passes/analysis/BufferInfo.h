@@ -52,6 +52,9 @@ int64_t bufferBytes(mlir::Operation *op);
 /// "tile<128x64xf16>", "4 x tile<128x64xf16>".
 std::string describeBuffer(ir::BufferType type);
 
+/// Whether a buffer made outside of the loop is needed in it or behind it.
+bool isLiveIn(ir::AllocSharedOp alloc, mlir::Operation *loop);
+
 /// Allocations by value, for one module.
 class BufferAnalysis {
 public:

@@ -137,6 +137,11 @@ private:
   bool refuse(llvm::StringRef reason);
 
   //===--- 1. find -------------------------------------------------------===//
+  /// A variable that becomes what another one was, as where two accumulators change places,
+  /// or an argument of the function, gets an op that says so: the expander asks for one
+  /// per variable.
+  void nameCarried();
+  void dropNames();
   static std::optional<int64_t> tripCount(mlir::scf::ForOp loop);
   bool decideDistance();
   /// Ops of the body that need a value of `roots` of the same iteration.

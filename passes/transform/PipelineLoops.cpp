@@ -121,16 +121,37 @@ static constexpr int64_t otherWords = 32, otherWordsWithAddresses = 56;
 FailureOr<bool> LoopPipeliner::run() {
   if (!decideDistance())
     return false;
+  nameCarried();
   findChain();
-  if (!collectLoads())
+  if (!collectLoads()) {
+    dropNames();
     return false;
+  }
   chooseTurns();
   chooseSlots();
   makeRings();
   rewriteBody();
   if (failed(expand()))
     return failure();
+  dropNames();
   return true;
+}
+
+void LoopPipeliner::nameCarried() {
+  Operation *yield = loop.getBody()->getTerminator();
+  rewriter.setInsertionPoint(yield);
+  for (OpOperand &yielded : yield->getOpOperands()) {
+    if (auto argument = llvm::dyn_cast<BlockArgument>(yielded.get()))
+      yielded.set(rewriter
+                      .create<UnrealizedConversionCastOp>(loop.getLoc(), argument.getType(),
+                                                          ValueRange{argument})
+                      .getResult(0));
+  }
+}
+
+void LoopPipeliner::dropNames() {
+  loop->getParentOfType<func::FuncOp>().walk(
+      [&](UnrealizedConversionCastOp name) { rewriter.replaceOp(name, name.getOperands()); });
 }
 
 bool LoopPipeliner::refuse(llvm::StringRef reason) {
@@ -210,6 +231,12 @@ void LoopPipeliner::findChain() {
   for (Operation *op : behind)
     if (op != second && (!isMemoryEffectFree(op) || op->getNumRegions() != 0))
       return;
+  // Nor what the next iteration computes in time.
+  for (OpOperand &yielded : loop.getBody()->getTerminator()->getOpOperands())
+    if (behind.contains(yielded.get().getDefiningOp()))
+      for (Operation *user : loop.getRegionIterArg(yielded.getOperandNumber()).getUsers())
+        if (!behind.contains(loop.getBody()->findAncestorOpInBlock(*user)))
+          return;
   firstProduct = first;
   secondProduct = second;
   late.insert(behind.begin(), behind.end());
@@ -552,24 +579,6 @@ private:
         staged = std::max(staged, scratchBytes(op));
     });
     return bytes + staged;
-  }
-
-  /// Whether a buffer made outside of the loop is needed in it or behind it.
-  static bool isLiveIn(ir::AllocSharedOp alloc, scf::ForOp loop) {
-    Block *block = alloc->getBlock();
-    Operation *place = block->findAncestorOpInBlock(*loop);
-    if (!place || !alloc->isBeforeInBlock(place))
-      return false;
-    llvm::SmallVector<Operation *> users(alloc->getUsers());
-    while (!users.empty()) {
-      Operation *user = users.pop_back_val();
-      if (!block->findAncestorOpInBlock(*user)->isBeforeInBlock(place))
-        return true;
-      for (Value result : user->getResults())
-        if (llvm::isa<ir::BufferType>(result.getType()))
-          llvm::append_range(users, result.getUsers());
-    }
-    return false;
   }
 };
 

@@ -30,14 +30,19 @@
 // LLVM and the assembler keep about the order in which loads and products are written, so
 // code generation puts each ldmatrix in front of the first mma that needs it. Not done
 // elsewhere: an assembler that has registers to spare makes better use of loads that stand
-// together.
+// together. There an operand that stays the same through the loop, as attention's queries,
+// is read in every iteration instead of being kept in registers, where its tile in shared
+// memory costs no resident block. And operands that are converted come behind products
+// that do not need them.
 //
 // Not handled: operands that would leave no registers for the sums; more than one
 // product; copies by TMA, which go with wgmma.
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
+#include "passes/analysis/ScratchSize.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/Analysis/Liveness.h"
@@ -55,8 +60,14 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Registers of a thread for sums and operands; the rest is for addresses.
-constexpr int64_t registerBudget = 224;
+/// Registers of a thread that are for addresses.
+constexpr int64_t addressWords = 32;
+
+/// Those for sums and operands.
+int64_t registerBudget(ModuleOp module, const TargetInfo &target) {
+  int64_t threads = int64_t(ir::numWarps(module)) << target.log2WarpSize;
+  return std::min<int64_t>(256, target.registersPerMultiprocessor / threads) - addressWords;
+}
 
 /// A loop of the form above.
 struct PrefetchLoop {
@@ -86,12 +97,12 @@ struct PrefetchLoop {
   }
 
   //===--- profitability -------------------------------------------------===//
-  bool isProfitable() {
+  bool isProfitable(int64_t budget) {
     bool hasCopiesToSpare = static_cast<int>(wait.getPending()) >= 2 * commits;
     return hasCopiesToSpare && wordsPerThread(tileType(dot.getAcc())) +
                                        wordsPerThread(tileType(dot.getA())) +
                                        wordsPerThread(tileType(dot.getB())) <=
-                                   registerBudget;
+                                   budget;
   }
 
 private:
@@ -219,6 +230,12 @@ void rotate(PrefetchLoop &found) {
       });
 }
 
+/// Whether each piece of the operand can be read just before it is needed.
+bool canReadInPieces(ir::DotOp dot, Value operand) {
+  auto load = operand.getDefiningOp<ir::SharedLoadOp>();
+  return load && load->hasOneUse() && load->getBlock() == dot->getBlock();
+}
+
 /// Registers of a thread for the tiles that live where `dot` starts. Addresses and masks
 /// are not counted: most of their elements share a register or an immediate.
 int64_t liveWords(ir::DotOp dot, const Liveness &liveness) {
@@ -233,12 +250,94 @@ int64_t liveWords(ir::DotOp dot, const Liveness &liveness) {
   return words;
 }
 
-void readInPieces(ir::DotOp dot) {
-  for (Value operand : {dot.getA(), dot.getB()}) {
-    auto load = operand.getDefiningOp<ir::SharedLoadOp>();
-    if (load && load->hasOneUse() && load->getBlock() == dot->getBlock())
-      load.setInPieces(true);
+/// Those that one value per tile, as of constants, or reading in pieces does not spare.
+int64_t remainingWords(ir::DotOp dot, const Liveness &liveness) {
+  auto isOneValue = [](Value value) {
+    return llvm::isa_and_nonnull<arith::ConstantOp, ir::SplatOp>(value.getDefiningOp());
+  };
+  int64_t words = liveWords(dot, liveness);
+  for (Value value : liveness.getLiveness(dot->getBlock())->currentlyLiveValues(dot))
+    if (RankedTensorType type = tileType(value); type && isOneValue(value))
+      words -= llvm::isa<FloatType>(type.getElementType()) ? wordsPerThread(type) : 0;
+  for (Value operand : {dot.getA(), dot.getB()})
+    if (canReadInPieces(dot, operand))
+      words -= wordsPerThread(tileType(operand));
+  return words + (isOneValue(dot.getAcc()) ? wordsPerThread(tileType(dot.getResult())) : 0);
+}
+
+/// Bytes of shared memory that are needed while `loop` runs, at most.
+int64_t sharedBytesDuring(LoopLikeOpInterface loop) {
+  int64_t bytes = 0, scratch = 0;
+  loop->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
+    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
+    bool isInside = loop->isAncestor(op);
+    if (alloc && (isInside || isLiveIn(alloc, loop)))
+      bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
+    if (isInside)
+      scratch = std::max(scratch, scratchBytes(op));
+  });
+  return bytes + scratch;
+}
+
+/// The tile in shared memory from which `load` reads; null where it is a ring's slot.
+ir::AllocSharedOp tileOf(ir::SharedLoadOp load) {
+  Value buffer = load.getBuffer();
+  while (auto view = buffer.getDefiningOp<ir::BufferPermuteOp>())
+    buffer = view.getSource();
+  auto alloc = buffer.getDefiningOp<ir::AllocSharedOp>();
+  return alloc && alloc.getInit() ? alloc : ir::AllocSharedOp();
+}
+
+/// Reads operands from outside of the loop around `dot` in front of it, where registers run
+/// out even if the others are read in pieces.
+void readInLoop(ir::DotOp dot, int64_t budget, const TargetInfo &target) {
+  auto loop = llvm::dyn_cast<LoopLikeOpInterface>(dot->getParentOp());
+  if (!loop)
+    return;
+  int64_t bytes = sharedBytesDuring(loop);
+  int64_t threads = int64_t(ir::numWarps(dot->getParentOfType<ModuleOp>())) << target.log2WarpSize;
+  for (OpOperand &operand : dot->getOpOperands()) {
+    auto load = operand.get().getDefiningOp<ir::SharedLoadOp>();
+    if (!load || load.getIsOwn() || !loop.isDefinedOutsideOfLoop(load.getResult()))
+      continue;
+    ir::AllocSharedOp tile = tileOf(load);
+    if (!tile)
+      continue;
+    int64_t more = bytes + (isLiveIn(tile, loop) ? 0 : tile.getType().slotBytes());
+    if (more > target.maxSharedBytesPerBlock || target.residentBlocks(threads, budget, more) <
+                                                    target.residentBlocks(threads, budget, bytes))
+      continue;
+    bytes = more;
+    OpBuilder builder(dot);
+    operand.set(builder.clone(*load)->getResult(0));
+    if (load->use_empty())
+      load->erase();
   }
+}
+
+/// Moves a conversion of an operand from in front of other products, whose operands it
+/// would wait beside, to `dot`, if nobody needs it before.
+void convertLate(ir::DotOp dot) {
+  for (Value operand : {dot.getA(), dot.getB()}) {
+    auto convert = operand.getDefiningOp<ir::ConvertLayoutOp>();
+    if (!convert || convert->getBlock() != dot->getBlock() ||
+        wordsPerThread(tileType(convert.getSource())) > wordsPerThread(tileType(operand)) ||
+        llvm::any_of(convert->getUsers(), [&](Operation *user) {
+          Operation *place = dot->getBlock()->findAncestorOpInBlock(*user);
+          return place != dot && place->isBeforeInBlock(dot);
+        }))
+      continue;
+    auto range = llvm::make_range(std::next(Block::iterator(convert)), Block::iterator(dot));
+    if (llvm::none_of(range, llvm::IsaPred<ir::DotOp>))
+      continue;
+    convert->moveBefore(dot);
+  }
+}
+
+void readInPieces(ir::DotOp dot) {
+  for (Value operand : {dot.getA(), dot.getB()})
+    if (canReadInPieces(dot, operand))
+      llvm::cast<ir::SharedLoadOp>(operand.getDefiningOp()).setInPieces(true);
 }
 
 class PrefetchOperandsPass : public impl::PrefetchOperandsBase<PrefetchOperandsPass> {
@@ -247,11 +346,12 @@ public:
 
   void runOnOperation() override {
     llvm::SmallVector<PrefetchLoop> loops;
+    budget = registerBudget(getOperation(), context.target);
     getOperation().walk([&](scf::ForOp loop) {
       PrefetchLoop found(loop);
       if (!found.isLegal())
         return;
-      bool isProfitable = found.isProfitable();
+      bool isProfitable = found.isProfitable(budget);
       context.remark(found.dot, {"prefetch",
                                  isProfitable,
                                  {},
@@ -279,18 +379,30 @@ private:
     });
     if (products.empty())
       return;
-    Liveness liveness(function);
     // The assembler moves loads within a block: all of a block's are held back.
-    llvm::SmallPtrSet<Block *, 4> fullBlocks;
-    for (ir::DotOp dot : products)
-      if (liveWords(dot, liveness) > registerBudget)
-        fullBlocks.insert(dot->getBlock());
+    auto blocksOver = [&](llvm::function_ref<int64_t(ir::DotOp, const Liveness &)> wordsAt) {
+      Liveness liveness(function);
+      llvm::SmallPtrSet<Block *, 4> blocks;
+      for (ir::DotOp dot : products)
+        if (wordsAt(dot, liveness) > budget)
+          blocks.insert(dot->getBlock());
+      return blocks;
+    };
+    llvm::SmallPtrSet<Block *, 4> fullBlocks = blocksOver(liveWords);
     for (ir::DotOp dot : products)
       if (fullBlocks.contains(dot->getBlock()))
+        convertLate(dot);
+    llvm::SmallPtrSet<Block *, 4> overfullBlocks = blocksOver(remainingWords);
+    for (ir::DotOp dot : products) {
+      if (overfullBlocks.contains(dot->getBlock()))
+        readInLoop(dot, budget, context.target);
+      if (fullBlocks.contains(dot->getBlock()))
         passes::readInPieces(dot);
+    }
   }
 
   PassContext context;
+  int64_t budget = 0;
 };
 
 } // namespace

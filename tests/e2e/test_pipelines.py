@@ -318,3 +318,163 @@ def test_tile_used_behind_a_loop_with_loads(trips):
     Emulator("sm_90a").run(late_use_kernel, (1,), describe(first, block, block), describe(x, block, block), out, trips,
                            BLOCK=block, num_warps=4, num_stages=1)
     assert_same(out, first + x[: trips * block].reshape(trips, block, block).sum(axis=0), signed_zeros=False)
+
+
+@tilewright.jit
+def exchange_kernel(a_ptr, b_ptr, out_ptr, last_ptr, trips, BLOCK: tl.constexpr):
+    """Variables that become what others were: pointers and sums that change places, counters of iterations before."""
+    index = tl.arange(0, BLOCK)
+    a_ptrs = a_ptr + index[:, None] * BLOCK + index[None, :]
+    b_ptrs = b_ptr + index[:, None] * BLOCK + index[None, :]
+    one, other = tl.zeros((BLOCK, BLOCK), tl.float32), tl.zeros((BLOCK, BLOCK), tl.float32)
+    last, before = -1, -1
+    for trip in range(0, trips):
+        one = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), one)
+        one, other = other, one
+        a_ptrs, b_ptrs = b_ptrs, a_ptrs + BLOCK * BLOCK
+        last, before = trip, last
+    tl.store(out_ptr + index[:, None] * BLOCK + index[None, :], one - 2 * other)
+    tl.store(last_ptr, last)
+    tl.store(last_ptr + 1, before)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 3, 5])
+@pytest.mark.parametrize("stages", [2, 3])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_variables_that_change_places(target, stages, trips):
+    block = 64
+    a, b = (exact_values("float16", (8, block, block), seed) for seed in (0, 1))
+    out, last = np.zeros((block, block), np.float32), np.zeros(2, np.int32)
+    Emulator(target).run(exchange_kernel, (1,), a, b, out, last, trips, BLOCK=block, num_warps=4, num_stages=stages)
+    left, right, sums = list(a.astype(np.float64)), list(b.astype(np.float64)), [np.zeros((block, block))] * 2
+    for _ in range(trips):
+        sums = [sums[1], sums[0] + left[0] @ right[0]]
+        left, right = right, left[1:]
+    assert_same(out, (sums[0] - 2 * sums[1]).astype(np.float32), signed_zeros=False)
+    assert list(last) == [trips - 1, max(trips - 2, -1)]
+
+
+@tilewright.jit
+def noting_kernel(a_ptr, out_ptr, noted_ptr, rounds, trips, number, BLOCK: tl.constexpr):
+    """Variables that a loop sets to what it does not change: another loop's counter, an argument, a constant."""
+    index = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    counter, argument, constant = -1, -1, -1
+    for i in range(0, rounds):
+        for trip in range(0, trips):
+            a = tl.load(a_ptr + (trip * BLOCK + index)[:, None] * BLOCK + index[None, :])
+            acc = tl.dot(a, a, acc)
+            counter, argument, constant = i, number, 7
+    tl.store(out_ptr + index[:, None] * BLOCK + index[None, :], acc)
+    tl.store(noted_ptr, counter)
+    tl.store(noted_ptr + 1, argument)
+    tl.store(noted_ptr + 2, constant)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_variables_that_are_set_to_what_stays(target, trips):
+    block, rounds, number = 64, 3, 5
+    a = exact_values("float16", (max(trips, 1), block, block))
+    out, noted = np.zeros((block, block), np.float32), np.zeros(3, np.int32)
+    Emulator(target).run(noting_kernel, (1,), a, out, noted, rounds, trips, number, BLOCK=block, num_warps=4, num_stages=3)
+    expected = rounds * sum((t @ t for t in a[:trips].astype(np.float64)), np.zeros(out.shape))
+    assert_same(out, expected.astype(np.float32), signed_zeros=False)
+    assert list(noted) == ([rounds - 1, number, 7] if trips else [-1, -1, -1])
+
+
+@tilewright.jit
+def feedback_kernel(q_ptr, k_ptr, v_ptr, out_ptr, before_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+                    DIM: tl.constexpr, FORM: tl.constexpr):
+    """Chained products whose sum is remembered: for behind the loop, or for the next iteration's first product."""
+    rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
+    q = tl.load(q_ptr + rows[:, None] * DIM + dims[None, :])
+    acc, before = tl.zeros((BLOCK_M, DIM), tl.float32), tl.zeros((BLOCK_M, DIM), tl.float32)
+    for start in range(0, length, BLOCK_N):
+        place = (start + keys)[:, None] * DIM + dims[None, :]
+        scores = tl.dot(q, tl.load(k_ptr + place).T)
+        if FORM == "read":
+            scores += tl.sum(before, 1)[:, None]
+            before = tl.where(acc > 0, 1.0, 0.0)
+        else:
+            before = acc
+        acc = tl.dot(tl.minimum(tl.maximum(scores, -2), 2).to(q.dtype), tl.load(v_ptr + place), acc)
+    tile = rows[:, None] * DIM + dims[None, :]
+    tl.store(out_ptr + tile, acc)
+    tl.store(before_ptr + tile, before)
+
+
+@pytest.mark.parametrize("form", ["kept", "read"])
+@pytest.mark.parametrize("trips", [0, 1, 2, 4])
+@pytest.mark.parametrize("warps", [4, 8])
+def test_chained_products_whose_sum_is_remembered(warps, trips, form):
+    block_m, block_n, dim = 16 * warps, 32, 32
+    q = exact_values("float16", (block_m, dim), 0, -1, 1)
+    k, v = (exact_values("float16", (max(trips, 1) * block_n, dim), seed, -1, 1) for seed in (1, 2))
+    out, kept = np.zeros((block_m, dim), np.float32), np.zeros((block_m, dim), np.float32)
+    Emulator("sm_90a").run(feedback_kernel, (1,), q, k, v, out, kept, trips * block_n, BLOCK_M=block_m, BLOCK_N=block_n,
+                           DIM=dim, FORM=form, num_warps=warps, num_stages=3)
+    acc, before = np.zeros((block_m, dim)), np.zeros((block_m, dim))
+    for trip in range(trips):
+        rows = slice(trip * block_n, (trip + 1) * block_n)
+        scores = q.astype(np.float64) @ k[rows].astype(np.float64).T
+        if form == "read":
+            scores += before.sum(axis=1)[:, None]
+        before = (acc > 0) * 1.0 if form == "read" else acc
+        acc = acc + np.clip(scores, -2, 2) @ v[rows].astype(np.float64)
+    assert_same(out, acc.astype(np.float32), signed_zeros=False)
+    assert_same(kept, before.astype(np.float32), signed_zeros=False)
+
+
+@tilewright.jit
+def standing_operand_kernel(q_ptr, k_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr):
+    """A left side that stays the same through the loop, beside sums that fill the registers."""
+    rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
+    q = tl.load(q_ptr + rows[:, None] * DIM + dims[None, :])
+    acc, total = tl.zeros((BLOCK_M, DIM), tl.float32), tl.zeros((BLOCK_M,), tl.float32)
+    for start in range(0, length, BLOCK_N):
+        k = tl.load(k_ptr + (start + keys)[:, None] * DIM + dims[None, :])
+        scores = tl.minimum(tl.maximum(tl.dot(q, k.T), -2), 2)
+        total += tl.sum(scores, 1)
+        acc = tl.dot(scores.to(q.dtype), k, acc)
+    tl.store(out_ptr + rows[:, None] * DIM + dims[None, :], acc + total[:, None])
+
+
+@pytest.mark.parametrize("trips", [0, 1, 3])
+def test_operand_that_stays_is_read_in_the_loop(trips):
+    block_m, block_n, dim = 128, 32, 128
+    q = exact_values("float16", (block_m, dim), 0, -1, 1)
+    k = exact_values("float16", (max(trips, 1) * block_n, dim), 1, -1, 1)
+    out, seen = np.zeros((block_m, dim), np.float32), []
+    Emulator("sm_80", inspect=seen.append).run(standing_operand_kernel, (1,), q, k, out, trips * block_n, BLOCK_M=block_m,
+                                               BLOCK_N=block_n, DIM=dim, num_warps=4, num_stages=2)
+    keys = k[: trips * block_n].astype(np.float64)
+    scores = np.clip(q.astype(np.float64) @ keys.T, -2, 2)
+    assert_same(out, (scores @ keys + scores.sum(axis=1)[:, None]).astype(np.float32), signed_zeros=False)
+    # 128 registers of a thread for the sums, 64 for the left side, 32 for the scores.
+    assert seen[0].metadata.n_spills == 0
+
+
+@tilewright.jit
+def three_uses_kernel(x_ptr, out_ptr, length, BLOCK: tl.constexpr):
+    """One tile as the left side and, in three forms, as the right side of products."""
+    index = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in tl.range(0, length, BLOCK, loop_unroll_factor=2):
+        x = tl.load(x_ptr + (start + index)[:, None] * BLOCK + index[None, :])
+        acc = tl.dot(x, tl.minimum(x * x, 2), acc)
+        acc = tl.dot(x, x.T, acc)
+        acc += tl.dot(x, x)
+    tl.store(out_ptr + index[:, None] * BLOCK + index[None, :], acc)
+
+
+@pytest.mark.parametrize("trips", [0, 2, 3])
+def test_conversions_stand_where_products_need_them(trips):
+    block = 64
+    x, out, seen = exact_values("float32", (max(trips, 1), block, block), 0, -2, 2), np.zeros((block, block), np.float32), []
+    Emulator("sm_80", inspect=seen.append).run(three_uses_kernel, (1,), x, out, trips * block, BLOCK=block, num_warps=4,
+                                               num_stages=3)
+    expected = sum((t @ (np.minimum(t * t, 2) + t.T + t) for t in x[:trips].astype(np.float64)), np.zeros(out.shape))
+    assert_same(out, expected.astype(np.float32), signed_zeros=False)
+    # 64 registers of a thread for each right side.
+    assert seen[0].metadata.n_spills == 0

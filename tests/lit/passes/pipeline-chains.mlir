@@ -227,3 +227,36 @@ module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
     return %out : tensor<128x128xf32>
   }
 }
+
+// -----
+
+// What is computed from the second product's sum is read by the next iteration's first
+// part: nothing of an iteration may be left for the next one.
+
+// CHECK-LABEL: @feedback
+// CHECK: scf.for
+// CHECK: tw.wgmma
+// CHECK: tw.wgmma
+// CHECK: scf.yield
+// CHECK-NOT: tw.wgmma {{.*}}
+// CHECK: return
+
+module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
+  func.func @feedback(%q: tensor<128x128xf16>, %ks: !tw.descriptor<128x128xf16>, %vs: !tw.descriptor<128x128xf16>, %n: i32) -> tensor<128x128xf32> {
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 128 : i32
+    %out:2 = scf.for %i = %c0 to %n step %step iter_args(%sum = %zero, %before = %zero) -> (tensor<128x128xf32>, tensor<128x128xf32>) : i32 {
+      %k = tw.descriptor_load %ks[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
+      %v = tw.descriptor_load %vs[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
+      %kt = tw.permute %k [1, 0] : tensor<128x128xf16> -> tensor<128x128xf16>
+      %s = tw.dot %q, %kt, %zero : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
+      %p = arith.addf %s, %before : tensor<128x128xf32>
+      %w = arith.truncf %p : tensor<128x128xf32> to tensor<128x128xf16>
+      %next = math.absf %sum : tensor<128x128xf32>
+      %o = tw.dot %w, %v, %sum : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
+      scf.yield %o, %next : tensor<128x128xf32>, tensor<128x128xf32>
+    }
+    return %out#0 : tensor<128x128xf32>
+  }
+}

@@ -2,6 +2,8 @@
 // RUN: sed 's/STAGES/4/' %t/product.mlir | tilewright-opt --tw-pipeline-loops --tw-prefetch-operands | FileCheck %s
 // RUN: sed 's/STAGES/3/' %t/product.mlir | tilewright-opt --tw-pipeline-loops --tw-prefetch-operands | FileCheck %s --check-prefix=FEW
 // RUN: tilewright-opt %t/pieces.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=PIECES
+// RUN: tilewright-opt %t/standing.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=STANDING
+// RUN: tilewright-opt %t/late.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=LATE
 
 // The operands of the first iteration are read in front of the loop; in it the
 // product comes before those of the next one, one slot further, for which one
@@ -101,5 +103,90 @@ module attributes {tw.num_warps = 1 : i32} {
     %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
         : tensor<64x64xf16, #a>, tensor<64x32xf16, #bh>, tensor<64x32xf32, #ch>
     return %d : tensor<64x32xf32, #ch>
+  }
+}
+
+//--- standing.mlir
+// An operand from outside of the loop is read in it where the sums, it and what else lives
+// do not fit: its tile in shared memory costs no block.
+// STANDING-LABEL: @full
+// STANDING: %[[TILE:.*]] = tw.alloc_shared
+// STANDING-NOT: tw.shared_load
+// STANDING: scf.for
+// STANDING: %[[A:.*]] = tw.shared_load %[[TILE]] {inPieces}
+// STANDING: tw.dot %[[A]]
+// Without the other tile they fit, if the right side is read in pieces.
+// STANDING-LABEL: @fits
+// STANDING: tw.alloc_shared
+// STANDING-NEXT: %[[A:.*]] = tw.shared_load
+// STANDING: scf.for
+// STANDING: tw.shared_load %{{.*}} {inPieces}
+// STANDING-NOT: tw.shared_load
+// STANDING: tw.dot %[[A]]
+#p = #tw.layout<register = [1, 2, 4, 256, 512, 1024, 2048], lane = [8, 16, 32, 64, 128], warp = [], block = []>
+#a = #tw.layout<register = [1, 512, 8, 16, 32, 1024, 2048], lane = [2, 4, 64, 128, 256], warp = [], block = []>
+#b = #tw.layout<register = [64, 512, 1024, 2048, 8, 16, 32], lane = [128, 256, 1, 2, 4], warp = [], block = []>
+#c = #tw.layout<register = [1, 256, 8, 16, 512, 1024], lane = [2, 4, 32, 64, 128], warp = [], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @full(%q: tensor<64x64xf16, #p>, %y: !tw.buffer<64x64xf16, #s>, %zero: tensor<64x64xf32, #a>, %x0: tensor<64x32xf32, #c>, %n: i32) -> (tensor<64x64xf32, #a>, tensor<64x32xf32, #c>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %x = tw.alloc_shared %q : tensor<64x64xf16, #p> -> : !tw.buffer<64x64xf16, #s>
+    %a = tw.shared_load %x : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #a>
+    %r:2 = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero, %other = %x0) -> (tensor<64x64xf32, #a>, tensor<64x32xf32, #c>) : i32 {
+      %b = tw.shared_load %y : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #b>
+      %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+          : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+      %next = math.absf %other : tensor<64x32xf32, #c>
+      scf.yield %d, %next : tensor<64x64xf32, #a>, tensor<64x32xf32, #c>
+    }
+    return %r#0, %r#1 : tensor<64x64xf32, #a>, tensor<64x32xf32, #c>
+  }
+  func.func @fits(%q: tensor<64x64xf16, #p>, %y: !tw.buffer<64x64xf16, #s>, %zero: tensor<64x64xf32, #a>, %n: i32) -> tensor<64x64xf32, #a> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %x = tw.alloc_shared %q : tensor<64x64xf16, #p> -> : !tw.buffer<64x64xf16, #s>
+    %a = tw.shared_load %x : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #a>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<64x64xf32, #a>) : i32 {
+      %b = tw.shared_load %y : !tw.buffer<64x64xf16, #s> -> tensor<64x64xf16, #b>
+      %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+          : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+      scf.yield %d : tensor<64x64xf32, #a>
+    }
+    return %r : tensor<64x64xf32, #a>
+  }
+}
+
+//--- late.mlir
+// The second product's right side takes 64 registers, which the first one needs: it is
+// converted behind that, unless somebody reads it before.
+// LATE-LABEL: @late
+// LATE: tw.dot
+// LATE-NEXT: %[[B:.*]] = tw.convert_layout
+// LATE-NEXT: tw.dot %{{.*}}, %[[B]]
+// LATE-LABEL: @early
+// LATE: tw.convert_layout
+// LATE: tw.dot
+// LATE-NEXT: tw.dot
+#a = #tw.layout<register = [1, 512, 8, 16, 32, 1024, 2048], lane = [2, 4, 64, 128, 256], warp = [], block = []>
+#b = #tw.layout<register = [64, 512, 1024, 2048, 8, 16, 32], lane = [128, 256, 1, 2, 4], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @late(%a: tensor<64x64xf16, #a>, %b: tensor<64x64xf16, #b>, %sum: tensor<64x64xf32, #a>) -> tensor<64x64xf32, #a> {
+    %c = tw.convert_layout %a : tensor<64x64xf16, #a> -> tensor<64x64xf16, #b>
+    %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    %e = tw.dot %a, %c, %d {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    return %e : tensor<64x64xf32, #a>
+  }
+  func.func @early(%a: tensor<64x64xf16, #a>, %sum: tensor<64x64xf32, #a>) -> tensor<64x64xf32, #a> {
+    %c = tw.convert_layout %a : tensor<64x64xf16, #a> -> tensor<64x64xf16, #b>
+    %b = math.absf %c : tensor<64x64xf16, #b>
+    %d = tw.dot %a, %b, %sum {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    %e = tw.dot %a, %c, %d {unit = #tw.unit<mma>, warps = array<i32: 0, 0>}
+        : tensor<64x64xf16, #a>, tensor<64x64xf16, #b>, tensor<64x64xf32, #a>
+    return %e : tensor<64x64xf32, #a>
   }
 }
