@@ -236,32 +236,36 @@ bool canReadInPieces(ir::DotOp dot, Value operand) {
   return load && load->hasOneUse() && load->getBlock() == dot->getBlock();
 }
 
-/// Registers of a thread for the tiles that live where `dot` starts. Addresses and masks
-/// are not counted: most of their elements share a register or an immediate.
-int64_t liveWords(ir::DotOp dot, const Liveness &liveness) {
+/// Registers of a thread for the tiles that live where `dot` starts and are not spared.
+/// Addresses and masks are not counted: most of their elements share a register or
+/// an immediate.
+int64_t liveWords(ir::DotOp dot, const Liveness &liveness,
+                  llvm::function_ref<bool(Value)> isSpared) {
   int64_t words = 0;
   for (Value value : liveness.getLiveness(dot->getBlock())->currentlyLiveValues(dot)) {
     RankedTensorType type = tileType(value);
     bool isOperand = llvm::is_contained(dot->getOperands(), value);
-    if (value != dot.getResult() && type &&
+    if (value != dot.getResult() && type && !isSpared(value) &&
         (isOperand || llvm::isa<FloatType>(type.getElementType())))
       words += wordsPerThread(type);
   }
   return words;
 }
 
-/// Those that one value per tile, as of constants, or reading in pieces does not spare.
+int64_t allWords(ir::DotOp dot, const Liveness &liveness) {
+  return liveWords(dot, liveness, [](Value) { return false; });
+}
+
+/// Those that reading in pieces does not spare. Tiles of one value take none, but the sums
+/// that start as one do.
 int64_t remainingWords(ir::DotOp dot, const Liveness &liveness) {
   auto isOneValue = [](Value value) {
     return llvm::isa_and_nonnull<arith::ConstantOp, ir::SplatOp>(value.getDefiningOp());
   };
-  int64_t words = liveWords(dot, liveness);
-  for (Value value : liveness.getLiveness(dot->getBlock())->currentlyLiveValues(dot))
-    if (RankedTensorType type = tileType(value); type && isOneValue(value))
-      words -= llvm::isa<FloatType>(type.getElementType()) ? wordsPerThread(type) : 0;
-  for (Value operand : {dot.getA(), dot.getB()})
-    if (canReadInPieces(dot, operand))
-      words -= wordsPerThread(tileType(operand));
+  int64_t words = liveWords(dot, liveness, [&](Value value) {
+    return isOneValue(value) || (value == dot.getA() && canReadInPieces(dot, value)) ||
+           (value == dot.getB() && canReadInPieces(dot, value));
+  });
   return words + (isOneValue(dot.getAcc()) ? wordsPerThread(tileType(dot.getResult())) : 0);
 }
 
@@ -334,6 +338,7 @@ void convertLate(ir::DotOp dot) {
   }
 }
 
+/// Marks the operands for code generation.
 void readInPieces(ir::DotOp dot) {
   for (Value operand : {dot.getA(), dot.getB()})
     if (canReadInPieces(dot, operand))
@@ -388,7 +393,7 @@ private:
           blocks.insert(dot->getBlock());
       return blocks;
     };
-    llvm::SmallPtrSet<Block *, 4> fullBlocks = blocksOver(liveWords);
+    llvm::SmallPtrSet<Block *, 4> fullBlocks = blocksOver(allWords);
     for (ir::DotOp dot : products)
       if (fullBlocks.contains(dot->getBlock()))
         convertLate(dot);

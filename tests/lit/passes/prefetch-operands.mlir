@@ -78,9 +78,9 @@ module attributes {tw.num_warps = 1 : i32, tw.num_stages = STAGES : i32} {
 // PIECES-LABEL: @fits
 // PIECES-NOT: inPieces
 #a = #tw.layout<register = [1, 512, 8, 16, 32, 1024, 2048], lane = [2, 4, 64, 128, 256], warp = [], block = []>
-#b = #tw.layout<register = [64, 512, 1024, 2048, 8, 16, 32], lane = [128, 256, 1, 2, 4], warp = [], block = []>
+#b = #tw.layout<register = [64, 512, 8, 16, 32, 1024, 2048], lane = [128, 256, 1, 2, 4], warp = [], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]>
-#bh = #tw.layout<register = [32, 256, 512, 1024, 8, 16], lane = [64, 128, 1, 2, 4], warp = [], block = []>
+#bh = #tw.layout<register = [32, 256, 8, 16, 512, 1024], lane = [64, 128, 1, 2, 4], warp = [], block = []>
 #ch = #tw.layout<register = [1, 256, 8, 16, 512, 1024], lane = [2, 4, 32, 64, 128], warp = [], block = []>
 #sh = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]>
 module attributes {tw.num_warps = 1 : i32} {
@@ -125,7 +125,7 @@ module attributes {tw.num_warps = 1 : i32} {
 // STANDING: tw.dot %[[A]]
 #p = #tw.layout<register = [1, 2, 4, 256, 512, 1024, 2048], lane = [8, 16, 32, 64, 128], warp = [], block = []>
 #a = #tw.layout<register = [1, 512, 8, 16, 32, 1024, 2048], lane = [2, 4, 64, 128, 256], warp = [], block = []>
-#b = #tw.layout<register = [64, 512, 1024, 2048, 8, 16, 32], lane = [128, 256, 1, 2, 4], warp = [], block = []>
+#b = #tw.layout<register = [64, 512, 8, 16, 32, 1024, 2048], lane = [128, 256, 1, 2, 4], warp = [], block = []>
 #c = #tw.layout<register = [1, 256, 8, 16, 512, 1024], lane = [2, 4, 32, 64, 128], warp = [], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]>
 module attributes {tw.num_warps = 1 : i32} {
@@ -170,7 +170,7 @@ module attributes {tw.num_warps = 1 : i32} {
 // LATE: tw.dot
 // LATE-NEXT: tw.dot
 #a = #tw.layout<register = [1, 512, 8, 16, 32, 1024, 2048], lane = [2, 4, 64, 128, 256], warp = [], block = []>
-#b = #tw.layout<register = [64, 512, 1024, 2048, 8, 16, 32], lane = [128, 256, 1, 2, 4], warp = [], block = []>
+#b = #tw.layout<register = [64, 512, 8, 16, 32, 1024, 2048], lane = [128, 256, 1, 2, 4], warp = [], block = []>
 module attributes {tw.num_warps = 1 : i32} {
   func.func @late(%a: tensor<64x64xf16, #a>, %b: tensor<64x64xf16, #b>, %sum: tensor<64x64xf32, #a>) -> tensor<64x64xf32, #a> {
     %c = tw.convert_layout %a : tensor<64x64xf16, #a> -> tensor<64x64xf16, #b>
