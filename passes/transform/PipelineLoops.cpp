@@ -141,11 +141,14 @@ void LoopPipeliner::nameCarried() {
   Operation *yield = loop.getBody()->getTerminator();
   rewriter.setInsertionPoint(yield);
   for (OpOperand &yielded : yield->getOpOperands()) {
-    if (auto argument = llvm::dyn_cast<BlockArgument>(yielded.get()))
-      yielded.set(rewriter
-                      .create<UnrealizedConversionCastOp>(loop.getLoc(), argument.getType(),
-                                                          ValueRange{argument})
-                      .getResult(0));
+    Value value = yielded.get();
+    Operation *op = value.getDefiningOp();
+    if (op && op->getBlock() == loop.getBody())
+      continue;
+    yielded.set(rewriter
+                    .create<UnrealizedConversionCastOp>(loop.getLoc(), value.getType(),
+                                                        ValueRange{value})
+                    .getResult(0));
   }
 }
 
