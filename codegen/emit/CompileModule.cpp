@@ -7,6 +7,7 @@
 
 #include "codegen/emit/CompileModule.h"
 
+#include "codegen/emit/AssemblerFaults.h"
 #include "codegen/emit/EmitPtx.h"
 #include "codegen/emit/NvJitLink.h"
 #include "codegen/lower/Lowering.h"
@@ -491,6 +492,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
 
   observer.checkTime();
   observer.restart();
+  target = withoutFaults(target, parseAssemblerVersion(assemblerVersion()));
   if (failed(lowerToLLVM(module, target, &result.remarks)))
     diagnostics.raise("lower-to-llvm", module);
   observer.finished("lower-to-llvm", [&](llvm::raw_ostream &stream) { module->print(stream); });
