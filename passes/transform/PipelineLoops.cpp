@@ -483,13 +483,13 @@ Value LoopPipeliner::addressOf(Operation *op) {
 }
 
 bool LoopPipeliner::mayMeetStore(const AsyncLoad &load) {
-  AliasInfo aliases;
+  AliasInfo aliases(loop->getParentOfType<ModuleOp>());
   bool meets = false;
   loop->walk([&](Operation *op) {
     if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
       return;
     if (Value address = addressOf(op))
-      meets |= aliases.bases(address).mayAlias(aliases.bases(addressOf(load.load)));
+      meets = meets || aliases.mayAlias(address, addressOf(load.load));
   });
   if (meets)
     refuseLoad(load.load, "the loop may store to what it loads");

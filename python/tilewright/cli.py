@@ -245,7 +245,8 @@ def source_of_arguments(arguments, kernel):
     install()
     function = load_function(kernel)
     source = tilewright.ASTSource(function, *parse_signature(function, arguments.signature))
-    options = dict(_option(o) for o in arguments.option)
+    # What a launch on separate arrays runs.
+    options = {"arguments_may_overlap": False, **dict(_option(o) for o in arguments.option)}
     for name in ("num_warps", "num_stages", "num_ctas", "maxnreg"):
         if getattr(arguments, name, None) is not None:
             options[name] = getattr(arguments, name)

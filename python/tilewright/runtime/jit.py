@@ -19,6 +19,7 @@ from collections import defaultdict
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
+from .arguments import elements_spanned
 from .mathematics import constexpr_function
 from .source import FunctionSource
 
@@ -371,7 +372,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def _check_spans(self, bound):
         """For index_bits=32: every array can be reached by 32-bit offsets."""
         for name, value in bound.items():
-            count = _span_of(value)
+            count = elements_spanned(value)
             if count > 2**31:
                 raise errors.make("E0212", a=name, n=count)
 
@@ -390,22 +391,6 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
         parse_options(options)  # the same mistakes are refused as on the GPU
         return run_interpreted(self, grid, bound, options)
-
-
-def _span_of(value) -> int:
-    """Elements from the first to the last one of an array; 0 for anything else."""
-    shape, stride = getattr(value, "shape", None), getattr(value, "stride", None)
-    if shape is None or not hasattr(value, "dtype"):
-        return 0
-    if callable(stride):
-        strides = stride()
-    else:
-        # Contiguous without strides; those of NumPy's kind are in bytes.
-        bytes_apart = getattr(value, "strides", None)
-        if bytes_apart is None:
-            return math.prod(shape)
-        strides = [step // value.dtype.itemsize for step in bytes_apart]
-    return 0 if 0 in tuple(shape) else 1 + sum((size - 1) * abs(step) for size, step in zip(shape, strides))
 
 
 def _is_frozen_value(value) -> bool:
