@@ -20,6 +20,7 @@ import warnings
 
 from .. import _core, errors
 from ..errors import AssemblerError, ConfigWarning, OutOfResources
+from ..foreign import attribute
 from .jit import JITFunction, KernelInterface
 
 __all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
@@ -70,9 +71,9 @@ class Config:
 def _device_of(nargs, kwargs) -> int:
     """The device of the first argument that has one, else the current one."""
     for value in (*nargs.values(), *kwargs.values()):
-        device = getattr(value, "device", None)
-        index = getattr(device, "index", getattr(device, "id", device))
-        if isinstance(index, int) and getattr(device, "type", "cuda") == "cuda":
+        device = attribute(value, "device")
+        index = attribute(device, "index", attribute(device, "id", device))
+        if isinstance(index, int) and attribute(device, "type", "cuda") == "cuda":
             return index
     return _core.current_device()
 
@@ -101,7 +102,7 @@ _dtype_texts: dict = {}  # of frameworks' dtype objects, which are few
 def _dtype_text(value):
     if type(value) in _PLAIN:
         return None
-    dtype = getattr(value, "dtype", None)
+    dtype = attribute(value, "dtype")
     if dtype is None:
         return None
     try:

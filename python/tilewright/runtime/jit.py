@@ -19,6 +19,7 @@ from collections import defaultdict
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
+from ..foreign import attribute, has_attribute
 from .mathematics import constexpr_function
 from .source import FunctionSource
 
@@ -394,14 +395,14 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
 def _span_of(value) -> int:
     """Elements from the first to the last one of an array; 0 for anything else."""
-    shape, stride = getattr(value, "shape", None), getattr(value, "stride", None)
-    if shape is None or not hasattr(value, "dtype"):
+    shape, stride = attribute(value, "shape"), attribute(value, "stride")
+    if shape is None or not has_attribute(value, "dtype"):
         return 0
     if callable(stride):
         strides = stride()
     else:
         # Contiguous without strides; those of NumPy's kind are in bytes.
-        bytes_apart = getattr(value, "strides", None)
+        bytes_apart = attribute(value, "strides")
         if bytes_apart is None:
             return math.prod(shape)
         strides = [step // value.dtype.itemsize for step in bytes_apart]
@@ -480,9 +481,9 @@ class TensorWrapper:
     def __init__(self, base, dtype):
         self.dtype = dtype
         self.base = base
-        self.data = getattr(base, "data", None)
-        self.device = getattr(base, "device", None)
-        self.shape = getattr(base, "shape", None)
+        self.data = attribute(base, "data")
+        self.device = attribute(base, "device")
+        self.shape = attribute(base, "shape")
 
     def data_ptr(self):
         return self.base.data_ptr()
@@ -516,6 +517,6 @@ def reinterpret(tensor, dtype):
     """`tensor` with its bytes read as `dtype`; wrappers are not nested."""
     if isinstance(tensor, TensorWrapper):
         return tensor.base if dtype == tensor.base.dtype else TensorWrapper(tensor.base, dtype)
-    if hasattr(tensor, "data_ptr"):
+    if has_attribute(tensor, "data_ptr"):
         return TensorWrapper(tensor, dtype)
     raise TypeError(f"cannot reinterpret a {type(tensor).__name__}")
