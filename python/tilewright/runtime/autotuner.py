@@ -19,11 +19,11 @@ import time
 import warnings
 
 from .. import _core, errors
-from ..errors import AssemblerError, ConfigWarning, OutOfResources
+from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
 from ..foreign import attribute
 from .jit import JITFunction, KernelInterface
 
-__all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
+__all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
 
 PTXASError = AssemblerError
 
