@@ -432,6 +432,8 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             raise problems[0]
         table = [f"{c.config}: {c.status}: {c.reason}" for c in candidates]
         table += [f"{config}: not tried: {reason}" for config, reason in self._left_out]
+        if problems and all(isinstance(e, OutOfResources) for e in problems):
+            raise errors.NothingFits(problems[0], table)
         raise errors.make("E0601", n=len(candidates), notes=table, cause=next((e for e in problems if e), None))
 
     def _tune(self, nargs, args, kwargs, key):
