@@ -353,16 +353,19 @@ def get_dram_gbps(device=None):
     return p["mem_clock_rate"] * 2 * p["mem_bus_width"] / 8 / 1e6
 
 
-def get_max_simd_tflops(dtype, clock_rate, device=None):
-    """Peak of the ordinary units in TFLOP/s at `clock_rate` in kHz: fp32, and twice that for 16 bits."""
+def get_max_simd_tflops(dtype, clock_rate=None, device=None):
+    """Peak of the ordinary units in TFLOP/s at `clock_rate` in kHz (the highest where not given): fp32, and twice that
+    for 16 bits."""
     p = _properties(device)
+    clock_rate = p["sm_clock_rate"] if clock_rate is None else clock_rate
     per_cycle = 256 * (2 if str(dtype).endswith(("16", "fp16", "bf16")) else 1)
     return p["multiprocessor_count"] * per_cycle * clock_rate * 1e-9
 
 
-def get_max_tensorcore_tflops(dtype, clock_rate, device=None):
-    """Peak of the tensor cores in TFLOP/s at `clock_rate` in kHz (dense)."""
+def get_max_tensorcore_tflops(dtype, clock_rate=None, device=None):
+    """Peak of the tensor cores in TFLOP/s at `clock_rate` in kHz (the highest where not given), dense."""
     p = _properties(device)
+    clock_rate = p["sm_clock_rate"] if clock_rate is None else clock_rate
     bits = 8 if "8" in str(dtype) else 16 if str(dtype).endswith("16") else 32
     base = _TF32_OPERATIONS.get(p["capability"])
     if base is None:
