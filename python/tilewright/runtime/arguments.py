@@ -7,19 +7,21 @@ from __future__ import annotations
 import math
 from typing import Optional
 
+from ..foreign import attribute, has_attribute
+
 __all__ = ["elements_spanned", "extent_in_bytes"]
 
 
 def elements_spanned(value) -> int:
     """Elements from the first to the last one of an array, both included; 0 for anything else."""
-    shape, stride = getattr(value, "shape", None), getattr(value, "stride", None)
-    if shape is None or not hasattr(value, "dtype"):
+    shape, stride = attribute(value, "shape"), attribute(value, "stride")
+    if shape is None or not has_attribute(value, "dtype"):
         return 0
     if callable(stride):
         strides = stride()
     else:
         # Contiguous without strides; those of NumPy's kind are in bytes.
-        bytes_apart = getattr(value, "strides", None)
+        bytes_apart = attribute(value, "strides")
         if bytes_apart is None:
             return math.prod(shape)
         strides = [step // value.dtype.itemsize for step in bytes_apart]
