@@ -65,6 +65,8 @@ dtype.UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
 dtype.FP_TYPES = ["fp8e4b15", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"]
 dtype.STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
 dtype.OTHER_TYPES = ["void"]
+dtype.is_dtype = staticmethod(
+    lambda name: name in (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtype.FP_TYPES, *dtype.OTHER_TYPES))
 dtype.int_signedness, dtype.kind = property(_signedness), _kind
 
 
