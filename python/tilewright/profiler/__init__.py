@@ -14,11 +14,11 @@ Tilewright's; work of others (cuBLAS through torch, say) is seen where a scope h
 nothing else, as the time between events around the scope. `profiler.viewer` shows a file.
 """
 
-from . import data, flags, specs
+from . import context, data, flags, mode, specs
 from .profile import DEFAULT_PROFILE_NAME, activate, deactivate, finalize, profile, start
 from .scope import cpu_timed_scope, enter_scope, exit_scope, scope
 from .state import enter_state, exit_state, metadata_state, state
 
-__all__ = ["DEFAULT_PROFILE_NAME", "activate", "cpu_timed_scope", "data", "deactivate", "enter_scope", "enter_state",
-           "exit_scope", "exit_state", "finalize", "flags", "metadata_state", "profile", "scope", "specs", "start",
+__all__ = ["DEFAULT_PROFILE_NAME", "activate", "context", "cpu_timed_scope", "data", "deactivate", "enter_scope", "enter_state",
+           "exit_scope", "exit_state", "finalize", "flags", "metadata_state", "mode", "profile", "scope", "specs", "start",
            "state"]

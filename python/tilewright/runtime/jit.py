@@ -220,6 +220,15 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         return self._source.text.splitlines(keepends=True)
 
     @property
+    def file_name(self) -> str:
+        return self.file
+
+    @property
+    def def_file_line_number(self) -> int:
+        """The line of `def` in its file."""
+        return self.parse().lineno
+
+    @property
     def starting_line_number(self) -> int:
         return self._source.first_line
 
@@ -418,6 +427,15 @@ def _is_frozen_value(value) -> bool:
     if type(value).__name__ == "constexpr":
         return True
     return isinstance(value, (bool, int, float, str, tuple, type(None)))
+
+
+#: Triton's base class of what kernels call.
+JITCallable = JITFunction
+
+
+def get_full_name(fn) -> str:
+    """A function's module and qualified name."""
+    return f"{fn.__module__}.{fn.__qualname__}"
 
 
 def jit(fn: Optional[Callable] = None, *, version=None, repr=None, launch_metadata=None, do_not_specialize=None,
