@@ -19,6 +19,7 @@ import statistics
 import sys
 
 from . import _core
+from .foreign import attribute, has_attribute
 
 __all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_bench", "do_bench_cudagraph",
            "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report"]
@@ -156,10 +157,10 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
 def _as_numpy(value):
     import numpy as np
 
-    if hasattr(value, "detach"):  # a torch tensor; bfloat16 has no NumPy type
+    if has_attribute(value, "detach"):  # a torch tensor; bfloat16 has no NumPy type
         value = value.detach().cpu()
         return value.float().numpy() if value.is_floating_point() else value.numpy()
-    if hasattr(value, "get") and hasattr(value, "__cuda_array_interface__"):  # CuPy
+    if has_attribute(value, "get", "__cuda_array_interface__"):  # CuPy
         return value.get()
     return np.asarray(value)
 
@@ -173,7 +174,7 @@ def assert_close(x, y, atol=None, rtol=None, err_msg=""):
 
     def tolerance(given, default):
         if callable(given):
-            return given(getattr(x, "dtype", None))
+            return given(attribute(x, "dtype"))
         return default if given is None else given
 
     atol, rtol = tolerance(atol, 1e-2), tolerance(rtol, 0.0)
