@@ -52,19 +52,41 @@ def start_worker(names, out, log, options):
     return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
 
 
-def wait(process, out: Path, limit: float) -> str:
+class Lines:
+    """What a worker has written so far: results are reported as they come."""
+
+    def __init__(self, path: Path, report, facts):
+        self.path, self.report, self.facts = path, report, facts
+        self.count, self.started, self.done = 0, None, set()
+
+    def read(self) -> bool:
+        """Takes in what is new; whether there was anything."""
+        records = read_lines(self.path)[self.count:]
+        for record in records:
+            if "facts" in record:
+                self.facts.update(record["facts"])
+            elif "start" in record:
+                self.started = record["start"]
+            else:
+                self.done.add(record["name"])
+                self.report(record)
+        self.count += len(records)
+        return bool(records)
+
+
+def wait(process, lines: Lines, limit: float) -> str:
     """Until the worker has ended, or one program has run for longer than the limit."""
-    seen, since = 0, time.monotonic()
+    since = time.monotonic()
     while process.poll() is None:
         time.sleep(0.2)
-        size = out.stat().st_size if out.exists() else 0
-        if size != seen:
-            seen, since = size, time.monotonic()
+        if lines.read():
+            since = time.monotonic()
         elif time.monotonic() - since > limit:
             # The group of this worker's own session: its compile workers go with it.
             os.killpg(process.pid, 9)
             process.wait()
             return "timeout"
+    lines.read()
     return "crashed" if process.returncode else ""
 
 
@@ -74,27 +96,17 @@ def run_group(names: list[str], options, report, facts) -> None:
     while left:
         out = Path(options.scratch) / f"lines-{os.urandom(4).hex()}.json"
         log_path = out.with_suffix(".log")
+        lines = Lines(out, report, facts)
         with open(log_path, "wb") as log:
             process = start_worker(left, str(out), log, options)
-            ending = wait(process, out, options.timeout)
-        started, done = None, set()
-        for record in read_lines(out):
-            if "facts" in record:
-                facts.update(record["facts"])
-            elif "start" in record:
-                started = record["start"]
-            else:
-                done.add(record["name"])
-                report(record)
-        if ending and started not in done:
+            ending = wait(process, lines, options.timeout)
+        if (ending and lines.started not in lines.done) or not lines.done:
+            # The one that took the process down, or a worker that did nothing: neither is tried again.
+            victim = lines.started or left[0]
             tail = log_path.read_bytes().decode(errors="replace")[-3000:]
-            victim = started or left[0]
-            report({"name": victim, "group": victim.split(".")[0], "status": ending, "message": f"exit status {process.returncode}", "log": tail})
-            done.add(victim)
-        elif not done:  # it ended well and did nothing: never start it again and again
-            report({"name": left[0], "group": left[0].split(".")[0], "status": "crashed", "message": "the worker wrote nothing"})
-            done.add(left[0])
-        left = [name for name in left if name not in done]
+            report({"name": victim, "group": victim.split(".")[0], "status": ending or "crashed", "message": f"exit status {process.returncode}", "log": tail})
+            lines.done.add(victim)
+        left = [name for name in left if name not in lines.done]
 
 
 def select(options) -> dict:
