@@ -19,7 +19,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
@@ -44,6 +46,8 @@ def read_lines(path: Path) -> list[dict]:
 
 def start_worker(names, out, log, options):
     environment = dict(os.environ)
+    if options.jobs > 1:  # every worker has a pool of its own
+        environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "4")
     # Times of compilation are those of a first run: nothing may come from an earlier one.
     if not options.keep_caches:
         for variable, folder in (("TORCHINDUCTOR_CACHE_DIR", "inductor"), ("TRITON_CACHE_DIR", "triton"), ("TILEWRIGHT_CACHE_DIR", "tilewright")):
@@ -74,14 +78,14 @@ class Lines:
         return bool(records)
 
 
-def wait(process, lines: Lines, limit: float) -> str:
-    """Until the worker has ended, or one program has run for longer than the limit."""
+def wait(process, lines: Lines, limit: float, deadline: float) -> str:
+    """Until the worker has ended, or one program has run for longer than the limit, or the whole run."""
     since = time.monotonic()
     while process.poll() is None:
         time.sleep(0.2)
         if lines.read():
             since = time.monotonic()
-        elif time.monotonic() - since > limit:
+        if time.monotonic() - since > limit or time.monotonic() > deadline:
             # The group of this worker's own session: its compile workers go with it.
             os.killpg(process.pid, 9)
             process.wait()
@@ -93,13 +97,13 @@ def wait(process, lines: Lines, limit: float) -> str:
 def run_group(names: list[str], options, report, facts) -> None:
     """All programs of a group, in as many processes as it takes."""
     left = list(names)
-    while left:
+    while left and time.monotonic() < options.deadline:
         out = Path(options.scratch) / f"lines-{os.urandom(4).hex()}.json"
         log_path = out.with_suffix(".log")
         lines = Lines(out, report, facts)
         with open(log_path, "wb") as log:
             process = start_worker(left, str(out), log, options)
-            ending = wait(process, lines, options.timeout)
+            ending = wait(process, lines, options.timeout, options.deadline)
         if (ending and lines.started not in lines.done) or not lines.done:
             # The one that took the process down, or a worker that did nothing: neither is tried again.
             victim = lines.started or left[0]
@@ -109,39 +113,47 @@ def run_group(names: list[str], options, report, facts) -> None:
         left = [name for name in left if name not in lines.done]
 
 
-def select(options) -> dict:
+def select(options) -> tuple[list, list]:
+    """Programs in portions for one process each: those that may run side by side, and those that are timed."""
     from inductor.registry import load_all
 
     programs = load_all()
     names = [n for n, p in programs.items() if (options.k is None or options.k in n) and (options.device == "cuda" or not p.gpu or options.backend != "inductor")]
-    groups = collections.defaultdict(list)
+    together, alone = collections.defaultdict(list), collections.defaultdict(list)
     for name in names:
-        groups[programs[name].group].append(name)
-    return groups
+        (alone if programs[name].timed and options.jobs > 1 else together)[programs[name].group].append(name)
+    size = 100 if options.jobs == 1 else 12
+    return [group[i:i + size] for group in together.values() for i in range(0, len(group), size)], list(alone.values())
 
 
 def run_all(options) -> int:
-    groups = select(options)
+    together, alone = select(options)
     if options.list:
-        print("\n".join(name for names in groups.values() for name in names))
+        print("\n".join(name for names in (*together, *alone) for name in names))
         return 0
-    results, facts, start = [], {}, time.monotonic()
+    results, facts, start, lock = [], {}, time.monotonic(), threading.Lock()
+    options.deadline = start + options.budget
 
     def report(record):
-        results.append(record)
-        print(f"{record['status']:8} {record['name']:60} {record.get('seconds', 0):7.1f} s  {record.get('message', '')[:150]}", flush=True)
-        if options.json:
-            Path(options.json).write_text(json.dumps({"facts": facts, "results": results}, indent=1))
+        with lock:
+            results.append(record)
+            print(f"{record['status']:8} {record['name']:60} {record.get('seconds', 0):7.1f} s  {record.get('message', '')[:150]}", flush=True)
+            if options.json:
+                Path(options.json).write_text(json.dumps({"facts": facts, "results": results}, indent=1))
 
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         options.scratch = scratch
-        for names in groups.values():
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for done in [pool.submit(run_group, names, options, report, facts) for names in together]:
+                done.result()
+        for names in alone:
             run_group(names, options, report, facts)
     counts = collections.Counter(record["status"] for record in results)
+    counts["not run"] = sum(len(names) for names in (*together, *alone)) - len(results)
     compiling = sum(record.get("first_seconds", 0) for record in results)
     print(facts)
-    print(", ".join(f"{counts[state]} {state}" for state in STATES), f"of {len(results)}; first calls {compiling:.0f} s; "
-          f"{sum(r.get('kernels') or 0 for r in results)} kernels; {time.monotonic() - start:.0f} s in all")
+    print(", ".join(f"{counts[state]} {state}" for state in (*STATES, "not run")), f"of {len(results) + counts['not run']}; "
+          f"first calls {compiling:.0f} s; {sum(r.get('kernels') or 0 for r in results)} kernels; {time.monotonic() - start:.0f} s in all")
     if options.json:
         Path(options.json).write_text(json.dumps({"facts": facts, "counts": counts, "results": results}, indent=1))
     return 0 if counts["passed"] + counts["skipped"] == len(results) else 1
@@ -175,6 +187,8 @@ def main() -> int:
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--backend", default="inductor", help="another one, such as aot_eager, tries the programs themselves")
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one program")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side; timed programs run alone after the others")
+    parser.add_argument("--budget", type=float, default=1e9, help="seconds for everything; what is left then is not run")
     parser.add_argument("--keep-caches", action="store_true", help="use the caches of this user")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--compare", nargs=2, metavar="JSON")

@@ -42,7 +42,7 @@ def integer_scans(device):
 @program("scans")
 def sorts(device):
     def function(x, i):
-        return [x.sort(1).values, x.sort(1, descending=True), i.sort(dim=0, stable=True), torch.argsort(i, 1, stable=True), x.msort()]
+        return [x.sort(1).values, x.sort(1, descending=True), i.sort(dim=0, stable=True), torch.argsort(i, stable=True), x.msort()]
 
     return Work(function, [(values(device, 33, 100), integers(device, 33, 100, low=-9, high=9))])
 

@@ -227,3 +227,5 @@ def main(names, out, device, backend):
             record = run_program(programs[name], device, backend)
             record["message"] = re.sub(r"\s+", " ", record.get("message", ""))
             write(record)
+            if record["status"] == "failed" and re.search(r"CUDA error|E040[1-6]|illegal (memory|instruction)|device-side assert", record["message"]):
+                return  # the context is lost: what is left runs in another process
