@@ -12,8 +12,10 @@ import contextlib
 import copy
 import json
 import re
+import sys
 import time
 import traceback
+from pathlib import Path
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
@@ -212,6 +214,11 @@ def _nothing():
 
 
 def main(names, out, device, backend):
+    if device == "cpu" and backend == "inductor":
+        sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+        from harness import inductor_cpu
+
+        inductor_cpu.install()
     programs = load_all()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
