@@ -24,15 +24,16 @@ def _runtime_signature(source) -> dict:
             if source.signature.get(name, "constexpr") != "constexpr"}
 
 
-def written_arguments(source, target=None) -> list[str]:
-    """Names of the parameters of an ASTSource whose memory may be written."""
+def argument_access(source, target=None) -> tuple[set, set]:
+    """Names of the parameters of an ASTSource whose memory may be written, and of those whose may be read."""
     arch = "sm_90a" if target is None else target.name
     signature = _runtime_signature(source)
     constants = {name: value for name, value in source.constants.items() if name not in signature}
 
     def ask(signature, constants):
         divisibility = {k: v for k, v in source.divisibility.items() if k.split("[")[0] in signature}
-        return _core.argument_access(source.fn, signature, constants, divisibility, parse_options({}), arch)[0]
+        written, read = _core.argument_access(source.fn, signature, constants, divisibility, parse_options({}), arch)
+        return set(written), set(read)
 
     try:
         return ask(signature, constants)
@@ -44,17 +45,18 @@ def written_arguments(source, target=None) -> list[str]:
 
 
 def module_of(source, target):
-    """The module for torch: pointers as one argument each, descriptors with an argument per extent and stride."""
+    """The module for torch, whose arguments are the parameters that `source` has no value for.
+
+    A descriptor is followed by its extents and strides, as in Triton's modules.
+    """
     from .._C.libtriton import ir
 
-    written = set(written_arguments(source, target))
+    written, read = argument_access(source, target)
     arguments = []
-    for name in source.fn.arg_names:
-        kind = source.signature.get(name, "constexpr")
-        if isinstance(kind, str) and kind.startswith("*"):
-            arguments.append((name, name in written))
-        elif isinstance(kind, str) and kind.startswith("tensordesc<"):
+    for name, kind in source.runtime_signature.items():
+        arguments.append((name, name in written, name in read))
+        if isinstance(kind, str) and kind.startswith("tensordesc<"):
             rank = kind.count(",", kind.index("[")) + 1
-            arguments += [(name, name in written), *[(f"{name}.{i}", False) for i in range(2 * rank)]]
+            arguments += [(f"{name}.{i}", False, False) for i in range(2 * rank)]
     text = f"{source.fn.__name__} writes {', '.join(sorted(written)) or 'nothing'}"
     return ir.module(source.fn.__name__, arguments, text)

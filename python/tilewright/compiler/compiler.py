@@ -114,7 +114,7 @@ class ASTSource:
         return f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
 
     def make_ir(self, target, options, codegen_fns, module_map, context):
-        """A module from which others can tell which arguments are written; see `written_arguments`."""
+        """A module from which others can tell which arguments are written and read."""
         from .argument_access import module_of
 
         return module_of(self, target)

@@ -5,8 +5,10 @@
 torch asks `ASTSource.make_ir` for a module of Triton's own IR and follows the pointer of
 each store back to the function's arguments. Tilewright knows the answer from its own IR
 (codegen/emit/ArgumentAccess.h). So the module that it hands out has a function with the
-kernel's name and the arguments that torch counts, and one store to each that may be
-written: whoever follows those finds what the compiler knows.
+kernel's name and the arguments that torch counts, a load from each that may be read, and
+stores to each that may be written: whoever follows those finds what the compiler knows.
+There are two stores, because torch takes an argument with a single one for a result that
+is complete where it is stored, and would put more computation in that place.
 """
 
 from __future__ import annotations
@@ -98,15 +100,16 @@ class operation:
 
 
 class module:
-    """One kernel: `arguments` has (name, whether it may be written) in order."""
+    """One kernel: `arguments` has (name, whether it may be written, whether it may be read) in order."""
 
     def __init__(self, name, arguments, text=""):
         self._text = text
         inside = region()
         values = [value() for _ in arguments]
         body = block(inside, values)
-        stores = [operation("tt.store", [v], body) for v, (_, is_written) in zip(values, arguments) if is_written]
-        self._operations = [*stores, operation("tt.return", place=body),
+        loads = [operation("tt.load", [v], body) for v, (_, _, is_read) in zip(values, arguments) if is_read]
+        stores = [operation("tt.store", [v], body) for v, (_, is_written, _) in zip(values, arguments) if is_written]
+        self._operations = [*loads, *stores, *stores, operation("tt.return", place=body),
                             operation("tt.func", place=block(region(), []), regions=[inside], attributes={"sym_name": name}),
                             operation("builtin.module")]
 
