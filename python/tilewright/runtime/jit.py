@@ -22,7 +22,7 @@ from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
 from ..foreign import attribute, has_attribute
-from .mathematics import constexpr_function
+from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
 from .specialization import mangle_type, native_specialize_impl  # noqa: F401 - libraries look for them here
 
