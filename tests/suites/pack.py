@@ -26,7 +26,7 @@ from run_suites import read_suites  # noqa: E402
 # What every checkout gets: Python, and what configures its tests.
 ORDINARY = ["*.py", "pytest.ini", "setup.cfg", "pyproject.toml"]
 # Wheels that the suites import and a machine with torch and pytest may lack.
-WHEELS = ["pytest-xdist", "execnet", "pytest-timeout", "absl-py", "expecttest", "parameterized"]
+WHEELS = ["pytest-xdist", "execnet", "pytest-timeout", "absl-py", "expecttest", "parameterized", "loguru"]
 
 
 def git_folder(mirrors: Path, repository: str):

@@ -145,7 +145,7 @@ class Campaign:
                      if line["outcome"] == "failed" and any(word in line["text"] for word in MEMORY_ERRORS)]
             if not short or time.monotonic() > self.deadline:
                 continue
-            alone = Job(job.suite, job.implementation, job.files, only=short)
+            alone = Job(job.suite, job.implementation, job.files, sample=job.sample, only=short)
             self.second.run(alone)
             job.results.update(alone.results)
 
