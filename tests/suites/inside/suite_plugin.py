@@ -75,7 +75,7 @@ class Recorder:
         """Files named `whole` belong to this job alone; of the others every so-manyth test does."""
         parts, part, whole = self.job.get("parts", 1), self.job.get("part", 0), set(self.job.get("whole", ()))
         shared = [item for item in items if item.nodeid.split("::")[0] not in whole]
-        mine = {id(item) for index, item in enumerate(shared) if index % parts == part}
+        mine = {id(item) for index, item in enumerate(shared) if index % parts == part % parts}
         return [item for item in items if item.nodeid.split("::")[0] in whole or id(item) in mine]
 
     @pytest.hookimpl(trylast=True)
