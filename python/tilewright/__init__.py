@@ -36,16 +36,19 @@ _lazy = {
     "Config": ("runtime.autotuner", "Config"),
     "heuristics": ("runtime.autotuner", "heuristics"),
     "set_allocator": ("runtime.allocation", "set_allocator"),
+    "AsyncCompileMode": ("runtime._async_compile", "AsyncCompileMode"),
+    "FutureKernel": ("runtime._async_compile", "FutureKernel"),
+    "aggregate": ("language.aggregates", "aggregate"),
     "compile": ("compiler.compiler", "compile"),
     "ASTSource": ("compiler.compiler", "ASTSource"),
     "CompiledKernel": ("compiler.compiler", "CompiledKernel"),
     **{name: (name, None) for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
-                                      "cli", "triton_alias", "tuning")},
+                                      "cli", "triton_alias", "tuning", "profiler", "ops")},
 }
 
 __all__ = [
-    "ASTSource", "Autotuner", "CompilationError", "CompiledKernel", "Config", "InterpreterError", "JITFunction",
-    "KernelInterface", "MockTensor", "OutOfResources", "TensorWrapper", "TilewrightError", "TritonError", "autotune",
+    "ASTSource", "AsyncCompileMode", "Autotuner", "CompilationError", "CompiledKernel", "Config", "FutureKernel", "InterpreterError", "JITFunction",
+    "KernelInterface", "MockTensor", "OutOfResources", "TensorWrapper", "TilewrightError", "TritonError", "aggregate", "autotune",
     "backends", "cdiv", "compile", "compiler", "constexpr_function", "errors", "heuristics", "jit", "knobs",
     "language", "must_use_result", "next_power_of_2", "reinterpret", "runtime", "set_allocator", "testing", "tools",
 ]

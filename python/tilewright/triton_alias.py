@@ -17,7 +17,7 @@ import sys
 import types
 
 # The release whose names and meanings are all present.
-TRITON_VERSION = "3.5.0"
+TRITON_VERSION = "3.9.0"
 
 
 class _TritonModule(types.ModuleType):

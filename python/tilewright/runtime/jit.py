@@ -14,11 +14,14 @@ import contextlib
 import functools
 import inspect
 import math
+import sys
 import threading
 from collections import defaultdict
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
+from ..foreign import attribute, has_attribute
+from .arguments import elements_spanned
 from .mathematics import constexpr_function
 from .source import FunctionSource
 
@@ -30,6 +33,15 @@ T = TypeVar("T")
 # `.kernel`: the function whose launch this thread is compiling; `.lookups`: the
 # (function, name) pairs that its compilation has looked up.
 _compiling = threading.local()
+
+
+def _async_mode():
+    """The AsyncCompileMode around this call, if any."""
+    module = sys.modules.get(_async_module)
+    return module.active_mode.get() if module is not None else None
+
+
+_async_module = __name__.rpartition(".")[0] + "._async_compile"
 
 
 @contextlib.contextmanager
@@ -55,6 +67,8 @@ _short_types = {
     "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
 }
 _known_types = set(_short_types.values())
+# Triton's name for the same table, with the short names themselves.
+type_canonicalisation_dict = {**_short_types, **{short: short for short in _short_types.values()}, "void": "void"}
 
 
 def _annotation_text(annotation) -> str:
@@ -206,6 +220,15 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         return self._source.text.splitlines(keepends=True)
 
     @property
+    def file_name(self) -> str:
+        return self.file
+
+    @property
+    def def_file_line_number(self) -> int:
+        """The line of `def` in its file."""
+        return self.parse().lineno
+
+    @property
     def starting_line_number(self) -> int:
         return self._source.first_line
 
@@ -305,6 +328,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             if old in kwargs and old not in self.arg_names:
                 self._reject_keyword(old)
         if warmup:
+            mode = _async_mode()
+            if mode is not None:
+                return mode.submit(lambda: self._warm(args, kwargs, False))
             return self._warm(args, kwargs, False)
         return self[grid](*args, **kwargs)
 
@@ -325,6 +351,10 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         looked up by each call. The arguments are kept alive. `kernel[grid].bind(...)` is the same.
         """
         return self[grid].bind(*args, **kwargs)
+
+    def get_capture_scope(self) -> dict:
+        """What free names of the function mean: its module's globals and the variables it closes over."""
+        return {**self.__globals__, **inspect.getclosurevars(self.fn).nonlocals}
 
     def add_pre_run_hook(self, hook: Callable):
         """`hook(*args, **kwargs)` runs before each launch."""
@@ -371,7 +401,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def _check_spans(self, bound):
         """For index_bits=32: every array can be reached by 32-bit offsets."""
         for name, value in bound.items():
-            count = _span_of(value)
+            count = elements_spanned(value)
             if count > 2**31:
                 raise errors.make("E0212", a=name, n=count)
 
@@ -392,27 +422,20 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         return run_interpreted(self, grid, bound, options)
 
 
-def _span_of(value) -> int:
-    """Elements from the first to the last one of an array; 0 for anything else."""
-    shape, stride = getattr(value, "shape", None), getattr(value, "stride", None)
-    if shape is None or not hasattr(value, "dtype"):
-        return 0
-    if callable(stride):
-        strides = stride()
-    else:
-        # Contiguous without strides; those of NumPy's kind are in bytes.
-        bytes_apart = getattr(value, "strides", None)
-        if bytes_apart is None:
-            return math.prod(shape)
-        strides = [step // value.dtype.itemsize for step in bytes_apart]
-    return 0 if 0 in tuple(shape) else 1 + sum((size - 1) * abs(step) for size, step in zip(shape, strides))
-
-
 def _is_frozen_value(value) -> bool:
     """Whether a kernel takes a copy of the value into its code."""
     if type(value).__name__ == "constexpr":
         return True
     return isinstance(value, (bool, int, float, str, tuple, type(None)))
+
+
+#: Triton's base class of what kernels call.
+JITCallable = JITFunction
+
+
+def get_full_name(fn) -> str:
+    """A function's module and qualified name."""
+    return f"{fn.__module__}.{fn.__qualname__}"
 
 
 def jit(fn: Optional[Callable] = None, *, version=None, repr=None, launch_metadata=None, do_not_specialize=None,
@@ -480,9 +503,9 @@ class TensorWrapper:
     def __init__(self, base, dtype):
         self.dtype = dtype
         self.base = base
-        self.data = getattr(base, "data", None)
-        self.device = getattr(base, "device", None)
-        self.shape = getattr(base, "shape", None)
+        self.data = attribute(base, "data")
+        self.device = attribute(base, "device")
+        self.shape = attribute(base, "shape")
 
     def data_ptr(self):
         return self.base.data_ptr()
@@ -516,6 +539,6 @@ def reinterpret(tensor, dtype):
     """`tensor` with its bytes read as `dtype`; wrappers are not nested."""
     if isinstance(tensor, TensorWrapper):
         return tensor.base if dtype == tensor.base.dtype else TensorWrapper(tensor.base, dtype)
-    if hasattr(tensor, "data_ptr"):
+    if has_attribute(tensor, "data_ptr"):
         return TensorWrapper(tensor, dtype)
     raise TypeError(f"cannot reinterpret a {type(tensor).__name__}")
