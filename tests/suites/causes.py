@@ -7,22 +7,29 @@ from collections import Counter
 
 CODE = re.compile(r"\bE0\d{3}\b")
 # pytest marks the lines of an error with "E   ".
-ERROR_LINE = re.compile(r"^E\s{3,}(?P<text>\S.*)$", re.MULTILINE)
-LAST_ERROR = re.compile(r"^(?P<text>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Failure|OutOfResources)\b.*)$", re.MULTILINE)
+MARKED = re.compile(r"^E\s{3,}(?P<text>\S.*)$", re.MULTILINE)
+NAMED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Failure|Exit|Timeout|OutOfResources|Unsupported\w*)\b")
+# Of a compiler's message: what it says, not where and not the advice.
+PLACE_OR_ADVICE = re.compile(r"^(help|note|Hint|at \d+|-->|\d+ \||\^|\.\.\.)")
 LONGEST_LINE = 300
 
 
 def first_line(text: str) -> str:
     """The line that says what went wrong."""
-    lines = [match["text"] for match in ERROR_LINE.finditer(text)]
-    if lines:
-        # An error that was raised while another was handled stands last and is the one that the test saw.
-        starts = [line for line in lines if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Failure|OutOfResources|Skipped)?:", line)]
-        return (starts[-1] if starts else lines[0])[:LONGEST_LINE]
-    named = [match["text"] for match in LAST_ERROR.finditer(text)]
+    marked = [match["text"] for match in MARKED.finditer(text)]
+    lines = marked or [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if not PLACE_OR_ADVICE.match(line)]
+    # An error that was raised while another was handled stands last, and is the one that the test saw.
+    named = [line for line in told if NAMED.match(line)]
     if named:
+        after = lines[lines.index(named[-1]) + 1:]
+        # A compiler's error is often told below its name.
+        if after and named[-1].rstrip(":").split(":")[-1].strip().startswith("at ") or named[-1].endswith(":"):
+            named[-1] += " " + next((line for line in reversed(after) if not PLACE_OR_ADVICE.match(line)), "")
         return named[-1][:LONGEST_LINE]
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:LONGEST_LINE]
+    if text.startswith("exit code"):  # a program's last words
+        return (told or lines)[-1][:LONGEST_LINE]
+    return (told or lines or [""])[0][:LONGEST_LINE]
 
 
 def error_code(text: str) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 INSIDE = Path(__file__).resolve().parent / "inside"  # what the processes of suites import
 BROKEN_DEVICE = 77  # as in inside/suite_plugin.py
 COLLECTION_SECONDS = 180
+EXIT_SECONDS = 15  # for the end of a process whose tests are done: some wait for threads of their own
 MOST_PROCESSES = 40  # of one job; a suite that dies more often is broken as a whole
 TAIL_CHARACTERS = 2500
 
@@ -40,6 +41,7 @@ class Suite:
     environment: dict = field(default_factory=dict)
     metadata: dict = field(default_factory=dict)
     absent: list = field(default_factory=list)
+    borrowed: list = field(default_factory=list)
     sample: int = 1  # 0: all
     jobs: int = 1
     timeout: float = 60.0
@@ -166,9 +168,9 @@ class Runner:
         """Whether the job is done."""
         stem = self.scratch / f"{job.name}-{attempt}"
         description = {"output": f"{stem}.jsonl", "sample": job.sample, "part": job.part, "parts": job.parts,
-                       "absent": job.suite.absent, "whole": job.whole, "only": job.only, "done": list(job.results)}
+                       "absent": job.suite.absent, "borrowed": job.suite.borrowed, "whole": job.whole, "only": job.only, "done": list(job.results)}
         Path(f"{stem}.job").write_text(json.dumps(description))
-        Path(f"{stem}.jsonl").touch()
+        Path(f"{stem}.jsonl").write_text("")
         with open(f"{stem}.out", "wb") as output:
             process = subprocess.Popen(
                 self.command(job), cwd=job.suite.checkout(self.root) / job.suite.folder, stdin=subprocess.DEVNULL,
@@ -192,6 +194,7 @@ class Runner:
                     return progress, ("exit", code)
                 now = time.monotonic()
                 limit = timeout if progress.selected is not None else COLLECTION_SECONDS
+                limit = EXIT_SECONDS if progress.is_finished else limit
                 if now > self.deadline or now - progress.since > limit + 5:
                     kill(process)
                     return progress, ("deadline" if now > self.deadline else "timeout", None)

@@ -26,7 +26,8 @@ from run_suites import read_suites  # noqa: E402
 # What every checkout gets: Python, and what configures its tests.
 ORDINARY = ["*.py", "pytest.ini", "setup.cfg", "pyproject.toml"]
 # Wheels that the suites import and a machine with torch and pytest may lack.
-WHEELS = ["pytest-xdist", "execnet", "pytest-timeout", "absl-py", "expecttest", "parameterized"]
+WHEELS = ["pytest-xdist", "execnet", "pytest-timeout", "absl-py", "expecttest", "parameterized", "loguru", "nvtx",
+          "mmengine-lite", "addict", "yapf", "termcolor", "pydantic==2.14.3", "pydantic_core==2.50.4", "annotated-types", "frozendict"]
 
 
 def git_folder(mirrors: Path, repository: str):

@@ -57,7 +57,7 @@ def jobs_of(suite: Suite, root: Path, implementation: str, sample, most_jobs: in
     for name in dealt:
         min(hands, key=lambda hand: sum(sizes[each] for each in hand)).append(name)
     if suite.scripts:  # one file of ours runs them all: the programs are the parts
-        return [Job(suite, implementation, sorted(hand), part=index, sample=sample)
+        return [Job(suite, implementation, sorted(hand), part=index)
                 for index, hand in enumerate([files[index::count] for index in range(count)])]
     prefix = "" if not shared else None
     hands = [hand for hand in hands if hand or shared] if prefix is None else [hand for hand in hands if hand]
@@ -145,7 +145,7 @@ class Campaign:
                      if line["outcome"] == "failed" and any(word in line["text"] for word in MEMORY_ERRORS)]
             if not short or time.monotonic() > self.deadline:
                 continue
-            alone = Job(job.suite, job.implementation, job.files, only=short)
+            alone = Job(job.suite, job.implementation, job.files, sample=job.sample, only=short)
             self.second.run(alone)
             job.results.update(alone.results)
 

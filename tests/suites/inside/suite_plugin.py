@@ -8,13 +8,15 @@ process dies. After a test that leaves the device unusable (an illegal access sp
 the whole CUDA context) the process ends at once: the tests that remain belong into a
 fresh one.
 
-The file named by SUITE_JOB holds: output, sample, parts, part, whole, done, only, absent.
+The file named by SUITE_JOB holds: output, sample, parts, part, whole, done, only, absent, borrowed.
 """
 
 import gc
 import importlib
+import importlib.util
 import json
 import os
+import pathlib
 import sys
 import time
 import zlib
@@ -26,6 +28,9 @@ BROKEN_DEVICE = 77  # exit code: the last test has spoiled the device
 KEPT_BYTES = 2 << 30
 # A report is read by people and grouped by its first and last lines: the middle is dropped.
 REPORT_CHARACTERS = 6000
+# Where a sample is run, a test function with more cases than this is thinned out before its items are made: one suite
+# has a function of 200 000 cases, and collecting them takes minutes.
+MOST_CASES = 1500
 
 
 class Recorder:
@@ -70,8 +75,14 @@ class Recorder:
         """Files named `whole` belong to this job alone; of the others every so-manyth test does."""
         parts, part, whole = self.job.get("parts", 1), self.job.get("part", 0), set(self.job.get("whole", ()))
         shared = [item for item in items if item.nodeid.split("::")[0] not in whole]
-        mine = {id(item) for index, item in enumerate(shared) if index % parts == part}
+        mine = {id(item) for index, item in enumerate(shared) if index % parts == part % parts}
         return [item for item in items if item.nodeid.split("::")[0] in whole or id(item) in mine]
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_generate_tests(self, metafunc):
+        calls = metafunc._calls
+        if self.job.get("sample") and len(calls) > MOST_CASES:
+            calls[:] = calls[::len(calls) // MOST_CASES]
 
     # What pytest tells.
 
@@ -178,6 +189,21 @@ def add_absent(names):
             setattr(module, function, lambda *args, **kwargs: False)
 
 
+def borrow(names):
+    """Modules of Triton's package that only its own tests use: where Tilewright has none, the file that lies in an installed Triton."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            file = pathlib.Path(*name.split(".")).with_suffix(".py")
+            found = next((pathlib.Path(folder) / file for folder in sys.path if (pathlib.Path(folder) / file).is_file()), None)
+            if found is None:
+                continue
+            spec = importlib.util.spec_from_file_location(name, found)
+            module = sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+
+
 def pytest_configure(config):
     path = os.environ.get("SUITE_JOB")
     # Processes that a test starts with pytest inside are no job.
@@ -185,5 +211,6 @@ def pytest_configure(config):
         del os.environ["SUITE_JOB"]
         with open(path) as file:
             job = json.load(file)
+        borrow(job["borrowed"])
         add_absent(job["absent"])
         config.pluginmanager.register(Recorder(job), "suite-recorder")
