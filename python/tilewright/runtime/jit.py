@@ -13,7 +13,6 @@ import builtins
 import contextlib
 import functools
 import inspect
-import math
 import sys
 import threading
 from collections import defaultdict
