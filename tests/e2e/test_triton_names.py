@@ -154,6 +154,22 @@ def test_scopes_put_everything_back(monkeypatch):
     assert not knobs.runtime.launch_enter_hook
 
 
+def test_resetting_leaves_the_user_s_environment_alone(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_OVERRIDE_ARCH", "sm_80")
+    knobs.runtime.reset()
+    assert knobs.runtime.override_arch == "sm_80"
+    knobs.runtime.override_arch = "sm_90a"
+    knobs.runtime.copy().reset()
+    assert os.environ["TILEWRIGHT_OVERRIDE_ARCH"] == "sm_80" == knobs.runtime.override_arch
+    with knobs.runtime.scope():
+        knobs.runtime.override_arch = None
+        assert knobs.runtime.override_arch is None
+        knobs.runtime.override_arch = "sm_89"
+    assert knobs.runtime.override_arch == "sm_80"
+    del knobs.runtime.override_arch
+    assert knobs.runtime.override_arch == "sm_80"
+
+
 def test_directories_and_tools(monkeypatch, tmp_path):
     monkeypatch.setenv("TRITON_HOME", str(tmp_path))
     assert knobs.cache.dump_dir == str(tmp_path / ".triton" / "dump")
