@@ -461,6 +461,22 @@ def _is_frozen_value(value) -> bool:
 JITCallable = JITFunction
 
 
+def mangle_type(arg, specialize=False) -> str:
+    """The type that an argument has in a signature: "*fp32", "i32", "constexpr"."""
+    if arg is None or isinstance(arg, (str, JITFunction)) or type(arg).__name__ in ("constexpr", "dtype"):
+        return "constexpr"
+    if isinstance(arg, bool):
+        return "u1"
+    if isinstance(arg, int):
+        return "i32" if -2**31 <= arg < 2**31 else "i64" if -2**63 <= arg < 2**63 else "u64"
+    if isinstance(arg, float):
+        return "fp32"
+    if isinstance(arg, tuple):
+        return tuple(mangle_type(item) for item in arg)
+    text = _annotation_text(str(attribute(arg, "dtype", type(arg).__name__)))
+    return "*" + type_canonicalisation_dict.get(text, text)
+
+
 def get_full_name(fn) -> str:
     """A function's module and qualified name."""
     return f"{fn.__module__}.{fn.__qualname__}"
