@@ -110,6 +110,7 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   metadata["global_scratch_align"] = codegen::globalScratchAlignment;
   metadata["written_args"] = compiled.access.written;
   metadata["read_args"] = compiled.access.read;
+  metadata["needs_distinct_arguments"] = compiled.needsDistinctArguments;
   metadata["tensor_maps"] = compiled.tensorMaps;
   py::list recipes;
   for (const codegen::HostTensorMap &map : compiled.hostTensorMaps)

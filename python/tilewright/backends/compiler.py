@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import Union
 
 
@@ -24,6 +25,13 @@ class GPUTarget:
         if isinstance(self.arch, str):
             return self.arch if self.arch.startswith("sm_") else "sm_" + self.arch.removeprefix("sm")
         return _core.target_name(self.arch)
+
+
+class Language(Enum):
+    """What a source is written in."""
+
+    TRITON = 0
+    GLUON = 1
 
 
 class BaseBackend:

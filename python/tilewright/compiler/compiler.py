@@ -27,6 +27,11 @@ from .disk_cache import PackedText, Request, load_or_compile, one_thread
 from .machine_code_files import write_for_other_launchers
 from .options import parse_options
 
+# Under these names programs find them here, too.
+from ..backends.compiler import BaseBackend, Language  # noqa: F401, E402
+from ..errors import OutOfResources  # noqa: F401, E402
+from ..runtime.cache import get_cache_key, get_cache_manager, get_dump_manager, get_override_manager  # noqa: F401, E402
+
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
 
 # ---------------------------------------------------------------------------
@@ -152,6 +157,11 @@ def compiler_key() -> str:
 triton_key = compiler_key
 
 
+def max_shared_mem(device) -> int:
+    """Bytes of shared memory that one block may have on a device."""
+    return _core.device_properties(device)["max_shared_mem"]
+
+
 def make_backend(target):
     from ..backends.nvidia.compiler import CUDABackend
 
@@ -224,7 +234,7 @@ class AsmDict(dict):
 _Metadata = namedtuple("KernelMetadata", [
     "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
-    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "tensor_maps",
+    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "needs_distinct_arguments", "tensor_maps",
     "host_tensor_maps", "n_regs", "n_spills", "assembler", "warp_size", "hash"])
 
 
@@ -236,7 +246,7 @@ def _make_metadata(result, options, target, digest) -> _Metadata:
         "global_scratch_align": 16, "profile_scratch_size": 0, "profile_scratch_align": 1, "tmem_size": 0,
         "cluster_dims": (options["num_ctas"], 1, 1), "launch_pdl": bool(options["launch_pdl"]),
         "launch_cooperative_grid": bool(options["launch_cooperative_grid"]), "maxnreg": options["maxnreg"],
-        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "tensor_maps": (),
+        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "needs_distinct_arguments": False, "tensor_maps": (),
         "host_tensor_maps": (), "n_regs": None, "n_spills": None, "assembler": None,
         "warp_size": target.warp_size, "hash": digest,
     }
@@ -501,9 +511,13 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     """Compiles an ASTSource, or a file of one stage, for a target; needs no GPU.
 
     `target` is a GPUTarget or a name such as "sm_90a"; the current device where None.
+    Nobody looks at the arguments of what comes of it, so they may overlap unless the
+    option `arguments_may_overlap` says False.
     """
     target = _as_target(target)
     given = {k: v for k, v in dict(options or {}).items() if k != "backend_name"}
+    if given.get("arguments_may_overlap") is None:
+        given["arguments_may_overlap"] = True
     _set_default_precision(given)
     parsed = parse_options(given)
     if isinstance(src, ASTSource):

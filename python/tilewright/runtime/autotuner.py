@@ -827,6 +827,23 @@ class Heuristics(_core.HeuristicDispatcher, KernelInterface):
         return self.fn.bind(*args, grid=grid, **self._with_values(args, kwargs))
 
 
+def __getattr__(name):
+    """Triton's module holds these, and programs take them from it."""
+    if name == "driver":
+        from .driver import driver
+
+        return driver
+    if name == "knobs":
+        from .. import knobs
+
+        return knobs
+    if name in ("get_cache_manager", "triton_key"):
+        from . import cache
+
+        return getattr(cache, name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
 def heuristics(values):
     """Decorator: `values` maps parameters to functions of the bound arguments."""
 

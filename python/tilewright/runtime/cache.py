@@ -8,10 +8,13 @@ it lies and give a manager for a caller's own files.
 
 from __future__ import annotations
 
+import abc
 import base64
 import hashlib
 import os
 import tempfile
+
+from .. import knobs
 
 
 def default_cache_dir() -> str:
@@ -90,8 +93,74 @@ class FileCacheManager(CacheManager):
         return write_aside(self._path(filename), data if isinstance(data, bytes) else str(data).encode())
 
 
+class RemoteCacheBackend(abc.ABC):
+    """A store of bytes by file name that a program brings; `knobs.cache.remote_manager_class`."""
+
+    def __init__(self, key):
+        self.key = key
+
+    @abc.abstractmethod
+    def get(self, filenames):
+        """{file name: bytes} of those that are there."""
+
+    @abc.abstractmethod
+    def put(self, filename, data):
+        """Keeps one file."""
+
+
+class RedisRemoteCacheBackend(RemoteCacheBackend):
+    """A Redis server, by the `redis` package; see `knobs.redis`."""
+
+    def __init__(self, key):
+        import redis  # an optional package of the user's
+
+        super().__init__(key)
+        self._redis = redis.Redis(host=knobs.redis.host, port=knobs.redis.port)
+
+    def _key(self, filename):
+        return knobs.redis.key_format.format(key=self.key, filename=filename)
+
+    def get(self, filenames):
+        found = self._redis.mget([self._key(name) for name in filenames])
+        return {name: data for name, data in zip(filenames, found) if data is not None}
+
+    def put(self, filename, data):
+        self._redis.set(self._key(filename), data)
+
+
+class RemoteCacheManager(CacheManager):
+    """Files in a remote store; those that are asked for come to the local one."""
+
+    def __init__(self, key, override=False, dump=False):
+        super().__init__(key, override, dump)
+        self._backend = (knobs.cache.remote_manager_class or RedisRemoteCacheBackend)(key)
+        self._local = FileCacheManager(key, override, dump)
+
+    def get_file(self, filename):
+        found = self._backend.get([filename]).get(filename)
+        return None if found is None else self._local.put(found, filename)
+
+    def put(self, data, filename, binary=True):
+        content = data if isinstance(data, bytes) else str(data).encode()
+        self._backend.put(filename, content)
+        return self._local.put(content, filename)
+
+
 def get_cache_manager(key) -> CacheManager:
-    return FileCacheManager(key)
+    return (knobs.cache.manager_class or FileCacheManager)(key)
+
+
+def triton_key() -> str:
+    """Identity of this compiler, which programs put into keys of their own."""
+    from ..compiler.compiler import compiler_key
+
+    return compiler_key()
+
+
+def make_so_cache_key(version_hash, signature, constants, ids, **kwargs) -> str:
+    """A key for a program's own launcher: by types, constants and whatever else it names."""
+    parts = (version_hash, tuple(signature.values()), tuple(constants.items()), ids, sorted(kwargs.items()))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def get_dump_manager(key) -> CacheManager:

@@ -13,7 +13,6 @@ import builtins
 import contextlib
 import functools
 import inspect
-import math
 import sys
 import threading
 from collections import defaultdict
@@ -22,6 +21,7 @@ from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
 from ..foreign import attribute, has_attribute
+from .arguments import elements_spanned
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
 from .specialization import mangle_type, native_specialize_impl  # noqa: F401 - libraries look for them here
@@ -225,6 +225,15 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         return self._source.text.splitlines(keepends=True)
 
     @property
+    def file_name(self) -> str:
+        return self.file
+
+    @property
+    def def_file_line_number(self) -> int:
+        """The line of `def` in its file."""
+        return self.parse().lineno
+
+    @property
     def starting_line_number(self) -> int:
         return self._source.first_line
 
@@ -407,7 +416,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def _check_spans(self, bound):
         """For index_bits=32: every array can be reached by 32-bit offsets."""
         for name, value in bound.items():
-            count = _span_of(value)
+            count = elements_spanned(value)
             if count > 2**31:
                 raise errors.make("E0212", a=name, n=count)
 
@@ -441,27 +450,20 @@ def _described(description, source):
     return function
 
 
-def _span_of(value) -> int:
-    """Elements from the first to the last one of an array; 0 for anything else."""
-    shape, stride = attribute(value, "shape"), attribute(value, "stride")
-    if shape is None or not has_attribute(value, "dtype"):
-        return 0
-    if callable(stride):
-        strides = stride()
-    else:
-        # Contiguous without strides; those of NumPy's kind are in bytes.
-        bytes_apart = attribute(value, "strides")
-        if bytes_apart is None:
-            return math.prod(shape)
-        strides = [step // value.dtype.itemsize for step in bytes_apart]
-    return 0 if 0 in tuple(shape) else 1 + sum((size - 1) * abs(step) for size, step in zip(shape, strides))
-
-
 def _is_frozen_value(value) -> bool:
     """Whether a kernel takes a copy of the value into its code."""
     if type(value).__name__ == "constexpr":
         return True
     return isinstance(value, (bool, int, float, str, tuple, type(None)))
+
+
+#: Triton's base class of what kernels call.
+JITCallable = JITFunction
+
+
+def get_full_name(fn) -> str:
+    """A function's module and qualified name."""
+    return f"{fn.__module__}.{fn.__qualname__}"
 
 
 def jit(fn: Optional[Callable] = None, *, version=None, repr=None, launch_metadata=None, do_not_specialize=None,

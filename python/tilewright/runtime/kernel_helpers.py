@@ -77,6 +77,14 @@ def value_of(thing):
     return thing.value
 
 
+def set_attribute(owner, name, value):
+    """`self.x = value` in the constructor of a record, which checks it; of nothing else."""
+    if not hasattr(type(owner), "__tilewright_set__"):
+        construct, alternative = FORBIDDEN["AttributeTarget"]
+        raise errors.make("E0102", stmt=construct, alternative=alternative)
+    owner.__tilewright_set__(name, unwrap(value))
+
+
 def is_same(lhs, rhs):
     lhs, rhs = unwrap(lhs), unwrap(rhs)
     return lhs is rhs or (isinstance(lhs, tl.dtype) and isinstance(rhs, tl.dtype) and lhs == rhs)
@@ -333,7 +341,7 @@ closure = {
     "static": static, "iterable": iterable, "unpack": unpack, "branch": branch, "value_of": value_of,
     "is_same": is_same, "is_not_same": is_not_same, "iterate": iterate, "device_assert": device_assert,
     "not_a_kernel_function": not_a_kernel_function, "host_function": host_function, "not_constant": not_constant,
-    "inner_function": inner_function, "make_tuple": tuple,
+    "inner_function": inner_function, "make_tuple": tuple, "set_attribute": set_attribute,
     **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
 }
 

@@ -165,6 +165,10 @@ class Rewriter(ast.NodeTransformer):
     def visit_Assign(self, node):
         if len(node.targets) != 1:
             self.refuse("ChainedAssign", node)
+        target = node.targets[0]
+        if isinstance(target, ast.Attribute):
+            call = _call("set_attribute", self.visit(target.value), ast.Constant(target.attr), self.visit(node.value))
+            return self._at(ast.Expr(self._at(call, node)), node)
         self._check_target(node.targets[0])
         text = ast.unparse(node.value) if self.constants else ""
         node.value = self._assigned(node.targets[0], self.visit(node.value), text)

@@ -56,3 +56,9 @@ def get_sass(cubin: bytes, fun=None) -> str:
 
 
 extract = get_sass
+
+
+def path_to_cuobjdump():
+    """(path, version) of cuobjdump; RuntimeError where there is none."""
+    tool = knobs.nvidia.cuobjdump
+    return tool.path, tool.version

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
+from .._utils import canonicalize_dtype, validate_block_shape  # noqa: F401 - programs find them here
 from ..foreign import attribute
 
 
