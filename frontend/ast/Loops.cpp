@@ -331,14 +331,16 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
   Scope before = scope;
   std::string reason;
   std::optional<Value> old = counterBefore(inductionName, type, start, reason);
-  bool isCarried = old && llvm::any_of(assigned, [&](const Object &id) { return id.equal(inductionName); });
+  bool isCarried =
+      old && llvm::any_of(assigned, [&](const Object &id) { return id.equal(inductionName); });
   while (true) {
     scope = before.branch();
     std::vector<Value> initial;
     std::vector<Carried> carried = carriedNames(assigned, promotions, inductionName, initial);
     if (isCarried) {
       py::object first = wrapValue(*old);
-      carried.push_back({inductionName, ValueTree::flatten(semantic(), first, false, initial), first});
+      carried.push_back(
+          {inductionName, ValueTree::flatten(semantic(), first, false, initial), first});
     }
     llvm::SmallVector<mlir::Value> initialValues;
     for (const Value &value : initial)

@@ -90,8 +90,7 @@ bool FunctionWalker::isAllowedGlobal(Handle id, Handle value) {
 bool FunctionWalker::isReadOutsideItsLoops(Handle id) {
   auto [entry, isNew] = countersRead.try_emplace(py::cast<std::string>(id), false);
   if (isNew)
-    entry->second =
-        tilewright::isReadOutsideItsLoops(field(function.attr("parse")(), f.body), id);
+    entry->second = tilewright::isReadOutsideItsLoops(field(function.attr("parse")(), f.body), id);
   return entry->second;
 }
 

@@ -207,7 +207,7 @@ PyObject *subscriptSlot(PyObject *self, PyObject *key) {
     for (py::handle item : keys) {
       py::object plain = unwrapConstexpr(item);
       if (!plain.is_none() && !isFullSlice(plain))
-        throwNoOperator("a tensor is indexed with None and ':' only",
+        throwNoOperator("unsupported tensor index: only None and ':' have a meaning",
                         "use tl.gather, masks with tl.where, or load the part you need");
       if (plain.is_none())
         result = language.expandDims(result, axis);

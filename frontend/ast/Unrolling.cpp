@@ -51,7 +51,8 @@ std::vector<py::object> bindRange(const char *function, llvm::ArrayRef<const cha
 FunctionWalker::Flow FunctionWalker::unrollRange(Handle statement, const py::tuple &args,
                                                  const py::dict &kwargs, const Rest &rest) {
   static const char *const names[] = {"arg1", "arg2", "step"};
-  std::vector<py::object> bound = bindRange("tl.static_range", names, std::size(names), args, kwargs);
+  std::vector<py::object> bound =
+      bindRange("tl.static_range", names, std::size(names), args, kwargs);
   py::object iterator = field(statement, f.iter);
   py::list numbers;
   bool hasStart = !bound[1].is_none();

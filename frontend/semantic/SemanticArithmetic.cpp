@@ -62,7 +62,8 @@ void Semantic::checkOverflow(Arithmetic op, const Value &lhs, const Value &rhs) 
   int bits = type.bitWidth();
   if (!isChecked || !type.isInteger() || bits >= 64)
     return;
-  Value wide = builder.binary(primitiveOf(op, type), castTo(lhs, int64Type), castTo(rhs, int64Type));
+  Value wide =
+      builder.binary(primitiveOf(op, type), castTo(lhs, int64Type), castTo(rhs, int64Type));
   int64_t largest = (int64_t(1) << (type.isSigned() ? bits - 1 : bits)) - 1;
   int64_t smallest = type.isSigned() ? -largest - 1 : 0;
   Value fits = logicalAnd(compare(Comparison::LessEqual, wide, Literal::integer(largest)),
@@ -136,8 +137,8 @@ Value Semantic::bitwise(Arithmetic op, const Operand &lhs, const Operand &rhs) {
   DType leftType = scalarTypeOf(lhs);
   if (!leftType.isInteger() || !scalarTypeOf(rhs).isInteger())
     throwTypeMismatch("cast floats, or reinterpret them with .to(type, bitcast=True)",
-                      "'{}' needs integers, got {} and {}", symbolOf(op), operandName(lhs),
-                      operandName(rhs));
+                      "invalid operands of type {} and {}: '{}' needs integers", operandName(lhs),
+                      operandName(rhs), symbolOf(op));
   if (isWholeShift(op, lhs, rhs))
     return wholeShift(std::get<Value>(lhs), promote(lhs, rhs, /*isDivisionOrModulo=*/false),
                       op == Arithmetic::RightShift && leftType.isSigned());

@@ -74,8 +74,7 @@ Value subnormalCode(Words words, const Value &magnitude, const Format &format, R
   Value number = words.bits(small, ScalarKind::Float32);
   if (rounding == Rounding::TowardZero) {
     double units = std::ldexp(1.0, format.bias - 1 + format.mantissaBits);
-    Value scaled =
-        words.semantic.arithmetic(Arithmetic::Mul, number, Literal::floating(units));
+    Value scaled = words.semantic.arithmetic(Arithmetic::Mul, number, Literal::floating(units));
     return words.semantic.cast(scaled, ScalarKind::UInt32);
   }
   int exponent = 24 - format.bias - format.mantissaBits;
@@ -94,14 +93,14 @@ Value Semantic::encodeFloat8(const Value &value, const DType &type, Rounding rou
   Value magnitude = words.apply(Arithmetic::And, bits, 0x7fffffff);
   Value rounded = magnitude;
   if (rounding == Rounding::NearestEven) {
-    Value isOdd = words.apply(
-        Arithmetic::And, words.apply(Arithmetic::RightShift, magnitude, format.shift()), 1);
+    Value isOdd = words.apply(Arithmetic::And,
+                              words.apply(Arithmetic::RightShift, magnitude, format.shift()), 1);
     rounded = words.apply(Arithmetic::Add, words.add(magnitude, isOdd),
                           (int64_t(1) << (format.shift() - 1)) - 1);
   }
-  Value normal = words.apply(Arithmetic::Sub,
-                             words.apply(Arithmetic::RightShift, rounded, format.shift()),
-                             int64_t(127 - format.bias) << format.mantissaBits);
+  Value normal =
+      words.apply(Arithmetic::Sub, words.apply(Arithmetic::RightShift, rounded, format.shift()),
+                  int64_t(127 - format.bias) << format.mantissaBits);
   Value isSmall = words.test(Comparison::Less, magnitude, format.smallestNormal());
   Value code = where(isSmall, subnormalCode(words, magnitude, format, rounding), normal);
   code = minimum(code, Literal::integer(format.largest), NanMode::None);
@@ -119,12 +118,12 @@ Value Semantic::decodeFloat8(const Value &value) {
   Format format = formatOf(value.type.scalar);
   Value bits = cast(words.bits(value, ScalarKind::UInt8), ScalarKind::UInt32);
   Value magnitude = words.apply(Arithmetic::And, bits, 0x7f);
-  Value normal = words.apply(Arithmetic::Add,
-                             words.apply(Arithmetic::LeftShift, magnitude, format.shift()),
-                             int64_t(127 - format.bias) << 23);
+  Value normal =
+      words.apply(Arithmetic::Add, words.apply(Arithmetic::LeftShift, magnitude, format.shift()),
+                  int64_t(127 - format.bias) << 23);
   double step = std::ldexp(1.0, 1 - format.bias - format.mantissaBits);
-  Value subnormal = arithmetic(Arithmetic::Mul, cast(magnitude, float32Type),
-                               Literal::floating(step));
+  Value subnormal =
+      arithmetic(Arithmetic::Mul, cast(magnitude, float32Type), Literal::floating(step));
   Value isSmall = words.test(Comparison::Less, magnitude, int64_t(1) << format.mantissaBits);
   Value number = where(isSmall, words.bits(subnormal, ScalarKind::UInt32), normal);
   Value sign = words.apply(Arithmetic::LeftShift, words.apply(Arithmetic::And, bits, 0x80), 24);

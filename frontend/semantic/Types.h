@@ -30,8 +30,8 @@ enum class ScalarKind : uint8_t {
   UInt16,
   UInt32,
   UInt64,
-  Float8E4M3,  // fp8e4nv: finite, NaN is 0x7f
-  Float8E5M2,  // fp8e5
+  Float8E4M3, // fp8e4nv: finite, NaN is 0x7f
+  Float8E5M2, // fp8e5
   // Known to software alone (SoftwareFloat8.cpp):
   Float8E4B15, // E4M3 with bias 15
   Float8E4B8,  // E4M3 with bias 8 and one zero

@@ -262,8 +262,9 @@ void bindLanguageTypes(py::module_ &language) {
     return py::make_tuple(makeName, py::make_tuple(scalarOf(t).name()));
   });
   bindPointerAndBlock(language);
-  for (const char *name : {"void", "i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64",
-                           "fp8e4nv", "fp8e5", "fp8e4b15", "fp8e4b8", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"}) {
+  for (const char *name :
+       {"void", "i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp8e4nv", "fp8e5",
+        "fp8e4b15", "fp8e4b8", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"}) {
     DType type;
     if (DType::parse(name, type))
       language.attr(type.longName().c_str()) = wrapDType(type);

@@ -85,4 +85,4 @@ def check_attribute(module, name):
     """What a module's __getattr__ does with a name that it lacks: E0125, or Python's AttributeError."""
     if name in NAMES:
         raise error(f"tl.{name}", *NAMES[name])
-    raise AttributeError(f"module '{module}' has no attribute '{name}'")
+    raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'", name=name, obj=module)

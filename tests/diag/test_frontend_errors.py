@@ -283,7 +283,7 @@ def test_run_time_value_where_a_parameter_must_be_constant(tmp_path):
             tl.store(p, helper(n, n))
         """, """
         NotConstexpr[E0112] 'tl.arange: end' must be known at compile time
-          at kernels.py:5:16 in function 'helper'
+          at kernels.py:5:16 in kernel 'helper'
               return x + tl.arange(0, K)
                          ^^^^^^^^^^^^^^^
           at kernels.py:8:17 in kernel 'kernel'
@@ -293,8 +293,18 @@ def test_run_time_value_where_a_parameter_must_be_constant(tmp_path):
         """)
 
 
+def test_run_time_value_of_a_constant_that_a_loop_would_carry(tmp_path):
+    error = error_of(tmp_path, """
+        @tilewright.jit
+        def kernel(p, n):
+            k: tl.constexpr = 1
+            for i in range(n):
+                k: tl.constexpr = n
+        """)
+    assert error.code == "E0112" and error.message == "'n' must be known at compile time"
+
+
 @pytest.mark.parametrize("line, name", [
-    ("k: tl.constexpr = 1\n    for i in range(n):\n        k: tl.constexpr = n", "n"),
     ("k = (1, 2)[n]", "n"),
     ("k = int(n + 1)", "n + 1"),
     ("k = f'{n}'", "n"),

@@ -95,7 +95,7 @@ def mixed_signs(x, y):
     tl.store(x, a % b)
 
 
-@CASES.add("[E0116] '&' needs integers, got fp32 and the literal 1",
+@CASES.add("[E0116] invalid operands of type fp32 and the literal 1: '&' needs integers",
       "cast floats, or reinterpret them with .to(type, bitcast=True)", "tl.load(x) & 1", x=f32())
 def bitwise_of_floats(x):
     tl.store(x, tl.load(x) & 1)
@@ -175,7 +175,7 @@ def where_of_two_pointers(x, y):
     tl.store(p, 0)
 
 
-@CASES.add("[E0120] a tensor is indexed with None and ':' only",
+@CASES.add("[E0120] unsupported tensor index: only None and ':' have a meaning",
       "use tl.gather, masks with tl.where, or load the part you need", "a[0]", x=i32())
 def element_access(x):
     a = tl.arange(0, 8)

@@ -97,3 +97,18 @@ def test_debug_of_functions_that_wrap_on_purpose(device):
     plain = device.empty(16, np.int32)
     device.run(library_kernel, (1, ), plain, device.array(x), 12345, N=16)
     assert_same(device.numpy(out), device.numpy(plain))
+
+
+@tilewright.jit
+def zero_kernel(out_ptr, x_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    tl.store(out_ptr + offsets, tl.expect_zero(tl.load(x_ptr + offsets), offsets >= 2))
+
+
+def test_promise_of_zeros_is_checked():
+    x, out = np.array([5, 6, 0, 0], np.float32), np.zeros(4, np.float32)
+    zero_kernel[(1, )](out, x, N=4)
+    assert_same(out, x)
+    with pytest.raises(errors.TilewrightError, match="expect_zero") as info:
+        zero_kernel[(1, )](out, x[::-1].copy(), N=4)
+    assert info.value.code == "E0403"

@@ -276,3 +276,37 @@ def test_parameters_by_name_only_need_their_names():
         with pytest.raises(errors.TilewrightError) as info:
             run()
         assert info.value.code == "E0122" and "missing argument 'factor'" in info.value.message
+
+
+# ---------------------------------------------------------------------------
+# Branches that are never taken
+# ---------------------------------------------------------------------------
+
+
+@tilewright.jit
+def dead_branches_kernel(out_ptr, MODE: tl.constexpr):
+    if MODE == "double":
+        value = 2
+    elif MODE == "triple":
+        value = 3
+    else:
+        raise ValueError("unknown mode")
+    if MODE is None:
+        with open("file") as values:
+            value = {1: 2}[len(values)]
+    tl.store(out_ptr, value)
+
+
+def test_unsupported_syntax_in_a_dead_branch(device):
+    out = device.empty(1, np.int32)
+    device.run(dead_branches_kernel, (1, ), out, MODE="triple")
+    assert device.numpy(out)[0] == 3
+
+
+def test_unsupported_syntax_that_is_reached():
+    for run in (lambda: dead_branches_kernel[(1, )](np.zeros(1, np.int32), MODE="other"),
+                lambda: tilewright.compile(tilewright.ASTSource(dead_branches_kernel, {"out_ptr": "*i32"},
+                                                                {"MODE": "other"}), "sm_80")):
+        with pytest.raises(errors.UnsupportedSyntax, match="'raise' is not supported in a kernel") as info:
+            run()
+        assert info.value.code == "E0102" and info.value.frames[0].source_line.strip().startswith("raise ")

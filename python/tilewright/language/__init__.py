@@ -27,6 +27,8 @@ from . import core, standard, random, scaled
 
 
 def __getattr__(name):
-    from ..foreign import check_attribute  # rarely needed, and imports errors
+    import sys
 
-    check_attribute(__name__, name)
+    from ..foreign import check_attribute  # rarely needed
+
+    check_attribute(sys.modules[__name__], name)

@@ -615,7 +615,8 @@ def condition(arg, disable_licm=False):
 
 @builtin
 def expect_zero(x, mask):
-    """`x`, which is promised to be zero where `mask` holds."""
+    """`x`, which is promised to be zero where `mask` holds; checked with debug=True and in the interpreter."""
+    device_assert(to_tensor(x) == 0, "expect_zero: an element is not zero", mask)
     return x
 
 

@@ -362,8 +362,11 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         """Raises the error of a keyword that is no parameter and no option."""
         import difflib
 
+        from .. import foreign
         from ..compiler.options import DEFAULTS
 
+        if name in foreign.OPTIONS:
+            raise foreign.error(name, *foreign.OPTIONS[name])
         if name in ("grid", "warmup", "stream", "device", "device_type"):
             raise errors.make("E0210", o=name, help="device and stream come from the framework; the grid goes in "
                               "brackets before the call", near="")

@@ -91,6 +91,11 @@ def is_not_same(lhs, rhs):
 # ---------------------------------------------------------------------------
 
 
+def refused(key):
+    construct, alternative = FORBIDDEN[key]
+    raise errors.make("E0102", stmt=construct, alternative=alternative)
+
+
 def not_a_kernel_function(text):
     raise errors.make("E0123", n=text)
 
@@ -357,7 +362,7 @@ closure = {
     "hidden": Hidden, "visible": visible,
     "static": static, "iterable": iterable, "unpack": unpack, "branch": branch, "value_of": value_of,
     "is_same": is_same, "counter_after": counter_after, "is_not_same": is_not_same, "iterate": iterate, "device_assert": device_assert,
-    "not_a_kernel_function": not_a_kernel_function, "host_function": host_function, "not_constant": not_constant,
+    "refused": refused, "not_a_kernel_function": not_a_kernel_function, "host_function": host_function, "not_constant": not_constant,
     "inner_function": inner_function, "make_tuple": tuple,
     **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
 }

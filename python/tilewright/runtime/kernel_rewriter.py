@@ -106,9 +106,11 @@ class Rewriter(ast.NodeTransformer):
 
     def generic_visit(self, node):
         key = type(node).__name__
-        if key in FORBIDDEN:
-            self.refuse(key, node)
-        return super().generic_visit(node)
+        if key not in FORBIDDEN:
+            return super().generic_visit(node)
+        # Raised where it is reached: a branch that is never taken may hold it.
+        refusal = self._at(_call("refused", ast.Constant(key)), node)
+        return self._at(ast.Expr(value=refusal), node) if isinstance(node, ast.stmt) else refusal
 
     # -- function -------------------------------------------------------------
 
