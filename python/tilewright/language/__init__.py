@@ -34,3 +34,11 @@ tensor_descriptor_base = tensor_descriptor
 _experimental_make_tensor_descriptor = make_tensor_descriptor
 
 __all__ = [name for name in dir() if not name.startswith("_")]
+
+
+def __getattr__(name):
+    import sys
+
+    from ..foreign import check_attribute  # rarely needed
+
+    check_attribute(sys.modules[__name__], name)
