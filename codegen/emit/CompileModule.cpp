@@ -7,6 +7,7 @@
 
 #include "codegen/emit/CompileModule.h"
 
+#include "codegen/emit/AssemblerFaults.h"
 #include "codegen/emit/EmitPtx.h"
 #include "codegen/emit/NvJitLink.h"
 #include "codegen/lower/Lowering.h"
@@ -491,6 +492,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
 
   observer.checkTime();
   observer.restart();
+  target = withoutFaults(target, parseAssemblerVersion(assemblerVersion()));
   if (failed(lowerToLLVM(module, target, &result.remarks)))
     diagnostics.raise("lower-to-llvm", module);
   observer.finished("lower-to-llvm", [&](llvm::raw_ostream &stream) { module->print(stream); });
@@ -502,13 +504,16 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
   emitOptions.libdevicePath = findLibdevice();
   // One block alone would wait for each load in turn; of many, some always run.
   int64_t wanted = wantedThreads(module), threads = int64_t(result.numWarps) << target.log2WarpSize;
-  if (!accumulator && threads <= wanted / 2 && threads >= wanted / 4)
+  bool argumentsOverlap = module->hasAttr(ir::argumentsOverlapAttr);
+  if (!accumulator && !argumentsOverlap && threads <= wanted / 2 && threads >= wanted / 4)
     emitOptions.orderRegisters = registersFor(wanted, target);
   FailureOr<EmittedKernel> emitted = emitPtx(module, target, emitOptions);
   if (failed(emitted))
     diagnostics.raise("emit-ptx", module);
   result.kernelName = std::move(emitted->kernelName);
   result.llir = std::move(emitted->llvmIR);
+  result.needsDistinctArguments =
+      module->hasAttr(ir::needsDistinctArgumentsAttr) || emitted->movesLoadsAfterStores;
   result.ptx = std::move(emitted->ptx);
   observer.finished("emit-ptx",
                     [&](llvm::raw_ostream &stream) { stream << result.llir << result.ptx; });

@@ -58,6 +58,9 @@ struct CompiledModule {
   int registers = -1, spillBytes = -1;
   std::string assembler;
   ArgumentAccess access;
+  /// The code is right only where no array that the kernel writes overlaps the array of
+  /// another argument (passes/analysis/AliasInfo.h).
+  bool needsDistinctArguments = false;
   /// For each tensor descriptor of the launch, whether the kernel takes its tensor
   /// map beside base, shape and strides.
   std::vector<bool> tensorMaps;

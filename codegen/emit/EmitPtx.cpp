@@ -201,7 +201,7 @@ FailureOr<EmittedKernel> emitPtx(ModuleOp module, const TargetInfo &target,
   // 4. Optimise.
   optimizeModule(*translated, *machine);
   if (options.orderRegisters != 0)
-    orderByStores(*translated, options.orderRegisters);
+    result.movesLoadsAfterStores = orderByStores(*translated, options.orderRegisters);
   {
     llvm::raw_string_ostream stream(result.llvmIR);
     translated->print(stream, nullptr);

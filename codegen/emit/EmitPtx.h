@@ -32,6 +32,8 @@ struct EmittedKernel {
   std::string kernelName;
   std::string llvmIR;
   std::string ptx;
+  /// A load may have got after a store through another argument (OrderByStores.h).
+  bool movesLoadsAfterStores = false;
 };
 
 /// Translates a module of the LLVM dialect, optimises it and emits PTX. Emits

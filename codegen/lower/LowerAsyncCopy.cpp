@@ -140,7 +140,7 @@ private:
     bool pastL1 = bytes == maxCopyBytes && op.getCache() != ir::CacheModifier::ca;
     assembly += std::string("cp.async.") + (pastL1 ? "cg" : "ca") + ".shared.global";
     Value policy;
-    if (op.getEviction() != ir::Eviction::normal && lowering.target.hasEvictionHints) {
+    if (op.getEviction() != ir::Eviction::normal && lowering.target.hasCopyEvictionHints) {
       policy = makePolicy(lowering, op.getEviction());
       assembly += ".L2::cache_hint";
     }

@@ -27,6 +27,10 @@ namespace py = pybind11;
 
 namespace tilewright {
 
+static bool isEnabled(const py::dict &options, const char *name) {
+  return options.contains(name) && py::cast<bool>(py::bool_(options[name]));
+}
+
 static void setModuleOptions(mlir::ModuleOp module, const py::dict &options,
                              const std::string &target) {
   mlir::Builder builder(module.getContext());
@@ -38,12 +42,10 @@ static void setModuleOptions(mlir::ModuleOp module, const py::dict &options,
     if (options.contains(option))
       if (py::object value = options[option]; PyLong_Check(value.ptr()))
         module->setAttr(attribute, builder.getI32IntegerAttr(py::cast<int>(value)));
+  if (isEnabled(options, "arguments_may_overlap"))
+    module->setAttr(ir::argumentsOverlapAttr, builder.getUnitAttr());
   if (!target.empty())
     module->setAttr(ir::targetAttr, builder.getStringAttr(target));
-}
-
-static bool isEnabled(const py::dict &options, const char *name) {
-  return options.contains(name) && py::cast<bool>(py::bool_(options[name]));
 }
 
 //===----------------------------------------------------------------------===//

@@ -169,6 +169,16 @@ void FunctionWalker::visitAssign(Handle statement) {
   if (targets.size() != 1)
     refuse("ChainedAssign");
   Handle target = targets[0];
+  if (nodes.kind(target) == NodeKind::Attribute) {
+    // `self.x = value` in the constructor of a record, which checks it; of nothing else.
+    py::object value = visitExpression(field(statement, f.value));
+    py::object owner = visitExpression(field(target, f.value));
+    currentNode = target;
+    if (isTensor(owner) || !py::hasattr(py::type::of(owner), "__tilewright_set__"))
+      refuse("AttributeTarget");
+    owner.attr("__tilewright_set__")(field(target, f.attr), value);
+    return;
+  }
   py::object value = visitExpression(field(statement, f.value));
   // `x: tl.constexpr` alone, before: the assignment keeps the constant.
   if (nodes.kind(target) == NodeKind::Name) {

@@ -53,6 +53,11 @@ constexpr llvm::StringLiteral sharedBytesAttr = "tw.shared_bytes";
 /// Bytes (i64) of global memory that the launch provides for each program, with the
 /// last argument of the function. Set by PlaceTensorMaps.
 constexpr llvm::StringLiteral globalScratchAttr = "tw.global_scratch_bytes";
+/// On the module (unit): pointer arguments of the launch may point into each other's memory.
+constexpr llvm::StringLiteral argumentsOverlapAttr = "tw.arguments_overlap";
+/// On the module (unit), set by AliasInfo where the one above is absent: the code is right
+/// only where what the kernel writes through one argument is not read or written through another.
+constexpr llvm::StringLiteral needsDistinctArgumentsAttr = "tw.needs_distinct_arguments";
 /// "sm_90a" (string).
 constexpr llvm::StringLiteral targetAttr = "tw.target";
 /// Function argument: the value is divisible by it (i64).

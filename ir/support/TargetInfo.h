@@ -50,6 +50,8 @@ struct TargetInfo {
   int sharedBankBytesPerCycle = 128;
   /// Whether evict_first and evict_last cache hints exist.
   bool hasEvictionHints = true;
+  /// Whether copies by cp.async take them, too.
+  bool hasCopyEvictionHints = true;
   /// Native bf16 add and mul (otherwise through fma or f32).
   bool hasBf16Arithmetic = false;
   /// Conversions between fp8 and f16 pairs in hardware.

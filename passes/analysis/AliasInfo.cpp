@@ -18,12 +18,6 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
-bool PointerBases::mayAlias(const PointerBases &other) const {
-  return anywhere || other.anywhere || llvm::any_of(arguments, [&](Value argument) {
-           return other.arguments.contains(argument);
-         });
-}
-
 static bool isPointer(Value value) {
   return llvm::isa<ir::PointerType, ir::DescriptorType>(getElementTypeOrSelf(value));
 }
@@ -90,6 +84,30 @@ bool carriedFrom(Value value, llvm::SmallVectorImpl<Value> &sources) {
   if (auto argument = llvm::dyn_cast<BlockArgument>(value))
     return carriedInto(argument, sources);
   return carriedOutOf(llvm::cast<OpResult>(value), sources);
+}
+
+AliasInfo::AliasInfo(ModuleOp module)
+    : module(module), argumentsOverlap(module->hasAttr(ir::argumentsOverlapAttr)) {}
+
+bool AliasInfo::mayAliasAcrossThreads(Value lhs, Value rhs) {
+  // Copies: the second query may move what the first one's reference refers to.
+  PointerBases first = bases(lhs);
+  const PointerBases &second = bases(rhs);
+  if (first.anywhere || second.anywhere)
+    return true;
+  // Without an argument it is a null pointer, which nothing is accessed through.
+  if (argumentsOverlap)
+    return !first.arguments.empty() && !second.arguments.empty();
+  return llvm::any_of(first.arguments,
+                      [&](Value argument) { return second.arguments.contains(argument); });
+}
+
+bool AliasInfo::mayAlias(Value lhs, Value rhs) {
+  if (mayAliasAcrossThreads(lhs, rhs))
+    return true;
+  if (!argumentsOverlap)
+    module->setAttr(ir::needsDistinctArgumentsAttr, UnitAttr::get(module.getContext()));
+  return false;
 }
 
 const PointerBases &AliasInfo::bases(Value pointer) {

@@ -166,8 +166,8 @@ bool isAtomic(Operation *op) { return llvm::isa<ir::AtomicRmwOp, ir::AtomicCasOp
 
 class BarrierInsertion {
 public:
-  BarrierInsertion(const PassContext &context, const BufferAnalysis &buffers, int numBlocks)
-      : context(context), buffers(buffers), numBlocks(numBlocks) {}
+  BarrierInsertion(ModuleOp module, const PassContext &context, const BufferAnalysis &buffers)
+      : context(context), buffers(buffers), numBlocks(ir::numBlocks(module)), aliases(module) {}
 
   int numShared = 0, numFences = 0, numGlobal = 0;
 
@@ -367,7 +367,7 @@ private:
     // different threads would have to be ordered by the user.
     if (earlier == later)
       return false;
-    return aliases.bases(accessPointer(earlier)).mayAlias(aliases.bases(accessPointer(later))) &&
+    return aliases.mayAliasAcrossThreads(accessPointer(earlier), accessPointer(later)) &&
            !isThreadLocal(earlier, later, loop) && !isDisjoint(earlier, later, loop);
   }
 
@@ -525,11 +525,10 @@ public:
 
   void runOnOperation() override {
     BufferAnalysis buffers(getOperation());
-    int numBlocks = ir::numBlocks(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      BarrierInsertion insertion(context, buffers, numBlocks);
+      BarrierInsertion insertion(getOperation(), context, buffers);
       insertion.visit(function);
       numShared += insertion.numShared;
       numFences += insertion.numFences;

@@ -137,9 +137,10 @@ private:
   bool refuse(llvm::StringRef reason);
 
   //===--- 1. find -------------------------------------------------------===//
-  /// A variable that becomes what another one was, as where two accumulators change places,
-  /// or an argument of the function, gets an op that says so: the expander asks for one
-  /// per variable.
+  /// MLIR's expander keeps the versions of a variable apart by the op in the body that
+  /// defines the yielded value. Where no op of the body does (two accumulators change
+  /// places, or a variable becomes a value from outside the loop), a cast is put there;
+  /// dropNames removes the casts after the expansion.
   void nameCarried();
   void dropNames();
   static std::optional<int64_t> tripCount(mlir::scf::ForOp loop);

@@ -62,7 +62,8 @@ constexpr int64_t maxPendingStoreBytes = 64 * 1024;
 /// What a kernel does with the arrays of its descriptors besides one access by TMA.
 class GlobalOrder {
 public:
-  explicit GlobalOrder(func::FuncOp function) {
+  explicit GlobalOrder(func::FuncOp function)
+      : aliases(function->getParentOfType<ModuleOp>()) {
     function.walk([&](Operation *op) {
       if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
         read.insert(load.getDescriptor());
@@ -91,7 +92,7 @@ private:
 
   bool mayAlias(Value descriptor, const llvm::SmallSetVector<Value, 8> &others) {
     return llvm::any_of(others, [&](Value other) {
-      return aliases.bases(other).mayAlias(aliases.bases(descriptor));
+      return aliases.mayAlias(other, descriptor);
     });
   }
 
@@ -100,7 +101,7 @@ private:
   bool isWrittenByThreads(Value descriptor) {
     return llvm::any_of(written, [&](Value other) {
       return !llvm::isa<ir::DescriptorType>(other.getType()) &&
-             aliases.bases(other).mayAlias(aliases.bases(descriptor));
+             aliases.mayAlias(other, descriptor);
     });
   }
 };

@@ -32,6 +32,7 @@ def SimplifyMasked : TilewrightPass<"tw-simplify-masked"> {
 def HoistInvariants : TilewrightPass<"tw-hoist-invariants"> {
   let summary = "moves pure loop-invariant ops out of loops that allow it";
   let statistics = [Statistic<"numHoisted", "hoisted", "Number of ops moved">,
+                    Statistic<"numDropped", "dropped", "Number of loop-carried variables that never change">,
                     Statistic<"numRefused", "refused", "Number of loops left alone">];
 }
 

@@ -141,11 +141,14 @@ void LoopPipeliner::nameCarried() {
   Operation *yield = loop.getBody()->getTerminator();
   rewriter.setInsertionPoint(yield);
   for (OpOperand &yielded : yield->getOpOperands()) {
-    if (auto argument = llvm::dyn_cast<BlockArgument>(yielded.get()))
-      yielded.set(rewriter
-                      .create<UnrealizedConversionCastOp>(loop.getLoc(), argument.getType(),
-                                                          ValueRange{argument})
-                      .getResult(0));
+    Value value = yielded.get();
+    Operation *op = value.getDefiningOp();
+    if (op && op->getBlock() == loop.getBody())
+      continue;
+    yielded.set(rewriter
+                    .create<UnrealizedConversionCastOp>(loop.getLoc(), value.getType(),
+                                                        ValueRange{value})
+                    .getResult(0));
   }
 }
 
@@ -480,13 +483,13 @@ Value LoopPipeliner::addressOf(Operation *op) {
 }
 
 bool LoopPipeliner::mayMeetStore(const AsyncLoad &load) {
-  AliasInfo aliases;
+  AliasInfo aliases(loop->getParentOfType<ModuleOp>());
   bool meets = false;
   loop->walk([&](Operation *op) {
     if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
       return;
     if (Value address = addressOf(op))
-      meets |= aliases.bases(address).mayAlias(aliases.bases(addressOf(load.load)));
+      meets = meets || aliases.mayAlias(address, addressOf(load.load));
   });
   if (meets)
     refuseLoad(load.load, "the loop may store to what it loads");

@@ -272,7 +272,7 @@ void ArgumentReader::readOther(ArgumentPlace &place, PyObject *value) {
     return readDataPointerObject(place, value, method.ptr());
   if (py::object interface = py::reinterpret_steal<py::object>(tryAttribute(value, interfaceName)))
     return readArrayInterface(place, interface.ptr(), value);
-  if (PyObject_HasAttr(value, dlpackName))
+  if (py::reinterpret_steal<py::object>(tryAttribute(value, dlpackName)))
     return readDlpack(place, value);
   if (PyIndex_Check(value)) {
     py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(value));

@@ -125,6 +125,8 @@ public:
   }
   size_t numDescriptors() const { return descriptors.size(); }
   const launch::DescriptorArgument &descriptor(size_t i) const { return descriptors[i].argument; }
+  /// The parameter that descriptor i was given for.
+  size_t descriptorParam(size_t i) const { return descriptors[i].param; }
   uint64_t *newSlot() { return &extra.push(); }
 
   /// Once all are added: puts a tensor map in the place of descriptor i where bit i of

@@ -16,7 +16,8 @@
 
 namespace tilewright {
 
-/// Attribute as a new reference, or null without an error set.
+/// Attribute as a new reference, or null without an error set: what belongs to the user may
+/// raise anything when it is asked, and then counts as not there.
 inline PyObject *tryAttribute(PyObject *object, PyObject *name) {
   PyObject *result = PyObject_GetAttr(object, name);
   if (!result)
@@ -31,6 +32,8 @@ inline bool moduleStartsWith(PyTypeObject *type, const char *prefix) {
   if (!module || !PyUnicode_Check(module.ptr()))
     return false;
   const char *text = PyUnicode_AsUTF8(module.ptr());
+  if (!text) // lone surrogates
+    PyErr_Clear();
   size_t length = std::strlen(prefix);
   return text && std::strncmp(text, prefix, length) == 0 &&
          (text[length] == '\0' || text[length] == '.');

@@ -217,6 +217,8 @@ void ArgumentReader::readDataPointerObject(ArgumentPlace &place, PyObject *value
 void ArgumentReader::readArrayInterface(ArgumentPlace &place, PyObject *interface,
                                         PyObject *value) {
   static const InternedName dtypeName("dtype");
+  if (!PyDict_Check(interface))
+    raiseArgumentType(place.name(), value);
   py::dict dict = py::reinterpret_borrow<py::dict>(interface);
   py::tuple data = dict["data"];
   uint64_t address = data[0].cast<uint64_t>();

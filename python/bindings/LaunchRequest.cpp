@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/LaunchRequest.h"
+#include "python/bindings/ArgumentOverlap.h"
 
 namespace py = pybind11;
 
@@ -32,8 +33,27 @@ void LaunchRequest::checkProcess() const {
 uint64_t LaunchRequest::finishKey() {
   if (deviceOrdinal < 0)
     deviceOrdinal = currentDeviceOrdinal();
-  key.setHeader(static_cast<uint64_t>(deviceOrdinal) << 1 | launchFlags.debug);
+  key.setHeader(static_cast<uint64_t>(deviceOrdinal) << 2 | uint64_t(overlaps) << 1 |
+                launchFlags.debug);
   return key.hash();
+}
+
+bool LaunchRequest::suits(const Entry &entry) const {
+  if (!entry.needsDistinctArguments)
+    return true;
+  // A kernel that needs this writes something: no bit means that nobody knows what.
+  uint64_t written = entry.writtenMask ? entry.writtenMask : ~uint64_t(0);
+  return !argumentsOverlap({state.params, arguments, storage.bound, key.codes(), storage.slots},
+                           written);
+}
+
+Entry *LaunchRequest::knownEntry() {
+  overlaps = false;
+  Entry *entry = state.table.find(key, finishKey());
+  if (!entry || suits(*entry))
+    return entry;
+  overlaps = true;
+  return state.table.find(key, finishKey());
 }
 
 Entry *LaunchRequest::findEntry() {
@@ -42,6 +62,13 @@ Entry *LaunchRequest::findEntry() {
   Entry *entry = state.table.find(key, hash);
   if (!entry && !(entry = handleMiss(hash)))
     return nullptr;
+  if (!suits(*entry)) {
+    overlaps = true;
+    hash = finishKey();
+    entry = state.table.find(key, hash);
+    if (!entry && !(entry = handleMiss(hash)))
+      return nullptr;
+  }
   checkArguments(*entry);
   return entry;
 }
@@ -76,9 +103,12 @@ bool LaunchRequest::addValues(const std::vector<size_t> &params) {
 py::object LaunchRequest::compile(bool isWarmup) {
   if (deviceOrdinal < 0 && driver::Driver::tryGet())
     deviceOrdinal = currentDeviceOrdinal();
+  py::dict given = optionDict(options);
+  if (overlaps)
+    given["arguments_may_overlap"] = true;
   return py::handle(reinterpret_cast<PyObject *>(dispatcher))
-      .attr("_compile_specialization")(reader.describe(storage.bound), optionDict(options),
-                                       deviceOrdinal, isWarmup);
+      .attr("_compile_specialization")(reader.describe(storage.bound), given, deviceOrdinal,
+                                       isWarmup);
 }
 
 /// Parameters that the kernel writes, from the names in metadata.written_args.
@@ -101,7 +131,9 @@ Entry *LaunchRequest::handleMiss(uint64_t hash) {
   py::object handle = kernel.attr("load")(deviceOrdinal);
   auto entry = std::make_unique<Entry>();
   entry->handle = handle.cast<LoadedKernelHandle *>();
-  entry->writtenMask = writtenMaskOf(state, kernel.attr("metadata").attr("written_args"));
+  py::object metadata = kernel.attr("metadata");
+  entry->writtenMask = writtenMaskOf(state, metadata.attr("written_args"));
+  entry->needsDistinctArguments = py::bool_(metadata.attr("needs_distinct_arguments"));
   py::dict given = optionDict(options);
   entry->checksSpans =
       given.contains("index_bits") && py::object(given["index_bits"]).equal(py::int_(32));

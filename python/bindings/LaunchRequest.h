@@ -11,7 +11,9 @@
 //   1. bind() gives each parameter its value (CallBinding)
 //   2. read() makes code, words and slot of each (ArgumentReader)
 //   3. findEntry() probes the table of specialisations; a miss compiles and loads
-//      in Python (JITFunction._compile_specialization)
+//      in Python (JITFunction._compile_specialization). An entry that needs distinct
+//      arguments, given overlapping ones, is exchanged for the other form of the kernel,
+//      whose key differs in one bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +52,9 @@ public:
   /// hook cancelled. Raises whatever compiling and loading raise, and E0216.
   Entry *findEntry();
   /// The same, where it is known; nothing is compiled or loaded.
-  Entry *knownEntry() { return state.table.find(key, finishKey()); }
+  Entry *knownEntry();
+  /// Whether the arguments are what this entry was compiled for, as to overlapping arrays.
+  bool suits(const Entry &entry) const;
   /// What findEntry() asks before it looks: E0213, and globals that changed.
   void checkProcess() const;
   /// What findEntry() asks of arguments and kernel: E0212 and E0216.
@@ -85,6 +89,8 @@ private:
   launch::KeyBuilder key;
   ArgumentReader reader;
   int deviceOrdinal = -1;
+  /// Asks for the form of the kernel whose arguments may overlap.
+  bool overlaps = false;
 };
 
 /// Runs `body` at the border to Python and adds the line of the launch to errors

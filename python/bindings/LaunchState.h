@@ -33,6 +33,8 @@ struct Entry {
   LoadedKernelHandle *handle = nullptr; // owned by handleObject
   uint64_t writtenMask = 0;
   bool checksSpans = false; // index_bits=32
+  /// Right only where no written array overlaps another argument's.
+  bool needsDistinctArguments = false;
 
   Entry() = default;
   Entry(const Entry &) = delete;

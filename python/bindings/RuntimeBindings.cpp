@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/emit/AssemblerFaults.h"
 #include "codegen/emit/NvJitLink.h"
 #include "frontend/ast/InternedName.h"
 #include "ir/support/Knobs.h"
@@ -401,6 +402,18 @@ static void bindAssembler(py::module_ &module) {
       "find_wheel_folders", &wheelFolders, py::arg("search_path"),
       "Folders named nvidia in those of sys.path; libraries are looked for there from now on.");
   module.def("assembler_info", [] { return py::make_tuple(assemblerVersion(), assemblerPath()); });
+  module.def(
+      "assembler_faults",
+      [] {
+        codegen::AssemblerVersion version = codegen::parseAssemblerVersion(assemblerVersion());
+        py::list found;
+        for (const codegen::AssemblerFault &fault : codegen::assemblerFaults())
+          if (version < fault.fixedIn)
+            found.append(py::make_tuple(fault.name, fault.pattern, fault.consequence,
+                                        fault.avoidedBy));
+        return found;
+      },
+      "Known faults of the assembler in use: name, pattern, consequence, how it is avoided.");
   module.def("find_libdevice", &findLibdevice);
   module.def("toolchain_identity", &toolchainIdentity);
   module.def(

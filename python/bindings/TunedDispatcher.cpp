@@ -165,6 +165,10 @@ private:
     request.checkProcess();
     for (const auto &[param, value] : choice.open)
       request.fill(param, value.ptr());
+    // The kernel has another form for these arguments, which its own launch finds.
+    if (!request.suits(*choice.entry))
+      return callInner(setup.inner.ptr(), launcher.grid, args, numArgs, keywordNames,
+                       addedBy(choice));
     request.checkArguments(*choice.entry);
     PyObject *grid = launcher.grid;
     bool isFunction = !PyTuple_CheckExact(grid) && PyCallable_Check(grid);

@@ -69,6 +69,8 @@ def doctor(arguments) -> int:
     print("Tools")
     version, path = _core.assembler_info()
     _line("assembler", f"{version} at {path}" if version else "nvJitLink was not found; the driver assembles PTX")
+    for name, pattern, consequence, avoided in _core.assembler_faults():
+        _line("known fault", f"{name}: {pattern}; {consequence}. {avoided[0].upper()}{avoided[1:]}")
     _line("libdevice", _core.find_libdevice() or "not found; polynomials are used")
     _line("disassembler", path_to_binary("nvdisasm") or path_to_binary("cuobjdump") or "not found; no asm['sass']")
     print("GPU")
@@ -243,7 +245,8 @@ def source_of_arguments(arguments, kernel):
     install()
     function = load_function(kernel)
     source = tilewright.ASTSource(function, *parse_signature(function, arguments.signature))
-    options = dict(_option(o) for o in arguments.option)
+    # What a launch on separate arrays runs.
+    options = {"arguments_may_overlap": False, **dict(_option(o) for o in arguments.option)}
     for name in ("num_warps", "num_stages", "num_ctas", "maxnreg"):
         if getattr(arguments, name, None) is not None:
             options[name] = getattr(arguments, name)
@@ -285,9 +288,9 @@ def compile_command(arguments) -> int:
 
 
 def run_command(arguments) -> int:
-    from .triton_alias import install
+    from .triton_alias import install_as_triton
 
-    install()
+    install_as_triton()
     sys.argv = arguments.rest
     if not sys.argv:
         raise SystemExit("tilewright run: name a script, or -m and a module")

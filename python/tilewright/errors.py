@@ -59,22 +59,56 @@ class TilewrightError(Exception):
 TritonError = TilewrightError
 
 
-class CompilationError(TilewrightError):
-    """The kernel breaks a rule of the language (codes E01xx)."""
+class _WithErrorMessage(TilewrightError):
+    """Made by programs from one text, as Triton's classes are; `error_message` is that text.
 
-    def __init__(self, src=None, node=None, message=None):
-        # Triton's three-argument form: source text, AST node, message.
-        if message is None and node is None:
-            super().__init__(src or "")
-            self.message = src or ""
+    In errors of Tilewright's own it is the sentence without code, place and advice.
+    """
+
+    _prefix = ""
+
+    def __init__(self, error_message=None):
+        self.message = error_message or ""
+        super().__init__(self._prefix + self.message)
+
+    @property
+    def error_message(self):
+        return self.message
+
+
+class CompilationError(_WithErrorMessage):
+    """The kernel breaks a rule of the language (codes E01xx).
+
+    `src` and `node` are the text and the syntax node that a program gave; errors of
+    Tilewright's own have `frames` instead.
+    """
+
+    source_line_count_max_in_message = 12
+    src = None
+    node = None
+
+    def __init__(self, src=None, node=None, error_message=None):
+        # Triton's form: source text, AST node, message. A text alone is a message.
+        if node is None and error_message is None:
+            super().__init__(src)
             return
-        self.src, self.node, self.message = src, node, message or ""
-        text = self.message
-        if node is not None and src is not None:
-            lines = src.split("\n")
-            line = lines[node.lineno - 1] if node.lineno <= len(lines) else ""
-            text = f"at {node.lineno}:{node.col_offset}:\n{line}\n{' ' * node.col_offset}^\n{text}"
-        super().__init__(text)
+        super().__init__(error_message)
+        self.src, self.node = src, node
+        self.args = (self._with_place(), )
+
+    def _with_place(self):
+        line = getattr(self.node, "lineno", None)
+        if self.src is None or line is None:
+            return "\n".join(filter(None, (self.src or " <source unavailable>", self.message)))
+        column = getattr(self.node, "col_offset", 0)
+        before = self.src.split("\n")[:line][-self.source_line_count_max_in_message:]
+        shown = "\n".join([*before, " " * column + "^"]) if before else " <source empty>"
+        return "\n".join(filter(None, (f"at {line}:{column}:\n{shown}", self.message)))
+
+    def __reduce__(self):
+        if self.code or self.node is None:
+            return super().__reduce__()
+        return (type(self), (self.src, self.node, self.message))
 
 
 class CompileTimeAssertionFailure(CompilationError):
@@ -162,9 +196,13 @@ class OutOfResources(TilewrightError):
 
     def __init__(self, required=0, limit=0, name="shared memory"):
         self.required, self.limit, self.name = required, limit, name
-        self.message = f"out of resource: {name}, Required: {required}, Hardware limit: {limit}"
+        self.message = self._sentence()
         self.help = "reduce the block sizes or num_stages"
         super().__init__(f"{self.message}\n  help: {self.help}")
+
+    def _sentence(self):
+        """What programs look for in the text."""
+        return f"out of resource: {self.name}, Required: {self.required}, Hardware limit: {self.limit}"
 
     def __reduce__(self):
         if self.code:
@@ -176,8 +214,8 @@ class OutOfMemory(TilewrightError, RuntimeError):
     pass
 
 
-class AssemblerError(TilewrightError, RuntimeError):
-    pass
+class AssemblerError(_WithErrorMessage, RuntimeError):
+    _prefix = "PTXAS error: "
 
 
 PTXASError = AssemblerError
@@ -215,7 +253,7 @@ class KernelHang(TilewrightError, RuntimeError):
     pass
 
 
-class InterpreterError(TilewrightError):
+class InterpreterError(_WithErrorMessage):
     """Something that the interpreter found while it ran the kernel."""
 
 
@@ -227,12 +265,26 @@ class DataRace(InterpreterError, RuntimeError):
     pass
 
 
-class AutotunerError(TilewrightError):
-    pass
+class AutotunerError(_WithErrorMessage):
+    _prefix = "Autotuner error: "
 
 
 class NoValidConfig(AutotunerError, RuntimeError):
     pass
+
+
+class NothingFits(NoValidConfig, OutOfResources):
+    """No configuration ran, each for want of resources; `required` and `limit` are those of the first."""
+
+    def __init__(self, first, notes):
+        made = make("E0601", n=len(notes), notes=notes)
+        self.code, self.message, self.help, self.notes = made.code, made.message, made.help, made.notes
+        self.args = made.args
+        self.required, self.limit, self.name = first.required, first.limit, first.name
+        self.__cause__ = first
+
+    def __reduce__(self):
+        return (type(self), (OutOfResources(self.required, self.limit, self.name), list(self.notes)))
 
 
 class TuneMismatch(AutotunerError, RuntimeError):
@@ -283,6 +335,7 @@ _by_code = {
     "E0119": _variant(InvalidArgument, CompilationError),
     "E0122": _variant(InvalidArgument, CompilationError),
     "E0211": _variant(InvalidArgument, OverflowError),
+    "E0605": _variant(InvalidOption, AutotunerError),
     # A dtype that cannot be an argument is not a fault in the kernel's text.
     "E0206": type("UnsupportedType", (TilewrightError, TypeError), {"__module__": __name__}),
 }
@@ -309,6 +362,9 @@ def from_native(code, class_name, message, help="", frames=(), notes=(), text=No
         numbers = [int(n.replace(",", "")) for n in re.findall(r"(?<![\w])\d[\d,]*", message)]
         error.required, error.limit = (numbers[0], numbers[-1]) if numbers else (0, 0)
         error.name = "shared memory" if code == "E0301" else "registers"
+        if error._sentence() not in text:
+            error.notes += (error._sentence(), )
+            error.args = (f"{text}\n  note: {error._sentence()}", )
     return error
 
 

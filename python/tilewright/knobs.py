@@ -6,218 +6,189 @@ Reading a knob reads the environment (TILEWRIGHT_X, then Triton's name, then the
 default). Setting one writes the environment. `with knobs.runtime.scope(): ...`
 puts all knobs of a group back at the end; `del knobs.runtime.debug` unsets one.
 
-Groups also hold Python-only values, such as hooks, which have no variable.
+Groups also hold Python-only values, such as hooks, which have no variable, and the
+knobs of Triton that mean nothing here: they can be read, set and exported, so that
+programs which pass them on go on working.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Callable
 
 from . import _core, errors
+from .knob_types import (Env, HookChain, NvidiaTool, base_knobs, env, env_base, env_bool, env_class, env_int,
+                         env_nvidia_tool, env_opt_bool, env_opt_str, env_str, env_str_callable_default, getenv,
+                         getenv_bool, native_knob, setenv, toenv)
 
-_TRUE = {"1", "true", "on", "yes", "y"}
+# What hooks and listeners are called with stands in docs/launch.md and docs/autotuner.md.
+LaunchHook = InitHandleHook = JITHook = CompilationListener = AutotuneListener = PipelineStagesHook = BuildImpl = Callable
+JITHookCompileInfo = dict
 
+# Whether what is set in Python is exported; knobs of Tilewright itself always are.
+propagate_env: bool = True
 
-class _Entry:
-    __slots__ = ("index", "name", "type", "default", "default_value", "group", "attribute", "triton_name", "doc")
-
-    def __init__(self, index, row):
-        self.index = index
-        (self.name, self.type, self.default, self.group, self.attribute, self.triton_name, self.doc) = row
-        self.default_value = self._parse(self.default)
-
-    def get(self):
-        # Asked a dozen times by a first launch; os.environ takes longer to say no.
-        text = _core.knob_setting(self.index)
-        if text is None:
-            return self.default_value
-        if self.type not in ("str", "path"):  # there any text will do, also a path that is not UTF-8
-            if text != "" or self.type == "bool":
-                _core.check_knob(self.name, text)
-        return self._parse(text)
-
-    def _parse(self, text):
-        if self.type == "bool":
-            return text.lower() in _TRUE
-        if text == "":
-            return None
-        return int(text, 0) if self.type == "int" else float(text) if self.type == "float" else text
-
-    def set(self, value):
-        if value is None:
-            return self.unset()
-        text = ("1" if value else "0") if isinstance(value, bool) else str(value)
-        _core.check_knob(self.name, text)
-        os.environ[f"TILEWRIGHT_{self.name}"] = text
-
-    def unset(self):
-        for variable in (f"TILEWRIGHT_{self.name}", self.triton_name):
-            if variable:
-                os.environ.pop(variable, None)
+_entries = [native_knob(index, row) for index, row in enumerate(_core.knob_table())]
 
 
-_entries = [_Entry(index, row) for index, row in enumerate(_core.knob_table())]
-
-
-class HookChain:
-    """Callables that run in the order in which they were added."""
-
-    def __init__(self, on_change=None, reversed=False):
-        self.calls: list = []
-        self._on_change = on_change
-        self._reversed = reversed
-
-    def add(self, hook):
-        if hook not in self.calls:
-            self.calls.append(hook)
-            self._changed()
-
-    def remove(self, hook):
-        if hook in self.calls:
-            self.calls.remove(hook)
-            self._changed()
+class _LiveKnobs(base_knobs):
+    """A group whose changes the launcher hears of."""
 
     def _changed(self):
-        if self._on_change is not None:
-            self._on_change()
-
-    def __bool__(self):
-        return bool(self.calls)
-
-    def __call__(self, *args, **kwargs):
-        for call in (reversed(self.calls) if self._reversed else list(self.calls)):
-            call(*args, **kwargs)
-
-
-class Group:
-    """The knobs of one group as attributes."""
-
-    def __init__(self, name, **plain):
-        entries = {e.attribute: e for e in _entries if e.group == name}
-        object.__setattr__(self, "_name", name)
-        object.__setattr__(self, "_entries", entries)
-        object.__setattr__(self, "_plain", dict(plain))
-        object.__setattr__(self, "_initial", dict(plain))
-
-    def __getattr__(self, attribute):
-        if attribute in self._entries:
-            return self._entries[attribute].get()
-        try:
-            return self._plain[attribute]
-        except KeyError:
-            raise AttributeError(f"knobs.{self._name} has no '{attribute}'") from None
-
-    def __setattr__(self, attribute, value):
-        if attribute in self._entries:
-            self._entries[attribute].set(value)
-        elif attribute in self._plain:
-            current = self._plain[attribute]
-            if isinstance(current, HookChain) and not isinstance(value, HookChain):
-                # Triton allowed assigning one callable, or None, to a chain.
-                current.calls[:] = [] if value is None else [value]
-                current._changed()
-                return
-            self._plain[attribute] = value
-        else:
-            raise AttributeError(f"knobs.{self._name} has no '{attribute}'")
         _knobs_changed()
 
-    def __delattr__(self, attribute):
-        if attribute in self._entries:
-            self._entries[attribute].unset()
-        else:
-            self._plain[attribute] = self._initial[attribute]
-        _knobs_changed()
 
-    def __dir__(self):
-        return [*self._entries, *self._plain, "scope", "copy", "reset", "knobs"]
+def _group(name, **members):
+    """The class of one group: Tilewright's knobs of that name, and more members."""
+    native = {entry.attribute: entry for entry in _entries if entry.group == name}
+    made = type(f"{name}_knobs", (_LiveKnobs, ), {"__module__": __name__, "__doc__": f"The group `{name}`.",
+                                                   **members, **native})
+    for attribute, entry in native.items():
+        entry.name = attribute
+    return made
+
+
+@dataclass(frozen=True)
+class CompileTimes:
+    """How long one compilation took, in microseconds; `compilation.listener` gets it."""
+
+    ir_initialization: int
+    lowering_stages: list
+    store_results: int
 
     @property
-    def knobs(self):
-        """All values of the group."""
-        return {**{name: getattr(self, name) for name in self._entries}, **self._plain}
+    def total_lowering(self) -> int:
+        return sum(duration for _, duration in self.lowering_stages)
 
-    @contextmanager
-    def scope(self):
-        """Restores the whole group at the end of the block."""
-        variables = [v for e in self._entries.values() for v in (f"TILEWRIGHT_{e.name}", e.triton_name) if v]
-        saved = {v: os.environ.get(v) for v in variables}
-        plain = dict(self._plain)
-        calls = {k: list(v.calls) for k, v in plain.items() if isinstance(v, HookChain)}
-        try:
-            yield self
-        finally:
-            for variable, value in saved.items():
-                if value is None:
-                    os.environ.pop(variable, None)
-                else:
-                    os.environ[variable] = value
-            self._plain.update(plain)
-            for name, hooks in calls.items():
-                plain[name].calls[:] = hooks
-            _knobs_changed()
-
-    def reset(self):
-        for entry in self._entries.values():
-            entry.unset()
-        for name, value in self._initial.items():
-            if isinstance(value, HookChain):
-                value.calls.clear()
-            self._plain[name] = value
-        _knobs_changed()
-        return self
-
-    def copy(self):
-        """A snapshot of the values; changing it changes nothing else."""
-        return _Snapshot(self.knobs)
+    @property
+    def total(self) -> int:
+        return self.ir_initialization + self.total_lowering + self.store_results
 
 
-class _Snapshot:
-    def __init__(self, values):
-        self.__dict__.update(values)
+def _triton_dir(self, dirname):
+    """A folder below Triton's home, where the dumps of its compiler would lie."""
+    return os.path.join(self.home_dir, ".triton", dirname)
+
+
+class _CacheDirectory(native_knob):
+    """The folder of compiled kernels, which is named also where nobody has set it."""
+
+    def __get__(self, group, owner=None):
+        if group is None:
+            return self
+        from .compiler.disk_cache import default_directory
+
+        return default_directory()
+
+
+_backend_dirs = property(lambda self: {p for p in (self.cudacrt_path, self.cudart_path) if p is not None},
+                         doc="Folders of CUDA headers that the environment names.")
+
+build_knobs = _group("build", impl=None, cc=env_opt_str("CC"), cudacrt_path=env_opt_str("TRITON_CUDACRT_PATH"),
+                     cudart_path=env_opt_str("TRITON_CUDART_PATH"), backend_dirs=_backend_dirs)
+redis_knobs = _group("redis", host=env_str("TRITON_REDIS_HOST", "localhost"), port=env_int("TRITON_REDIS_PORT", 6379),
+                     key_format=env_str("TRITON_REDIS_KEY_FORMAT", "tilewright:{key}:{filename}"))
+cache_knobs = _group(
+    "cache", home_dir=env_str("TRITON_HOME", os.path.expanduser("~/")),
+    dump_dir=env_str_callable_default("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump")),
+    override_dir=env_str_callable_default("TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override")),
+    manager_class=env_class("TRITON_CACHE_MANAGER", "CacheManager"),
+    remote_manager_class=env_class("TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend"), get_triton_dir=_triton_dir)
+cache_knobs.dir.__class__ = _CacheDirectory
+compilation_knobs = _group(
+    "compilation", listener=None, override=env_bool("TRITON_KERNEL_OVERRIDE"), dump_ir=env_bool("TRITON_KERNEL_DUMP"),
+    dump_ir_extract_di_local_variables=env_bool("LLVM_EXTRACT_DI_LOCAL_VARIABLES"),
+    store_binary_only=env_bool("TRITON_STORE_BINARY_ONLY"), use_ir_loc=env_opt_str("USE_IR_LOC"),
+    enable_asan=env_bool("TRITON_ENABLE_ASAN"), front_end_debugging=env_bool("TRITON_FRONT_END_DEBUGGING"),
+    instrumentation_mode=env_str("TRITON_INSTRUMENTATION_MODE", ""),
+    fpsan_homomorphic_casts=env_bool("TRITON_FPSAN_HOMOMORPHIC_CASTS"), enable_experimental_consan=False)
+autotuning_knobs = _group("autotuning", cache=env_bool("TRITON_CACHE_AUTOTUNING"), listener=None)
+
+
+def _fp_fusion_enabled(self, requested=None):
+    """Whether a * b + c may become fma, for a launch that asks for `requested`."""
+    return not self.force_disable_fp_fusion and (self.default_fp_fusion if requested is None else bool(requested))
+
+
+language_knobs = _group("language", force_disable_fp_fusion=env_bool("TRITON_FORCE_DISABLE_FP_FUSION"),
+                        fp_fusion_enabled=_fp_fusion_enabled)
+development_knobs = _group("development")
+nvidia_knobs = _group(
+    "nvidia", use_meta_ws=False, ptxas=env_nvidia_tool("ptxas"), ptxas_blackwell=env_nvidia_tool("ptxas-blackwell"),
+    dump_nvptx=env_bool("NVPTX_ENABLE_DUMP"), disable_ptxas_opt=env_bool("DISABLE_PTXAS_OPT"),
+    ptxas_options=env_opt_str("PTXAS_OPTIONS"), mock_ptx_version=env_opt_str("TRITON_MOCK_PTX_VERSION"),
+    dump_ptxas_log=env_bool("TRITON_DUMP_PTXAS_LOG"))
+# The toolkit's programs are objects with a path and a version, as Triton's are.
+for _name in ("cuobjdump", "nvdisasm"):
+    setattr(nvidia_knobs, _name, env_nvidia_tool(_name))
+    getattr(nvidia_knobs, _name).name = _name
+amd_knobs = _group(
+    "amd", codegen_path=env_opt_str("TRITON_AMD_CODEGEN_PATH"), use_buffer_ops=env_bool("AMDGCN_USE_BUFFER_OPS", True),
+    use_buffer_atomics=env_bool("AMDGCN_USE_BUFFER_ATOMICS", True),
+    buffer_ops_analyze_small_tensor_range=env_bool("AMDGCN_ANALYZE_SMALL_TENSOR_RANGE"),
+    dump_amdgcn=env_bool("AMDGCN_ENABLE_DUMP"), libhip_path=env_opt_str("TRITON_LIBHIP_PATH"),
+    use_block_pingpong=env_opt_bool("TRITON_HIP_USE_BLOCK_PINGPONG"),
+    use_in_thread_transpose=env_opt_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE"),
+    use_async_copy=env_opt_bool("TRITON_HIP_USE_ASYNC_COPY"),
+    use_coexec_scheduler=env_opt_bool("TRITON_HIP_USE_COEXEC_SCHEDULER"),
+    use_expert_scheduling=env_opt_bool("TRITON_HIP_USE_EXPERT_SCHEDULING"),
+    scalarize_packed_fops=env_bool("AMDGCN_SCALARIZE_PACKED_FOPS"), dump_mir=env_opt_str("TRITON_DUMP_MIR"),
+    swap_mir=env_opt_str("TRITON_SWAP_MIR"), swap_mir_enable_misched=env_bool("TRITON_SWAP_MIR_ENABLE_MISCHED"))
+proton_knobs = _group(
+    "proton", disable=env_bool("TRITON_PROTON_DISABLE"), cupti_lib_dir=env_opt_str("TRITON_CUPTI_LIB_PATH"),
+    cupti_lib_blackwell_dir=env_opt_str("TRITON_CUPTI_LIB_BLACKWELL_PATH"),
+    profile_buffer_size=env_int("TRITON_PROFILE_BUFFER_SIZE", 64 << 20),
+    profile_metric_buffer_size=env_int("TRITON_PROFILE_METRIC_BUFFER_SIZE", 64 << 20),
+    enable_nvtx=env_bool("TRITON_ENABLE_NVTX", True), enable_hw_trace=env_bool("TRITON_ENABLE_HW_TRACE"))
+runtime_knobs = _group(
+    "runtime", launch_enter_hook=HookChain(on_change=lambda: _knobs_changed()),
+    launch_exit_hook=HookChain(reversed=True, on_change=lambda: _knobs_changed()), kernel_load_start_hook=HookChain(),
+    kernel_load_end_hook=HookChain(reversed=True), kernel_unload_hook=HookChain(), jit_cache_hook=None,
+    jit_post_compile_hook=None, add_stages_inspection_hook=None)
+
+build = build_knobs()
+redis = redis_knobs()
+cache = cache_knobs()
+compilation = compilation_knobs()
+autotuning = autotuning_knobs()
+language = language_knobs()
+development = development_knobs()
+nvidia = nvidia_knobs()
+amd = amd_knobs()
+proton = proton_knobs()
+runtime = runtime_knobs()
 
 
 def _knobs_changed():
     """Tells the launcher what a warm launch must look at."""
-    hooks = bool(runtime._plain["launch_enter_hook"]) or bool(runtime._plain["launch_exit_hook"])
+    hooks = bool(runtime.launch_enter_hook) or bool(runtime.launch_exit_hook)
     _core.set_launch_flags(hooks=hooks, sync=bool(runtime.sync), debug=bool(runtime.debug),
-                           watchdog=float(runtime.watchdog), tuner_listener=autotuning._plain["listener"] is not None)
+                           watchdog=float(runtime.watchdog), tuner_listener=autotuning.listener is not None)
 
 
-build = Group("build", impl=None, cc=None)
-redis = Group("redis", host="localhost", port=6379, key_format="tilewright:{key}:{filename}")
-cache = Group("cache", manager_class=None, remote_manager_class=None)
-compilation = Group("compilation", listener=None, store_binary_only=False, front_end_debugging=False,
-                    instrumentation_mode="", enable_experimental_consan=False)
-autotuning = Group("autotuning", cache=False, listener=None)
-language = Group("language")
-development = Group("development")
-nvidia = Group("nvidia", use_meta_ws=False)
-amd = Group("amd")
-proton = Group("proton")
-runtime = Group(
-    "runtime",
-    launch_enter_hook=HookChain(lambda: _knobs_changed()),
-    launch_exit_hook=HookChain(lambda: _knobs_changed(), reversed=True),
-    kernel_load_start_hook=HookChain(),
-    kernel_load_end_hook=HookChain(reversed=True),
-    kernel_unload_hook=HookChain(),
-    jit_cache_hook=None,
-    jit_post_compile_hook=None,
-    add_stages_inspection_hook=None,
-)
 _knobs_changed()
+
+
+def refresh_knobs():
+    """Looks at the environment again, for the knobs that launches do not read there."""
+    _knobs_changed()
+
+
+def configured(variable):
+    """What the environment says for one of Tilewright's knobs, by its name there: a text or None."""
+    return next(entry for entry in _entries if entry.variable == variable).get()
 
 
 def table():
     """(variable, type, default, meaning) of every knob, for documents and `doctor`."""
-    return [(f"TILEWRIGHT_{e.name}", e.type, e.default, e.doc) for e in _entries]
+    return [(entry.key, entry.type, entry.default, entry.doc) for entry in _entries]
 
 
 def check_environment(environment=None):
     """Warns (W0702) of variables with our prefix that no knob has."""
-    known = {f"TILEWRIGHT_{e.name}" for e in _entries}
+    known = {variable for entry in _entries for variable in entry.variables} | {
+        variable for tool in ("ptxas", "ptxas_blackwell") for variable in getattr(nvidia_knobs, tool).variables}
     for variable in (os.environ if environment is None else environment):
         if variable.startswith("TILEWRIGHT_") and variable not in known:
             name = variable[len("TILEWRIGHT_"):]

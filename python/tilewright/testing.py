@@ -19,6 +19,7 @@ import statistics
 import sys
 
 from . import _core
+from .foreign import attribute, has_attribute
 
 __all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_bench", "do_bench_cudagraph",
            "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report"]
@@ -156,10 +157,10 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
 def _as_numpy(value):
     import numpy as np
 
-    if hasattr(value, "detach"):  # a torch tensor; bfloat16 has no NumPy type
+    if has_attribute(value, "detach"):  # a torch tensor; bfloat16 has no NumPy type
         value = value.detach().cpu()
         return value.float().numpy() if value.is_floating_point() else value.numpy()
-    if hasattr(value, "get") and hasattr(value, "__cuda_array_interface__"):  # CuPy
+    if has_attribute(value, "get", "__cuda_array_interface__"):  # CuPy
         return value.get()
     return np.asarray(value)
 
@@ -173,7 +174,7 @@ def assert_close(x, y, atol=None, rtol=None, err_msg=""):
 
     def tolerance(given, default):
         if callable(given):
-            return given(getattr(x, "dtype", None))
+            return given(attribute(x, "dtype"))
         return default if given is None else given
 
     atol, rtol = tolerance(atol, 1e-2), tolerance(rtol, 0.0)
@@ -352,16 +353,19 @@ def get_dram_gbps(device=None):
     return p["mem_clock_rate"] * 2 * p["mem_bus_width"] / 8 / 1e6
 
 
-def get_max_simd_tflops(dtype, clock_rate, device=None):
-    """Peak of the ordinary units in TFLOP/s at `clock_rate` in kHz: fp32, and twice that for 16 bits."""
+def get_max_simd_tflops(dtype, clock_rate=None, device=None):
+    """Peak of the ordinary units in TFLOP/s at `clock_rate` in kHz (the highest where not given): fp32, and twice that
+    for 16 bits."""
     p = _properties(device)
+    clock_rate = p["sm_clock_rate"] if clock_rate is None else clock_rate
     per_cycle = 256 * (2 if str(dtype).endswith(("16", "fp16", "bf16")) else 1)
     return p["multiprocessor_count"] * per_cycle * clock_rate * 1e-9
 
 
-def get_max_tensorcore_tflops(dtype, clock_rate, device=None):
-    """Peak of the tensor cores in TFLOP/s at `clock_rate` in kHz (dense)."""
+def get_max_tensorcore_tflops(dtype, clock_rate=None, device=None):
+    """Peak of the tensor cores in TFLOP/s at `clock_rate` in kHz (the highest where not given), dense."""
     p = _properties(device)
+    clock_rate = p["sm_clock_rate"] if clock_rate is None else clock_rate
     bits = 8 if "8" in str(dtype) else 16 if str(dtype).endswith("16") else 32
     base = _TF32_OPERATIONS.get(p["capability"])
     if base is None:
@@ -373,3 +377,34 @@ def get_max_tensorcore_tflops(dtype, clock_rate, device=None):
 # tf32 operations (a multiply and an add are two) per multiprocessor and cycle, from
 # NVIDIA's data sheets.
 _TF32_OPERATIONS = {80: 1024, 86: 256, 89: 256, 90: 2048}
+
+
+# ---------------------------------------------------------------------------
+# Names of newer and older Tritons
+# ---------------------------------------------------------------------------
+
+# Times of events around each run already leave the host out, which is what the profiler's are for there.
+do_bench_proton, do_bench_cudagraph_proton = do_bench, do_bench_cudagraph
+
+
+@contextlib.contextmanager
+def set_gpu_clock(ref_sm_clock=1350, ref_mem_clock=1215):
+    """Locks the clocks (MHz) for the block, which needs administrator's rights; gives (TFLOP/s, GB/s) of 16 bits there."""
+    import subprocess
+
+    def nvidia_smi(*arguments):
+        subprocess.run(["nvidia-smi", "-i", "0", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+    try:
+        nvidia_smi("-pm", "1")
+        nvidia_smi(f"--lock-gpu-clocks={ref_sm_clock},{ref_sm_clock}")
+        nvidia_smi(f"--lock-memory-clocks={ref_mem_clock},{ref_mem_clock}")
+        yield get_max_tensorcore_tflops("float16", ref_sm_clock * 1e3), get_dram_gbps()
+    finally:
+        for setting in ("-rgc", "-rmc"):
+            nvidia_smi(setting)
+
+
+def cuda_memcheck(**target_kwargs):
+    """Decorator of tests: nothing here, as the interpreter and compute-sanitizer check what they run."""
+    return lambda test: test

@@ -41,6 +41,7 @@ public:
   KeyBuilder(const KeyBuilder &) = delete;
 
   uint8_t *codes() { return reinterpret_cast<uint8_t *>(words + 1); }
+  const uint8_t *codes() const { return reinterpret_cast<const uint8_t *>(words + 1); }
   void setHeader(uint64_t header) { words[0] = header; }
   void addWord(uint64_t word) {
     if (used == capacity)

@@ -293,12 +293,12 @@ def test_what_is_at_its_default_is_left_out(monkeypatch):
         keys.add(request_of(source(), "sm_90a", options).key)
     assert len(keys) == 9, "1 and True differ, as do a list and a tuple"
     entry = next(e for e in disk_cache._key_knobs.values() if e.type == "bool")
-    monkeypatch.setenv(f"TILEWRIGHT_{entry.name}", "yes" if entry.default_value else "no")
+    monkeypatch.setenv(entry.key, "yes" if entry.default_value else "no")
     assert request_of(source(), "sm_90a").key == plain.key
-    monkeypatch.setenv(f"TILEWRIGHT_{entry.name}", "no" if entry.default_value else "yes")
+    monkeypatch.setenv(entry.key, "no" if entry.default_value else "yes")
     assert request_of(source(), "sm_90a").key not in keys
-    monkeypatch.setenv(f"TILEWRIGHT_{entry.name}", "maybe")
-    with pytest.raises(errors.TilewrightError, match=entry.name):
+    monkeypatch.setenv(entry.key, "maybe")
+    with pytest.raises(errors.TilewrightError, match=entry.variable):
         request_of(source(), "sm_90a")
 
 

@@ -100,12 +100,20 @@ def specialise(kernel, args, options):
     return signature, constants, divisibility
 
 
+def arrays_overlap(args) -> bool:
+    """Whether two arrays among the arguments share memory, as a launch would find it."""
+    arrays = [value.base if isinstance(value, TensorDescriptor) else value for value in args]
+    arrays = [value for value in arrays if isinstance(value, np.ndarray)]
+    return any(np.may_share_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
+
+
 def assemble_for(kernel, target, args, options):
     """The compiled kernel for `target`; its cubin is there and not empty."""
     import tilewright
 
     signature, constants, divisibility = specialise(kernel, args, options)
     compile_options = {name: value for name, value in options.items() if name in OPTIONS}
+    compile_options["arguments_may_overlap"] = arrays_overlap(args)
     key = (kernel, target, repr((signature, constants, divisibility, compile_options)))
     if key not in _done:
         source = tilewright.ASTSource(kernel, signature, constants, divisibility)

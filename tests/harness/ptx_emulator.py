@@ -26,6 +26,13 @@ FORMATS = {4: {int: np.int32, float: np.float32}, 8: {int: np.int64, float: np.f
 TENSOR_MAP_BYTES = 128
 
 
+def memory_of(array):
+    """The array that owns the memory of a contiguous view, so that views of one memory overlap; else the array."""
+    while isinstance(array.base, np.ndarray) and array.flags.c_contiguous and array.base.flags.c_contiguous:
+        array = array.base
+    return array
+
+
 class Parameters:
     """The bytes of a kernel's parameters, filled in order."""
 
@@ -36,9 +43,10 @@ class Parameters:
         self.count, self.values = 0, []
 
     def place(self, array):
-        if id(array) not in self.placed:
-            self.placed[id(array)] = (self.memory.add(array), array)
-        return self.placed[id(array)][0]
+        whole = memory_of(array)
+        if id(whole) not in self.placed:
+            self.placed[id(whole)] = (self.memory.add(whole), whole)
+        return self.placed[id(whole)][0] + array.ctypes.data - whole.ctypes.data
 
     def add(self, value):
         assert self.count < len(self.program.parameters), f"{self.program.name} takes {self.count} arguments"

@@ -42,7 +42,7 @@ class Case:
 
         divisible = {name: 16 for name, kind in self.signature.items() if kind.startswith(("*", "i", "tensordesc"))}
         source = tilewright.ASTSource(self.kernel, self.signature, self.constants, divisible)
-        return tilewright.compile(source, self.target, self.options)
+        return tilewright.compile(source, self.target, {**self.options, "arguments_may_overlap": False})
 
 
 @functools.cache

@@ -11,6 +11,10 @@ class Backend:
 
 
 def __getattr__(name):
+    if name == "DriverBase":
+        from ..runtime.driver import DriverBase
+
+        return DriverBase
     if name != "backends":
         raise AttributeError(f"module 'tilewright.backends' has no attribute '{name}'")
     from ..runtime.driver import CudaDriver

@@ -4,6 +4,9 @@
 
 from ..runtime.driver import CudaDriver, DriverBase
 
-GPUDriver = CudaDriver
+from typing import Callable
 
-__all__ = ["CudaDriver", "DriverBase", "GPUDriver"]
+GPUDriver = CudaDriver
+Benchmarker = Callable  # bench(call, *, quantiles) -> timings
+
+__all__ = ["Benchmarker", "CudaDriver", "DriverBase", "GPUDriver"]

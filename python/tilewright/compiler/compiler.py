@@ -24,7 +24,13 @@ from ..runtime.driver import driver
 from ..runtime.jit import _short_types, recorded_lookups
 from ..runtime.source import text_from_def
 from .disk_cache import PackedText, Request, load_or_compile, one_thread
+from .machine_code_files import write_for_other_launchers
 from .options import parse_options
+
+# Under these names programs find them here, too.
+from ..backends.compiler import BaseBackend, Language  # noqa: F401, E402
+from ..errors import OutOfResources  # noqa: F401, E402
+from ..runtime.cache import get_cache_key, get_cache_manager, get_dump_manager, get_override_manager  # noqa: F401, E402
 
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
 
@@ -112,6 +118,12 @@ class ASTSource:
     def _text(self) -> str:
         return f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
 
+    def make_ir(self, target, options, codegen_fns, module_map, context):
+        """A module from which others can tell which arguments are written and read."""
+        from .argument_access import module_of
+
+        return module_of(self, target)
+
     def hash(self) -> str:
         from ..runtime.dependencies import encode_value
 
@@ -143,6 +155,11 @@ def compiler_key() -> str:
 
 # Triton's name; libraries hash it into keys of their own.
 triton_key = compiler_key
+
+
+def max_shared_mem(device) -> int:
+    """Bytes of shared memory that one block may have on a device."""
+    return _core.device_properties(device)["max_shared_mem"]
 
 
 def make_backend(target):
@@ -217,7 +234,7 @@ class AsmDict(dict):
 _Metadata = namedtuple("KernelMetadata", [
     "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
-    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "tensor_maps",
+    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "needs_distinct_arguments", "tensor_maps",
     "host_tensor_maps", "n_regs", "n_spills", "assembler", "warp_size", "hash"])
 
 
@@ -229,7 +246,7 @@ def _make_metadata(result, options, target, digest) -> _Metadata:
         "global_scratch_align": 16, "profile_scratch_size": 0, "profile_scratch_align": 1, "tmem_size": 0,
         "cluster_dims": (options["num_ctas"], 1, 1), "launch_pdl": bool(options["launch_pdl"]),
         "launch_cooperative_grid": bool(options["launch_cooperative_grid"]), "maxnreg": options["maxnreg"],
-        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "tensor_maps": (),
+        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "needs_distinct_arguments": False, "tensor_maps": (),
         "host_tensor_maps": (), "n_regs": None, "n_spills": None, "assembler": None,
         "warp_size": target.warp_size, "hash": digest,
     }
@@ -250,6 +267,21 @@ class CompiledKernel:
     `kernel[grid](*args)` launches it without looking at argument types: pass what
     the kernel was compiled for, with or without the constexpr arguments.
     """
+
+    # Libraries copy the `__dict__` and send it to other processes: what belongs to this
+    # one is in slots.
+    __slots__ = ("__dict__", "__weakref__", "_loaded", "_load_lock")
+
+    def __new__(cls, *args, **kwargs):
+        kernel = super().__new__(cls)
+        kernel._loaded, kernel._load_lock = {}, threading.Lock()
+        return kernel
+
+    def __getstate__(self):
+        return dict(self.__dict__)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
 
     def __init__(self, src, result, options, target, digest):
         self.src = src
@@ -273,8 +305,6 @@ class CompiledKernel:
         spilled = self.metadata.n_spills
         self._n_regs, self._n_spills = self.metadata.n_regs, None if spilled is None else spilled // 4
         self._n_max_threads = None
-        self._loaded: dict = {}
-        self._load_lock = threading.Lock()
         self.signature = dict(getattr(src, "runtime_signature", {}))
         self.constants = dict(getattr(src, "constants", {}))
         self.divisibility = dict(getattr(src, "divisibility", {}))
@@ -326,6 +356,8 @@ class CompiledKernel:
         return loaded
 
     def _init_handles(self):
+        # torch puts None there in kernels that it sends, and expects this to mend it.
+        self.__dict__.pop("run", None)
         return self.load()
 
     @property
@@ -479,13 +511,19 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     """Compiles an ASTSource, or a file of one stage, for a target; needs no GPU.
 
     `target` is a GPUTarget or a name such as "sm_90a"; the current device where None.
+    Nobody looks at the arguments of what comes of it, so they may overlap unless the
+    option `arguments_may_overlap` says False.
     """
     target = _as_target(target)
     given = {k: v for k, v in dict(options or {}).items() if k != "backend_name"}
+    if given.get("arguments_may_overlap") is None:
+        given["arguments_may_overlap"] = True
     _set_default_precision(given)
     parsed = parse_options(given)
     if isinstance(src, ASTSource):
-        return _compile(Request(src, _targeted(target, parsed), parsed))
+        kernel = _compile(Request(src, _targeted(target, parsed), parsed))
+        write_for_other_launchers(kernel)
+        return kernel
     source = src if isinstance(src, IRSource) else IRSource(src)
     _core.find_wheel_folders(sys.path)
     result = _core.compile_ir(source.src, source.ext, parsed, target.name)

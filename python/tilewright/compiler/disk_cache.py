@@ -42,7 +42,7 @@ _NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR",
 
 def default_directory() -> str:
     """TILEWRIGHT_CACHE_DIR, else the per-user cache directory."""
-    configured = knobs.cache.dir
+    configured = knobs.configured("CACHE_DIR")
     if configured:
         return os.path.abspath(os.path.expanduser(configured))
     base = os.environ.get("XDG_CACHE_HOME", "")
@@ -101,7 +101,7 @@ class Store:
 
     def _report(self, problem, evicted):
         kind, reason = problem
-        if kind == "not-a-directory" and knobs.cache.dir:
+        if kind == "not-a-directory" and knobs.configured("CACHE_DIR"):
             raise errors.make("E0505", p=self.directory)
         if kind == "unsafe":
             warn("W0503", dir=self.directory, reason=reason)
@@ -162,7 +162,7 @@ def package_digest() -> str:
     return _package_digest
 
 
-_key_knobs = {f"TILEWRIGHT_{e.name}": e for e in knobs._entries if e.group in _KEY_GROUPS and e.name not in _NOT_IN_KEYS}
+_key_knobs = {e.key: e for e in knobs._entries if e.group in _KEY_GROUPS and e.variable not in _NOT_IN_KEYS}
 
 
 def _knob_fields() -> dict:

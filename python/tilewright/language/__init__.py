@@ -5,8 +5,9 @@
 from . import math, extra, target_info
 from ._values import (PropagateNan, const, constexpr, constexpr_type, range, slice, slice_type, static_range, tuple,
                       tuple_type)
+from .aggregates import aggregate_replace
 from .core import (TRITON_MAX_TENSOR_NUMEL, add, arange, assume, associative_scan, atomic_add, atomic_and, atomic_cas,
-                   atomic_max, atomic_min, atomic_or, atomic_poll, atomic_xchg, atomic_xor, bfloat16, block_type,
+                   atomic_load, atomic_max, atomic_min, atomic_or, atomic_poll, atomic_store, atomic_xchg, atomic_xor, bfloat16, block_type,
                    broadcast, broadcast_to, cast, cat, clamp, condition, debug_barrier, device_assert, device_print, dot,
                    dtype, expand_dims, expect_zero, float8e4b15, float8e4b8, float8e4nv, float8e5,
                    float8e5b16, float16, float32,
@@ -23,4 +24,5 @@ from .random import (pair_uniform_to_normal, philox, philox_impl, rand, rand4x, 
 from .scaled import dot_scaled
 from .standard import (argmax, argmin, bitonic_merge, cdiv, cumprod, cumsum, flip, gather, histogram, interleave, max,
                        min, ravel, reduce_or, sigmoid, softmax, sort, sum, swizzle2d, topk, xor_sum, zeros, zeros_like)
-from . import core, standard, random, scaled
+from . import core, standard, random, scaled, combines
+from .compatibility import str_to_ty

@@ -59,6 +59,14 @@ def _kind(self):
 
 
 dtype.SIGNEDNESS, dtype.KIND = _Signedness, _Kind
+# Names of types by family, as Triton lists them.
+dtype.SINT_TYPES = ["int8", "int16", "int32", "int64"]
+dtype.UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
+dtype.FP_TYPES = ["fp8e4b15", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"]
+dtype.STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
+dtype.OTHER_TYPES = ["void"]
+dtype.is_dtype = staticmethod(
+    lambda name: name in (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtype.FP_TYPES, *dtype.OTHER_TYPES))
 dtype.int_signedness, dtype.kind = property(_signedness), _kind
 
 
@@ -87,8 +95,21 @@ class _ForeignFloat8:
 float8e4b8, float8e5b16 = _ForeignFloat8("fp8e4b8"), _ForeignFloat8("fp8e5b16")
 
 TRITON_MAX_TENSOR_NUMEL = 1 << 20
+TRITON_BUILTIN = "__tilewright_builtin__"
+# The default of parameters that are 0 as a compile-time value.
+CONSTEXPR_0 = constexpr(0)
 
 _unwrap_if_constexpr = unwrap
+
+
+def _unwrap_shape(shape):
+    """The ints of a shape whose extents may be constexpr."""
+    return [unwrap(extent) for extent in unwrap(shape)]
+
+
+def _unwrap_iterable(values):
+    """f(4, 8) and f((4, 8)) alike: the values."""
+    return values[0] if len(values) == 1 and isinstance(unwrap(values[0]), (builtins.tuple, list)) else values
 
 
 def builtin(fn):
@@ -423,6 +444,65 @@ def atomic_cas(pointer, cmp, val, sem=None, scope=None):
     16, 32 and 64 bits; run-time operands must have the pointer's element type.
     """
     return _language.atomic_cas(pointer, cmp, val, sem, scope)
+
+
+def _ordering(name, sem, default, other, what):
+    """`sem` of an access that only reads or only writes."""
+    sem = unwrap(sem)
+    if sem in (other, "acq_rel"):
+        raise errors.make("E0117", message=f"tl.{name} cannot {other}",
+                          help=f"choose '{default}' or 'relaxed': it only {what}")
+    return default if sem is None else sem
+
+
+def _as_integers(name, pointer):
+    """The pointer as one to integers of the same width, and what it points to."""
+    if not isinstance(pointer, tensor) or not pointer.dtype.is_ptr():
+        raise errors.make("E0116", message=f"tl.{name} needs a pointer, got {getattr(pointer, 'type', pointer)}",
+                          help="pass a pointer argument plus offsets")
+    element = pointer.dtype.element_ty
+    bits = element.primitive_bitwidth
+    allowed = (32, 64) if name == "atomic_store" else (16, 32, 64)
+    if element.is_ptr() or bits not in allowed:
+        raise errors.make("E0120", message=f"tl.{name} does not support {element}",
+                          help=f"use a type of {allowed[0]} to 64 bits")
+    if element.is_int():
+        return pointer, element
+    return _language.cast(pointer, pointer_type(dtype(f"int{bits}")), None, False), element
+
+
+@method
+@builtin
+def atomic_load(pointer, mask=None, sem=None, scope=None):
+    """The elements behind the pointers, each read at once; unspecified where `mask` is false.
+
+    sem: "acquire" (default) or "relaxed"; scope: "cta", "gpu" (default), "sys". Integers and
+    floats of 32 and 64 bits, and those of 16 bits without a mask. The memory must be one
+    that may be written: it is an atomic that changes nothing.
+    """
+    sem = _ordering("atomic_load", sem, "acquire", "release", "reads")
+    bits, element = _as_integers("atomic_load", pointer)
+    if element.primitive_bitwidth == 16:
+        if unwrap(mask) is not None:
+            raise errors.make("E0120", message=f"tl.atomic_load of {element} takes no mask",
+                              help="load elements of 32 bits, or leave the mask out")
+        zero = _language.full([], 0, bits.dtype.element_ty)
+        old = _language.atomic_cas(bits, zero, zero, sem, scope)
+    else:
+        old = _language.atomic_or(bits, 0, mask, sem, scope)
+    return _language.cast(old, element, None, True) if old.dtype != element else old
+
+
+@method
+@builtin
+def atomic_store(pointer, val, mask=None, sem=None, scope=None):
+    """Writes `val`, each element at once; 32 and 64 bits.
+
+    sem: "release" (default) or "relaxed"; scope as for atomic_load.
+    """
+    sem = _ordering("atomic_store", sem, "release", "acquire", "writes")
+    _as_integers("atomic_store", pointer)
+    _language.atomic_xchg(pointer, val, mask, sem, scope)
 
 
 @method

@@ -11,6 +11,8 @@ _lazy = {
     "Autotuner": "autotuner", "Config": "autotuner", "Heuristics": "autotuner", "autotune": "autotuner",
     "heuristics": "autotuner", "set_allocator": "allocation", "driver": "driver", "cache": "cache",
     "autotuner": "autotuner", "errors": "errors", "interpreter": "interpreter", "build": "build",
+    "_allocation": "_allocation", "_async_compile": "_async_compile", "RemoteCacheBackend": "cache",
+    "RedisRemoteCacheBackend": "cache",
 }
 
 __all__ = [

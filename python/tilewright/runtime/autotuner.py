@@ -19,10 +19,11 @@ import time
 import warnings
 
 from .. import _core, errors
-from ..errors import AssemblerError, ConfigWarning, OutOfResources
+from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
+from ..foreign import attribute
 from .jit import JITFunction, KernelInterface
 
-__all__ = ["Autotuner", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
+__all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
 
 PTXASError = AssemblerError
 
@@ -70,9 +71,9 @@ class Config:
 def _device_of(nargs, kwargs) -> int:
     """The device of the first argument that has one, else the current one."""
     for value in (*nargs.values(), *kwargs.values()):
-        device = getattr(value, "device", None)
-        index = getattr(device, "index", getattr(device, "id", device))
-        if isinstance(index, int) and getattr(device, "type", "cuda") == "cuda":
+        device = attribute(value, "device")
+        index = attribute(device, "index", attribute(device, "id", device))
+        if isinstance(index, int) and attribute(device, "type", "cuda") == "cuda":
             return index
     return _core.current_device()
 
@@ -101,7 +102,7 @@ _dtype_texts: dict = {}  # of frameworks' dtype objects, which are few
 def _dtype_text(value):
     if type(value) in _PLAIN:
         return None
-    dtype = getattr(value, "dtype", None)
+    dtype = attribute(value, "dtype")
     if dtype is None:
         return None
     try:
@@ -174,7 +175,8 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         self.space = configs if hasattr(configs, "search") and not configs.is_small else None
         if hasattr(configs, "search"):
             configs = configs.configs()
-        self.keys = [key] if isinstance(key, str) else list(key or [])
+        self._of_thread = threading.local()
+        self._keys = [key] if isinstance(key, str) else list(key or [])
         self._choices = _Choices(self._forget)
         self._configs = list(configs) if configs else [Config({})]
         for config in self._configs:
@@ -187,7 +189,6 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         self._fn = fn
         self.arg_names = arg_names
         self._places = {name: position for position, name in enumerate(arg_names)}
-        self._key_places = [(name, self._places.get(name)) for name in self.keys]
         self.base_fn = fn
         while not inspect.isfunction(self.base_fn):
             self.base_fn = self.base_fn.fn
@@ -214,8 +215,9 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             raise ValueError(f"tune_memory={tune_memory!r}: expected 'device' or 'host'")
         self.configs_timings = None
         self.bench_time = None
-        self.nargs = None
         self._candidates: list = []
+        self._left_out: list = []  # (configuration, why it was not tried) of the latest pruning
+        self._bench_errors: dict = {}
         # One thread tunes at a time: others would disturb its times, and what hooks keep
         # for a run is kept in this object. Recursive, as hooks may launch.
         self._tuning = threading.RLock()
@@ -240,9 +242,11 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             else:
                 added.update(name for config in base.configs for name in config.kwargs)
             base = base.fn
-        # Others' interfaces, and subclasses that launch in a way of their own, do it in Python.
-        is_plain = isinstance(base, JITFunction) and type(self).run is Autotuner.run
-        self._set_up(base if is_plain else None, self._fn, self._configs, self.keys, added)
+        # Others' interfaces, subclasses that launch in a way of their own, and mappings that
+        # may forget a choice or be given another are asked in Python on each launch.
+        is_plain = (isinstance(base, JITFunction) and type(self).run is Autotuner.run
+                    and type(self._choices) is _Choices)
+        self._set_up(base if is_plain else None, self._fn, self._configs, self._keys, added)
 
     @property
     def fn(self):
@@ -259,18 +263,57 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
 
     @configs.setter
     def configs(self, configs):
-        self._configs = configs
+        self._configs = configs if type(configs) is list else list(configs)
         self._tell_native_side()
 
     @property
+    def keys(self):
+        """The names of the arguments whose values tell launches apart."""
+        return self._keys
+
+    @keys.setter
+    def keys(self, keys):
+        self._keys = list(keys)
+        self._tell_native_side()
+
+    @property
+    def nargs(self):
+        """The positional arguments by name, while a launch of this thread goes on."""
+        return getattr(self._of_thread, "nargs", None)
+
+    @nargs.setter
+    def nargs(self, nargs):
+        self._of_thread.nargs = nargs
+
+    @property
     def cache(self):
-        """Choices by key: the values of the arguments that `key` names, and element types."""
+        """Choices by key: the values of the arguments that `key` names, and element types.
+
+        A program may put a mapping of its own in its place, which is asked by `in` and
+        `[key]` on each launch and gets what is chosen by `[key] = config`.
+        """
         return self._choices
 
     @cache.setter
     def cache(self, choices):
-        self._choices = _Choices(self._forget)
-        self._choices.update(choices)
+        if type(choices) is dict:
+            self._choices = _Choices(self._forget)
+            self._choices.update(choices)
+        else:
+            self._choices = choices
+        self._tell_native_side()
+
+    def _known_choice(self, key):
+        choices = self._choices
+        if type(choices) is _Choices:
+            return choices.get(key)
+        return choices[key] if key in choices else None
+
+    def _enter_choice(self, key, config):
+        if type(self._choices) is _Choices:
+            self._choices.enter(key, config)
+        else:
+            self._choices[key] = config
 
     # -- what protects the caller's data --------------------------------------
 
@@ -304,21 +347,28 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                 self._do_bench = lambda call, quantiles: bench(call, quantiles=quantiles, **rep, **warm)
         return self._do_bench
 
+    @do_bench.setter
+    def do_bench(self, function):
+        self._do_bench = function
+
     @property
     def _has_own_bench(self):
         """Whether the caller said how to measure."""
         return (self._do_bench is not None or self.num_warmups is not None or self.num_reps is not None
-                or self.use_cuda_graph)
+                or self.use_cuda_graph or getattr(self._bench, "__func__", None) is not Autotuner._bench)
 
     def _check_conflicts(self, config, kwargs):
         for name in config.all_kwargs():
             if name in kwargs:
                 raise errors.make("E0603", k=name)
 
-    def _bench(self, nargs, args, config, kwargs):
-        """Timings of one configuration by the caller's function, and what went wrong."""
-        current = {**kwargs, **config.all_kwargs()}
-        full = {**nargs, **current}
+    def _bench(self, *args, config, **meta):
+        """Timings of one configuration by the caller's function; infinite where it does not
+        fit or does not compile. Subclasses call and override it, with `nargs` set.
+        """
+        self._check_conflicts(config, meta)
+        current = {**meta, **config.all_kwargs()}
+        full = {**self.nargs, **current}
 
         def call():
             if config.pre_hook is not None:
@@ -332,11 +382,26 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             self.post_hook(full, exception=None)
 
         try:
-            return self.do_bench(call, quantiles=(0.5, 0.2, 0.8)), None
+            return self.do_bench(call, quantiles=(0.5, 0.2, 0.8))
+        except (OutOfResources, errors.CompileTimeAssertionFailure, AssemblerError) as error:
+            self._bench_errors[id(config)] = error
+            return [float("inf")] * 3
+
+    def _benched(self, args, kwargs, config):
+        """Timings of one configuration, and what went wrong."""
+        try:
+            timing = self._bench(*args, config=config, **kwargs)
         except (errors.DeviceFault, errors.ContextLost):
             raise  # nothing runs in this context any more
         except Exception as error:  # noqa: BLE001 - recorded, and raised when all fail
             return [float("inf")] * 3, error
+        return timing, self._bench_errors.pop(id(config), None)
+
+    def check_disk_cache(self, tuning_key, configs, bench_fn):
+        """For subclasses that measure in their own way: whether measuring was spared, which
+        tables on disk (tuning/table.py) do for those that leave it to this class."""
+        bench_fn()
+        return False
 
     def _tune_with_own_bench(self, nargs, args, kwargs, configs):
         """Triton's way: one configuration after the other, the smallest median wins."""
@@ -344,10 +409,14 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
 
         timings, candidates = {}, []
         for config in configs:
-            timings[config], error = self._bench(nargs, args, config, kwargs)
+            self.nargs = nargs
+            timings[config], error = self._benched(args, kwargs, config)
             candidate = Candidate(config, "")
-            candidate.end("failed" if error else "ok", str(error).splitlines()[0] if error else "", error)
-            candidate.samples = [] if error else [_median(timings[config])]
+            if error is None and _median(timings[config]) == float("inf"):
+                candidate.end("failed", "no time was measured")
+            else:
+                candidate.end("failed" if error else "ok", _first_line(error), error)
+            candidate.samples = [_median(timings[config])] if candidate.runs else []
             candidates.append(candidate)
         self.configs_timings = timings
         self._raise_if_none_works(candidates)
@@ -361,14 +430,17 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         texts = {(type(e), str(e)) for e in problems}
         if problems and problems[0] is not None and len(texts) == 1 and not isinstance(problems[0], OutOfResources):
             raise problems[0]
-        table = [f"{c.config}: {c.reason}" for c in candidates]
+        table = [f"{c.config}: {c.status}: {c.reason}" for c in candidates]
+        table += [f"{config}: not tried: {reason}" for config, reason in self._left_out]
+        if problems and all(isinstance(e, OutOfResources) for e in problems):
+            raise errors.NothingFits(problems[0], table)
         raise errors.make("E0601", n=len(candidates), notes=table, cause=next((e for e in problems if e), None))
 
     def _tune(self, nargs, args, kwargs, key):
         """The configuration for these arguments, measured where nothing is known."""
         from ..tuning.table import Table, config_identity
 
-        configs = self.prune_configs(kwargs, nargs)
+        configs = self._pruned(nargs, kwargs)
         for config in configs:
             self._check_conflicts(config, kwargs)
         device = _device_of(nargs, kwargs)
@@ -450,14 +522,18 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             if self.space is not None:
                 self._search(session, by_identity)
             else:
-                session.measure([(c, i) for i, c in by_identity.items() if table.records.get(i, {}).get("status") not in FINAL])
+                # Where nothing works, what failed before is tried again: the reasons may be gone,
+                # and if not the error can tell them.
+                works = any(table.records.get(i, {}).get("status") == "ok" for i in by_identity)
+                session.measure([(c, i) for i, c in by_identity.items()
+                                 if _is_open(table.records.get(i, {}), FINAL, works)])
         finally:
             session.finish()
         self._candidates = session.candidates
         self._report_odd(session)
         best = self._pick(session, table, by_identity)
         if best is None:
-            self._raise_if_none_works(session.candidates)
+            self._raise_if_none_works(session.candidates + _earlier_failures(session, table, by_identity))
         table.save({}, best=best)
         self._note_timings(table, by_identity)
         return by_identity[best]
@@ -517,7 +593,8 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
     def _key(self, args, kwargs):
         """Values of the arguments that `key` names, and the element types of all."""
         key = []
-        for name, position in self._key_places:
+        for name in self._keys:
+            position = self._places.get(name)
             if position is not None and position < len(args):
                 key.append(args[position])
             elif name in kwargs and position is not None:
@@ -551,21 +628,21 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         """The configuration of this call: the only one, the known one, or by tuning."""
         if len(self.configs) == 1 or self._interpreted({**nargs, **kwargs}):
             # Times mean nothing on the CPU: the first that pruning leaves is taken.
-            config = self.configs[0] if len(self.configs) == 1 else self.prune_configs(kwargs, nargs)[0]
+            config = self.configs[0] if len(self.configs) == 1 else self._pruned(nargs, kwargs)[0]
             self._check_conflicts(config, kwargs)
             return config
         key = self._key(args, kwargs)
-        config = self.cache.get(key)
+        config = self._known_choice(key)
         hit = config is not None
         if not hit:
             with self._tuning:
-                config = self.cache.get(key)
+                config = self._known_choice(key)
                 if config is None:
                     start = time.perf_counter()
                     self._candidates = []
                     config = self._tune(nargs, args, kwargs, key)
                     self.bench_time = time.perf_counter() - start
-                    self._choices.enter(key, config)
+                    self._enter_choice(key, config)
                     # What `reset_to_zero` names starts at zero in the run that counts.
                     if self._candidates:
                         self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
@@ -628,14 +705,20 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             listener(fn=self.base_fn, key=key, best_config=config, configs_timings=self.configs_timings,
                      duration=self.bench_time, cache_hit=hit)
 
-    def prune_configs(self, kwargs, nargs=None):
-        """The configurations worth measuring for these arguments."""
-        nargs = self.nargs if nargs is None else nargs
-        pruned = self.configs
+    def _pruned(self, nargs, kwargs):
+        """`prune_configs` in the form that subclasses override: the arguments are in `nargs`."""
+        self.nargs = nargs
+        return list(self.prune_configs(kwargs))
+
+    def prune_configs(self, kwargs):
+        """The configurations worth measuring for the arguments in `nargs` and `kwargs`."""
+        nargs, pruned = self.nargs, self.configs
+        self._left_out = []
         if self.early_config_prune is not None:
-            pruned = self.early_config_prune(self.configs, nargs, **kwargs)
+            pruned = list(self.early_config_prune(self.configs, nargs, **kwargs))
             if not pruned:
                 raise errors.make("E0605")
+            self._leave_out(self.configs, pruned, "early_config_prune left it out")
         if self.perf_model is not None:
             top = self.configs_top_k
             if isinstance(top, float) and top <= 1.0:
@@ -644,17 +727,48 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                 raise TypeError("top_k of prune_configs_by must be an int, or a float of at most 1")
             if len(pruned) > top:
                 estimates = {c: self.perf_model(**nargs, **kwargs, **c.all_kwargs()) for c in pruned}
-                pruned = sorted(estimates, key=estimates.get)[:top]
+                best = sorted(estimates, key=estimates.get)[:top]
+                self._leave_out(pruned, best, f"perf_model puts {len(best)} before it, of which top_k are tried")
+                pruned = best
         return list(pruned)
+
+    def _leave_out(self, configs, kept, reason):
+        kept = set(map(id, kept))
+        self._left_out += [(c, reason) for c in configs if id(c) not in kept]
 
     def warmup(self, *args, **kwargs):
         """Compiles every configuration."""
         nargs = dict(zip(self.arg_names, args))
-        return [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self.prune_configs(kwargs, nargs)]
+        return [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self._pruned(nargs, kwargs)]
 
 
 def _median(timing):
     return timing[0] if isinstance(timing, (list, tuple)) else timing
+
+
+def _first_line(error) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0] if error else ""
+
+
+def _is_open(record, final, works) -> bool:
+    """Whether a configuration is still to be measured."""
+    if record.get("status") not in final:
+        return True
+    return not works and not record.get("lost") and record["status"] in ("failed", "pruned")
+
+
+def _earlier_failures(session, table, by_identity):
+    """What earlier sessions know of configurations that this one did not try."""
+    from ..tuning.session import Candidate
+
+    tried, earlier = {c.identity for c in session.candidates}, []
+    for identity, config in by_identity.items():
+        record = table.records.get(identity)
+        if record is not None and identity not in tried:
+            candidate = Candidate(config, identity)
+            candidate.end(record["status"], record["reason"] + " (in an earlier run)")
+            earlier.append(candidate)
+    return earlier
 
 
 def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_value=None, pre_hook=None,
@@ -711,6 +825,23 @@ class Heuristics(_core.HeuristicDispatcher, KernelInterface):
     def bind(self, *args, grid, **kwargs):
         """The launch with these arguments and the values of now, frozen (JITFunction.bind)."""
         return self.fn.bind(*args, grid=grid, **self._with_values(args, kwargs))
+
+
+def __getattr__(name):
+    """Triton's module holds these, and programs take them from it."""
+    if name == "driver":
+        from .driver import driver
+
+        return driver
+    if name == "knobs":
+        from .. import knobs
+
+        return knobs
+    if name in ("get_cache_manager", "triton_key"):
+        from . import cache
+
+        return getattr(cache, name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def heuristics(values):

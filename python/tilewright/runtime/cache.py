@@ -8,9 +8,13 @@ it lies and give a manager for a caller's own files.
 
 from __future__ import annotations
 
+import abc
+import base64
 import hashlib
 import os
 import tempfile
+
+from .. import knobs
 
 
 def default_cache_dir() -> str:
@@ -24,6 +28,26 @@ def get_cache_key(src, backend, backend_options, env_vars=None) -> str:
     from ..compiler.compiler import compiler_key
 
     return hashlib.sha256(f"{compiler_key()}|{src.hash()}|{backend.hash()}|{backend_options}".encode()).hexdigest()
+
+
+def _base32(key: str) -> str:
+    """A digest as the name of a folder, in Triton's way; libraries look for files there."""
+    return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
+
+
+def write_aside(path: str, content: bytes) -> str:
+    """Makes a file that others see whole or not at all, in a folder for this user."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+    return path
 
 
 class CacheManager:
@@ -66,22 +90,77 @@ class FileCacheManager(CacheManager):
         return path if os.path.isfile(path) else None
 
     def put(self, data, filename, binary=True) -> str:
-        path = self._path(filename)
-        os.makedirs(self.cache_dir, mode=0o700, exist_ok=True)
+        return write_aside(self._path(filename), data if isinstance(data, bytes) else str(data).encode())
+
+
+class RemoteCacheBackend(abc.ABC):
+    """A store of bytes by file name that a program brings; `knobs.cache.remote_manager_class`."""
+
+    def __init__(self, key):
+        self.key = key
+
+    @abc.abstractmethod
+    def get(self, filenames):
+        """{file name: bytes} of those that are there."""
+
+    @abc.abstractmethod
+    def put(self, filename, data):
+        """Keeps one file."""
+
+
+class RedisRemoteCacheBackend(RemoteCacheBackend):
+    """A Redis server, by the `redis` package; see `knobs.redis`."""
+
+    def __init__(self, key):
+        import redis  # an optional package of the user's
+
+        super().__init__(key)
+        self._redis = redis.Redis(host=knobs.redis.host, port=knobs.redis.port)
+
+    def _key(self, filename):
+        return knobs.redis.key_format.format(key=self.key, filename=filename)
+
+    def get(self, filenames):
+        found = self._redis.mget([self._key(name) for name in filenames])
+        return {name: data for name, data in zip(filenames, found) if data is not None}
+
+    def put(self, filename, data):
+        self._redis.set(self._key(filename), data)
+
+
+class RemoteCacheManager(CacheManager):
+    """Files in a remote store; those that are asked for come to the local one."""
+
+    def __init__(self, key, override=False, dump=False):
+        super().__init__(key, override, dump)
+        self._backend = (knobs.cache.remote_manager_class or RedisRemoteCacheBackend)(key)
+        self._local = FileCacheManager(key, override, dump)
+
+    def get_file(self, filename):
+        found = self._backend.get([filename]).get(filename)
+        return None if found is None else self._local.put(found, filename)
+
+    def put(self, data, filename, binary=True):
         content = data if isinstance(data, bytes) else str(data).encode()
-        handle, temporary = tempfile.mkstemp(dir=self.cache_dir)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
-            raise
-        return path
+        self._backend.put(filename, content)
+        return self._local.put(content, filename)
 
 
 def get_cache_manager(key) -> CacheManager:
-    return FileCacheManager(key)
+    return (knobs.cache.manager_class or FileCacheManager)(key)
+
+
+def triton_key() -> str:
+    """Identity of this compiler, which programs put into keys of their own."""
+    from ..compiler.compiler import compiler_key
+
+    return compiler_key()
+
+
+def make_so_cache_key(version_hash, signature, constants, ids, **kwargs) -> str:
+    """A key for a program's own launcher: by types, constants and whatever else it names."""
+    parts = (version_hash, tuple(signature.values()), tuple(constants.items()), ids, sorted(kwargs.items()))
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
 def get_dump_manager(key) -> CacheManager:

@@ -24,6 +24,7 @@ import sys
 import types
 
 from .. import _core
+from ..foreign import attribute, has_attribute, text_of
 from .jit import JITFunction, KernelInterface
 
 _MAX_VALUES = 10_000  # of one kernel; beyond it is data, not configuration
@@ -140,14 +141,14 @@ class Dependencies:
             return f"builtin:{getattr(value, '__module__', None)}.{value.__qualname__}"
         if isinstance(value, types.MethodType):
             return f"method:{self.encode(value.__func__)}:{self.encode(value.__self__)}"
-        if hasattr(value, "cache_key_part"):  # the element types of the language
+        if has_attribute(value, "cache_key_part"):  # the element types of the language
             return f"dtype:{value.cache_key_part}"
         named = _named_by_package(value)
         if named:
             return named
         if isinstance(value, (int, float, str, bytes)) or kind.__module__.split(".")[0] in ("numpy", "ml_dtypes", "torch"):
-            text = repr(value)
-            if len(text) < 200 and " at 0x" not in text:
+            text = text_of(value)
+            if 0 < len(text) < 200 and " at 0x" not in text:
                 return f"{_name(kind)}:{text}"
             return self._no_encoding(value)
         if dataclasses.is_dataclass(value):
@@ -155,13 +156,13 @@ class Dependencies:
             return f"{_name(kind)}:{self.encode(parts)}:{self._class_digest(kind)}"
         if isinstance(value, functools.partial):
             return f"partial:{self.encode(value.func)}:{self.encode(value.args)}:{self.encode(value.keywords)}"
-        if hasattr(value, "__dict__") and not _has_hidden_state(kind) and not _is_package(kind.__module__):
+        if has_attribute(value, "__dict__") and not _has_hidden_state(kind) and not _is_package(kind.__module__):
             if id(value) in self._index:
                 return f"same as {self._index[id(value)]}"
             self._index[id(value)] = -self._values
             return f"{_name(kind)}:{self.encode(vars(value))}:{self._class_digest(kind)}"
-        text = repr(value)
-        if _is_package(kind.__module__) and " at 0x" not in text:
+        text = text_of(value)
+        if text and _is_package(kind.__module__) and " at 0x" not in text:
             return f"{_name(kind)}:{text}"
         return self._no_encoding(value)
 
@@ -203,6 +204,11 @@ class Dependencies:
         parts = [f"{k}={self.encode(v)}" for k, v in sorted(vars(cls).items())
                  if isinstance(v, (types.FunctionType, int, str, float, bool, tuple)) and not k.startswith("__")]
         parts.append(str(sorted(map(str, vars(cls).get("__annotations__", {}).items()))))
+        # Of records of the language: methods that are jit functions, constructors, operators.
+        parts.append(self.encode(vars(cls).get("__tilewright_members__", {})))
+        if "__tilewright_members__" in vars(cls):
+            parts.append(self.encode(cls._defaults_of))
+            parts += [self._class_digest(base) for base in cls.__bases__]
         return _sha("|".join(parts))
 
 
@@ -253,23 +259,23 @@ def _find_version(root) -> str:
     module = sys.modules.get(root)
     if module is None or root == "__main__":
         return ""
-    file = getattr(module, "__file__", None)
+    file = attribute(module, "__file__")
     if root in sys.stdlib_module_names:
         # A user's file may have the name of one; Python's own lie beside os.
         own = file is None or os.path.dirname(file).startswith(os.path.dirname(os.__file__))
         return f"Python {sys.version_info[0]}.{sys.version_info[1]}.{sys.version_info[2]}" if own else ""
-    version = getattr(module, "__version__", None)
+    version = attribute(module, "__version__")
     is_installed = file is not None and re.search(r"[\\/](site|dist)-packages[\\/]", file)
     return f"{root} {version}" if is_installed and isinstance(version, str) and version else ""
 
 
 def _named_by_package(value) -> str:
     """A thing that an installed module has under the name that it bears, else empty."""
-    module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
+    module, name = attribute(value, "__module__"), attribute(value, "__name__")
     if not isinstance(module, str) or not isinstance(name, str) or not callable(value):
         return ""
     version = _installed_version(module)
-    if not version or getattr(sys.modules.get(module), name, None) is not value:
+    if not version or attribute(sys.modules.get(module), name) is not value:
         return ""
     return f"{module}.{name} of {version}"
 
@@ -281,7 +287,7 @@ def _is_package(module_name: str) -> bool:
 
 def _is_ours(value) -> bool:
     """A function or class of the language, but not a jit function of a user's file."""
-    if getattr(value, "fn", None) is not None and not _is_package(getattr(value, "__module__", None) or ""):
+    if attribute(value, "fn") is not None and not _is_package(attribute(value, "__module__") or ""):
         return False
     return isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)) and _is_package(value.__module__ or "")
 

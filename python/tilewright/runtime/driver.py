@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import sys
+import types
 
 from .. import _core, errors
 from ..backends.compiler import GPUTarget
@@ -122,5 +123,30 @@ class DriverConfig:
 
 
 driver = DriverConfig()
+
+
+class _DriverModule(types.ModuleType):
+    """This module, which answers as the object `driver` does.
+
+    `tilewright.runtime.driver` is the object until someone imports this module by its
+    name, which puts the module there. Programs write `runtime.driver.active` either way.
+    """
+
+    @property
+    def default(self):
+        return driver.default
+
+    @property
+    def active(self):
+        return driver.active
+
+    def set_active(self, other):
+        driver.set_active(other)
+
+    def reset_active(self):
+        driver.reset_active()
+
+
+sys.modules[__name__].__class__ = _DriverModule
 
 __all__ = ["CudaDriver", "CudaUtils", "DriverBase", "DriverConfig", "driver", "errors"]

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import errors
+from ..foreign import attribute, has_attribute
 
 _numpy_types = {
     "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16",
@@ -30,7 +31,7 @@ _sizes = {"i1": 1, "fp8e4nv": 1, "fp8e5": 1, "fp8e4b15": 1, "bf16": 2}
 
 def short_type(name: str, dtype) -> str:
     """The language's short name of a framework's dtype."""
-    text = str(getattr(dtype, "name", dtype)).rsplit(".", 1)[-1]
+    text = str(attribute(dtype, "name", dtype)).rsplit(".", 1)[-1]
     if text in _numpy_types:
         return _numpy_types[text]
     if text in _numpy_types.values():
@@ -81,9 +82,10 @@ def _from_tensor(name, tensor):
     dtype = short_type(name, tensor.dtype)
     size = size_of(dtype)
     shape = tuple(tensor.shape)
-    stride = getattr(tensor, "stride", None)
+    stride = attribute(tensor, "stride")
     strides = tuple(s * size for s in stride()) if stride is not None else _row_major(shape, size)
-    kind = getattr(getattr(tensor, "device", None), "type", None) or str(getattr(tensor, "device", "cpu"))
+    device = attribute(tensor, "device", "cpu")
+    kind = attribute(device, "type") or str(device)
     kind = kind.split(":")[0]
     if kind not in ("cpu", "cuda"):
         raise errors.make("E0204", a=name, t=f"a tensor on {kind}")
@@ -92,7 +94,7 @@ def _from_tensor(name, tensor):
 
 def _needs_grad(tensor) -> bool:
     """Whether writing would go behind autograd's back."""
-    if not getattr(tensor, "requires_grad", False) or not getattr(tensor, "is_leaf", True):
+    if not attribute(tensor, "requires_grad", False) or not attribute(tensor, "is_leaf", True):
         return False
     import sys
 
@@ -108,7 +110,7 @@ def _from_interface(name, array, interface, device):
     except TypeError:
         raise errors.make("E0206", a=name, d=typestr) from None
     # Extension types have an opaque code there; the array itself knows better.
-    dtype = getattr(array, "dtype", dtype) if dtype.kind == "V" else dtype
+    dtype = attribute(array, "dtype", dtype) if dtype.kind == "V" else dtype
     short = short_type(name, dtype)
     shape = tuple(interface["shape"])
     strides = interface.get("strides") or _row_major(shape, size_of(short))
@@ -121,18 +123,17 @@ def read_array(name, array):
         return _from_numpy(name, array)
     if isinstance(array, np.generic):
         return None
-    base = getattr(array, "base", None)
-    if type(array).__name__ == "TensorWrapper" and base is not None:
-        return read_array(name, base)._replace(dtype=short_type(name, array.dtype))
-    if hasattr(array, "data_ptr") and hasattr(array, "dtype"):
+    if type(array).__name__ == "TensorWrapper" and attribute(array, "base") is not None:
+        return read_array(name, array.base)._replace(dtype=short_type(name, array.dtype))
+    if has_attribute(array, "data_ptr", "dtype"):
         return _from_tensor(name, array)
-    interface = getattr(array, "__cuda_array_interface__", None)
+    interface = attribute(array, "__cuda_array_interface__")
     if interface is not None:
         return _from_interface(name, array, interface, True)
-    interface = getattr(array, "__array_interface__", None)
+    interface = attribute(array, "__array_interface__")
     if interface is not None:
         return _from_interface(name, array, interface, False)
-    if hasattr(array, "__dlpack__"):
+    if has_attribute(array, "__dlpack__"):
         return _from_dlpack(name, array)
     return None
 

@@ -18,6 +18,7 @@ import weakref
 import numpy as np
 
 from .. import _core, errors, knobs
+from ..foreign import attribute
 from ..language import core as tl_core, descriptors
 from ..tools.tensor_descriptor import TensorDescriptor
 from . import kernel_helpers, kernel_rewriter
@@ -89,7 +90,7 @@ def _normalised_grid(grid, bound):
     sizes = []
     for axis, limit in zip(axes, _grid_limits):
         try:
-            size = operator.index(getattr(axis, "value", axis))
+            size = operator.index(attribute(axis, "value", axis))
         except TypeError:
             raise invalid(f"{axis!r} is not an integer") from None
         if size < 0:
@@ -138,7 +139,7 @@ class _Arguments:
             return self._descriptor(name, value)
         array = read_array(name, value)
         if array is None:
-            index = getattr(value, "__index__", None)
+            index = attribute(value, "__index__")
             if index is None:
                 raise errors.make("E0204", a=name, t=type(value).__name__)
             return self._scalar(param, name, index(), specialize)

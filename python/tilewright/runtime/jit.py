@@ -13,14 +13,18 @@ import builtins
 import contextlib
 import functools
 import inspect
-import math
+import sys
 import threading
 from collections import defaultdict
+from types import SimpleNamespace
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
-from .mathematics import constexpr_function
+from ..foreign import attribute, has_attribute
+from .arguments import elements_spanned
+from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
+from .specialization import mangle_type, native_specialize_impl  # noqa: F401 - libraries look for them here
 
 __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "constexpr_function", "jit",
            "must_use_result", "reinterpret"]
@@ -30,6 +34,15 @@ T = TypeVar("T")
 # `.kernel`: the function whose launch this thread is compiling; `.lookups`: the
 # (function, name) pairs that its compilation has looked up.
 _compiling = threading.local()
+
+
+def _async_mode():
+    """The AsyncCompileMode around this call, if any."""
+    module = sys.modules.get(_async_module)
+    return module.active_mode.get() if module is not None else None
+
+
+_async_module = __name__.rpartition(".")[0] + "._async_compile"
 
 
 @contextlib.contextmanager
@@ -55,6 +68,8 @@ _short_types = {
     "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
 }
 _known_types = set(_short_types.values())
+# Triton's name for the same table, with the short names themselves.
+type_canonicalisation_dict = {**_short_types, **{short: short for short in _short_types.values()}, "void": "void"}
 
 
 def _annotation_text(annotation) -> str:
@@ -94,6 +109,10 @@ class KernelParam:
         star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
         base = _short_types.get(text[len(star):], text[len(star):])
         return star + base if base in _known_types else ""
+
+    def __getstate__(self):
+        # The declaration's own objects, an annotation or a default, may be anything.
+        return {**self.__dict__, "_param": None, "default": None}
 
     def __repr__(self):
         return f"KernelParam({self.name!r})"
@@ -206,6 +225,15 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         return self._source.text.splitlines(keepends=True)
 
     @property
+    def file_name(self) -> str:
+        return self.file
+
+    @property
+    def def_file_line_number(self) -> int:
+        """The line of `def` in its file."""
+        return self.parse().lineno
+
+    @property
     def starting_line_number(self) -> int:
         return self._source.first_line
 
@@ -289,6 +317,16 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def __repr__(self):
         return f"JITFunction({self.module}:{self.__qualname__})"
 
+    # -- other processes ----------------------------------------------------
+
+    def __reduce__(self):
+        """As functions are sent: by its name. A library that has taken the function out sends a description."""
+        if self.fn is not None:
+            return self.__qualname__
+        source = SimpleNamespace(text=self._source.text, src=self._source.src, file=self._source.file,
+                                 first_line=self._source.first_line)
+        return _described, ({name: self.__dict__[name] for name in _DESCRIPTION if name in self.__dict__}, source)
+
     # -- running ------------------------------------------------------------
 
     def __call__(self, *args, **kwargs):
@@ -305,6 +343,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             if old in kwargs and old not in self.arg_names:
                 self._reject_keyword(old)
         if warmup:
+            mode = _async_mode()
+            if mode is not None:
+                return mode.submit(lambda: self._warm(args, kwargs, False))
             return self._warm(args, kwargs, False)
         return self[grid](*args, **kwargs)
 
@@ -325,6 +366,10 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         looked up by each call. The arguments are kept alive. `kernel[grid].bind(...)` is the same.
         """
         return self[grid].bind(*args, **kwargs)
+
+    def get_capture_scope(self) -> dict:
+        """What free names of the function mean: its module's globals and the variables it closes over."""
+        return {**self.__globals__, **inspect.getclosurevars(self.fn).nonlocals}
 
     def add_pre_run_hook(self, hook: Callable):
         """`hook(*args, **kwargs)` runs before each launch."""
@@ -371,7 +416,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def _check_spans(self, bound):
         """For index_bits=32: every array can be reached by 32-bit offsets."""
         for name, value in bound.items():
-            count = _span_of(value)
+            count = elements_spanned(value)
             if count > 2**31:
                 raise errors.make("E0212", a=name, n=count)
 
@@ -392,20 +437,17 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         return run_interpreted(self, grid, bound, options)
 
 
-def _span_of(value) -> int:
-    """Elements from the first to the last one of an array; 0 for anything else."""
-    shape, stride = getattr(value, "shape", None), getattr(value, "stride", None)
-    if shape is None or not hasattr(value, "dtype"):
-        return 0
-    if callable(stride):
-        strides = stride()
-    else:
-        # Contiguous without strides; those of NumPy's kind are in bytes.
-        bytes_apart = getattr(value, "strides", None)
-        if bytes_apart is None:
-            return math.prod(shape)
-        strides = [step // value.dtype.itemsize for step in bytes_apart]
-    return 0 if 0 in tuple(shape) else 1 + sum((size - 1) * abs(step) for size, step in zip(shape, strides))
+# What torch asks of the function of a kernel that another process has compiled.
+_DESCRIPTION = ("fn", "module", "version", "debug", "noinline", "repr", "used_global_vals", "interpreted", "params",
+                "arg_names", "constexprs", "do_not_specialize", "do_not_specialize_on_alignment", "hash", "_hash_lock",
+                "__name__", "__qualname__", "__doc__", "__module__", "__globals__")
+
+
+def _described(description, source):
+    """A function that is known by what it says of itself, and cannot be compiled."""
+    function = JITFunction.__new__(JITFunction)
+    function.__dict__.update(description, _source=source)
+    return function
 
 
 def _is_frozen_value(value) -> bool:
@@ -413,6 +455,15 @@ def _is_frozen_value(value) -> bool:
     if type(value).__name__ == "constexpr":
         return True
     return isinstance(value, (bool, int, float, str, tuple, type(None)))
+
+
+#: Triton's base class of what kernels call.
+JITCallable = JITFunction
+
+
+def get_full_name(fn) -> str:
+    """A function's module and qualified name."""
+    return f"{fn.__module__}.{fn.__qualname__}"
 
 
 def jit(fn: Optional[Callable] = None, *, version=None, repr=None, launch_metadata=None, do_not_specialize=None,
@@ -480,9 +531,9 @@ class TensorWrapper:
     def __init__(self, base, dtype):
         self.dtype = dtype
         self.base = base
-        self.data = getattr(base, "data", None)
-        self.device = getattr(base, "device", None)
-        self.shape = getattr(base, "shape", None)
+        self.data = attribute(base, "data")
+        self.device = attribute(base, "device")
+        self.shape = attribute(base, "shape")
 
     def data_ptr(self):
         return self.base.data_ptr()
@@ -516,6 +567,6 @@ def reinterpret(tensor, dtype):
     """`tensor` with its bytes read as `dtype`; wrappers are not nested."""
     if isinstance(tensor, TensorWrapper):
         return tensor.base if dtype == tensor.base.dtype else TensorWrapper(tensor.base, dtype)
-    if hasattr(tensor, "data_ptr"):
+    if has_attribute(tensor, "data_ptr"):
         return TensorWrapper(tensor, dtype)
     raise TypeError(f"cannot reinterpret a {type(tensor).__name__}")

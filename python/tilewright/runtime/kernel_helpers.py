@@ -14,6 +14,7 @@ import types
 
 from .. import _core, errors
 from .. import language as tl
+from ..foreign import attribute, has_attribute
 from ..frontend_rules import FORBIDDEN
 
 _kernel = _core.kernel
@@ -76,6 +77,14 @@ def value_of(thing):
     return thing.value
 
 
+def set_attribute(owner, name, value):
+    """`self.x = value` in the constructor of a record, which checks it; of nothing else."""
+    if not hasattr(type(owner), "__tilewright_set__"):
+        construct, alternative = FORBIDDEN["AttributeTarget"]
+        raise errors.make("E0102", stmt=construct, alternative=alternative)
+    owner.__tilewright_set__(name, unwrap(value))
+
+
 def is_same(lhs, rhs):
     lhs, rhs = unwrap(lhs), unwrap(rhs)
     return lhs is rhs or (isinstance(lhs, tl.dtype) and isinstance(rhs, tl.dtype) and lhs == rhs)
@@ -110,7 +119,7 @@ def not_constant(name):
 
 def inner_function(wrapper):
     """The jit function inside tuning and heuristics wrappers."""
-    while not _is_jit_function(wrapper) and hasattr(wrapper, "fn"):
+    while not _is_jit_function(wrapper) and has_attribute(wrapper, "fn"):
         wrapper = wrapper.fn
     return wrapper
 
@@ -122,25 +131,25 @@ def kind_of_callee(callee) -> str:
     if isinstance(callee, tl.constexpr):
         inner = callee.value
         return "static" if isinstance(inner, types.FunctionType) else kind_of_callee(inner)
-    if getattr(callee, "__tilewright_constexpr_function__", False):
+    if attribute(callee, "__tilewright_constexpr_function__", False):
         return "static"
-    if getattr(callee, "__tilewright_builtin__", False) or _is_jit_function(callee):
+    if attribute(callee, "__tilewright_builtin__", False) or _is_jit_function(callee):
         return "value"
-    if hasattr(callee, "fn") and _is_jit_function(inner_function(callee)):
+    if has_attribute(callee, "fn") and _is_jit_function(inner_function(callee)):
         return "wrapped"
     if isinstance(callee, type):
         if callee in (int, float, bool, str):
             return "static"
         is_record = issubclass(callee, tuple) or hasattr(callee, "__tilewright_flatten__") or _in_language(callee)
         return "value" if is_record or callee in (range, list, zip, enumerate, type) else "foreign"
-    module = getattr(callee, "__module__", None)
+    module = attribute(callee, "__module__")
     if module == "builtins":
         return "static" if callee in (round, any, all) else "value" if callee.__name__ in _allowed_builtins else "foreign"
     if module in ("math", "copy"):
         return "static"
     if _in_language(callee) or (module or "").split(".")[0] in _debuggers:
         return "value"
-    owner = getattr(callee, "__self__", None)
+    owner = attribute(callee, "__self__")
     if owner is not None and not isinstance(owner, types.ModuleType):
         return "value"
     return "foreign" if callable(callee) else "value"
@@ -206,7 +215,7 @@ _max_unrolled = 4096
 
 
 def _check_bound(value):
-    plain_int = isinstance(value, int) or (not _is_tensor(value) and hasattr(value, "__index__"))
+    plain_int = isinstance(value, int) or (not _is_tensor(value) and has_attribute(value, "__index__"))
     if not plain_int and not (_is_tensor(value) and not value.shape and value.dtype.is_int()):
         described = "a float" if isinstance(value, float) else _kernel.describe(value)
         raise errors.make("E0120", message=f"range() takes integer scalars, not {described}",
@@ -332,7 +341,7 @@ closure = {
     "static": static, "iterable": iterable, "unpack": unpack, "branch": branch, "value_of": value_of,
     "is_same": is_same, "is_not_same": is_not_same, "iterate": iterate, "device_assert": device_assert,
     "not_a_kernel_function": not_a_kernel_function, "host_function": host_function, "not_constant": not_constant,
-    "inner_function": inner_function, "make_tuple": tuple,
+    "inner_function": inner_function, "make_tuple": tuple, "set_attribute": set_attribute,
     **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
 }
 
@@ -346,11 +355,12 @@ def is_constexpr_object(value) -> bool:
 
 
 def _is_jit_function(value) -> bool:
-    return hasattr(value, "parse") and hasattr(value, "params") and hasattr(value, "fn")
+    return has_attribute(value, "parse", "params", "fn")
 
 
 def _in_language(value) -> bool:
-    return (getattr(value, "__module__", None) or "").split(".")[0] == "tilewright"
+    module = attribute(value, "__module__")
+    return isinstance(module, str) and module.split(".")[0] == "tilewright"
 
 
 def _is_annotated_constexpr(name, jit_function) -> bool:

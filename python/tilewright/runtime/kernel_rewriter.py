@@ -30,6 +30,7 @@ import ast
 import types
 
 from .. import errors
+from ..foreign import attribute, has_attribute
 from ..frontend_rules import FORBIDDEN
 from . import kernel_helpers
 from .kernel_scopes import Scope, assigned_names, contains_return, is_constexpr_annotation
@@ -164,6 +165,10 @@ class Rewriter(ast.NodeTransformer):
     def visit_Assign(self, node):
         if len(node.targets) != 1:
             self.refuse("ChainedAssign", node)
+        target = node.targets[0]
+        if isinstance(target, ast.Attribute):
+            call = _call("set_attribute", self.visit(target.value), ast.Constant(target.attr), self.visit(node.value))
+            return self._at(ast.Expr(self._at(call, node)), node)
         self._check_target(node.targets[0])
         text = ast.unparse(node.value) if self.constants else ""
         node.value = self._assigned(node.targets[0], self.visit(node.value), text)
@@ -414,7 +419,7 @@ class Rewriter(ast.NodeTransformer):
                 return False, None
         if isinstance(node, ast.Attribute):
             found, base = self._resolve(node.value)
-            if found and isinstance(base, (types.ModuleType, type)) and hasattr(base, node.attr):
+            if found and isinstance(base, (types.ModuleType, type)) and has_attribute(base, node.attr):
                 return True, getattr(base, node.attr)
         return False, None
 
@@ -424,7 +429,7 @@ class Rewriter(ast.NodeTransformer):
         found, base = self._resolve(node.value)
         node.value = self.visit(node.value)
         if found and isinstance(base, types.ModuleType):
-            value = getattr(base, node.attr, None)
+            value = attribute(base, node.attr)
             return self._at(_call("unwrap", node), node) if kernel_helpers.is_constexpr_object(value) else node
         if node.attr == "value":
             return self._at(_call("value_of", node.value), node)

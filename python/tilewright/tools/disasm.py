@@ -15,9 +15,14 @@ from .. import _core, knobs
 
 def path_to_binary(name: str):
     """The absolute path of cuobjdump or nvdisasm, or None: knob, PATH, toolkits, wheels."""
-    configured = getattr(knobs.nvidia, name)
+    configured = knobs.configured(f"{name.upper()}_PATH")
     if configured:
         return configured if os.access(configured, os.X_OK) else None
+    return find_tool(name)
+
+
+def find_tool(name: str):
+    """The absolute path of a program of the CUDA toolkit, or None: PATH, toolkits, wheels."""
     found = shutil.which(name)
     if found:
         return os.path.abspath(found)
@@ -51,3 +56,9 @@ def get_sass(cubin: bytes, fun=None) -> str:
 
 
 extract = get_sass
+
+
+def path_to_cuobjdump():
+    """(path, version) of cuobjdump; RuntimeError where there is none."""
+    tool = knobs.nvidia.cuobjdump
+    return tool.path, tool.version

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
+from .._utils import canonicalize_dtype, validate_block_shape  # noqa: F401 - programs find them here
+from ..foreign import attribute
 
 
 @dataclass
@@ -38,9 +40,9 @@ class TensorDescriptor:
     def _check(self, name, with_block=True):
         from ..runtime.host_arrays import read_array
 
-        data_ptr = getattr(self.base, "data_ptr", None)
+        data_ptr = attribute(self.base, "data_ptr")
         if data_ptr is not None:
-            kind = str(getattr(getattr(self.base, "device", None), "type", "cuda"))
+            kind = str(attribute(attribute(self.base, "device"), "type", "cuda"))
             address, dtype, on_gpu = data_ptr(), str(self.base.dtype), kind != "cpu"
         else:
             array = read_array(name, self.base)
@@ -54,7 +56,7 @@ class TensorDescriptor:
     @staticmethod
     def from_tensor(tensor, block_shape, padding="zero", round_f32_to_tf32=False):
         """The descriptor of a whole tensor or array, with its own shape and strides."""
-        stride = getattr(tensor, "stride", None)
+        stride = attribute(tensor, "stride")
         if stride is not None:
             strides = stride()
         else:

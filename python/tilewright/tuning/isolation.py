@@ -20,6 +20,7 @@ import sys
 import time
 
 from .. import _core
+from ..foreign import attribute, has_attribute
 from .memory import region_of
 
 _START_SECONDS = 60  # of the child: Python, the driver, a context; or loading a kernel
@@ -146,14 +147,14 @@ class Trials:
         value = arguments[name]
         if kind.startswith("*"):
             return self._address(name, value)
-        return {"value": getattr(value, "value", value)}
+        return {"value": attribute(value, "value", value)}
 
 
 def _bytes_of(region) -> bytes:
     kept = region.copy(on_host=True)
     if isinstance(kept, bytes):
         return kept
-    if hasattr(kept, "numpy"):  # torch; a view as bytes, as NumPy lacks some of its types
+    if has_attribute(kept, "numpy"):  # torch; a view as bytes, as NumPy lacks some of its types
         import torch
 
         return kept.view(torch.uint8).numpy().tobytes()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 
 from .. import _core, errors
+from ..foreign import attribute, has_attribute
 
 _SAMPLE_BYTES = 16 << 20  # of a region that is compared on the host
 
@@ -23,20 +24,30 @@ _TOLERANCE = {"float64": 1e-9, "float32": 2e-2, "float16": 2e-2, "bfloat16": 5e-
 _TOLERANCE_8BIT = 0.3
 
 
-def _unwrapped(value):
+_MAX_WRAPPERS = 8  # of one array; an object that answers to every name would have no end
+
+
+def _unwrapped(value, tensor_type):
     """The framework's array inside wrappers and descriptors."""
-    while not hasattr(value, "__cuda_array_interface__") and hasattr(value, "base") and value.base is not None:
-        value = value.base
+    for _ in range(_MAX_WRAPPERS):
+        # By type first: torch refuses its interface for what requires a gradient.
+        if isinstance(value, tensor_type) or has_attribute(value, "__cuda_array_interface__"):
+            break
+        base = attribute(value, "base")
+        if base is None:
+            break
+        value = base
     return value
 
 
 def region_of(value):
     """The memory of an argument, or None where it is not known to have some."""
     torch = sys.modules.get("torch")
-    value = _unwrapped(value)
-    if torch is not None and isinstance(value, torch.Tensor):
-        return TorchRegion(value, torch) if value.numel() else None
-    interface = getattr(value, "__cuda_array_interface__", None)
+    tensor_type = attribute(torch, "Tensor", ())
+    value = _unwrapped(value, tensor_type)
+    if isinstance(value, tensor_type):
+        return TorchRegion.of_tensor(value, torch)
+    interface = attribute(value, "__cuda_array_interface__")
     if interface is not None:
         return RawRegion.of_interface(interface)
     if isinstance(value, _core.DeviceBuffer):
@@ -52,6 +63,14 @@ class TorchRegion:
         span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
         self.flat = torch.as_strided(tensor.detach(), (span, ), (1, ), tensor.storage_offset())
         self.key = (self.flat.data_ptr(), span * tensor.element_size())
+
+    @classmethod
+    def of_tensor(cls, tensor, torch):
+        """None where it is empty, or has no strides: sparse, nested and functional tensors."""
+        try:
+            return cls(tensor, torch) if tensor.numel() else None
+        except (RuntimeError, NotImplementedError):
+            return None
 
     @property
     def nbytes(self):
@@ -196,7 +215,7 @@ class Protection:
             for number, value in enumerate(values if isinstance(values, tuple) else (values, )):
                 region = region_of(value)
                 if region is None:
-                    if hasattr(value, "data_ptr"):
+                    if has_attribute(value, "data_ptr"):
                         self.unprotected.append(name)
                     continue
                 self._keep(f"{name}[{number}]" if number else name, region)

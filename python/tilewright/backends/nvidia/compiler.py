@@ -4,10 +4,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from types import SimpleNamespace
 
+from ... import _core, knobs
 from ...compiler.options import DEFAULTS, parse_options
-from ..compiler import BaseBackend
+from ...errors import PTXASError
+from ..compiler import BaseBackend, GPUTarget, Language
+
+__all__ = ["BaseBackend", "CUDABackend", "CUDAOptions", "GPUTarget", "Language", "PTXASError", "get_ptxas",
+           "get_ptxas_version", "min_dot_size", "ptx_get_version", "sm_arch_from_capability"]
 
 
 class CUDAOptions(SimpleNamespace):
@@ -15,6 +21,10 @@ class CUDAOptions(SimpleNamespace):
 
     def __init__(self, **options):
         super().__init__(**{"backend_name": "cuda", **DEFAULTS, **options})
+
+
+    def hash(self) -> str:
+        return hashlib.sha256(repr(sorted(vars(self).items())).encode()).hexdigest()
 
 
 class CUDABackend(BaseBackend):
@@ -27,3 +37,38 @@ class CUDABackend(BaseBackend):
         from ...compiler.compiler import compiler_key
 
         return f"{compiler_key()}-{self.target.name}"
+
+
+def get_ptxas(arch=None):
+    """The toolkit's assembler: an object with `path` and `version`."""
+    return knobs.nvidia.ptxas
+
+
+def get_ptxas_version(arch=None) -> str:
+    """What the toolkit's assembler says of itself, or the version of the library that assembles here."""
+    try:
+        return knobs.nvidia.ptxas.version
+    except RuntimeError:
+        return str(_core.assembler_info())
+
+
+def ptx_get_version(cuda_version) -> int:
+    """The newest PTX that a toolkit takes, times ten: "12.4" is 84."""
+    major, minor = map(int, str(cuda_version).split(".")[:2])
+    if major == 12:
+        return 80 + (minor if minor < 6 else minor - 1)
+    if major == 11:
+        return 70 + minor
+    if major >= 13:
+        return 90 + 10 * (major - 13) + minor
+    raise RuntimeError(f"CUDA {cuda_version} is older than 11")
+
+
+def sm_arch_from_capability(capability: int) -> str:
+    """The assembler's name of a GPU family: 90 is "sm_90a"."""
+    return f"sm_{capability}" + ("a" if capability >= 90 else "")
+
+
+def min_dot_size(target):
+    """The smallest M, N and K of tl.dot for two types."""
+    return lambda lhs, rhs: (1, 1, 256 // lhs.scalar.primitive_bitwidth)

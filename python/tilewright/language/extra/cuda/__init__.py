@@ -65,3 +65,12 @@ def _dependency(name, instruction, documentation):
 gdc_wait = _dependency("gdc_wait", "wait", "Waits for the kernels that this launch depends on (launch_pdl=True).")
 gdc_launch_dependents = _dependency("gdc_launch_dependents", "launch_dependents",
                                     "Lets kernels that depend on this one start (launch_pdl=True).")
+
+
+@builtin
+def convert_custom_float8_sm80(arg, dst_ty, fp_downcast_rounding=None):
+    """`arg` converted to `dst_ty`, as by tl.cast, which knows what the GPU has for it."""
+    return core.cast(arg, dst_ty, fp_downcast_rounding)
+
+
+convert_custom_float8_sm70 = convert_custom_float8_sm80

@@ -3,4 +3,3 @@
 """Alias of tl.extra.libdevice, where Triton has it for CUDA."""
 
 from ..libdevice import *
-from ..libdevice import __getattr__

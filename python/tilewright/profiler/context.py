@@ -1,0 +1,10 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Where the running code stands in a session."""
+
+from .session import chosen, path
+
+
+def depth(session=0):
+    """How many scopes are around it; None without a session."""
+    return None if session is None or not chosen(session) else len(path.get())

@@ -1,0 +1,136 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels with the oldest assembler that is supported, and what assemblers are known to get wrong.
+
+The other tests use the newest nvJitLink. `make setup` puts the oldest one into .venv/assemblers;
+each runs in a process of its own, since a process opens one library.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.assemble import assemble_for
+from harness.compare import assert_same
+from harness.native import ROOT
+from harness.tensor_core_cases import all_cases
+from harness.types import exact_values
+from tilewright import _core
+from tilewright.tools import disasm
+
+EMULATED = True
+OLDEST = "12.5"
+
+
+@tilewright.jit
+def hinted_kernel(a_ptr, b_ptr, out_ptr, trips, B: tl.constexpr, HINT: tl.constexpr):
+    rows, columns = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    tile = rows * B + columns
+    acc = tl.zeros((B, B), tl.float32)
+    for trip in range(trips):
+        a = tl.load(a_ptr + trip * B * B + tile, eviction_policy=HINT)
+        b = tl.load(b_ptr + trip * B * B + tile, eviction_policy=HINT)
+        acc = tl.dot(a, b, acc)
+    tl.store(out_ptr + tile, acc)
+
+
+def hinted_arguments():
+    size, trips = 64, 3
+    a, b = (exact_values("float16", (trips, size, size), seed=seed) % 3 for seed in (0, 1))
+    return a, b, trips, size
+
+
+@pytest.mark.parametrize("hint", ["evict_first", "evict_last"])
+def test_copies_with_eviction_hints(device, hint):
+    a, b, trips, size = hinted_arguments()
+    out = device.empty((size, size), np.float32)
+    device.run(hinted_kernel, (1,), device.array(a), device.array(b), out, trips, B=size, HINT=hint, num_stages=2)
+    expected = sum(a[trip].astype(np.float64) @ b[trip] for trip in range(trips))
+    assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
+
+
+def compile_hinted(target):
+    a, b, trips, size = hinted_arguments()
+    return assemble_for(hinted_kernel, target, (a, b, np.zeros((size, size), np.float32), trips),
+                        {"B": size, "HINT": "evict_first", "num_stages": 2})
+
+
+def uniform_registers_never_written(sass):
+    """Uniform registers that an instruction reads and none writes, as text of the first reader."""
+    instruction = re.compile(r"^\s*(?:/\*[0-9a-f]+\*/)?\s*(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)\s+(.*?);", re.MULTILINE)
+    written, readers = {"URZ"}, {}
+    for opcode, operands in instruction.findall(sass):
+        # The result comes first, where the opcode has a uniform one; wide ones take several registers.
+        first, _, rest = operands.partition(",")
+        if target := re.fullmatch(r"UR(\d+)", first.strip()):
+            written |= {f"UR{int(target[1]) + more}" for more in range(4)}
+            operands = rest
+        for register in re.findall(r"\bUR\d+\b", operands):
+            readers.setdefault(register, f"{opcode} {operands}")
+    return {register: text for register, text in readers.items() if register not in written}
+
+
+def test_the_check_of_machine_code_notices():
+    faulty = "/*0100*/  LDGSTS.E.BYPASS.128 [R9+UR0], desc[UR1][R2.64] ;"
+    assert set(uniform_registers_never_written(faulty)) == {"UR0", "UR1"}
+    assert not uniform_registers_never_written("ULDC.64 UR4, c[0x0][0x208] ;\nLDG.E R2, desc[UR4][R2.64] ;")
+
+
+@pytest.mark.skipif(not (disasm.path_to_binary("nvdisasm") or disasm.path_to_binary("cuobjdump")),
+                    reason="needs nvdisasm or cuobjdump")
+@pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90", "sm_90a"])
+def test_machine_code_reads_what_was_written(target):
+    compiled = [compile_hinted(target)]
+    compiled += [case.compile() for case in first_cases() if case.target == target]
+    for kernel in compiled:
+        assert not uniform_registers_never_written(kernel.asm["sass"]), kernel.name
+
+
+def test_hints_are_left_out_where_the_assembler_gets_them_wrong():
+    version = tuple(int(part) for part in _core.assembler_info()[0].split()[-1].split("."))
+    assert "L2::cache_hint" in compile_hinted("sm_80").asm["ptx"]
+    assert ("L2::cache_hint" in compile_hinted("sm_90a").asm["ptx"]) == (version >= (13, 4))
+
+
+# -- the oldest one -------------------------------------------------------------
+
+
+def first_cases():
+    """The first launch of each kernel of benchmarks and lessons, for each target."""
+    cases = {}
+    for case in all_cases():
+        cases.setdefault((case.kernel, case.target), case)
+    return list(cases.values())
+
+
+def oldest_library():
+    found = sorted((ROOT / ".venv" / "assemblers" / OLDEST).rglob("libnvJitLink.so*"))
+    if not found:
+        pytest.skip(f"needs nvJitLink {OLDEST}; `make setup` installs it where it can be had")
+    return found[0]
+
+
+def report():
+    """Printed by a process that uses another assembler."""
+    hinted = {target: "L2::cache_hint" in compile_hinted(target).asm["ptx"] for target in ("sm_80", "sm_90", "sm_90a")}
+    registers = {f"{case.name} {case.target}": case.compile().n_regs for case in first_cases()}
+    print(json.dumps({"assembler": _core.assembler_info()[0], "hinted": hinted, "registers": registers}))
+
+
+def test_the_oldest_assembler():
+    environment = {**os.environ, "TILEWRIGHT_NVJITLINK": str(oldest_library()), "TILEWRIGHT_CACHE": "0",
+                   "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "tests" / "e2e"), *sys.path]))}  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", "import test_assemblers; test_assemblers.report()"], env=environment,
+                          capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["assembler"] == f"nvJitLink {OLDEST}"
+    assert found["hinted"] == {"sm_80": True, "sm_90": False, "sm_90a": False}
+    assert len(found["registers"]) >= 20 and all(0 < count <= 255 for count in found["registers"].values())

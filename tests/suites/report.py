@@ -1,0 +1,164 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tables and records of a run of suites."""
+
+import gzip
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from causes import cause, error_code, first_line, grouped
+
+BAD = ("failed", "crashed", "timeout")
+
+
+@dataclass
+class Outcome:
+    """What became of the tests of one suite under both implementations."""
+
+    suite: object
+    commit: str
+    tilewright: dict = field(default_factory=dict)
+    triton: dict = field(default_factory=dict)
+    not_run: int = 0
+
+    def count(self, *outcomes) -> int:
+        return sum(line["outcome"] in outcomes for line in self.tilewright.values())
+
+    def failed_only_here(self) -> list:
+        """Tests that Triton passes. A file that cannot be imported here counts as one, where Triton imports it."""
+        names = []
+        for name, line in self.tilewright.items():
+            if line["outcome"] not in BAD:
+                continue
+            other = self.triton.get(name)
+            if other is not None and other["outcome"] == "passed":
+                names.append(name)
+            elif other is None and line["phase"] in ("collect", "process") and "::" not in name and any(
+                    each.startswith(name.split(" ")[0]) and there["outcome"] == "passed" for each, there in self.triton.items()):
+                names.append(name)
+        return names
+
+    def seconds(self) -> tuple:
+        """Of tests that pass under both: where only failures were tried again there are none."""
+        both = [name for name, line in self.tilewright.items() if line["outcome"] == "passed"
+                and self.triton.get(name, {}).get("outcome") == "passed"]
+        return tuple(sum(results[name]["seconds"] for name in both) for results in (self.tilewright, self.triton)), len(both)
+
+    def row(self) -> dict:
+        (here, there), both = self.seconds()
+        return {
+            "suite": self.suite.name, "repository": self.suite.repository, "area": self.suite.area, "commit": self.commit,
+            "passed": self.count("passed"), "failed": self.count("failed"),
+            "failed_only_here": len(self.failed_only_here()), "crashed": self.count("crashed"),
+            "timed_out": self.count("timeout"), "skipped": self.count("skipped"), "not_run": self.not_run,
+            "seconds": round(sum(line["seconds"] for line in self.tilewright.values()), 1),
+            "passed_under_both": both, "seconds_of_those_here": round(here, 1), "seconds_of_those_under_triton": round(there, 1),
+            "failed_under_triton": sum(line["outcome"] in BAD for line in self.triton.values()),
+        }
+
+
+def outcomes_of(arguments, suites, jobs) -> list:
+    outcomes = []
+    for suite in suites:
+        commit = suite.checkout(arguments.checkouts) / "COMMIT"
+        outcome = Outcome(suite, commit.read_text().strip() if commit.exists() else "unknown")
+        for job in jobs:
+            if job.suite is suite:
+                getattr(outcome, job.implementation).update(job.results)
+                if job.implementation == "tilewright":
+                    outcome.not_run += len(job.not_run)
+        outcomes.append(outcome)
+    return outcomes
+
+
+def failures_of(outcomes) -> list:
+    failures = []
+    for outcome in outcomes:
+        only_here = set(outcome.failed_only_here())
+        for name, line in outcome.tilewright.items():
+            if line["outcome"] not in BAD:
+                continue
+            there = outcome.triton.get(name, {})
+            failures.append({
+                "suite": outcome.suite.name, "id": name, "outcome": line["outcome"], "phase": line["phase"],
+                "code": error_code(line["text"]), "error": first_line(line["text"]), "cause": cause(line["text"]),
+                "only_here": name in only_here, "triton": there.get("outcome", "not run"),
+                "triton_error": first_line(there.get("text", "")) if there.get("outcome") in BAD else "",
+                "text": line["text"][-1500:],
+            })
+    return failures
+
+
+def machine() -> dict:
+    """Board and versions, for the table's heading; empty where there is no GPU."""
+    code = ("import json, torch, importlib.metadata as m\n"
+            "gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else 'no GPU'\n"
+            "v = {}\n"
+            "for n in ('torch', 'triton', 'tilewright', 'pytest'):\n"
+            "    try: v[n] = m.version(n)\n"
+            "    except Exception: v[n] = ''\n"
+            "print(json.dumps({'board': gpu, **v}))\n")
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    try:
+        return json.loads(ran.stdout.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        return {"board": "unknown"}
+
+
+COLUMNS = [
+    ("suite", "suite"), ("commit", "commit"), ("passed", "passed"), ("failed", "failed"), ("failed_only_here", "failed only here"),
+    ("crashed", "process died"), ("timed_out", "too slow"), ("skipped", "skipped"), ("not_run", "not run"),
+    ("passed_under_both", "passed under both"), ("seconds_of_those_here", "their seconds"), ("seconds_of_those_under_triton", "Triton's"),
+]
+
+
+def table(rows) -> str:
+    lines = ["| " + " | ".join(title for _, title in COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    total = {key: sum(row[key] for row in rows) if key not in ("suite", "commit") else "" for key, _ in COLUMNS}
+    total["suite"] = "together"
+    for row in [*rows, total]:
+        values = {**row, "commit": row["commit"][:10]}
+        lines.append("| " + " | ".join(f"{values[key]:.0f}" if isinstance(values[key], float) else str(values[key])
+                                        for key, _ in COLUMNS) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def causes_table(groups, most=60) -> str:
+    lines = ["| tests | code | cause | suites |", "|---|---|---|---|"]
+    for group in groups[:most]:
+        text = group["cause"].replace("|", "\\|")
+        lines.append(f"| {group['count']} | {group['code']} | {text} | {', '.join(group['suites'])} |")
+    return "\n".join(lines) + "\n"
+
+
+def write_report(arguments, suites, jobs, seconds: float):
+    out: Path = arguments.out
+    out.mkdir(parents=True, exist_ok=True)
+    outcomes = outcomes_of(arguments, suites, jobs)
+    rows = [outcome.row() for outcome in outcomes]
+    failures = failures_of(outcomes)
+    only_here = [failure for failure in failures if failure["only_here"]]
+    summary = {"date": time.strftime("%Y-%m-%d"), **machine(), "seconds": round(seconds), "sample": arguments.sample, "suites": rows,
+               "causes_only_here": grouped(only_here), "causes": grouped(failures)}
+    (out / "summary.json").write_text(json.dumps(summary, indent=1))
+    with open(out / "failures.jsonl", "w") as file:
+        file.writelines(json.dumps(failure) + "\n" for failure in failures)
+    with gzip.open(out / "tests.jsonl.gz", "wt") as file:
+        for outcome in outcomes:
+            for implementation in ("tilewright", "triton"):
+                for name, line in getattr(outcome, implementation).items():
+                    kept = {key: line[key] for key in ("outcome", "phase", "seconds")}
+                    file.write(json.dumps({"suite": outcome.suite.name, "under": implementation, "id": name, **kept}) + "\n")
+    text = (f"{summary['board']}, torch {summary.get('torch', '')}, Triton {summary.get('triton', '')}, {summary['date']}, {seconds:.0f} s\n\n"
+            f"{table(rows)}\nFailed here and not under Triton:\n\n{causes_table(summary['causes_only_here'])}\n"
+            f"All failures here:\n\n{causes_table(summary['causes'])}")
+    (out / "table.md").write_text(text)
+    with open(out / "ends.txt", "w") as file:
+        for job in jobs:
+            if any(line["outcome"] in BAD and line["phase"] in ("collect", "process") for line in job.results.values()) or not job.results:
+                file.write(f"==== {job.name}\n{job.output_tail}\n")
+    print(text)

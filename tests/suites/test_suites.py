@@ -1,0 +1,116 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The runner of other people's suites: what dies, hangs or spoils the device costs one test and no other."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import causes  # noqa: E402
+from jobs import Job, Runner, Suite  # noqa: E402
+
+TESTS = '''
+import os, time, pytest
+
+@pytest.mark.parametrize("n", range(10))
+def test_many(n):
+    pass
+
+def test_fails():
+    raise ValueError("E0112: 3 rows at 0x7f12")
+
+def test_dies():
+    os.abort()
+
+def test_after():
+    pass
+
+def test_hangs():
+    time.sleep(600)
+
+def test_last():
+    pytest.skip("not here")
+'''
+
+
+def suite_in(folder: Path, **fields) -> Suite:
+    checkout = folder / "owner+name"
+    checkout.mkdir()
+    (checkout / "test_one.py").write_text(TESTS)
+    (checkout / "test_two.py").write_text("import absent_module\n")
+    return Suite("example", "owner/name", "example", ["test_*.py"], timeout=3, **fields)
+
+
+def run_job(folder: Path, suite: Suite, **fields) -> Job:
+    job = Job(suite, "triton", suite.files(folder), **fields)
+    Runner(folder, folder, float("inf")).run(job)
+    return job
+
+
+def test_dying_and_hanging_tests_cost_themselves(tmp_path):
+    job = run_job(tmp_path, suite_in(tmp_path), sample=1)
+    outcomes = {name.partition("::")[2] or name: line["outcome"] for name, line in job.results.items()}
+    many = [name for name in outcomes if name.startswith("test_many")]
+    assert len(many) == 1, "one case of each function"
+    assert outcomes == {many[0]: "passed", "test_fails": "failed", "test_dies": "crashed", "test_after": "passed",
+                        "test_hangs": "timeout", "test_last": "skipped", "test_two.py": "failed"}
+    assert "SIGABRT" in job.results["test_one.py::test_dies"]["text"]
+
+
+def test_parts_of_a_file_are_its_tests(tmp_path):
+    suite = suite_in(tmp_path, arguments=["-k", "many"])
+    parts = [run_job(tmp_path, suite, part=part, parts=3) for part in range(3)]
+    names = [name for job in parts for name in job.results if "::" in name]
+    assert len(names) == len(set(names)) == 10
+
+
+def test_only_named_tests_run_again(tmp_path):
+    job = run_job(tmp_path, suite_in(tmp_path), only=["test_one.py::test_after"])
+    assert [name for name in job.results if "::" in name] == ["test_one.py::test_after"]
+
+
+def test_causes_leave_out_what_differs():
+    texts = [f"E   ValueError: E0112: {n} rows at 0x7f{n}" for n in (3, 4)]
+    assert causes.error_code(texts[0]) == "E0112"
+    assert causes.cause(texts[0]) == causes.cause(texts[1])
+    assert causes.first_line("some\nE   KeyError: 'a'\nmore\nE   TypeError: last") == "TypeError: last"
+
+
+def test_program_from_the_command_line(tmp_path):
+    """The whole of it, with a suite of its own table."""
+    suite_in(tmp_path)
+    ran = subprocess.run([sys.executable, str(HERE / "run_suites.py"), str(tmp_path), "--list", "--suite", "attorch"],
+                         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+    assert ran.returncode == 0 and "attorch: 0 files of BobMcDear/attorch" in ran.stdout, ran.stderr
+
+
+def test_report_of_results(tmp_path):
+    from types import SimpleNamespace
+
+    from report import write_report
+
+    suite = suite_in(tmp_path)
+    (tmp_path / "owner+name" / "COMMIT").write_text("abc\n")
+
+    def line(outcome, text="", phase="call"):
+        return {"outcome": outcome, "text": text, "phase": phase, "seconds": 1.0}
+
+    here = Job(suite, "tilewright", [], results={"t::a": line("passed"), "t::b": line("failed", "E   ValueError: E0112"), "t::c": line("crashed"),
+                                                 "u.py": line("failed", "E   ImportError: x", "collect")})
+    there = Job(suite, "triton", [], results={"t::b": line("passed"), "t::c": line("failed"), "u.py::d": line("passed")})
+    write_report(SimpleNamespace(out=tmp_path / "out", checkouts=tmp_path, sample="suite"), [suite], [here, there], 1.0)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    row = summary["suites"][0]
+    assert (row["passed"], row["failed"], row["crashed"], row["failed_only_here"], row["commit"]) == (1, 2, 1, 2, "abc")
+    failures = [json.loads(text) for text in (tmp_path / "out" / "failures.jsonl").read_text().splitlines()]
+    assert {failure["id"]: failure["only_here"] for failure in failures} == {"t::b": True, "t::c": False, "u.py": True}
+    assert failures[0]["code"] == "E0112"
