@@ -103,6 +103,9 @@ class Results:
             self.file.flush()
             self.counts[line["status"]] = self.counts.get(line["status"], 0) + 1
 
+    def close(self):
+        self.file.close()
+
     def progress(self, request):
         counts = ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items()))
         print(f"{counts}: {request['repository']}/{request['file']}", flush=True)
@@ -137,6 +140,7 @@ class Server:
         if self.process is not None:
             self.process.stdin.close()
             self.process.wait()
+            self.process.stdout.close()
 
 
 def run(requests, results, options, compiler):
@@ -162,6 +166,7 @@ def run(requests, results, options, compiler):
         thread.start()
     for thread in threads:
         thread.join()
+    results.close()
 
 
 def peer_requests(options):

@@ -189,9 +189,9 @@ def _forget(top):
         del sys.modules[name]
 
 
-def _make_bare(name, root):
-    parts = name.split(".")[:-1]
-    for depth in range(1, len(parts) + 1):
+def _make_bare(parts, root, real):
+    """Bare packages for those of a module name, but for the first `real` ones."""
+    for depth in range(real + 1, len(parts)):
         package = ".".join(parts[:depth])
         module = _BarePackage(package)
         module.__path__ = [str(Path(root, *parts[:depth]))]
@@ -216,10 +216,17 @@ def import_file(path):
         sys.path.insert(0, str(Path(path).resolve().parent))
         alone = "".join(c if c.isalnum() else "_" for c in Path(path).stem)
         return _load_alone("kernels_of_" + alone, path)
+    parts = name.split(".")
     with contextlib.suppress(Exception):
         return importlib.import_module(name)
-    _forget(name.split(".")[0])
-    _make_bare(name, root)
+    # The package that cannot be imported is mostly the innermost: its `__init__` imports all that lies beside.
+    for real in range(len(parts) - 2, 0, -1):
+        _forget(".".join(parts[:real + 1]))
+        _make_bare(parts, root, real)
+        with contextlib.suppress(Exception):
+            return importlib.import_module(name)
+    _forget(parts[0])
+    _make_bare(parts, root, 0)
     return importlib.import_module(name)
 
 

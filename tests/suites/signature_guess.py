@@ -152,6 +152,7 @@ class Guesser:
         names = [parameter.name for parameter in self.function.params]
         found = [Launch(call, around, scope, names) for name, call, around in launches if name == self.function.__name__]
         self.launch = max(found, key=lambda launch: len(launch.expressions), default=Launch(ast.Call(None, [], []), None, scope, []))
+        self.has_descriptors = any("descriptor" in words and "pointer" not in words for words in self.facts.words.values())
         text = ast.dump(tree)
         self.has_dot = "'dot'" in text or "dot" in "".join(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
         self.extents = [p.name for p in self.function.params if p.is_constexpr and "extent" in self.facts.words[p.name]]
@@ -166,7 +167,7 @@ class Guesser:
             if parameter.is_constexpr or self._is_absent(parameter, flags):
                 result.constants[parameter.name] = None if not parameter.is_constexpr else self._constant(parameter, flags, side)
                 continue
-            self._argument(parameter, data, result)
+            self._argument(parameter, data, side, result)
         self._apply_heuristics(result, flags)
         return result
 
@@ -177,13 +178,13 @@ class Guesser:
 
     # -- arguments ----------------------------------------------------------
 
-    def _argument(self, parameter, data, result):
+    def _argument(self, parameter, data, side, result):
         name, words = parameter.name, self.facts.words[parameter.name]
         given = self.launch.value(name)
         if parameter.annotation_type:
             kind = parameter.annotation_type
         elif "descriptor" in words and "pointer" not in words:
-            kind = f"tensordesc<{data}[64,64]>"
+            kind = f"tensordesc<{data}[{side},{side}]>"
         elif "pointer" in words or re.search(r"ptr|pointer", name.lower()):
             kind = "*" + self._pointee(name.lower(), words, data)
         else:
@@ -214,7 +215,7 @@ class Guesser:
             return "i1"
         if isinstance(given, (int, float)):
             return "fp32" if isinstance(given, float) else "i32"
-        if "bound" in words and not re.search(r"eps$|scale$", name):
+        if "bound" in words and not re.search(r"eps$|scale(?!.*stride)", name):
             return "i32"
         return "fp32" if _FLOAT_NAMES.search(name) else "i32"
 
@@ -222,8 +223,11 @@ class Guesser:
 
     def _constant(self, parameter, flags, side):
         name, words = parameter.name, self.facts.words[parameter.name]
-        if name in self.tuned:
+        # Blocks of descriptors are square, so that the tiles they are used with must be.
+        if name in self.tuned and not (self.has_descriptors and "extent" in words):
             return self.tuned[name]
+        if self.has_descriptors and ("extent" in words or "block" in name.lower()):
+            return side
         given = self.launch.value(name)
         if given is not _MISSING and not (isinstance(given, bool) and given != flags):
             return given
