@@ -113,6 +113,15 @@ def test_functions_of_two(device, name, type_name):
     assert_near(actual, BINARY_FUNCTIONS[name](x.astype(np.float64), y.astype(np.float64)), ulps=4)
 
 
+@pytest.mark.parametrize("other", ["float16", "int32", "int64"])
+@pytest.mark.parametrize("name, function", [("pow", np.power), ("atan2", np.arctan2)])
+def test_operands_are_promoted_to_float32(device, name, function, other):
+    """One operand in float32 is enough, as for Triton's elementwise calls of a library."""
+    x, y = POSITIVE.astype(np.float32), np.arange(-8, 8).repeat(4).astype(NUMPY_TYPES[other])
+    expected = function(x.astype(np.float64), y.astype(np.float64))
+    np.testing.assert_allclose(run(device, name, [x, y], "float32"), expected.astype(np.float32), rtol=1e-5)
+
+
 @pytest.mark.parametrize("type_name", ["float32", "float64"])
 def test_neighbours_and_remainders(device, type_name):
     x, y = random_values(type_name, 64), random_values(type_name, 64, seed=1)
