@@ -12,6 +12,7 @@
 #include "ir/support/TargetInfo.h"
 #include "python/bindings/Bindings.h"
 
+#include "codegen/emit/ArgumentAccess.h"
 #include "codegen/emit/CompileModule.h"
 #include "frontend/ast/EmitModule.h"
 #include "ir/dialect/TileDialect.h"
@@ -192,6 +193,16 @@ std::string emitTtir(py::handle function, py::dict signature, py::dict constexpr
   return text;
 }
 
+/// (names of the parameters a kernel may write, of those it may read); compiles nothing.
+py::tuple argumentAccess(py::handle function, py::dict signature, py::dict constexprs,
+                         py::dict divisibility, py::dict options, const std::string &target) {
+  PooledContext pooled;
+  OwningOpRef<ModuleOp> module =
+      emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);
+  codegen::ArgumentAccess access = codegen::findArgumentAccess(*module);
+  return py::make_tuple(access.written, access.read);
+}
+
 /// Compiles tile IR given as text. Raises E0801 where it does not parse and
 /// E0802 where it breaks a rule of an op.
 py::dict compileIr(const std::string &text, const std::string &stage, py::dict options,
@@ -233,6 +244,9 @@ void bindCompile(py::module_ &module) {
              py::arg("constexprs") = py::dict(), py::arg("divisibility") = py::dict(),
              py::arg("options") = py::dict(), py::arg("target") = "", py::arg("locations") = false,
              "The tile IR that the front end makes of one specialisation, as text.");
+  module.def("argument_access", &argumentAccess, py::arg("function"), py::arg("signature"),
+             py::arg("constexprs"), py::arg("divisibility"), py::arg("options"), py::arg("target"),
+             "The parameters that one specialisation may write, and those that it may read.");
   module.def("compile_ir", &compileIr, py::arg("text"), py::arg("stage"), py::arg("options"),
              py::arg("target"), "Compiles tile IR given as text.");
 }

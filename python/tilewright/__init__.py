@@ -17,6 +17,8 @@ loaded when first named.
 """
 
 import importlib as _importlib
+import os as _os
+import sys as _sys
 
 from . import _core, errors
 from ._version import __version__
@@ -35,6 +37,7 @@ _lazy = {
     "Autotuner": ("runtime.autotuner", "Autotuner"),
     "Config": ("runtime.autotuner", "Config"),
     "heuristics": ("runtime.autotuner", "heuristics"),
+    "install_as_triton": ("triton_alias", "install_as_triton"),
     "set_allocator": ("runtime.allocation", "set_allocator"),
     "AsyncCompileMode": ("runtime._async_compile", "AsyncCompileMode"),
     "FutureKernel": ("runtime._async_compile", "FutureKernel"),
@@ -43,13 +46,13 @@ _lazy = {
     "ASTSource": ("compiler.compiler", "ASTSource"),
     "CompiledKernel": ("compiler.compiler", "CompiledKernel"),
     **{name: (name, None) for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
-                                      "cli", "triton_alias", "tuning", "profiler", "ops")},
+                                      "cli", "triton_alias", "tuning", "profiler", "ops", "_C", "_utils")},
 }
 
 __all__ = [
     "ASTSource", "AsyncCompileMode", "Autotuner", "CompilationError", "CompiledKernel", "Config", "FutureKernel", "InterpreterError", "JITFunction",
     "KernelInterface", "MockTensor", "OutOfResources", "TensorWrapper", "TilewrightError", "TritonError", "aggregate", "autotune",
-    "backends", "cdiv", "compile", "compiler", "constexpr_function", "errors", "heuristics", "jit", "knobs",
+    "backends", "cdiv", "compile", "compiler", "constexpr_function", "errors", "heuristics", "install_as_triton", "jit", "knobs",
     "language", "must_use_result", "next_power_of_2", "reinterpret", "runtime", "set_allocator", "testing", "tools",
 ]
 
@@ -67,3 +70,10 @@ def __getattr__(name):
 
 def __dir__():
     return sorted(set(globals()) | set(_lazy))
+
+
+if _os.environ.get("TILEWRIGHT_AS_TRITON") and "triton" not in _sys.modules:
+    # Where the start of Python did not see to it: a package that is only on the path.
+    from .triton_alias import install_where_wanted as _install_where_wanted
+
+    _install_where_wanted()

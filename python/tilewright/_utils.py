@@ -67,3 +67,26 @@ def warn_once(message, category=UserWarning, stacklevel=2):
     if message not in _said:
         _said.add(message)
         warnings.warn(message, category, stacklevel=stacklevel + 1)
+
+
+def get_iterable_path(value, path):
+    """The element of nested tuples and lists at a path of positions."""
+    for position in path:
+        value = value[position]
+    return value
+
+
+def find_paths_if(value, accepts):
+    """Paths of positions to all elements of nested tuples and lists that `accepts(path, element)` accepts."""
+    found = []
+
+    def visit(path, element):
+        if is_iterable(element):
+            for position, item in enumerate(element):
+                visit((*path, position), item)
+        elif accepts(path, element):
+            found.append(path)
+
+    for position, item in enumerate(value if is_iterable(value) else [value]):
+        visit((position, ), item)
+    return found

@@ -288,9 +288,9 @@ def compile_command(arguments) -> int:
 
 
 def run_command(arguments) -> int:
-    from .triton_alias import install
+    from .triton_alias import install_as_triton
 
-    install()
+    install_as_triton()
     sys.argv = arguments.rest
     if not sys.argv:
         raise SystemExit("tilewright run: name a script, or -m and a module")

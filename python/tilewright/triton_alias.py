@@ -1,10 +1,13 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes `import triton` mean Tilewright in this process, submodules included.
+"""Makes `import triton` mean Tilewright, submodules included, here and in child processes.
 
 `tilewright run` installs it before a script starts, so the script and every library
 that it imports get Tilewright. Submodules are the very same module objects; the top
 level is a thin module of its own, because programs compare `triton.__version__`.
+
+The finder is that of `_tilewright_startup`, a module beside the package which starting
+processes import without the package; here is what it finds.
 """
 
 from __future__ import annotations
@@ -13,11 +16,15 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 import types
 
 # The release whose names and meanings are all present.
 TRITON_VERSION = "3.9.0"
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+STARTUP_FOLDER = os.path.join(_PACKAGE, "startup")
 
 
 class _TritonModule(types.ModuleType):
@@ -54,26 +61,57 @@ class _Loader(importlib.abc.Loader):
             module.__spec__ = self.spec
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname != "triton" and not fullname.startswith("triton."):
-            return None
-        name = "tilewright" + fullname[len("triton"):]
-        try:
-            found = importlib.util.find_spec(name)
-        except ModuleNotFoundError:
-            found = None
-        if found is None:
-            return None
-        return importlib.machinery.ModuleSpec(fullname, _Loader(name), is_package=found.submodule_search_locations
-                                              is not None)
+def spec_of(fullname):
+    """The spec of `triton` or a submodule; None for what Tilewright does not have."""
+    name = "tilewright" + fullname[len("triton"):]
+    try:
+        found = importlib.util.find_spec(name)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        return None
+    return importlib.machinery.ModuleSpec(fullname, _Loader(name), origin=found.origin,
+                                          is_package=found.submodule_search_locations is not None)
+
+
+def _startup_module():
+    """`_tilewright_startup`, whose file lies beside the package, also where that is not on the path."""
+    try:
+        return importlib.import_module("_tilewright_startup")
+    except ModuleNotFoundError:
+        path = os.path.join(os.path.dirname(_PACKAGE), "_tilewright_startup.py")
+        spec = importlib.util.spec_from_file_location("_tilewright_startup", path)
+        sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
 
 
 def install():
-    """Idempotent. Refuses when the real package is loaded already."""
-    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        return
+    """In this process. Idempotent; refuses when the real package is loaded already."""
     loaded = sys.modules.get("triton")
-    if loaded is not None:
+    if loaded is not None and not isinstance(loaded, _TritonModule):
         raise ImportError("another 'triton' is imported already; start the program with 'tilewright run'")
-    sys.meta_path.insert(0, _Finder())
+    _startup_module().install()
+
+
+def install_as_triton():
+    """In this process and in all Python processes that it will start.
+
+    The environment carries it: TILEWRIGHT_AS_TRITON, which an installed package looks at
+    when Python starts, and PYTHONPATH for one that is only on the path.
+    """
+    install()
+    os.environ["TILEWRIGHT_AS_TRITON"] = "1"
+    before = os.environ.get("PYTHONPATH")
+    if STARTUP_FOLDER not in (before or "").split(os.pathsep):
+        os.environ["PYTHONPATH"] = STARTUP_FOLDER + (os.pathsep + before if before else "")
+    if STARTUP_FOLDER not in sys.path:
+        # Programs such as torch hand sys.path to their children as PYTHONPATH. The first
+        # entry stays: it is the folder of the script.
+        sys.path.insert(1, STARTUP_FOLDER)
+
+
+def install_where_wanted():
+    """Does what TILEWRIGHT_AS_TRITON asks for."""
+    if _startup_module().is_wanted():
+        install_as_triton()

@@ -45,3 +45,27 @@ class BaseBackend:
     @staticmethod
     def supports_target(target: GPUTarget) -> bool:
         return target.backend == "cuda"
+
+    # What torch calls before it asks a source for its IR (`ASTSource.make_ir`).
+
+    def load_dialects(self, context):
+        """Nothing has to be registered."""
+
+    def get_codegen_implementation(self, options=None) -> dict:
+        return {}
+
+    def get_module_map(self) -> dict:
+        return {}
+
+    @staticmethod
+    def parse_attr(text: str) -> list:
+        """The attributes of a specialisation's short form: "D" is divisible by 16."""
+        return [["tt.divisibility", 16]] if "D" in text else []
+
+    @staticmethod
+    def get_int_specialization(number, **keywords) -> str:
+        return "D" if number % 16 == 0 and keywords.get("align", False) else ""
+
+    @staticmethod
+    def get_tensor_specialization(array, **keywords) -> str:
+        return "D" if array.data_ptr() % 16 == 0 and keywords.get("align", False) else ""

@@ -24,6 +24,7 @@ from ..runtime.driver import driver
 from ..runtime.jit import _short_types, recorded_lookups
 from ..runtime.source import text_from_def
 from .disk_cache import PackedText, Request, load_or_compile, one_thread
+from .machine_code_files import write_for_other_launchers
 from .options import parse_options
 
 # Under these names programs find them here, too.
@@ -116,6 +117,12 @@ class ASTSource:
 
     def _text(self) -> str:
         return f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
+
+    def make_ir(self, target, options, codegen_fns, module_map, context):
+        """A module from which others can tell which arguments are written and read."""
+        from .argument_access import module_of
+
+        return module_of(self, target)
 
     def hash(self) -> str:
         from ..runtime.dependencies import encode_value
@@ -261,6 +268,21 @@ class CompiledKernel:
     the kernel was compiled for, with or without the constexpr arguments.
     """
 
+    # Libraries copy the `__dict__` and send it to other processes: what belongs to this
+    # one is in slots.
+    __slots__ = ("__dict__", "__weakref__", "_loaded", "_load_lock")
+
+    def __new__(cls, *args, **kwargs):
+        kernel = super().__new__(cls)
+        kernel._loaded, kernel._load_lock = {}, threading.Lock()
+        return kernel
+
+    def __getstate__(self):
+        return dict(self.__dict__)
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
     def __init__(self, src, result, options, target, digest):
         self.src = src
         self.hash = digest
@@ -283,8 +305,6 @@ class CompiledKernel:
         spilled = self.metadata.n_spills
         self._n_regs, self._n_spills = self.metadata.n_regs, None if spilled is None else spilled // 4
         self._n_max_threads = None
-        self._loaded: dict = {}
-        self._load_lock = threading.Lock()
         self.signature = dict(getattr(src, "runtime_signature", {}))
         self.constants = dict(getattr(src, "constants", {}))
         self.divisibility = dict(getattr(src, "divisibility", {}))
@@ -336,6 +356,8 @@ class CompiledKernel:
         return loaded
 
     def _init_handles(self):
+        # torch puts None there in kernels that it sends, and expects this to mend it.
+        self.__dict__.pop("run", None)
         return self.load()
 
     @property
@@ -499,7 +521,9 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     _set_default_precision(given)
     parsed = parse_options(given)
     if isinstance(src, ASTSource):
-        return _compile(Request(src, _targeted(target, parsed), parsed))
+        kernel = _compile(Request(src, _targeted(target, parsed), parsed))
+        write_for_other_launchers(kernel)
+        return kernel
     source = src if isinstance(src, IRSource) else IRSource(src)
     _core.find_wheel_folders(sys.path)
     result = _core.compile_ir(source.src, source.ext, parsed, target.name)

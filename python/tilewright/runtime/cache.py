@@ -9,6 +9,7 @@ it lies and give a manager for a caller's own files.
 from __future__ import annotations
 
 import abc
+import base64
 import hashlib
 import os
 import tempfile
@@ -27,6 +28,26 @@ def get_cache_key(src, backend, backend_options, env_vars=None) -> str:
     from ..compiler.compiler import compiler_key
 
     return hashlib.sha256(f"{compiler_key()}|{src.hash()}|{backend.hash()}|{backend_options}".encode()).hexdigest()
+
+
+def _base32(key: str) -> str:
+    """A digest as the name of a folder, in Triton's way; libraries look for files there."""
+    return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
+
+
+def write_aside(path: str, content: bytes) -> str:
+    """Makes a file that others see whole or not at all, in a folder for this user."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
+    return path
 
 
 class CacheManager:
@@ -69,18 +90,7 @@ class FileCacheManager(CacheManager):
         return path if os.path.isfile(path) else None
 
     def put(self, data, filename, binary=True) -> str:
-        path = self._path(filename)
-        os.makedirs(self.cache_dir, mode=0o700, exist_ok=True)
-        content = data if isinstance(data, bytes) else str(data).encode()
-        handle, temporary = tempfile.mkstemp(dir=self.cache_dir)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
-            raise
-        return path
+        return write_aside(self._path(filename), data if isinstance(data, bytes) else str(data).encode())
 
 
 class RemoteCacheBackend(abc.ABC):

@@ -13,17 +13,18 @@ import builtins
 import contextlib
 import functools
 import inspect
-import math
 import sys
 import threading
 from collections import defaultdict
+from types import SimpleNamespace
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
 from ..foreign import attribute, has_attribute
 from .arguments import elements_spanned
-from .mathematics import constexpr_function
+from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
+from .specialization import mangle_type, native_specialize_impl  # noqa: F401 - libraries look for them here
 
 __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "constexpr_function", "jit",
            "must_use_result", "reinterpret"]
@@ -108,6 +109,10 @@ class KernelParam:
         star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
         base = _short_types.get(text[len(star):], text[len(star):])
         return star + base if base in _known_types else ""
+
+    def __getstate__(self):
+        # The declaration's own objects, an annotation or a default, may be anything.
+        return {**self.__dict__, "_param": None, "default": None}
 
     def __repr__(self):
         return f"KernelParam({self.name!r})"
@@ -312,6 +317,16 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def __repr__(self):
         return f"JITFunction({self.module}:{self.__qualname__})"
 
+    # -- other processes ----------------------------------------------------
+
+    def __reduce__(self):
+        """As functions are sent: by its name. A library that has taken the function out sends a description."""
+        if self.fn is not None:
+            return self.__qualname__
+        source = SimpleNamespace(text=self._source.text, src=self._source.src, file=self._source.file,
+                                 first_line=self._source.first_line)
+        return _described, ({name: self.__dict__[name] for name in _DESCRIPTION if name in self.__dict__}, source)
+
     # -- running ------------------------------------------------------------
 
     def __call__(self, *args, **kwargs):
@@ -420,6 +435,19 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
         parse_options(options)  # the same mistakes are refused as on the GPU
         return run_interpreted(self, grid, bound, options)
+
+
+# What torch asks of the function of a kernel that another process has compiled.
+_DESCRIPTION = ("fn", "module", "version", "debug", "noinline", "repr", "used_global_vals", "interpreted", "params",
+                "arg_names", "constexprs", "do_not_specialize", "do_not_specialize_on_alignment", "hash", "_hash_lock",
+                "__name__", "__qualname__", "__doc__", "__module__", "__globals__")
+
+
+def _described(description, source):
+    """A function that is known by what it says of itself, and cannot be compiled."""
+    function = JITFunction.__new__(JITFunction)
+    function.__dict__.update(description, _source=source)
+    return function
 
 
 def _is_frozen_value(value) -> bool:

@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Host arithmetic that kernels may also call on compile-time values."""
 
+import types
+
+from .source import FunctionSource
+
 
 def constexpr_function(fn):
     """Marks an ordinary Python function as callable from kernels on constexpr values.
@@ -11,6 +15,23 @@ def constexpr_function(fn):
     """
     fn.__tilewright_constexpr_function__ = True
     return fn
+
+
+class _MarkedFunctions(type):
+    """Any function that `constexpr_function` has marked is an instance, but for those of this package."""
+
+    def __instancecheck__(cls, value):
+        if not isinstance(value, types.FunctionType) or value.__module__ == __name__ \
+                or not hasattr(value, "__tilewright_constexpr_function__"):
+            return False
+        if not hasattr(value, "src"):
+            # Who asks wants to copy the function: torch, into the file of a kernel that calls it.
+            value.fn, value.src = value, FunctionSource(value).src
+        return True
+
+
+class ConstexprFunction(metaclass=_MarkedFunctions):
+    """Triton's class of such functions, for `isinstance` alone: here they stay functions."""
 
 
 @constexpr_function
