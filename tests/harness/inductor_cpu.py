@@ -78,9 +78,10 @@ _compile = compiler.compile
 
 def install():
     """Before the first `import triton`: everything in one process, nothing from a cache."""
+    tilewright.install_as_triton()
+    # Modules of torch look for triton when they are imported, so they come after it.
     import torch._inductor.config as config
 
-    tilewright.install_as_triton()
     tilewright.compile = compiler.compile = compile_and_interpret
     backends.backends = {"cpu": backends.Backend(BaseBackend, CpuDriver)}
     tilewright.runtime.driver.set_active(CpuDriver())

@@ -20,7 +20,8 @@ from types import SimpleNamespace
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
-from ..foreign import attribute, has_attribute
+from ..user_objects import attribute, has_attribute
+from ..frontend_rules import FORBIDDEN
 from .arguments import elements_spanned
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
@@ -66,6 +67,7 @@ _short_types = {
     **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
     "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
     "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
+    "float8e4b8": "fp8e4b8", "float8e5b16": "fp8e5b16",
 }
 _known_types = set(_short_types.values())
 # Triton's name for the same table, with the short names themselves.
@@ -186,8 +188,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
                                       for p in self.params], self.pre_run_hooks, self.interpreted)
 
     def _make_param(self, num, param):
-        if param.kind in (param.VAR_KEYWORD, param.KEYWORD_ONLY):
-            raise errors.make("E0102", stmt="keyword-only parameter", alternative="use positional parameters",
+        if param.kind == param.VAR_KEYWORD:
+            construct, alternative = FORBIDDEN["KeywordArguments"]
+            raise errors.make("E0102", stmt=construct, alternative=alternative,
                               frames=[(self._source.file, self.fn.__name__, self.fn.__code__.co_firstlineno)])
 
         def listed(names):
@@ -404,8 +407,11 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         """Raises the error of a keyword that is no parameter and no option."""
         import difflib
 
+        from .. import foreign
         from ..compiler.options import DEFAULTS
 
+        if name in foreign.OPTIONS:
+            raise foreign.error(name, *foreign.OPTIONS[name])
         if name in ("grid", "warmup", "stream", "device", "device_type"):
             raise errors.make("E0210", o=name, help="device and stream come from the framework; the grid goes in "
                               "brackets before the call", near="")
@@ -459,6 +465,22 @@ def _is_frozen_value(value) -> bool:
 
 #: Triton's base class of what kernels call.
 JITCallable = JITFunction
+
+
+def mangle_type(arg, specialize=False) -> str:
+    """The type that an argument has in a signature: "*fp32", "i32", "constexpr"."""
+    if arg is None or isinstance(arg, (str, JITFunction)) or type(arg).__name__ in ("constexpr", "dtype"):
+        return "constexpr"
+    if isinstance(arg, bool):
+        return "u1"
+    if isinstance(arg, int):
+        return "i32" if -2**31 <= arg < 2**31 else "i64" if -2**63 <= arg < 2**63 else "u64"
+    if isinstance(arg, float):
+        return "fp32"
+    if isinstance(arg, tuple):
+        return tuple(mangle_type(item) for item in arg)
+    text = _annotation_text(str(attribute(arg, "dtype", type(arg).__name__)))
+    return "*" + type_canonicalisation_dict.get(text, text)
 
 
 def get_full_name(fn) -> str:

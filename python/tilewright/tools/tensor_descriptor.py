@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import _core, errors
 from .._utils import canonicalize_dtype, is_power_of_two, validate_block_shape  # noqa: F401 - programs find them here
-from ..foreign import attribute
+from ..user_objects import attribute
 
 
 @dataclass

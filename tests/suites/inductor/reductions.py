@@ -57,7 +57,7 @@ for _dtype in (torch.int8, torch.uint8, torch.int32, torch.int64, torch.bool):
     @program("reductions", f"sums_{str(_dtype)[6:]}")
     def integer_sums(device, dtype=_dtype):
         def function(x):
-            return [x.sum(1), x.sum(), x.any(0), x.all(1), (x.to(torch.int32)).amax(1), x.count_nonzero(1), x.to(torch.int64).prod(1)]
+            return [x.sum(1), x.sum(), (x != 0).any(0), (x != 0).all(1), (x.to(torch.int32)).amax(1), x.count_nonzero(1), x.to(torch.int64).prod(1)]
 
         return Work(function, [(integers(device, 33, 70, low=0, high=3).to(dtype), )])
 
