@@ -199,12 +199,18 @@ def page_section(summary: dict) -> str:
             f"{table(rows, PAGE_COLUMNS)}")
 
 
+def merged(summaries) -> dict:
+    """Several runs as one: of each suite what the last run of it says."""
+    rows = {row["suite"]: row for summary in summaries for row in summary["suites"]}
+    return {**summaries[-1], "suites": list(rows.values())}
+
+
 def main() -> int:
-    """python tests/suites/report.py SUMMARY.json docs/compatibility.md: puts the table of a run into the page."""
-    summary, page = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
+    """python tests/suites/report.py SUMMARY.json [SUMMARY.json ...] docs/compatibility.md: puts the table of a run, or of several, into the page."""
+    summaries, page = [json.loads(Path(name).read_text()) for name in sys.argv[1:-1]], Path(sys.argv[-1])
     before, _, rest = page.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
-    page.write_text(f"{before}{BEGIN}\n{page_section(summary)}{END}{after}")
+    page.write_text(f"{before}{BEGIN}\n{page_section(merged(summaries))}{END}{after}")
     return 0
 
 

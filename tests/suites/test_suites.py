@@ -125,4 +125,6 @@ def test_page_gets_the_table(tmp_path):
     summary = {"board": "board", "torch": "1", "triton": "2", "date": "today", "sample": 2, "suites": [row]}
     text = report.page_section(summary)
     assert "| [one](https://github.com/owner/name) | area | 0123456789 | 3 | 0 | 1 | 0 | 2 |" in text
+    later = report.merged([summary, {**summary, "suites": [{**row, "passed": 4}, {**row, "suite": "two"}]}])
+    assert [(each["suite"], each["passed"]) for each in later["suites"]] == [("one", 4), ("two", 3)]
     assert "| together |" in text and "board, torch 1, Triton 2, today; 2 of each test function's cases." in text
