@@ -442,3 +442,20 @@ def test_libdevice_pow(device):
     with np.errstate(all="ignore"):
         expected = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
     assert_near(device.numpy(out), expected, ulps=1)
+
+
+@tilewright.jit
+def seeded_by_kernel(seed, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr + tl.arange(0, N), tl.rand(seed, tl.arange(0, N)))
+
+
+@pytest.mark.parametrize("seed", [7.9, "array"])
+def test_seeds_of_other_types(device, seed):
+    # A float loses its fraction; of an array the address counts, whatever it is.
+    given = device.array(np.zeros(4, np.int64)) if seed == "array" else seed
+    out, expected = device.empty((64,), np.float32), device.empty((64,), np.float32)
+    device.run(seeded_by_kernel, (1,), given, out, N=64)
+    device.run(seeded_by_kernel, (1,), 7, expected, N=64)
+    numbers = device.numpy(out)
+    assert ((0 <= numbers) & (numbers < 1)).all() and len(set(numbers.tolist())) > 32
+    assert (numbers == device.numpy(expected)).all() == (seed != "array")

@@ -108,12 +108,21 @@ def arrays_overlap(args) -> bool:
 
 
 def assemble_for(kernel, target, args, options):
-    """The compiled kernel for `target`; its cubin is there and not empty."""
-    import tilewright
-
+    """The compiled kernel for `target` that a launch would run; its cubin is there and not empty."""
     signature, constants, divisibility = specialise(kernel, args, options)
     compile_options = {name: value for name, value in options.items() if name in OPTIONS}
-    compile_options["arguments_may_overlap"] = arrays_overlap(args)
+    compiled = _assembled(kernel, target, (signature, constants, divisibility), compile_options)
+    if compiled.metadata.needs_distinct_arguments and arrays_overlap(args):
+        compile_options["arguments_may_overlap"] = True
+        compiled = _assembled(kernel, target, (signature, constants, divisibility), compile_options)
+    return compiled
+
+
+def _assembled(kernel, target, specialised, options):
+    import tilewright
+
+    signature, constants, divisibility = specialised
+    compile_options = {"arguments_may_overlap": False, **options}
     key = (kernel, target, repr((signature, constants, divisibility, compile_options)))
     if key not in _done:
         source = tilewright.ASTSource(kernel, signature, constants, divisibility)

@@ -50,10 +50,8 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds=N_ROUNDS_DEFAULT):
 @builtin
 def philox(seed, c0, c1, c2, c3, n_rounds=N_ROUNDS_DEFAULT):
     """Four random words for a 64-bit seed and four counters of 32 or 64 bits."""
-    seed = core.to_tensor(seed)
-    if not seed.dtype.is_int():
-        raise errors.make("E0120", message=f"the seed must be an integer, got {seed.type}", help="pass an int")
-    seed = seed.to(core.uint64)
+    # Whatever can be cast is a seed, as in Triton: programs pass floats, and tensors, whose address then counts.
+    seed = core.to_tensor(seed).to(core.uint64)
     counters = [core.to_tensor(c) for c in (c0, c1, c2, c3)]
     if counters[0].dtype.primitive_bitwidth == 32:
         word = core.uint32

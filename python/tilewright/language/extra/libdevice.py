@@ -32,7 +32,11 @@ def _refuse(name, needed, value):
 
 
 def _as_reals(name, args):
-    """The operands in their common type, float32 or float64, which one of them must have; the others are promoted to it."""
+    """The operands in their common type, float32 or float64; numbers take that of the tensors.
+
+    One of them must have such a type: narrower ones beside it are widened as arithmetic does,
+    but nothing is widened where all are narrow, since that would hide what it costs.
+    """
     tensors = [x for x in map(unwrap, args) if isinstance(x, core.tensor)]
     if tensors and not any(x.dtype.is_fp32() or x.dtype.is_fp64() for x in tensors):
         _refuse(name, "fp32 or fp64", tensors[0])
@@ -170,10 +174,12 @@ fast_exp10f, fast_log10f = exp10, log10
 @builtin
 def pow(x, y):
     """x to the power y, with C's special cases. float32 and float64."""
-    (x, y), common = _as_reals("pow", core.broadcast(core.to_tensor(x), core.to_tensor(y)))
-    if common == core.float64:
+    x, y = core.broadcast(core.to_tensor(x), core.to_tensor(y))
+    if x.dtype.is_fp64() or y.dtype.is_fp64():
         return _call_real("pow", x, y)
-    base, exponent = _wide("pow", x), _wide("pow", y)
+    if x.dtype.is_fp32() or y.dtype.is_fp32():
+        x, y = x.to(core.float32), y.to(core.float32)
+    base, exponent = _wide("pow", x), _wide("pow", y.to(core.float32) if y.dtype.is_int() else y)
     magnitude = math.exp2(exponent * math.log2(math.abs(base)))
     half = 0.5 * exponent
     is_whole = math.floor(exponent) == exponent
