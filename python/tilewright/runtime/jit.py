@@ -144,6 +144,13 @@ class KernelInterface(Generic[T]):
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
 
 
+def _told(read):
+    """A property that programs may set: generators of kernels say of which text theirs was made. The compiler reads its own."""
+    name = "_told_" + read.__name__
+    return property(lambda self: self.__dict__.get(name) if name in self.__dict__ else read(self),
+                    lambda self, value: self.__dict__.__setitem__(name, value), doc=read.__doc__)
+
+
 class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     """A Python function that is compiled per specialisation and launched on a grid."""
 
@@ -223,21 +230,28 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self.device_caches.clear()
         self._clear_table()
 
-    @property
+    @_told
     def raw_src(self):
+        """The lines of the text, decorators included."""
         return self._source.text.splitlines(keepends=True)
 
-    @property
+    @_told
     def file_name(self) -> str:
         return self.file
 
-    @property
+    @_told
     def def_file_line_number(self) -> int:
         """The line of `def` in its file."""
         return self.parse().lineno
 
-    @property
+    @_told
+    def def_file_col_number(self) -> int:
+        """The column of `def` in its file."""
+        return self.parse().col_offset
+
+    @_told
     def starting_line_number(self) -> int:
+        """The line of the first decorator."""
         return self._source.first_line
 
     def parse(self):
