@@ -75,13 +75,13 @@ def tuned(device):
     return Work(lambda x: scaled(x + 1, 2.5) * 2, [(values(device), )], reference=lambda x: (x + 1) * 5)
 
 
-@program("operators")
+@program("operators", gpu=True)
 def opaque(device):
     function = operators()[3]
     return Work(lambda x, y: function(x, y.exp()) * 2, [(values(device), values(device, seed=1))], reference=lambda x, y: (x + y.exp()) * 2)
 
 
-@program("operators")
+@program("operators", gpu=True)
 def checked_by_torch(device):
     """torch's own examination of an operator: schema, fake function, autograd, compiled form."""
     added = operators()[0]
