@@ -165,7 +165,7 @@ def _knobs_changed():
     """Tells the launcher what a warm launch must look at."""
     hooks = bool(runtime.launch_enter_hook) or bool(runtime.launch_exit_hook)
     _core.set_launch_flags(hooks=hooks, sync=bool(runtime.sync), debug=bool(runtime.debug),
-                           watchdog=float(runtime.watchdog), tuner_listener=autotuning.listener is not None)
+                           watchdog=float(runtime.watchdog), tuner_listener=False)
 
 
 _knobs_changed()
