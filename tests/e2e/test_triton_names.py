@@ -258,6 +258,60 @@ def test_building_for_the_host(monkeypatch, tmp_path):
     assert build.compile_so_from_src("int answer(void) { return 42; }", "answer") == path
     with pytest.raises(RuntimeError, match="could not build"):
         build.compile_so_from_src("int answer(", "answer")
+    import sysconfig
+
+    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+        return  # without the headers there are no modules to build
+    # A module, which is built again where its file was damaged.
+    text = ("#include <Python.h>\n#include <stdlib.h>\n"
+            "static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, \"built\", NULL, -1, NULL};\n"
+            "PyMODINIT_FUNC PyInit_built(void) { return PyModule_Create(&module); }\n")
+    damaged = build.compile_so_from_src(text, "built")
+    pathlib.Path(damaged).write_bytes(b"no library")
+    assert build.compile_module_from_src(text, "built").__name__ == "built"
+
+
+class Touchy:
+    """Raises whatever it is asked."""
+
+    def __getattribute__(self, name):
+        if name in ("__class__", "__dict__"):
+            return object.__getattribute__(self, name)
+        raise RuntimeError(f"do not ask for {name}")
+
+
+class NeedsDetach:
+    """Its address is there, and one of its interfaces raises, as torch's does for tensors that need a gradient."""
+
+    def __init__(self, array):
+        self.array, self.dtype, self.shape, self.device = array, "float32", array.shape, "cpu"
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+    def stride(self):
+        return (1, )
+
+    @property
+    def __cuda_array_interface__(self):
+        raise RuntimeError("call detach() first")
+
+    @property
+    def requires_grad(self):
+        raise RuntimeError("not you")
+
+
+def test_arguments_that_raise_when_they_are_asked():
+    with knobs.runtime.scope():
+        knobs.runtime.interpret = True
+        kernel = tilewright.jit(copies.fn)
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    kernel[(1, )](NeedsDetach(x), out, BLOCK=64)
+    np.testing.assert_array_equal(out, x)
+    with pytest.raises(errors.InvalidArgument, match="Touchy"):
+        kernel[(1, )](Touchy(), out, BLOCK=64)
+    with pytest.raises(TypeError):
+        tilewright.reinterpret(Touchy(), tl.float16)
 
 
 # -- tools ---------------------------------------------------------------------------------
