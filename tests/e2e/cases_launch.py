@@ -622,3 +622,20 @@ def test_what_cannot_be_asked_is_not_there(mock):
     for value in (Touchy(), NoDict()):
         with pytest.raises(errors.InvalidArgument, match=r"\[E0204\]"):
             add[(1, )](value, x, x, 5, BLOCK=64)
+
+
+# -- launching a compiled kernel again -------------------------------------------------
+
+
+def test_a_compiled_kernel_takes_arguments_in_three_forms(mock):
+    add = make_kernel()
+    x, y, out = tensors()
+    kernel = add[(7, )](x, y, out, 1, BLOCK=64)  # n is a constant of this kernel
+    seen = []
+    with knobs.runtime.scope():
+        knobs.runtime.launch_enter_hook.add(lambda metadata: seen.append(metadata.get()["name"]))
+        for arguments in ((x, y, out), (x, y, out, 1), (x, y, out, 1, 64)):
+            kernel[(3, )](*arguments)
+    assert mock.count == 4 and seen == ["add"] * 3
+    with pytest.raises(errors.InvalidArgument, match=r"\[E0205\]"):
+        kernel[(3, )](x, y)

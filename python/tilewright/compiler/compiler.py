@@ -363,13 +363,14 @@ class CompiledKernel:
     # -- launching ----------------------------------------------------------
 
     def _runtime_arguments(self, args):
-        """`args` without the constants: all parameters or only the run-time ones."""
+        """`args` without the constants: all parameters, those not declared constexpr, or the run-time ones."""
         names = list(self.signature)
         if len(args) == len(names):
             return args
-        all_names = self.src.fn.arg_names if hasattr(self.src, "fn") else names
-        if len(args) == len(all_names):
-            return tuple(a for name, a in zip(all_names, args) if name in self.signature)
+        params = self.src.fn.params if hasattr(self.src, "fn") else ()
+        for given in ([p.name for p in params], [p.name for p in params if not p.is_constexpr]):
+            if len(args) == len(given):
+                return tuple(a for name, a in zip(given, args) if name in self.signature)
         raise errors.make("E0205", problem="missing" if len(args) < len(names) else "unexpected",
                           a=names[len(args)] if len(args) < len(names) else f"#{len(args)}",
                           sig=f"{self.name}({', '.join(names)})")
@@ -380,7 +381,13 @@ class CompiledKernel:
             device = _core.current_device()
             if stream is None:
                 stream = _core.current_stream(device)
+            entering, leaving = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+            metadata = self.launch_metadata(grid, stream, *args) if entering or leaving else None
+            if entering:
+                entering(metadata)
             _core.launch_loaded(self.load(device), _grid3(grid), stream, self._runtime_arguments(args))
+            if leaving:
+                leaving(metadata)
 
         return runner
 
