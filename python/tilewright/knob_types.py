@@ -14,7 +14,6 @@ import functools
 import importlib
 import os
 import re
-import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -197,6 +196,8 @@ class NvidiaTool:
     @functools.lru_cache
     def from_path(path):
         """The tool at a path; None where there is none that tells its version."""
+        import subprocess  # a first launch does not wait for it
+
         try:
             text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
         except (OSError, subprocess.SubprocessError):

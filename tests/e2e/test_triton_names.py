@@ -87,6 +87,7 @@ def test_names_of_older_releases():
     assert tl.math.tanh is tl.libdevice.tanh is tl.extra.libdevice.tanh and tl.math.pow is tl.extra.libdevice.pow
     assert not hasattr(tl.math, "nonsense") and not hasattr(tl.math, "_language_of_no_name")
     assert tl._experimental_make_tensor_descriptor is tl.make_tensor_descriptor
+    assert tl.tensor.advance is tl.advance
 
 
 def test_types_of_arguments():
@@ -231,6 +232,22 @@ def test_compiling_on_a_pool(monkeypatch):
             kernel = wrong.warmup(tl.float32, BLOCK=64, grid=(1, ))
         assert kernel.result(ignore_errors=True) is None
     assert not isinstance(copies.warmup(tl.float32, tl.float32, BLOCK=64, grid=(1, )), tilewright.FutureKernel)
+
+
+def test_a_listener_hears_of_compilations(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TILEWRIGHT_CACHE", "1")
+    heard = []
+    with knobs.compilation.scope():
+        knobs.compilation.listener = lambda **what: heard.append(what)
+        for _ in range(2):
+            source = tilewright.ASTSource(copies, {"x": "*fp32", "out": "*fp32"}, {"BLOCK": 64})
+            tilewright.compile(source, "sm_80")
+    first, second = heard
+    assert (first["cache_hit"], second["cache_hit"]) == (False, True) and first["src"].fn is copies
+    assert first["times"].total_lowering > 0 and first["times"].store_results > 0 and first["times"].total > 0
+    assert second["times"].total_lowering == 0 == second["times"].store_results and second["times"].total > 0
+    assert first["metadata"]["hash"] == second["metadata"]["hash"] and first["metadata"]["target"].backend == "cuda"
 
 
 def test_what_free_names_mean():
