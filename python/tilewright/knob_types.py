@@ -15,7 +15,7 @@ import importlib
 import os
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import _core
 
@@ -185,8 +185,7 @@ class env_class(env_base):
         return found
 
 
-@dataclass
-class NvidiaTool:
+class NvidiaTool(NamedTuple):
     """A program of the CUDA toolkit."""
 
     path: str
