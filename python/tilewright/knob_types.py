@@ -226,6 +226,11 @@ class env_nvidia_tool(env_base):
             tool = NvidiaTool.from_path(str(path)) if path else None
             if tool is not None:
                 return tool
+        if self.binary.startswith("ptxas"):
+            # What assembles here is a library, whose version says the same to a program that asks.
+            version, path = _core.assembler_info()
+            if path:
+                return NvidiaTool(path, ".".join(str(version).split(".")[:2]))
         raise RuntimeError(f"{self.binary} was not found; install the CUDA toolkit's programs or set {self.key}")
 
 
