@@ -14,9 +14,8 @@ import functools
 import importlib
 import os
 import re
-import subprocess
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import _core
 
@@ -186,8 +185,7 @@ class env_class(env_base):
         return found
 
 
-@dataclass
-class NvidiaTool:
+class NvidiaTool(NamedTuple):
     """A program of the CUDA toolkit."""
 
     path: str
@@ -197,6 +195,8 @@ class NvidiaTool:
     @functools.lru_cache
     def from_path(path):
         """The tool at a path; None where there is none that tells its version."""
+        import subprocess  # a first launch does not wait for it
+
         try:
             text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True, timeout=30).stdout
         except (OSError, subprocess.SubprocessError):
@@ -226,6 +226,11 @@ class env_nvidia_tool(env_base):
             tool = NvidiaTool.from_path(str(path)) if path else None
             if tool is not None:
                 return tool
+        if self.binary.startswith("ptxas"):
+            # What assembles here is a library, whose version says the same to a program that asks.
+            version, path = _core.assembler_info()
+            if path:
+                return NvidiaTool(path, ".".join(str(version).split(".")[:2]))
         raise RuntimeError(f"{self.binary} was not found; install the CUDA toolkit's programs or set {self.key}")
 
 

@@ -15,8 +15,7 @@ programs which pass them on go on working.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Callable
+from typing import Callable, NamedTuple
 
 from . import _core, errors
 from .knob_types import (Env, HookChain, NvidiaTool, base_knobs, env, env_base, env_bool, env_class, env_int,
@@ -50,8 +49,7 @@ def _group(name, **members):
     return made
 
 
-@dataclass(frozen=True)
-class CompileTimes:
+class CompileTimes(NamedTuple):
     """How long one compilation took, in microseconds; `compilation.listener` gets it."""
 
     ir_initialization: int
@@ -165,7 +163,7 @@ def _knobs_changed():
     """Tells the launcher what a warm launch must look at."""
     hooks = bool(runtime.launch_enter_hook) or bool(runtime.launch_exit_hook)
     _core.set_launch_flags(hooks=hooks, sync=bool(runtime.sync), debug=bool(runtime.debug),
-                           watchdog=float(runtime.watchdog), tuner_listener=autotuning.listener is not None)
+                           watchdog=float(runtime.watchdog), tuner_listener=False)
 
 
 _knobs_changed()

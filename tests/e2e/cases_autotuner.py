@@ -186,7 +186,7 @@ def test_config_hook_and_listener():
         knobs.autotuning.listener = lambda **what: events.append(what["cache_hit"])
         kernel[(1, )](FakeTensor())
         kernel[(1, )](FakeTensor())
-    assert events == [False, 32, True, 32]
+    assert events == [False, 32, 32], "only choices are told, not launches"
 
 
 def test_warmup_compiles_all(compiler):

@@ -586,3 +586,56 @@ def test_host_cost_of_a_warm_launch(mock):
     # Far above what is measured, so that a loaded machine does not fail it.
     assert seconds < 20e-6
     assert isinstance(launcher, _core.Launcher) and not isinstance(launcher, types.FunctionType)
+
+
+# -- arguments that raise when they are asked -----------------------------------------
+
+
+class Touchy:
+    """Raises whatever it is asked."""
+
+    def __getattribute__(self, name):
+        if name in ("__class__", "__dict__"):
+            return object.__getattribute__(self, name)
+        raise RuntimeError(f"do not ask for {name}")
+
+
+class NeedsDetach(FakeTensor):
+    @property
+    def __cuda_array_interface__(self):
+        raise RuntimeError("call detach() first")
+
+    @property
+    def __dlpack__(self):
+        raise RuntimeError("call detach() first")
+
+
+class NoDict:
+    __cuda_array_interface__ = 7
+
+
+def test_what_cannot_be_asked_is_not_there(mock):
+    add = make_kernel()
+    x = NeedsDetach(DEVICE0)
+    add[(1, )](x, x, x, 5, BLOCK=64)
+    assert mock.count == 1
+    for value in (Touchy(), NoDict()):
+        with pytest.raises(errors.InvalidArgument, match=r"\[E0204\]"):
+            add[(1, )](value, x, x, 5, BLOCK=64)
+
+
+# -- launching a compiled kernel again -------------------------------------------------
+
+
+def test_a_compiled_kernel_takes_arguments_in_three_forms(mock):
+    add = make_kernel()
+    x, y, out = tensors()
+    kernel = add[(7, )](x, y, out, 1, BLOCK=64)  # n is a constant of this kernel
+    seen = []
+    with knobs.runtime.scope():
+        knobs.runtime.launch_enter_hook.add(lambda metadata: seen.append(metadata.get()["name"]))
+        for arguments in ((x, y, out), (x, y, out, 1), (x, y, out, 1, 64)):
+            kernel[(3, )](*arguments)
+    assert mock.count == 4 and seen == ["add"] * 3
+    with pytest.raises(errors.InvalidArgument, match=r"\[E0205\]"):
+        kernel[(3, )](x, y)

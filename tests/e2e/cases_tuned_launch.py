@@ -273,16 +273,18 @@ def test_a_hook_of_the_configuration_takes_part(mock):
     assert len(heard) == 2 and slow_launches(tuned, lambda: tuned[(1, )](x, 5, 2.0)) == 0
 
 
-def test_listeners_and_hooks_hear_of_warm_launches(mock):
+def test_hooks_hear_of_warm_launches_and_listeners_of_choices(mock):
     tuned = make_tuned()
     x, heard = FakeTensor(), []
     for _ in range(2):
         tuned[(1, )](x, 5, 2.0)
     with knobs.autotuning.scope():
-        knobs.autotuning.listener = lambda **event: heard.append((event["cache_hit"], event["best_config"].kwargs["BLOCK"]))
+        knobs.autotuning.listener = lambda **event: heard.append((event["fn"], event["best_config"].kwargs["BLOCK"]))
         tuned[(1, )](x, 5, 2.0)
-    tuned[(1, )](x, 5, 2.0)
-    assert heard == [(True, 128)]
+        assert not heard, "nothing was chosen"
+        tuned.cache.clear()
+        tuned[(1, )](x, 5, 2.0)
+    assert heard == [(tuned.fn, 128)]
     with knobs.runtime.scope():
         knobs.runtime.launch_enter_hook.add(lambda metadata: heard.append(metadata.get()["name"]))
         assert python_calls(lambda: tuned[(2, )](x, 5, 2.0))  # the hook's own way

@@ -87,6 +87,7 @@ def test_names_of_older_releases():
     assert tl.math.tanh is tl.libdevice.tanh is tl.extra.libdevice.tanh and tl.math.pow is tl.extra.libdevice.pow
     assert not hasattr(tl.math, "nonsense") and not hasattr(tl.math, "_language_of_no_name")
     assert tl._experimental_make_tensor_descriptor is tl.make_tensor_descriptor
+    assert tl.tensor.advance is tl.advance
 
 
 def test_types_of_arguments():
@@ -194,6 +195,16 @@ def test_directories_and_tools(monkeypatch, tmp_path):
     tool.chmod(0o755)
     monkeypatch.setenv("TRITON_PTXAS_PATH", str(tool))
     assert (knobs.nvidia.ptxas.path, knobs.nvidia.ptxas.version) == (str(tool), "12.4")
+    from tilewright import _core
+    from tilewright.tools import disasm
+
+    monkeypatch.delenv("TRITON_PTXAS_PATH")
+    monkeypatch.setattr(disasm, "find_tool", lambda name: None)
+    monkeypatch.setattr(_core, "assembler_info", lambda: ("12.9.86", "/usr/lib/libnvJitLink.so.12"))
+    assert knobs.nvidia.ptxas == ("/usr/lib/libnvJitLink.so.12", "12.9")
+    monkeypatch.setattr(_core, "assembler_info", lambda: ("", ""))
+    with pytest.raises(RuntimeError, match="ptxas was not found"):
+        knobs.nvidia.ptxas  # noqa: B018
     assert isinstance(knobs.cache.dir, str) and knobs.language.fp_fusion_enabled(None) is True
     knobs.refresh_knobs()
 
@@ -233,6 +244,22 @@ def test_compiling_on_a_pool(monkeypatch):
     assert not isinstance(copies.warmup(tl.float32, tl.float32, BLOCK=64, grid=(1, )), tilewright.FutureKernel)
 
 
+def test_a_listener_hears_of_compilations(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TILEWRIGHT_CACHE", "1")
+    heard = []
+    with knobs.compilation.scope():
+        knobs.compilation.listener = lambda **what: heard.append(what)
+        for _ in range(2):
+            source = tilewright.ASTSource(copies, {"x": "*fp32", "out": "*fp32"}, {"BLOCK": 64})
+            tilewright.compile(source, "sm_80")
+    first, second = heard
+    assert (first["cache_hit"], second["cache_hit"]) == (False, True) and first["src"].fn is copies
+    assert first["times"].total_lowering > 0 and first["times"].store_results > 0 and first["times"].total > 0
+    assert second["times"].total_lowering == 0 == second["times"].store_results and second["times"].total > 0
+    assert first["metadata"]["hash"] == second["metadata"]["hash"] and first["metadata"]["target"].backend == "cuda"
+
+
 def test_what_free_names_mean():
     inner = 7
 
@@ -258,6 +285,60 @@ def test_building_for_the_host(monkeypatch, tmp_path):
     assert build.compile_so_from_src("int answer(void) { return 42; }", "answer") == path
     with pytest.raises(RuntimeError, match="could not build"):
         build.compile_so_from_src("int answer(", "answer")
+    import sysconfig
+
+    if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
+        return  # without the headers there are no modules to build
+    # A module, which is built again where its file was damaged.
+    text = ("#include <Python.h>\n#include <stdlib.h>\n"
+            "static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, \"built\", NULL, -1, NULL};\n"
+            "PyMODINIT_FUNC PyInit_built(void) { return PyModule_Create(&module); }\n")
+    damaged = build.compile_so_from_src(text, "built")
+    pathlib.Path(damaged).write_bytes(b"no library")
+    assert build.compile_module_from_src(text, "built").__name__ == "built"
+
+
+class Touchy:
+    """Raises whatever it is asked."""
+
+    def __getattribute__(self, name):
+        if name in ("__class__", "__dict__"):
+            return object.__getattribute__(self, name)
+        raise RuntimeError(f"do not ask for {name}")
+
+
+class NeedsDetach:
+    """Its address is there, and one of its interfaces raises, as torch's does for tensors that need a gradient."""
+
+    def __init__(self, array):
+        self.array, self.dtype, self.shape, self.device = array, "float32", array.shape, "cpu"
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+    def stride(self):
+        return (1, )
+
+    @property
+    def __cuda_array_interface__(self):
+        raise RuntimeError("call detach() first")
+
+    @property
+    def requires_grad(self):
+        raise RuntimeError("not you")
+
+
+def test_arguments_that_raise_when_they_are_asked():
+    with knobs.runtime.scope():
+        knobs.runtime.interpret = True
+        kernel = tilewright.jit(copies.fn)
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    kernel[(1, )](NeedsDetach(x), out, BLOCK=64)
+    np.testing.assert_array_equal(out, x)
+    with pytest.raises(errors.InvalidArgument, match="Touchy"):
+        kernel[(1, )](Touchy(), out, BLOCK=64)
+    with pytest.raises(TypeError):
+        tilewright.reinterpret(Touchy(), tl.float16)
 
 
 # -- tools ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import json
 import os
 import sys
 import threading
+import time
 from collections import namedtuple
 from typing import Optional
 
@@ -385,13 +386,14 @@ class CompiledKernel:
     # -- launching ----------------------------------------------------------
 
     def _runtime_arguments(self, args):
-        """`args` without the constants: all parameters or only the run-time ones."""
+        """`args` without the constants: all parameters, those not declared constexpr, or the run-time ones."""
         names = list(self.signature)
         if len(args) == len(names):
             return args
-        all_names = self.src.fn.arg_names if hasattr(self.src, "fn") else names
-        if len(args) == len(all_names):
-            return tuple(a for name, a in zip(all_names, args) if name in self.signature)
+        params = self.src.fn.params if hasattr(self.src, "fn") else ()
+        for given in ([p.name for p in params], [p.name for p in params if not p.is_constexpr]):
+            if len(args) == len(given):
+                return tuple(a for name, a in zip(given, args) if name in self.signature)
         raise errors.make("E0205", problem="missing" if len(args) < len(names) else "unexpected",
                           a=names[len(args)] if len(args) < len(names) else f"#{len(args)}",
                           sig=f"{self.name}({', '.join(names)})")
@@ -402,7 +404,13 @@ class CompiledKernel:
             device = _core.current_device()
             if stream is None:
                 stream = _core.current_stream(device)
+            entering, leaving = knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook
+            metadata = self.launch_metadata(grid, stream, *args) if entering or leaving else None
+            if entering:
+                entering(metadata)
             _core.launch_loaded(self.load(device), _grid3(grid), stream, self._runtime_arguments(args))
+            if leaving:
+                leaving(metadata)
 
         return runner
 
@@ -464,11 +472,13 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
     made, before another thread may go on, and returns the kernel to use.
     """
     src, options = request.src, request.options
+    started, compiled = time.perf_counter(), []
 
     def compile_now():
         with recorded_lookups() as lookups:
             result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants),
                                           dict(src.divisibility), dict(options), request.target.name)
+        compiled.append(time.perf_counter())
         return result, lookups
 
     with one_thread(request.key) as turn:
@@ -477,11 +487,15 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
             if kernel is not None:
                 return kernel
             turn.result = load_or_compile(request, compile_now, refresh=knobs.compilation.always_compile)
+        ended = time.perf_counter()
         result = turn.result
         kernel = keep(CompiledKernel(src, result, options, request.target, request.key))
     # A launch checks the globals that the code has frozen; cached code has some, too.
     for index, name in result["globals"]:
         request.dependencies.functions[index].lookup_global(name)
+    listener = knobs.compilation.listener
+    if listener is not None:
+        _tell(listener, request, kernel, started, compiled[-1] if compiled else None, ended)
     if knobs.compilation.remarks:
         for remark in kernel.remarks:
             print(remark, file=sys.stderr)
@@ -491,6 +505,18 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
         for step, seconds in kernel.step_seconds.items():
             print(f"  {seconds * 1e3:8.2f} ms  {step}", file=sys.stderr)
     return kernel
+
+
+def _tell(listener, request, kernel, started, compiled, ended):
+    """Calls `knobs.compilation.listener`; `compiled` is when the compiler ended, None where it did not run."""
+    def microseconds(seconds):
+        return max(1, round(seconds * 1e6))
+
+    stages = [(step, microseconds(seconds)) for step, seconds in kernel.step_seconds.items()] if compiled else []
+    rest = (compiled or ended) - started - sum(duration for _, duration in stages) * 1e-6
+    times = knobs.CompileTimes(microseconds(rest), stages, microseconds(ended - compiled) if compiled else 0)
+    listener(src=request.src, metadata={**kernel.metadata._asdict(), "hash": request.key}, metadata_group={},
+             times=times, cache_hit=compiled is None)
 
 
 def _set_default_precision(options):

@@ -168,7 +168,8 @@ def aggregate(cls):
     own_fields, own_defaults = _own_fields(cls)
     fields.update(own_fields)
     defaults.update(own_defaults)
-    left_out = {"__dict__", "__weakref__", "__annotations__", *fields}
+    left_out = {"__dict__", "__weakref__", "__annotations__", "__annotate__", "__annotate_func__",
+                "__annotations_cache__", *fields}
     members = {name: member for name, member in vars(cls).items() if name not in left_out}
     namespace = {name: _Method(member) if _is_jit_function(member) else member for name, member in members.items()}
     functions = {name: _plain(member) for name, member in members.items() if _is_function(member)}

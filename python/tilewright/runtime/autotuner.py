@@ -583,11 +583,14 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             raise error
         warnings.warn(str(error), errors.TuneWarning, stacklevel=5)
 
-    def _interpreted(self, all_args):
+    def _is_interpreted_kernel(self):
         kernel = self.fn
         while not hasattr(kernel, "interpreted") and hasattr(kernel, "fn"):
             kernel = kernel.fn
-        return getattr(kernel, "interpreted", False) or any(
+        return getattr(kernel, "interpreted", False)
+
+    def _interpreted(self, all_args):
+        return self._is_interpreted_kernel() or any(
             type(a).__module__ == "numpy" and type(a).__name__ == "ndarray" for a in all_args.values())
 
     def _key(self, args, kwargs):
@@ -615,26 +618,23 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
 
         Nothing is entered where Python has to take part in each launch.
         """
-        from .. import knobs
-
         kwargs = {**kwargs, "grid": grid, "warmup": False}
         if type(self).run is not Autotuner.run:
             return self.run(*args, **kwargs), None
         kernel, config = self._run(args, kwargs)
-        takes_part = config.pre_hook is not None or knobs.autotuning.listener is not None
+        takes_part = config.pre_hook is not None
         return kernel, None if takes_part or self._interpreted({**dict(zip(self.arg_names, args)), **kwargs}) else config
 
     def _choose(self, nargs, args, kwargs):
         """The configuration of this call: the only one, the known one, or by tuning."""
-        if len(self.configs) == 1 or self._interpreted({**nargs, **kwargs}):
-            # Times mean nothing on the CPU: the first that pruning leaves is taken.
-            config = self.configs[0] if len(self.configs) == 1 else self._pruned(nargs, kwargs)[0]
-            self._check_conflicts(config, kwargs)
-            return config
+        if len(self.configs) == 1:
+            self._check_conflicts(self.configs[0], kwargs)
+            return self.configs[0]
         key = self._key(args, kwargs)
+        if self._interpreted({**nargs, **kwargs}):
+            return self._chosen_without_measuring(nargs, kwargs, key)
         config = self._known_choice(key)
-        hit = config is not None
-        if not hit:
+        if config is None:
             with self._tuning:
                 config = self._known_choice(key)
                 if config is None:
@@ -646,7 +646,20 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                     # What `reset_to_zero` names starts at zero in the run that counts.
                     if self._candidates:
                         self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
-        self._report(key, config, hit)
+                    self._report(key, config, cache_hit=not self._candidates)
+        return config
+
+    def _chosen_without_measuring(self, nargs, kwargs, key):
+        """Times mean nothing on the CPU: the first that pruning leaves is taken."""
+        only_here = self._is_interpreted_kernel()
+        config = self._known_choice(key) if only_here else None
+        if config is None:
+            config = self._pruned(nargs, kwargs)[0]
+            self._check_conflicts(config, kwargs)
+            if only_here:  # else the GPU may be asked for the same key later
+                self.configs_timings, self.bench_time = {}, 0.0
+                self._enter_choice(key, config)
+                self._report(key, config, cache_hit=False)
         return config
 
     def run(self, *args, **kwargs):
@@ -690,10 +703,11 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             kernel.load(_device_of(nargs, kwargs))
         return kernel
 
-    def _report(self, key, config, hit):
+    def _report(self, key, config, cache_hit):
+        """Tells of a choice that was made; `cache_hit`: from the disk, without measuring."""
         from .. import knobs
 
-        if not hit and knobs.autotuning.print:
+        if not cache_hit and knobs.autotuning.print:
             print(f"Tilewright autotuning for function {self.base_fn.__name__},\nwith key as {key},\n"
                   f"finished after {self.bench_time:.2f}s,\nbest config selected: {config};")
             if self._candidates:
@@ -702,8 +716,11 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                 print(text_table([c.record() for c in self._candidates]))
         listener = knobs.autotuning.listener
         if listener is not None:
-            listener(fn=self.base_fn, key=key, best_config=config, configs_timings=self.configs_timings,
-                     duration=self.bench_time, cache_hit=hit)
+            kernel = self.fn
+            while not isinstance(kernel, JITFunction) and hasattr(kernel, "fn"):
+                kernel = kernel.fn
+            listener(fn=kernel, key=key, best_config=config, configs_timings=self.configs_timings,
+                     duration=None if cache_hit else self.bench_time, cache_hit=cache_hit)
 
     def _pruned(self, nargs, kwargs):
         """`prune_configs` in the form that subclasses override: the arguments are in `nargs`."""

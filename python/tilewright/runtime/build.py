@@ -65,8 +65,9 @@ def _load_module_from_path(name, path):
     return module
 
 
-def compile_so_from_src(src, name, library_dirs=None, include_dirs=None, libraries=None, ccflags=None, language="c"):
-    """The path of the shared library of a text, built once per text, flags and machine."""
+def compile_so_from_src(src, name, library_dirs=None, include_dirs=None, libraries=None, ccflags=None, language="c", *,
+                        anew=False):
+    """The path of the shared library of a text, built once per text, flags and machine, or `anew`."""
     if language not in _suffixes:
         raise ValueError(f"language={language!r}: expected 'c' or 'c++'")
     lists = [list(given or []) for given in (library_dirs, include_dirs, libraries, ccflags)]
@@ -74,7 +75,7 @@ def compile_so_from_src(src, name, library_dirs=None, include_dirs=None, librari
     manager = get_cache_manager(digest)
     file = name + (sysconfig.get_config_var("EXT_SUFFIX") or ".so")
     known = manager.get_file(file)
-    if known is not None:
+    if known is not None and not anew:
         return known
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, name + _suffixes[language])
@@ -99,15 +100,19 @@ def compile_so_from_file(src_path, name, library_dirs=None, include_dirs=None, l
 
 def compile_module_from_src(src, name, library_dirs=None, include_dirs=None, libraries=None, ccflags=None,
                             language="c"):
-    """The Python extension module of a text."""
-    return _load_module_from_path(name, compile_so_from_src(src, name, library_dirs, include_dirs, libraries, ccflags,
-                                                            language))
+    """The Python extension module of a text; what cannot be loaded, as its file was damaged, is built anew."""
+    flags = (library_dirs, include_dirs, libraries, ccflags, language)
+    try:
+        return _load_module_from_path(name, compile_so_from_src(src, name, *flags))
+    except ImportError:
+        return _load_module_from_path(name, compile_so_from_src(src, name, *flags, anew=True))
 
 
 def compile_module_from_file(src_path, name, library_dirs=None, include_dirs=None, libraries=None, ccflags=None):
     """The Python extension module of a file."""
-    return _load_module_from_path(name, compile_so_from_file(src_path, name, library_dirs, include_dirs, libraries,
-                                                             ccflags))
+    text, language = _read(src_path)
+    folders = [*(include_dirs or []), os.path.dirname(os.path.abspath(src_path))]
+    return compile_module_from_src(text, name, library_dirs, folders, libraries, ccflags, language)
 
 
 __all__ = ["compile_module_from_file", "compile_module_from_src", "compile_so_from_file", "compile_so_from_src",

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 from types import SimpleNamespace
 
-from ... import _core, knobs
+from ... import knobs
 from ...compiler.options import DEFAULTS, parse_options
 from ...errors import PTXASError
 from ..compiler import BaseBackend, GPUTarget, Language
@@ -47,11 +47,8 @@ def get_ptxas(arch=None):
 
 
 def get_ptxas_version(arch=None) -> str:
-    """What the toolkit's assembler says of itself, or the version of the library that assembles here."""
-    try:
-        return knobs.nvidia.ptxas.version
-    except RuntimeError:
-        return str(_core.assembler_info())
+    """The version of what assembles."""
+    return knobs.nvidia.ptxas.version
 
 
 def ptx_get_version(cuda_version) -> int:
