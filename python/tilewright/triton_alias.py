@@ -16,6 +16,8 @@ import importlib.util
 import sys
 import types
 
+from . import foreign
+
 # The release whose names and meanings are all present.
 TRITON_VERSION = "3.5.0"
 
@@ -58,6 +60,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         if fullname != "triton" and not fullname.startswith("triton."):
             return None
+        if problem := foreign.module_error(fullname.removeprefix("triton.")):
+            raise problem
         name = "tilewright" + fullname[len("triton"):]
         try:
             found = importlib.util.find_spec(name)

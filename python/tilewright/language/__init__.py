@@ -24,3 +24,11 @@ from .scaled import dot_scaled
 from .standard import (argmax, argmin, bitonic_merge, cdiv, cumprod, cumsum, flip, gather, histogram, interleave, max,
                        min, ravel, reduce_or, sigmoid, softmax, sort, sum, swizzle2d, topk, xor_sum, zeros, zeros_like)
 from . import core, standard, random, scaled
+
+
+def __getattr__(name):
+    import sys
+
+    from ..foreign import check_attribute  # rarely needed
+
+    check_attribute(sys.modules[__name__], name)
