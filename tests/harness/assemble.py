@@ -13,7 +13,7 @@ from tilewright.tools.tensor_descriptor import TensorDescriptor
 from harness.types import SIGNATURE_NAMES, name_of
 
 # Names that a launch may give beside the kernel's own parameters.
-OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion"}
+OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "sanitize_overflow"}
 # Room for one block of threads, in bytes.
 SHARED_LIMIT = {"sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90": 232448, "sm_90a": 232448}
 REGISTERS_OF_A_MULTIPROCESSOR = 65536

@@ -19,6 +19,7 @@ from collections import defaultdict
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
+from ..frontend_rules import FORBIDDEN
 from .mathematics import constexpr_function
 from .source import FunctionSource
 
@@ -53,6 +54,7 @@ _short_types = {
     **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
     "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
     "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
+    "float8e4b8": "fp8e4b8", "float8e5b16": "fp8e5b16",
 }
 _known_types = set(_short_types.values())
 
@@ -167,8 +169,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
                                       for p in self.params], self.pre_run_hooks, self.interpreted)
 
     def _make_param(self, num, param):
-        if param.kind in (param.VAR_KEYWORD, param.KEYWORD_ONLY):
-            raise errors.make("E0102", stmt="keyword-only parameter", alternative="use positional parameters",
+        if param.kind == param.VAR_KEYWORD:
+            construct, alternative = FORBIDDEN["KeywordArguments"]
+            raise errors.make("E0102", stmt=construct, alternative=alternative,
                               frames=[(self._source.file, self.fn.__name__, self.fn.__code__.co_firstlineno)])
 
         def listed(names):
@@ -359,8 +362,11 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         """Raises the error of a keyword that is no parameter and no option."""
         import difflib
 
+        from .. import foreign
         from ..compiler.options import DEFAULTS
 
+        if name in foreign.OPTIONS:
+            raise foreign.error(name, *foreign.OPTIONS[name])
         if name in ("grid", "warmup", "stream", "device", "device_type"):
             raise errors.make("E0210", o=name, help="device and stream come from the framework; the grid goes in "
                               "brackets before the call", near="")
