@@ -211,8 +211,8 @@ std::vector<int64_t> toIntList(py::handle handle, const std::string &what) {
 static void warnOfWholeShift(const semantic::Type &type, const Operand &amount) {
   int64_t number = std::get<semantic::Literal>(amount).intValue;
   py::module_::import("tilewright.errors")
-      .attr("warn")("W0124", py::arg("v") = number, py::arg("n") = type.scalar.bitWidth(),
-                    py::arg("t") = type.scalar.longName());
+      .attr("warn")(errorEntry(ErrorCode::W0124).codeName, py::arg("v") = number,
+                    py::arg("n") = type.scalar.bitWidth(), py::arg("t") = type.scalar.longName());
 }
 
 semantic::Value applyOperator(semantic::Semantic &semantic, semantic::Arithmetic op,

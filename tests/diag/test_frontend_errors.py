@@ -286,7 +286,7 @@ def test_run_time_value_where_a_parameter_must_be_constant(tmp_path):
           at kernels.py:5:16 in kernel 'helper'
               return x + tl.arange(0, K)
                          ^^^^^^^^^^^^^^^
-          at kernels.py:8:17 in kernel 'kernel'
+          called from kernels.py:8:17 in kernel 'kernel'
               tl.store(p, helper(n, n))
                           ^^^^^^^^^^^^
           help: annotate the parameter as constexpr

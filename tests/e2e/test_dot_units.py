@@ -167,3 +167,32 @@ def test_omissions_are_seen(target, line, message):
     assert len(broken.splitlines()) < len(lines)
     with pytest.raises(EmulationError, match=message):
         launch(broken, (1,), passed)
+
+
+@tilewright.jit
+def descriptor_product_kernel(a_desc, b_desc, c_ptr, K, A_BY_COLUMNS: tl.constexpr, B_BY_COLUMNS: tl.constexpr,
+                              M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr):
+    acc = tl.zeros((M, N), tl.int32)
+    for start in range(0, K, BLOCK_K):
+        a = a_desc.load([start, 0]).T if A_BY_COLUMNS else a_desc.load([0, start])
+        b = b_desc.load([0, start]).T if B_BY_COLUMNS else b_desc.load([start, 0])
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], acc)
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("a_by_columns", [False, True])
+@pytest.mark.parametrize("b_by_columns", [False, True])
+def test_bytes_of_descriptors_in_any_order(a_by_columns, b_by_columns, stages):
+    """wgmma reads 8-bit operands along K only; the others are turned on their way, and stay wgmma."""
+    kernels = []
+    device = Emulator("sm_90a", inspect=kernels.append)
+    a, b = exact_values("int8", (64, 128)), exact_values("int8", (128, 64), seed=1)
+    stored_a, stored_b = (np.ascontiguousarray(x.T) if by_columns else x
+                          for x, by_columns in ((a, a_by_columns), (b, b_by_columns)))
+    out = device.empty((64, 64), np.int32)
+    device.run(descriptor_product_kernel, (1, ), device.descriptor(device.array(stored_a), [64, 64]),
+               device.descriptor(device.array(stored_b), [64, 64]), out, 128, a_by_columns, b_by_columns, 64, 64, 64,
+               num_warps=4, num_stages=stages)
+    assert_same(device.numpy(out), a.astype(np.int32) @ b.astype(np.int32))
+    assert "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8" in kernels[0].asm["ptx"]

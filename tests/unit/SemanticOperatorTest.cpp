@@ -79,7 +79,8 @@ TEST_F(OperatorTest, Pointers) {
 
 TEST_F(OperatorTest, BitwiseTakesIntegersOnly) {
   EXPECT_EQ(apply(Arithmetic::And, flag, flag), "And(q, q)");
-  EXPECT_EQ(refuse(Arithmetic::Xor, f32, i32), "E0116 invalid operands of type fp32 and i32: '^' needs integers");
+  EXPECT_EQ(refuse(Arithmetic::Xor, f32, i32),
+            "E0116 invalid operands of type fp32 and i32: '^' needs integers");
   EXPECT_EQ(apply(Arithmetic::LeftShift, i32, Literal::integer(31)), "ShiftLeft(i, 31:i32)");
   EXPECT_EQ(apply(Arithmetic::LeftShift, i32, Literal::integer(32)), "0:i32");
   EXPECT_EQ(apply(Arithmetic::RightShift, i32, Literal::integer(-1)),

@@ -399,11 +399,13 @@ def histogram(input, num_bins, mask=None):
                           help="use x.ravel()")
     if unwrap(mask) is not None:
         mask = core.broadcast_to(core.to_tensor(mask), input.shape)
-    return _counts(input, unwrap(num_bins), mask)
+    num_bins = unwrap(num_bins)
+    return _counts(input, num_bins, mask, _piece_of(input.numel * num_bins))
 
 
-#: Elements of a tile of pairs: more are looked at in pieces, so that no tile is too large and registers suffice.
-_most_pairs = 1 << 17
+def _piece_of(pairs):
+    """How many pairs to look at in one tile: all of them, or an eighth of the most that a tile may have."""
+    return pairs if pairs <= core.TRITON_MAX_TENSOR_NUMEL else core.TRITON_MAX_TENSOR_NUMEL // 8
 
 
 def _halves(x, axis):
@@ -414,11 +416,11 @@ def _halves(x, axis):
     return core.split(core.permute(parted, (*order, axis)))
 
 
-def _counts(input, num_bins, mask):
-    if input.shape[0] * num_bins > _most_pairs and input.shape[0] > 1:
+def _counts(input, num_bins, mask, piece):
+    if input.shape[0] * num_bins > piece and input.shape[0] > 1:
         parts = _halves(input, 0)
         masks = (None, None) if mask is None else _halves(mask, 0)
-        return _counts(parts[0], num_bins, masks[0]) + _counts(parts[1], num_bins, masks[1])
+        return _counts(parts[0], num_bins, masks[0], piece) + _counts(parts[1], num_bins, masks[1], piece)
     hits = core.expand_dims(input, 1) == core.expand_dims(core.arange(0, num_bins), 0)
     if mask is not None:
         hits = hits & core.expand_dims(mask, 1)
@@ -442,15 +444,16 @@ def gather(src, index, axis):
                           help="the shapes must match but for the gathered axis")
     if index.dtype.primitive_bitwidth < 32:
         index = core.cast(index, core.int32)
-    return _from_bits(_chosen(_bits(src), index, axis), src.dtype)
+    piece = _piece_of(index.numel * src.shape[axis])
+    return _from_bits(_chosen(_bits(src), index, axis, piece), src.dtype)
 
 
-def _chosen(bits, index, axis):
+def _chosen(bits, index, axis, piece):
     """The words at `index`, zero where that is outside the tile."""
-    if index.numel * bits.shape[axis] > _most_pairs and bits.shape[axis] > 1:
+    if index.numel * bits.shape[axis] > piece and bits.shape[axis] > 1:
         low, high = _halves(bits, axis)
         beyond = core.sub(index, low.shape[axis], sanitize_overflow=False)  # no index of `high` where it wraps
-        return _chosen(low, index, axis) | _chosen(high, beyond, axis)
+        return _chosen(low, index, axis, piece) | _chosen(high, beyond, axis, piece)
     positions = core.arange(0, bits.shape[axis])
     for d in builtins.range(len(bits.shape) + 1):
         if d != axis + 1:

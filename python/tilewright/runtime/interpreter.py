@@ -18,7 +18,7 @@ import weakref
 
 import numpy as np
 
-from .. import _core, errors, knobs
+from .. import _core, errors, knobs, language
 from ..user_objects import attribute
 from ..language import core as tl_core, descriptors
 from ..tools.tensor_descriptor import TensorDescriptor
@@ -330,7 +330,8 @@ def _explained(error):
     """The error of the language that an exception of Python stands for; None where it is the user's own."""
     frames = _kernel_frames(error)
     traceback = error.__traceback__
-    while traceback.tb_next is not None:
+    # A name that the language's module lacks is raised by a function of that module.
+    while traceback.tb_next is not None and traceback.tb_next.tb_frame.f_code is not language.__getattr__.__code__:
         traceback = traceback.tb_next
     if not frames or _jit_function(traceback.tb_frame.f_code) is None:
         return None  # raised below the kernel, not by it
