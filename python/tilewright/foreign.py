@@ -16,14 +16,11 @@ _OTHER_WARPS = "another fork's warp specialisation"
 
 #: Attributes of `tilewright.language`: whose they are, and what to use.
 NAMES = {
-    "_experimental_descriptor_load": (_EXPERIMENTAL, "call .load(offsets) of a tensor descriptor"),
-    "_experimental_descriptor_store": (_EXPERIMENTAL, "call .store(offsets, value) of a tensor descriptor"),
     "_experimental_reinterpret_tensor_descriptor": (_EXPERIMENTAL, "use tl.make_tensor_descriptor"),
     "async_dot": (_OTHER_WARPS, "use tl.dot: products run asynchronously where that pays"),
     "async_task": (_OTHER_WARPS, "use tl.range(..., warp_specialize=True), or plain code"),
     "buffer_load": (_AMD, "use tl.load"),
     "buffer_store": (_AMD, "use tl.store"),
-    "libdevice": (_OLD, "use tl.extra.libdevice"),
     "printf": (_OLD, "use tl.device_print"),
     "tcgen05_mma": ("Blackwell GPUs", "use tl.dot"),
 }

@@ -21,7 +21,7 @@ def transposing_kernel(x_ptr):
 
 @tilewright.jit
 def descriptor_kernel(x_ptr):
-    tl.store(x_ptr, tl._experimental_descriptor_load(x_ptr, [0], [16], tl.float32))
+    tl.store(x_ptr, tl._experimental_reinterpret_tensor_descriptor(x_ptr, [16], tl.float32))
 
 
 @tilewright.jit
@@ -32,7 +32,7 @@ def plain_kernel(x_ptr):
 CASES = [
     (transposing_kernel, "E0125", "'trans_a= of tl.dot' belongs to a release of Triton before 2.1",
      "tl.dot(tl.trans(a), b)"),
-    (descriptor_kernel, "E0125", "'tl._experimental_descriptor_load' belongs to", "call .load(offsets)"),
+    (descriptor_kernel, "E0125", "'tl._experimental_reinterpret_tensor_descriptor' belongs to", "use tl.make_tensor_descriptor"),
 ]
 
 
@@ -64,6 +64,6 @@ def test_modules(name):
     from tilewright import triton_alias
 
     with pytest.raises(ModuleNotFoundError, match=r"\[E0125\]") as info:
-        triton_alias._Finder().find_spec(f"triton.{name}")
+        triton_alias.spec_of(f"triton.{name}")
     assert info.value.help == foreign.MODULES[name][1]
     assert importlib.util.find_spec(f"tilewright.{name.split('.')[0]}") is None or "." in name
