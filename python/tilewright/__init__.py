@@ -46,7 +46,7 @@ _lazy = {
     "ASTSource": ("compiler.compiler", "ASTSource"),
     "CompiledKernel": ("compiler.compiler", "CompiledKernel"),
     **{name: (name, None) for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
-                                      "cli", "triton_alias", "tuning", "profiler", "ops", "_C", "_utils")},
+                                      "cli", "triton_alias", "tuning", "profiler", "ops", "_C", "_utils", "torch")},
 }
 
 __all__ = [

@@ -45,6 +45,28 @@ class _TritonModule(types.ModuleType):
         return dir(tilewright)
 
 
+class _ModuleName(str):
+    """The name of a module that begins with triton's name, too.
+
+    torch writes the source of a user's kernel into a file of its own, and there imports
+    the functions that the kernel names without their module if they are triton's.
+    """
+
+    def startswith(self, prefix, *bounds):
+        return str.startswith(self, prefix, *bounds) or ("triton" + self[len("tilewright"):]).startswith(prefix, *bounds)
+
+    def __reduce__(self):
+        return str, (str(self), )
+
+
+def _name_as_triton(module):
+    """Gives the functions of a module of ours names of modules that begin with triton's."""
+    for value in vars(module).values():
+        if isinstance(value, types.FunctionType) and type(value.__module__) is str \
+                and value.__module__.startswith("tilewright."):
+            value.__module__ = _ModuleName(value.__module__)
+
+
 class _Loader(importlib.abc.Loader):
     def __init__(self, target):
         self.target = target
@@ -55,6 +77,7 @@ class _Loader(importlib.abc.Loader):
             return _TritonModule("triton")
         module = importlib.import_module(self.target)
         self.spec = module.__spec__
+        _name_as_triton(module)
         return module
 
     def exec_module(self, module):

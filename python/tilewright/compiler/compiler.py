@@ -231,14 +231,14 @@ class AsmDict(dict):
         return text
 
 
-_Metadata = namedtuple("KernelMetadata", [
+KernelMetadata = namedtuple("KernelMetadata", [
     "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
     "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "needs_distinct_arguments", "tensor_maps",
     "host_tensor_maps", "n_regs", "n_spills", "assembler", "warp_size", "hash"])
 
 
-def _make_metadata(result, options, target, digest) -> _Metadata:
+def _make_metadata(result, options, target, digest) -> KernelMetadata:
     given = dict(result.get("metadata") or {})
     values = {
         "name": result.get("name"), "target": target, "num_warps": options["num_warps"] or 4,
@@ -252,7 +252,7 @@ def _make_metadata(result, options, target, digest) -> _Metadata:
     }
     # The target stays an object; the compiler reports its name.
     values.update({k: v for k, v in given.items() if k in values and k != "target"})
-    return _Metadata(**values)
+    return KernelMetadata(**values)
 
 
 def _metadata_json(metadata) -> str:

@@ -5,7 +5,7 @@
 import importlib as _importlib
 
 from ..errors import InterpreterError, OutOfResources
-from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, jit, reinterpret
+from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret
 
 _lazy = {
     "Autotuner": "autotuner", "Config": "autotuner", "Heuristics": "autotuner", "autotune": "autotuner",

@@ -5,6 +5,8 @@
 import torch
 import triton
 import triton.language as tl
+from triton.language import arange, load, program_id, store
+from triton.language.extra.libdevice import exp2 as exp_of_base_two
 
 from .pointwise import integers, values
 from .registry import Work, program
@@ -77,6 +79,18 @@ def product_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
         b = tl.load(b_ptr + inner[:, None] * N + columns[None, :], (inner[:, None] < K) & (columns[None, :] < N), other=0.0)
         total = tl.dot(a, b, total)
     tl.store(c_ptr + rows[:, None] * N + columns[None, :], total.to(c_ptr.dtype.element_ty), (rows[:, None] < M) & (columns[None, :] < N))
+
+
+@triton.constexpr_function
+def twice(number):
+    return number * 2
+
+
+@triton.jit
+def named_functions_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """Calls functions by names of their own, without `tl`."""
+    i = program_id(0) * twice(BLOCK) + arange(0, twice(BLOCK))
+    store(out_ptr + i, exp_of_base_two(load(x_ptr + i, i < n)), i < n)
 
 
 @triton.jit
@@ -326,6 +340,16 @@ def given_warps_and_stages(device):
         return out
 
     return Work(function, [(values(device), values(device, seed=1))], reference=lambda x, y: x + y)
+
+
+@program("kernels")
+def functions_by_their_names(device):
+    def function(x):
+        out = torch.empty_like(x)
+        named_functions_kernel[grid_of(x, 64)](x, out, x.numel(), BLOCK=32)
+        return out + 1
+
+    return Work(function, [(values(device), )], reference=lambda x: torch.exp2(x) + 1)
 
 
 @program("kernels")

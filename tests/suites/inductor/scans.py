@@ -39,7 +39,7 @@ def integer_scans(device):
     return Work(lambda x: [x.cumsum(1), (x > 0).cumsum(0), x.to(torch.int64).cumprod(1)], [(integers(device, 30, 40, low=-2, high=3), )])
 
 
-@program("scans")
+@program("scans", gpu=True)
 def sorts(device):
     def function(x, i):
         return [x.sort(1).values, x.sort(1, descending=True), i.sort(dim=0, stable=True), torch.argsort(i, stable=True), x.msort()]
@@ -47,7 +47,7 @@ def sorts(device):
     return Work(function, [(values(device, 33, 100), integers(device, 33, 100, low=-9, high=9))])
 
 
-@program("scans")
+@program("scans", gpu=True)
 def largest(device):
     def function(x):
         return [x.topk(5, 1), x.topk(3, 0, largest=False), x.kthvalue(4, 1).values, x.median(1).values, x.quantile(0.3, 1)]

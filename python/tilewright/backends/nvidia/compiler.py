@@ -35,8 +35,10 @@ class CUDABackend(BaseBackend):
 
     def hash(self) -> str:
         from ...compiler.compiler import compiler_key
+        from ...compiler.disk_cache import package_digest
 
-        return f"{compiler_key()}-{self.target.name}"
+        # torch keeps machine code under keys with this one in them.
+        return f"{compiler_key()}-{package_digest()}-{self.target.name}"
 
 
 def get_ptxas(arch=None):
