@@ -19,7 +19,8 @@ from tools.sources import ROOT, files, read
 NOT_RAISED: set[str] = set()
 
 ROW = re.compile(r'TILEWRIGHT_ERROR\(\s*([EW]\d{4}),\s*"(\w+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)')
-RAISED = re.compile(r"ErrorCode::([EW]\d{4})\b|\b(?:make|warn|from_native)\(\s*[\"']([EW]\d{4})[\"']")
+# In C++ by the enumeration, or as a call of Python's function by its name; in Python by a call.
+RAISED = re.compile(r"ErrorCode::([EW]\d{4})\b|\b(?:make|warn|from_native)(?:\"\))?\(\s*[\"']([EW]\d{4})[\"']")
 
 
 def text_of(literals: str) -> str:
