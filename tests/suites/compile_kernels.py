@@ -26,6 +26,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from suites.campaign_table import read_results, table  # noqa: E402
+from suites.import_stubs import dotted_name  # noqa: E402
 from suites.kernel_discovery import discover  # noqa: E402
 
 TARGETS = ("sm_80", "sm_89", "sm_90a")
@@ -117,24 +118,27 @@ class Server:
     def __init__(self, python, compiler, log):
         self.command = [python, str(HERE / "compile_worker.py"), "--compiler", compiler]
         self.log = log
-        self.process = self.repository = None
+        self.process = self.package = None
 
     def ask(self, request):
-        """The results of one file. Each repository gets a process of its own: modules of two may have one name."""
-        if self.process is None or self.process.poll() is not None or self.repository != request["repository"]:
+        """The results of one file. Each package gets a process of its own: it may change the compiler's classes."""
+        package = request["repository"], dotted_name(Path(request["root"], request["file"]))[0].split(".")[0]
+        if self.process is None or self.process.poll() is not None or self.package != package:
             self.close()
-            self.repository = request["repository"]
+            self.package = package
             self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
+        ended = "the worker died"
         for line in self.process.stdout:
             answer = json.loads(line)
             if "done" in answer:
-                if answer["status"]:
-                    yield {"file": request["file"], "kernel": request["kernels"][0]["kernel"], "status": "import",
-                           "kind": "worker", "message": f"the import ended with {answer['status']}"}
-                return
+                ended = f"the import ended with {answer['status']}" if answer["status"] else ""
+                break
             yield answer
+        if ended:
+            for entry in request["kernels"]:
+                yield {"file": request["file"], "kernel": entry["kernel"], "status": "import", "kind": "worker", "message": ended}
 
     def close(self):
         if self.process is not None:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from suites.import_stubs import dotted_name, import_file, import_package, install_stubs  # noqa: E402
+from suites.import_stubs import import_file, import_package, install_stubs  # noqa: E402
 from suites.kernel_discovery import launches_in, parse  # noqa: E402
 from suites.signature_guess import VARIANTS, Guess, Guesser, unwrapped  # noqa: E402
 
@@ -63,7 +63,7 @@ class TilewrightCompiler:
 
     def compile(self, kernel, guess, target, options):
         source = self.tilewright.ASTSource(kernel, guess.signature, guess.constants, guess.divisibility)
-        compiled = self.tilewright.compile(source, target, options)
+        compiled = self.tilewright.compile(source, target, {**options, "arguments_may_overlap": False})
         metadata, steps = compiled.metadata, compiled.step_seconds
         return {"ptx": len(compiled.asm["ptx"]), "shared": metadata.shared, "registers": metadata.n_regs,
                 "spills": metadata.n_spills, "num_warps": metadata.num_warps,
@@ -275,19 +275,17 @@ def run_file(request, compiler, write):
 
 
 def serve(compiler, output):
-    """Answers requests of one repository. Its packages are imported here, so that not every file does it again."""
+    """Answers requests of one package, which is imported here, so that not every file does it again."""
     def write(line):
         os.write(output, (json.dumps(line) + "\n").encode())
 
-    warm = set()
+    is_warm = False
     for line in sys.stdin:
         request = json.loads(line)
-        if not warm:
+        if not is_warm:
             install_stubs(request["root"])
-        package = dotted_name(Path(request["root"], request["file"]))[0].split(".")[0]
-        if package not in warm:
-            warm.add(package)
             import_package(Path(request["root"], request["file"]))
+            is_warm = True
         child, pipe = _forked(lambda send: run_file(request, compiler, send))
         # A file's child watches its kernels itself; this limit is for imports that hang.
         status, timed_out = _watch(child, pipe, IMPORT_SECONDS + WAIT * request["seconds"], write)

@@ -17,6 +17,11 @@ import types
 from pathlib import Path
 
 
+# Parts of Triton for hardware that this compiler does not know.
+_OTHER_VENDORS = ("triton.backends.mlu", "triton.backends.ascend", "triton.backends.amd", "triton.language.extra.mlu",
+                  "triton.language.extra.hip", "triton.language.extra.xpu", "triton.language.extra.cann")
+
+
 class _StubType(type):
     """The class of stubs: the class `Stub` and its instances act alike."""
 
@@ -133,7 +138,8 @@ class _StubFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.stubbed = []
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname.split(".")[0] in self.never or not _importing_file().startswith(self.checkout):
+        is_ours = fullname.split(".")[0] in self.never and not fullname.startswith(_OTHER_VENDORS)
+        if is_ours or not _importing_file().startswith(self.checkout):
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
@@ -196,6 +202,7 @@ def _make_bare(parts, root, real):
         module = _BarePackage(package)
         module.__path__ = [str(Path(root, *parts[:depth]))]
         module.__package__ = package
+        module.__spec__ = importlib.machinery.ModuleSpec(package, None, is_package=True)
         sys.modules[package] = module
 
 
@@ -209,7 +216,7 @@ def _load_alone(name, path):
 
 
 def import_file(path):
-    """The module of a file: in its package, else with packages that are not run; raises what the last way raised."""
+    """The module of a file: in its package, else with packages that are not run; raises what the first way raised."""
     name, root = dotted_name(path)
     sys.path.insert(0, str(root))
     if "." not in name or not all(part.isidentifier() for part in name.split(".")):
@@ -217,17 +224,17 @@ def import_file(path):
         alone = "".join(c if c.isalnum() else "_" for c in Path(path).stem)
         return _load_alone("kernels_of_" + alone, path)
     parts = name.split(".")
-    with contextlib.suppress(Exception):
+    try:
         return importlib.import_module(name)
+    except Exception as error:  # noqa: BLE001 - a stranger's module may raise anything
+        first = error
     # The package that cannot be imported is mostly the innermost: its `__init__` imports all that lies beside.
-    for real in range(len(parts) - 2, 0, -1):
+    for real in range(len(parts) - 2, -1, -1):
         _forget(".".join(parts[:real + 1]))
         _make_bare(parts, root, real)
         with contextlib.suppress(Exception):
             return importlib.import_module(name)
-    _forget(parts[0])
-    _make_bare(parts, root, 0)
-    return importlib.import_module(name)
+    raise first
 
 
 def import_package(path):
