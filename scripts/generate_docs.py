@@ -18,6 +18,7 @@ from tools.check_messages import catalogue, text_of  # noqa: E402
 
 GROUPS = [
     ("E01", "The kernel breaks a rule of the language"),
+    ("W01", "The kernel breaks a rule of the language"),
     ("E02", "The launch is wrong"),
     ("E03", "It does not fit, or cannot be assembled"),
     ("E04", "At run time"),

@@ -24,6 +24,7 @@
 #include "codegen/emit/DeviceLibrary.h"
 #include "codegen/emit/Optimize.h"
 #include "codegen/emit/OrderByStores.h"
+#include "codegen/emit/ProxyRegisters.h"
 #include "codegen/target/Targets.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -32,6 +33,10 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
@@ -128,13 +133,33 @@ static void setModuleTarget(llvm::Module &module, llvm::TargetMachine &machine) 
   module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", static_cast<uint32_t>(0));
 }
 
+/// What LLVMTargetMachine::addPassesToEmitFile does, with one pass more (ProxyRegisters.cpp) and
+/// without the verifier, which would run over every function again.
+static bool addBackEnd(llvm::LLVMTargetMachine &machine, llvm::legacy::PassManager &passes,
+                       llvm::raw_pwrite_stream &stream) {
+  auto *machineModule = new llvm::MachineModuleInfoWrapperPass(&machine);
+  llvm::TargetPassConfig *steps = machine.createPassConfig(passes);
+  steps->setDisableVerify(true);
+  // The last step before NVPTX's own erasure, which takes time quadratic in the number of proxies.
+  steps->insertPass(&llvm::PeepholeOptimizerID, createProxyRegisterErasure());
+  passes.add(steps);
+  passes.add(machineModule);
+  if (steps->addISelPasses())
+    return false;
+  steps->addMachinePasses();
+  steps->setInitialized();
+  if (machine.addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile,
+                            machineModule->getMMI().getContext()))
+    return false;
+  passes.add(llvm::createFreeMachineFunctionPass());
+  return true;
+}
+
 static std::string printAssembly(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
-  // The verifier would run over every function again.
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile,
-                                  /*DisableVerify=*/true))
+  if (!addBackEnd(static_cast<llvm::LLVMTargetMachine &>(machine), passes, stream))
     return "";
   passes.run(module);
   return text.str().str();

@@ -124,6 +124,28 @@ bool returnsDirectly(py::handle statements) {
   return false;
 }
 
+bool isReadOutsideItsLoops(py::handle statements, py::handle name) {
+  const AstNodes &nodes = AstNodes::get();
+  auto isName = [&](py::handle node, bool isStored) {
+    return nodes.kind(node) == NodeKind::Name &&
+           (nodes.kind(field(node, nodes.fields.ctx)) == NodeKind::Store) == isStored &&
+           field(node, nodes.fields.id).equal(name);
+  };
+  bool found = false;
+  forEachNode(nodes, statements, [&](py::handle node) {
+    NodeKind kind = nodes.kind(node);
+    bool mayTarget = kind == NodeKind::For || kind == NodeKind::AugAssign;
+    bool isTarget = mayTarget && isName(field(node, nodes.fields.target), /*isStored=*/true);
+    if (isTarget && kind == NodeKind::For) {
+      found |= isReadOutsideItsLoops(field(node, nodes.fields.iter), name);
+      return false;
+    }
+    found |= isTarget || isName(node, /*isStored=*/false);
+    return !found;
+  });
+  return found;
+}
+
 std::string unparse(py::handle node) {
   try {
     return py::str(py::module_::import("ast").attr("unparse")(node));

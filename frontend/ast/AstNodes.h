@@ -102,6 +102,10 @@ bool containsReturn(pybind11::handle statements);
 /// Whether a `return` is one of these statements themselves.
 bool returnsDirectly(pybind11::handle statements);
 
+/// Whether a name is read anywhere but in the bodies of the `for` loops that count with
+/// it.
+bool isReadOutsideItsLoops(pybind11::handle statements, pybind11::handle name);
+
 /// The source text of an expression, normalised; for messages only.
 std::string unparse(pybind11::handle node);
 

@@ -16,6 +16,8 @@
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/LanguageNames.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 namespace py = pybind11;
 
 namespace tilewright {
@@ -217,15 +219,30 @@ void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
 /// it doubles it again.
 void FunctionWalker::finishRest(const Rest *rest) {
   constexpr int maxRepetitions = 64;
-  if (rest && ++repetitions[{rest->statements.ptr(), rest->index}] > maxRepetitions)
+  // Compilers walk regions by recursion: this many, and no more, fit every stack.
+  constexpr int maxDepth = 256;
+  std::vector<size_t> place;
+  for (const Rest *outer = rest; outer; outer = outer->next)
+    if (outer == rest || outer->loop)
+      place.insert(place.end(), {reinterpret_cast<size_t>(outer->statements.ptr()), outer->index});
+  bool isRepeated = rest && ++repetitions[place] > maxRepetitions;
+  if (isRepeated || restDepth >= maxDepth)
     throw Error(ErrorCode::E0114,
-                fmt::format("the statements after this 'if' would be repeated more than {} times",
-                            maxRepetitions),
+                isRepeated
+                    ? fmt::format("the statements after this 'if' would be repeated more than {} "
+                                  "times",
+                                  maxRepetitions)
+                    : fmt::format("more than {} ifs that may return follow each other", maxDepth),
                 "return at the end of a branch, not deeper inside, or set a flag and test it");
-  for (; rest; rest = rest->next)
-    if (visitStatements(rest->statements, rest->index, rest->next) == Flow::Returned)
-      return;
-  returnValue = py::none();
+  llvm::SaveAndRestore depth(restDepth, restDepth + 1);
+  for (; rest; rest = rest->next) {
+    Flow flow = rest->loop ? visitIterations(*rest->loop, rest->index, rest->next)
+                           : visitStatements(rest->statements, rest->index, rest->next);
+    if (flow == Flow::Returned)
+      break;
+  }
+  if (!rest)
+    returnValue = py::none();
 }
 
 void FunctionWalker::visitReturningIf(Handle statement, const Value &condition, const Rest &rest) {

@@ -11,6 +11,15 @@
 
 namespace tilewright {
 
+bool wantsOverflowChecks(const pybind11::dict &options) {
+  auto isOn = [&](const char *name, bool ifAbsent) {
+    if (!options.contains(name) || pybind11::object(options[name]).is_none())
+      return ifAbsent;
+    return PyObject_IsTrue(pybind11::object(options[name]).ptr()) == 1;
+  };
+  return isOn("debug", false) && isOn("sanitize_overflow", true);
+}
+
 // Compilations run on several threads at once, each with a context of its own.
 static thread_local EvaluationContext *innermostContext = nullptr;
 

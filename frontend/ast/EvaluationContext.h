@@ -45,6 +45,9 @@ public:
   virtual pybind11::object concreteArray(const semantic::Value &) { return pybind11::none(); }
 };
 
+/// Whether launch options ask for assertions that integers do not overflow.
+bool wantsOverflowChecks(const pybind11::dict &options);
+
 /// The innermost context of this thread; null outside kernels.
 EvaluationContext *currentContext();
 /// As currentContext(), but raises E0117 for a language function called on the

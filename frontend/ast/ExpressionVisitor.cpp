@@ -163,9 +163,10 @@ py::object FunctionWalker::visitAttribute(Handle node, bool keepWrapper) {
     py::object value = py::reinterpret_steal<py::object>(found);
     return keepWrapper ? value : unwrapConstexpr(value);
   }
-  if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-    throw py::error_already_set();
-  PyErr_Clear();
+  py::error_already_set problem; // takes it from Python
+  // One of our own says more than that the name is missing (E0125).
+  if (!problem.matches(PyExc_AttributeError) || py::hasattr(problem.value(), "code"))
+    throw problem;
   std::string name = py::cast<std::string>(attribute);
   // constexpr objects are held bare: `BLOCK.value` is BLOCK.
   if (!isTensor(base) && name == "value")

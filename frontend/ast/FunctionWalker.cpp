@@ -30,8 +30,6 @@ py::object FunctionWalker::run() {
     py::object parameters = field(definition, f.args);
     if (!field(parameters, f.kwarg).is_none())
       refuse("KeywordArguments");
-    if (py::len(field(parameters, f.kwonlyargs)) != 0)
-      refuse("KeywordOnly");
     visitStatements(field(definition, f.body), 0, nullptr);
     currentNode = {};
     return std::move(returnValue);

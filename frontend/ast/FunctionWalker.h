@@ -51,11 +51,17 @@ private:
   using Handle = pybind11::handle;
 
   enum class Flow { Next, Returned };
-  /// What is left of the enclosing lists when a branch falls through.
+  struct UnrolledLoop {
+    Object counter, body;
+    pybind11::list indices;
+  };
+  /// What is left of the enclosing lists when a branch falls through: statements from
+  /// `index` on, or iterations of an unrolled loop.
   struct Rest {
     Handle statements;
     size_t index;
     const Rest *next;
+    const UnrolledLoop *loop = nullptr;
   };
   /// Thrown by a `return` inside a run-time `if` that was first visited as if it
   /// had none; the `if` is then visited again.
@@ -71,6 +77,7 @@ private:
   void visitAssert(Handle statement);
   void assignTarget(Handle target, Handle value);
   void assignName(Handle name, Handle value);
+  void assignConstant(Handle name, Handle value, Handle valueNode);
   /// A number as a run-time scalar, also inside tuples.
   Object toRunTime(Handle value);
   bool isConstexprAnnotation(Handle annotation);
@@ -103,13 +110,20 @@ private:
   Object mergeValue(mlir::scf::IfOp op, Branch &first, Branch &second, const std::string &what);
 
   //===--- Loops.cpp ------------------------------------------------------===//
-  void visitFor(Handle statement);
+  Flow visitFor(Handle statement, const Rest &rest);
   void visitWhile(Handle statement);
   struct RangeLoop;
   RangeLoop readRange(Handle call, const pybind11::tuple &args, const pybind11::dict &kwargs,
                       bool isLanguageRange);
   void runRangeLoop(Handle statement, RangeLoop &range);
-  void unrollRange(Handle statement, const pybind11::tuple &args, const pybind11::dict &kwargs);
+  struct Bounds {
+    semantic::Value low, high, step; // of a loop that counts upward
+  };
+  std::optional<semantic::Value> counterBefore(Handle name, const semantic::DType &type,
+                                               const semantic::Value &start, std::string &reason);
+  semantic::Value counterAfter(const RangeLoop &range, const Bounds &bounds,
+                               const semantic::Value &start, const semantic::Value &old);
+  bool isReadOutsideItsLoops(Handle name);
   struct Carried;
   /// Numbers that a loop body turned out to change, by name.
   using Promotions = std::map<std::string, std::set<size_t>>;
@@ -121,6 +135,11 @@ private:
                       Handle inductionName, Promotions &promotions);
   bool hideLostNames(Scope &before);
   void leaveLoop(const Scope &inner, const char *reason);
+
+  //===--- Unrolling.cpp --------------------------------------------------===//
+  Flow unrollRange(Handle statement, const pybind11::tuple &args, const pybind11::dict &kwargs,
+                   const Rest &rest);
+  Flow visitIterations(const UnrolledLoop &loop, size_t first, const Rest *rest);
 
   //===--- ExpressionVisitor.cpp ------------------------------------------===//
   Object visitExpression(Handle node);
@@ -188,8 +207,13 @@ private:
   int loopDepth = 0;
   /// Above zero inside a run-time `if` that is visited as if it had no return.
   int mergingDepth = 0;
-  /// How often the rest at a place was made (finishRest).
-  std::map<std::pair<PyObject *, size_t>, int> repetitions;
+  /// How often the rest at a place was made (finishRest): list, index, and iterations
+  /// of the unrolled loops around it.
+  std::map<std::vector<size_t>, int> repetitions;
+  /// Run-time ifs, one in another, that the rest of the function was put into.
+  int restDepth = 0;
+  /// Counters of loops by whether they are read where no loop counts with them.
+  std::map<std::string, bool> countersRead;
 
   // Location.cpp: attributes made once, the location of the last node.
   mlir::StringAttr fileAttribute, nameAttribute;

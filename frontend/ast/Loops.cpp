@@ -3,7 +3,7 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: scf.for for range and tl.range, scf.while for while, unrolling for
+// What: scf.for for range and tl.range, scf.while for while. Unrolling.cpp has
 // tl.static_range.
 //
 // How the carried values are found: every name that the body assigns and that
@@ -17,6 +17,7 @@
 
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/LanguageNames.h"
+#include "frontend/ast/LoopArguments.h"
 
 #include "frontend/emit/MlirTypes.h"
 #include "ir/dialect/TileDialect.h"
@@ -29,19 +30,14 @@ namespace arith = mlir::arith;
 namespace scf = mlir::scf;
 using emit::MlirBuilder;
 using semantic::DType;
+using semantic::Literal;
 using semantic::Operand;
 using semantic::ScalarKind;
 using semantic::Value;
 
-/// Iterations that tl.static_range may unroll: beyond it compile time, not the
-/// kernel, becomes the problem.
-static constexpr int64_t maxUnrolledIterations = 4096;
-
 /// Why names are gone after a loop.
 static constexpr const char *madeInALoop =
     "it is first assigned inside a loop and does not outlive it; assign it before the loop";
-static constexpr const char *counterOfALoop =
-    "it counts a loop and does not outlive it; keep its value under another name";
 
 struct FunctionWalker::Carried {
   Object name;
@@ -127,8 +123,8 @@ bool FunctionWalker::promoteChanged(const std::vector<Object> &assigned, const S
   return changed;
 }
 
-/// Whether the body hid names that were there before: the counters of loops inside
-/// it. They are hidden around it too, and the loop must be made again.
+/// Whether the body hid names that were there before: counters of loops inside it that
+/// had another type. They are hidden around it too, and the loop must be made again.
 bool FunctionWalker::hideLostNames(Scope &before) {
   std::vector<Object> lost;
   for (auto [id, value] : before.all())
@@ -157,7 +153,7 @@ struct FunctionWalker::RangeLoop {
   llvm::SmallVector<mlir::NamedAttribute> hints;
 };
 
-void FunctionWalker::visitFor(Handle statement) {
+FunctionWalker::Flow FunctionWalker::visitFor(Handle statement, const Rest &rest) {
   if (py::len(field(statement, f.orelse)) != 0)
     refuse("ForElse");
   py::object target = field(statement, f.target), iterator = field(statement, f.iter);
@@ -179,39 +175,11 @@ void FunctionWalker::visitFor(Handle statement) {
   py::dict kwargs;
   py::tuple args = visitArguments(iterator, kwargs);
   if (isStatic)
-    return unrollRange(statement, args, kwargs);
+    return unrollRange(statement, args, kwargs, rest);
   RangeLoop range = readRange(iterator, args, kwargs, isLanguageRange);
   currentNode = statement;
   runRangeLoop(statement, range);
-}
-
-/// Arguments by the names of tl.range; `count` of them are taken by position.
-static std::vector<py::object> bindRange(const char *function, llvm::ArrayRef<const char *> names,
-                                         const py::tuple &args, const py::dict &kwargs) {
-  std::vector<py::object> bound(names.size());
-  auto fail = [&](const std::string &problem) {
-    throw makeError(ErrorCode::E0122, fmt::arg("name", function), fmt::arg("problem", problem),
-                    fmt::arg("sig", fmt::format("{}({})", function, fmt::join(names, ", "))));
-  };
-  if (args.size() > names.size())
-    fail(fmt::format("{} positional arguments given, {} taken", args.size(), names.size()));
-  for (size_t i = 0; i < args.size(); ++i)
-    bound[i] = args[i];
-  for (auto [key, value] : kwargs) {
-    std::string text = py::cast<std::string>(key);
-    auto found = llvm::find_if(names, [&](const char *name) { return text == name; });
-    if (found == names.end())
-      fail(fmt::format("unexpected argument '{}'", text));
-    if (bound[found - names.begin()])
-      fail(fmt::format("argument '{}' is given twice", text));
-    bound[found - names.begin()] = py::reinterpret_borrow<py::object>(value);
-  }
-  if (!bound[0])
-    fail("missing argument 'arg1'");
-  for (py::object &value : bound)
-    if (!value)
-      value = py::none();
-  return bound;
+  return Flow::Next;
 }
 
 FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple &args,
@@ -225,9 +193,10 @@ FunctionWalker::RangeLoop FunctionWalker::readRange(Handle call, const py::tuple
                                       "flatten",
                                       "warp_specialize",
                                       "disable_licm"};
+  // Python's range takes the hints of tl.range too, and ignores them as Triton does.
+  size_t mostPositional = isLanguageRange ? std::size(names) : 3;
   std::vector<py::object> bound =
-      bindRange(isLanguageRange ? "tl.range" : "range",
-                llvm::ArrayRef(names).take_front(isLanguageRange ? 9 : 3), args, kwargs);
+      bindRange(isLanguageRange ? "tl.range" : "range", names, mostPositional, args, kwargs);
   RangeLoop range;
   auto refuseBound = [](llvm::StringRef what) {
     throw makeError(
@@ -302,6 +271,42 @@ static DType inductionType(semantic::Semantic &semantic, const Value &start, con
   return type.isBool() ? DType(ScalarKind::Int32) : type;
 }
 
+/// What the counter of a loop is if the loop runs no time, of the counter's type: what
+/// the name was before, or anything where it was not. Nothing where no one reads it
+/// after the loop, or it was something else; `reason` then says so.
+std::optional<Value> FunctionWalker::counterBefore(Handle name, const DType &type,
+                                                   const Value &start, std::string &reason) {
+  if (!isReadOutsideItsLoops(name))
+    return std::nullopt;
+  Handle value = scope.find(name);
+  if (!value)
+    return semantic().cast(start, type);
+  std::optional<Operand> number = tryOperand(value);
+  if (number) {
+    Value scalar = semantic().toValue(*number);
+    if (!scalar.type.isTile() && scalar.type.scalar.isInteger())
+      return semantic().cast(scalar, type);
+  }
+  reason = fmt::format("it is {} before the loop that counts with it; use two names",
+                       describeValue(value));
+  return std::nullopt;
+}
+
+/// The last value of a counter that the body leaves alone: the start and as many steps as
+/// fit. Not carried through the loop, so that passes see the loop as if no one asked.
+Value FunctionWalker::counterAfter(const RangeLoop &range, const Bounds &bounds, const Value &start,
+                                   const Value &old) {
+  using A = semantic::Arithmetic;
+  auto compute = [&](A op, const Value &lhs, const Operand &rhs) {
+    return semantic().arithmetic(op, lhs, rhs);
+  };
+  Value extent = compute(A::Sub, compute(A::Sub, bounds.high, bounds.low), Literal::integer(1));
+  Value distance = compute(A::Mul, compute(A::FloorDiv, extent, bounds.step), bounds.step);
+  Value last = compute(range.descending ? A::Sub : A::Add, start, distance);
+  Value ran = semantic().compare(semantic::Comparison::Less, bounds.low, bounds.high);
+  return semantic().where(ran, semantic().cast(last, old.type.scalar), old);
+}
+
 void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
   // A descending range runs upward from stop to start, exclusive, and its index
   // is mirrored: i = start + stop - k.
@@ -324,10 +329,19 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
   std::vector<Object> assigned = assignedNames(body);
   Promotions promotions;
   Scope before = scope;
+  std::string reason;
+  std::optional<Value> old = counterBefore(inductionName, type, start, reason);
+  bool isCarried =
+      old && llvm::any_of(assigned, [&](const Object &id) { return id.equal(inductionName); });
   while (true) {
     scope = before.branch();
     std::vector<Value> initial;
     std::vector<Carried> carried = carriedNames(assigned, promotions, inductionName, initial);
+    if (isCarried) {
+      py::object first = wrapValue(*old);
+      carried.push_back(
+          {inductionName, ValueTree::flatten(semantic(), first, false, initial), first});
+    }
     llvm::SmallVector<mlir::Value> initialValues;
     for (const Value &value : initial)
       initialValues.push_back(MlirBuilder::unwrap(value));
@@ -374,43 +388,11 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
       results.push_back(MlirBuilder::wrap(value.type, result));
     bindCarried(carried, results);
     leaveLoop(inner, madeInALoop);
-    scope.hide(inductionName, counterOfALoop);
+    if (!reason.empty())
+      scope.hide(inductionName, reason);
+    else if (old && !isCarried)
+      scope.set(inductionName, wrapValue(counterAfter(range, {low, high, step}, start, *old)));
     return;
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Unrolling
-//===----------------------------------------------------------------------===//
-
-void FunctionWalker::unrollRange(Handle statement, const py::tuple &args, const py::dict &kwargs) {
-  static const char *const names[] = {"arg1", "arg2", "step"};
-  std::vector<py::object> bound = bindRange("tl.static_range", names, args, kwargs);
-  py::object iterator = field(statement, f.iter);
-  py::list numbers;
-  bool hasStart = !bound[1].is_none();
-  const char *const roles[] = {hasStart ? "start" : "end", "end", "step"};
-  for (auto [value, role] : llvm::zip(bound, roles)) {
-    if (isTensor(value)) {
-      currentNode = iterator;
-      throw makeError(ErrorCode::E0112, fmt::arg("n", fmt::format("{} of tl.static_range", role)));
-    }
-    if (!value.is_none())
-      numbers.append(value);
-  }
-  if (bound[1].is_none() && !bound[2].is_none())
-    numbers.insert(0, 0); // static_range(n, step=s)
-  py::object range = py::module_::import("builtins").attr("range")(*numbers);
-  int64_t count = static_cast<int64_t>(py::len(range));
-  if (count > maxUnrolledIterations)
-    throw makeError(ErrorCode::E0114, fmt::arg("n", count), fmt::arg("m", maxUnrolledIterations));
-  currentNode = statement;
-  py::object inductionName = field(field(statement, f.target), f.id);
-  for (Handle index : range) {
-    scope.set(inductionName, index);
-    ++loopDepth;
-    visitStatements(field(statement, f.body), 0, nullptr);
-    --loopDepth;
   }
 }
 

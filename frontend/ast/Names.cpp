@@ -87,6 +87,13 @@ bool FunctionWalker::isAllowedGlobal(Handle id, Handle value) {
          allowsAllGlobals();
 }
 
+bool FunctionWalker::isReadOutsideItsLoops(Handle id) {
+  auto [entry, isNew] = countersRead.try_emplace(py::cast<std::string>(id), false);
+  if (isNew)
+    entry->second = tilewright::isReadOutsideItsLoops(field(function.attr("parse")(), f.body), id);
+  return entry->second;
+}
+
 //===----------------------------------------------------------------------===//
 // Names that do not exist
 //===----------------------------------------------------------------------===//

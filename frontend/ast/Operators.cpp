@@ -78,7 +78,7 @@ py::object FunctionWalker::binaryOperator(NodeKind op, Handle lhs, Handle rhs) {
     refuse("PowTile");
   std::string what = fmt::format("operand of '{}'", row->symbol);
   return wrapValue(
-      semantic().arithmetic(*row->meaning, toOperand(lhs, what), toOperand(rhs, what)));
+      applyOperator(semantic(), *row->meaning, toOperand(lhs, what), toOperand(rhs, what)));
 }
 
 py::object FunctionWalker::visitUnaryOp(Handle node) {
@@ -147,18 +147,10 @@ static bool isIdentical(py::handle lhs, py::handle rhs) {
   return isNumber(lhs) && isSameConstant(lhs, rhs);
 }
 
-py::object FunctionWalker::visitCompare(Handle node) {
-  py::list operators(field(node, f.ops)), comparators(field(node, f.comparators));
-  if (operators.size() != 1)
-    refuse("ChainedCompare");
-  NodeKind kind = nodes.kind(operators[0]);
-  if (kind == NodeKind::In || kind == NodeKind::NotIn)
-    refuse(kind == NodeKind::In ? "In" : "NotIn");
-  py::object lhs = visitExpression(field(node, f.left));
-  py::object rhs = visitExpression(comparators[0]);
+static py::object compareOnce(semantic::Semantic &semantic, NodeKind kind, py::handle lhs,
+                              py::handle rhs) {
   if (kind == NodeKind::Is || kind == NodeKind::IsNot)
     return py::bool_(isIdentical(lhs, rhs) == (kind == NodeKind::Is));
-
   auto [meaning, python] = *findComparison(kind);
   if ((!isTensor(lhs) && !isTensor(rhs)) || isRecord(lhs) || isRecord(rhs))
     return fromPython(PyObject_RichCompare(lhs.ptr(), rhs.ptr(), python));
@@ -167,8 +159,38 @@ py::object FunctionWalker::visitCompare(Handle node) {
   std::optional<semantic::Operand> left = tryOperand(lhs), right = tryOperand(rhs);
   if (isEquality && (!left || !right))
     return py::bool_(meaning == Comparison::NotEqual);
-  return wrapValue(semantic().compare(meaning, toOperand(lhs, "operand of a comparison"),
-                                      toOperand(rhs, "operand of a comparison")));
+  return wrapValue(semantic.compare(meaning, toOperand(lhs, "operand of a comparison"),
+                                    toOperand(rhs, "operand of a comparison")));
+}
+
+/// `a < b < c` is `a < b and b < c` with one b.
+py::object FunctionWalker::visitCompare(Handle node) {
+  py::list operators(field(node, f.ops)), comparators(field(node, f.comparators));
+  py::object left = visitExpression(field(node, f.left)), all;
+  for (size_t i = 0; i < operators.size(); ++i) {
+    NodeKind kind = nodes.kind(operators[i]);
+    if (kind == NodeKind::In || kind == NodeKind::NotIn)
+      refuse(kind == NodeKind::In ? "In" : "NotIn");
+    py::object right = visitExpression(comparators[i]);
+    py::object holds = compareOnce(semantic(), kind, left, right);
+    if (operators.size() == 1)
+      return holds;
+    if (isTensor(holds)) {
+      all = all && isTensor(all)
+                ? wrapValue(semantic().logicalAnd(unwrapValue(all), unwrapValue(holds)))
+                : holds;
+    } else {
+      int truth = PyObject_IsTrue(holds.ptr());
+      if (truth < 0)
+        throw py::error_already_set();
+      if (truth == 0)
+        return holds;
+      if (!all)
+        all = holds;
+    }
+    left = right;
+  }
+  return all;
 }
 
 } // namespace tilewright

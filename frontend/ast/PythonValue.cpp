@@ -208,4 +208,19 @@ std::vector<int64_t> toIntList(py::handle handle, const std::string &what) {
   return result;
 }
 
+static void warnOfWholeShift(const semantic::Type &type, const Operand &amount) {
+  int64_t number = std::get<semantic::Literal>(amount).intValue;
+  py::module_::import("tilewright.errors")
+      .attr("warn")("W0124", py::arg("v") = number, py::arg("n") = type.scalar.bitWidth(),
+                    py::arg("t") = type.scalar.longName());
+}
+
+semantic::Value applyOperator(semantic::Semantic &semantic, semantic::Arithmetic op,
+                              const Operand &lhs, const Operand &rhs) {
+  semantic::Value result = semantic.arithmetic(op, lhs, rhs, /*mayCheck=*/true);
+  if (semantic.isWholeShift(op, lhs, rhs))
+    warnOfWholeShift(result.type, rhs);
+  return result;
+}
+
 } // namespace tilewright

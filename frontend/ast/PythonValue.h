@@ -62,6 +62,9 @@ semantic::Operand toOperand(pybind11::handle object, const std::string &what);
 /// A literal becomes a run-time scalar of its own type.
 semantic::Value toValue(semantic::Semantic &semantic, pybind11::handle object,
                         const std::string &what);
+/// An operator of the kernel's own text, with warnings (W0124) and overflow checks.
+semantic::Value applyOperator(semantic::Semantic &semantic, semantic::Arithmetic op,
+                              const semantic::Operand &lhs, const semantic::Operand &rhs);
 /// Ints of a tuple, list, constexpr or single int; E0112 for a run-time value.
 std::vector<int64_t> toIntList(pybind11::handle object, const std::string &what);
 /// A compile-time int; E0112 for a run-time value, E0120 for another object.

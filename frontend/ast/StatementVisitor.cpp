@@ -54,8 +54,7 @@ FunctionWalker::Flow FunctionWalker::visitStatement(Handle statement, const Rest
   case NodeKind::If:
     return visitIf(statement, rest);
   case NodeKind::For:
-    visitFor(statement);
-    return Flow::Next;
+    return visitFor(statement, rest);
   case NodeKind::While:
     visitWhile(statement);
     return Flow::Next;
@@ -164,6 +163,15 @@ void FunctionWalker::assignTarget(Handle target, Handle value) {
   }
 }
 
+/// What a name annotated constexpr gets stays as it is: a number is no run-time scalar.
+/// A run-time value is taken as well, but not as another value of a name that the loop
+/// around it would have to carry (assignedNames).
+void FunctionWalker::assignConstant(Handle id, Handle value, Handle valueNode) {
+  if (loopDepth > 0 && scope.find(id))
+    requireStatic(value, valueNode);
+  assignName(id, value);
+}
+
 void FunctionWalker::visitAssign(Handle statement) {
   py::list targets(field(statement, f.targets));
   if (targets.size() != 1)
@@ -183,10 +191,8 @@ void FunctionWalker::visitAssign(Handle statement) {
   // `x: tl.constexpr` alone, before: the assignment keeps the constant.
   if (nodes.kind(target) == NodeKind::Name) {
     py::object id = field(target, f.id);
-    if (scope.isMarkedConstant(id)) {
-      requireStatic(value, field(statement, f.value));
-      return assignName(id, value);
-    }
+    if (scope.isMarkedConstant(id))
+      return assignConstant(id, value, field(statement, f.value));
   }
   assignTarget(target, toRunTime(value));
 }
@@ -219,9 +225,7 @@ void FunctionWalker::visitAnnAssign(Handle statement) {
     scope.erase(id);
     return;
   }
-  py::object value = visitExpression(valueNode);
-  requireStatic(value, valueNode);
-  assignName(id, value);
+  assignConstant(id, visitExpression(valueNode), valueNode);
 }
 
 void FunctionWalker::visitAugAssign(Handle statement) {

@@ -72,7 +72,7 @@ template <Arithmetic op> PyObject *binarySlot(PyObject *lhs, PyObject *rhs) {
     // operators, and Python asks them next.
     if (!right)
       return py::reinterpret_steal<py::object>(notImplemented());
-    return wrapValue(requireContext("an operator").semantic().arithmetic(op, *left, *right));
+    return wrapValue(applyOperator(requireContext("an operator").semantic(), op, *left, *right));
   });
 }
 
@@ -193,24 +193,25 @@ bool isFullSlice(py::handle object) {
   return slice->start == Py_None && slice->stop == Py_None && slice->step == Py_None;
 }
 
-/// x[None, :]: None adds an axis, a full slice keeps one.
+/// x[None, :]: None adds an axis, a full slice keeps one. Slices beyond the last
+/// dimension keep nothing, and on a scalar they do not count at all: Triton takes
+/// `x[:, :]` of a vector, and `x[:, None]` of a scalar as a tile of one element.
 PyObject *subscriptSlot(PyObject *self, PyObject *key) {
   return guardedObject([&]() -> py::object {
     py::tuple keys = PyTuple_Check(key) ? py::reinterpret_borrow<py::tuple>(key)
                                         : py::make_tuple(py::handle(key));
     semantic::Semantic &language = requireContext("a subscript").semantic();
     Value result = valueOf(self);
-    int rank = result.type.rank(), axis = 0, kept = 0;
+    bool isScalar = result.type.rank() == 0;
+    int axis = 0;
     for (py::handle item : keys) {
       py::object plain = unwrapConstexpr(item);
+      if (!plain.is_none() && !isFullSlice(plain))
+        throwNoOperator("unsupported tensor index: only None and ':' have a meaning",
+                        "use tl.gather, masks with tl.where, or load the part you need");
       if (plain.is_none())
         result = language.expandDims(result, axis);
-      else if (isFullSlice(plain) && kept < rank)
-        ++kept;
-      else
-        throwNoOperator("a tensor is indexed with None and ':' only, at most one ':' per dimension",
-                        "use tl.gather, masks with tl.where, or load the part you need");
-      ++axis;
+      axis += plain.is_none() || !isScalar;
     }
     return wrapValue(std::move(result));
   });

@@ -25,7 +25,9 @@ Walker::Walker(mlir::MLIRContext &context, std::string target, py::dict options)
               [this, unknown = mlir::UnknownLoc::get(&context)]() -> mlir::Location {
                 return stack.empty() ? mlir::Location(unknown) : stack.back()->location();
               }),
-      meaning(builder), target(std::move(target)), options(std::move(options)) {}
+      meaning(builder), target(std::move(target)), options(std::move(options)) {
+  meaning.setOverflowChecks(wantsOverflowChecks(this->options));
+}
 
 py::object Walker::option(const std::string &name) const {
   return options.contains(name) ? py::object(options[py::str(name)]) : py::none();
@@ -111,15 +113,6 @@ static std::string signatureText(py::handle function) {
                   fmt::arg("problem", problem), fmt::arg("sig", signatureText(function)));
 }
 
-static void checkConstexpr(py::handle parameter, py::handle name, py::handle value) {
-  if (isTensor(value) && py::cast<bool>(parameter.attr("is_constexpr"))) {
-    std::string text = py::cast<std::string>(py::str(name));
-    Error error = makeError(ErrorCode::E0112, fmt::arg("n", text));
-    error.setHelp(fmt::format("parameter '{}' is a constexpr: pass a compile-time value", text));
-    throw error;
-  }
-}
-
 py::dict bindArguments(py::handle function, const py::tuple &args, const py::dict &kwargs) {
   const AstNodes &nodes = AstNodes::get();
   py::dict bound;
@@ -128,6 +121,9 @@ py::dict bindArguments(py::handle function, const py::tuple &args, const py::dic
       field(field(function.attr("parse")(), nodes.fields.args), nodes.fields.vararg);
   py::object varargName =
       vararg.is_none() ? py::object(py::none()) : field(vararg, nodes.fields.arg);
+  size_t numKeywordOnly =
+      py::len(field(field(function.attr("parse")(), nodes.fields.args), nodes.fields.kwonlyargs));
+  size_t numPositional = py::len(function.attr("params")) - numKeywordOnly, number = 0;
   for (py::handle parameter : function.attr("params")) {
     py::object name = parameter.attr("name");
     if (!varargName.is_none() && name.equal(varargName)) {
@@ -138,7 +134,7 @@ py::dict bindArguments(py::handle function, const py::tuple &args, const py::dic
     }
     bool byKeyword = kwargs.contains(name);
     py::object value;
-    if (position < args.size()) {
+    if (number++ < numPositional && position < args.size()) {
       if (byKeyword)
         refuseCall(function, fmt::format("argument '{}' is given twice",
                                          py::cast<std::string>(py::str(name))));
@@ -152,9 +148,7 @@ py::dict bindArguments(py::handle function, const py::tuple &args, const py::dic
       refuseCall(function,
                  fmt::format("missing argument '{}'", py::cast<std::string>(py::str(name))));
     }
-    value = unwrapConstexpr(value);
-    checkConstexpr(parameter, name, value);
-    bound[name] = value;
+    bound[name] = unwrapConstexpr(value);
   }
   if (position < args.size())
     refuseCall(function,

@@ -60,7 +60,9 @@ private:
 };
 
 /// Arguments of a call by parameter name, defaults filled in. Raises E0122 for a
-/// wrong set, E0112 for a run-time value of a constexpr parameter.
+/// wrong set. What is known at compile time stays so whatever the annotations say, and
+/// a run-time value may go to a parameter annotated constexpr: programs do that, and
+/// only a use that needs a constant fails.
 pybind11::dict bindArguments(pybind11::handle jitFunction, const pybind11::tuple &args,
                              const pybind11::dict &kwargs);
 

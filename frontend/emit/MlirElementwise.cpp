@@ -205,16 +205,6 @@ semantic::Value MlirBuilder::fma(const Value &x, const Value &y, const Value &z)
 // Casts
 //===----------------------------------------------------------------------===//
 
-/// fp8e4b15 has no MLIR type, so its values are opaque bits to every op.
-static void refuseSoftwareFloat8(const semantic::DType &from, const semantic::DType &to) {
-  if (from.kind() != ScalarKind::Float8E4B15 && to.kind() != ScalarKind::Float8E4B15)
-    return;
-  throw makeError(ErrorCode::E0120,
-                  fmt::arg("message", fmt::format("the compiler cannot convert {} to {}",
-                                                  from.name(), to.name())),
-                  fmt::arg("help", "use tl.float8e4nv or tl.float8e5, or bitcast to tl.uint8"));
-}
-
 semantic::Value MlirBuilder::cast(CastOp op, const Value &operand, const DType &to,
                                   Rounding rounding) {
   Type type = operand.type.withScalar(to);
@@ -229,7 +219,6 @@ semantic::Value MlirBuilder::cast(CastOp op, const Value &operand, const DType &
     return emit<arith::TruncIOp>(type, x);
   case CastOp::FloatExtend:
   case CastOp::FloatTruncate: {
-    refuseSoftwareFloat8(operand.type.scalar, to);
     bool isPlain = !operand.type.scalar.isFloat8() && !to.isFloat8() &&
                    (op == CastOp::FloatExtend || rounding == Rounding::NearestEven);
     if (isPlain)

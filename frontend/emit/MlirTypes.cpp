@@ -22,7 +22,9 @@ mlir::Type toMlirType(mlir::MLIRContext *context, const DType &type) {
     return builder.getI1Type();
   case ScalarKind::Int8:
   case ScalarKind::UInt8:
-  case ScalarKind::Float8E4B15: // no MLIR type has this bias
+  case ScalarKind::Float8E4B15: // opaque bytes, here and below
+  case ScalarKind::Float8E4B8:
+  case ScalarKind::Float8E5B16:
     return builder.getI8Type();
   case ScalarKind::Int16:
   case ScalarKind::UInt16:

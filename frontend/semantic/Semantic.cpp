@@ -141,13 +141,19 @@ static bool integerFits(const Literal &literal, const DType &type) {
   return value >= 0 && (bits == 64 || value < (int64_t(1) << bits));
 }
 
+Value Semantic::floatConstant(const DType &type, double value) {
+  if (type.isSoftwareFloat8())
+    return encodeFloat8(builder.constantFloat(float32Type, value), type, Rounding::NearestEven);
+  return builder.constantFloat(type, value);
+}
+
 Value Semantic::scalarConstant(const Literal &literal, const DType &type) {
   if (type.isFloating()) {
     double value = literal.floatValue;
     if (literal.kind != Literal::Kind::Float)
       value = literal.isUnsigned64 ? static_cast<double>(static_cast<uint64_t>(literal.intValue))
                                    : static_cast<double>(literal.intValue);
-    return builder.constantFloat(type, value);
+    return floatConstant(type, value);
   }
   Literal integer = literal;
   if (literal.kind == Literal::Kind::Float) {

@@ -64,6 +64,8 @@ class Semantic {
 public:
   explicit Semantic(TileBuilder &builder) : builder(builder) {}
   TileBuilder &tileBuilder() { return builder; }
+  /// Whether operators of the kernel assert on the device that their integer results fit.
+  void setOverflowChecks(bool areOn) { checksOverflow = areOn; }
 
   //===--- types ----------------------------------------------------------===//
   /// Largest number of elements of a tile (E0107).
@@ -76,9 +78,15 @@ public:
   DType promote(const Operand &lhs, const Operand &rhs, bool isDivisionOrModulo);
   Value toValue(const Operand &operand);
   Value scalarConstant(const Literal &literal, const DType &type);
+  Value floatConstant(const DType &type, double value);
 
   //===--- operators ------------------------------------------------------===//
-  Value arithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs);
+  /// `mayCheck`: the operation is the kernel's own, and an overflow of it a mistake
+  /// that setOverflowChecks is to find.
+  Value arithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs, bool mayCheck = false);
+  /// Whether a constant shift moves every bit out of its operand: defined here, as for a
+  /// run-time amount, but hardly meant.
+  bool isWholeShift(Arithmetic op, const Operand &lhs, const Operand &rhs);
   Value compare(Comparison op, const Operand &lhs, const Operand &rhs);
   Value negate(const Value &operand);
   Value invert(const Value &operand);
@@ -210,14 +218,21 @@ public:
 
 private:
   Value castTo(const Value &value, const DType &type, Rounding rounding = Rounding::NearestEven);
+  Value castFloat(const Value &value, const DType &type, Rounding rounding);
+  /// Conversions of the software formats from and to f32 (SoftwareFloat8.cpp).
+  Value encodeFloat8(const Value &value, const DType &type, Rounding rounding);
+  Value decodeFloat8(const Value &value);
   std::pair<Value, Value> unify(const Operand &lhs, const Operand &rhs, bool isDivisionOrModulo);
   /// A scalar in the shape of `shapeOf`, which may be a scalar as well.
   Value splatLike(const Value &scalar, const Value &shapeOf);
+  void checkOverflow(Arithmetic op, const Value &lhs, const Value &rhs);
   Value pointerArithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs);
   Value bitwise(Arithmetic op, const Operand &lhs, const Operand &rhs);
+  Value wholeShift(const Value &value, const DType &type, bool keepsSign);
   Value selectExtremum(bool isMaximum, const Operand &lhs, const Operand &rhs, NanMode mode);
   /// The operand as int1 for and, or, not: E0116 for other types.
   Value logicalOperand(const Operand &operand, const char *name);
+  Value flattenBatches(const Value &value);
   Value binaryThroughFloat32(BinaryOp op, const Value &lhs, const Value &rhs);
   /// All in their common shape.
   std::vector<Value> broadcastAll(std::vector<Value> values);
@@ -228,6 +243,7 @@ private:
                             MemoryScope scope);
 
   TileBuilder &builder;
+  bool checksOverflow = false;
 };
 
 } // namespace tilewright::semantic

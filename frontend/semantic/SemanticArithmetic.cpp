@@ -54,7 +54,26 @@ static BinaryOp primitiveOf(Arithmetic op, const DType &type) {
   }
 }
 
-Value Semantic::arithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs) {
+/// In 64 bits no sum or difference of narrower numbers overflows, and a product of two
+/// uint32 that does is negative, which is out of range too.
+void Semantic::checkOverflow(Arithmetic op, const Value &lhs, const Value &rhs) {
+  const DType &type = lhs.type.scalar;
+  bool isChecked = op == Arithmetic::Add || op == Arithmetic::Sub || op == Arithmetic::Mul;
+  int bits = type.bitWidth();
+  if (!isChecked || !type.isInteger() || bits >= 64)
+    return;
+  Value wide =
+      builder.binary(primitiveOf(op, type), castTo(lhs, int64Type), castTo(rhs, int64Type));
+  int64_t largest = (int64_t(1) << (type.isSigned() ? bits - 1 : bits)) - 1;
+  int64_t smallest = type.isSigned() ? -largest - 1 : 0;
+  Value fits = logicalAnd(compare(Comparison::LessEqual, wide, Literal::integer(largest)),
+                          compare(Comparison::GreaterEqual, wide, Literal::integer(smallest)));
+  const char *name = op == Arithmetic::Add ? "add" : op == Arithmetic::Sub ? "sub" : "mul";
+  deviceAssert(fits, fmt::format("int{} overflow detected for operation {}", bits, name),
+               std::nullopt);
+}
+
+Value Semantic::arithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs, bool mayCheck) {
   if (scalarTypeOf(lhs).isPointer() || scalarTypeOf(rhs).isPointer())
     return pointerArithmetic(op, lhs, rhs);
   if (isBitwise(op))
@@ -70,6 +89,8 @@ Value Semantic::arithmetic(Arithmetic op, const Operand &lhs, const Operand &rhs
                           castTo(right, float32Type));
   if (type.isFloat8())
     return binaryThroughFloat32(primitiveOf(op, type), left, right);
+  if (checksOverflow && mayCheck)
+    checkOverflow(op, left, right);
   return builder.binary(primitiveOf(op, type), left, right);
 }
 
@@ -95,21 +116,32 @@ Value Semantic::pointerArithmetic(Arithmetic op, const Operand &lhs, const Opera
   return builder.addPointer(base, distance);
 }
 
-/// E0119 for a constant shift that leaves no bit of the type.
-static void checkShiftAmount(const Operand &amount, const DType &type) {
-  const Literal *literal = std::get_if<Literal>(&amount);
-  if (!literal || (literal->intValue >= 0 && literal->intValue < type.bitWidth()))
-    return;
-  std::string where = fmt::format("a shift of {}", type.name());
-  throw makeError(ErrorCode::E0119, fmt::arg("v", literalName(*literal)), fmt::arg("t", where));
+bool Semantic::isWholeShift(Arithmetic op, const Operand &lhs, const Operand &rhs) {
+  const Literal *amount = std::get_if<Literal>(&rhs);
+  if ((op != Arithmetic::LeftShift && op != Arithmetic::RightShift) || !amount || isLiteral(lhs) ||
+      !scalarTypeOf(lhs).isInteger() || !scalarTypeOf(rhs).isInteger())
+    return false;
+  return amount->intValue < 0 ||
+         amount->intValue >= promote(lhs, rhs, /*isDivisionOrModulo=*/false).bitWidth();
+}
+
+/// What is left is zero, or the sign in every bit.
+Value Semantic::wholeShift(const Value &value, const DType &type, bool keepsSign) {
+  Value operand = castTo(value, type);
+  int64_t most = type.bitWidth() - 1;
+  return keepsSign ? bitwise(Arithmetic::RightShift, operand, Literal::integer(most))
+                   : splatLike(builder.constantInt(type, 0), operand);
 }
 
 Value Semantic::bitwise(Arithmetic op, const Operand &lhs, const Operand &rhs) {
   DType leftType = scalarTypeOf(lhs);
   if (!leftType.isInteger() || !scalarTypeOf(rhs).isInteger())
     throwTypeMismatch("cast floats, or reinterpret them with .to(type, bitcast=True)",
-                      "'{}' needs integers, got {} and {}", symbolOf(op), operandName(lhs),
-                      operandName(rhs));
+                      "invalid operands of type {} and {}: '{}' needs integers", operandName(lhs),
+                      operandName(rhs), symbolOf(op));
+  if (isWholeShift(op, lhs, rhs))
+    return wholeShift(std::get<Value>(lhs), promote(lhs, rhs, /*isDivisionOrModulo=*/false),
+                      op == Arithmetic::RightShift && leftType.isSigned());
   auto [left, right] = unify(lhs, rhs, /*isDivisionOrModulo=*/false);
   const DType &type = left.type.scalar;
   // The left operand decides how '>>' fills, before promotion; a literal is
@@ -123,10 +155,8 @@ Value Semantic::bitwise(Arithmetic op, const Operand &lhs, const Operand &rhs) {
   case Arithmetic::Xor:
     return builder.binary(BinaryOp::Xor, left, right);
   case Arithmetic::LeftShift:
-    checkShiftAmount(rhs, type);
     return builder.binary(BinaryOp::ShiftLeft, left, right);
   default:
-    checkShiftAmount(rhs, type);
     return builder.binary(
         fillsWithSign ? BinaryOp::ShiftRightArithmetic : BinaryOp::ShiftRightLogical, left, right);
   }

@@ -34,14 +34,17 @@ static Value castInteger(TileBuilder &builder, const Value &value, const DType &
 
 /// Floats of different types. Steps go through f32 where the pair has no
 /// conversion of its own.
-static Value castFloat(TileBuilder &builder, const Value &value, const DType &type,
-                       Rounding rounding) {
+Value Semantic::castFloat(const Value &value, const DType &type, Rounding rounding) {
   const DType &from = value.type.scalar;
+  if (from.isSoftwareFloat8())
+    return castTo(decodeFloat8(value), type, rounding);
+  if (type.isSoftwareFloat8())
+    return encodeFloat8(castTo(value, float32Type, rounding), type, rounding);
   bool sameWidth = from.bitWidth() == type.bitWidth();
   bool doubleToByte = (from.kind() == ScalarKind::Float64 && type.isFloat8()) ||
                       (from.isFloat8() && type.kind() == ScalarKind::Float64);
   if ((sameWidth || doubleToByte) && from != float32Type && type != float32Type)
-    return castFloat(builder, castFloat(builder, value, float32Type, rounding), type, rounding);
+    return castFloat(castFloat(value, float32Type, rounding), type, rounding);
   if (from.bitWidth() > type.bitWidth())
     return builder.cast(CastOp::FloatTruncate, value, type, rounding);
   return builder.cast(CastOp::FloatExtend, value, type, Rounding::NearestEven);
@@ -74,7 +77,7 @@ Value Semantic::castTo(const Value &value, const DType &type, Rounding rounding)
   if (from.isInteger() && type.isInteger())
     return castInteger(builder, value, type);
   if (from.isFloating() && type.isFloating())
-    return castFloat(builder, value, type, rounding);
+    return castFloat(value, type, rounding);
   if (from.isFloating() && type.isInteger()) {
     if (integerNeedsFloat32(from, /*isSource=*/true))
       return castTo(castTo(value, float32Type), type);
@@ -123,7 +126,7 @@ static std::optional<Value> foldCast(Semantic &semantic, const Literal &literal,
   if (type.isFloating()) {
     // Large integers may be rounded twice on their way to a small float.
     if (isFloat || std::fabs(number) <= 256)
-      return builder.constantFloat(type, number);
+      return semantic.floatConstant(type, number);
     return std::nullopt;
   }
   if (type.isInteger() && !isFloat) {

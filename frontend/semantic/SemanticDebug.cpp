@@ -51,8 +51,11 @@ void Semantic::print(const std::string &prefix, const std::vector<Operand> &valu
       throwInvalidArgument("use printable ASCII characters",
                            "tl.device_print: the prefix has a character that cannot be printed");
   std::vector<Value> printed;
-  for (const Operand &value : values)
-    printed.push_back(toValue(value));
+  for (const Operand &operand : values) {
+    Value value = toValue(operand);
+    // No evaluator can read the formats of software.
+    printed.push_back(value.type.scalar.isSoftwareFloat8() ? castTo(value, float32Type) : value);
+  }
   builder.print(prefix, printed, hex);
 }
 

@@ -81,15 +81,17 @@ static int64_t smallestInner(const DType &operand) { return 256 / operand.bitWid
 /// The shape of the product, or E0108, E0121.
 static std::vector<int64_t> productShape(const Type &a, const Type &b) {
   size_t rank = a.shape.size();
-  if (rank < 2 || rank > 3 || b.shape.size() != rank)
-    throwInvalidShape("both operands need two dimensions, or three of which the first is a batch",
+  if (rank < 2 || b.shape.size() != rank)
+    throwInvalidShape("both operands need two dimensions, or more, of which all before the last "
+                      "two are batches",
                       "tl.dot of {} and {}", a.name(), b.name());
   int64_t inner = a.shape[rank - 1];
   if (inner != b.shape[rank - 2])
     throw makeError(ErrorCode::E0108, fmt::arg("k1", inner), fmt::arg("k2", b.shape[rank - 2]));
-  if (rank == 3 && a.shape[0] != b.shape[0])
-    throwInvalidShape("broadcast one operand to the batch of the other",
-                      "tl.dot: batches differ, {} and {}", a.shape[0], b.shape[0]);
+  for (size_t i = 0; i + 2 < rank; ++i)
+    if (a.shape[i] != b.shape[i])
+      throwInvalidShape("broadcast one operand to the batch of the other",
+                        "tl.dot: batches differ, {} and {}", a.shape[i], b.shape[i]);
   int64_t least = smallestInner(a.scalar);
   if (inner < least)
     throwInvalidShape(fmt::format("use at least {} and mask the rest", least),
@@ -170,13 +172,24 @@ Value Semantic::dot(const Value &a, const Value &b, const std::optional<Value> &
   bool isFloat32 = a.type.scalar == float32Type;
   DotPrecision precision = isFloat32 ? options.precision : DotPrecision::Tf32;
   Value start = acc ? *acc : full(shape, Literal::integer(0), result.scalar);
-  // fp8e4b15 exists in software only.
+  // f16 holds all values of the 8-bit floats that exist in software only.
+  bool isSoftware = a.type.scalar.isSoftwareFloat8() || b.type.scalar.isSoftwareFloat8();
   auto prepared = [&](const Value &operand) {
-    bool isSoftware = a.type.scalar.kind() == ScalarKind::Float8E4B15 ||
-                      b.type.scalar.kind() == ScalarKind::Float8E4B15;
-    return isSoftware ? castTo(operand, ScalarKind::Float16) : operand;
+    return flattenBatches(isSoftware ? castTo(operand, ScalarKind::Float16) : operand);
   };
-  return builder.dot(prepared(a), prepared(b), start, precision, interval);
+  Value product = builder.dot(prepared(a), prepared(b), flattenBatches(start), precision,
+                              isSoftware ? 0 : interval);
+  return reshape(product, shape, /*mayReorder=*/false);
+}
+
+/// Matrix products know one batch: several become one, row by row.
+Value Semantic::flattenBatches(const Value &value) {
+  const std::vector<int64_t> &shape = value.type.shape;
+  if (shape.size() <= 3)
+    return value;
+  int64_t rows = shape[shape.size() - 2], columns = shape.back();
+  return reshape(value, {value.type.numElements() / (rows * columns), rows, columns},
+                 /*mayReorder=*/false);
 }
 
 } // namespace tilewright::semantic

@@ -69,8 +69,10 @@ std::vector<Value> Semantic::mapElements(const std::vector<Value> &inputs, int64
     return results;
   };
   std::vector<Value> tiles = broadcastAll(inputs);
-  if (tiles[0].type.isTile())
+  if (tiles[0].type.isTile()) {
+    WithoutChecks mapping(checksOverflow);
     return builder.mapElements(tiles, pack, checked);
+  }
   // Scalars are a group of copies.
   std::vector<Value> elements, results;
   for (const Value &input : tiles)

@@ -67,6 +67,19 @@ inline Operand typedStand(const DType &type) {
   return stand;
 }
 
+/// No assertion on overflow while it lives: the functions of reductions, scans and
+/// maps have no place for one.
+class WithoutChecks {
+public:
+  explicit WithoutChecks(bool &areOn) : areOn(areOn), before(areOn) { areOn = false; }
+  ~WithoutChecks() { areOn = before; }
+  WithoutChecks(const WithoutChecks &) = delete;
+
+private:
+  bool &areOn;
+  bool before;
+};
+
 /// Counts from the end where negative; E0117 outside [-rank, rank).
 int normalizeAxis(int64_t axis, int rank);
 

@@ -59,6 +59,7 @@ std::vector<Value> Semantic::reduce(std::vector<Value> inputs, std::optional<int
     for (Value &input : inputs)
       input = builder.reshape(input, {input.type.numElements()}, /*mayReorder=*/true);
   }
+  WithoutChecks combining(checksOverflow);
   std::vector<Value> results =
       builder.reduce(inputs, position, checkedCombine(inputs, combine, "reduce"));
   if (!keepDims)
@@ -77,6 +78,7 @@ std::vector<Value> Semantic::scan(std::vector<Value> inputs, int64_t axis, bool 
                                   const CombineFunction &combine) {
   checkInputs(inputs, "associative_scan");
   int position = normalizeAxis(axis, inputs[0].type.rank());
+  WithoutChecks combining(checksOverflow);
   return builder.scan(inputs, position, reverse,
                       checkedCombine(inputs, combine, "associative_scan"));
 }

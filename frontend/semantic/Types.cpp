@@ -35,6 +35,8 @@ constexpr KindFacts kindTable[] = {
     {ScalarKind::Float8E4M3, "fp8e4nv", "float8e4nv", 8, 3, true},
     {ScalarKind::Float8E5M2, "fp8e5", "float8e5", 8, 2, true},
     {ScalarKind::Float8E4B15, "fp8e4b15", "float8e4b15", 8, 3, true},
+    {ScalarKind::Float8E4B8, "fp8e4b8", "float8e4b8", 8, 3, true},
+    {ScalarKind::Float8E5B16, "fp8e5b16", "float8e5b16", 8, 2, true},
     {ScalarKind::Float16, "fp16", "float16", 16, 10, true},
     {ScalarKind::BFloat16, "bf16", "bfloat16", 16, 7, true},
     {ScalarKind::Float32, "fp32", "float32", 32, 23, true},

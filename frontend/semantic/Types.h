@@ -30,9 +30,12 @@ enum class ScalarKind : uint8_t {
   UInt16,
   UInt32,
   UInt64,
-  Float8E4M3,  // fp8e4nv: finite, NaN is 0x7f
-  Float8E5M2,  // fp8e5
-  Float8E4B15, // software E4M3 with bias 15
+  Float8E4M3, // fp8e4nv: finite, NaN is 0x7f
+  Float8E5M2, // fp8e5
+  // Known to software alone (SoftwareFloat8.cpp):
+  Float8E4B15, // E4M3 with bias 15
+  Float8E4B8,  // E4M3 with bias 8 and one zero
+  Float8E5B16, // E5M2 with bias 16 and one zero
   Float16,
   BFloat16,
   Float32,
@@ -65,6 +68,10 @@ public:
   bool isUnsigned() const { return isInteger() && !isSigned(); }
   bool isFloating() const;
   bool isFloat8() const;
+  /// Whether no evaluator converts it: Semantic does, by integer operations.
+  bool isSoftwareFloat8() const {
+    return scalarKind >= ScalarKind::Float8E4B15 && scalarKind <= ScalarKind::Float8E5B16;
+  }
   /// Bits of one element: 1 for the boolean, 64 for a pointer.
   int bitWidth() const;
   /// Bytes of one element in memory: the boolean takes one.

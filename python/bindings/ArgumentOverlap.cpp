@@ -46,8 +46,10 @@ struct Array {
     TorchAccess *torch = TorchAccess::get();
     if (torch && torch->isPlainTensor(Py_TYPE(value))) {
       DlTensor facts;
-      if (torch->describe(value, facts))
+      if (torch->describe(value, facts) && facts.shape)
         return spanBytes(facts.shape, facts.strides, facts.ndim, (facts.typeBits + 7) / 8);
+      if (int64_t bytes = torch->contiguousBytes(value); bytes >= 0)
+        return bytes;
     }
     py::object bytes =
         py::module_::import("tilewright.runtime.arguments").attr("extent_in_bytes")(py::handle(value));

@@ -256,10 +256,8 @@ void bindInterpreter(py::module_ &module) {
   module.def("nearest_name", nearestName);
 
   py::class_<NativeFunction>(module, "NativeFunction")
-      .def(py::init([](py::object jit, py::object function,
-                       std::vector<std::pair<size_t, std::string>> constexprs,
-                       std::pair<int64_t, int64_t> arity) {
-        return NativeFunction{py::handle(jit), std::move(function), std::move(constexprs), arity};
+      .def(py::init([](py::object jit, py::object function, std::pair<int64_t, int64_t> arity) {
+        return NativeFunction{py::handle(jit), std::move(function), arity};
       }))
       .def_readonly("function", &NativeFunction::function);
 

@@ -30,12 +30,6 @@ using semantic::Value;
 // Functions
 //===----------------------------------------------------------------------===//
 
-/// Raises E0112 where a constexpr parameter would get a run-time value.
-static void requireCompileTime(py::handle argument, const std::string &name) {
-  if (isTensor(argument))
-    throw makeError(ErrorCode::E0112, fmt::arg("n", name));
-}
-
 void NativeFunction::checkArguments(const py::tuple &args, const py::dict &kwargs) const {
   int64_t count = static_cast<int64_t>(args.size());
   bool fits = kwargs.empty() && count >= arity.first && (arity.second < 0 || count <= arity.second);
@@ -44,12 +38,6 @@ void NativeFunction::checkArguments(const py::tuple &args, const py::dict &kwarg
 }
 
 py::object NativeFunction::call(const py::tuple &args, const py::dict &kwargs) const {
-  for (const auto &[position, name] : constexprs) {
-    if (position < args.size())
-      requireCompileTime(args[position], name);
-    else if (kwargs.contains(name))
-      requireCompileTime(kwargs[name.c_str()], name);
-  }
   PyObject *result =
       PyObject_Call(function.ptr(), args.ptr(), kwargs.empty() ? nullptr : kwargs.ptr());
   if (!result)
@@ -67,7 +55,9 @@ static py::tuple unwrapArguments(const py::tuple &args) {
 }
 
 InterpreterContext::InterpreterContext(py::object prepare, py::dict options)
-    : builder(*this), meaning(builder), prepare(std::move(prepare)), options(std::move(options)) {}
+    : builder(*this), meaning(builder), prepare(std::move(prepare)), options(std::move(options)) {
+  meaning.setOverflowChecks(wantsOverflowChecks(this->options));
+}
 
 /// Calls in calls beyond this are recursion that changes its constants without
 /// an end.
@@ -154,6 +144,8 @@ std::optional<Literal> InterpreterContext::concreteScalar(const Value &value) {
     return std::nullopt;
   }
   const DType &type = value.type.scalar;
+  if (type.isSoftwareFloat8())
+    return concreteScalar(meaning.cast(value, ScalarKind::Float32));
   if (type.isBool())
     return Literal::boolean(*interpreter::elementsOf<uint8_t>(value) != 0);
   if (type.isFloating())
@@ -202,7 +194,7 @@ static const char *numpyName(ScalarKind kind) {
   case ScalarKind::Float8E5M2:
     return "float8_e5m2";
   default:
-    return nullptr; // float8e4b15 is known nowhere else
+    return "uint8"; // no other scalar is left but the 8-bit floats of software
   }
 }
 
@@ -212,12 +204,6 @@ py::object toNumpy(const Value &value) {
   std::vector<py::ssize_t> shape(value.type.shape.begin(), value.type.shape.end());
   int64_t count = interpreter::countOf(value);
   const char *name = numpyName(kind);
-  if (!name) { // shown by value
-    py::array_t<float> array(shape);
-    interpreter::decodeFloats(kind, interpreter::tileOf(value).as<void>(), 0, count,
-                              array.mutable_data());
-    return std::move(array);
-  }
   bool isExtension = kind == ScalarKind::BFloat16 || kind == ScalarKind::Float8E4M3 ||
                      kind == ScalarKind::Float8E5M2;
   py::object type = isExtension ? py::module_::import("ml_dtypes").attr(name) : py::str(name);
@@ -230,7 +216,8 @@ py::object toNumpy(const Value &value) {
 
 py::object InterpreterContext::concreteArray(const Value &value) {
   builder.valueWasRead();
-  return toNumpy(value);
+  bool isSoftware = value.type.scalar.isSoftwareFloat8(); // shown by value
+  return toNumpy(isSoftware ? meaning.cast(value, ScalarKind::Float32) : value);
 }
 
 //===----------------------------------------------------------------------===//

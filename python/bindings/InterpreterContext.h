@@ -20,14 +20,12 @@
 
 namespace tilewright {
 
-/// A jit function rewritten to run natively: the Python function and what its
-/// declaration says about the parameters.
+/// A jit function rewritten to run natively: the Python function and how many arguments
+/// it takes.
 struct NativeFunction {
   /// Not owned: the jit function owns this object.
   pybind11::handle jitFunction;
   pybind11::object function;
-  /// Positions and names of the constexpr parameters.
-  std::vector<std::pair<size_t, std::string>> constexprs;
   /// Fewest and most positional arguments; the latter is -1 for a `*args`.
   std::pair<int64_t, int64_t> arity;
 

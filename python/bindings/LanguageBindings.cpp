@@ -189,7 +189,7 @@ py::object cast(const Arguments &a) {
 //===----------------------------------------------------------------------===//
 
 template <Arithmetic op> py::object arithmetic(const Arguments &a) {
-  return wrapValue(a.language().arithmetic(op, a.operand(0, "x"), a.operand(1, "y")));
+  return wrapValue(a.language().arithmetic(op, a.operand(0, "x"), a.operand(1, "y"), a.flag(2)));
 }
 py::object where(const Arguments &a) {
   return wrapValue(
@@ -576,9 +576,9 @@ const Entry entries[] = {
     {"split", 1, split, "tl.split"},
     {"cat", 2, concatenate, "tl.cat"},
     {"item", 1, item, "item()"},
-    {"add", 2, arithmetic<Arithmetic::Add>, "tl.add"},
-    {"sub", 2, arithmetic<Arithmetic::Sub>, "tl.sub"},
-    {"mul", 2, arithmetic<Arithmetic::Mul>, "tl.mul"},
+    {"add", 3, arithmetic<Arithmetic::Add>, "tl.add"},
+    {"sub", 3, arithmetic<Arithmetic::Sub>, "tl.sub"},
+    {"mul", 3, arithmetic<Arithmetic::Mul>, "tl.mul"},
     {"where", 3, where, "tl.where"},
     {"minimum", 3, minimum, "tl.minimum"},
     {"maximum", 3, maximum, "tl.maximum"},

@@ -42,6 +42,10 @@ static int exponentBias(const DType &type) {
   switch (type.kind()) {
   case ScalarKind::Float8E4M3:
     return 7;
+  case ScalarKind::Float8E4B8:
+    return 8;
+  case ScalarKind::Float8E5B16:
+    return 16;
   case ScalarKind::Float8E5M2:
   case ScalarKind::Float8E4B15:
   case ScalarKind::Float16:
@@ -93,6 +97,8 @@ static void bindPredicates(py::class_<TypeObject> &dtype) {
   addKind("is_fp8e4nv", ScalarKind::Float8E4M3);
   addKind("is_fp8e5", ScalarKind::Float8E5M2);
   addKind("is_fp8e4b15", ScalarKind::Float8E4B15);
+  addKind("is_fp8e4b8", ScalarKind::Float8E4B8);
+  addKind("is_fp8e5b16", ScalarKind::Float8E5B16);
   addKind("is_fp16", ScalarKind::Float16);
   addKind("is_bf16", ScalarKind::BFloat16);
   addKind("is_fp32", ScalarKind::Float32);
@@ -256,8 +262,9 @@ void bindLanguageTypes(py::module_ &language) {
     return py::make_tuple(makeName, py::make_tuple(scalarOf(t).name()));
   });
   bindPointerAndBlock(language);
-  for (const char *name : {"void", "i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64",
-                           "fp8e4nv", "fp8e5", "fp8e4b15", "fp16", "bf16", "fp32", "fp64"}) {
+  for (const char *name :
+       {"void", "i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp8e4nv", "fp8e5",
+        "fp8e4b15", "fp8e4b8", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"}) {
     DType type;
     if (DType::parse(name, type))
       language.attr(type.longName().c_str()) = wrapDType(type);

@@ -266,7 +266,11 @@ static launch::TensorMapRecipe recipeOf(const py::dict &entry) {
 }
 
 static void bindDriver(py::module_ &module) {
-  module.def("driver_available", [] { return driver::Driver::tryGet() != nullptr; });
+  // A forked child cannot use what its parent has opened, but it is there: a worker that only
+  // compiles must not take the machine for one without a GPU.
+  module.def("driver_available", [] {
+    return driver::Driver::isForkedChild() || driver::Driver::tryGet() != nullptr;
+  });
   module.def("driver_info", [] {
     driver::Driver &driver = driver::Driver::get();
     return py::make_tuple(driver.libraryPath(), driver.version(), driver.deviceCount());

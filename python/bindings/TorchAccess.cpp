@@ -75,6 +75,9 @@ bool TorchAccess::initialise(py::handle torch) {
                                                        : tensorType;
   dataPtrMethod = findPath(tensor, {"data_ptr"});
   getDeviceMethod = findPath(tensor, {"get_device"});
+  isContiguousMethod = findPath(tensor, {"is_contiguous"});
+  numelMethod = findPath(tensor, {"numel"});
+  elementSizeMethod = findPath(tensor, {"element_size"});
   // A getter must not be bound: take it from the dictionaries of the classes.
   py::tuple mro = py::reinterpret_borrow<py::tuple>(tensorType->tp_mro);
   for (py::handle base : mro) {
@@ -97,6 +100,17 @@ uint64_t TorchAccess::dataPointer(PyObject *tensor) const {
   uint64_t value = PyLong_AsUnsignedLongLongMask(number);
   Py_DECREF(number);
   return value;
+}
+
+int64_t TorchAccess::contiguousBytes(PyObject *tensor) const {
+  auto call = [&](PyObject *method) {
+    return py::reinterpret_steal<py::object>(
+        checked(method ? PyObject_Vectorcall(method, &tensor, 1, nullptr) : Py_NewRef(Py_None)));
+  };
+  if (call(isContiguousMethod).ptr() != Py_True)
+    return -1;
+  py::object count = call(numelMethod), size = call(elementSizeMethod);
+  return count.is_none() || size.is_none() ? -1 : count.cast<int64_t>() * size.cast<int64_t>();
 }
 
 int TorchAccess::deviceIndex(PyObject *tensor) const {

@@ -51,6 +51,8 @@ public:
     return false;
   }
   uint64_t dataPointer(PyObject *tensor) const;
+  /// Bytes of a contiguous tensor, by torch's methods; -1 for others.
+  int64_t contiguousBytes(PyObject *tensor) const;
   /// New reference.
   PyObject *dtype(PyObject *tensor) const {
     return getDtype(dtypeDescriptor, tensor, reinterpret_cast<PyObject *>(Py_TYPE(tensor)));
@@ -72,6 +74,7 @@ private:
   PyTypeObject *tensorType = nullptr;
   PyTypeObject *parameterType = nullptr;
   PyObject *dataPtrMethod = nullptr, *getDeviceMethod = nullptr;
+  PyObject *isContiguousMethod = nullptr, *numelMethod = nullptr, *elementSizeMethod = nullptr;
   PyObject *dtypeDescriptor = nullptr;
   descrgetfunc getDtype = nullptr;
   int (*fillDlTensor)(void *, launch::DlTensor *) = nullptr;

@@ -311,6 +311,10 @@ class InternalError(TilewrightError, RuntimeError):
     """A defect of Tilewright itself, never of the kernel."""
 
 
+class LanguageWarning(UserWarning):
+    pass
+
+
 class CacheWarning(UserWarning):
     pass
 
@@ -334,6 +338,8 @@ _by_code = {
     "E0117": _variant(InvalidArgument, CompilationError),
     "E0119": _variant(InvalidArgument, CompilationError),
     "E0122": _variant(InvalidArgument, CompilationError),
+    # Programs probe for names, and an unknown option is a KeyError of Triton.
+    "E0125": _variant(UnsupportedSyntax, AttributeError, KeyError),
     "E0211": _variant(InvalidArgument, OverflowError),
     "E0605": _variant(InvalidOption, AutotunerError),
     # A dtype that cannot be an argument is not a fault in the kernel's text.

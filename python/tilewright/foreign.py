@@ -1,35 +1,88 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Questions to objects of the user's.
+"""Names that programs for other releases, other GPUs or other languages use, and what to use here.
 
-Frameworks compute attributes when they are asked for, and may raise anything: torch
-raises RuntimeError for `__cuda_array_interface__` of a CUDA tensor that requires a
-gradient, a lazy proxy may raise what its connection raised. `hasattr` and a default of
-`getattr` only understand AttributeError. What cannot be asked is not there.
+One table for each place where such a name can stand. All of them end in E0125.
 """
 
 from __future__ import annotations
 
+from . import errors
 
-def attribute(value, name, default=None):
-    """`value.name`, or `default` where asking for it fails in whatever way."""
-    try:
-        return getattr(value, name)
-    except Exception:  # noqa: BLE001 - see above
-        return default
+_OLD = "a release of Triton before 2.1"
+_EXPERIMENTAL = "an experiment of Triton 3.0 to 3.3"
+_AMD = "AMD GPUs"
+_OTHER_WARPS = "another fork's warp specialisation"
+
+#: Attributes of `tilewright.language`: whose they are, and what to use.
+NAMES = {
+    "_experimental_descriptor_load": (_EXPERIMENTAL, "call .load(offsets) of a tensor descriptor"),
+    "_experimental_descriptor_store": (_EXPERIMENTAL, "call .store(offsets, value) of a tensor descriptor"),
+    "_experimental_reinterpret_tensor_descriptor": (_EXPERIMENTAL, "use tl.make_tensor_descriptor"),
+    "async_dot": (_OTHER_WARPS, "use tl.dot: products run asynchronously where that pays"),
+    "async_task": (_OTHER_WARPS, "use tl.range(..., warp_specialize=True), or plain code"),
+    "buffer_load": (_AMD, "use tl.load"),
+    "buffer_store": (_AMD, "use tl.store"),
+    "libdevice": (_OLD, "use tl.extra.libdevice"),
+    "printf": (_OLD, "use tl.device_print"),
+    "tcgen05_mma": ("Blackwell GPUs", "use tl.dot"),
+}
+
+#: Keyword arguments of functions of the language.
+KEYWORDS = {
+    ("dot", "trans_a"): (_OLD, "transpose the operand: tl.dot(tl.trans(a), b)"),
+    ("dot", "trans_b"): (_OLD, "transpose the operand: tl.dot(a, tl.trans(b))"),
+    ("load", "is_volatile"): (_OLD, "use volatile="),
+    ("load", "cache"): (_OLD, "use cache_modifier="),
+    ("store", "cache"): (_OLD, "use cache_modifier="),
+}
+
+#: Options of launches and configurations.
+OPTIONS = {
+    "waves_per_eu": (_AMD, "leave it out on NVIDIA GPUs; maxnreg= limits the registers"),
+    "matrix_instr_nonkdim": (_AMD, "leave it out on NVIDIA GPUs"),
+    "kpack": (_AMD, "leave it out on NVIDIA GPUs"),
+    "schedule_hint": (_AMD, "leave it out on NVIDIA GPUs"),
+    "instruction_sched_variant": (_AMD, "leave it out on NVIDIA GPUs"),
+    "num_consumer_groups": (_OTHER_WARPS, "leave it out: num_warps is all that is needed"),
+    "num_buffers_warp_spec": (_OTHER_WARPS, "use num_stages"),
+    "reg_dec_producer": (_OTHER_WARPS, "leave it out"),
+    "reg_inc_consumer": (_OTHER_WARPS, "leave it out"),
+    "enable_warp_specialization": (_OTHER_WARPS, "use tl.range(..., warp_specialize=True)"),
+    "enable_persistent": (_OTHER_WARPS, "loop over tiles in the kernel"),
+}
+
+#: Modules below the package, and what is in them.
+MODULES = {
+    "experimental": ("Gluon", "write the kernel in tilewright.language, which chooses layouts itself"),
+    "language.extra.hip": (_AMD, "use tilewright.language.extra.cuda or extra.libdevice"),
+    "language.extra.intel": ("Intel GPUs", "use tilewright.language.extra.cuda or extra.libdevice"),
+    "language.extra.tlx": ("another fork", "use tilewright.language"),
+    "backends.amd": (_AMD, "use tilewright.backends.nvidia"),
+}
 
 
-_absent = object()
+def error(what, owner, alternative):
+    """E0125 for a name of `owner`."""
+    return errors.make("E0125", name=what, owner=owner, alternative=alternative)
 
 
-def has_attribute(value, *names) -> bool:
-    """Whether all of these attributes can be read."""
-    return all(attribute(value, name, _absent) is not _absent for name in names)
+class ForeignModule(errors.TilewrightError, ModuleNotFoundError):
+    """E0125 for a module: programs that try an import go on where it is not there."""
 
 
-def text_of(value) -> str:
-    """`repr(value)`, or nothing where that fails."""
-    try:
-        return repr(value)
-    except Exception:  # noqa: BLE001 - see above
-        return ""
+def module_error(name):
+    """The E0125 of a module below the package, or None."""
+    if name not in MODULES:
+        return None
+    found = error(name, *MODULES[name])
+    problem = ForeignModule(str(found))
+    problem.code, problem.message, problem.help = found.code, found.message, found.help
+    return problem
+
+
+def check_attribute(module, name):
+    """What a module's __getattr__ does with a name that it lacks: E0125, or Python's AttributeError."""
+    if name in NAMES:
+        raise error(f"tl.{name}", *NAMES[name])
+    raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'", name=name, obj=module)

@@ -61,6 +61,19 @@ def setenv(key, value):
         os.environ[key] = value
 
 
+def read_variables(names):
+    return {name: os.environ.get(name) for name in names}
+
+
+def write_variables(values):
+    """Gives variables of the environment these values; None removes one."""
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
 class env_base:
     """A knob behind one environment variable."""
 
@@ -227,6 +240,7 @@ class native_knob(env_base):
         (self.variable, self.type, self.default, self.group, self.attribute, self.triton_name, self.doc) = row
         super().__init__(f"TILEWRIGHT_{self.variable}")
         self.default_value = self._parse(self.default)
+        self.before = None  # what the environment said when a program set it first
 
     @property
     def variables(self):
@@ -253,15 +267,23 @@ class native_knob(env_base):
         return int(text, 0) if self.type == "int" else float(text) if self.type == "float" else text
 
     def __set__(self, group, value):
-        if value is None or isinstance(value, Env):
+        if isinstance(value, Env):
             return self.__delete__(group)
-        text = toenv(bool(value) if self.type == "bool" and isinstance(value, int) else value) or (str(value), )
-        _core.check_knob(self.variable, text[0])
-        os.environ[self.key] = text[0]
+        if value is not None:
+            text = toenv(bool(value) if self.type == "bool" and isinstance(value, int) else value) or (str(value), )
+            _core.check_knob(self.variable, text[0])
+        if self.before is None:
+            self.before = read_variables(self.variables)
+        if value is None:
+            write_variables(dict.fromkeys(self.variables))
+        else:
+            os.environ[self.key] = text[0]
 
     def __delete__(self, group):
-        for variable in self.variables:
-            os.environ.pop(variable, None)
+        """Back to what the environment said before the program set it."""
+        if self.before is not None:
+            write_variables(self.before)
+            self.before = None
 
 
 class HookChain:
@@ -347,7 +369,7 @@ class base_knobs:
         return other
 
     def reset(self):
-        """Back to the environment, for Tilewright's own knobs back to their defaults; hooks go."""
+        """Back to what the environment says; hooks go."""
         for name in self.knob_descriptors:
             super().__delattr__(name)
         for name, initial in self._plain().items():
@@ -360,19 +382,19 @@ class base_knobs:
     @contextmanager
     def scope(self):
         """Restores the whole group at the end of the block."""
-        variables = [v for knob in self.knob_descriptors.values() for v in knob.variables]
-        saved = {v: os.environ.get(v) for v in variables}
+        knobs = list(self.knob_descriptors.values())
+        saved = read_variables([v for knob in knobs for v in knob.variables])
+        before = [getattr(knob, "before", None) for knob in knobs]
         own = dict(self.__dict__)
         calls = {name: list(getattr(self, name).calls) for name in self._plain()
                  if isinstance(getattr(self, name), HookChain)}
         try:
             yield self
         finally:
-            for variable, value in saved.items():
-                if value is None:
-                    os.environ.pop(variable, None)
-                else:
-                    os.environ[variable] = value
+            write_variables(saved)
+            for knob, value in zip(knobs, before):
+                if isinstance(knob, native_knob):
+                    knob.before = value
             self.__dict__.clear()
             self.__dict__.update(own)
             for name, hooks in calls.items():

@@ -4,7 +4,8 @@
 
 Reading a knob reads the environment (TILEWRIGHT_X, then Triton's name, then the
 default). Setting one writes the environment. `with knobs.runtime.scope(): ...`
-puts all knobs of a group back at the end; `del knobs.runtime.debug` unsets one.
+puts all knobs of a group back at the end; `del knobs.runtime.debug` goes back to what the
+environment said before, and None unsets one.
 
 Groups also hold Python-only values, such as hooks, which have no variable, and the
 knobs of Triton that mean nothing here: they can be read, set and exported, so that

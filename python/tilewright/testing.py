@@ -19,7 +19,7 @@ import statistics
 import sys
 
 from . import _core
-from .foreign import attribute, has_attribute
+from .user_objects import attribute, has_attribute
 
 __all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_bench", "do_bench_cudagraph",
            "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report"]

@@ -20,6 +20,8 @@ import os
 import sys
 import types
 
+from . import foreign
+
 # The release whose names and meanings are all present.
 TRITON_VERSION = "3.9.0"
 
@@ -86,6 +88,8 @@ class _Loader(importlib.abc.Loader):
 
 def spec_of(fullname):
     """The spec of `triton` or a submodule; None for what Tilewright does not have."""
+    if problem := foreign.module_error(fullname.removeprefix("triton.")):
+        raise problem
     name = "tilewright" + fullname[len("triton"):]
     try:
         found = importlib.util.find_spec(name)

@@ -77,8 +77,6 @@ void decodeFloats(ScalarKind kind, const void *source, int64_t start, int64_t co
     return decode8<E4M3>(bytes, count, result);
   case ScalarKind::Float8E5M2:
     return decode8<E5M2>(bytes, count, result);
-  case ScalarKind::Float8E4B15:
-    return decode8<E4B15>(bytes, count, result);
   default:
     std::memcpy(result, static_cast<const float *>(source) + start, count * sizeof(float));
   }
@@ -98,8 +96,6 @@ static void encodeAs(ScalarKind kind, const float *source, void *result, int64_t
     return encode<E4M3, TowardZero>(source, bytes, count);
   case ScalarKind::Float8E5M2:
     return encode<E5M2, TowardZero>(source, bytes, count);
-  case ScalarKind::Float8E4B15:
-    return encode<E4B15, TowardZero>(source, bytes, count);
   default:
     std::memcpy(static_cast<float *>(result) + start, source, count * sizeof(float));
   }

@@ -3,9 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: conversions between float32/float64 and float16, bfloat16, float8e4nv,
-// float8e5 and float8e4b15, bit for bit as the GPU's cvt instructions do them:
-// subnormals kept, NaN canonical, fp8 saturating.
+// What: conversions between float32/float64 and float16, bfloat16, float8e4nv
+// and float8e5, bit for bit as the GPU's cvt instructions do them: subnormals
+// kept, NaN canonical, fp8 saturating.
 //
 // How: one encoder for all formats. (1) The mantissa is rounded in the integer
 // representation of the f32: adding half a unit carries into the exponent where
@@ -15,8 +15,7 @@
 // Sources wider than f32 are first rounded to odd, which keeps the second
 // rounding exact (Boldo and Melquiond).
 //
-// float8e4b15 is a software format of the language (bias 15, 0x7f is NaN, the
-// largest finite value 1.75 is where it saturates).
+// Not handled: the 8-bit formats of software, frontend/semantic/SoftwareFloat8.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +54,6 @@ using Half = FloatFormat<5, 10, 15, Overflow::ToInfinity, 0x7bff, 0x7fff>;
 using Brain = FloatFormat<8, 7, 127, Overflow::ToInfinity, 0x7f7f, 0x7fff>;
 using E4M3 = FloatFormat<4, 3, 7, Overflow::Saturate, 0x7e, 0x7f>;
 using E5M2 = FloatFormat<5, 2, 15, Overflow::Saturate, 0x7b, 0x7f>;
-using E4B15 = FloatFormat<4, 3, 15, Overflow::Saturate, 0x7e, 0x7f>;
 
 /// The code of `value` in `Format`, rounded to nearest even, or toward zero.
 template <typename Format, bool TowardZero = false>

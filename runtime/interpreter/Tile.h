@@ -77,6 +77,8 @@ inline int elementSize(ScalarKind kind) {
   case ScalarKind::Float8E4M3:
   case ScalarKind::Float8E5M2:
   case ScalarKind::Float8E4B15:
+  case ScalarKind::Float8E4B8:
+  case ScalarKind::Float8E5B16:
     return 1;
   case ScalarKind::Int16:
   case ScalarKind::UInt16:

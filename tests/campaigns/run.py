@@ -21,7 +21,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
-from campaigns import corruption, faults, keys, sharing  # noqa: E402
+from campaigns import corruption, differential, faults, keys, sharing  # noqa: E402
 from harness.mock_driver import run_in_mock_process  # noqa: E402
 
 
@@ -52,6 +52,7 @@ CAMPAIGNS = {
     "T2": (tuning, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 2}, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 200}),
     "T3": (tuning, {"name": "T3", "selection": "noise", "trials": 20}, {"name": "T3", "selection": "noise", "trials": 1000}),
     "T4": (tuning, {"name": "T4", "selection": "killed", "trials": 5}, {"name": "T4", "selection": "killed", "trials": 200}),
+    "F3": (differential.run, {"count": 12}, {"count": 2000}),
     "K9": (corruption.run, {"count": 100, "seed": 9, "kind": "K9"}, {"count": 20000, "seed": 9, "kind": "K9"}),
 }
 

@@ -76,7 +76,7 @@ def inner_dimensions(x):
 
 
 @CASES.add("[E0121] tl.dot of fp16[16] and fp16[16, 16]",
-           "both operands need two dimensions, or three of which the first is a batch", "tl.dot(a, b)", x=f32())
+           "both operands need two dimensions, or more, of which all before the last two are batches", "tl.dot(a, b)", x=f32())
 def rank_of_one(x):
     a = tl.zeros((16, ), tl.float16)
     b = tl.zeros((16, 16), tl.float16)
@@ -84,7 +84,7 @@ def rank_of_one(x):
 
 
 @CASES.add("[E0121] tl.dot of fp32 and fp32[16, 16]",
-           "both operands need two dimensions, or three of which the first is a batch", "tl.dot(2.0, b)", x=f32())
+           "both operands need two dimensions, or more, of which all before the last two are batches", "tl.dot(2.0, b)", x=f32())
 def scalar_operand(x):
     b = tl.zeros((16, 16), tl.float32)
     tl.store(x, tl.sum(tl.dot(2.0, b)))

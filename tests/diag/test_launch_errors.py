@@ -153,12 +153,15 @@ def test_source_not_available():
     assert isinstance(info.value, tilewright.CompilationError)
 
 
-def test_keyword_only_parameter():
-    with pytest.raises(errors.UnsupportedSyntax, match=r"\[E0102\] 'keyword-only parameter' is not supported"):
+def test_parameter_of_all_other_keywords():
+    """Kernels of Triton 1 read their constants from one."""
+    with pytest.raises(errors.UnsupportedSyntax, match=r"\[E0102\] '\*\*kwargs' is not supported") as info:
 
         @tilewright.jit
-        def f(a, *, b):
+        def f(a, **meta):
             pass
+
+    assert "parameters annotated tl.constexpr" in info.value.help
 
 
 def test_not_a_function():

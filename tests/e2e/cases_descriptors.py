@@ -338,6 +338,13 @@ def test_rules(mock, change, reason, rule):
     assert mock.count == 0
 
 
+@pytest.mark.parametrize("block,position", [((24, 64), 0), ((16, 0), 1)])
+def test_blocks_that_no_tile_can_be(mock, block, position):
+    """Refused when the descriptor is made, in the words that programs look for."""
+    with pytest.raises(ValueError, match=f"Shape element {position} must be a power of 2"):
+        describe(block=block)
+
+
 def test_padding_with_integers(mock):
     with pytest.raises(errors.InvalidDescriptor, match=r"padding 'nan' with elements of type i32"):
         describe(dtype="int32", padding="nan")

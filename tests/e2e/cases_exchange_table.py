@@ -113,3 +113,14 @@ def test_subclasses_may_say_something_else(mock):
 
     make_kernel()[(1, )](Shifted(DEVICE0), 5)
     assert mock.launch().unpack("Qi") == (DEVICE0 + 0x100, 5) and Tensor.calls["table"] == 0
+
+
+@pytest.mark.parametrize("offset, step, overlap", [(0, 1, True), (60, 1, True), (64, 1, False), (124, 2, False),
+                                                   (120, 2, True), (64, 2, True)])
+def test_extents_come_from_the_table_or_from_methods(compiler, offset, step, overlap):
+    compiler.metadata = {"needs_distinct_arguments": True, "written_args": ["b"]}
+    Tensor.calls["extents"] = 0
+    make_kernel()[(1, )](Tensor(DEVICE0, step=step), Tensor(DEVICE0 + offset))
+    assert len(compiler.calls) == 1 + overlap
+    # Of two different addresses only the lower array's extent is asked for.
+    assert Tensor.calls["extents"] == (0 if HAS_TABLE or offset == 0 else 1)

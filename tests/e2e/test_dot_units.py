@@ -80,6 +80,11 @@ WGMMA = [
     Case("sm_90a", BYTES8, (64, 64, 128), 4, "float32", "m64n64k32.f32.e4m3.e5m2", (False, True), imprecise=32),
     Case("sm_90a", BYTES8, (64, 64, 64), 4, "float16", "m64n64k32.f16.e4m3.e5m2"),
     Case("sm_90a", ("int8",) * 2, (64, 64, 64), 4, "int32", "m64n64k32.s32.s8.s8", (False, True)),
+    # 8-bit operands have K fastest in shared memory: others are transposed on the way there.
+    Case("sm_90a", ("int8",) * 2, (64, 64, 64), 4, "int32", "m64n64k32.s32.s8.s8", (False, False)),
+    Case("sm_90a", ("int8",) * 2, (64, 64, 64), 4, "int32", "m64n64k32.s32.s8.s8", (True, False)),
+    Case("sm_90a", ("int8",) * 2, (128, 64, 128), 8, "int32", "m64n64k32.s32.s8.s8", (True, True)),
+    Case("sm_90a", BYTES8, (64, 64, 64), 4, "float32", "m64n64k32.f32.e4m3.e5m2", (True, False)),
     Case("sm_90a", HALF, (64, 64, 64), 4, "float32", "m64n64k16.f32.f16.f16 {", in_registers=True),
     Case("sm_90a", ("bfloat16",) * 2, (128, 32, 64), 4, "float32", "m64n32k16.f32.bf16.bf16 {", in_registers=True),
 ]  # fmt: skip

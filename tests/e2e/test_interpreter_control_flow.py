@@ -381,11 +381,6 @@ def test_helpers_run_natively():
 
 
 @tilewright.jit
-def run_time_constant(out, n):
-    tl.store(out, helper(n, SIZE=n))
-
-
-@tilewright.jit
 def missing_argument(out):
     tl.store(out, helper())
 
@@ -406,7 +401,6 @@ def recursive(out, n):
 
 
 @pytest.mark.parametrize("kernel, args, code, text", [
-    (run_time_constant, (5, ), "E0112", "'SIZE' must be known"),
     (missing_argument, (), "E0122", "call of 'helper': missing argument 'x'"),
     (static_call, (5, ), "E0112", "'n' must be known"),
     (recursive, (5, ), "E0111", "recursion: endless -> endless"),
@@ -494,8 +488,9 @@ def made_in_a_loop(out, n):
 
 
 @tilewright.jit
-def index_after_the_loop(out, n):
-    for i in range(n):
+def tile_that_counts(out, n):
+    i = tl.arange(0, 4)
+    for i in range(n, 0):
         tl.store(out, i)
     tl.store(out, i)
 
@@ -506,7 +501,7 @@ def index_after_the_loop(out, n):
     (changed_in_a_branch, "E0105", "'value' is fp32 in one branch and i32 in the other"),
     (one_branch_only, "E0104", "assigned in one branch of the 'if' in line"),
     (made_in_a_loop, "E0104", "first assigned inside a loop"),
-    (index_after_the_loop, "E0104", "it counts a loop and does not outlive it"),
+    (tile_that_counts, "E0104", "it is i32[4] before the loop that counts with it"),
 ])
 def test_names_keep_to_the_rules_of_the_compiler(kernel, code, text):
     with pytest.raises(errors.TilewrightError) as info:

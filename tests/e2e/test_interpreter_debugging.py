@@ -152,7 +152,6 @@ SYNTAX = {
     "MatMult": "y = x @ x",
     "In": "y = 1 in (1, 2)",
     "NotIn": "y = 1 not in (1, 2)",
-    "ChainedCompare": "y = 1 < 2 < 3",
     "ChainedAssign": "a = b = 1",
     "Starred": "a, *b = (1, 2, 3)",
     "AttributeTarget": "x.y = 1",

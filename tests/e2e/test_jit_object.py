@@ -75,6 +75,22 @@ def test_positions_in_an_indented_function():
     assert nested.starting_line_number < tree.lineno
 
 
+@pytest.mark.parametrize("name, value", [("raw_src", ["def f():\n"]), ("starting_line_number", 7), ("def_file_line_number", 9),
+                                         ("def_file_col_number", 2), ("file_name", "template.py")])
+def test_what_generators_say_of_a_kernel(name, value):
+    """A kernel made from a template tells of the template; its own text is compiled."""
+
+    @tilewright.jit
+    def made(x):
+        pass
+
+    line = made.parse().lineno
+    before = getattr(made, name)
+    setattr(made, name, value)
+    assert getattr(made, name) == value != before
+    assert made.parse().lineno == line and made.src.startswith("def made")
+
+
 def test_attributes_that_others_read():
     assert plain.__name__ == "plain" and plain.__doc__ == "The docstring." and plain.__module__ == __name__
     assert plain.arg_names == ["x_ptr", "n", "SIZE", "scale"] and plain.constexprs == [2]

@@ -16,7 +16,7 @@ import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
-from harness.types import NUMPY_TYPES, random_values, special_values
+from harness.types import NUMPY_TYPES, exact_values, random_values, special_values
 
 libdevice = tl.extra.libdevice
 
@@ -111,6 +111,28 @@ def test_functions_of_two(device, name, type_name):
     x, y = random_values(type_name, 64), random_values(type_name, 64, seed=1)
     actual = run(device, name, [x, y], type_name)
     assert_near(actual, BINARY_FUNCTIONS[name](x.astype(np.float64), y.astype(np.float64)), ulps=4)
+
+
+@tilewright.jit
+def mixed_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr, NAME: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x, y = tl.load(x_ptr + offsets), tl.load(y_ptr + offsets)
+    if NAME == "pow":
+        tl.store(out_ptr + offsets, tl.extra.libdevice.pow(x, y))
+    else:
+        tl.store(out_ptr + offsets, tl.extra.libdevice.hypot(x, y))
+
+
+@pytest.mark.parametrize("first, second", [("float32", "bfloat16"), ("float16", "float32"), ("float64", "float16")])
+@pytest.mark.parametrize("name", ["pow", "hypot"])
+def test_a_wide_operand_widens_the_other(device, name, first, second):
+    x, y = np.abs(exact_values(first, 64)) % 7 + 1, np.abs(exact_values(second, 64, seed=1)) % 5
+    x, y = x.astype(NUMPY_TYPES[first]), y.astype(NUMPY_TYPES[second])
+    wide = np.float64 if "float64" in (first, second) else np.float32
+    out = device.empty((64,), wide)
+    device.run(mixed_kernel, (1,), device.array(x), device.array(y), out, N=64, NAME=name)
+    expected = {"pow": np.power, "hypot": np.hypot}[name](x.astype(np.float64), y.astype(np.float64))
+    assert_near(device.numpy(out), expected, ulps=16)
 
 
 @pytest.mark.parametrize("type_name", ["float32", "float64"])

@@ -205,6 +205,22 @@ def test_gather(device, name, axis, shape):
     assert_same(device.numpy(out), np.take_along_axis(x, index, axis))
 
 
+def test_gather_from_many(device):
+    """More pairs of elements and positions than a tile may have."""
+    x = random_values("float32", 128 * 64).reshape(128, 64)
+    index = np.random.default_rng(3).integers(0, 128, (256, 64)).astype(np.int32)
+    out = device.empty(index.shape, x.dtype)
+    device.run(gather_kernel, (1, ), device.array(x), device.array(index), out, AXIS=0, M=128, N=64, P=256, Q=64)
+    assert_same(device.numpy(out), np.take_along_axis(x, index, 0))
+
+
+def test_histogram_of_many(device):
+    x = np.random.default_rng(2).integers(0, 512, 4096).astype(np.int32)
+    out = device.empty(512, np.int32)
+    device.run(histogram_kernel, (1, ), device.array(x), out, 4000, N=4096, BINS=512)
+    assert_same(device.numpy(out), np.bincount(x[:4000], minlength=512).astype(np.int32))
+
+
 # ---------------------------------------------------------------------------
 # Random numbers
 # ---------------------------------------------------------------------------
@@ -426,3 +442,20 @@ def test_libdevice_pow(device):
     with np.errstate(all="ignore"):
         expected = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
     assert_near(device.numpy(out), expected, ulps=1)
+
+
+@tilewright.jit
+def seeded_by_kernel(seed, out_ptr, N: tl.constexpr):
+    tl.store(out_ptr + tl.arange(0, N), tl.rand(seed, tl.arange(0, N)))
+
+
+@pytest.mark.parametrize("seed", [7.9, "array"])
+def test_seeds_of_other_types(device, seed):
+    # A float loses its fraction; of an array the address counts, whatever it is.
+    given = device.array(np.zeros(4, np.int64)) if seed == "array" else seed
+    out, expected = device.empty((64,), np.float32), device.empty((64,), np.float32)
+    device.run(seeded_by_kernel, (1,), given, out, N=64)
+    device.run(seeded_by_kernel, (1,), 7, expected, N=64)
+    numbers = device.numpy(out)
+    assert ((0 <= numbers) & (numbers < 1)).all() and len(set(numbers.tolist())) > 32
+    assert (numbers == device.numpy(expected)).all() == (seed != "array")

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Fork, spawn and forkserver, before and after CUDA was used: what a child can do, in all 18 cases."""
+"""Fork, spawn and forkserver, before and after CUDA was used: what a child can do, in all 24 cases."""
 
 import os
 import subprocess
@@ -27,4 +27,4 @@ def test_tasks_of_a_child(driver, when, method):
     assert done.returncode == 0, done.stderr
     # CUDA cannot be used after a fork; all else can.
     launched = "E0213" if (when, method) == ("after", "fork") else "ok"
-    assert done.stdout.splitlines() == ["compile ok", f"launch {launched}", "interpret ok"], done.stderr
+    assert done.stdout.splitlines() == ["compile ok", f"launch {launched}", "interpret ok", "ask ok"], done.stderr

@@ -83,6 +83,20 @@ def test_libdevice_by_its_path_for_cuda():
         """)
 
 
+def test_names_of_older_releases():
+    assert tl.math.tanh is tl.libdevice.tanh is tl.extra.libdevice.tanh and tl.math.pow is tl.extra.libdevice.pow
+    assert not hasattr(tl.math, "nonsense") and not hasattr(tl.math, "_language_of_no_name")
+    assert tl._experimental_make_tensor_descriptor is tl.make_tensor_descriptor
+
+
+def test_types_of_arguments():
+    from tilewright.runtime.jit import mangle_type
+
+    values = (1, 2**40, 2**63, True, 1.0, None, tl.float32, np.zeros(1, np.float16), (1, 2.0))
+    assert [mangle_type(v) for v in values] == ["i32", "i64", "u64", "u1", "fp32", "constexpr", "constexpr", "*fp16",
+                                               ("i32", "fp32")]
+
+
 def test_types_from_their_texts():
     assert tl.str_to_ty("*kfp32", None) == tl.pointer_type(tl.float32, const=True)
     assert tl.str_to_ty("i64", None) == tl.int64 and tl.str_to_ty("u1", None) == tl.int1
@@ -152,6 +166,22 @@ def test_scopes_put_everything_back(monkeypatch):
         knobs.runtime.launch_enter_hook.add(hook)
         assert knobs.runtime.launch_enter_hook.calls == [hook]
     assert not knobs.runtime.launch_enter_hook
+
+
+def test_resetting_leaves_the_user_s_environment_alone(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_OVERRIDE_ARCH", "sm_80")
+    knobs.runtime.reset()
+    assert knobs.runtime.override_arch == "sm_80"
+    knobs.runtime.override_arch = "sm_90a"
+    knobs.runtime.copy().reset()
+    assert os.environ["TILEWRIGHT_OVERRIDE_ARCH"] == "sm_80" == knobs.runtime.override_arch
+    with knobs.runtime.scope():
+        knobs.runtime.override_arch = None
+        assert knobs.runtime.override_arch is None
+        knobs.runtime.override_arch = "sm_89"
+    assert knobs.runtime.override_arch == "sm_80"
+    del knobs.runtime.override_arch
+    assert knobs.runtime.override_arch == "sm_80"
 
 
 def test_directories_and_tools(monkeypatch, tmp_path):

@@ -13,7 +13,7 @@ from tilewright.tools.tensor_descriptor import TensorDescriptor
 from harness.types import SIGNATURE_NAMES, name_of
 
 # Names that a launch may give beside the kernel's own parameters.
-OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion"}
+OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "sanitize_overflow"}
 # Room for one block of threads, in bytes.
 SHARED_LIMIT = {"sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90": 232448, "sm_90a": 232448}
 REGISTERS_OF_A_MULTIPROCESSOR = 65536
@@ -108,12 +108,21 @@ def arrays_overlap(args) -> bool:
 
 
 def assemble_for(kernel, target, args, options):
-    """The compiled kernel for `target`; its cubin is there and not empty."""
-    import tilewright
-
+    """The compiled kernel for `target` that a launch would run; its cubin is there and not empty."""
     signature, constants, divisibility = specialise(kernel, args, options)
     compile_options = {name: value for name, value in options.items() if name in OPTIONS}
-    compile_options["arguments_may_overlap"] = arrays_overlap(args)
+    compiled = _assembled(kernel, target, (signature, constants, divisibility), compile_options)
+    if compiled.metadata.needs_distinct_arguments and arrays_overlap(args):
+        compile_options["arguments_may_overlap"] = True
+        compiled = _assembled(kernel, target, (signature, constants, divisibility), compile_options)
+    return compiled
+
+
+def _assembled(kernel, target, specialised, options):
+    import tilewright
+
+    signature, constants, divisibility = specialised
+    compile_options = {"arguments_may_overlap": False, **options}
     key = (kernel, target, repr((signature, constants, divisibility, compile_options)))
     if key not in _done:
         source = tilewright.ASTSource(kernel, signature, constants, divisibility)

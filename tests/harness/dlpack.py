@@ -38,8 +38,10 @@ class Tensor:
     calls = {"table": 0, "accessors": 0}
 
     def __init__(self, address, code=2, bits=32, lanes=1, device_type=CUDA, device=0, offset=0, dtype="torch.float32",
-                 fails=False):
-        self.facts = (address, device_type, device, 1, code, bits, lanes, None, None, offset)
+                 fails=False, elements=16, step=1):
+        self.shape, self.strides, self.bits = (ctypes.c_int64 * 1)(elements), (ctypes.c_int64 * 1)(step), bits
+        self.facts = (address, device_type, device, 1, code, bits, lanes, ctypes.cast(self.shape, ctypes.POINTER(ctypes.c_int64)),
+                      ctypes.cast(self.strides, ctypes.POINTER(ctypes.c_int64)), offset)
         self.name, self.fails = dtype, fails
 
     def data_ptr(self):
@@ -52,6 +54,19 @@ class Tensor:
     @property
     def dtype(self):
         return self.name
+
+    def is_contiguous(self):
+        Tensor.calls["extents"] = Tensor.calls.get("extents", 0) + 1
+        return self.strides[0] == 1
+
+    def numel(self):
+        return self.shape[0]
+
+    def element_size(self):
+        return self.bits // 8
+
+    def stride(self):
+        return tuple(self.strides)
 
 
 class Parameter(Tensor):

@@ -41,7 +41,14 @@ def interpret(block):
     assert (x == 1).all()
 
 
-TASKS = {"compile": compile_one, "launch": launch, "interpret": interpret}
+def ask(block):
+    """What torch's compile workers ask, which are forked and launch nothing."""
+    from tilewright.runtime.driver import CudaDriver
+
+    assert CudaDriver.is_active()
+
+
+TASKS = {"compile": compile_one, "launch": launch, "interpret": interpret, "ask": ask}
 
 
 def run_task(name, queue):

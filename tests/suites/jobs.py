@@ -45,6 +45,7 @@ class Suite:
     sample: int = 1  # 0: all
     jobs: int = 1
     timeout: float = 60.0
+    interpreted: list = field(default_factory=list)
     scripts: str = ""  # "process" or "inside": the tests are programs, see script_cases.py
 
     def checkout(self, root: Path) -> Path:
@@ -112,9 +113,9 @@ class Progress:
 class Runner:
     """Runs jobs' processes: environment, watching, restarts."""
 
-    def __init__(self, root: Path, scratch: Path, deadline: float, is_collection=False):
+    def __init__(self, root: Path, scratch: Path, deadline: float, mode="run"):
         self.root, self.scratch, self.deadline = root, scratch, deadline
-        self.is_collection = is_collection
+        self.mode = mode  # "run", "collect" or "interpret"
 
     def run(self, job: Job):
         began = time.monotonic()
@@ -131,7 +132,8 @@ class Runner:
     def command(self, job: Job) -> list:
         pytest = ["-m", "pytest", "-p", "suite_plugin", "-o", "addopts=", "-p", "no:cacheprovider", "-q",
                   "--tb=short", "--continue-on-collection-errors", "-W", "ignore"]
-        arguments = pytest + job.suite.arguments + (["--collect-only", "-p", "pretend_gpu"] if self.is_collection else [])
+        more = {"run": [], "collect": ["--collect-only", "-p", "pretend_gpu"], "interpret": job.suite.interpreted}
+        arguments = pytest + job.suite.arguments + more[self.mode]
         if job.suite.scripts:
             arguments += ["--noconftest", str(INSIDE / "script_cases.py")]
         else:
@@ -156,6 +158,8 @@ class Runner:
         environment.pop("TILEWRIGHT_AS_TRITON", None)
         if job.implementation == "tilewright":
             environment["TILEWRIGHT_AS_TRITON"] = "1"
+        if self.mode == "interpret":
+            environment.update(TRITON_INTERPRET="1", TILEWRIGHT_INTERPRET="1")
         if job.suite.scripts:
             folder = checkout / job.suite.folder
             environment["SUITE_SCRIPTS"] = json.dumps([str(folder / name) for name in job.files])

@@ -13,6 +13,8 @@ from pathlib import Path
 from causes import cause, error_code, first_line, grouped
 
 BAD = ("failed", "crashed", "timeout")
+# What says that the machine lacks something, where it is said under both implementations.
+LACKS = ("ModuleNotFoundError", "ImportError", "OSError", "FileNotFoundError")
 
 
 @dataclass
@@ -42,22 +44,42 @@ class Outcome:
                 names.append(name)
         return names
 
+    def unavailable(self) -> list:
+        """What neither implementation could try: the suite needs a package or a file that this machine lacks."""
+        names = []
+        for name, line in self.tilewright.items():
+            there = self.triton.get(name)
+            if line["outcome"] in BAD and there is not None and there["outcome"] in BAD:
+                here = first_line(line["text"])
+                if here.startswith(LACKS) and here == first_line(there["text"]):
+                    names.append(name)
+        return names
+
+    def not_asked(self) -> list:
+        """Failures here of which Triton did not say anything."""
+        known = set(self.failed_only_here())
+        return [name for name, line in self.tilewright.items()
+                if line["outcome"] in BAD and name not in self.triton and name not in known]
+
     def seconds(self) -> tuple:
-        """Of tests that pass under both: where only failures were tried again there are none."""
+        """How many tests pass under both, and their seconds here and there."""
         both = [name for name, line in self.tilewright.items() if line["outcome"] == "passed"
                 and self.triton.get(name, {}).get("outcome") == "passed"]
-        return tuple(sum(results[name]["seconds"] for name in both) for results in (self.tilewright, self.triton)), len(both)
+        here, there = (sum(results[name]["seconds"] for name in both) for results in (self.tilewright, self.triton))
+        return len(both), round(here, 1), round(there, 1)
 
     def row(self) -> dict:
-        (here, there), both = self.seconds()
+        both, here, there = self.seconds()
+        bad, only_here, unavailable, not_asked = (
+            self.count(*BAD), len(self.failed_only_here()), len(self.unavailable()), len(self.not_asked()))
         return {
             "suite": self.suite.name, "repository": self.suite.repository, "area": self.suite.area, "commit": self.commit,
-            "passed": self.count("passed"), "failed": self.count("failed"),
-            "failed_only_here": len(self.failed_only_here()), "crashed": self.count("crashed"),
-            "timed_out": self.count("timeout"), "skipped": self.count("skipped"), "not_run": self.not_run,
+            "passed": self.count("passed"), "failed": bad - unavailable, "failed_only_here": only_here,
+            "failed_under_both": bad - only_here - unavailable - not_asked, "not_asked": not_asked,
+            "crashed": self.count("crashed"), "timed_out": self.count("timeout"), "unavailable": unavailable,
+            "skipped": self.count("skipped"), "not_run": self.not_run,
             "seconds": round(sum(line["seconds"] for line in self.tilewright.values()), 1),
-            "passed_under_both": both, "seconds_of_those_here": round(here, 1), "seconds_of_those_under_triton": round(there, 1),
-            "failed_under_triton": sum(line["outcome"] in BAD for line in self.triton.values()),
+            "passed_under_both": both, "seconds_of_those_here": here, "seconds_of_those_under_triton": there,
         }
 
 
@@ -110,20 +132,25 @@ def machine() -> dict:
 
 
 COLUMNS = [
-    ("suite", "suite"), ("commit", "commit"), ("passed", "passed"), ("failed", "failed"), ("failed_only_here", "failed only here"),
-    ("crashed", "process died"), ("timed_out", "too slow"), ("skipped", "skipped"), ("not_run", "not run"),
-    ("passed_under_both", "passed under both"), ("seconds_of_those_here", "their seconds"), ("seconds_of_those_under_triton", "Triton's"),
+    ("suite", "suite"), ("commit", "commit"), ("passed", "passed"), ("failed", "failed"), ("failed_only_here", "only here"),
+    ("failed_under_both", "under both"), ("not_asked", "Triton not asked"), ("crashed", "process died"), ("timed_out", "too slow"),
+    ("unavailable", "not for this machine"), ("skipped", "skipped"), ("not_run", "not run"), ("passed_under_both", "passed under both"),
+    ("seconds_of_those_here", "their seconds"), ("seconds_of_those_under_triton", "under Triton"),
 ]
+PAGE_COLUMNS = [
+    ("suite", "suite"), ("area", "area"), ("commit", "commit"), ("passed", "passed"), ("failed_only_here", "failed only here"),
+    ("failed_under_both", "failed under both"), ("not_asked", "failed, not compared"), ("skipped", "skipped"),
+]
+BEGIN, END = "<!-- suites: begin -->", "<!-- suites: end -->"
 
 
-def table(rows) -> str:
-    lines = ["| " + " | ".join(title for _, title in COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    total = {key: sum(row[key] for row in rows) if key not in ("suite", "commit") else "" for key, _ in COLUMNS}
-    total["suite"] = "together"
-    for row in [*rows, total]:
+def table(rows, columns=COLUMNS) -> str:
+    lines = ["| " + " | ".join(title for _, title in columns) + " |", "|" + "---|" * len(columns)]
+    total = {key: "" if isinstance(rows[0][key], str) else sum(row[key] for row in rows) for key, _ in columns} if rows else {}
+    for row in [*rows, {**total, "suite": "together"}] if rows else []:
         values = {**row, "commit": row["commit"][:10]}
         lines.append("| " + " | ".join(f"{values[key]:.0f}" if isinstance(values[key], float) else str(values[key])
-                                        for key, _ in COLUMNS) + " |")
+                                        for key, _ in columns) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -162,3 +189,30 @@ def write_report(arguments, suites, jobs, seconds: float):
             if any(line["outcome"] in BAD and line["phase"] in ("collect", "process") for line in job.results.values()) or not job.results:
                 file.write(f"==== {job.name}\n{job.output_tail}\n")
     print(text)
+
+
+def page_section(summary: dict) -> str:
+    """The table of docs/compatibility.md, from the summary.json of a run."""
+    rows = [{**row, "suite": f"[{row['suite']}](https://github.com/{row['repository']})"} for row in summary["suites"]]
+    sample = {"suite": "a sample of each test function's cases", "all": "all cases"}.get(summary["sample"], f"{summary['sample']} of each test function's cases")
+    return (f"{summary['board']}, torch {summary['torch']}, Triton {summary['triton']}, {summary['date']}; {sample}.\n\n"
+            f"{table(rows, PAGE_COLUMNS)}")
+
+
+def merged(summaries) -> dict:
+    """Several runs as one: of each suite what the last run of it says."""
+    rows = {row["suite"]: row for summary in summaries for row in summary["suites"]}
+    return {**summaries[-1], "suites": list(rows.values())}
+
+
+def main() -> int:
+    """python tests/suites/report.py SUMMARY.json [SUMMARY.json ...] docs/compatibility.md: puts the table of a run, or of several, into the page."""
+    summaries, page = [json.loads(Path(name).read_text()) for name in sys.argv[1:-1]], Path(sys.argv[-1])
+    before, _, rest = page.read_text().partition(BEGIN)
+    after = rest.partition(END)[2]
+    page.write_text(f"{before}{BEGIN}\n{page_section(merged(summaries))}{END}{after}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

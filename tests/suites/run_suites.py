@@ -70,12 +70,13 @@ class Campaign:
 
     def __init__(self, arguments, suites, scratch: Path):
         self.arguments, self.suites = arguments, suites
+        mode = "collect" if arguments.collect else "interpret" if arguments.interpret else "run"
         began = time.monotonic()
         budget = arguments.budget_seconds or 10**9
         self.deadline = began + budget
         share = 1.0 if arguments.triton == "none" else FIRST_SHARE
-        self.first = Runner(arguments.checkouts, scratch, began + budget * share, arguments.collect)
-        self.second = Runner(arguments.checkouts, scratch, self.deadline, arguments.collect)
+        self.first = Runner(arguments.checkouts, scratch, began + budget * share, mode)
+        self.second = Runner(arguments.checkouts, scratch, self.deadline, mode)
         self.waiting = queue.PriorityQueue()
         self.count = 0
         self.lock = threading.Lock()
@@ -162,6 +163,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--both", dest="triton", action="store_const", const="all", help="the same as --triton all")
     parser.add_argument("--only-triton", action="store_true", help="what is wrong with a suite itself, or this machine")
     parser.add_argument("--collect", action="store_true", help="run no test: say what cannot be imported")
+    parser.add_argument("--interpret", action="store_true",
+                        help="on the CPU, in both interpreters: suites that know how (`interpreted` in suites.toml)")
     parser.add_argument("--jobs", type=int, default=16)
     parser.add_argument("--budget-seconds", "--budget", type=float, help="tests that have not begun by then are counted as not run")
     parser.add_argument("--scratch", type=Path, help="where processes write; a folder that goes away where missing")
@@ -172,7 +175,7 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     arguments = parse()
     arguments.checkouts = arguments.checkouts.resolve()
-    suites = read_suites(arguments.suite)
+    suites = [suite for suite in read_suites(arguments.suite) if suite.interpreted or not arguments.interpret]
     if arguments.list:
         for suite in suites:
             print(f"{suite.name}: {len(suite.files(arguments.checkouts))} files of {suite.repository}")

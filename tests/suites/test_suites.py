@@ -110,7 +110,21 @@ def test_report_of_results(tmp_path):
     write_report(SimpleNamespace(out=tmp_path / "out", checkouts=tmp_path, sample="suite"), [suite], [here, there], 1.0)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     row = summary["suites"][0]
-    assert (row["passed"], row["failed"], row["crashed"], row["failed_only_here"], row["commit"]) == (1, 2, 1, 2, "abc")
+    assert (row["passed"], row["failed"], row["crashed"], row["failed_only_here"], row["commit"]) == (1, 3, 1, 2, "abc")
+    assert (row["failed_under_both"], row["not_asked"], row["unavailable"]) == (1, 0, 0)
     failures = [json.loads(text) for text in (tmp_path / "out" / "failures.jsonl").read_text().splitlines()]
     assert {failure["id"]: failure["only_here"] for failure in failures} == {"t::b": True, "t::c": False, "u.py": True}
     assert failures[0]["code"] == "E0112"
+
+
+def test_page_gets_the_table(tmp_path):
+    import report
+
+    row = {"suite": "one", "repository": "owner/name", "area": "area", "commit": "0123456789abcdef", "passed": 3, "failed_only_here": 0,
+           "failed_under_both": 1, "not_asked": 0, "skipped": 2}
+    summary = {"board": "board", "torch": "1", "triton": "2", "date": "today", "sample": 2, "suites": [row]}
+    text = report.page_section(summary)
+    assert "| [one](https://github.com/owner/name) | area | 0123456789 | 3 | 0 | 1 | 0 | 2 |" in text
+    later = report.merged([summary, {**summary, "suites": [{**row, "passed": 4}, {**row, "suite": "two"}]}])
+    assert [(each["suite"], each["passed"]) for each in later["suites"]] == [("one", 4), ("two", 3)]
+    assert "| together |" in text and "board, torch 1, Triton 2, today; 2 of each test function's cases." in text

@@ -11,6 +11,7 @@
 #include "tests/unit/CodegenTestSupport.h"
 
 #include <chrono>
+#include <ctime>
 
 using namespace tilewright;
 using namespace tilewright::codegen;
@@ -167,6 +168,26 @@ TEST(CodegenPtxTime, LongRowsCompileQuickly) {
   EXPECT_EQ(countOf(ptx, "ld.global.v4.b32"), 64);
   EXPECT_LT(elapsed.count(), 0.3);
   RecordProperty("milliseconds", static_cast<int>(elapsed.count() * 1000));
+}
+
+/// Seconds of computing that one program of `extent` 16-bit floats takes to compile.
+static double secondsOfHalves(int extent) {
+  std::string text = vectorAdd(extent);
+  for (size_t at = text.find("f32"); at != std::string::npos; at = text.find("f32", at))
+    text.replace(at, 3, "bf16"), at += 4;
+  std::clock_t start = std::clock();
+  EXPECT_FALSE(compileToPtx(text, "sm_90a").empty());
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+// Every 16-bit float read from memory is a proxy register for a while: erased one by one, as LLVM does,
+// eight times the elements take more than twenty times the time.
+TEST(CodegenPtxTime, ManyHalvesTakeLinearTime) {
+  secondsOfHalves(1024); // the target's tables are made once
+  double few = secondsOfHalves(65536), many = secondsOfHalves(524288);
+  RecordProperty("few", static_cast<int>(few * 1000));
+  RecordProperty("many", static_cast<int>(many * 1000));
+  EXPECT_LT(many, 16 * few);
 }
 
 TEST(CodegenPtxTime, SmallKernelsTakeMilliseconds) {

@@ -53,8 +53,6 @@ TEST_F(DotTest, ResultTypes) {
 
 TEST_F(DotTest, OperandTypes) {
   EXPECT_EQ(text(dot("fp8e5", "fp8e4nv")), "Dot(a, b, Splat(0:fp32))");
-  EXPECT_EQ(text(dot("fp8e4b15", "fp8e5")),
-            "Dot(FloatExtend<fp16>(a), FloatExtend<fp16>(b), Splat(0:fp32))");
   Semantic::DotOptions options;
   options.target = "sm_80";
   EXPECT_EQ(errorOf([&] { dot("fp16", "bf16", options); }),

@@ -79,9 +79,15 @@ TEST_F(OperatorTest, Pointers) {
 
 TEST_F(OperatorTest, BitwiseTakesIntegersOnly) {
   EXPECT_EQ(apply(Arithmetic::And, flag, flag), "And(q, q)");
-  EXPECT_EQ(refuse(Arithmetic::Xor, f32, i32), "E0116 '^' needs integers, got fp32 and i32");
-  EXPECT_EQ(refuse(Arithmetic::LeftShift, i32, Literal::integer(32)),
-            "E0119 value 32 is out of range for a shift of i32");
+  EXPECT_EQ(refuse(Arithmetic::Xor, f32, i32), "E0116 invalid operands of type fp32 and i32: '^' needs integers");
+  EXPECT_EQ(apply(Arithmetic::LeftShift, i32, Literal::integer(31)), "ShiftLeft(i, 31:i32)");
+  EXPECT_EQ(apply(Arithmetic::LeftShift, i32, Literal::integer(32)), "0:i32");
+  EXPECT_EQ(apply(Arithmetic::RightShift, i32, Literal::integer(-1)),
+            "ShiftRightArithmetic(i, 31:i32)");
+  EXPECT_EQ(apply(Arithmetic::RightShift, u32, Literal::integer(40)), "0:u32");
+  // A literal gives a boolean its type, and so its width.
+  EXPECT_EQ(apply(Arithmetic::LeftShift, flag, Literal::integer(3)),
+            "ShiftLeft(ZeroExtend<i32>(q), 3:i32)");
 }
 
 TEST_F(OperatorTest, ComparisonLiteralsAreNotWeak) {

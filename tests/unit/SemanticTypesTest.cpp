@@ -25,6 +25,8 @@ const Facts expectedFacts[] = {
     {"fp8e4nv", "float8e4nv", 8, 1, 3, false, false, true},
     {"fp8e5", "float8e5", 8, 1, 2, false, false, true},
     {"fp8e4b15", "float8e4b15", 8, 1, 3, false, false, true},
+    {"fp8e4b8", "float8e4b8", 8, 1, 3, false, false, true},
+    {"fp8e5b16", "float8e5b16", 8, 1, 2, false, false, true},
     {"fp16", "float16", 16, 2, 10, false, false, true},
     {"bf16", "bfloat16", 16, 2, 7, false, false, true},
     {"fp32", "float32", 32, 4, 23, false, false, true},

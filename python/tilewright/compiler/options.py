@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 
-from .. import errors
+from .. import errors, foreign
 
 # None as a default means that the compiler chooses; for `arguments_may_overlap` each launch does. Those that only other GPU
 # families or later releases use are accepted, and part of the key.
@@ -23,6 +23,8 @@ DEFAULTS = {
 
 
 def _reject(name):
+    if name in foreign.OPTIONS:
+        raise foreign.error(name, *foreign.OPTIONS[name])
     near = difflib.get_close_matches(name, DEFAULTS, n=1)
     help = None if near else "pass it as a parameter of the kernel, or remove it"
     raise errors.make("E0210", o=name, near=near[0] if near else "", help=help)

@@ -25,4 +25,20 @@ from .scaled import dot_scaled
 from .standard import (argmax, argmin, bitonic_merge, cdiv, cumprod, cumsum, flip, gather, histogram, interleave, max,
                        min, ravel, reduce_or, sigmoid, softmax, sort, sum, swizzle2d, topk, xor_sum, zeros, zeros_like)
 from . import core, standard, random, scaled, combines
-from .compatibility import str_to_ty
+from .compatibility import _experimental_descriptor_load, _experimental_descriptor_store, str_to_ty
+from .core import _unwrap_if_constexpr, get_int_dtype
+from .extra import libdevice
+from ..runtime.mathematics import constexpr_function
+
+tensor_descriptor_base = tensor_descriptor
+_experimental_make_tensor_descriptor = make_tensor_descriptor
+
+__all__ = [name for name in dir() if not name.startswith("_")]
+
+
+def __getattr__(name):
+    import sys
+
+    from ..foreign import check_attribute  # rarely needed
+
+    check_attribute(sys.modules[__name__], name)

@@ -1,6 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Names that programs import from the insides of Triton's language, where a meaning is left for them here.
+"""Names that programs import from the insides of Triton's language and from its older releases, where a
+meaning is left for them here.
 
 Importing this module puts them into `tl.core` and `tl.standard`.
 """
@@ -49,6 +50,18 @@ def str_to_ty(name, c=None):
     if name == "constexpr":
         return constexpr_type(c)
     return dtype({"u1": "i1", "B": "i1"}.get(name, name))
+
+
+@core.builtin
+def _experimental_descriptor_load(desc, offsets, shape=None, dtype=None):
+    """desc.load(offsets), under a name of Triton 3.0 to 3.3."""
+    return desc.load(offsets)
+
+
+@core.builtin
+def _experimental_descriptor_store(desc, value, offsets):
+    """desc.store(offsets, value), under a name of Triton 3.0 to 3.3."""
+    return desc.store(offsets, value)
 
 
 def check_bit_width(value, shift_value):

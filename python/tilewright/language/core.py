@@ -30,6 +30,7 @@ int32, int64 = _language.int32, _language.int64
 uint8, uint16 = _language.uint8, _language.uint16
 uint32, uint64 = _language.uint32, _language.uint64
 float8e5, float8e4nv, float8e4b15 = _language.float8e5, _language.float8e4nv, _language.float8e4b15
+float8e4b8, float8e5b16 = _language.float8e4b8, _language.float8e5b16
 float16, bfloat16 = _language.float16, _language.bfloat16
 float32, float64 = _language.float32, _language.float64
 pi32_t = pointer_type(int32)
@@ -69,30 +70,6 @@ dtype.is_dtype = staticmethod(
     lambda name: name in (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtype.FP_TYPES, *dtype.OTHER_TYPES))
 dtype.int_signedness, dtype.kind = property(_signedness), _kind
 
-
-class _ForeignFloat8:
-    """An 8-bit float of other vendors: kernels name it in comparisons, none can use it."""
-
-    primitive_bitwidth, itemsize = 8, 1
-
-    def __init__(self, name):
-        self.name = name
-
-    def __getattr__(self, name):
-        if name.startswith("is_"):
-            answer = name in ("is_fp8", "is_floating", "is_" + self.name)
-            return lambda: answer
-        raise AttributeError(f"dtype {self.name} has no attribute '{name}'")
-
-    @property
-    def scalar(self):
-        return self
-
-    def __repr__(self):
-        return self.name
-
-
-float8e4b8, float8e5b16 = _ForeignFloat8("fp8e4b8"), _ForeignFloat8("fp8e5b16")
 
 TRITON_MAX_TENSOR_NUMEL = 1 << 20
 TRITON_BUILTIN = "__tilewright_builtin__"
@@ -522,20 +499,20 @@ def atomic_poll(pointer, expected_value, sem=None, scope=None, timeout_ns=None):
 
 @builtin
 def add(x, y, sanitize_overflow=True):
-    """x + y."""
-    return _language.add(x, y)
+    """x + y; `sanitize_overflow=False` where it may wrap under debug=True, too."""
+    return _language.add(x, y, sanitize_overflow)
 
 
 @builtin
 def sub(x, y, sanitize_overflow=True):
-    """x - y."""
-    return _language.sub(x, y)
+    """x - y; `sanitize_overflow=False` where it may wrap under debug=True, too."""
+    return _language.sub(x, y, sanitize_overflow)
 
 
 @builtin
 def mul(x, y, sanitize_overflow=True):
-    """x * y."""
-    return _language.mul(x, y)
+    """x * y; `sanitize_overflow=False` where it may wrap under debug=True, too."""
+    return _language.mul(x, y, sanitize_overflow)
 
 
 @builtin
@@ -718,7 +695,8 @@ def condition(arg, disable_licm=False):
 
 @builtin
 def expect_zero(x, mask):
-    """`x`, which is promised to be zero where `mask` holds."""
+    """`x`, which is promised to be zero where `mask` holds; checked with debug=True and in the interpreter."""
+    device_assert(to_tensor(x) == 0, "expect_zero: an element is not zero", mask)
     return x
 
 
@@ -775,14 +753,17 @@ get_int_dtype.__tilewright_builtin__ = True
 
 
 def explain_type_error(text):
-    """The E0122 that Python's message about a call of a language function stands for, or None."""
+    """The E0122 or E0125 that Python's message about a call of a language function stands for, or None."""
     import inspect
     import re
 
-    from .. import language
+    from .. import foreign, language
 
     match = re.fullmatch(r"(?:[\w.]+\.)?(\w+)\(\) (.+)", text)
     function = match and (getattr(language, match[1], None) or getattr(tensor, match[1], None))
     if not function or not is_builtin(function):
         return None
+    keyword = re.search(r"unexpected keyword argument '(\w+)'", match[2])
+    if keyword and (match[1], keyword[1]) in foreign.KEYWORDS:
+        return foreign.error(f"{keyword[1]}= of tl.{match[1]}", *foreign.KEYWORDS[match[1], keyword[1]])
     return errors.make("E0122", name=f"tl.{match[1]}", problem=match[2], sig=match[1] + str(inspect.signature(function)))

@@ -39,20 +39,19 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds=N_ROUNDS_DEFAULT):
         old_c0, old_c2 = c0, c2
         c0 = math.umulhi(round_b, old_c2) ^ c1 ^ k0
         c2 = math.umulhi(round_a, old_c0) ^ c3 ^ k1
-        c1 = round_b * old_c2
-        c3 = round_a * old_c0
-        k0 = k0 + key_a
-        k1 = k1 + key_b
+        # These wrap on purpose.
+        c1 = core.mul(round_b, old_c2, sanitize_overflow=False)
+        c3 = core.mul(round_a, old_c0, sanitize_overflow=False)
+        k0 = core.add(k0, key_a, sanitize_overflow=False)
+        k1 = core.add(k1, key_b, sanitize_overflow=False)
     return c0, c1, c2, c3
 
 
 @builtin
 def philox(seed, c0, c1, c2, c3, n_rounds=N_ROUNDS_DEFAULT):
     """Four random words for a 64-bit seed and four counters of 32 or 64 bits."""
-    seed = core.to_tensor(seed)
-    if not seed.dtype.is_int():
-        raise errors.make("E0120", message=f"the seed must be an integer, got {seed.type}", help="pass an int")
-    seed = seed.to(core.uint64)
+    # Whatever can be cast is a seed, as in Triton: programs pass floats, and tensors, whose address then counts.
+    seed = core.to_tensor(seed).to(core.uint64)
     counters = [core.to_tensor(c) for c in (c0, c1, c2, c3)]
     if counters[0].dtype.primitive_bitwidth == 32:
         word = core.uint32

@@ -397,9 +397,31 @@ def histogram(input, num_bins, mask=None):
     if len(input.shape) != 1:
         raise errors.make("E0121", message=f"tl.histogram needs one dimension, got {input.type}",
                           help="use x.ravel()")
-    hits = core.expand_dims(input, 1) == core.expand_dims(core.arange(0, num_bins), 0)
     if unwrap(mask) is not None:
-        hits = hits & core.expand_dims(core.broadcast_to(core.to_tensor(mask), input.shape), 1)
+        mask = core.broadcast_to(core.to_tensor(mask), input.shape)
+    return _counts(input, unwrap(num_bins), mask)
+
+
+#: Elements of a tile of pairs: more are looked at in pieces, so that no tile is too large and registers suffice.
+_most_pairs = 1 << 17
+
+
+def _halves(x, axis):
+    """A tile cut in two along `axis`."""
+    rank = len(x.shape)
+    parted = core.reshape(x, (*x.shape[:axis], 2, x.shape[axis] // 2, *x.shape[axis + 1:]))
+    order = [d for d in builtins.range(rank + 1) if d != axis]
+    return core.split(core.permute(parted, (*order, axis)))
+
+
+def _counts(input, num_bins, mask):
+    if input.shape[0] * num_bins > _most_pairs and input.shape[0] > 1:
+        parts = _halves(input, 0)
+        masks = (None, None) if mask is None else _halves(mask, 0)
+        return _counts(parts[0], num_bins, masks[0]) + _counts(parts[1], num_bins, masks[1])
+    hits = core.expand_dims(input, 1) == core.expand_dims(core.arange(0, num_bins), 0)
+    if mask is not None:
+        hits = hits & core.expand_dims(mask, 1)
     return sum(core.cast(hits, core.int32), 0)
 
 
@@ -418,10 +440,21 @@ def gather(src, index, axis):
     if not same:
         raise errors.make("E0121", message=f"tl.gather: {src.type} by an index of {index.type}",
                           help="the shapes must match but for the gathered axis")
-    positions = core.arange(0, src.shape[axis])
-    for d in builtins.range(rank + 1):
+    if index.dtype.primitive_bitwidth < 32:
+        index = core.cast(index, core.int32)
+    return _from_bits(_chosen(_bits(src), index, axis), src.dtype)
+
+
+def _chosen(bits, index, axis):
+    """The words at `index`, zero where that is outside the tile."""
+    if index.numel * bits.shape[axis] > _most_pairs and bits.shape[axis] > 1:
+        low, high = _halves(bits, axis)
+        beyond = core.sub(index, low.shape[axis], sanitize_overflow=False)  # no index of `high` where it wraps
+        return _chosen(low, index, axis) | _chosen(high, beyond, axis)
+    positions = core.arange(0, bits.shape[axis])
+    for d in builtins.range(len(bits.shape) + 1):
         if d != axis + 1:
             positions = core.expand_dims(positions, d)
     hits = core.expand_dims(index, axis + 1) == positions
-    chosen = core.where(hits, core.expand_dims(_bits(src), axis), 0)
-    return _from_bits(core.reduce(chosen, axis + 1, "or"), src.dtype)
+    chosen = core.where(hits, core.expand_dims(bits, axis), 0)
+    return core.reduce(chosen, axis + 1, "or")

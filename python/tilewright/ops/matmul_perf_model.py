@@ -12,7 +12,7 @@ BLOCK_M, BLOCK_N, BLOCK_K, SPLIT_K. They are rough on purpose: what decides is m
 from __future__ import annotations
 
 from .. import _core
-from ..foreign import attribute
+from ..user_objects import attribute
 from ..runtime.mathematics import cdiv
 from ..testing import get_dram_gbps, get_max_tensorcore_tflops
 

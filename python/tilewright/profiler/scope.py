@@ -9,7 +9,7 @@ import functools
 import time
 
 from .. import _core, errors
-from ..foreign import attribute
+from ..user_objects import attribute
 from .session import Timer, active, path
 
 _entered = contextvars.ContextVar("tilewright_profiler_entered", default=())  # by enter_scope

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Optional
 
-from ..foreign import attribute, has_attribute
+from ..user_objects import attribute, has_attribute
 
 __all__ = ["elements_spanned", "extent_in_bytes"]
 

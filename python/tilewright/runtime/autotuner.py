@@ -20,7 +20,7 @@ import warnings
 
 from .. import _core, errors
 from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
-from ..foreign import attribute
+from ..user_objects import attribute
 from .jit import JITFunction, KernelInterface
 
 __all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]

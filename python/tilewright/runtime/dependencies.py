@@ -24,7 +24,7 @@ import sys
 import types
 
 from .. import _core
-from ..foreign import attribute, has_attribute, text_of
+from ..user_objects import attribute, has_attribute, text_of
 from .jit import JITFunction, KernelInterface
 
 _MAX_VALUES = 10_000  # of one kernel; beyond it is data, not configuration

@@ -11,6 +11,7 @@ program of the grid is one call. Tile operations are computed in C++.
 from __future__ import annotations
 
 import ast
+import functools
 import operator
 import sys
 import weakref
@@ -18,7 +19,7 @@ import weakref
 import numpy as np
 
 from .. import _core, errors, knobs
-from ..foreign import attribute
+from ..user_objects import attribute
 from ..language import core as tl_core, descriptors
 from ..tools.tensor_descriptor import TensorDescriptor
 from . import kernel_helpers, kernel_rewriter
@@ -48,8 +49,7 @@ def native_function(jit_function):
     if cached is not None and jit_function._native_tree is tree:
         return cached
     function = kernel_rewriter.rewrite(jit_function)
-    constexprs = [(p.num, p.name) for p in jit_function.params if p.is_constexpr]
-    native = _core.NativeFunction(jit_function, function, constexprs, _positional_arguments(jit_function))
+    native = _core.NativeFunction(jit_function, function, _positional_arguments(jit_function))
     jit_function._native_tree = tree
     jit_function._native_function = native
     _jit_function_of_code[function.__code__] = weakref.ref(jit_function)
@@ -57,7 +57,9 @@ def native_function(jit_function):
 
 
 def _positional_arguments(jit_function):
-    """(fewest, most) positional arguments of a call; most is -1 for a `*args`."""
+    """(fewest, most) positional arguments of a call; most is -1 for a `*args`. No number fits where others are needed."""
+    if jit_function.fn.__code__.co_kwonlyargcount:
+        return 1 << 30, -1
     fewest = sum(not p.has_default for p in jit_function.params)
     if jit_function.parse().args.vararg is not None:
         return fewest - 1, -1
@@ -213,6 +215,10 @@ def run_interpreted(jit_function, grid, bound, options=None):
     options = dict(options or {})
     if knobs.language.fp32_default:
         options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
+    if jit_function.debug is not None:
+        options.setdefault("debug", jit_function.debug)
+    if knobs.runtime.debug:
+        options["debug"] = True
     native = native_function(jit_function)
     arguments = _Arguments(jit_function, bound)
     copies = DeviceCopies([array for _, array, _ in arguments.arrays])
@@ -221,6 +227,10 @@ def run_interpreted(jit_function, grid, bound, options=None):
     context.check_races = "races" in checks
     context.check_division = "division" in checks
     values = arguments.make(context, copies)
+    if count := jit_function.fn.__code__.co_kwonlyargcount:
+        named = dict(zip(jit_function.arg_names[-count:], values[-count:]))
+        native = _core.NativeFunction(jit_function, functools.partial(native.function, **named), (0, -1))
+        values = values[:-count]
     try:
         context.run(native, values, sizes)
     except errors.TilewrightError as error:

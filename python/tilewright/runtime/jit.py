@@ -20,7 +20,8 @@ from types import SimpleNamespace
 from typing import Any, Callable, Generic, Optional, TypeVar
 
 from .. import _core, errors
-from ..foreign import attribute, has_attribute
+from ..user_objects import attribute, has_attribute
+from ..frontend_rules import FORBIDDEN
 from .arguments import elements_spanned
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
@@ -66,6 +67,7 @@ _short_types = {
     **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
     "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
     "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
+    "float8e4b8": "fp8e4b8", "float8e5b16": "fp8e5b16",
 }
 _known_types = set(_short_types.values())
 # Triton's name for the same table, with the short names themselves.
@@ -142,6 +144,13 @@ class KernelInterface(Generic[T]):
         return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
 
 
+def _told(read):
+    """A property that programs may set: generators of kernels say of which text theirs was made. The compiler reads its own."""
+    name = "_told_" + read.__name__
+    return property(lambda self: self.__dict__.get(name) if name in self.__dict__ else read(self),
+                    lambda self, value: self.__dict__.__setitem__(name, value), doc=read.__doc__)
+
+
 class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     """A Python function that is compiled per specialisation and launched on a grid."""
 
@@ -186,8 +195,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
                                       for p in self.params], self.pre_run_hooks, self.interpreted)
 
     def _make_param(self, num, param):
-        if param.kind in (param.VAR_KEYWORD, param.KEYWORD_ONLY):
-            raise errors.make("E0102", stmt="keyword-only parameter", alternative="use positional parameters",
+        if param.kind == param.VAR_KEYWORD:
+            construct, alternative = FORBIDDEN["KeywordArguments"]
+            raise errors.make("E0102", stmt=construct, alternative=alternative,
                               frames=[(self._source.file, self.fn.__name__, self.fn.__code__.co_firstlineno)])
 
         def listed(names):
@@ -220,21 +230,28 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self.device_caches.clear()
         self._clear_table()
 
-    @property
+    @_told
     def raw_src(self):
+        """The lines of the text, decorators included."""
         return self._source.text.splitlines(keepends=True)
 
-    @property
+    @_told
     def file_name(self) -> str:
         return self.file
 
-    @property
+    @_told
     def def_file_line_number(self) -> int:
         """The line of `def` in its file."""
         return self.parse().lineno
 
-    @property
+    @_told
+    def def_file_col_number(self) -> int:
+        """The column of `def` in its file."""
+        return self.parse().col_offset
+
+    @_told
     def starting_line_number(self) -> int:
+        """The line of the first decorator."""
         return self._source.first_line
 
     def parse(self):
@@ -404,8 +421,11 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         """Raises the error of a keyword that is no parameter and no option."""
         import difflib
 
+        from .. import foreign
         from ..compiler.options import DEFAULTS
 
+        if name in foreign.OPTIONS:
+            raise foreign.error(name, *foreign.OPTIONS[name])
         if name in ("grid", "warmup", "stream", "device", "device_type"):
             raise errors.make("E0210", o=name, help="device and stream come from the framework; the grid goes in "
                               "brackets before the call", near="")
@@ -459,6 +479,22 @@ def _is_frozen_value(value) -> bool:
 
 #: Triton's base class of what kernels call.
 JITCallable = JITFunction
+
+
+def mangle_type(arg, specialize=False) -> str:
+    """The type that an argument has in a signature: "*fp32", "i32", "constexpr"."""
+    if arg is None or isinstance(arg, (str, JITFunction)) or type(arg).__name__ in ("constexpr", "dtype"):
+        return "constexpr"
+    if isinstance(arg, bool):
+        return "u1"
+    if isinstance(arg, int):
+        return "i32" if -2**31 <= arg < 2**31 else "i64" if -2**63 <= arg < 2**63 else "u64"
+    if isinstance(arg, float):
+        return "fp32"
+    if isinstance(arg, tuple):
+        return tuple(mangle_type(item) for item in arg)
+    text = _annotation_text(str(attribute(arg, "dtype", type(arg).__name__)))
+    return "*" + type_canonicalisation_dict.get(text, text)
 
 
 def get_full_name(fn) -> str:

@@ -9,12 +9,13 @@ on every line are C functions of `_core.kernel`; the rest is here.
 from __future__ import annotations
 
 import builtins
+import inspect
 import operator
 import types
 
 from .. import _core, errors
 from .. import language as tl
-from ..foreign import attribute, has_attribute
+from ..user_objects import attribute, has_attribute
 from ..frontend_rules import FORBIDDEN
 
 _kernel = _core.kernel
@@ -97,6 +98,11 @@ def is_not_same(lhs, rhs):
 # ---------------------------------------------------------------------------
 # Calls
 # ---------------------------------------------------------------------------
+
+
+def refused(key):
+    construct, alternative = FORBIDDEN[key]
+    raise errors.make("E0102", stmt=construct, alternative=alternative)
 
 
 def not_a_kernel_function(text):
@@ -192,6 +198,9 @@ def visible(value, name):
 # ---------------------------------------------------------------------------
 
 
+_range_parameters = list(inspect.signature(tl.range).parameters)
+
+
 class Range:
     """Python's `range` as a kernel reads it: run-time indices whatever the bounds."""
 
@@ -201,11 +210,13 @@ class Range:
         """In a comprehension, where the compiler counts too."""
         return iter(builtins.range(*(static(bound, "bound of range()") for bound in (self.start, self.end, self.step))))
 
-    def __init__(self, *bounds, **unexpected):
+    def __init__(self, *bounds, **hints):
+        # The hints of tl.range are taken, and ignored as Triton does.
+        unexpected = [name for name in hints if name not in _range_parameters[3:]]
         if unexpected or not 1 <= len(bounds) <= 3:
-            problem = (f"unexpected argument '{next(iter(unexpected))}'" if unexpected else
+            problem = (f"unexpected argument '{unexpected[0]}'" if unexpected else
                        f"{len(bounds)} positional arguments given, 3 taken" if bounds else "missing argument 'arg1'")
-            raise errors.make("E0122", name="range", problem=problem, sig="range(arg1, arg2, step)")
+            raise errors.make("E0122", name="range", problem=problem, sig=f"range({', '.join(_range_parameters)})")
         self.start, self.end, self.step = ((0, bounds[0], 1) if len(bounds) == 1 else
                                            (*bounds, 1) if len(bounds) == 2 else bounds)
 
@@ -237,8 +248,28 @@ def _run_time_range(bounds):
     # The type rules live in the language: let it promote the three bounds.
     start, stop, step = map(_kernel.assign, bounds)
     kind = (start + stop + step).dtype
-    make = _kernel.loop_index
-    return (make(number, kind) for number in builtins.range(*numbers))
+    return _Indices(kind, builtins.range(*numbers))
+
+
+class _Indices:
+    """What a run-time loop counts through."""
+
+    def __init__(self, kind, numbers):
+        self.kind, self.numbers = kind, numbers
+
+    def __iter__(self):
+        make, kind = _kernel.loop_index, self.kind
+        return (make(number, kind) for number in self.numbers)
+
+
+def counter_after(indices, value):
+    """The counter after its loop: where that did not run, the value before in the counter's type."""
+    if indices.numbers:
+        return value
+    number = _kernel.assign(value)
+    if _is_tensor(number) and not number.shape and number.dtype.is_int():
+        return number.to(indices.kind)
+    return Hidden(f"it is {_kernel.describe(number)} before the loop that counts with it; use two names")
 
 
 def is_run_time_range(callee) -> bool:
@@ -339,9 +370,10 @@ closure = {
         "join_or", "unwrap", "promote", "is_tensor", "check_branch", "check_loop")},
     "hidden": Hidden, "visible": visible,
     "static": static, "iterable": iterable, "unpack": unpack, "branch": branch, "value_of": value_of,
-    "is_same": is_same, "is_not_same": is_not_same, "iterate": iterate, "device_assert": device_assert,
-    "not_a_kernel_function": not_a_kernel_function, "host_function": host_function, "not_constant": not_constant,
-    "inner_function": inner_function, "make_tuple": tuple, "set_attribute": set_attribute,
+    "is_same": is_same, "counter_after": counter_after, "is_not_same": is_not_same, "iterate": iterate,
+    "device_assert": device_assert, "refused": refused, "not_a_kernel_function": not_a_kernel_function,
+    "host_function": host_function, "not_constant": not_constant, "inner_function": inner_function,
+    "make_tuple": tuple, "set_attribute": set_attribute,
     **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
 }
 

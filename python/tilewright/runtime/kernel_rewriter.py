@@ -7,7 +7,7 @@ columns stay, and the code is compiled under its own file name, so tracebacks,
 pdb and editors show the user's source. What changes:
 
     x = e                 x = assign(e)            numbers become run-time scalars
-    x: tl.constexpr = e   x = static(e, "e")       stays a compile-time value
+    x: tl.constexpr = e   x = unwrap(e)            a number stays a compile-time value
     x += e                x = assign(x + e)        never in place
     if/while e            truth(e)                 a scalar's value, or a static bool
     a and b, or, not      join_and(a, b)           no short-circuit at run time
@@ -30,10 +30,11 @@ import ast
 import types
 
 from .. import errors
-from ..foreign import attribute, has_attribute
+from ..user_objects import attribute, has_attribute
 from ..frontend_rules import FORBIDDEN
 from . import kernel_helpers
-from .kernel_scopes import Scope, assigned_names, contains_return, is_constexpr_annotation
+from .kernel_scopes import (
+    Scope, assigned_names, contains_return, is_constexpr_annotation, names_read_outside_loops)
 
 #: Builtins that mean something of their own in a kernel.
 _replaced_builtins = kernel_helpers.builtins_of_the_language
@@ -82,13 +83,14 @@ class Rewriter(ast.NodeTransformer):
         self.jit_function = jit_function
         self.tree = jit_function.parse()
         arguments = self.tree.args
-        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
         if arguments.vararg is not None:
             names.append(arguments.vararg.arg)
         assigned = _AssignedNames(names)
         for statement in self.tree.body:
             assigned.visit(statement)
         self.locals = assigned.names
+        self.counters_read = names_read_outside_loops(self.tree.body)
         self.constants = assigned.constants
         self.scope = Scope(names)
         self.loop_depth = 0
@@ -105,17 +107,17 @@ class Rewriter(ast.NodeTransformer):
 
     def generic_visit(self, node):
         key = type(node).__name__
-        if key in FORBIDDEN:
-            self.refuse(key, node)
-        return super().generic_visit(node)
+        if key not in FORBIDDEN:
+            return super().generic_visit(node)
+        # Raised where it is reached: a branch that is never taken may hold it.
+        refusal = self._at(_call("refused", ast.Constant(key)), node)
+        return self._at(ast.Expr(value=refusal), node) if isinstance(node, ast.stmt) else refusal
 
     # -- function -------------------------------------------------------------
 
     def run(self) -> ast.FunctionDef:
         """The rewritten `def`: same parameters, no annotations, defaults or decorators."""
         old = self.tree.args
-        if old.kwonlyargs:
-            self.refuse("KeywordOnly", old.kwonlyargs[0])
         if old.kwarg is not None:
             self.refuse("KeywordArguments", old.kwarg)
 
@@ -123,8 +125,9 @@ class Rewriter(ast.NodeTransformer):
             return ast.copy_location(ast.arg(arg=argument.arg), argument)
 
         arguments = ast.arguments(posonlyargs=[bare(a) for a in old.posonlyargs], args=[bare(a) for a in old.args],
-                                  vararg=None if old.vararg is None else bare(old.vararg), kwonlyargs=[],
-                                  kw_defaults=[], kwarg=None, defaults=[])
+                                  vararg=None if old.vararg is None else bare(old.vararg),
+                                  kwonlyargs=[bare(a) for a in old.kwonlyargs],
+                                  kw_defaults=[None for _ in old.kwonlyargs], kwarg=None, defaults=[])
         body = []
         for statement in self.tree.body:
             # The cached tree is shared with the compiler: change a copy.
@@ -154,12 +157,12 @@ class Rewriter(ast.NodeTransformer):
         elif isinstance(target, ast.Starred):
             self.refuse("Starred", target)
 
-    def _assigned(self, target, value, text=""):
+    def _assigned(self, target, value):
         """`value` as `target` holds it."""
         if isinstance(target, (ast.Tuple, ast.List)):
             return self._at(_call("unpack", value, _pattern(target)), target)
         if isinstance(target, ast.Name) and target.id in self.constants:
-            return self._at(_call("static", value, ast.Constant(text)), value)
+            return self._at(_call("unwrap", value), value)
         return self._at(_call("assign", value), value)
 
     def visit_Assign(self, node):
@@ -170,8 +173,7 @@ class Rewriter(ast.NodeTransformer):
             call = _call("set_attribute", self.visit(target.value), ast.Constant(target.attr), self.visit(node.value))
             return self._at(ast.Expr(self._at(call, node)), node)
         self._check_target(node.targets[0])
-        text = ast.unparse(node.value) if self.constants else ""
-        node.value = self._assigned(node.targets[0], self.visit(node.value), text)
+        node.value = self._assigned(node.targets[0], self.visit(node.value))
         self.scope.assign(node.targets[0])
         return node
 
@@ -179,10 +181,9 @@ class Rewriter(ast.NodeTransformer):
         self._check_target(node.target)
         if node.value is None:
             return self._at(ast.Pass(), node)
-        text = ast.unparse(node.value)
         value = self.visit(node.value)
         if is_constexpr_annotation(node.annotation) and isinstance(node.target, ast.Name):
-            value = self._at(_call("static", value, ast.Constant(text)), node.value)
+            value = self._at(_call("unwrap", value), node.value)
         else:
             value = self._assigned(node.target, value)
         self.scope.assign(node.target)
@@ -196,6 +197,9 @@ class Rewriter(ast.NodeTransformer):
         return self._at(ast.Assign(targets=[node.target], value=value, type_comment=None), node)
 
     def visit_NamedExpr(self, node):
+        if node.target.id.startswith(_prefix):  # of _chain: no name of the kernel
+            node.value = self.visit(node.value)
+            return node
         node.value = self._assigned(node.target, self.visit(node.value))
         self.scope.see({node.target.id})
         return node
@@ -253,32 +257,42 @@ class Rewriter(ast.NodeTransformer):
         is_run_time = found and callee is not None and kernel_helpers.is_run_time_range(callee)
         node.iter = self._at(_call("iterate", self.visit(node.iter)), node.iter)
         if is_run_time:
-            return self._loop(node, {node.target.id})
+            return self._counted_loop(node)
         self.scope.see(assigned_names([node]))
         before = set(self.scope.bound)
         self.scope.bound.add(node.target.id)
-        node.body = self._loop_body(node.body)
+        node.body = self._block(node.body)
         self.scope.bound &= before
         return node
 
+    def _counted_loop(self, node):
+        """A run-time `for`. A counter that had a value, and is read afterwards, has the loop's type even where the
+        loop did not run."""
+        name = node.target.id
+        if name not in self.counters_read or name not in self.scope.bound:
+            return self._loop(node, {name})
+        held = self._temporary()
+        node.iter = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=node.iter), node.iter)
+        settled = self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())],
+                                      value=_call("counter_after", _load(held), _load(name)), type_comment=None), node)
+        result = [*self._loop(node, {name}), settled]
+        self.scope.hidden.add(name)
+        return result
+
     def _loop(self, node, induction):
-        """A run-time loop: names keep their types; those it makes, and its counter, are gone afterwards."""
+        """A run-time loop: names keep their types, and those it makes are gone afterwards."""
         names = assigned_names(node.body)
         fresh = sorted(names - induction - self.scope.seen)
         before = set(self.scope.bound)
         self.scope.bound |= induction
         self.scope.see(names | induction)
-        # The counters of loops inside are gone in the next iteration too.
-        self.scope.hidden |= _counters(node.body)
-        self.scope.hidden -= induction
         node.body = self._loop_body(node.body)
-        lost, self.scope.bound = before - self.scope.bound, before
-        carried = sorted((names - induction - lost) & before)
+        self.scope.bound = before
+        carried = sorted((names - induction) & before)
         saved, keep = self._save(carried, node)
         node.body.extend(self._compare("check_loop", carried, saved, node))
         made = "it is first assigned inside a loop and does not outlive it; assign it before the loop"
-        counts = "it counts a loop and does not outlive it; keep its value under another name"
-        return [*keep, node, *self._hide(fresh, made, node), *self._hide(sorted(lost | induction), counts, node)]
+        return [*keep, node, *self._hide(fresh, made, node)]
 
     # -- checks around branches and loops ---------------------------------------
 
@@ -360,7 +374,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Compare(self, node):
         if len(node.ops) != 1:
-            self.refuse("ChainedCompare", node)
+            return self._chain(node)
         operator = node.ops[0]
         if type(operator).__name__ in FORBIDDEN:
             self.refuse(type(operator).__name__, node)
@@ -369,6 +383,19 @@ class Rewriter(ast.NodeTransformer):
             return self._at(_call("is_same" if isinstance(operator, ast.Is) else "is_not_same", node.left, right), node)
         node.comparators = [right]
         return node
+
+    def _chain(self, node):
+        """`a < b < c` as `a < (t := b) and t < c`."""
+        parts, left = [], node.left
+        for position, (operator, right) in enumerate(zip(node.ops, node.comparators)):
+            following = right
+            if position + 1 < len(node.ops):
+                held = self._temporary()
+                keep = ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=right)
+                right, following = self._at(keep, right), self._at(_load(held), right)
+            parts.append(self._at(ast.Compare(left=left, ops=[operator], comparators=[right]), node))
+            left = following
+        return self.visit(self._at(ast.BoolOp(op=ast.And(), values=parts), node))
 
     def visit_BinOp(self, node):
         if isinstance(node.op, ast.MatMult):
@@ -508,12 +535,6 @@ class Rewriter(ast.NodeTransformer):
         return node
 
 
-def _counters(statements):
-    """Names that count loops in these statements."""
-    return {node.target.id for statement in statements for node in ast.walk(statement)
-            if isinstance(node, ast.For) and isinstance(node.target, ast.Name)}
-
-
 def _pattern(target):
     """A tuple of Nones and tuples in the form of an assignment's target."""
     if isinstance(target, (ast.Tuple, ast.List)):
@@ -585,5 +606,7 @@ def rewrite(jit_function):
     defaults = tuple(kernel_helpers.unwrap(value) for value in original.__defaults__ or ())
     function = types.FunctionType(code, original.__globals__, original.__name__, defaults or None,
                                   tuple(cells[name] for name in code.co_freevars))
+    function.__kwdefaults__ = {name: kernel_helpers.unwrap(value)
+                               for name, value in (original.__kwdefaults__ or {}).items()}
     function.__qualname__, function.__module__ = original.__qualname__, original.__module__
     return function

@@ -36,6 +36,33 @@ def assigned_names(statements) -> set:
     return names
 
 
+def names_read_outside_loops(statements) -> set:
+    """Names that are read anywhere but in the bodies of the `for` loops that count with them."""
+    names = set()
+
+    def visit(node, counting):
+        if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            visit(node.iter, counting)
+            inner = counting | {node.target.id}
+            for child in (*node.body, *node.orelse):
+                visit(child, inner)
+            return
+        if isinstance(node, ast.AugAssign):
+            visit_name(node.target, counting)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+            visit_name(node, counting)
+        for child in ast.iter_child_nodes(node):
+            visit(child, counting)
+
+    def visit_name(node, counting):
+        if isinstance(node, ast.Name) and node.id not in counting:
+            names.add(node.id)
+
+    for statement in statements:
+        visit(statement, frozenset())
+    return names
+
+
 def is_constexpr_annotation(node) -> bool:
     if isinstance(node, ast.Constant):
         return str(node.value).rsplit(".", 1)[-1] == "constexpr"

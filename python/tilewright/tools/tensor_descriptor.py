@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _core
-from .._utils import canonicalize_dtype, validate_block_shape  # noqa: F401 - programs find them here
-from ..foreign import attribute
+from .. import _core, errors
+from .._utils import canonicalize_dtype, is_power_of_two, validate_block_shape  # noqa: F401 - programs find them here
+from ..user_objects import attribute
 
 
 @dataclass
@@ -33,7 +33,13 @@ class TensorDescriptor:
     round_f32_to_tf32: bool = False
 
     def __post_init__(self):
-        # The block is checked by the launch. Arrays that a launch cannot read take the long way.
+        # What no tile can be is refused here, as programs expect; whether the block suits the array is checked by the
+        # launch, since tuners change it until then. Arrays that a launch cannot read take the long way.
+        block = self.block_shape if isinstance(self.block_shape, (list, tuple)) else ()
+        for position, extent in enumerate(block):
+            if isinstance(extent, int) and not is_power_of_two(extent):
+                reason = f"Shape element {position} must be a power of 2, got {extent}"
+                raise errors.make("E0215", a="descriptor", reason=reason, rule="block extents that are powers of two")
         if not _core.check_new_descriptor(self):
             self._check("descriptor", with_block=False)
 
@@ -47,8 +53,6 @@ class TensorDescriptor:
         else:
             array = read_array(name, self.base)
             if array is None:
-                from .. import errors
-
                 raise errors.make("E0204", a=f"{name}.base", t=type(self.base).__name__)
             address, dtype, on_gpu = array.address, array.dtype, array.device
         _core.check_tensor_descriptor(self, name, address, dtype, on_gpu, with_block)

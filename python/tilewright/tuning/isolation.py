@@ -20,7 +20,7 @@ import sys
 import time
 
 from .. import _core
-from ..foreign import attribute, has_attribute
+from ..user_objects import attribute, has_attribute
 from .memory import region_of
 
 _START_SECONDS = 60  # of the child: Python, the driver, a context; or loading a kernel

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 
 from .. import _core, errors
-from ..foreign import attribute, has_attribute
+from ..user_objects import attribute, has_attribute
 
 _SAMPLE_BYTES = 16 << 20  # of a region that is compared on the host
 

@@ -2,6 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Triton's path to the CUDA driver object."""
 
+import os
+
+from ... import knobs
 from ...runtime.driver import CudaDriver, CudaUtils
 
-__all__ = ["CudaDriver", "CudaUtils"]
+_folders = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib/wsl/lib", "/usr/lib",
+            "/usr/local/cuda/compat")
+
+
+def libcuda_dirs() -> list:
+    """Folders that hold the driver's library."""
+    named = knobs.nvidia.libcuda_path
+    candidates = [named, os.path.dirname(named)] if named else []
+    candidates += [*os.environ.get("LD_LIBRARY_PATH", "").split(":"), *_folders]
+    found = [folder for folder in candidates if folder and os.path.exists(os.path.join(folder, "libcuda.so.1"))]
+    if not found:
+        raise AssertionError("libcuda.so.1 was not found; is an NVIDIA driver installed?")
+    return list(dict.fromkeys(found))
+
+
+__all__ = ["CudaDriver", "CudaUtils", "libcuda_dirs"]

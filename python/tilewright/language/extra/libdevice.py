@@ -32,11 +32,14 @@ def _refuse(name, needed, value):
 
 
 def _as_reals(name, args):
-    """The operands in their common type, float32 or float64; numbers take that of the tensors."""
+    """The operands in their common type, float32 or float64; numbers take that of the tensors.
+
+    One of them must have such a type: narrower ones beside it are widened as arithmetic does,
+    but nothing is widened where all are narrow, since that would hide what it costs.
+    """
     tensors = [x for x in map(unwrap, args) if isinstance(x, core.tensor)]
-    for x in tensors:
-        if not (x.dtype.is_fp32() or x.dtype.is_fp64()):
-            _refuse(name, "fp32 or fp64", x)
+    if tensors and not any(x.dtype.is_fp32() or x.dtype.is_fp64() for x in tensors):
+        _refuse(name, "fp32 or fp64", tensors[0])
     common = core.float64 if any(x.dtype.is_fp64() for x in tensors) else core.float32
     return tuple(core.cast(x, common) for x in args), common
 
@@ -173,7 +176,9 @@ def pow(x, y):
     """x to the power y, with C's special cases. float32 and float64."""
     x, y = core.broadcast(core.to_tensor(x), core.to_tensor(y))
     if x.dtype.is_fp64() or y.dtype.is_fp64():
-        return _call_real("pow", x, y.to(x.dtype) if y.dtype.is_int() else y)
+        return _call_real("pow", x, y)
+    if x.dtype.is_fp32() or y.dtype.is_fp32():
+        x, y = x.to(core.float32), y.to(core.float32)
     base, exponent = _wide("pow", x), _wide("pow", y.to(core.float32) if y.dtype.is_int() else y)
     magnitude = math.exp2(exponent * math.log2(math.abs(base)))
     half = 0.5 * exponent

@@ -9,7 +9,7 @@ import re
 import threading
 
 from ... import _core
-from ...foreign import has_attribute
+from ...user_objects import has_attribute
 from ..scope import as_number
 from ..session import Timer, active, state_name
 from .hook import Hook
