@@ -53,6 +53,26 @@ def heuristic_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr)
     tl.store(out_ptr + i, -x, i < n)
 
 
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.heuristics({"EVEN": lambda arguments: arguments["n"] % arguments["BLOCK"] == 0})
+@triton.jit
+def tuned_heuristic_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i) if EVEN else tl.load(x_ptr + i, i < n)
+    tl.store(out_ptr + i, -x, i < n)
+
+
+def large_blocks(configs, named_args, **keywords):
+    return [config for config in configs if config.kwargs["BLOCK"] >= 128]
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"], prune_configs_by={"early_config_prune": large_blocks})
+@triton.jit
+def pruned_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, i < n) + BLOCK, i < n)
+
+
 @triton.jit
 def count_kernel(x_ptr, counts_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -207,6 +227,27 @@ def with_heuristics(device):
         return out - 1
 
     return Work(function, [(values(device, 64), ), (values(device, 65), )], reference=lambda x: -x - 1)
+
+
+# torch takes heuristics of numbers that it knows.
+@program("kernels", compile={"dynamic": False})
+def tuned_with_heuristics(device):
+    def function(x):
+        out = torch.empty_like(x)
+        tuned_heuristic_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]), )](x, out, x.numel())
+        return out - 1
+
+    return Work(function, [(values(device, 128), ), (values(device, 65), )], reference=lambda x: -x - 1)
+
+
+@program("kernels")
+def pruned_configurations(device):
+    def function(x):
+        out = torch.empty_like(x)
+        pruned_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]), )](x, out, x.numel())
+        return out * 2
+
+    return Work(function, [(values(device), )], reference=lambda x: (x + 128) * 2)
 
 
 @program("kernels")
