@@ -116,17 +116,6 @@ def unpack_a_tile(out, n):
 
 
 @tilewright.jit
-def run_time_constant(out, n):
-    tl.store(out, helper(n, SIZE=n))
-
-
-@tilewright.jit
-def run_time_annotation(out, n):
-    size: tl.constexpr = n + 1
-    tl.store(out, size)
-
-
-@tilewright.jit
 def missing_argument(out, n):
     tl.store(out, helper())
 
@@ -187,37 +176,19 @@ def made_in_a_loop(out, n):
 
 
 @tilewright.jit
-def index_after_the_loop(out, n):
+def tile_that_counts(out, n):
+    i = tl.arange(0, 4)
     for i in range(n):
         tl.store(out, i)
     tl.store(out, i)
 
 
 @tilewright.jit
-def counter_that_was_a_name(out, n):
-    i = 7
+def number_that_counts(out, n):
+    i = 7.5
     for i in range(n):
         tl.store(out, i)
     tl.store(out, i)
-
-
-@tilewright.jit
-def counter_of_a_loop_inside(out, n):
-    j = 7
-    for i in range(n):
-        for j in range(i):
-            tl.store(out, j)
-    tl.store(out, j)
-
-
-@tilewright.jit
-def counter_read_in_the_next_iteration(out, n):
-    j = 7
-    while n > 0:
-        tl.store(out, j)
-        for j in range(4):
-            tl.store(out, j)
-        n -= 1
 
 
 @tilewright.jit
@@ -328,10 +299,10 @@ def two_pointers(out, n):
 
 KERNELS = [
     bad_in_a_helper, assigned_shape, loop_over_tuple, long_unroll, float_bound, zero_step, tile_condition, tile_while,
-    string_condition, string_choice, wrong_unpack, unpack_a_tile, run_time_constant, run_time_annotation,
+    string_condition, string_choice, wrong_unpack, unpack_a_tile,
     missing_argument, static_call, static_builtin, recursive, growing, widening, changed_in_a_branch, one_branch_only,
-    made_in_a_loop, index_after_the_loop, counter_that_was_a_name, counter_of_a_loop_inside,
-    counter_read_in_the_next_iteration, power_of_a_tile, division_by_zero, index_of_a_tuple, number_in_a_string,
+    made_in_a_loop, tile_that_counts, number_that_counts,
+    power_of_a_tile, division_by_zero, index_of_a_tuple, number_in_a_string,
     call_of_a_type, call_of_a_tile, call_of_nothing, module_function_on_a_tile, returns_a_value, plain_global, undefined_name, unknown_attribute, foreign_call,
     return_in_loop, static_assertion, no_power_of_two, no_broadcast, out_of_range, float_modulo_shift, two_pointers
 ]
@@ -386,7 +357,6 @@ SYNTAX = {
     "matmul": "y = n @ n",
     "in": "y = 1 in (1, 2)",
     "not in": "y = 1 not in (1, 2)",
-    "chained comparison": "y = 1 < n < 3",
     "chained assignment": "a = b = 1",
     "attribute": "x.y = 1",
     "subscript": "x[0] = 1",

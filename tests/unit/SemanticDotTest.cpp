@@ -101,8 +101,9 @@ TEST_F(DotTest, Shapes) {
             "E0108 dot: inner dimensions differ, 16 and 32");
   EXPECT_EQ(errorOf([&] { product({16, 16}, {1, 16, 16}); }),
             "E0121 tl.dot of fp16[16, 16] and fp16[1, 16, 16]");
-  EXPECT_EQ(errorOf([&] { product({1, 1, 16, 16}, {1, 1, 16, 16}); }),
-            "E0121 tl.dot of fp16[1, 1, 16, 16] and fp16[1, 1, 16, 16]");
+  EXPECT_EQ(product({2, 4, 8, 16}, {2, 4, 16, 32}).type.name(), "fp32[2, 4, 8, 32]");
+  EXPECT_EQ(errorOf([&] { product({2, 4, 8, 16}, {2, 2, 16, 32}); }),
+            "E0121 tl.dot: batches differ, 4 and 2");
   EXPECT_EQ(errorOf([&] { product({16, 8}, {8, 16}); }),
             "E0121 tl.dot: inner dimension is 8; fp16 needs at least 16");
   EXPECT_EQ(errorOf([&] { product({2048, 16}, {16, 2048}); }),

@@ -262,14 +262,12 @@ class _Indices:
         return (make(number, kind) for number in self.numbers)
 
 
-def counter_after(indices, value):
-    """The counter after its loop: where that did not run, the value before in the counter's type."""
-    if indices.numbers:
-        return value
-    number = _kernel.assign(value)
-    if _is_tensor(number) and not number.shape and number.dtype.is_int():
-        return number.to(indices.kind)
-    return Hidden(f"it is {_kernel.describe(number)} before the loop that counts with it; use two names")
+def counter_after(indices, before, value):
+    """The counter after its loop: where that did not run, what it was before, in the counter's type."""
+    number = _kernel.assign(before)
+    if not _is_tensor(number) or number.shape or not number.dtype.is_int():
+        return Hidden(f"it is {_kernel.describe(number)} before the loop that counts with it; use two names")
+    return value if indices.numbers else number.to(indices.kind)
 
 
 def is_run_time_range(callee) -> bool:

@@ -271,11 +271,13 @@ class Rewriter(ast.NodeTransformer):
         name = node.target.id
         if name not in self.counters_read or name not in self.scope.bound:
             return self._loop(node, {name})
-        held = self._temporary()
+        held, before = self._temporary(), self._temporary()
         node.iter = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=node.iter), node.iter)
-        settled = self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())],
-                                      value=_call("counter_after", _load(held), _load(name)), type_comment=None), node)
-        result = [*self._loop(node, {name}), settled]
+        keep = self._at(ast.Assign(targets=[ast.Name(id=before, ctx=ast.Store())], value=_load(name), type_comment=None),
+                        node)
+        after = _call("counter_after", _load(held), _load(before), _load(name))
+        settled = self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=after, type_comment=None), node)
+        result = [keep, *self._loop(node, {name}), settled]
         self.scope.hidden.add(name)
         return result
 
