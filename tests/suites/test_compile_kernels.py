@@ -10,7 +10,7 @@ import pytest
 
 from suites.campaign_table import table
 from suites.compile_kernels import main, read_results
-from suites.import_stubs import dotted_name
+from suites.import_stubs import dotted_name, import_file
 from suites.kernel_discovery import discover
 from suites.kernel_facts import Facts
 
@@ -78,6 +78,15 @@ def test_kernels_of_a_checkout(sources):
     assert entries == ["twice", "refused", "crashes", "hangs"]
     assert [name for name, _, _ in source.launches] == ["twice", "refused"]
     assert dotted_name(sources / "owner+name" / source.path)[0] == "package.kernels"
+
+
+def test_file_whose_own_test_fails(tmp_path):
+    path = tmp_path / "lone.py"
+    path.write_text("class Kernel:\n    run = fn = None\nkernel = Kernel()\nraise AssertionError('no GPU')\n")
+    assert hasattr(import_file(path), "kernel")
+    path.write_text("raise AssertionError('no GPU')\n")
+    with pytest.raises(AssertionError, match="no GPU"):
+        import_file(path)
 
 
 def test_words_of_parameters():
