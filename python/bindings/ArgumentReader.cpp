@@ -73,6 +73,9 @@ uint64_t ConstTokens::token(PyObject *value, const ArgumentPlace &place) {
     dictKey = py::make_tuple(py::handle(reinterpret_cast<PyObject *>(Py_TYPE(value))),
                              py::module_::import("tilewright.runtime.dependencies")
                                  .attr("encode_value")(py::handle(value)));
+  } else if (std::optional<uint64_t> version = versionOfFunction(value)) {
+    // The same object, and another text to compile once the program has replaced it.
+    dictKey = py::make_tuple(py::handle(value), *version);
   } else {
     dictKey =
         py::make_tuple(py::handle(reinterpret_cast<PyObject *>(Py_TYPE(value))), py::handle(value));

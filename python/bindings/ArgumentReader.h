@@ -24,6 +24,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -225,6 +226,9 @@ private:
   /// Codes of the elements of tuples, in order.
   StableList<uint8_t, 64> elementCodes;
 };
+
+/// How often the text of a jit function was replaced; nothing for other objects.
+std::optional<uint64_t> versionOfFunction(PyObject *value);
 
 /// A host-side tensor descriptor: tools.tensor_descriptor.TensorDescriptor.
 bool isTensorDescriptor(PyObject *value);

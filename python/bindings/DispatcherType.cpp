@@ -235,8 +235,17 @@ static PyType_Spec dispatcherSpec = {
     "tilewright._core.KernelDispatcher", sizeof(DispatcherObject), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, dispatcherSlots};
 
+static PyTypeObject *dispatcherType = nullptr;
+
 PyTypeObject *makeDispatcherType() {
-  return reinterpret_cast<PyTypeObject *>(checked(PyType_FromSpec(&dispatcherSpec)));
+  dispatcherType = reinterpret_cast<PyTypeObject *>(checked(PyType_FromSpec(&dispatcherSpec)));
+  return dispatcherType;
+}
+
+std::optional<uint64_t> versionOfFunction(PyObject *value) {
+  if (!dispatcherType || !PyObject_TypeCheck(value, dispatcherType))
+    return std::nullopt;
+  return reinterpret_cast<DispatcherObject *>(value)->state->generation.load();
 }
 
 } // namespace tilewright

@@ -469,3 +469,27 @@ def test_other_torch_tensors(mock):
         f[(1, )](torch.zeros(3, device="meta"))
     with pytest.raises(errors.InvalidArgument, match="E0201"):
         f[(1, )](torch.zeros(3))
+
+
+# -- functions as constants --------------------------------------------------------------
+
+
+def test_a_replaced_function_is_compiled_anew(compiler):
+    """A jit function given as a constant is the same object when its text has changed."""
+
+    @tilewright.jit
+    def helper():
+        return 0
+
+    @tilewright.jit
+    def kernel(x, function: constexpr):
+        pass
+
+    x = tensors(1)[0]
+    kernel[(1, )](x, helper)
+    kernel[(1, )](x, helper)
+    assert len(compiler.calls) == 1
+    helper._unsafe_update_src(helper.src.replace("0", "1"))
+    kernel[(1, )](x, helper)
+    kernel[(1, )](x, helper)
+    assert len(compiler.calls) == 2

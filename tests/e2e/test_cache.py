@@ -284,8 +284,10 @@ def test_state_beside_the_dictionary_is_seen():
 
 def test_what_is_at_its_default_is_left_out(monkeypatch):
     """The defaults are in the digest of the package and the build id."""
+    launched = request_of(source(), "sm_90a", {"arguments_may_overlap": False})
+    assert not [name for name in launched.fields if name.startswith(("option ", "TILEWRIGHT_"))]
     plain = request_of(source(), "sm_90a")
-    assert not [name for name in plain.fields if name.startswith(("option ", "TILEWRIGHT_"))]
+    assert plain.key != launched.key, "without a launch nobody looks at the arguments"
     assert request_of(source(), "sm_90a", {"num_stages": 3, "maxnreg": None}).key == plain.key
     keys = {plain.key}
     for options in ({"num_stages": 4}, {"num_stages": 0}, {"num_warps": 4}, {"launch_pdl": True}, {"launch_pdl": 1},
@@ -512,6 +514,8 @@ def test_why_names_the_fields(cache, capsys):
     text = cache_tools.explain_miss(disk_cache.store_of(), request_of(source(128), "sm_90a", {"num_warps": 8}))
     assert "constant BLOCK: int:64 there, int:128 here" in text and "option num_warps: NoneType:None there, int:8 here" in text
     assert len(text.splitlines()) == 3
+    # The command asks as a launch on separate arrays would.
+    tilewright.compile(source(), "sm_90a", {"arguments_may_overlap": False})
     here = f"{__file__}:add"
     assert run_command("why", here, "-s", "*fp32,*fp32,i32,64", "-t", "sm_90a") == 0
     assert "is there, as" in capsys.readouterr().out

@@ -101,10 +101,10 @@ def test_copies_run_ahead_without_barriers():
 
 def test_stages_follow_the_memory():
     x = np.zeros(4096, np.float32)
-    made = compiled(softmax_rows_kernel, [x, x, 4, 16384, 16384, 6])
+    made = compiled(softmax_rows_kernel, [x, x.copy(), 4, 16384, 16384, 6])
     # Three slots of 64 KB fit, not six.
     assert 3 * 65536 <= made.metadata.shared < 4 * 65536
-    huge = compiled(softmax_rows_kernel, [x, x, 4, 32768, 32768, 6], num_warps=32)
+    huge = compiled(softmax_rows_kernel, [x, x.copy(), 4, 32768, 32768, 6], num_warps=32)
     assert "cp.async" not in huge.asm["ptx"] and "too little shared memory" in " ".join(huge.remarks)
 
 

@@ -525,11 +525,17 @@ def _set_default_precision(options):
         options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
 
 
+def _options_of_compile(options) -> dict:
+    """The options of a compilation without a launch: nobody looks at the arguments, which may then overlap."""
+    given = {k: v for k, v in dict(options or {}).items() if k != "backend_name"}
+    given.setdefault("arguments_may_overlap", True)
+    _set_default_precision(given)
+    return parse_options(given)
+
+
 def request_of(src: ASTSource, target=None, options=None) -> Request:
     """The request that `compile` would make; compiles nothing."""
-    given = dict(options or {})
-    _set_default_precision(given)
-    parsed = parse_options(given)
+    parsed = _options_of_compile(options)
     return Request(src, _targeted(_as_target(target), parsed), parsed)
 
 
@@ -541,11 +547,7 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     option `arguments_may_overlap` says False.
     """
     target = _as_target(target)
-    given = {k: v for k, v in dict(options or {}).items() if k != "backend_name"}
-    if given.get("arguments_may_overlap") is None:
-        given["arguments_may_overlap"] = True
-    _set_default_precision(given)
-    parsed = parse_options(given)
+    parsed = _options_of_compile(options)
     if isinstance(src, ASTSource):
         kernel = _compile(Request(src, _targeted(target, parsed), parsed))
         write_for_other_launchers(kernel)

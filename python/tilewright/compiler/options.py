@@ -8,7 +8,7 @@ import difflib
 
 from .. import errors, foreign
 
-# None as a default means that the compiler chooses; for `arguments_may_overlap` each launch does. Those that only other GPU
+# None as a default means that the compiler chooses. Those that only other GPU
 # families or later releases use are accepted, and part of the key.
 DEFAULTS = {
     "num_warps": None, "num_stages": 3, "num_ctas": 1, "maxnreg": None, "warp_size": 32, "enable_fp_fusion": True,
@@ -18,7 +18,7 @@ DEFAULTS = {
     "supported_fp8_dtypes": ("fp8e5", "fp8e4nv"), "deprecated_fp8_dot_operand_dtypes": (),
     "max_num_imprecise_acc_default": None, "extern_libs": None, "clc": False, "instrumentation_mode": "",
     "fpsan_homomorphic_casts": False, "min_shared_mem": None, "cluster_dims": None, "optimize_epilogue": None,
-    "index_bits": None, "arguments_may_overlap": None,
+    "index_bits": None, "arguments_may_overlap": False,
 }
 
 

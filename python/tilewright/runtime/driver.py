@@ -9,6 +9,7 @@ import types
 
 from .. import _core, errors
 from ..backends.compiler import GPUTarget
+from ..user_objects import attribute
 
 
 class CudaUtils:
@@ -43,7 +44,10 @@ class CudaDriver(DriverBase):
 
     @classmethod
     def is_active(cls) -> bool:
-        return _core.driver_available()
+        # torch's compile workers are forked from a process that has used CUDA, which then cannot be
+        # opened: they launch nothing, and torch knows without opening it that a GPU is there.
+        torch = sys.modules.get("torch")
+        return attribute(torch, "cuda") is not None and torch.cuda.is_available() or _core.driver_available()
 
     def get_current_device(self) -> int:
         return _core.current_device()

@@ -171,7 +171,7 @@ class Rewriter(ast.NodeTransformer):
         target = node.targets[0]
         if isinstance(target, ast.Attribute):
             call = _call("set_attribute", self.visit(target.value), ast.Constant(target.attr), self.visit(node.value))
-            return self._at(ast.Expr(self._at(call, node)), node)
+            return self._at(ast.Expr(self._at(call, target)), node)
         self._check_target(node.targets[0])
         node.value = self._assigned(node.targets[0], self.visit(node.value))
         self.scope.assign(node.targets[0])
