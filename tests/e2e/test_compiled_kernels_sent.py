@@ -77,7 +77,7 @@ def test_functions_are_sent_by_name():
 
 def test_kernel_is_sent(monkeypatch):
     kernel = compiled()
-    function = kernel.src.fn
+    function, key = kernel.src.fn, kernel.src.fn.cache_key
     for name, value in (("fn", None), ("__globals__", None), ("used_global_vals", None), ("_hash_lock", None)):
         monkeypatch.setattr(function, name, value, raising=False)
     monkeypatch.setattr(function, "repr", ConstantText(function.repr(function)), raising=False)
@@ -89,6 +89,7 @@ def test_kernel_is_sent(monkeypatch):
     assert described is not function and isinstance(described, tilewright.JITFunction)
     assert [p.num for p in described.params if p.is_constexpr] == [4] and described.arg_names == function.arg_names
     assert described.src == function.src and described.repr(described) == "add_kernel"
+    assert described.cache_key == key
     assert received.asm["cubin"] == kernel.asm["cubin"] and received.asm["ptx"] == kernel.asm["ptx"]
     assert copy.deepcopy(described).src == function.src
     with pytest.raises(errors.TilewrightError):

@@ -310,3 +310,21 @@ def test_unsupported_syntax_that_is_reached():
         with pytest.raises(errors.UnsupportedSyntax, match="'raise' is not supported in a kernel") as info:
             run()
         assert info.value.code == "E0102" and info.value.frames[0].source_line.strip().startswith("raise ")
+
+
+@tl.core.builtin
+def doubled(n, *, _builder=None):
+    """As libraries write them: a constant comes as an object of the language."""
+    assert isinstance(n, tl.constexpr)
+    return tl.constexpr(2 * n.value)
+
+
+@tilewright.jit
+def library_function_kernel(out_ptr, N: tl.constexpr):
+    tl.store(out_ptr + tl.arange(0, doubled(N)), tl.full((doubled(N),), doubled(3), tl.float32))
+
+
+def test_functions_of_libraries_get_constants_as_objects(device):
+    out = device.empty((16,), np.float32)
+    device.run(library_function_kernel, (1,), out, N=8)
+    assert (device.numpy(out) == 6).all()

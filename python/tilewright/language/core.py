@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 import enum
+import functools
 
 from .. import _core, errors
 from ._values import (PropagateNan, const, constexpr, constexpr_type, range, shape_argument, slice,
@@ -90,9 +91,24 @@ def _unwrap_iterable(values):
 
 
 def builtin(fn):
-    """Marks a Python function that kernels may call: it runs while they are evaluated."""
+    """Marks a Python function that kernels may call: it runs while they are evaluated.
+
+    The package's own take constants as they are. Those of other libraries get them as
+    `constexpr` objects, which they may test for.
+    """
+    if str(getattr(fn, "__module__", "")).split(".")[0] != "tilewright":
+        inner = fn
+
+        @functools.wraps(inner)
+        def fn(*args, **kwargs):
+            return inner(*map(_as_constexpr, args), **{name: _as_constexpr(value) for name, value in kwargs.items()})
+
     fn.__tilewright_builtin__ = True
     return fn
+
+
+def _as_constexpr(value):
+    return constexpr(value) if type(value) in (bool, int, float, str) else value
 
 
 # Triton's decorator of functions that call extern_elementwise.

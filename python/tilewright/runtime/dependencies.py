@@ -30,7 +30,7 @@ from .jit import JITFunction, KernelInterface
 _MAX_VALUES = 10_000  # of one kernel; beyond it is data, not configuration
 
 
-def _sha(text: str) -> str:
+def digest_of_text(text: str) -> str:
     # Ours, which reading an entry needs anyway: hashlib's first digest takes longer.
     return _core.sha256(text.encode("utf-8", "surrogatepass"))
 
@@ -58,7 +58,7 @@ class Dependencies:
         return self._index.get(id(jit_function))
 
     def digest(self) -> str:
-        return _sha("\n".join(f"{name}={text}" for name, text in sorted(self.fields.items())))
+        return digest_of_text("\n".join(f"{name}={text}" for name, text in sorted(self.fields.items())))
 
     # -- functions of the tile language ---------------------------------------
 
@@ -190,7 +190,7 @@ class Dependencies:
                 self._add_module(f"{name} in {function.__qualname__}", value, attributes)
             elif not _is_ours(value):
                 parts.append(f"{name}={self.encode(value)}")
-        return _sha("|".join(parts))
+        return digest_of_text("|".join(parts))
 
     def _class_digest(self, cls) -> str:
         """Of a user's class: records and their methods take part in kernels."""
@@ -209,7 +209,7 @@ class Dependencies:
         if "__tilewright_members__" in vars(cls):
             parts.append(self.encode(cls._defaults_of))
             parts += [self._class_digest(base) for base in cls.__bases__]
-        return _sha("|".join(parts))
+        return digest_of_text("|".join(parts))
 
 
 # ---------------------------------------------------------------------------
@@ -317,7 +317,7 @@ def _text_digest(function) -> str:
     """Digest of a function's meaning; kept, as the text never changes unseen."""
     source = function._source
     if getattr(source, "meaning_digest", None) is None or source.meaning_digest[0] is not source.meaning:
-        source.meaning_digest = (source.meaning, _sha(source.meaning))
+        source.meaning_digest = (source.meaning, digest_of_text(source.meaning))
     return source.meaning_digest[1]
 
 

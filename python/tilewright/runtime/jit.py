@@ -311,8 +311,11 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     @property
     def cache_key(self) -> str:
         """Digest of the text and of everything it reaches by name, not of its place."""
-        from .dependencies import digest
+        from .dependencies import digest, digest_of_text
 
+        # A description has no globals to look at: what they were, and else the text, tells it from others.
+        if self.fn is None:
+            return self.hash or digest_of_text(self._source.text)
         # Not kept: globals may change. The texts, which cost most, are.
         self.hash = digest(self)
         return self.hash
