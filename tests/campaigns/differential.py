@@ -11,6 +11,7 @@ result but with an error that the interpreter does not raise counts as a failure
 
 import argparse
 import importlib.util
+import os
 import random
 import re
 import sys
@@ -77,6 +78,22 @@ def problem_of(seed, text, folder):
     return ""
 
 
+def problem_in_child(seed, text, folder):
+    """The same in a forked process, which a crash of the compiler ends instead of the campaign."""
+    answer = Path(folder) / "answer"
+    answer.unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        try:
+            answer.write_text(problem_of(seed, text, folder))
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return f"crash: signal {os.WTERMSIG(status)}"
+    return answer.read_text() if answer.exists() else "crash: no answer"
+
+
 def kind_of(problem):
     """What stays the same while a kernel is made smaller."""
     code = re.search(r"E\d{4}", problem)
@@ -85,16 +102,13 @@ def kind_of(problem):
 
 def reduced(seed, text, folder):
     """Fewer lines with the same kind of problem."""
-    kind, lines = kind_of(problem_of(seed, text, folder)), text.split("\n")
+    kind, lines = kind_of(problem_in_child(seed, text, folder)), text.split("\n")
     first = next(i for i, line in enumerate(lines) if line.startswith("    for trip"))
     at = len(lines) - 1
     while at > first:
         shorter = "\n".join(lines[:at] + lines[at + 1:])
-        try:
-            problem = problem_of(seed, shorter, folder)
-        except SyntaxError:
-            problem = ""
-        if problem and kind_of(problem) == kind and "interpreter" not in problem:
+        problem = problem_in_child(seed, shorter, folder)
+        if problem and kind_of(problem) == kind and not problem.startswith(("interpreter", "crash: no")):
             del lines[at]
         at -= 1
     return "\n".join(lines)
@@ -107,7 +121,7 @@ def run(count=20, first=0, seconds=1e9, keep=0, report=print):
         for seed in range(first, first + count):
             if time.monotonic() - start > seconds:
                 break
-            problem = problem_of(seed, Loop(seed).text, folder)
+            problem = problem_in_child(seed, Loop(seed).text, folder)
             done += 1
             if problem:
                 failed.append(seed)
@@ -136,7 +150,7 @@ def main() -> int:
         if options.reduce:
             text = reduced(options.seed, text, folder)
         print(text)
-        print(problem_of(options.seed, text, folder) or "no difference")
+        print(problem_in_child(options.seed, text, folder) or "no difference")
     return 0
 
 
