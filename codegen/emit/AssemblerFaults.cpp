@@ -31,8 +31,7 @@ const std::vector<AssemblerFault> &assemblerFaults() {
 AssemblerVersion parseAssemblerVersion(const std::string &text) {
   int major = 0, minor = 0;
   size_t space = text.rfind(' ');
-  if (space == std::string::npos ||
-      std::sscanf(text.c_str() + space, "%d.%d", &major, &minor) != 2)
+  if (space == std::string::npos || std::sscanf(text.c_str() + space, "%d.%d", &major, &minor) != 2)
     return 0;
   return 1000 * major + minor;
 }

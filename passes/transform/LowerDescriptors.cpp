@@ -62,8 +62,7 @@ constexpr int64_t maxPendingStoreBytes = 64 * 1024;
 /// What a kernel does with the arrays of its descriptors besides one access by TMA.
 class GlobalOrder {
 public:
-  explicit GlobalOrder(func::FuncOp function)
-      : aliases(function->getParentOfType<ModuleOp>()) {
+  explicit GlobalOrder(func::FuncOp function) : aliases(function->getParentOfType<ModuleOp>()) {
     function.walk([&](Operation *op) {
       if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
         read.insert(load.getDescriptor());
@@ -91,17 +90,14 @@ private:
   AliasInfo aliases;
 
   bool mayAlias(Value descriptor, const llvm::SmallSetVector<Value, 8> &others) {
-    return llvm::any_of(others, [&](Value other) {
-      return aliases.mayAlias(other, descriptor);
-    });
+    return llvm::any_of(others, [&](Value other) { return aliases.mayAlias(other, descriptor); });
   }
 
   /// Two stores by TMA to one block are not ordered, as in the language's model a
   /// program writes an element once.
   bool isWrittenByThreads(Value descriptor) {
     return llvm::any_of(written, [&](Value other) {
-      return !llvm::isa<ir::DescriptorType>(other.getType()) &&
-             aliases.mayAlias(other, descriptor);
+      return !llvm::isa<ir::DescriptorType>(other.getType()) && aliases.mayAlias(other, descriptor);
     });
   }
 };

@@ -145,10 +145,10 @@ void LoopPipeliner::nameCarried() {
     Operation *op = value.getDefiningOp();
     if (op && op->getBlock() == loop.getBody())
       continue;
-    yielded.set(rewriter
-                    .create<UnrealizedConversionCastOp>(loop.getLoc(), value.getType(),
-                                                        ValueRange{value})
-                    .getResult(0));
+    yielded.set(
+        rewriter
+            .create<UnrealizedConversionCastOp>(loop.getLoc(), value.getType(), ValueRange{value})
+            .getResult(0));
   }
 }
 

@@ -51,8 +51,8 @@ struct Array {
       if (int64_t bytes = torch->contiguousBytes(value); bytes >= 0)
         return bytes;
     }
-    py::object bytes =
-        py::module_::import("tilewright.runtime.arguments").attr("extent_in_bytes")(py::handle(value));
+    py::object bytes = py::module_::import("tilewright.runtime.arguments")
+                           .attr("extent_in_bytes")(py::handle(value));
     return bytes.is_none() ? unknownExtent : bytes.cast<int64_t>();
   }
 };

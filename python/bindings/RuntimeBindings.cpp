@@ -268,9 +268,8 @@ static launch::TensorMapRecipe recipeOf(const py::dict &entry) {
 static void bindDriver(py::module_ &module) {
   // A forked child cannot use what its parent has opened, but it is there: a worker that only
   // compiles must not take the machine for one without a GPU.
-  module.def("driver_available", [] {
-    return driver::Driver::isForkedChild() || driver::Driver::tryGet() != nullptr;
-  });
+  module.def("driver_available",
+             [] { return driver::Driver::isForkedChild() || driver::Driver::tryGet() != nullptr; });
   module.def("driver_info", [] {
     driver::Driver &driver = driver::Driver::get();
     return py::make_tuple(driver.libraryPath(), driver.version(), driver.deviceCount());
@@ -413,8 +412,8 @@ static void bindAssembler(py::module_ &module) {
         py::list found;
         for (const codegen::AssemblerFault &fault : codegen::assemblerFaults())
           if (version < fault.fixedIn)
-            found.append(py::make_tuple(fault.name, fault.pattern, fault.consequence,
-                                        fault.avoidedBy));
+            found.append(
+                py::make_tuple(fault.name, fault.pattern, fault.consequence, fault.avoidedBy));
         return found;
       },
       "Known faults of the assembler in use: name, pattern, consequence, how it is avoided.");

@@ -18,9 +18,9 @@ import os
 from typing import Callable, NamedTuple
 
 from . import _core, errors
-from .knob_types import (Env, HookChain, NvidiaTool, base_knobs, env, env_base, env_bool, env_class, env_int,
-                         env_nvidia_tool, env_opt_bool, env_opt_str, env_str, env_str_callable_default, getenv,
-                         getenv_bool, native_knob, setenv, toenv)
+from .knob_types import (  # noqa: F401 - programs find Triton's names here
+    Env, HookChain, NvidiaTool, base_knobs, env, env_base, env_bool, env_class, env_int, env_nvidia_tool, env_opt_bool,
+    env_opt_str, env_str, env_str_callable_default, getenv, getenv_bool, native_knob, setenv, toenv)
 
 # What hooks and listeners are called with stands in docs/launch.md and docs/autotuner.md.
 LaunchHook = InitHandleHook = JITHook = CompilationListener = AutotuneListener = PipelineStagesHook = BuildImpl = Callable

@@ -9,7 +9,6 @@ import os
 
 import pytest
 
-from harness import simulated
 from harness.simulated import Array
 from harness.tuner_cases import Planted, launch, nothing, records, simulated_device, tuned  # noqa: F401
 from tilewright import errors

@@ -13,7 +13,6 @@ import tilewright
 import tilewright.language as tl
 from harness.assemble import assemble_for
 from harness.compare import assert_same
-from harness.devices import Emulator
 from harness.types import exact_values
 
 EMULATED = True

@@ -98,10 +98,10 @@ class Dependencies:
             return
         self._modules.add(key)
         self.fields[label] = f"module {module.__name__}"
-        for attribute in attributes:
-            value = vars(module).get(attribute)
+        for name in attributes:
+            value = vars(module).get(name)
             if value is not None:
-                self._add_value(f"{module.__name__}.{attribute} in {label}", value, attributes)
+                self._add_value(f"{module.__name__}.{name} in {label}", value, attributes)
 
     # -- values ---------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from ..frontend_rules import FORBIDDEN
 from .arguments import elements_spanned
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
-from .specialization import mangle_type, native_specialize_impl  # noqa: F401 - libraries look for them here
+from .specialization import native_specialize_impl  # noqa: F401 - libraries look for them here
 
 __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "constexpr_function", "jit",
            "must_use_result", "reinterpret"]

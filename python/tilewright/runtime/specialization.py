@@ -45,10 +45,3 @@ def native_specialize_impl(backend, argument, is_const, specialize_value, align)
         aligned = align and argument.data_ptr() % 16 == 0
         return ("*k" if is_const else "*") + _short_type("tensor", argument.dtype), "D" if aligned else ""
     return "constexpr", argument
-
-
-def mangle_type(argument, specialize=False) -> str:
-    """The type alone, in the short form of signatures."""
-    from ..backends.compiler import BaseBackend
-
-    return native_specialize_impl(BaseBackend, argument, False, specialize, specialize)[0]
