@@ -78,6 +78,7 @@ class Job:
     selected: int = 0
     output_tail: str = ""
     seconds: float = 0.0
+    device: int | None = None
 
     @property
     def name(self) -> str:
@@ -117,8 +118,10 @@ class Runner:
         self.root, self.scratch, self.deadline = root, scratch, deadline
         self.mode = mode  # "run", "collect" or "interpret"
 
-    def run(self, job: Job):
+    def run(self, job: Job, device: int | None = None):
+        """Runs the job on the GPU of this number; on all that there are where it is None."""
         began = time.monotonic()
+        job.device = device
         for attempt in range(MOST_PROCESSES):
             if time.monotonic() > self.deadline:
                 job.not_run = job.only or ["(the whole job)"] if not job.results else job.not_run
@@ -155,6 +158,8 @@ class Runner:
             TORCHINDUCTOR_COMPILE_THREADS="1", TRITON_CACHE_DIR=str(self.scratch / "cache-triton"),
             TILEWRIGHT_CACHE_DIR=str(self.scratch / "cache-tilewright"),
             TORCHINDUCTOR_CACHE_DIR=str(self.scratch / f"inductor-{job.implementation}"))
+        if job.device is not None:
+            environment["CUDA_VISIBLE_DEVICES"] = str(job.device)
         environment.pop("TILEWRIGHT_AS_TRITON", None)
         if job.implementation == "tilewright":
             environment["TILEWRIGHT_AS_TRITON"] = "1"

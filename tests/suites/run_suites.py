@@ -102,7 +102,7 @@ class Campaign:
                 for index, job in enumerate(found):
                     self.add(job, index / len(found) + (implementation == "triton"))
 
-    def work(self):
+    def work(self, device):
         while True:
             try:
                 _, _, job = self.waiting.get(timeout=0.2)
@@ -112,7 +112,7 @@ class Campaign:
                 continue
             try:
                 runner = self.first if job.implementation == "tilewright" else self.second
-                runner.run(job)
+                runner.run(job, device)
                 self.after(job)
             finally:
                 with self.lock:
@@ -132,7 +132,9 @@ class Campaign:
 
     def run(self):
         self.fill()
-        threads = [threading.Thread(target=self.work) for _ in range(self.arguments.jobs)]
+        count = self.arguments.devices
+        devices = [index % count if count > 1 else None for index in range(self.arguments.jobs)]
+        threads = [threading.Thread(target=self.work, args=(device, )) for device in devices]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -166,6 +168,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--interpret", action="store_true",
                         help="on the CPU, in both interpreters: suites that know how (`interpreted` in suites.toml)")
     parser.add_argument("--jobs", type=int, default=16)
+    parser.add_argument("--devices", type=int, default=1, help="GPUs that the jobs are shared out to")
     parser.add_argument("--budget-seconds", "--budget", type=float, help="tests that have not begun by then are counted as not run")
     parser.add_argument("--scratch", type=Path, help="where processes write; a folder that goes away where missing")
     parser.add_argument("--list", action="store_true", help="say what would run")
