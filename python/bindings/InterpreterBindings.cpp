@@ -267,14 +267,18 @@ void bindInterpreter(py::module_ &module) {
       .def("scalar", &InterpreterContext::scalar)
       .def("was_written", &InterpreterContext::wasWritten)
       .def("run", &InterpreterContext::run)
-      .def_property(
-          "check_races",
-          [](InterpreterContext &self) { return self.tileBuilder().memory.checkRaces; },
-          [](InterpreterContext &self, bool on) { self.tileBuilder().memory.checkRaces = on; })
-      .def_property(
-          "check_division",
-          [](InterpreterContext &self) { return self.tileBuilder().checkDivision; },
-          [](InterpreterContext &self, bool on) { self.tileBuilder().checkDivision = on; });
+      .def("look_for", [](InterpreterContext &self, const std::string &name, bool on) {
+        for (const interpreter::CheckEntry &entry : interpreter::checkEntries())
+          if (name == entry.name)
+            self.tileBuilder().checks.set(entry.check, on);
+      });
+
+  module.def("interpreter_checks", [] {
+    py::list rows;
+    for (const interpreter::CheckEntry &entry : interpreter::checkEntries())
+      rows.append(py::make_tuple(entry.name, entry.isDefault, entry.meaning));
+    return rows;
+  });
 }
 
 } // namespace tilewright

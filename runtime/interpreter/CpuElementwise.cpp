@@ -270,15 +270,15 @@ void CpuTileBuilder::checkDivisor(BinaryOp op, const Value &divisor) {
     return;
   std::string message = fmt::format("division by zero in lane {}; program ({},{},{})", lane,
                                     program.id[0], program.id[1], program.id[2]);
-  throw makeError(ErrorCode::E0117, fmt::arg("message", message),
-                  fmt::arg("help", "select a non-zero divisor with tl.where first"));
+  checks.report(makeError(ErrorCode::E0117, fmt::arg("message", message),
+                          fmt::arg("help", "select a non-zero divisor with tl.where first")));
 }
 
 Value CpuTileBuilder::binary(BinaryOp op, const Value &lhs, const Value &rhs) {
   ScalarKind kind = lhs.type.scalar.kind();
   if (!kernelFor(op, kind))
     throwNoKernel("binary", lhs);
-  if (checkDivision)
+  if (checks.looksFor(Check::Division))
     checkDivisor(op, rhs);
   NewTile result{lhs.type};
   computeBinary(op, kind, tileOf(lhs).as<void>(), tileOf(rhs).as<void>(), result.tile().as<void>(),

@@ -55,11 +55,9 @@ class CpuTileBuilder : public semantic::TileBuilder {
 public:
   explicit CpuTileBuilder(InterpreterHost &host) : host(host) {}
 
-  Memory memory;
+  Checks checks;
+  Memory memory{checks};
   ProgramPosition program;
-  /// Raise for an integer division by zero instead of giving 0 (quotient) or
-  /// the dividend (remainder).
-  bool checkDivision = false;
   /// Records primitives while a combine function is called, else null.
   CombineTape *tape = nullptr;
   /// Set when a condition was asked of a tile with several elements.

@@ -213,7 +213,7 @@ void Memory::checkLaneByLane(const Access &access, const ProgramPosition &progra
 
 void Memory::noteWrite(const Access &access, Allocation &array, const ProgramPosition &program) {
   array.written = true;
-  if (!checkRaces || access.kind == AccessKind::Atomic)
+  if (!checks.looksFor(Check::Races) || access.kind == AccessKind::Atomic)
     return;
   int64_t count = countOf(access.pointer);
   const uint64_t *addresses = elementsOf<uint64_t>(access.pointer);
@@ -231,7 +231,7 @@ static std::string programName(int64_t linear, const ProgramPosition &program) {
 void Memory::noteLaneWrite(Allocation &array, uint64_t address, const ProgramPosition &program,
                            AccessKind kind) {
   array.written = true;
-  if (!checkRaces || kind == AccessKind::Atomic)
+  if (!checks.looksFor(Check::Races) || kind == AccessKind::Atomic)
     return;
   if (array.lastWriter.empty())
     array.lastWriter.resize(array.spanInElements() + 1);
@@ -241,9 +241,10 @@ void Memory::noteLaneWrite(Allocation &array, uint64_t address, const ProgramPos
   uint32_t previous = array.lastWriter[slot];
   array.lastWriter[slot] = writer;
   if (previous && previous != writer)
-    throw makeError(ErrorCode::E0408, fmt::arg("p", programName(previous - 1, program)),
-                    fmt::arg("q", programName(writer - 1, program)), fmt::arg("a", array.name),
-                    fmt::arg("i", array.elementIndex(address)));
+    checks.report(makeError(
+        ErrorCode::E0408, fmt::arg("p", programName(previous - 1, program)),
+        fmt::arg("q", programName(writer - 1, program)), fmt::arg("a", array.name),
+        fmt::arg("i", array.elementIndex(address))));
 }
 
 } // namespace tilewright::interpreter

@@ -17,6 +17,7 @@
 #ifndef TILEWRIGHT_RUNTIME_INTERPRETER_MEMORY_H
 #define TILEWRIGHT_RUNTIME_INTERPRETER_MEMORY_H
 
+#include "runtime/interpreter/Checks.h"
 #include "runtime/interpreter/Tile.h"
 
 #include <array>
@@ -62,6 +63,8 @@ struct ProgramPosition {
 
 class Memory {
 public:
+  explicit Memory(Checks &checks) : checks(checks) {}
+
   /// `strides` are in bytes and may be negative.
   AllocationId add(std::string name, uint64_t base, DType type, std::vector<int64_t> shape,
                    const std::vector<int64_t> &strides, bool writable);
@@ -73,8 +76,6 @@ public:
   /// looked for). After it returns, every active lane may be touched.
   void check(const Access &access, const ProgramPosition &program);
 
-  bool checkRaces = false;
-
 private:
   bool allInside(const Access &access, const Allocation &array) const;
   AllocationId find(uint64_t address) const;
@@ -83,6 +84,7 @@ private:
   void noteLaneWrite(Allocation &array, uint64_t address, const ProgramPosition &program,
                      AccessKind kind);
 
+  Checks &checks;
   std::vector<Allocation> allocations;
   /// By lowest address, for pointers of unknown origin. Views of one buffer
   /// overlap, hence all candidates below an address are looked at.

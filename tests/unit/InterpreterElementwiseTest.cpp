@@ -42,7 +42,7 @@ TEST_F(InterpreterElementwise, DivisionTruncatesAndNeverTraps) {
             (std::vector<int32_t>{-3, -3, intMin, 0}));
   EXPECT_EQ(elements<int32_t>(builder.binary(BinaryOp::RemSigned, a, b)),
             (std::vector<int32_t>{1, -1, 0, 5}));
-  builder.checkDivision = true;
+  builder.checks.set(Check::Division, true);
   EXPECT_NE(errorOf([&] {
               builder.binary(BinaryOp::DivSigned, a, b);
             }).find("division by zero in lane 3"),

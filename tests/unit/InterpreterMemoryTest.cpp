@@ -115,7 +115,7 @@ TEST_F(InterpreterMemory, ReadOnlyAndMisaligned) {
 }
 
 TEST_F(InterpreterMemory, FindsRacesBetweenPrograms) {
-  builder.memory.checkRaces = true;
+  builder.checks.set(Check::Races, true);
   builder.program.grid = {4, 1, 1};
   Value pointer = pointers("x", data, ScalarKind::Float32, {5});
   store(pointer, f32({1}));

@@ -22,7 +22,7 @@ from .. import _core, errors, knobs, language
 from ..user_objects import attribute
 from ..language import core as tl_core, descriptors
 from ..tools.tensor_descriptor import TensorDescriptor
-from . import kernel_helpers, kernel_rewriter
+from . import checks, kernel_helpers, kernel_rewriter
 from .host_arrays import DeviceCopies, read_array
 
 __all__ = ["run_interpreted", "native_function"]
@@ -199,14 +199,6 @@ class _Arguments:
 # ---------------------------------------------------------------------------
 
 
-def _checks(text):
-    """Names out of TILEWRIGHT_CHECK. Bounds are checked always, and may be asked for."""
-    checks = {name.strip() for name in text.split(",") if name.strip()}
-    if unknown := checks - {"races", "division", "bounds"}:
-        raise errors.make("E0701", X="CHECK", v=sorted(unknown)[0], type="races, division or bounds")
-    return checks
-
-
 def run_interpreted(jit_function, grid, bound, options=None):
     """Runs `jit_function` over `grid`; `bound` maps every parameter to its value."""
     sizes = _normalised_grid(grid, bound)
@@ -223,9 +215,8 @@ def run_interpreted(jit_function, grid, bound, options=None):
     arguments = _Arguments(jit_function, bound)
     copies = DeviceCopies([array for _, array, _ in arguments.arrays])
     context = _core.InterpreterContext(native_function, options)
-    checks = _checks(options.get("check") or knobs.runtime.check or "")
-    context.check_races = "races" in checks
-    context.check_division = "division" in checks
+    for name, is_on in checks.selected(options.get("check") or knobs.runtime.check or "").items():
+        context.look_for(name, is_on)
     values = arguments.make(context, copies)
     if count := jit_function.fn.__code__.co_kwonlyargcount:
         named = dict(zip(jit_function.arg_names[-count:], values[-count:]))
