@@ -267,6 +267,14 @@ std::string Driver::errorName(CudaResult result) const {
   return name ? name : fmt::format("CUDA error {}", result);
 }
 
+/// The driver's own sentence, which programs look for: "device-side assert triggered".
+std::string Driver::errorSentence(CudaResult result) const {
+  const char *sentence = nullptr;
+  if (functions.getErrorString)
+    functions.getErrorString(result, &sentence);
+  return fmt::format("CUDA error: {}", sentence ? sentence : errorName(result).c_str());
+}
+
 /// The first loss counts: what fails later fails because of it.
 void Driver::noteLoss(CudaResult result, const std::string &kernel) {
   std::lock_guard<std::mutex> lock(lossMutex);
@@ -280,7 +288,8 @@ void Driver::checkNotLost() const {
   std::lock_guard<std::mutex> lock(lossMutex);
   if (lostWith != kCudaSuccess)
     throw makeError(ErrorCode::E0402, fmt::arg("first", lostBy),
-                    fmt::arg("code", errorName(lostWith)));
+                    fmt::arg("code", errorName(lostWith)))
+        .addNote(errorSentence(lostWith));
 }
 
 void Driver::check(CudaResult result, const char *what) {
@@ -312,10 +321,12 @@ void Driver::raiseLaunchError(CudaResult result, const LaunchSite &site) {
                             "launched at {}:{} with {}",
                             site.kernelName, site.file, site.line, site.config),
                 "the process must be restarted; run with TILEWRIGHT_INTERPRET=1 "
-                "to stop at the assertion");
+                "to stop at the assertion")
+        .addNote(errorSentence(result));
   throw makeError(ErrorCode::E0401, fmt::arg("error", errorName(result)),
                   fmt::arg("name", site.kernelName), fmt::arg("file", site.file),
-                  fmt::arg("line", site.line), fmt::arg("config", site.config));
+                  fmt::arg("line", site.line), fmt::arg("config", site.config))
+      .addNote(errorSentence(result));
 }
 
 } // namespace tilewright::driver

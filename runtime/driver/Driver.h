@@ -87,6 +87,7 @@ public:
   int currentDevice();
   /// "CUDA_ERROR_ILLEGAL_ADDRESS".
   std::string errorName(CudaResult result) const;
+  std::string errorSentence(CudaResult result) const;
 
   /// Raises the coded error of a failed call; `what` says what was tried.
   void check(CudaResult result, const char *what);

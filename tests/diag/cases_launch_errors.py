@@ -328,9 +328,11 @@ def test_fault_and_what_follows():
     assert error.message.startswith("CUDA_ERROR_ILLEGAL_ADDRESS in or before kernel 'add' launched at ")
     assert f"{__file__}:" in error.message and error.message.endswith("with grid=(3, 2, 1), 128 threads")
     assert error.help == ("the process must be restarted; rerun with TILEWRIGHT_SYNC=1 or TILEWRIGHT_CHECK=bounds")
+    assert error.notes == ("CUDA error: an illegal memory access was encountered", )
     add._clear_table()
     add.device_caches.clear()
     error = caught(lambda: add[(1, )](FakeTensor(), FakeTensor(), 5))
     assert error.code == "E0402"
     assert error.message == "the CUDA context was lost by 'add' (CUDA_ERROR_ILLEGAL_ADDRESS)"
     assert error.help == "restart the process"
+    assert error.notes == ("CUDA error: an illegal memory access was encountered", )

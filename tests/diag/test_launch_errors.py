@@ -18,8 +18,9 @@ from tilewright import _core, errors
 HERE = pathlib.Path(__file__).parent
 
 
-def test_errors_with_a_driver(tmp_path):
-    code, output = run_in_mock_process(HERE / "cases_launch_errors.py", tmp_path)
+@pytest.mark.parametrize("cases", ["cases_launch_errors.py", "cases_device_assert.py"])
+def test_errors_with_a_driver(cases, tmp_path):
+    code, output = run_in_mock_process(HERE / cases, tmp_path)
     assert code == 0, output
     assert " passed" in output, output
 

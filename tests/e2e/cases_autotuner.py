@@ -189,6 +189,33 @@ def test_config_hook_and_listener():
     assert events == [False, 32, 32], "only choices are told, not launches"
 
 
+def test_descriptors_of_other_elements_are_tuned_anew():
+    from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+    kernel = make_tuned({64: 1.0, 128: 2.0, 256: 3.0})
+    keys = [kernel._key((TensorDescriptor(FakeTensor(dtype=dtype), [64, 64], [64, 1], [16, 16]), 5), {})
+            for dtype in ("float16", "float32", "float16")]
+    assert keys[0] != keys[1] and keys[0] == keys[2]
+
+
+def test_torch_may_follow_a_launch_with_heuristics(monkeypatch):
+    """It follows Python alone: while it does, the launcher is no native object."""
+    from tilewright.runtime import autotuner
+
+    seen = []
+
+    class Kernel:
+        arg_names = ["x", "n", "EVEN"]
+
+        def run(self, *args, **kwargs):
+            seen.append((args, kwargs))
+
+    kernel = tilewright.heuristics({"EVEN": lambda named: named["n"] % 2 == 0})(Kernel())
+    monkeypatch.setattr(autotuner, "_torch_traces", lambda: True)
+    kernel[(3, )]("x", n=4)
+    assert seen == [(("x", ), {"n": 4, "EVEN": True, "grid": (3, ), "warmup": False})]
+
+
 def test_warmup_compiles_all(compiler):
     kernel = make_tuned({})
     kernel.warmup(tilewright.MockTensor("float32"), 5, grid=(1, ))

@@ -13,7 +13,7 @@ import pytest
 
 import tilewright
 from harness import simulated
-from harness.mock_driver import FakeCompiler, Mock
+from harness.mock_driver import FakeCompiler, FakeTensor, Mock
 from harness.simulated import Array, Simulated
 from harness.tuner_cases import Planted, identity, launch, nothing, records, simulated_device, tuned  # noqa: F401
 from tilewright import _core, errors, tuning
@@ -135,6 +135,37 @@ def test_hooks_and_hidden_state_of_configurations():
                    check=False)
     launch(kernel, Array([0.0, 0.0]), 5)
     assert all(block == value for block, value in seen) and kernel.best_config.kwargs == {"BLOCK": 128}
+
+
+class Waiting(Simulated):
+    """A kernel whose compilations end when all of them have begun."""
+
+    def __init__(self, count):
+        super().__init__(nothing, ["x", "n"], lambda arguments: 1.0)
+        self.all_begun, self.blocks = threading.Barrier(count), []
+
+    def run(self, *args, warmup, **kwargs):
+        if warmup:
+            self.all_begun.wait(20)  # raises where they come one by one
+            self.blocks.append((kwargs["BLOCK"], args[0].block_shape[0]))
+        else:
+            assert args[0].block_shape == [kwargs["BLOCK"], 16]
+        return super().run(*args, warmup=warmup, **kwargs)
+
+
+def test_configurations_that_complete_descriptors_are_compiled_side_by_side(monkeypatch):
+    """Each is compiled for a descriptor of its own, and runs with the caller's."""
+    from tilewright.tools.tensor_descriptor import TensorDescriptor
+
+    monkeypatch.setenv("TILEWRIGHT_TUNE_THREADS", "3")
+    descriptor = TensorDescriptor(FakeTensor(), [512, 64], [64, 1], [16, 16])
+    configs = [tilewright.Config({"BLOCK": b}, pre_hook=lambda named: named["x"].block_shape.__setitem__(0, named["BLOCK"]))
+               for b in (64, 128, 256)]
+    kernel = Waiting(3)
+    tuner = Autotuner(kernel, kernel.arg_names, configs, ["n"], None, None)
+    tuner.check = False
+    launch(tuner, descriptor, 5)
+    assert sorted(kernel.blocks) == [(64, 64), (128, 128), (256, 256)]
 
 
 # -- safety --------------------------------------------------------------------------

@@ -147,8 +147,10 @@ EXPORT int cuGetErrorName(int result, const char **name) {
                           : "CUDA_ERROR_OTHER";
   return 0;
 }
-EXPORT int cuGetErrorString(int, const char **text) {
-  *text = "mock";
+EXPORT int cuGetErrorString(int result, const char **text) {
+  *text = result == 700   ? "an illegal memory access was encountered"
+          : result == 710 ? "device-side assert triggered"
+                          : "mock";
   return 0;
 }
 EXPORT int cuDeviceGetCount(int *count) {

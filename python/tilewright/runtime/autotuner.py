@@ -14,12 +14,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import sys
 import threading
 import time
 import warnings
 
 from .. import _core, errors
 from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
+from ..tools.tensor_descriptor import TensorDescriptor
 from ..user_objects import attribute
 from .jit import JITFunction, KernelInterface
 
@@ -102,6 +104,8 @@ _dtype_texts: dict = {}  # of frameworks' dtype objects, which are few
 def _dtype_text(value):
     if type(value) in _PLAIN:
         return None
+    if isinstance(value, TensorDescriptor):
+        value = value.base
     dtype = attribute(value, "dtype")
     if dtype is None:
         return None
@@ -814,6 +818,20 @@ def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_va
     return decorate
 
 
+def _torch_traces():
+    """Whether torch.compile is following this call; `_ask_torch` gives torch's own answer once torch is loaded."""
+    return False
+
+
+def _ask_torch():
+    global _torch_traces
+    if "torch" in sys.modules:
+        _torch_traces = attribute(attribute(sys.modules["torch"], "compiler"), "is_compiling") or _torch_traces
+
+
+_native_heuristic_launcher = _core.HeuristicDispatcher.__getitem__
+
+
 class Heuristics(_core.HeuristicDispatcher, KernelInterface):
     """A kernel some of whose arguments are computed from the others.
 
@@ -826,9 +844,16 @@ class Heuristics(_core.HeuristicDispatcher, KernelInterface):
         self.fn = fn
         self.values = values
         self.arg_names = arg_names
+        _ask_torch()
 
     def __call__(self, *args, **kwargs):
         return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
+
+    def __getitem__(self, grid):
+        # torch.compile follows Python, not native code: it finds the kernel below by way of `run`.
+        if _torch_traces():
+            return functools.partial(self.run, grid=grid, warmup=False)
+        return _native_heuristic_launcher(self, grid)
 
     def _with_values(self, args, kwargs):
         for name, function in self.values.items():

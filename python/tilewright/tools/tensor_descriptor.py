@@ -8,6 +8,7 @@ array, and the kernel copies blocks by TMA; elsewhere the kernel gets pointers.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,3 +68,11 @@ class TensorDescriptor:
             # NumPy and CuPy count bytes.
             strides = [s // tensor.dtype.itemsize for s in tensor.strides]
         return TensorDescriptor(tensor, tensor.shape, strides, block_shape, padding, round_f32_to_tf32)
+
+
+def copy_of_descriptor(descriptor):
+    """A descriptor of the same array, whose fields change alone. Nothing is checked anew."""
+    own = copy.copy(descriptor)
+    for name in ("shape", "strides", "block_shape"):
+        setattr(own, name, list(getattr(descriptor, name)))
+    return own

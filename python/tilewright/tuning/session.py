@@ -19,10 +19,11 @@ from __future__ import annotations
 import math
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout  # another class before Python 3.11
 
 from .. import _core, errors
+from ..tools.tensor_descriptor import TensorDescriptor, copy_of_descriptor
 from .isolation import Trials, Unsupported
 from .memory import Protection, region_of
 
@@ -102,23 +103,39 @@ class Session:
 
     # -- 1: compile -----------------------------------------------------------
 
-    def _compile(self, candidate):
-        return self.tuner.fn.run(*self.args, **{**self.kwargs, **candidate.config.all_kwargs(), "warmup": True})
+    def _compile(self, candidate, args, kwargs):
+        return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
+
+    def _arguments_for(self, candidate):
+        """(args, kwargs) that the candidate is compiled for: its hook completes descriptors, each candidate's its own.
+
+        Other hooks prepare a run, and are left to it: what they do to arrays is nothing that a compilation sees.
+        """
+        copies = {id(value): copy_of_descriptor(value) for value in (*self.args, *self.kwargs.values(), *self.nargs.values())
+                  if isinstance(value, TensorDescriptor)}
+        if candidate.config.pre_hook is None or not copies:
+            return self.args, self.kwargs
+
+        def own(value):
+            return copies.get(id(value), value)
+
+        candidate.config.pre_hook({name: own(value) for name, value in self._full(candidate).items()})
+        return [own(value) for value in self.args], {name: own(value) for name, value in self.kwargs.items()}
 
     def start_compiling(self, candidates, pool):
         for candidate in candidates:
-            # Its hook may change the arguments that it is compiled for, so it waits.
-            if candidate.config.pre_hook is None:
-                candidate.future = pool.submit(self._compile, candidate)
+            try:
+                args, kwargs = self._arguments_for(candidate)
+            except Exception as error:  # noqa: BLE001 - a hook that fails is this candidate's alone
+                candidate.future = Future()
+                candidate.future.set_exception(error)
+                continue
+            candidate.future = pool.submit(self._compile, candidate, args, kwargs)
 
     def finish_compiling(self, candidate):
         """Waits for one candidate; whether it may run."""
         try:
-            if candidate.future is None:
-                self._hooked(candidate)
-                candidate.kernel = self._compile(candidate)
-            else:
-                candidate.kernel = candidate.future.result(timeout=max(self.budget - self.elapsed(), 0.1))
+            candidate.kernel = candidate.future.result(timeout=max(self.budget - self.elapsed(), 0.1))
         except (TimeoutError, FutureTimeout):
             candidate.end("skipped", "the budget was spent before it was compiled")
             return False

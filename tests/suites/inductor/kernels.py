@@ -218,8 +218,7 @@ def tuned_in_place(device):
     return Work(function, [(values(device), )], reference=lambda x: (x + 1) * 2)
 
 
-# torch leaves heuristics alone to eager mode, which launches.
-@program("kernels", gpu=True)
+@program("kernels", compile={"fullgraph": True, "dynamic": False})
 def with_heuristics(device):
     def function(x):
         out = torch.empty_like(x)
