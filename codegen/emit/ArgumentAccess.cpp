@@ -93,6 +93,9 @@ static Flags effectsOf(Operation *op) {
     return {true, true};
   flags.written = interface.hasEffect<MemoryEffects::Write>();
   flags.read = interface.hasEffect<MemoryEffects::Read>();
+  // An atomic load is ordered as what writes, and changes nothing.
+  if (auto atomic = llvm::dyn_cast<ir::AtomicRmwOp>(op))
+    flags.written &= atomic.getKind() != ir::AtomicKind::load;
   // A reduction into memory reads what is there.
   if (auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op))
     flags.read |= store.getReduction().has_value();

@@ -14,6 +14,7 @@
 //   copies in warps, too    atom, then through scratch in shared memory
 //   a scalar                thread 0, then through scratch: once per program
 //   copies in blocks        the same; all blocks read the scratch of the first of them
+//   loads and stores       ld and st with order and scope, by the same threads
 //   extrema of f16 and bf16, and sums of bf16 below sm_90
 //                           a loop of atom.cas.b16
 //
@@ -91,6 +92,8 @@ static std::string operationSuffix(ir::AtomicKind kind, Type type) {
   case ir::AtomicKind::fadd:
   case ir::AtomicKind::fmax:
   case ir::AtomicKind::fmin:
+  case ir::AtomicKind::load:
+  case ir::AtomicKind::store:
     break;
   }
   return "";
@@ -218,6 +221,33 @@ static Value emitRetried(FunctionLowering &lowering, const AtomicForm &form, Val
                             /*hasSideEffects=*/true);
 }
 
+/// One ld or st. Bytes travel in registers of 16 bits, which PTX has as the smallest.
+static Value emitOrderedAccess(FunctionLowering &lowering, bool isLoad, const std::string &order,
+                               unsigned width, Value address, Value value, Value predicate) {
+  OpBuilder &builder = lowering.builder;
+  Type wire = builder.getIntegerType(std::max(16u, width));
+  std::string constraint = constraintOf(width), type = ".b" + std::to_string(width);
+  llvm::SmallVector<Value> operands{address};
+  std::string constraints = isLoad ? "=" + constraint + ",l" : "l";
+  if (!isLoad) {
+    Value bits = lowering.toBits(value);
+    operands.push_back(width < 16 ? builder.create<LLVM::ZExtOp>(lowering.loc, wire, bits) : bits);
+    constraints += "," + constraint;
+  }
+  std::string guard = guardOf(operands, constraints, isLoad ? 1 : 0, predicate);
+  // A register that a false predicate leaves unset must have a value all the same.
+  if (isLoad && predicate) {
+    operands.push_back(lowering.zero(wire));
+    constraints += ",0";
+  }
+  std::string assembly = isLoad ? "ld" + order + type + " $0, [$1];" : "st" + order + type + " [$0], $1;";
+  Value loaded = lowering.inlineAsm(isLoad ? wire : Type(), operands, guard + assembly,
+                                    constraints + ",~{memory}", /*hasSideEffects=*/true);
+  if (!isLoad || width >= 16)
+    return loaded;
+  return builder.create<LLVM::TruncOp>(lowering.loc, builder.getIntegerType(width), loaded);
+}
+
 //===----------------------------------------------------------------------===//
 // Spreading the result
 //===----------------------------------------------------------------------===//
@@ -342,8 +372,28 @@ static unsigned addressSpaceOf(Value pointer) {
   return llvm::cast<ir::PointerType>(getElementTypeOrSelf(pointer.getType())).getAddressSpace();
 }
 
+/// An atomic load, whose result is read or not, or a store.
+static LogicalResult lowerOrderedAccess(ir::AtomicRmwOp atomic, FunctionLowering &lowering) {
+  bool isLoad = atomic.getKind() == ir::AtomicKind::load;
+  Type type = lowering.registerType(getElementTypeOrSelf(atomic.getValue()));
+  AccessPlan plan = planAccesses(atomic, atomic.getResult().getType(), lowering.target);
+  AtomicOrder order =
+      orderOf(atomic.getSemantic(), atomic.getScope(), /*hasResult=*/isLoad, plan);
+  std::string suffix = order.suffix(addressSpaceOf(atomic.getPointer()));
+  const Registers &pointers = lowering.get(atomic.getPointer()),
+                  &values = lowering.get(atomic.getValue());
+  return mapAtomics(atomic, lowering, plan, order, atomic.getPointer(), atomic.getMask(),
+                    isLoad && !atomic.getResult().use_empty(), [&](int index, Value predicate) {
+                      return emitOrderedAccess(lowering, isLoad, suffix,
+                                               FunctionLowering::bitWidth(type), pointers[index],
+                                               isLoad ? Value() : values[index], predicate);
+                    });
+}
+
 static LogicalResult lowerAtomicRmw(Operation *op, FunctionLowering &lowering) {
   auto atomic = llvm::cast<ir::AtomicRmwOp>(op);
+  if (atomic.getKind() == ir::AtomicKind::load || atomic.getKind() == ir::AtomicKind::store)
+    return lowerOrderedAccess(atomic, lowering);
   Type type = lowering.registerType(getElementTypeOrSelf(atomic.getValue()));
   AtomicForm form;
   form.retried = retriedOperation(atomic.getKind(), type, lowering.target);

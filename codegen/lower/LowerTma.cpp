@@ -305,6 +305,8 @@ static std::string reductionName(ir::AtomicKind kind) {
   case ir::AtomicKind::bit_xor:
     return ".xor";
   case ir::AtomicKind::exchange:
+  case ir::AtomicKind::load:
+  case ir::AtomicKind::store:
     break;
   }
   return "";

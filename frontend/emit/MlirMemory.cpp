@@ -79,6 +79,10 @@ static ir::AtomicKind toIr(semantic::AtomicOp op) {
     return ir::AtomicKind::fmax;
   case semantic::AtomicOp::FloatMin:
     return ir::AtomicKind::fmin;
+  case semantic::AtomicOp::Load:
+    return ir::AtomicKind::load;
+  case semantic::AtomicOp::Store:
+    return ir::AtomicKind::store;
   }
   llvm_unreachable("every operation returns above");
 }

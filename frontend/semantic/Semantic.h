@@ -182,6 +182,12 @@ public:
                   const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
   Value atomicCas(const Value &pointer, const Operand &compare, const Operand &value,
                   MemorySemantic semantic, MemoryScope scope);
+  /// Of integers and floats of any width; `semantic`: acquire or relaxed.
+  Value atomicLoad(const Value &pointer, const std::optional<Operand> &mask,
+                   MemorySemantic semantic, MemoryScope scope);
+  /// `semantic`: release or relaxed.
+  void atomicStore(const Value &pointer, const Operand &value, const std::optional<Operand> &mask,
+                   MemorySemantic semantic, MemoryScope scope);
   /// `semantic`: acquire or relaxed.
   Value atomicPoll(const Value &pointer, const Operand &expected,
                    const std::optional<Operand> &timeout, MemorySemantic semantic,

@@ -70,6 +70,8 @@ static AtomicOp primitiveOf(Semantic::AtomicName op, const DType &type) {
 }
 
 static DType integerOfWidth(int bits, bool isSigned) {
+  if (bits <= 8)
+    return isSigned ? ScalarKind::Int8 : ScalarKind::UInt8;
   if (bits == 16)
     return isSigned ? ScalarKind::Int16 : ScalarKind::UInt16;
   if (bits == 32)
@@ -182,6 +184,57 @@ Value Semantic::atomicCas(const Value &pointer, const Operand &expected, const O
   Value old = builder.atomicCas(reinterpret(builder, pointer, bitsPointer), compareBits, valueBits,
                                 semantic, scope);
   return reinterpret(builder, old, type);
+}
+
+/// The pointer to the bits of what an atomic load or store moves.
+static Value pointerToBits(TileBuilder &builder, const Value &pointer, const char *name) {
+  if (!pointer.type.scalar.isPointer())
+    throwTypeMismatch("pass a pointer argument plus offsets", "tl.{} needs a pointer, got {}", name,
+                      pointer.type.name());
+  const DType &type = pointer.type.scalar.pointee();
+  if (type.isPointer())
+    throwUnsupportedType("cast the pointer to one to 64-bit integers", "tl.{} does not support {}",
+                         name, type.name());
+  DType bits = integerOfWidth(type.bitWidth(), true);
+  return reinterpret(builder, pointer,
+                     DType::pointerTo(bits, false, pointer.type.scalar.addressSpace()));
+}
+
+Value Semantic::atomicLoad(const Value &pointer, const std::optional<Operand> &mask,
+                           MemorySemantic semantic, MemoryScope scope) {
+  Value bitsPointer = pointerToBits(builder, pointer, "atomic_load");
+  if (semantic != MemorySemantic::Acquire && semantic != MemorySemantic::Relaxed)
+    throwInvalidArgument("choose 'acquire' or 'relaxed': it only reads",
+                         "tl.atomic_load cannot release");
+  std::optional<Value> lanes;
+  if (mask)
+    lanes = broadcastTo(maskOperand(*mask, pointer, "atomic_load"), pointer.type.shape);
+  DType bits = bitsPointer.type.scalar.pointee();
+  Value zero = broadcastTo(builder.constantInt(bits, 0), pointer.type.shape);
+  Value old = builder.atomicRmw(AtomicOp::Load, bitsPointer, zero, lanes, semantic, scope);
+  const DType &type = pointer.type.scalar.pointee();
+  // A stored boolean is any non-zero byte.
+  return type.isBool() ? cast(Operand(old), type) : reinterpret(builder, old, type);
+}
+
+void Semantic::atomicStore(const Value &pointer, const Operand &operand,
+                           const std::optional<Operand> &mask, MemorySemantic semantic,
+                           MemoryScope scope) {
+  Value bitsPointer = pointerToBits(builder, pointer, "atomic_store");
+  if (pointer.type.scalar.isConst())
+    throwTypeMismatch("drop tl.const from the parameter", "cannot store through {}",
+                      pointer.type.name());
+  if (semantic != MemorySemantic::Release && semantic != MemorySemantic::Relaxed)
+    throwInvalidArgument("choose 'release' or 'relaxed': it only writes",
+                         "tl.atomic_store cannot acquire");
+  std::optional<Value> lanes;
+  if (mask)
+    lanes = broadcastTo(maskOperand(*mask, pointer, "atomic_store"), pointer.type.shape);
+  const DType &type = pointer.type.scalar.pointee();
+  DType bits = bitsPointer.type.scalar.pointee();
+  Value value = broadcastTo(cast(operand, type), pointer.type.shape);
+  Value moved = type.isBool() ? cast(Operand(value), bits) : reinterpret(builder, value, bits);
+  builder.atomicRmw(AtomicOp::Store, bitsPointer, moved, lanes, semantic, scope);
 }
 
 Value Semantic::atomicPoll(const Value &pointer, const Operand &expected,

@@ -126,7 +126,11 @@ enum class AtomicOp {
   Exchange,
   /// The operand that is a number, and +0 above -0; of f16 and bf16.
   FloatMax,
-  FloatMin
+  FloatMin,
+  /// Nothing is written; the operand does not matter.
+  Load,
+  /// As Exchange, without the old value.
+  Store
 };
 enum class MemorySemantic { Relaxed, Acquire, Release, AcquireRelease };
 enum class MemoryScope { Block, Gpu, System };

@@ -144,7 +144,8 @@ def TW_AtomicKindEnum : TW_Enum<"AtomicKind", "read-modify-write operation", [
   I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"fadd", 1>, I32EnumAttrCase<"bit_and", 2, "and">, I32EnumAttrCase<"bit_or", 3, "or">,
   I32EnumAttrCase<"bit_xor", 4, "xor">, I32EnumAttrCase<"smax", 5>, I32EnumAttrCase<"smin", 6>,
   I32EnumAttrCase<"umax", 7>, I32EnumAttrCase<"umin", 8>, I32EnumAttrCase<"exchange", 9>,
-  I32EnumAttrCase<"fmax", 10>, I32EnumAttrCase<"fmin", 11>]>;
+  I32EnumAttrCase<"fmax", 10>, I32EnumAttrCase<"fmin", 11>,
+  I32EnumAttrCase<"load", 12>, I32EnumAttrCase<"store", 13>]>;
 def TW_AtomicKind : TW_EnumAttr<TW_AtomicKindEnum, "atomic">;
 
 def TW_SemanticKind : TW_Enum<"MemorySemantic", "memory ordering", [
@@ -435,7 +436,8 @@ def TW_AtomicRmwOp : TW_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, Me
   let summary = "read-modify-write; the result is the old value";
   let description = [{
     A scalar atomic happens once per program and its result is known to all threads.
-    Lanes with a false mask do nothing and their result is unspecified.
+    Lanes with a false mask do nothing and their result is unspecified. `load` ignores the
+    value, and the result of `store` is not read.
   }];
   let arguments = (ins TW_AtomicKind:$kind, TW_PtrOrPtrTile:$pointer, TW_Any:$value,
                        Optional<TW_BoolOrBoolTile>:$mask, TW_Semantic:$semantic, TW_Scope:$scope);

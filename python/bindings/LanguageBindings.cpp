@@ -337,9 +337,23 @@ py::object atomicCas(const Arguments &a) {
                                           Semantic::parseScope(a.string(4))));
 }
 
+/// What orders an atomic load or store where the program does not say it.
+semantic::MemorySemantic semanticOr(const Arguments &a, int index, semantic::MemorySemantic other) {
+  return a.isNone(index) ? other : Semantic::parseSemantic(a.string(index));
+}
+py::object atomicLoad(const Arguments &a) {
+  return wrapValue(a.language().atomicLoad(
+      a.value(0, "pointer"), a.optionalOperand(1, "mask"),
+      semanticOr(a, 2, semantic::MemorySemantic::Acquire), Semantic::parseScope(a.string(3))));
+}
+py::object atomicStore(const Arguments &a) {
+  a.language().atomicStore(a.value(0, "pointer"), a.operand(1, "val"), a.optionalOperand(2, "mask"),
+                           semanticOr(a, 3, semantic::MemorySemantic::Release),
+                           Semantic::parseScope(a.string(4)));
+  return none();
+}
 py::object atomicPoll(const Arguments &a) {
-  auto semantic =
-      a.isNone(2) ? semantic::MemorySemantic::Acquire : Semantic::parseSemantic(a.string(2));
+  auto semantic = semanticOr(a, 2, semantic::MemorySemantic::Acquire);
   return wrapValue(a.language().atomicPoll(a.value(0, "pointer"), a.operand(1, "expected_value"),
                                            a.optionalOperand(4, "timeout_ns"), semantic,
                                            Semantic::parseScope(a.string(3))));
@@ -620,6 +634,8 @@ const Entry entries[] = {
     {"atomic_xor", 5, atomicRmw<Name::Xor>, "tl.atomic_xor"},
     {"atomic_xchg", 5, atomicRmw<Name::Exchange>, "tl.atomic_xchg"},
     {"atomic_cas", 5, atomicCas, "tl.atomic_cas"},
+    {"atomic_load", 4, atomicLoad, "tl.atomic_load"},
+    {"atomic_store", 5, atomicStore, "tl.atomic_store"},
     {"atomic_poll", 5, atomicPoll, "tl.atomic_poll"},
     {"reduce", 4, reduce, "tl.reduce"},
     {"associative_scan", 4, scan, "tl.associative_scan"},

@@ -39,7 +39,10 @@ template <typename U> static U combineInteger(AtomicOp op, U old, U operand) {
     return std::max(old, operand);
   case AtomicOp::MinUnsigned:
     return std::min(old, operand);
+  case AtomicOp::Load:
+    return old;
   case AtomicOp::Exchange:
+  case AtomicOp::Store:
   case AtomicOp::FloatAdd:
   case AtomicOp::FloatMax:
   case AtomicOp::FloatMin:
@@ -86,7 +89,9 @@ Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
   const uint8_t *active = mask ? elementsOf<uint8_t>(*mask) : nullptr;
-  memory.check({AccessKind::Atomic, pointer, active, size}, program);
+  bool isLoad = op == AtomicOp::Load;
+  memory.check({isLoad ? AccessKind::AtomicLoad : AccessKind::Atomic, pointer, active, size},
+               program);
   NewTile result{pointer.type.withScalar(type)};
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);
   dispatchWord(size, [&](auto word) {
@@ -99,6 +104,8 @@ Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &
         continue;
       Word *place = reinterpret_cast<Word *>(addresses[i]);
       olds[i] = *place;
+      if (isLoad)
+        continue; // the memory may be one that cannot be written
       *place = isOfFloats(op) ? combineFloat<Word>(op, type.kind(), olds[i], operands[i])
                               : combineInteger<Word>(op, olds[i], operands[i]);
     }

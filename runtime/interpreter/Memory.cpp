@@ -95,8 +95,8 @@ bool Memory::allInside(const Access &access, const Allocation &array) const {
 void Memory::check(const Access &access, const ProgramPosition &program) {
   AllocationId id = tileOf(access.pointer).allocation;
   if (id != unknownAllocation && allInside(access, allocations[id]) &&
-      (access.kind == AccessKind::Load || allocations[id].writable)) {
-    if (access.kind != AccessKind::Load)
+      (onlyReads(access.kind) || allocations[id].writable)) {
+    if (!onlyReads(access.kind))
       noteWrite(access, allocations[id], program);
     return;
   }
@@ -112,6 +112,7 @@ static const char *nameOf(AccessKind kind) {
   case AccessKind::Store:
     return "store";
   case AccessKind::Atomic:
+  case AccessKind::AtomicLoad:
     return "atomic";
   }
   return "";
@@ -194,13 +195,13 @@ void Memory::checkLaneByLane(const Access &access, const ProgramPosition &progra
     }
     if (addresses[i] % size)
       throwMisaligned(access, i, *array, addresses[i], program);
-    if (access.kind != AccessKind::Load && !array->writable) {
+    if (!onlyReads(access.kind) && !array->writable) {
       Error error = makeError(ErrorCode::E0216, fmt::arg("a", array->name));
       addLaneNote(error, access, i);
       throw error;
     }
   }
-  if (access.kind == AccessKind::Load)
+  if (onlyReads(access.kind))
     return;
   for (int64_t i = 0; i < count; ++i)
     if (!access.mask || access.mask[i]) {

@@ -44,7 +44,10 @@ struct Allocation {
   int64_t spanInElements() const;
 };
 
-enum class AccessKind { Load, Store, Atomic };
+enum class AccessKind { Load, Store, Atomic, AtomicLoad };
+inline bool onlyReads(AccessKind kind) {
+  return kind == AccessKind::Load || kind == AccessKind::AtomicLoad;
+}
 
 /// The lanes of one memory operation.
 struct Access {

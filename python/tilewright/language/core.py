@@ -439,63 +439,24 @@ def atomic_cas(pointer, cmp, val, sem=None, scope=None):
     return _language.atomic_cas(pointer, cmp, val, sem, scope)
 
 
-def _ordering(name, sem, default, other, what):
-    """`sem` of an access that only reads or only writes."""
-    sem = unwrap(sem)
-    if sem in (other, "acq_rel"):
-        raise errors.make("E0117", message=f"tl.{name} cannot {other}",
-                          help=f"choose '{default}' or 'relaxed': it only {what}")
-    return default if sem is None else sem
-
-
-def _as_integers(name, pointer):
-    """The pointer as one to integers of the same width, and what it points to."""
-    if not isinstance(pointer, tensor) or not pointer.dtype.is_ptr():
-        raise errors.make("E0116", message=f"tl.{name} needs a pointer, got {getattr(pointer, 'type', pointer)}",
-                          help="pass a pointer argument plus offsets")
-    element = pointer.dtype.element_ty
-    bits = element.primitive_bitwidth
-    allowed = (32, 64) if name == "atomic_store" else (16, 32, 64)
-    if element.is_ptr() or bits not in allowed:
-        raise errors.make("E0120", message=f"tl.{name} does not support {element}",
-                          help=f"use a type of {allowed[0]} to 64 bits")
-    if element.is_int():
-        return pointer, element
-    return _language.cast(pointer, pointer_type(dtype(f"int{bits}")), None, False), element
-
-
 @method
 @builtin
 def atomic_load(pointer, mask=None, sem=None, scope=None):
     """The elements behind the pointers, each read at once; unspecified where `mask` is false.
 
-    sem: "acquire" (default) or "relaxed"; scope: "cta", "gpu" (default), "sys". Integers and
-    floats of 32 and 64 bits, and those of 16 bits without a mask. The memory must be one
-    that may be written: it is an atomic that changes nothing.
+    sem: "acquire" (default) or "relaxed"; scope: "cta", "gpu" (default), "sys". Elements of 8 to 64 bits.
     """
-    sem = _ordering("atomic_load", sem, "acquire", "release", "reads")
-    bits, element = _as_integers("atomic_load", pointer)
-    if element.primitive_bitwidth == 16:
-        if unwrap(mask) is not None:
-            raise errors.make("E0120", message=f"tl.atomic_load of {element} takes no mask",
-                              help="load elements of 32 bits, or leave the mask out")
-        zero = _language.full([], 0, bits.dtype.element_ty)
-        old = _language.atomic_cas(bits, zero, zero, sem, scope)
-    else:
-        old = _language.atomic_or(bits, 0, mask, sem, scope)
-    return _language.cast(old, element, None, True) if old.dtype != element else old
+    return _language.atomic_load(pointer, mask, sem, scope)
 
 
 @method
 @builtin
 def atomic_store(pointer, val, mask=None, sem=None, scope=None):
-    """Writes `val`, each element at once; 32 and 64 bits.
+    """Writes `val`, each element of 8 to 64 bits at once.
 
     sem: "release" (default) or "relaxed"; scope as for atomic_load.
     """
-    sem = _ordering("atomic_store", sem, "release", "acquire", "writes")
-    _as_integers("atomic_store", pointer)
-    _language.atomic_xchg(pointer, val, mask, sem, scope)
+    _language.atomic_store(pointer, val, mask, sem, scope)
 
 
 @method
