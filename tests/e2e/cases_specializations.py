@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What programs see of a specialisation, on the recording driver; run by test_launch_mock.py."""
 
+import concurrent.futures
 import json
 import os
 
@@ -164,3 +165,59 @@ def test_compiled_kernel_of_another_constructor(monkeypatch):
         pass
 
     assert kernel.warmup(FakeTensor(), grid=(1, )).metadata.num_warps == 4 and seen == [[]]
+
+
+# -- compiling on a pool ----------------------------------------------------------------
+
+
+class LaterPool(concurrent.futures.Executor):
+    """Begins when it is told to."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def submit(self, function, *args, **kwargs):
+        future = concurrent.futures.Future()
+        self.waiting.append((future, lambda: future.set_result(function(*args, **kwargs))))
+        return future
+
+    def run(self):
+        while self.waiting:
+            future, task = self.waiting.pop(0)
+            if future.set_running_or_notify_cancel():
+                task()
+
+
+def test_requests_are_submitted_once(compiler):
+
+    @tilewright.jit
+    def kernel(x, n, a: tl.constexpr, unhashable: tl.constexpr = None):
+        pass
+
+    pool = LaterPool()
+    narrow, wide = FakeTensor(), FakeTensor(dtype="float64")
+    with tilewright.AsyncCompileMode(pool):
+        for x in (narrow, wide, narrow):
+            for n in (1, 8, 16, 17):
+                kernel.warmup(x, n, a=0, grid=(1, ))
+        assert len(pool.waiting) == 8 and not compiler.calls
+        kernel.warmup(narrow, 16, 0, num_warps=8, grid=(1, ))
+        kernel.warmup(narrow, 16, 0, [1], grid=(1, ))
+        kernel.warmup(narrow, 16, 0, [1], grid=(1, ))
+        assert len(pool.waiting) == 11  # a list cannot be compared by a key
+        pool.run()
+    assert len(compiler.calls) == 10
+
+
+def test_error_inside_leaves_no_one_waiting():
+
+    @tilewright.jit
+    def kernel(x):
+        pass
+
+    pool = LaterPool()
+    with pytest.raises(ZeroDivisionError), tilewright.AsyncCompileMode(pool):
+        kernel.warmup(FakeTensor(), grid=(1, ))
+        1 // 0
+    (future, _), = pool.waiting
+    assert future.cancelled()

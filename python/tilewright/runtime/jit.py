@@ -395,7 +395,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             args, kwargs = self._types_of_constants(args, kwargs)
             mode = _async_mode()
             if mode is not None:
-                return mode.submit(lambda: self._warm(args, kwargs, False))
+                return mode.submit(lambda: self._warm(args, kwargs, False), self._key_of_request(args, kwargs))
             return self._warm(args, kwargs, False)
         return self[grid](*args, **kwargs)
 
@@ -408,6 +408,25 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
         return (tuple(map(bare, self.arg_names, args)) + tuple(args[len(self.arg_names):]),
                 {name: bare(name, value) for name, value in kwargs.items()})
+
+    def _key_of_request(self, args, kwargs):
+        """What tells requests for a specialisation apart without the launcher; None where nothing does."""
+        params = {p.name: p for p in self.params}
+
+        def part(name, value):
+            param = params.get(name)
+            if param is None or param.is_constexpr:
+                return name, type(value), value
+            align = not param.do_not_specialize_on_alignment
+            facts = native_specialize_impl(None, value, param.is_const, not param.do_not_specialize, align)
+            return name, facts, isinstance(value, int) and value % 8 == 0
+
+        try:
+            key = (self, tuple(map(part, self.arg_names, args)), frozenset(part(*item) for item in kwargs.items()))
+            hash(key)
+        except Exception:  # the arguments are the user's
+            return None
+        return key
 
     def precompile(self, *args, **kwargs):
         """Compiles and loads for these arguments, on their device, without launching.
