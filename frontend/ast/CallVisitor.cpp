@@ -49,8 +49,11 @@ void FunctionWalker::visitCallStatement(Handle node) {
     Error error = makeError(
         ErrorCode::E0117, fmt::arg("message", fmt::format("the result of '{}' is not used", name)),
         fmt::arg("help", "assign it: the function changes nothing by itself"));
-    if (py::isinstance<py::str>(mustUse))
-      error.setHelp(py::cast<std::string>(mustUse));
+    if (py::isinstance<py::str>(mustUse)) {
+      error.setHelp("");
+      error.setSentence(fmt::format("The result of {} is not being used. {}", name,
+                                    py::cast<std::string>(mustUse)));
+    }
     throw error;
   }
   py::dict kwargs;

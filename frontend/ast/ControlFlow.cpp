@@ -192,7 +192,8 @@ void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
     second.leaves.resize(rightCount, semantic::Literal::integer(0));
     // What was None before has a value in one branch only.
     if (old && !old.is_none())
-      throw makeError(ErrorCode::E0105, fmt::arg("v", py::cast<std::string>(py::str(id))),
+      throw makeError(ErrorCode::E0105,
+                      fmt::arg("problem", mismatchOfName(py::cast<std::string>(py::str(id)))),
                       fmt::arg("t1", describeValue(left)), fmt::arg("t2", describeValue(right)));
     scope.hideConflict(id, describeValue(left), describeValue(right));
   }
@@ -242,7 +243,7 @@ void FunctionWalker::finishRest(const Rest *rest) {
       break;
   }
   if (!rest)
-    returnValue = py::none();
+    returnValue = nothingReturned();
 }
 
 void FunctionWalker::visitReturningIf(Handle statement, const Value &condition, const Rest &rest) {
@@ -260,15 +261,47 @@ void FunctionWalker::visitReturningIf(Handle statement, const Value &condition, 
     branches[i].value = std::move(returnValue);
   }
   currentNode = statement;
-  returnValue = mergeValue(op, branches[0], branches[1], name + "()");
+  returnValue = mergeReturned(op, branches[0], branches[1]);
+}
+
+py::object FunctionWalker::nothingReturned() {
+  // An object of no other use: what a function gives that ends without a return.
+  return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+}
+
+/// A zero of the type of `value`, in the block that the insertion point is in.
+static Operand zeroLike(semantic::Semantic &semantic, const Value &value) {
+  const semantic::DType &type = value.type.scalar;
+  Value zero = semantic.scalarConstant(semantic::Literal::integer(0), type);
+  return value.type.isTile() ? semantic.broadcastTo(zero, value.type.shape) : zero;
+}
+
+/// The value of the function for both branches of `op`, which it ends. Where one of them
+/// runs to the end of the function and the other one returns something, the value is
+/// undefined on that way (a zero): callers may know that it is never taken.
+py::object FunctionWalker::mergeReturned(scf::IfOp op, Branch &first, Branch &second) {
+  bool firstEnds = first.value.is(nothingReturned()), secondEnds = second.value.is(nothingReturned());
+  if (firstEnds == secondEnds)
+    return mergeValue(op, first, second, fmt::format("Return type mismatch: {}() gives", name));
+  Branch &returning = firstEnds ? second : first, &other = firstEnds ? first : second;
+  std::vector<Value> leaves;
+  ValueTree tree = ValueTree::flatten(semantic(), returning.value, /*numbersAreLeaves=*/false, leaves);
+  opBuilder().setInsertionPointToEnd(other.block);
+  for (const Value &leaf : leaves) {
+    returning.leaves.push_back(leaf);
+    other.leaves.push_back(zeroLike(semantic(), leaf));
+  }
+  std::vector<Value> results = finishIf(op, first, second);
+  size_t position = 0;
+  return tree.rebuild(results, position);
 }
 
 /// One value for both branches of `op`, which it ends.
 py::object FunctionWalker::mergeValue(scf::IfOp op, Branch &first, Branch &second,
-                                      const std::string &what) {
+                                      const std::string &problem) {
   ValueTree tree;
   if (!ValueTree::merge(first.value, second.value, tree, first.leaves, second.leaves))
-    throw makeError(ErrorCode::E0105, fmt::arg("v", what),
+    throw makeError(ErrorCode::E0105, fmt::arg("problem", problem),
                     fmt::arg("t1", describeValue(first.value)),
                     fmt::arg("t2", describeValue(second.value)));
   std::vector<Value> results = finishIf(op, first, second);
@@ -295,7 +328,8 @@ py::object FunctionWalker::visitIfExp(Handle node) {
     branches[i].value = visitExpression(field(node, bodies[i]));
   }
   scope = before;
-  return mergeValue(op, branches[0], branches[1], unparse(node));
+  return mergeValue(op, branches[0], branches[1],
+                    "Ternary expression with dynamic condition has inconsistent types:");
 }
 
 } // namespace tilewright

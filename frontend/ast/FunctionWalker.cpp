@@ -32,7 +32,7 @@ py::object FunctionWalker::run() {
       refuse("KeywordArguments");
     visitStatements(field(definition, f.body), 0, nullptr);
     currentNode = {};
-    return std::move(returnValue);
+    return returnValue.is(nothingReturned()) ? py::none() : std::move(returnValue);
   } catch (Error &error) {
     addFrameTo(error);
     throw;

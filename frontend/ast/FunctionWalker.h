@@ -107,7 +107,10 @@ private:
   mlir::scf::IfOp startIf(const semantic::Value &condition);
   /// Ends both branches with their leaves; the results, in order.
   std::vector<semantic::Value> finishIf(mlir::scf::IfOp op, Branch &first, Branch &second);
-  Object mergeValue(mlir::scf::IfOp op, Branch &first, Branch &second, const std::string &what);
+  Object mergeReturned(mlir::scf::IfOp op, Branch &first, Branch &second);
+  Object mergeValue(mlir::scf::IfOp op, Branch &first, Branch &second, const std::string &problem);
+  /// What a branch gives that runs to the end of the function without a return.
+  static Object nothingReturned();
 
   //===--- Loops.cpp ------------------------------------------------------===//
   Flow visitFor(Handle statement, const Rest &rest);

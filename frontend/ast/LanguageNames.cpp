@@ -20,6 +20,7 @@ LanguageNames::LanguageNames() {
   dtypeClass = language.attr("dtype");
   tensorClass = language.attr("tensor");
   deviceAssert = language.attr("device_assert");
+  constexprType = language.attr("constexpr_type");
   builtinMark =
       py::reinterpret_steal<py::object>(PyUnicode_InternFromString("__tilewright_builtin__"));
   constexprFunctionMark = py::reinterpret_steal<py::object>(

@@ -51,6 +51,7 @@ public:
 
   pybind11::object constexprClass, rangeClass, staticRangeClass, dtypeClass, tensorClass;
   pybind11::object deviceAssert;
+  pybind11::object constexprType;
   pybind11::object builtinMark, constexprFunctionMark; // interned attribute names
 
   Builtin builtin(pybind11::handle callee) const;

@@ -7,6 +7,8 @@
 
 #include "frontend/ast/Scope.h"
 
+#include "frontend/ast/ValueTree.h"
+
 #include "ir/support/Error.h"
 
 namespace py = pybind11;
@@ -54,7 +56,7 @@ std::string Scope::explainAbsence(py::handle name) const {
   if (!py::isinstance<py::tuple>(why))
     return py::cast<std::string>(why);
   py::tuple types(why);
-  throw makeError(ErrorCode::E0105, fmt::arg("v", py::cast<std::string>(py::str(name))),
+  throw makeError(ErrorCode::E0105, fmt::arg("problem", mismatchOfName(py::cast<std::string>(py::str(name)))),
                   fmt::arg("t1", py::cast<std::string>(types[0])),
                   fmt::arg("t2", py::cast<std::string>(types[1])));
 }

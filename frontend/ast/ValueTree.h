@@ -27,6 +27,11 @@ namespace tilewright {
 bool isNumber(pybind11::handle object);
 
 /// The words of messages: "fp32[64]" for a tile, "i32" for a number, "None".
+/// What E0105 says of a name, with the words that programs look for.
+inline std::string mismatchOfName(const std::string &name) {
+  return "Mismatched type for " + name + ":";
+}
+
 std::string describeValue(pybind11::handle object);
 
 /// Whether two compile-time values are the same: identity, or equality with

@@ -114,15 +114,10 @@ static std::string signatureText(py::handle function) {
 }
 
 py::dict bindArguments(py::handle function, const py::tuple &args, const py::dict &kwargs) {
-  const AstNodes &nodes = AstNodes::get();
   py::dict bound;
   size_t position = 0, keywordsUsed = 0;
-  py::object vararg =
-      field(field(function.attr("parse")(), nodes.fields.args), nodes.fields.vararg);
-  py::object varargName =
-      vararg.is_none() ? py::object(py::none()) : field(vararg, nodes.fields.arg);
-  size_t numKeywordOnly =
-      py::len(field(field(function.attr("parse")(), nodes.fields.args), nodes.fields.kwonlyargs));
+  py::object varargName = function.attr("_vararg");
+  size_t numKeywordOnly = py::cast<size_t>(function.attr("_keyword_only"));
   size_t numPositional = py::len(function.attr("params")) - numKeywordOnly, number = 0;
   for (py::handle parameter : function.attr("params")) {
     py::object name = parameter.attr("name");
@@ -185,6 +180,7 @@ static Error fromOwnException(py::handle exception, const ErrorEntry &entry) {
   }
   for (py::handle note : exception.attr("notes"))
     error.addNote(py::cast<std::string>(py::str(note)));
+  error.setSentence(textOf(exception, "sentence"));
   return error;
 }
 

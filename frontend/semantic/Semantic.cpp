@@ -52,8 +52,8 @@ std::string operandName(const Operand &operand) {
 
 int normalizeAxis(int64_t axis, int rank) {
   if (axis < -rank || axis >= rank)
-    throwInvalidArgument(fmt::format("use an axis from {} to {}", -rank, rank - 1),
-                         "axis {} is out of range for a tile of rank {}", axis, rank);
+    throwCompared(ErrorCode::E0117, fmt::format("use an axis from {} to {}", -rank, rank - 1),
+                  "invalid axis {}: it is out of range for a tile of rank {}", axis, rank);
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
@@ -69,20 +69,23 @@ static int64_t tileElementLimit() {
   return limit;
 }
 
+Error notPowerOfTwo(size_t dimension, int64_t extent) {
+  int64_t next = 1;
+  // Above 2^62 no power of two is left to offer.
+  while (next < extent && next < (int64_t(1) << 62))
+    next *= 2;
+  return makeError(ErrorCode::E0106, fmt::arg("i", dimension), fmt::arg("n", extent),
+                   fmt::arg("p", next))
+      .setSentence(fmt::format("Shape element {} must be a power of 2", dimension));
+}
+
 void Semantic::checkShape(const std::vector<int64_t> &shape) {
   const int64_t limit = tileElementLimit();
   int64_t count = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     int64_t extent = shape[i];
-    if (extent <= 0 || (extent & (extent - 1)) != 0) {
-      int64_t next = 1;
-      // Above 2^62 no power of two is left to offer; the product check below
-      // would refuse it anyway.
-      while (next < extent && next < (int64_t(1) << 62))
-        next *= 2;
-      throw makeError(ErrorCode::E0106, fmt::arg("i", i), fmt::arg("n", extent),
-                      fmt::arg("p", next));
-    }
+    if (extent <= 0 || (extent & (extent - 1)) != 0)
+      throw notPowerOfTwo(i, extent);
     // Both factors are at most 2^20 here, or the loop has already thrown.
     if (extent > limit || count * extent > limit) {
       double total = 1;
@@ -235,8 +238,8 @@ DType Semantic::promote(const Operand &lhs, const Operand &rhs, bool isDivisionO
     return *floating;
   if (isDivisionOrModulo && lhsType.isSigned() != rhsType.isSigned())
     throwTypeMismatch("cast both to one signedness",
-                      "cannot divide {} by {}: one is signed, the other is not", lhsType.name(),
-                      rhsType.name());
+                      "Cannot use {} and {} in a division because they have different signedness",
+                      lhsType.name(), rhsType.name());
   return promoteIntegers(lhsType, rhsType);
 }
 

@@ -94,9 +94,13 @@ static std::vector<int64_t> productShape(const Type &a, const Type &b) {
                         "tl.dot: batches differ, {} and {}", a.shape[i], b.shape[i]);
   int64_t least = smallestInner(a.scalar);
   if (inner < least)
-    throwInvalidShape(fmt::format("use at least {} and mask the rest", least),
-                      "tl.dot: inner dimension is {}; {} needs at least {}", inner, a.scalar.name(),
-                      least);
+    throw makeError(ErrorCode::E0121,
+                    fmt::arg("message", fmt::format("tl.dot: inner dimension is {}; {} needs at "
+                                                    "least {}",
+                                                    inner, a.scalar.name(), least)),
+                    fmt::arg("help", fmt::format("use at least {} and mask the rest", least)))
+        .setSentence(
+            fmt::format("Input shapes should have M >= 1, N >= 1 and K >= {}", least));
   std::vector<int64_t> shape = a.shape;
   shape[rank - 1] = b.shape[rank - 1];
   Semantic::checkShape(shape);
@@ -145,8 +149,8 @@ static int32_t promotionInterval(const DType &operand, int64_t inner,
     return options.defaultImprecise <= inner ? static_cast<int32_t>(options.defaultImprecise) : 0;
   int64_t asked = *options.maxImprecise;
   if (asked < 0 || asked > inner)
-    throwInvalidArgument(fmt::format("use at most {}, the inner dimension; 0 for never", inner),
-                         "max_num_imprecise_acc is {}", asked);
+    throwCompared(ErrorCode::E0117, "it counts steps of the inner dimension K; 0 is for never",
+                  "max_num_imprecise_acc ({}) must be <= K ({})", asked, inner);
   return static_cast<int32_t>(asked);
 }
 

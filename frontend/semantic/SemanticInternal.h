@@ -45,8 +45,19 @@ template <typename... Args>
   throw makeError(ErrorCode::E0121, fmt::arg("message", message), fmt::arg("help", help));
 }
 
+/// An error whose message is a sentence that programs compare: it is that of the cause, too.
+template <typename... Args>
+[[noreturn]] void throwCompared(ErrorCode code, const std::string &help,
+                                fmt::format_string<Args...> text, Args &&...args) {
+  std::string message = fmt::format(text, std::forward<Args>(args)...);
+  throw makeError(code, fmt::arg("message", message), fmt::arg("help", help)).setSentence(message);
+}
+
 [[noreturn]] void throwCannotBroadcast(const std::vector<int64_t> &first,
                                        const std::vector<int64_t> &second);
+
+/// E0106 for the extent of one dimension.
+Error notPowerOfTwo(size_t dimension, int64_t extent);
 
 /// "3", "-1", "0.5", "True": a literal as the user wrote it.
 std::string literalName(const Literal &literal);

@@ -84,7 +84,7 @@ void Semantic::store(const Value &pointer, const Operand &operand,
                      const std::optional<Operand> &mask, const StoreOptions &options) {
   requirePointer(pointer, "store");
   if (pointer.type.scalar.isConst())
-    throwTypeMismatch("drop tl.const from the parameter", "cannot store through {}",
+    throwTypeMismatch("drop tl.const from the parameter", "Cannot store to a constant pointer: {}",
                       pointer.type.name());
   if (const Value *value = std::get_if<Value>(&operand))
     if (value->type.isTile() && !pointer.type.isTile())

@@ -17,7 +17,8 @@ namespace tilewright::semantic {
 
 static int checkedGridAxis(int64_t axis, const char *name) {
   if (axis < 0 || axis > 2)
-    throwInvalidArgument("a grid has the axes 0, 1 and 2", "tl.{}: axis is {}", name, axis);
+    throwCompared(ErrorCode::E0117, "a grid has the axes 0, 1 and 2",
+                  "{} axis must be 0, 1, or 2 but got {}", name, axis);
   return static_cast<int>(axis);
 }
 
@@ -38,6 +39,8 @@ Value Semantic::arange(int64_t start, int64_t end) {
   if (end <= start)
     throwInvalidArgument("the end must be greater than the start", "tl.arange({}, {}) is empty",
                          start, end);
+  if (int64_t count = end - start; (count & (count - 1)) != 0)
+    throw notPowerOfTwo(0, count).setSentence("arange's range must be a power of 2");
   checkShape({end - start});
   return builder.range(static_cast<int32_t>(start), static_cast<int32_t>(end));
 }

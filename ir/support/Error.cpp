@@ -48,6 +48,12 @@ void Error::setHelp(std::string help) {
   rendered = render();
 }
 
+Error &Error::setSentence(std::string sentence) {
+  comparedSentence = std::move(sentence);
+  rendered = render();
+  return *this;
+}
+
 /// The source line of `frame` with a caret range below it. Leading blanks are
 /// trimmed from both, so that deep nesting does not push the text away.
 static std::string renderSource(const SourceFrame &frame) {
@@ -82,6 +88,8 @@ std::string Error::render() const {
     out += "\n  note: " + note;
   if (!helpText.empty())
     out += "\n  help: " + helpText;
+  else if (!comparedSentence.empty())
+    out += "\n" + comparedSentence;
   return out;
 }
 

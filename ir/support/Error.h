@@ -72,10 +72,14 @@ public:
   const std::string &help() const { return helpText; }
   const std::vector<SourceFrame> &frames() const { return sourceFrames; }
   const std::vector<std::string> &notes() const { return noteTexts; }
+  const std::string &sentence() const { return comparedSentence; }
 
   Error &addFrame(SourceFrame frame);
   Error &addNote(std::string note);
   void setHelp(std::string help);
+  /// Triton's sentence for this error, where programs compare it: the text of the Python
+  /// exception's cause, and the last line of an error that has no help.
+  Error &setSentence(std::string sentence);
 
   /// The whole text, as RELIABILITY's form: class and code, place with the
   /// source line and a caret range, call chain, notes, help.
@@ -84,7 +88,7 @@ public:
 
 private:
   const ErrorEntry *entry;
-  std::string messageText, helpText;
+  std::string messageText, helpText, comparedSentence;
   std::vector<SourceFrame> sourceFrames;
   std::vector<std::string> noteTexts;
   std::string rendered;

@@ -162,7 +162,9 @@ void checkClusterSize(const py::dict &options, const std::string &target) {
   TargetInfo info = getTargetInfo(target);
   if (numCtas > info.maxBlocksPerCluster)
     throw Error(ErrorCode::E0209,
-                fmt::format("num_ctas={}; {} has no programs of several blocks (clusters)", numCtas,
+                fmt::format("num_ctas > 1 requires NVIDIA SM90+ (Hopper): num_ctas={}; {} has no programs "
+                            "of several blocks (clusters)",
+                            numCtas,
                             info.name),
                 "use num_ctas=1");
 }

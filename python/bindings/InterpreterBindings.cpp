@@ -117,6 +117,15 @@ static bool sameType(py::handle before, py::handle after) {
   return tree.match(meaning, after, others);
 }
 
+[[noreturn]] static void throwTypeChange(ErrorCode code, const std::string &name,
+                                         py::handle before, py::handle after) {
+  if (code == ErrorCode::E0105)
+    throw makeError(code, fmt::arg("problem", mismatchOfName(name)),
+                    fmt::arg("t1", describeValue(after)), fmt::arg("t2", describeValue(before)));
+  throw makeError(code, fmt::arg("v", name), fmt::arg("t1", describeValue(before)),
+                  fmt::arg("t2", describeValue(after)));
+}
+
 /// Raises `code` for the first name whose value changed its type.
 static py::object checkTypes(ErrorCode code, PyObject *const *args) {
   for (Py_ssize_t i = 0, n = PyTuple_GET_SIZE(args[0]); i < n; ++i) {
@@ -124,10 +133,8 @@ static py::object checkTypes(ErrorCode code, PyObject *const *args) {
     // A compiled kernel minds a name that was None only where it is read.
     bool wasUnset = code == ErrorCode::E0105 && before == Py_None;
     if (!wasUnset && !sameType(before, after))
-      throw makeError(
-          code, fmt::arg("v", py::cast<std::string>(py::handle(PyTuple_GET_ITEM(args[0], i)))),
-          fmt::arg("t1", describeValue(code == ErrorCode::E0105 ? after : before)),
-          fmt::arg("t2", describeValue(code == ErrorCode::E0105 ? before : after)));
+      throwTypeChange(code, py::cast<std::string>(py::handle(PyTuple_GET_ITEM(args[0], i))), before,
+                      after);
   }
   return py::none();
 }
@@ -235,7 +242,8 @@ static PyMethodDef kernelFunctions[] = {
 /// Text of an error whose frames were found afterwards.
 static std::string renderError(const std::string &code, const std::string &message,
                                const std::string &help, const std::vector<py::tuple> &frames,
-                               const std::vector<std::string> &notes) {
+                               const std::vector<std::string> &notes,
+                               const std::string &sentence) {
   const ErrorEntry *entry = findErrorEntry(code);
   if (!entry)
     return message;
@@ -246,7 +254,7 @@ static std::string renderError(const std::string &code, const std::string &messa
                     frame[5].cast<int>(), frame[6].cast<std::string>()});
   for (const std::string &note : notes)
     error.addNote(note);
-  return error.render();
+  return error.setSentence(sentence).render();
 }
 
 void bindInterpreter(py::module_ &module) {

@@ -170,6 +170,14 @@ static void bindAttributes(py::class_<TypeObject> &dtype) {
             [](const TypeObject &t) { return py::tuple(py::cast(t.type.shape)); });
 }
 
+/// What a program imports this package as: it may evaluate the text of a type.
+static std::string packageName() {
+  py::handle triton = PyDict_GetItemString(PyImport_GetModuleDict(), "triton");
+  bool isAlias = triton && py::str(py::type::of(triton).attr("__module__")).equal(
+                               py::str("tilewright.triton_alias"));
+  return isAlias ? "triton" : "tilewright";
+}
+
 static void bindProtocol(py::class_<TypeObject> &dtype) {
   dtype.def("__eq__", [](const TypeObject &t, py::handle other) {
     py::object plain = unwrapConstexpr(other);
@@ -184,7 +192,7 @@ static void bindProtocol(py::class_<TypeObject> &dtype) {
   dtype.def("__repr__", [](const TypeObject &t) {
     return t.type.isTile() || scalarOf(t).isPointer()
                ? displayName(t)
-               : "tilewright.language." + scalarOf(t).longName();
+               : packageName() + ".language." + scalarOf(t).longName();
   });
   // Immutable, so a copy is the object; `is` keeps working in copied options.
   dtype.def("__copy__", [](py::object self) { return self; });

@@ -37,7 +37,8 @@ void setPythonError(const Error &error) {
     py::object exception =
         py::module_::import("tilewright.errors")
             .attr("from_native")(entry.codeName, entry.className, toStr(error.message()),
-                                 toStr(error.help()), frames, notes, toStr(error.what()));
+                                 toStr(error.help()), frames, notes, toStr(error.what()),
+                                toStr(error.sentence()));
     if (cause)
       exception.attr("__cause__") = py::handle(cause);
     PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())), exception.ptr());

@@ -43,6 +43,8 @@ class TilewrightError(Exception):
     code = ""
     message = ""
     help = ""
+    #: Triton's sentence, where programs compare it.
+    sentence = ""
     frames = ()
     notes = ()
 
@@ -353,7 +355,7 @@ def class_of(code: str, class_name: str):
     return found if isinstance(found, type) else InternalError
 
 
-def from_native(code, class_name, message, help="", frames=(), notes=(), text=None):
+def from_native(code, class_name, message, help="", frames=(), notes=(), text=None, sentence=""):
     """Builds the exception object of a native error (called from C++)."""
     cls = class_of(code, class_name)
     if text is None:
@@ -363,6 +365,9 @@ def from_native(code, class_name, message, help="", frames=(), notes=(), text=No
     error.code, error.message, error.help = code, message, help
     error.frames = tuple(f if isinstance(f, Frame) else Frame(*f) for f in frames)
     error.notes = tuple(notes)
+    if sentence:
+        # Functions of Triton's language raise it, and its compiler's error has that as its cause.
+        error.sentence, error.__cause__ = sentence, ValueError(sentence)
     if isinstance(error, OutOfResources):
         # Triton's attributes, read back from the two numbers of the first line.
         numbers = [int(n.replace(",", "")) for n in re.findall(r"(?<![\w])\d[\d,]*", message)]
@@ -379,7 +384,8 @@ def rendered(error):
     from . import _core
 
     rows = [(f.file, f.function, f.line, f.column, f.end_line, f.end_column, f.source_line) for f in error.frames]
-    error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes)), )
+    error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes),
+                                     error.sentence), )
     return error
 
 
@@ -397,7 +403,7 @@ def _rebuild(code, class_name, message, help, frames, notes, text):
     return from_native(code, class_name, message, help, frames, notes, text)
 
 
-def make(code, *, frames=(), notes=(), cause=None, help=None, **arguments):
+def make(code, *, frames=(), notes=(), cause=None, help=None, sentence="", **arguments):
     """The error of `code` with the catalogue's patterns filled in, to be raised."""
     from . import _core
 
@@ -412,7 +418,7 @@ def make(code, *, frames=(), notes=(), cause=None, help=None, **arguments):
         if f.source_line.strip():
             text += f"\n      {f.source_line.strip()}"
     text += "".join(f"\n  note: {n}" for n in notes) + (f"\n  help: {help}" if help else "")
-    error = from_native(code, class_name, message, help, frames, notes, text)
+    error = from_native(code, class_name, message, help, frames, notes, text, sentence)
     if cause is not None:
         error.__cause__ = cause
     return error

@@ -24,6 +24,15 @@ from .user_objects import attribute, has_attribute
 __all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_bench", "do_bench_cudagraph",
            "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report"]
 
+
+def __getattr__(name):
+    if name == "runtime":  # programs reach for `triton.testing.runtime.driver`
+        from . import runtime
+
+        return runtime
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
 # Above the L2 cache of every GPU: writing it evicts what the kernel left there.
 _CACHE_BYTES = 256 * 1024 * 1024
 

@@ -132,7 +132,7 @@ def both_precisions(x):
     tl.store(x, tl.sum(tl.dot(a, a, input_precision="ieee", allow_tf32=True)))
 
 
-@CASES.add("[E0117] max_num_imprecise_acc is 64", "use at most 32, the inner dimension; 0 for never",
+@CASES.add("[E0117] max_num_imprecise_acc (64) must be <= K (32)", "it counts steps of the inner dimension K; 0 is for never",
            "tl.dot(a, a, max_num_imprecise_acc=64)", x=f32())
 def promotion_interval(x):
     a = tl.zeros((32, 32), tl.float8e5)

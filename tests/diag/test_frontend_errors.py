@@ -58,7 +58,7 @@ def test_global_number(tmp_path):
         def kernel(p, n):
             tl.store(p, n + LIMIT)
         """, """
-        GlobalNotConstant[E0103] global 'LIMIT' is not a constexpr
+        GlobalNotConstant[E0103] Cannot access global variable 'LIMIT': it is not a constexpr
           at kernels.py:6:21 in kernel 'kernel'
               tl.store(p, n + LIMIT)
                               ^^^^^
@@ -73,7 +73,7 @@ def test_global_tuple(tmp_path):
         @tilewright.jit
         def kernel(p, n):
             tl.store(p, SIZES[0])
-        """).message == "global 'SIZES' is not a constexpr"
+        """).message == "Cannot access global variable 'SIZES': it is not a constexpr"
 
 
 @pytest.mark.parametrize("declaration", ["K = tl.constexpr(4)", "K: tl.constexpr = 4", "K: 'tl.constexpr' = 4",
@@ -158,7 +158,7 @@ def test_branch_changes_type(tmp_path):
                 x = 1.0
             tl.store(p, x)
         """, """
-        TypeMismatch[E0105] 'x' is fp32 in one branch and i32 in the other
+        TypeMismatch[E0105] Mismatched type for x: fp32 in one branch and i32 in the other
           at kernels.py:6:5 in kernel 'kernel'
               if n > 3:
               ^^^^^^^^^
@@ -178,7 +178,7 @@ def test_branches_make_two_types(tmp_path):
         """
     emit(load(tmp_path, text))  # nobody looks at x afterwards
     check(tmp_path, text.rstrip() + "\n            tl.store(p, x)\n", """
-        TypeMismatch[E0105] 'x' is fp32[4] in one branch and i32 in the other
+        TypeMismatch[E0105] Mismatched type for x: fp32[4] in one branch and i32 in the other
           at kernels.py:9:17 in kernel 'kernel'
               tl.store(p, x)
                           ^
@@ -197,7 +197,7 @@ def test_returns_of_two_types(tmp_path):
         def kernel(p, n):
             tl.store(p, helper(n))
         """, """
-        TypeMismatch[E0105] 'helper()' is i32 in one branch and fp32 in the other
+        TypeMismatch[E0105] Return type mismatch: helper() gives i32 in one branch and fp32 in the other
           at kernels.py:5:5 in kernel 'helper'
               if n > 0:
               ^^^^^^^^^
@@ -213,7 +213,7 @@ def test_conditional_expression_of_two_types(tmp_path):
         @tilewright.jit
         def kernel(p, n):
             tl.store(p, n if n > 3 else 1.0)
-        """).message == "'n if n > 3 else 1.0' is i32 in one branch and fp32 in the other"
+        """).message == "Ternary expression with dynamic condition has inconsistent types: i32 in one branch and fp32 in the other"
 
 
 def test_loop_changes_type(tmp_path):

@@ -61,7 +61,7 @@ def split_of_eight(x):
     tl.store(x, tl.sum(a + b))
 
 
-@CASES.add("[E0117] axis 1 is out of range for a tile of rank 1", "use an axis from -1 to 0", "tl.sum(tl.arange(0, 8), 1)",
+@CASES.add("[E0117] invalid axis 1: it is out of range for a tile of rank 1", "use an axis from -1 to 0", "tl.sum(tl.arange(0, 8), 1)",
       x=i32())
 def axis_out_of_range(x):
     tl.store(x, tl.sum(tl.arange(0, 8), 1))
@@ -87,7 +87,7 @@ def floor_division_of_floats(x):
     tl.store(x, a // tl.program_id(0))
 
 
-@CASES.add("[E0116] cannot divide i32 by u32: one is signed, the other is not", "cast both to one signedness", "a % b",
+@CASES.add("[E0116] Cannot use i32 and u32 in a division because they have different signedness", "cast both to one signedness", "a % b",
       x=i32(), y=np.ones(1, np.uint32))
 def mixed_signs(x, y):
     a = tl.load(x)
@@ -259,7 +259,7 @@ def empty_range(x):
     tl.store(x + tl.arange(8, 8), 0.0)
 
 
-@CASES.add("[E0117] tl.program_id: axis is 3", "a grid has the axes 0, 1 and 2", "tl.program_id(3)", x=i32())
+@CASES.add("[E0117] program_id axis must be 0, 1, or 2 but got 3", "a grid has the axes 0, 1 and 2", "tl.program_id(3)", x=i32())
 def fourth_axis(x):
     tl.store(x, tl.program_id(3))
 

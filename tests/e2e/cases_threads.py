@@ -220,7 +220,7 @@ def test_launches_while_globals_are_replaced_by_equal_ones(mock, compiler):
     until_done([lambda i: kernel[(1, )](FakeTensor(), 5, 64)] * THREADS, replace)
     assert len(compiler.calls) == 1
     globals()["WIDTH"] = (4, 5)
-    with pytest.raises(RuntimeError, match="'WIDTH' has value"):
+    with pytest.raises(RuntimeError, match="Global variable WIDTH has changed"):
         kernel[(1, )](FakeTensor(), 5, 64)
     globals()["WIDTH"] = (4, 4)
 

@@ -251,7 +251,7 @@ def test_globals_are_watched(mock, monkeypatch):
     for _ in range(2):
         tuned[(1, )](FakeTensor(), 5, 2.0)
     monkeypatch.setattr(sys.modules[__name__], "WIDTH", 5)
-    with pytest.raises(RuntimeError, match="'WIDTH' has value 5, but 'kernel' was compiled when it was 4"):
+    with pytest.raises(RuntimeError, match="Global variable WIDTH has changed since we compiled this kernel, from 4 to 5; .* 'kernel'"):
         tuned[(1, )](FakeTensor(), 5, 2.0)
     # Equal values in new objects are watched in the old one's place, so often.
     for i in range(600):

@@ -143,3 +143,13 @@ def test_triton_that_is_loaded_already_is_refused(installed_triton, path_only):
     (installed_triton / "triton" / "__init__.py").write_text("")
     text = "import triton, tilewright\ntry:\n    tilewright.install_as_triton()\nexcept ImportError as error:\n    print(error)"
     assert "is imported already" in run("-c", text, PYTHONPATH=f"{path_only}:{installed_triton}")
+
+
+def test_types_name_the_package_that_the_program_imports(tmp_path):
+    """Programs evaluate the text of a type, and generators write it into source."""
+    script = tmp_path / "script.py"
+    script.write_text("import triton\nimport triton.language\nassert eval(repr(triton.language.int8)) is triton.language.int8\n"
+                      "print(repr(triton.language.float8e4nv))\n")
+    assert run("-m", "tilewright", "run", script, PYTHONPATH=PYTHON).split() == ["triton.language.float8e4nv"]
+    assert run("-c", "import tilewright.language as tl; print(repr(tl.int8))", PYTHONPATH=PYTHON).split() == \
+        ["tilewright.language.int8"]

@@ -418,7 +418,8 @@ def test_targets_without_clusters(target):
     with pytest.raises(errors.TilewrightError) as info:
         compiled(number_kernel, x, x, 64, 64, target=target, num_ctas=2)
     assert info.value.code == "E0209"
-    assert info.value.message == f"num_ctas=2; {target} has no programs of several blocks (clusters)"
+    assert info.value.message == f"num_ctas > 1 requires NVIDIA SM90+ (Hopper): num_ctas=2; {target} has no programs of several blocks " \
+        "(clusters)"
 
 
 @tilewright.jit

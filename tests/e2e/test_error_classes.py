@@ -31,7 +31,7 @@ def test_a_compilation_error_shows_its_place():
 
 def test_errors_of_ours_have_the_message_alone():
     error = errors.make("E0103", g="LIMIT")
-    assert isinstance(error, CompilationError) and error.error_message == "global 'LIMIT' is not a constexpr"
+    assert isinstance(error, CompilationError) and error.error_message == "Cannot access global variable 'LIMIT': it is not a constexpr"
     assert error.src is None and error.node is None and sent(error).error_message == error.error_message
 
 

@@ -498,7 +498,7 @@ def tile_that_counts(out, n):
 @pytest.mark.parametrize("kernel, code, text", [
     (growing_accumulator, "E0118", "'total' is fp32 before the loop and fp32[4] after an iteration"),
     (widening_while, "E0118", "'count' is i32 before the loop and i64 after an iteration"),
-    (changed_in_a_branch, "E0105", "'value' is fp32 in one branch and i32 in the other"),
+    (changed_in_a_branch, "E0105", "Mismatched type for value: fp32 in one branch and i32 in the other"),
     (one_branch_only, "E0104", "assigned in one branch of the 'if' in line"),
     (made_in_a_loop, "E0104", "first assigned inside a loop"),
     (tile_that_counts, "E0104", "it is i32[4] before the loop that counts with it"),

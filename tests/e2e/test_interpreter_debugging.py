@@ -102,7 +102,7 @@ def return_in_loop(out):
 
 
 @pytest.mark.parametrize("kernel, args, code, text", [
-    (plain_global, (), "E0103", "global 'LIMIT' is not a constexpr"),
+    (plain_global, (), "E0103", "Cannot access global variable 'LIMIT': it is not a constexpr"),
     (undefined_name, (2, ), "E0104", "name 'coumt' is not defined"),
     (unknown_attribute, (), "E0104", "name 'tl.arrange' is not defined"),
     (foreign_call, (), "E0123", "'line_of' is not a kernel function"),

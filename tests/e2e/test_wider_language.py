@@ -328,3 +328,82 @@ def test_functions_of_libraries_get_constants_as_objects(device):
     out = device.empty((16,), np.float32)
     device.run(library_function_kernel, (1,), out, N=8)
     assert (device.numpy(out) == 6).all()
+
+
+# ---------------------------------------------------------------------------
+# Functions that return on one way only
+# ---------------------------------------------------------------------------
+
+
+@tilewright.jit
+def below(x, pointer, limit):
+    if limit > 0:
+        if limit > 100:
+            return x + 1, 7, pointer + 1
+        elif limit > 10:
+            return x + 2, 7, pointer + 2
+
+
+@tilewright.jit
+def one_sided_return_kernel(out_ptr, x_ptr, limit, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tile, number, pointer = below(tl.load(x_ptr + offsets), x_ptr, limit)
+    tl.store(out_ptr + offsets, tile + tl.load(pointer) + number)
+
+
+@pytest.mark.parametrize("limit, added", [(101, 1), (50, 2)])
+def test_function_that_may_end_without_a_return(device, limit, added):
+    x = exact_values("int32", 16)
+    out = device.empty(16, np.int32)
+    device.run(one_sided_return_kernel, (1, ), out, device.array(x), limit, BLOCK=16)
+    assert_same(device.numpy(out), x + added + x[added] + 7)
+
+
+def test_interpreter_stops_where_there_is_no_value():
+    """On a GPU the value is undefined then."""
+    x = np.arange(16, dtype=np.int32)
+    with pytest.raises(errors.TilewrightError, match="cannot unpack None into 3 names"):
+        one_sided_return_kernel[(1, )](np.empty_like(x), x, 0, BLOCK=16)
+
+
+@tilewright.jit
+def explicit_none(x, limit):
+    if limit > 0:
+        return x
+    return None
+
+
+@tilewright.jit
+def explicit_none_kernel(out_ptr, limit):
+    tl.store(out_ptr, explicit_none(limit, limit))
+
+
+def test_none_that_is_returned_is_another_type():
+    with pytest.raises(tilewright.CompilationError, match="Return type mismatch: .* i32 in one branch and None in the other"):
+        tilewright.compile(tilewright.ASTSource(explicit_none_kernel, {"out_ptr": "*i32", "limit": "i32"}), "sm_80")
+
+
+# ---------------------------------------------------------------------------
+# Types of constants, constants in tuples
+# ---------------------------------------------------------------------------
+
+
+@tilewright.jit
+def type_of_constant_kernel(out_ptr, pair, NUMBER: tl.constexpr, TEXT: tl.constexpr):
+    known: tl.constexpr = 32.5
+    tl.static_assert(known.type == tl.constexpr_type(32.5))
+    tl.static_assert(NUMBER.type == tl.constexpr_type(10))
+    tl.static_assert(TEXT.type == tl.constexpr_type("text"))
+    tl.static_assert((5, 6, 7).type == tl.constexpr_type((5, 6, 7)))
+    assigned = NUMBER
+    tl.static_assert(assigned.type == tl.int32)
+    # Of a tuple that the launch got, what is 1 or was wrapped is a constant.
+    tl.static_assert(isinstance(pair[1].type, tl.constexpr_type))
+    tl.static_assert(pair[2][0] == 4)
+    tl.store(out_ptr, assigned + pair[0] + pair[1] + pair[2][0])
+
+
+def test_type_of_a_constant(device):
+    out = device.empty(1, np.int32)
+    device.run(type_of_constant_kernel, (1, ), out, (30, 1, (tl.constexpr(4), )), NUMBER=10, TEXT="text")
+    assert device.numpy(out)[0] == 45

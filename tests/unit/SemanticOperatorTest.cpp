@@ -44,7 +44,7 @@ TEST_F(OperatorTest, DivisionLeavesSmallTypes) {
             "RemFloat(FloatExtend<fp32>(h), FloatExtend<fp32>(h))");
   EXPECT_EQ(refuse(Arithmetic::FloorDiv, f32, i32), "E0116 '//' needs integers, got fp32 and i32");
   EXPECT_EQ(refuse(Arithmetic::TrueDiv, i32, u32),
-            "E0116 cannot divide i32 by u32: one is signed, the other is not");
+            "E0116 Cannot use i32 and u32 in a division because they have different signedness");
 }
 
 TEST_F(OperatorTest, Float8ArithmeticGoesThroughFloat32) {

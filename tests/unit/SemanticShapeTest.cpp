@@ -28,7 +28,7 @@ TEST_F(ShapeTest, Ranges) {
   EXPECT_EQ(errorOf([&] { semantic.arange(4, 4); }), "E0117 tl.arange(4, 4) is empty");
   EXPECT_EQ(errorOf([&] { semantic.arange(0, 1ll << 32); }),
             "E0117 tl.arange(0, 4294967296) exceeds int32");
-  EXPECT_EQ(errorOf([&] { semantic.programId(3); }), "E0117 tl.program_id: axis is 3");
+  EXPECT_EQ(errorOf([&] { semantic.programId(3); }), "E0117 program_id axis must be 0, 1, or 2 but got 3");
 }
 
 TEST_F(ShapeTest, HelpNamesTheNextPowerOfTwo) {
@@ -77,7 +77,7 @@ TEST_F(ShapeTest, Reshapes) {
   EXPECT_EQ(errorOf([&] { semantic.permute(matrix, {0, 0}); }),
             "E0121 [0, 0] does not permute the axes of fp32[4, 8]");
   EXPECT_EQ(errorOf([&] { semantic.permute(matrix, {1, 2}); }),
-            "E0117 axis 2 is out of range for a tile of rank 2");
+            "E0117 invalid axis 2: it is out of range for a tile of rank 2");
   EXPECT_EQ(text(semantic.expandDims(matrix, -1)), "Expand2(x)");
   EXPECT_EQ(semantic.expandDims(tile("s", "i32"), 0).type.name(), "i32[1]");
 }
@@ -110,7 +110,7 @@ TEST_F(ShapeTest, Reductions) {
 
 TEST_F(ShapeTest, ReductionErrors) {
   EXPECT_EQ(errorOf([&] { semantic.reduce({matrix}, 2, add, false); }),
-            "E0117 axis 2 is out of range for a tile of rank 2");
+            "E0117 invalid axis 2: it is out of range for a tile of rank 2");
   EXPECT_EQ(errorOf([&] { semantic.reduce({tile("s", "i32")}, 0, add, false); }),
             "E0121 tl.reduce needs a tile, got i32");
   EXPECT_EQ(errorOf([&] { semantic.reduce({matrix, tile("y", "i32", {8})}, 0, add, false); }),

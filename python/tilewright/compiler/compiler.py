@@ -115,6 +115,11 @@ class ASTSource:
             if not param.has_default:
                 raise errors.make("E0205", problem="missing", a=param.name, sig=self._text())
             self.constants[param.name] = param.default
+        for param in self.fn.params:
+            if param.is_constexpr and (param.do_not_specialize or param.do_not_specialize_on_alignment):
+                raise errors.make("E0117", message=f"{param.name} marked as constexpr and listed in do_not_specialize: "
+                                  "every value of a constexpr is a specialisation",
+                                  help="drop one of the two")
 
     def _text(self) -> str:
         return f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"
@@ -256,10 +261,34 @@ def _make_metadata(result, options, target, digest) -> KernelMetadata:
     return KernelMetadata(**values)
 
 
+def _name_by_repr(src) -> str:
+    """What the `repr` of `@jit` calls a specialisation; empty where nothing was given, or what was given fails."""
+    fn = getattr(src, "fn", None)
+    if getattr(fn, "_repr", None) is None:
+        return ""
+    # Triton's proxy: constants have the type "constexpr".
+    signature = {name: src.runtime_signature.get(name, "constexpr") for name in fn.arg_names}
+    try:
+        return str(fn.repr(_SpecializationProxy(dict(src.constants), signature)))
+    except Exception:  # the user's function, for a name only
+        return ""
+
+
+_SpecializationProxy = namedtuple("SpecializationProxy", ["constants", "signature"])
+
+
 def _metadata_json(metadata) -> str:
     values = metadata._asdict()
     values["target"] = {"backend": "cuda", "arch": values["target"].arch, "warp_size": values["target"].warp_size}
     return json.dumps(values, default=str)
+
+
+class CompilationResult(dict):
+    """What the compiler has made, by name, with the options and the target that it was made for."""
+
+    def __init__(self, result, options, target):
+        super().__init__(result)
+        self.options, self.target = options, target
 
 
 class CompiledKernel:
@@ -284,11 +313,13 @@ class CompiledKernel:
     def __setstate__(self, state):
         self.__dict__.update(state)
 
-    def __init__(self, src, result, options, target, digest):
+    # The parameters are Triton's: libraries put a function of their own in place of this one.
+    def __init__(self, src, metadata_group, hash):
         self.src = src
-        self.hash = digest
-        self.metadata = _make_metadata(result, options, target, digest)
-        self.name = self.metadata.name or src.name
+        self.hash = hash
+        result = metadata_group
+        self.metadata = _make_metadata(result, result.options, result.target, hash)
+        self.name = _name_by_repr(src) or self.metadata.name or src.name
         self.remarks = list(result.get("remarks") or ())
         # Seconds of each stage and pass of the compilation.
         self.step_seconds = dict(result.get("step_seconds") or {})
@@ -343,7 +374,7 @@ class CompiledKernel:
             starting(None, None, self.name, self.metadata._asdict(), self.hash)
         meta = self.metadata
         loaded = _core.load_kernel(
-            device, image if image is not None else self.asm["ptx"].encode(), self.name,
+            device, image if image is not None else self.asm["ptx"].encode(), self.metadata.name or self.name,
             [self._packed_type(name, entry) for name, entry in self.signature.items()],
             meta.num_warps * meta.warp_size, meta.shared, meta.num_ctas, bool(meta.launch_cooperative_grid),
             bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0,
@@ -489,7 +520,7 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
             turn.result = load_or_compile(request, compile_now, refresh=knobs.compilation.always_compile)
         ended = time.perf_counter()
         result = turn.result
-        kernel = keep(CompiledKernel(src, result, options, request.target, request.key))
+        kernel = keep(CompiledKernel(src, CompilationResult(result, options, request.target), request.key))
     # A launch checks the globals that the code has frozen; cached code has some, too.
     for index, name in result["globals"]:
         request.dependencies.functions[index].lookup_global(name)
@@ -556,7 +587,7 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     _core.find_wheel_folders(sys.path)
     result = _core.compile_ir(source.src, source.ext, parsed, target.name)
     digest = hashlib.sha256(f"{compiler_key()}|{source.hash()}|{target.name}".encode()).hexdigest()
-    return CompiledKernel(source, result, parsed, target, digest)
+    return CompiledKernel(source, CompilationResult(result, parsed, target), digest)
 
 
 def source_of_specialization(fn, specs) -> ASTSource:
@@ -581,6 +612,12 @@ def source_of_specialization(fn, specs) -> ASTSource:
     return ASTSource(fn, signature, constexprs, divisibility)
 
 
+def _call_hook(name, request, device, warmup):
+    from .specialization_data import call_hook  # few programs have a hook
+
+    return call_hook(name, request, device, warmup)
+
+
 def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKernel:
     """The slow path of a launch: compile once per specialisation, load for `device`."""
     options = dict(given_options)
@@ -601,7 +638,7 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     if kernel is None or knobs.compilation.always_compile:
         if device >= 0 and not warmup:
             _core.check_not_capturing(device, fn.__name__)
-        if _call_hook(knobs.runtime.jit_cache_hook, fn, key, src, options, device, warmup, False):
+        if knobs.runtime.jit_cache_hook and _call_hook("jit_cache_hook", request, device, warmup):
             return None
 
         def known():
@@ -615,37 +652,6 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
             kernel = _compile(request, known, lambda made: kernels.setdefault(key, made))
         # Another thread may have been faster; one kernel object serves all.
         kernel = kernels.setdefault(key, kernel)
-        _call_hook(knobs.runtime.jit_post_compile_hook, fn, key, src, options, device, warmup, True)
+        if knobs.runtime.jit_post_compile_hook:
+            _call_hook("jit_post_compile_hook", request, device, warmup)
     return kernel
-
-
-def _call_hook(hook, fn, key, src, options, device, warmup, already_compiled):
-    """Triton's compile hooks: they get a description as keywords."""
-    if not hook:
-        return False
-    description = {"signature": dict(src.signature), "device": device, "constants": dict(src.constants),
-                   "num_warps": options["num_warps"], "num_ctas": options["num_ctas"],
-                   "num_stages": options["num_stages"], "extern_libs": options["extern_libs"],
-                   "specialization_data": _specialization_json(fn, src, options), "is_warmup": warmup}
-    name = f"{fn.module}.{fn.__qualname__}"
-    text = f"{fn.__name__}[num_warps={options['num_warps']}, num_stages={options['num_stages']}]" \
-           f"({', '.join(f'{k}: {v}' for k, v in src.signature.items())})"
-    info = namedtuple("JitFunctionInfo", ["module", "name", "jit_function"])(fn.module, name, fn)
-    return hook(key=str(key), repr=text, fn=info, compile=description, is_manual_warmup=warmup,
-                already_compiled=already_compiled)
-
-
-def _specialization_json(fn, src, options) -> str:
-    plain = {k: v for k, v in src.constants.items() if isinstance(v, (bool, int, float, str, type(None)))}
-    return json.dumps({"name": fn.__name__, "signature": src.runtime_signature, "constants": plain,
-                       "complete": len(plain) == len(src.constants), "attrs": src.divisibility,
-                       "options": {k: v for k, v in options.items() if isinstance(v, (bool, int, float, str))}})
-
-
-def preload(fn, text):
-    """Compiles from `_specialization_json`."""
-    data = json.loads(text)
-    if data["name"] != fn.__name__:
-        raise RuntimeError(f"the recorded specialisation is of '{data['name']}', not of '{fn.__name__}'")
-    src = ASTSource(fn, data["signature"], data["constants"], data["attrs"])
-    return compile(src, None, data["options"])

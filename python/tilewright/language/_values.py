@@ -43,10 +43,20 @@ class constexpr:
     or tensors where a tensor takes part.
     """
 
-    __slots__ = ("value", )
+    # `_kernels`: weak references to the kernels that have the value in their code.
+    __slots__ = ("value", "_kernels")
 
     def __init__(self, value):
-        self.value = unwrap(value)
+        _set_value(self, unwrap(value))
+
+    def __setattr__(self, name, value):
+        before = getattr(self, "value", None)
+        object.__setattr__(self, name, value)
+        if name == "value":
+            for reference in getattr(self, "_kernels", ()):
+                kernel = reference()
+                if kernel is not None:
+                    kernel._constant_changed(self, before)
 
     @property
     def type(self):
@@ -106,6 +116,9 @@ class constexpr:
 
     def __reduce__(self):
         return (constexpr, (self.value, ))
+
+
+_set_value = constexpr.value.__set__
 
 
 def _wrap(value):

@@ -293,8 +293,8 @@ def expand_dims(input, axis):
     rank = len(to_tensor(input).shape) + len(axes)
     positions = [a + rank if a < 0 else a for a in axes]
     if len(set(positions)) != len(positions):
-        raise errors.make("E0117", message=f"tl.expand_dims: the axes {axes} are not distinct",
-                          help="name each new axis once")
+        message = f"tl.expand_dims: duplicate axes, normalized axes = {positions}"
+        raise errors.make("E0117", message=message, help="name each new axis once", sentence=message)
     if len(positions) == 1:
         return _language.expand_dims(input, axes[0])
     for position in sorted(positions):
@@ -495,6 +495,8 @@ def mul(x, y, sanitize_overflow=True):
 @builtin
 def where(condition, x, y):
     """x where `condition` holds, else y; all three are evaluated and broadcast."""
+    if isinstance(condition, tensor) and condition.dtype is not int1:
+        errors.warn("W0126", t=condition.type)
     return _language.where(condition, x, y)
 
 

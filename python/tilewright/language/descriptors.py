@@ -358,7 +358,8 @@ def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="ze
     row_bytes = block_shape[-1] * tile.scalar.itemsize
     if row_bytes < 16:
         raise errors.make("E0121", message=f"tl.make_tensor_descriptor: the last dimension of a block has {row_bytes} "
-                          "bytes; 16 are required", help="use a wider block")
+                          "bytes; 16 are required", help="use a wider block",
+                          sentence=f"Descriptor block shape must have at least 16 bytes in its last dimension, not {row_bytes}")
     padding_option = unwrap(padding_option)
     _padding("make_tensor_descriptor", padding_option, tile.scalar)
     handle = _native.make_descriptor(base, shape, strides, block_shape, padding_option == "nan")

@@ -17,8 +17,8 @@ _FORMATS = {"e2m1": core.uint8, "e4m3": core.float8e4nv, "e5m2": core.float8e5, 
             "fp16": core.float16}
 
 
-def _wrong(message, help, code="E0117"):
-    return errors.make(code, message=f"tl.dot_scaled: {message}", help=help)
+def _wrong(message, help, code="E0117", sentence=""):
+    return errors.make(code, message=f"tl.dot_scaled: {message}", help=help, sentence=sentence)
 
 
 class _Side:
@@ -56,7 +56,8 @@ class _Side:
         if [int(n) for n in self.scale.shape] != expected:
             raise _wrong(f"{self.name}_scale is {self.scale.type}, {expected} is required",
                          f"the scales of {self.name} are [{'N' if self.k_axis == -2 else 'M'}, K / {self.group()}]",
-                         "E0121")
+                         "E0121", f"{self.name}_scale must be a tensor of shape {expected}. "
+                         f"Got {[str(int(n)) for n in self.scale.shape]}")
 
     def group(self):
         """Elements of K that share a scale."""

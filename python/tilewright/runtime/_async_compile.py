@@ -45,15 +45,21 @@ class AsyncCompileMode:
         self.executor = executor
         self.ignore_errors = ignore_errors
         self._kernels: list = []
+        self._by_key: dict = {}
         self._token = None
 
-    def submit(self, compile_function) -> FutureKernel:
+    def submit(self, compile_function, key=None) -> FutureKernel:
+        """`key` tells requests apart: of one that was submitted already its kernel is the answer."""
+        if key is not None and key in self._by_key:
+            return self._by_key[key]
         # The pool's thread compiles under the caller's context, but for this mode: what it
         # asks for itself must not wait for a free thread.
         context = contextvars.copy_context()
         context.run(active_mode.set, None)
         kernel = FutureKernel(self.executor.submit(context.run, compile_function))
         self._kernels.append(kernel)
+        if key is not None:
+            self._by_key[key] = kernel
         return kernel
 
     def __enter__(self):
@@ -64,12 +70,17 @@ class AsyncCompileMode:
 
     def __exit__(self, exception_type, exception, traceback):
         active_mode.reset(self._token)
-        kernels, self._kernels = self._kernels, []
+        kernels, self._kernels, self._by_key = self._kernels, [], {}
+        if exception is not None:
+            # Nobody will use them, and an executor of the program's own may never begin.
+            for kernel in kernels:
+                kernel.future.cancel()
+            return
         failed = None
         for kernel in kernels:  # all end, also where one fails
             try:
                 kernel.result(self.ignore_errors)
             except Exception as error:  # noqa: BLE001 - the first is raised below
                 failed = failed or error
-        if failed is not None and exception is None:
+        if failed is not None:
             raise failed

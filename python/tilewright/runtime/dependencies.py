@@ -386,7 +386,8 @@ def encode_value(value) -> str:
     """The encoding of one value outside of a kernel; functions by their digest."""
     function = _jit_function(value)
     if function is not None:
-        return f"jit:{function.cache_key}"
+        # A description has no globals, nor have its places changed.
+        return f"jit:{function.cache_key if function.fn is None else digest(function)}"
     return Dependencies().encode(value)
 
 

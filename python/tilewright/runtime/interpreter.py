@@ -14,6 +14,7 @@ import ast
 import functools
 import operator
 import sys
+import types
 import weakref
 
 import numpy as np
@@ -45,7 +46,10 @@ def _jit_function(code):
 def native_function(jit_function):
     """The NativeFunction of a jit function; rewritten again only if its source changed."""
     cached = jit_function.__dict__.get("_native_function")
-    tree = jit_function.parse()
+    try:
+        tree = jit_function.parse()
+    except errors.SourceUnavailable:
+        return cached if cached is not None else _plain_function(jit_function)
     if cached is not None and jit_function._native_tree is tree:
         return cached
     function = kernel_rewriter.rewrite(jit_function)
@@ -56,12 +60,27 @@ def native_function(jit_function):
     return native
 
 
+def _plain_function(jit_function):
+    """A function made by `exec`, which has no text to rewrite: as it is. Operators on tiles
+    are the language's there, too; what Python does with numbers is Python's."""
+    errors.warn("W0127", name=jit_function.__name__)
+    fn = jit_function.fn
+    code, unwrap = fn.__code__, kernel_helpers.unwrap
+    # A copy, whose defaults are values.
+    plain = types.FunctionType(code, fn.__globals__, fn.__name__, tuple(map(unwrap, fn.__defaults__ or ())), fn.__closure__)
+    plain.__kwdefaults__ = {name: unwrap(value) for name, value in (fn.__kwdefaults__ or {}).items()}
+    native = _core.NativeFunction(jit_function, plain, _positional_arguments(jit_function))
+    jit_function._native_tree, jit_function._native_function = None, native
+    _jit_function_of_code[code] = weakref.ref(jit_function)
+    return native
+
+
 def _positional_arguments(jit_function):
     """(fewest, most) positional arguments of a call; most is -1 for a `*args`. No number fits where others are needed."""
     if jit_function.fn.__code__.co_kwonlyargcount:
         return 1 << 30, -1
     fewest = sum(not p.has_default for p in jit_function.params)
-    if jit_function.parse().args.vararg is not None:
+    if jit_function._vararg is not None:
         return fewest - 1, -1
     return fewest, len(jit_function.params)
 
@@ -134,7 +153,7 @@ class _Arguments:
         if isinstance(value, (bool, int, float)):
             return self._scalar(param, name, value, specialize)
         if isinstance(value, (tuple, list)):
-            parts = [self._run_time(param, f"{name}[{i}]", kernel_helpers.unwrap(v), True) for i, v in enumerate(value)]
+            parts = [self._element(param, f"{name}[{i}]", item) for i, item in enumerate(value)]
             make = type(value)._make if hasattr(value, "_fields") else tuple
             return lambda context: make([part(context) for part in parts])
         if isinstance(value, TensorDescriptor):
@@ -151,6 +170,13 @@ class _Arguments:
         self.arrays.append((name, array, param.is_const))
         number = len(self.arrays) - 1
         return lambda context: self.pointers[number]
+
+    def _element(self, param, name, value):
+        """An element of a tuple; `constexpr(4)` there is a constant of the kernel."""
+        if kernel_helpers.is_constexpr_object(value):
+            plain = kernel_helpers.unwrap(value)
+            return lambda context: plain
+        return self._run_time(param, name, value, True)
 
     def _descriptor(self, name, value):
         """As a compiled kernel gets it, but always by pointers."""
@@ -278,6 +304,14 @@ def _kernel_frames(error):
     return frames[::-1]
 
 
+def _nodes_of(jit_function):
+    """The syntax tree's nodes; none of a function without a source."""
+    try:
+        return ast.walk(jit_function.parse())
+    except errors.SourceUnavailable:
+        return ()
+
+
 def _returns_a_value(node):
     return isinstance(node, ast.Return) and node.value is not None
 
@@ -287,7 +321,7 @@ def _attach_frames(error, jit_function):
     frames = _kernel_frames(error)
     if not frames and not error.frames:
         # Found when the kernel was over: it returned a value.
-        returns = filter(_returns_a_value, ast.walk(jit_function.parse()))
+        returns = filter(_returns_a_value, _nodes_of(jit_function))
         frames = [kernel_rewriter.frame_of_node(jit_function, node) for node in returns][:1]
     if error.frames or not frames:
         # Found while rewriting: the place is the one in the source; callers follow.
@@ -299,7 +333,7 @@ def _attach_frames(error, jit_function):
 
 def _attribute_text(jit_function, line, attribute):
     """The expression in this line that ends in `.attribute`."""
-    for node in ast.walk(jit_function.parse()):
+    for node in _nodes_of(jit_function):
         if isinstance(node, ast.Attribute) and node.attr == attribute and node.lineno <= line <= node.end_lineno:
             return ast.unparse(node)
     return attribute
@@ -309,7 +343,7 @@ def _explained_type_error(error, jit_function, frame):
     """The error that a call of something that is no function, or with wrong arguments, is; or None."""
     if not str(error).endswith("object is not callable"):
         return tl_core.explain_type_error(str(error))
-    for node in ast.walk(jit_function.parse()):
+    for node in _nodes_of(jit_function):
         if isinstance(node, ast.Call):
             place = kernel_rewriter.frame_of_node(jit_function, node)
             if place.line == frame.line and frame.column in (0, place.column):

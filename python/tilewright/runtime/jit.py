@@ -15,6 +15,7 @@ import functools
 import inspect
 import sys
 import threading
+import weakref
 from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any, Callable, Generic, Optional, TypeVar
@@ -177,12 +178,16 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or [])
         self.params = [self._make_param(i, p) for i, p in enumerate(self.signature.parameters.values())]
         self.arg_names = [p.name for p in self.params]
+        kinds = {p.kind: name for name, p in self.signature.parameters.items()}
+        self._vararg = kinds.get(inspect.Parameter.VAR_POSITIONAL)
+        self._keyword_only = fn.__code__.co_kwonlyargcount
         self.constexprs = [p.num for p in self.params if p.is_constexpr]
         self.pre_run_hooks: list = []
         self.used_global_vals: dict = {}
         # device -> [kernels by specialisation, ...]; the tuple form is Triton's.
         self.device_caches = defaultdict(lambda: ({}, {}, None, None, None))
         self._watched_keys: set = set()
+        self._constants_before: dict = {}  # id -> (constexpr whose value a program has replaced, what it was)
         self.hash: Optional[str] = None
         self.__name__ = fn.__name__
         self.__qualname__ = fn.__qualname__
@@ -227,6 +232,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self.hash = None
         self.used_global_vals.clear()
         self._watched_keys.clear()
+        self._constants_before.clear()
         self.device_caches.clear()
         self._clear_table()
 
@@ -260,7 +266,10 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
     def source_line(self, number: int) -> str:
         """One line of the file, for messages."""
-        return self._source.line(number)
+        try:
+            return self._source.line(number)
+        except errors.SourceUnavailable:
+            return ""
 
     def lookup_global(self, name: str) -> Any:
         """The value a free name has: closure, then module globals, then builtins.
@@ -297,27 +306,47 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         if kernel is not None and key not in kernel._watched_keys:
             kernel._watched_keys.add(key)
             kernel._watch_global(name, value, owner)
+            if hasattr(type(value), "_kernels"):
+                # The launch looks at the object alone; of another value inside it that tells.
+                value._kernels = [*getattr(value, "_kernels", ()), weakref.ref(kernel)]
 
     def _global_changed(self, name, before, now):
         """Called by a launch that found another object under a watched name."""
         same = type(before) is type(now) and bool(getattr(before, "value", before) == getattr(now, "value", now))
         if same:
             return
-        raise RuntimeError(f"global variable '{name}' has value {now!r}, but '{self.__name__}' was compiled when it "
-                           f"was {before!r}; pass it as an argument instead")
+        raise RuntimeError(f"Global variable {name} has changed since we compiled this kernel, from {before!r} to {now!r}; "
+                           f"pass it to '{self.__name__}' as an argument instead")
+
+    def _constant_changed(self, constant, before):
+        """Called by a constexpr in the kernel's code that has got another value: the next launch must look."""
+        self._constants_before.setdefault(id(constant), (constant, before))
+        self._clear_table()
+
+    def _check_constants(self):
+        """Raises where a constexpr has another value than the one that the kernel was compiled with."""
+        from ..language import constexpr
+
+        for constant, before in self._constants_before.values():
+            name = next((key[0] for key, (value, _) in self.used_global_vals.items() if value is constant), "")
+            self._global_changed(name, constexpr(before), constant)
 
     # -- identity -----------------------------------------------------------
 
     @property
     def cache_key(self) -> str:
-        """Digest of the text and of everything it reaches by name, not of its place."""
+        """Digest of the text, of everything it reaches by name, and of the line it begins in.
+
+        The line counts for programs that keep what they make of a kernel, with its places,
+        under this key; the cache on disk does not look at it.
+        """
         from .dependencies import digest, digest_of_text
 
         # A description has no globals to look at: what they were, and else the text, tells it from others.
         if self.fn is None:
             return self.hash or digest_of_text(self._source.text)
         # Not kept: globals may change. The texts, which cost most, are.
-        self.hash = digest(self)
+        self.hash = digest_of_text(f"{digest(self)} {self._source.first_line}")
         return self.hash
 
     @property
@@ -363,11 +392,41 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             if old in kwargs and old not in self.arg_names:
                 self._reject_keyword(old)
         if warmup:
+            args, kwargs = self._types_of_constants(args, kwargs)
             mode = _async_mode()
             if mode is not None:
-                return mode.submit(lambda: self._warm(args, kwargs, False))
+                return mode.submit(lambda: self._warm(args, kwargs, False), self._key_of_request(args, kwargs))
             return self._warm(args, kwargs, False)
         return self[grid](*args, **kwargs)
+
+    def _types_of_constants(self, args, kwargs):
+        """Arguments of a warm-up: a dtype stands for a tensor, but for a constexpr for itself."""
+        constants = {p.name for p in self.params if p.is_constexpr}
+
+        def bare(name, value):
+            return value.dtype if name in constants and isinstance(value, MockTensor) else value
+
+        return (tuple(map(bare, self.arg_names, args)) + tuple(args[len(self.arg_names):]),
+                {name: bare(name, value) for name, value in kwargs.items()})
+
+    def _key_of_request(self, args, kwargs):
+        """What tells requests for a specialisation apart without the launcher; None where nothing does."""
+        params = {p.name: p for p in self.params}
+
+        def part(name, value):
+            param = params.get(name)
+            if param is None or param.is_constexpr:
+                return name, type(value), value
+            align = not param.do_not_specialize_on_alignment
+            facts = native_specialize_impl(None, value, param.is_const, not param.do_not_specialize, align)
+            return name, facts, isinstance(value, int) and value % 8 == 0
+
+        try:
+            key = (self, tuple(map(part, self.arg_names, args)), frozenset(part(*item) for item in kwargs.items()))
+            hash(key)
+        except Exception:  # the arguments are the user's
+            return None
+        return key
 
     def precompile(self, *args, **kwargs):
         """Compiles and loads for these arguments, on their device, without launching.
@@ -376,8 +435,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         needs this, or one earlier run. Returns the compiled kernel.
         """
         kwargs.pop("grid", None)
-        return self._warm(tuple(MockTensor.wrap_dtype(a) for a in args),
-                          {k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()}, _core.driver_available())
+        args, kwargs = self._types_of_constants(tuple(MockTensor.wrap_dtype(a) for a in args),
+                                                {k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()})
+        return self._warm(args, kwargs, _core.driver_available())
 
     def bind(self, *args, grid, **kwargs):
         """The launch with these arguments, frozen: calling the result launches.
@@ -399,7 +459,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
     def preload(self, specialization_data: str):
         """Compiles a specialisation that a compile hook recorded as JSON."""
-        from ..compiler.compiler import preload
+        from ..compiler.specialization_data import preload
 
         return preload(self, specialization_data)
 
@@ -413,6 +473,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         """
         from ..compiler.compiler import compile_for_launch
 
+        self._check_constants()
         before = getattr(_compiling, "kernel", None)
         _compiling.kernel = self
         try:

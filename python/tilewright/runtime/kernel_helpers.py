@@ -78,6 +78,15 @@ def value_of(thing):
     return thing.value
 
 
+def type_of(thing):
+    """`x.type`: of a number or a tuple that is known at compile time a constexpr_type."""
+    if isinstance(thing, (bool, int, float, str, type(None))):
+        return tl.constexpr_type(thing)
+    if type(thing) is tuple and not any(map(_is_tensor, thing)):
+        return tl.constexpr_type(thing)
+    return thing.type
+
+
 def set_attribute(owner, name, value):
     """`self.x = value` in the constructor of a record, which checks it; of nothing else."""
     if not hasattr(type(owner), "__tilewright_set__"):
@@ -367,7 +376,7 @@ closure = {
         "assign", "truth_if", "truth_while", "truth_choice", "logical_not", "decides_and", "decides_or", "join_and",
         "join_or", "unwrap", "promote", "is_tensor", "check_branch", "check_loop")},
     "hidden": Hidden, "visible": visible,
-    "static": static, "iterable": iterable, "unpack": unpack, "branch": branch, "value_of": value_of,
+    "static": static, "iterable": iterable, "unpack": unpack, "branch": branch, "value_of": value_of, "type_of": type_of,
     "is_same": is_same, "counter_after": counter_after, "is_not_same": is_not_same, "iterate": iterate,
     "device_assert": device_assert, "refused": refused, "not_a_kernel_function": not_a_kernel_function,
     "host_function": host_function, "not_constant": not_constant, "inner_function": inner_function,

@@ -460,8 +460,8 @@ class Rewriter(ast.NodeTransformer):
         if found and isinstance(base, types.ModuleType):
             value = attribute(base, node.attr)
             return self._at(_call("unwrap", node), node) if kernel_helpers.is_constexpr_object(value) else node
-        if node.attr == "value":
-            return self._at(_call("value_of", node.value), node)
+        if node.attr in ("value", "type"):
+            return self._at(_call(f"{node.attr}_of", node.value), node)
         if node.attr in kernel_helpers.tensor_attributes:
             node.value = self._at(_call("promote", node.value), node.value)
         return node

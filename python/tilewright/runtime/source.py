@@ -46,6 +46,7 @@ class FunctionSource:
         self._first_line = None
         self._tree = None
         self._src = None
+        self._own_src = None  # what `src` says of the function's own text, once asked
         self._meaning = None
 
     def _read(self):
@@ -97,6 +98,8 @@ class FunctionSource:
         """The dedented text from `def` on."""
         if self._src is None:
             self._src = text_from_def(self.text, self.fn.__name__)
+            if self.is_own:
+                self._own_src = self._src
         return self._src
 
     @property
@@ -115,7 +118,8 @@ class FunctionSource:
 
     def replace(self, text: str):
         """Puts other text in place of the function's own (used by code generators)."""
-        self._given, self._text, self._tree, self._src, self._meaning = text, None, None, None, None
+        self._given = None if text == self._own_src else text
+        self._text = self._first_line = self._tree = self._src = self._meaning = None
 
     def line(self, number: int) -> str:
         """The text of one line of the file, for messages; empty where unknown."""

@@ -1,0 +1,7 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Triton's path to its linear layouts."""
+
+from ...tools.linear_layout import LinearLayout
+
+__all__ = ["LinearLayout"]
