@@ -12,6 +12,7 @@ in existing code still catches what it did.
 
 from __future__ import annotations
 
+import functools
 import re
 
 __all__ = [
@@ -387,6 +388,19 @@ def rendered(error):
     error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes),
                                      error.sentence), )
     return error
+
+
+@functools.cache
+def _class_in_interpreter(cls):
+    return cls if issubclass(cls, InterpreterError) else _variant(cls, InterpreterError)
+
+
+def found_by_interpreter(error):
+    """An error of the language that a running kernel met: Triton's interpreter raises InterpreterError for all."""
+    try:
+        error.__class__ = _class_in_interpreter(type(error))
+    except TypeError:
+        pass  # a class of the user's own that cannot be derived from
 
 
 def add_launch_site(error, frame):

@@ -76,6 +76,8 @@ def wrong_scale(x):
 def test_cause(door, kernel, sentence):
     with pytest.raises(errors.TilewrightError) as info:
         door(kernel, {"x": f32()})
+    assert isinstance(info.value, tilewright.CompilationError)
+    assert isinstance(info.value, errors.InterpreterError) == (door is not compile)
     assert isinstance(info.value.__cause__, ValueError) and sentence in str(info.value.__cause__)
     # The error's own text keeps its code and its advice.
     assert info.value.code and info.value.help in str(info.value)

@@ -252,11 +252,13 @@ def run_interpreted(jit_function, grid, bound, options=None):
         context.run(native, values, sizes)
     except errors.TilewrightError as error:
         _attach_frames(error, jit_function)
+        errors.found_by_interpreter(error)
         raise
     except (NameError, AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
         better = _explained(error)
         if better is None:
             raise
+        errors.found_by_interpreter(better)
         raise better from error
     copies.write_back([array for number, (_, array, _) in enumerate(arguments.arrays) if context.was_written(number)])
     return None
