@@ -280,12 +280,14 @@ static Operand zeroLike(semantic::Semantic &semantic, const Value &value) {
 /// runs to the end of the function and the other one returns something, the value is
 /// undefined on that way (a zero): callers may know that it is never taken.
 py::object FunctionWalker::mergeReturned(scf::IfOp op, Branch &first, Branch &second) {
-  bool firstEnds = first.value.is(nothingReturned()), secondEnds = second.value.is(nothingReturned());
+  bool firstEnds = first.value.is(nothingReturned()),
+       secondEnds = second.value.is(nothingReturned());
   if (firstEnds == secondEnds)
     return mergeValue(op, first, second, fmt::format("Return type mismatch: {}() gives", name));
   Branch &returning = firstEnds ? second : first, &other = firstEnds ? first : second;
   std::vector<Value> leaves;
-  ValueTree tree = ValueTree::flatten(semantic(), returning.value, /*numbersAreLeaves=*/false, leaves);
+  ValueTree tree =
+      ValueTree::flatten(semantic(), returning.value, /*numbersAreLeaves=*/false, leaves);
   opBuilder().setInsertionPointToEnd(other.block);
   for (const Value &leaf : leaves) {
     returning.leaves.push_back(leaf);

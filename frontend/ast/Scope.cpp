@@ -56,7 +56,8 @@ std::string Scope::explainAbsence(py::handle name) const {
   if (!py::isinstance<py::tuple>(why))
     return py::cast<std::string>(why);
   py::tuple types(why);
-  throw makeError(ErrorCode::E0105, fmt::arg("problem", mismatchOfName(py::cast<std::string>(py::str(name)))),
+  throw makeError(ErrorCode::E0105,
+                  fmt::arg("problem", mismatchOfName(py::cast<std::string>(py::str(name)))),
                   fmt::arg("t1", py::cast<std::string>(types[0])),
                   fmt::arg("t2", py::cast<std::string>(types[1])));
 }

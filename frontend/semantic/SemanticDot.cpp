@@ -99,8 +99,7 @@ static std::vector<int64_t> productShape(const Type &a, const Type &b) {
                                                     "least {}",
                                                     inner, a.scalar.name(), least)),
                     fmt::arg("help", fmt::format("use at least {} and mask the rest", least)))
-        .setSentence(
-            fmt::format("Input shapes should have M >= 1, N >= 1 and K >= {}", least));
+        .setSentence(fmt::format("Input shapes should have M >= 1, N >= 1 and K >= {}", least));
   std::vector<int64_t> shape = a.shape;
   shape[rank - 1] = b.shape[rank - 1];
   Semantic::checkShape(shape);

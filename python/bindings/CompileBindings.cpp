@@ -161,12 +161,12 @@ void checkClusterSize(const py::dict &options, const std::string &target) {
   int numCtas = optionOr(options, "num_ctas", 1);
   TargetInfo info = getTargetInfo(target);
   if (numCtas > info.maxBlocksPerCluster)
-    throw Error(ErrorCode::E0209,
-                fmt::format("num_ctas > 1 requires NVIDIA SM90+ (Hopper): num_ctas={}; {} has no programs "
-                            "of several blocks (clusters)",
-                            numCtas,
-                            info.name),
-                "use num_ctas=1");
+    throw Error(
+        ErrorCode::E0209,
+        fmt::format("num_ctas > 1 requires NVIDIA SM90+ (Hopper): num_ctas={}; {} has no programs "
+                    "of several blocks (clusters)",
+                    numCtas, info.name),
+        "use num_ctas=1");
 }
 
 py::dict compileKernel(py::handle function, py::dict signature, py::dict constexprs,

@@ -117,8 +117,8 @@ static bool sameType(py::handle before, py::handle after) {
   return tree.match(meaning, after, others);
 }
 
-[[noreturn]] static void throwTypeChange(ErrorCode code, const std::string &name,
-                                         py::handle before, py::handle after) {
+[[noreturn]] static void throwTypeChange(ErrorCode code, const std::string &name, py::handle before,
+                                         py::handle after) {
   if (code == ErrorCode::E0105)
     throw makeError(code, fmt::arg("problem", mismatchOfName(name)),
                     fmt::arg("t1", describeValue(after)), fmt::arg("t2", describeValue(before)));
@@ -242,8 +242,7 @@ static PyMethodDef kernelFunctions[] = {
 /// Text of an error whose frames were found afterwards.
 static std::string renderError(const std::string &code, const std::string &message,
                                const std::string &help, const std::vector<py::tuple> &frames,
-                               const std::vector<std::string> &notes,
-                               const std::string &sentence) {
+                               const std::vector<std::string> &notes, const std::string &sentence) {
   const ErrorEntry *entry = findErrorEntry(code);
   if (!entry)
     return message;

@@ -173,8 +173,9 @@ static void bindAttributes(py::class_<TypeObject> &dtype) {
 /// What a program imports this package as: it may evaluate the text of a type.
 static std::string packageName() {
   py::handle triton = PyDict_GetItemString(PyImport_GetModuleDict(), "triton");
-  bool isAlias = triton && py::str(py::type::of(triton).attr("__module__")).equal(
-                               py::str("tilewright.triton_alias"));
+  bool isAlias =
+      triton &&
+      py::str(py::type::of(triton).attr("__module__")).equal(py::str("tilewright.triton_alias"));
   return isAlias ? "triton" : "tilewright";
 }
 

@@ -38,7 +38,7 @@ void setPythonError(const Error &error) {
         py::module_::import("tilewright.errors")
             .attr("from_native")(entry.codeName, entry.className, toStr(error.message()),
                                  toStr(error.help()), frames, notes, toStr(error.what()),
-                                toStr(error.sentence()));
+                                 toStr(error.sentence()));
     if (cause)
       exception.attr("__cause__") = py::handle(cause);
     PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())), exception.ptr());
