@@ -25,6 +25,8 @@ namespace tilewright::passes {
 /// The whole way from tile level to what code generation takes.
 static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   //===--- tile level ------------------------------------------------------===//
+  // Before anything deletes a promise that stands as a statement.
+  manager.addPass(createExtendHints(context));
   // Before whatever a mask that is known makes simpler.
   manager.addPass(createVersionMasks(context));
   // Constants and broadcasts first: all that follows sees fewer and smaller ops.
@@ -173,6 +175,7 @@ static PassContext testContext() {
 void registerPasses() {
   // The option must exist before the command line is read.
   (void)testContext();
+  registerPass([] { return createExtendHints(testContext()); });
   registerPass([] { return createVersionMasks(testContext()); });
   registerPass([] { return createCombineOps(testContext()); });
   registerPass([] { return createSimplifyMasked(testContext()); });

@@ -15,6 +15,10 @@ class TilewrightPass<string flag> : Pass<flag, "::mlir::ModuleOp"> {
   let constructor = "nullptr";
 }
 
+def ExtendHints : TilewrightPass<"tw-extend-hints"> {
+  let summary = "lets what follows a promise about a value read the promise";
+}
+
 def VersionMasks : TilewrightPass<"tw-version-masks"> {
   let summary = "gives kernels over long rows a second body for full rows, without a mask";
   let statistics = [Statistic<"numVersioned", "versioned", "Number of kernels with two bodies">];

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tuner's rules on the recording driver; run by test_launch_mock.py."""
 
+import functools
 import os
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -200,9 +203,11 @@ def test_descriptors_of_other_elements_are_tuned_anew():
 
 def test_torch_may_follow_a_launch_with_heuristics(monkeypatch):
     """It follows Python alone: while it does, the launcher is no native object."""
-    from tilewright.runtime import autotuner
+    from tilewright.runtime.autotuner import Heuristics
 
-    seen = []
+    seen, traces = [], [False]
+    torch = SimpleNamespace(compiler=SimpleNamespace(is_compiling=lambda: traces[0]))
+    monkeypatch.setitem(sys.modules, "torch", torch)
 
     class Kernel:
         arg_names = ["x", "n", "EVEN"]
@@ -211,8 +216,12 @@ def test_torch_may_follow_a_launch_with_heuristics(monkeypatch):
             seen.append((args, kwargs))
 
     kernel = tilewright.heuristics({"EVEN": lambda named: named["n"] % 2 == 0})(Kernel())
-    monkeypatch.setattr(autotuner, "_torch_traces", lambda: True)
-    kernel[(3, )]("x", n=4)
+    try:
+        assert not isinstance(kernel[(3, )], functools.partial)
+        traces[0] = True
+        kernel[(3, )]("x", n=4)
+    finally:
+        del Heuristics.__getitem__
     assert seen == [(("x", ), {"n": 4, "EVEN": True, "grid": (3, ), "warmup": False})]
 
 

@@ -818,18 +818,25 @@ def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_va
     return decorate
 
 
-def _torch_traces():
-    """Whether torch.compile is following this call; `_ask_torch` gives torch's own answer once torch is loaded."""
-    return False
-
-
-def _ask_torch():
-    global _torch_traces
-    if "torch" in sys.modules:
-        _torch_traces = attribute(attribute(sys.modules["torch"], "compiler"), "is_compiling") or _torch_traces
-
-
 _native_heuristic_launcher = _core.HeuristicDispatcher.__getitem__
+
+
+def _follow_torch():
+    """Lets torch.compile follow launches with heuristics, where torch is loaded.
+
+    It follows Python, not native code, and finds the kernel below by way of `run`. Without torch a
+    launch stays native altogether.
+    """
+    is_compiling = attribute(attribute(sys.modules.get("torch"), "compiler"), "is_compiling")
+    if is_compiling is None or "__getitem__" in vars(Heuristics):
+        return
+
+    def __getitem__(self, grid):
+        if is_compiling():
+            return functools.partial(self.run, grid=grid, warmup=False)
+        return _native_heuristic_launcher(self, grid)
+
+    Heuristics.__getitem__ = __getitem__
 
 
 class Heuristics(_core.HeuristicDispatcher, KernelInterface):
@@ -844,16 +851,10 @@ class Heuristics(_core.HeuristicDispatcher, KernelInterface):
         self.fn = fn
         self.values = values
         self.arg_names = arg_names
-        _ask_torch()
+        _follow_torch()
 
     def __call__(self, *args, **kwargs):
         return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
-
-    def __getitem__(self, grid):
-        # torch.compile follows Python, not native code: it finds the kernel below by way of `run`.
-        if _torch_traces():
-            return functools.partial(self.run, grid=grid, warmup=False)
-        return _native_heuristic_launcher(self, grid)
 
     def _with_values(self, args, kwargs):
         for name, function in self.values.items():
