@@ -297,6 +297,12 @@ def test_a_check_that_nobody_makes(monkeypatch):
         fine[(1, )](np.zeros(1, np.int32))
     assert str(info.value).splitlines()[0].startswith(
         "[E0701] TILEWRIGHT_CHECK='devision': expected all, none, or names with commas: bounds, ")
+    monkeypatch.setenv("TILEWRIGHT_CHECK", "races, -bounds")
+    with pytest.raises(errors.TilewrightError, match="bounds among the checks, which are always made"):
+        fine[(1, )](np.zeros(1, np.int32))
+    monkeypatch.setenv("TILEWRIGHT_CHECK", "none")
+    with pytest.raises(errors.OutOfBounds):
+        fine[(1, )](np.zeros(0, np.int32))
     monkeypatch.setenv("TILEWRIGHT_CHECK", "races, bounds")
     fine[(1, )](np.zeros(1, np.int32))
 
