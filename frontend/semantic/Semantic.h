@@ -243,6 +243,9 @@ private:
   /// All in their common shape.
   std::vector<Value> broadcastAll(std::vector<Value> values);
   Value maskOperand(const Operand &mask, const Value &pointer, const char *name);
+  /// The same, one lane per element of the access; nothing where there is no mask.
+  std::optional<Value> maskLanes(const std::optional<Operand> &mask, const Value &pointer,
+                                 const char *name);
   std::vector<Value> castAll(const std::vector<Operand> &operands, ScalarKind type);
   Value floatExtremumAtomic(bool isMaximum, const Value &pointer, const Value &value,
                             const std::optional<Value> &mask, MemorySemantic semantic,

@@ -26,7 +26,7 @@ static void checkAtomicType(Semantic::AtomicName op, const Value &pointer) {
     throwTypeMismatch("pass a pointer argument plus offsets",
                       "tl.atomic_{} needs a pointer, got {}", nameOf(op), pointer.type.name());
   if (pointer.type.scalar.isConst())
-    throwTypeMismatch("drop tl.const from the parameter", "cannot store through {}",
+    throwTypeMismatch("drop tl.const from the parameter", "Cannot store to a constant pointer: {}",
                       pointer.type.name());
   const DType &type = pointer.type.scalar.pointee();
   bool isWide = type.bitWidth() >= 32;
@@ -120,9 +120,7 @@ Value Semantic::atomicRmw(AtomicName op, const Value &pointer, const Operand &op
   std::string name = std::string("atomic_") + nameOf(op);
   const DType type = pointer.type.scalar.pointee();
   Value value = broadcastTo(cast(operand, type), pointer.type.shape);
-  std::optional<Value> laneMask;
-  if (mask)
-    laneMask = broadcastTo(maskOperand(*mask, pointer, name.c_str()), pointer.type.shape);
+  std::optional<Value> laneMask = maskLanes(mask, pointer, name.c_str());
   bool isExtremum = op == AtomicName::Max || op == AtomicName::Min;
   if (!type.isFloating() || op == AtomicName::Add || (isExtremum && isHalfPrecision(type)))
     return builder.atomicRmw(primitiveOf(op, type), pointer, value, laneMask, semantic, scope);
@@ -162,7 +160,7 @@ Value Semantic::atomicCas(const Value &pointer, const Operand &expected, const O
     throwTypeMismatch("pass a pointer argument plus offsets",
                       "tl.atomic_cas needs a pointer, got {}", pointer.type.name());
   if (pointer.type.scalar.isConst())
-    throwTypeMismatch("drop tl.const from the parameter", "cannot store through {}",
+    throwTypeMismatch("drop tl.const from the parameter", "Cannot store to a constant pointer: {}",
                       pointer.type.name());
   const DType type = pointer.type.scalar.pointee();
   if (type.bitWidth() < 16 || type.isPointer())
@@ -206,9 +204,7 @@ Value Semantic::atomicLoad(const Value &pointer, const std::optional<Operand> &m
   if (semantic != MemorySemantic::Acquire && semantic != MemorySemantic::Relaxed)
     throwInvalidArgument("choose 'acquire' or 'relaxed': it only reads",
                          "tl.atomic_load cannot release");
-  std::optional<Value> lanes;
-  if (mask)
-    lanes = broadcastTo(maskOperand(*mask, pointer, "atomic_load"), pointer.type.shape);
+  std::optional<Value> lanes = maskLanes(mask, pointer, "atomic_load");
   DType bits = bitsPointer.type.scalar.pointee();
   Value zero = broadcastTo(builder.constantInt(bits, 0), pointer.type.shape);
   Value old = builder.atomicRmw(AtomicOp::Load, bitsPointer, zero, lanes, semantic, scope);
@@ -222,14 +218,12 @@ void Semantic::atomicStore(const Value &pointer, const Operand &operand,
                            MemoryScope scope) {
   Value bitsPointer = pointerToBits(builder, pointer, "atomic_store");
   if (pointer.type.scalar.isConst())
-    throwTypeMismatch("drop tl.const from the parameter", "cannot store through {}",
+    throwTypeMismatch("drop tl.const from the parameter", "Cannot store to a constant pointer: {}",
                       pointer.type.name());
   if (semantic != MemorySemantic::Release && semantic != MemorySemantic::Relaxed)
     throwInvalidArgument("choose 'release' or 'relaxed': it only writes",
                          "tl.atomic_store cannot acquire");
-  std::optional<Value> lanes;
-  if (mask)
-    lanes = broadcastTo(maskOperand(*mask, pointer, "atomic_store"), pointer.type.shape);
+  std::optional<Value> lanes = maskLanes(mask, pointer, "atomic_store");
   const DType &type = pointer.type.scalar.pointee();
   DType bits = bitsPointer.type.scalar.pointee();
   Value value = broadcastTo(cast(operand, type), pointer.type.shape);

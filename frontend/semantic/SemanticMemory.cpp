@@ -37,6 +37,13 @@ Value Semantic::maskOperand(const Operand &mask, const Value &pointer, const cha
   return value;
 }
 
+std::optional<Value> Semantic::maskLanes(const std::optional<Operand> &mask, const Value &pointer,
+                                         const char *name) {
+  if (!mask)
+    return std::nullopt;
+  return broadcastTo(maskOperand(*mask, pointer, name), pointer.type.shape);
+}
+
 /// A pointer to booleans as one to bytes, everything else as it is.
 static Value accessPointer(TileBuilder &builder, const Value &pointer) {
   const DType &type = pointer.type.scalar;
@@ -96,10 +103,8 @@ void Semantic::store(const Value &pointer, const Operand &operand,
   if (pointee.isBool())
     stored = castTo(stored, ScalarKind::Int8);
   stored = broadcastTo(stored, pointer.type.shape);
-  std::optional<Value> laneMask;
-  if (mask)
-    laneMask = broadcastTo(maskOperand(*mask, pointer, "store"), pointer.type.shape);
-  builder.store(accessPointer(builder, pointer), stored, laneMask, options);
+  builder.store(accessPointer(builder, pointer), stored, maskLanes(mask, pointer, "store"),
+                options);
 }
 
 //===----------------------------------------------------------------------===//
