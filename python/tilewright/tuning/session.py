@@ -111,9 +111,11 @@ class Session:
 
         Other hooks prepare a run, and are left to it: what they do to arrays is nothing that a compilation sees.
         """
+        if candidate.config.pre_hook is None:
+            return self.args, self.kwargs
         copies = {id(value): copy_of_descriptor(value) for value in (*self.args, *self.kwargs.values(), *self.nargs.values())
                   if isinstance(value, TensorDescriptor)}
-        if candidate.config.pre_hook is None or not copies:
+        if not copies:
             return self.args, self.kwargs
 
         def own(value):
