@@ -6,7 +6,7 @@ Chosen for what each exercises: tails of masked access, a reduction through shar
 memory, a layout conversion through shared memory, atomics with a lock, copies ahead of
 a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, operands
 computed from what was loaded ahead, reductions with many results, several atomics per
-thread, reductions by TMA. Buffers are written in full before they are read, so that
+thread, reductions by TMA, loads and stores with an order, promises made as statements. Buffers are written in full before they are read, so that
 initcheck has nothing to excuse.
 synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 """
@@ -154,6 +154,48 @@ def check_extrema():
     assert torch.equal(high, x.view(8, 32, 32).amax(0)) and torch.equal(low, x.view(8, 32, 32).amin(0))
 
 
+@tw.jit
+def handed_on_kernel(x_ptr, flags_ptr, out_ptr, BLOCK: tl.constexpr):
+    """Each program adds its row to what the one before it has handed on."""
+    program, offsets = tl.program_id(0), tl.arange(0, BLOCK)
+    row = tl.load(x_ptr + program * BLOCK + offsets)
+    if program > 0:
+        while tl.atomic_load(flags_ptr + program - 1) == 0:
+            pass
+        tl.debug_barrier()
+        row += tl.load(out_ptr + (program - 1) * BLOCK + offsets, volatile=True)
+    tl.store(out_ptr + program * BLOCK + offsets, row)
+    tl.debug_barrier()
+    tl.atomic_store(flags_ptr + program, 1)
+
+
+@tw.jit
+def promised_product_kernel(a_ptr, b_ptr, c_ptr, stride, K, BLOCK: tl.constexpr):
+    """Only the promises, made as statements, tell that rows are aligned."""
+    i = tl.arange(0, BLOCK)
+    a_ptrs, b_ptrs = a_ptr + i[:, None] * stride + i[None, :], b_ptr + i[:, None] * stride + i[None, :]
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for _ in range(0, K, BLOCK):
+        tl.multiple_of(a_ptrs, [16, 16])
+        tl.multiple_of(b_ptrs, [16, 16])
+        total = tl.dot(tl.load(a_ptrs), tl.load(b_ptrs), total)
+        a_ptrs += BLOCK
+        b_ptrs += BLOCK * stride
+    tl.store(c_ptr + i[:, None] * BLOCK + i[None, :], total)
+
+
+def check_orders_and_promises():
+    x = torch.randint(0, 9, (24, 128), device="cuda").float()
+    flags, out = torch.zeros(24, device="cuda", dtype=torch.int32), torch.zeros_like(x)
+    handed_on_kernel[(24,)](x, flags, out, BLOCK=128)
+    assert torch.equal(out, x.cumsum(0)) and flags.all()
+    a, b = (torch.randint(-3, 4, (192, 192), device="cuda").half() for _ in range(2))
+    c = torch.zeros(64, 64, device="cuda")
+    kernel = promised_product_kernel[(1,)](a, b, c, 192, 192, BLOCK=64, num_stages=3)
+    assert torch.equal(c, a[:64].float() @ b[:, :64].float())
+    assert "cp.async" in kernel.asm["ptx"], "the promises had no effect"
+
+
 def main():
     x, y = torch.rand(1000, device="cuda"), torch.rand(1000, device="cuda")
     out = torch.zeros_like(x)
@@ -184,6 +226,7 @@ def main():
     check_computed_operands(peers.load_kernels("tilewright", BENCHMARKS / "products_in_use_kernels.py"))
     check_sums_of_many(peers.load_kernels("tilewright", BENCHMARKS / "in_use_kernels.py"))
     check_extrema()
+    check_orders_and_promises()
     torch.cuda.synchronize()
     print("every kernel right")
 
