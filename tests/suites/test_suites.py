@@ -128,3 +128,23 @@ def test_page_gets_the_table(tmp_path):
     later = report.merged([summary, {**summary, "suites": [{**row, "passed": 4}, {**row, "suite": "two"}]}])
     assert [(each["suite"], each["passed"]) for each in later["suites"]] == [("one", 4), ("two", 3)]
     assert "| together |" in text and "board, torch 1, Triton 2, today; 2 of each test function's cases." in text
+
+
+# -- speed.py --------------------------------------------------------------------------
+
+
+def test_the_summary_of_times():
+    import speed
+
+    lines = [{"case": "a", "ratio": 2.0}, {"case": "b", "ratio": 0.5}, {"case": "c", "errors": {"triton": "died"}}]
+    assert speed.summary(lines) == "2 measured; geometric mean of Triton's time to ours 1.000; least 0.500; 1 below 0.95"
+    assert speed.summary(lines[2:]) == "nothing was measured"
+
+
+def test_what_a_script_runs_is_left_out(tmp_path):
+    import speed_cases
+
+    (tmp_path / "10-lesson.py").write_text("import math\n\ndef twice(x):\n    return 2 * x\n\nSIZE = twice(4)\nLOST = missing(1)\n"
+                                           "raise RuntimeError\n\nif __name__ == '__main__':\n    raise RuntimeError\n")
+    module = speed_cases.definitions_of(tmp_path / "10-lesson.py")
+    assert module.SIZE == 8 and module.math and not hasattr(module, "LOST")
