@@ -240,7 +240,8 @@ static Value emitOrderedAccess(FunctionLowering &lowering, bool isLoad, const st
     operands.push_back(lowering.zero(wire));
     constraints += ",0";
   }
-  std::string assembly = isLoad ? "ld" + order + type + " $0, [$1];" : "st" + order + type + " [$0], $1;";
+  std::string assembly =
+      isLoad ? "ld" + order + type + " $0, [$1];" : "st" + order + type + " [$0], $1;";
   Value loaded = lowering.inlineAsm(isLoad ? wire : Type(), operands, guard + assembly,
                                     constraints + ",~{memory}", /*hasSideEffects=*/true);
   if (!isLoad || width >= 16)
@@ -377,8 +378,7 @@ static LogicalResult lowerOrderedAccess(ir::AtomicRmwOp atomic, FunctionLowering
   bool isLoad = atomic.getKind() == ir::AtomicKind::load;
   Type type = lowering.registerType(getElementTypeOrSelf(atomic.getValue()));
   AccessPlan plan = planAccesses(atomic, atomic.getResult().getType(), lowering.target);
-  AtomicOrder order =
-      orderOf(atomic.getSemantic(), atomic.getScope(), /*hasResult=*/isLoad, plan);
+  AtomicOrder order = orderOf(atomic.getSemantic(), atomic.getScope(), /*hasResult=*/isLoad, plan);
   std::string suffix = order.suffix(addressSpaceOf(atomic.getPointer()));
   const Registers &pointers = lowering.get(atomic.getPointer()),
                   &values = lowering.get(atomic.getValue());

@@ -342,9 +342,9 @@ semantic::MemorySemantic semanticOr(const Arguments &a, int index, semantic::Mem
   return a.isNone(index) ? other : Semantic::parseSemantic(a.string(index));
 }
 py::object atomicLoad(const Arguments &a) {
-  return wrapValue(a.language().atomicLoad(
-      a.value(0, "pointer"), a.optionalOperand(1, "mask"),
-      semanticOr(a, 2, semantic::MemorySemantic::Acquire), Semantic::parseScope(a.string(3))));
+  return wrapValue(a.language().atomicLoad(a.value(0, "pointer"), a.optionalOperand(1, "mask"),
+                                           semanticOr(a, 2, semantic::MemorySemantic::Acquire),
+                                           Semantic::parseScope(a.string(3))));
 }
 py::object atomicStore(const Arguments &a) {
   a.language().atomicStore(a.value(0, "pointer"), a.operand(1, "val"), a.optionalOperand(2, "mask"),

@@ -242,10 +242,9 @@ void Memory::noteLaneWrite(Allocation &array, uint64_t address, const ProgramPos
   uint32_t previous = array.lastWriter[slot];
   array.lastWriter[slot] = writer;
   if (previous && previous != writer)
-    checks.report(makeError(
-        ErrorCode::E0408, fmt::arg("p", programName(previous - 1, program)),
-        fmt::arg("q", programName(writer - 1, program)), fmt::arg("a", array.name),
-        fmt::arg("i", array.elementIndex(address))));
+    checks.report(makeError(ErrorCode::E0408, fmt::arg("p", programName(previous - 1, program)),
+                            fmt::arg("q", programName(writer - 1, program)),
+                            fmt::arg("a", array.name), fmt::arg("i", array.elementIndex(address))));
 }
 
 } // namespace tilewright::interpreter

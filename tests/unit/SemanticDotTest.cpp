@@ -91,7 +91,8 @@ TEST_F(DotTest, PromotionOfFloat8Accumulators) {
   options.maxImprecise = 16;
   EXPECT_EQ(text(dot("fp8e5", "fp8e5", options)), "DotEvery16(a, b, Splat(0:fp32))");
   options.maxImprecise = 33;
-  EXPECT_EQ(errorOf([&] { dot("fp8e5", "fp8e5", options); }), "E0117 max_num_imprecise_acc (33) must be <= K (32)");
+  EXPECT_EQ(errorOf([&] { dot("fp8e5", "fp8e5", options); }),
+            "E0117 max_num_imprecise_acc (33) must be <= K (32)");
 }
 
 TEST_F(DotTest, Shapes) {

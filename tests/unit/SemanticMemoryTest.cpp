@@ -79,7 +79,8 @@ TEST_F(MemoryTest, StoreDoesNotEnlargeThePointer) {
             "E0110 cannot broadcast [4, 8] with [1, 8]");
   EXPECT_EQ(store(scalarPointer, tile("v", "fp32", {8})),
             "E0121 tl.store: cannot store fp32[8] through the scalar pointer *fp32");
-  EXPECT_EQ(store(tile("p", "*kfp32"), Literal::integer(0)), "E0116 Cannot store to a constant pointer: *kfp32");
+  EXPECT_EQ(store(tile("p", "*kfp32"), Literal::integer(0)),
+            "E0116 Cannot store to a constant pointer: *kfp32");
 }
 
 TEST_F(MemoryTest, OptionsByName) {

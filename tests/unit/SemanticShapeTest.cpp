@@ -28,7 +28,8 @@ TEST_F(ShapeTest, Ranges) {
   EXPECT_EQ(errorOf([&] { semantic.arange(4, 4); }), "E0117 tl.arange(4, 4) is empty");
   EXPECT_EQ(errorOf([&] { semantic.arange(0, 1ll << 32); }),
             "E0117 tl.arange(0, 4294967296) exceeds int32");
-  EXPECT_EQ(errorOf([&] { semantic.programId(3); }), "E0117 program_id axis must be 0, 1, or 2 but got 3");
+  EXPECT_EQ(errorOf([&] { semantic.programId(3); }),
+            "E0117 program_id axis must be 0, 1, or 2 but got 3");
 }
 
 TEST_F(ShapeTest, HelpNamesTheNextPowerOfTwo) {
