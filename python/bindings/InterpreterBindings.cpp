@@ -274,6 +274,8 @@ void bindInterpreter(py::module_ &module) {
       .def("scalar", &InterpreterContext::scalar)
       .def("was_written", &InterpreterContext::wasWritten)
       .def("run", &InterpreterContext::run)
+      .def("set_order", [](InterpreterContext &self, bool isReversed,
+                           uint64_t seed) { self.order = {isReversed, seed}; })
       .def("look_for", [](InterpreterContext &self, const std::string &name, bool on) {
         for (const interpreter::CheckEntry &entry : interpreter::checkEntries())
           if (name == entry.name)

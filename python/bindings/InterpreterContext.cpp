@@ -9,7 +9,6 @@
 #include "frontend/ast/ValueTree.h"
 #include "runtime/interpreter/FloatChunks.h"
 
-#include <cfenv>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
@@ -97,7 +96,7 @@ py::object InterpreterContext::callFunction(py::handle jitFunction, py::tuple ar
   checkRecursion(native, plain);
   calls.emplace_back(&native, plain);
   struct Pop {
-    std::vector<std::pair<const NativeFunction *, py::tuple>> &calls;
+    OpenCalls &calls;
     ~Pop() { calls.pop_back(); }
   } pop{calls};
   return native.call(plain, named);
@@ -279,45 +278,35 @@ bool InterpreterContext::wasWritten(AllocationId id) const {
   return builder.memory.allocation(id).written;
 }
 
-namespace {
-/// The CPU's default rounding and subnormals for a scope: libraries built with
-/// fast math switch subnormals off for the whole thread.
-class DefaultFloatEnvironment {
-public:
-  DefaultFloatEnvironment() {
-    std::fegetenv(&saved);
-    std::fesetenv(FE_DFL_ENV);
+void InterpreterContext::runProgram(const NativeFunction &kernel, const py::tuple &args) {
+  calls.assign(1, {&kernel, args});
+  PyObject *result = PyObject_Call(kernel.function.ptr(), args.ptr(), nullptr);
+  if (!result || PyErr_CheckSignals() != 0) {
+    Py_XDECREF(result);
+    throw py::error_already_set();
   }
-  ~DefaultFloatEnvironment() { std::fesetenv(&saved); }
-
-private:
-  std::fenv_t saved;
-};
-} // namespace
+  py::object value = py::reinterpret_steal<py::object>(result);
+  if (!value.is_none())
+    throw makeError(ErrorCode::E0116,
+                    fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}",
+                                                    describeValue(value))),
+                    fmt::arg("help", "store the result through a pointer argument"));
+}
 
 void InterpreterContext::run(const NativeFunction &kernel, const py::tuple &args,
                              std::array<int64_t, 3> grid) {
   ContextScope scope(*this);
-  DefaultFloatEnvironment environment;
-  builder.program.grid = grid;
-  calls.assign(1, {&kernel, args});
-  for (int64_t z = 0; z < grid[2]; ++z)
-    for (int64_t y = 0; y < grid[1]; ++y)
-      for (int64_t x = 0; x < grid[0]; ++x) {
-        builder.program.id = {x, y, z};
-        PyObject *result = PyObject_Call(kernel.function.ptr(), args.ptr(), nullptr);
-        if (!result || PyErr_CheckSignals() != 0) {
-          Py_XDECREF(result);
-          throw py::error_already_set();
-        }
-        py::object value = py::reinterpret_steal<py::object>(result);
-        if (!value.is_none())
-          throw makeError(
-              ErrorCode::E0116,
-              fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}",
-                                              describeValue(value))),
-              fmt::arg("help", "store the result through a pointer argument"));
-      }
+  ProgramScheduler programs(
+      *this, builder, calls, grid, order,
+      [&](const interpreter::ProgramPosition &) { runProgram(kernel, args); });
+  struct Current {
+    ProgramScheduler *&scheduler;
+    Current(ProgramScheduler *&scheduler, ProgramScheduler *to) : scheduler(scheduler) {
+      scheduler = to;
+    }
+    ~Current() { scheduler = nullptr; }
+  } current(scheduler, &programs);
+  programs.runAll();
 }
 
 } // namespace tilewright

@@ -14,6 +14,8 @@
 
 #include "frontend/ast/EvaluationContext.h"
 #include "frontend/ast/PythonValue.h"
+#include "python/bindings/KernelPlaces.h"
+#include "python/bindings/ProgramScheduler.h"
 #include "runtime/interpreter/CpuTileBuilder.h"
 
 #include <memory>
@@ -52,6 +54,10 @@ public:
   //===--- InterpreterHost ------------------------------------------------===//
   void writeLine(const std::string &line) override;
   SourceFrame currentFrame() override;
+  interpreter::PlaceId currentPlace() override { return places.current(); }
+  std::string describePlace(interpreter::PlaceId place) override { return places.describe(place); }
+  bool waitForOthers() override { return scheduler && scheduler->waitForOthers(); }
+  void mayInterrupt(bool isAtomic) override { scheduler->mayInterrupt(isAtomic); }
 
   /// Registers an array and returns the pointer that the kernel gets.
   pybind11::object addArray(const std::string &name, uint64_t address, const std::string &dtype,
@@ -60,16 +66,23 @@ public:
   /// A run-time scalar of type `dtype`: "i32", "fp32", "i1", ...
   pybind11::object scalar(const std::string &dtype, pybind11::handle number);
   bool wasWritten(interpreter::AllocationId id) const;
-  /// Runs all programs of the grid in order, x fastest.
+  /// Runs all programs of the grid, in `order`: x fastest where that says nothing else.
   void run(const NativeFunction &kernel, const pybind11::tuple &args, std::array<int64_t, 3> grid);
+
+  ProgramOrder order;
 
   interpreter::CpuTileBuilder &tileBuilder() { return builder; }
 
 private:
   void checkRecursion(const NativeFunction &native, const pybind11::tuple &args) const;
 
-  /// The calls that are running, for recursion without an end.
-  std::vector<std::pair<const NativeFunction *, pybind11::tuple>> calls;
+  void runProgram(const NativeFunction &kernel, const pybind11::tuple &args);
+
+  /// For recursion without an end.
+  OpenCalls calls;
+  /// While programs run.
+  ProgramScheduler *scheduler = nullptr;
+  KernelPlaces places;
   interpreter::CpuTileBuilder builder;
   semantic::Semantic meaning;
   pybind11::object prepare;

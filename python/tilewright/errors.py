@@ -268,6 +268,10 @@ class DataRace(InterpreterError, RuntimeError):
     pass
 
 
+class Deadlock(InterpreterError, RuntimeError):
+    pass
+
+
 class AutotunerError(_WithErrorMessage):
     _prefix = "Autotuner error: "
 

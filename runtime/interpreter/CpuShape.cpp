@@ -201,6 +201,12 @@ Value CpuTileBuilder::hint(HintKind, const Value &value, const std::vector<int64
   return value; // a promise to the compiler; values do not change
 }
 
-void CpuTileBuilder::barrier() {} // one program runs at a time
+void CpuTileBuilder::switchTo(const ProgramPosition &position) {
+  program = position;
+  races.switchTo(position);
+  threads.barrier();
+}
+
+void CpuTileBuilder::barrier() { threads.barrier(); }
 
 } // namespace tilewright::interpreter

@@ -25,6 +25,9 @@
 #include "ir/support/Error.h"
 #include "runtime/interpreter/CombineTape.h"
 #include "runtime/interpreter/Memory.h"
+#include "runtime/interpreter/ProgramChecks.h"
+#include "runtime/interpreter/RaceCheck.h"
+#include "runtime/interpreter/WaitWatch.h"
 
 namespace tilewright::interpreter {
 
@@ -42,22 +45,37 @@ using semantic::StoreOptions;
 using semantic::UnaryOp;
 
 /// What the builder needs of whoever runs the kernel.
-class InterpreterHost {
+class InterpreterHost : public Places {
 public:
-  virtual ~InterpreterHost() = default;
   /// Writes a line of kernel output.
   virtual void writeLine(const std::string &line) = 0;
   /// The place in the kernel that is running, for assertion messages.
   virtual SourceFrame currentFrame() = 0;
+  /// The running program waits for others: runs those. False where nothing has changed
+  /// what it asks for, and nothing will unless it does.
+  virtual bool waitForOthers() { return false; }
+  /// Another program may run first; before each access to memory.
+  virtual void mayInterrupt(bool /*isAtomic*/) {}
 };
 
 class CpuTileBuilder : public semantic::TileBuilder {
 public:
   explicit CpuTileBuilder(InterpreterHost &host) : host(host) {}
 
+  InterpreterHost &host;
   Checks checks;
   Memory memory{checks};
+  RaceCheck races{checks, memory, host};
+  ThreadCheck threads{checks, memory, host};
   ProgramPosition program;
+  /// What the running program waits for.
+  WaitWatch watch;
+  /// Grows with every write to memory.
+  uint64_t changes = 0;
+  /// The program has waited, and nothing has changed.
+  bool waitedInVain = false;
+  /// Whether programs are interrupted between accesses.
+  bool interrupts = false;
   /// Records primitives while a combine function is called, else null.
   CombineTape *tape = nullptr;
   /// Set when a condition was asked of a tile with several elements.
@@ -68,6 +86,9 @@ public:
     if (tape)
       tape->invalidate();
   }
+
+  /// Runs `position` from now on.
+  void switchTo(const ProgramPosition &position);
 
   Value constantInt(DType type, uint64_t bits) override;
   Value constantFloat(DType type, double value) override;
@@ -132,6 +153,13 @@ public:
                     const std::optional<Value> &mask) override;
 
 private:
+  void beforeAccess(bool isAtomic) {
+    if (interrupts && !tape)
+      host.mayInterrupt(isAtomic);
+  }
+  /// An access found what memory holds, and changed nothing: the program may wait.
+  void asked(const Access &access, bool isPlain);
+  void noteAtomic(const Access &access, bool wrote, MemorySemantic semantic, MemoryScope scope);
   void failAssertion(const std::string &message, const Value &condition, int64_t lane);
   void checkDivisor(BinaryOp op, const Value &divisor);
   /// `result`, after a recording tape has heard of it.
@@ -143,8 +171,6 @@ private:
       tape->note(primitive, static_cast<int>(op), operands, result, rounding);
     return result;
   }
-
-  InterpreterHost &host;
 };
 
 /// result[i] = lhs[i] op rhs[i] on elements of `kind`; `op` must fit the kind.

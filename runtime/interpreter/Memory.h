@@ -36,8 +36,6 @@ struct Allocation {
   std::vector<int64_t> shape;
   bool writable = true;
   bool written = false;
-  /// Which program wrote each element last, plus one; only under race checks.
-  std::vector<uint32_t> lastWriter;
 
   int64_t elementIndex(uint64_t address) const;
   /// Elements from the first to the last that the strides reach.
@@ -75,17 +73,15 @@ public:
   size_t size() const { return allocations.size(); }
 
   /// Raises E0407 for a lane outside its array, E0216 for a write to a
-  /// read-only array, E0117 for a misaligned address, E0408 for a race (if
-  /// looked for). After it returns, every active lane may be touched.
+  /// read-only array, E0117 for a misaligned address. After it returns, every active
+  /// lane may be touched.
   void check(const Access &access, const ProgramPosition &program);
+  /// The smallest array that holds `address`, or unknownAllocation.
+  AllocationId find(uint64_t address) const;
 
 private:
   bool allInside(const Access &access, const Allocation &array) const;
-  AllocationId find(uint64_t address) const;
   void checkLaneByLane(const Access &access, const ProgramPosition &program);
-  void noteWrite(const Access &access, Allocation &array, const ProgramPosition &program);
-  void noteLaneWrite(Allocation &array, uint64_t address, const ProgramPosition &program,
-                     AccessKind kind);
 
   Checks &checks;
   std::vector<Allocation> allocations;
@@ -93,6 +89,9 @@ private:
   /// overlap, hence all candidates below an address are looked at.
   std::multimap<uint64_t, AllocationId> byAddress;
 };
+
+/// "lane [3, 5] of tile [16, 16]" for a flat lane number.
+std::string laneName(int64_t lane, const std::vector<int64_t> &shape);
 
 } // namespace tilewright::interpreter
 

@@ -280,21 +280,6 @@ def test_integer_atomics():
 
 
 @tilewright.jit
-def overlapping(out):
-    tl.store(out + tl.program_id(0) // 2, tl.program_id(0))
-
-
-def test_races_are_found_on_request():
-    out = np.zeros(4, np.int32)
-    overlapping[(4, )](out)
-    with knobs.runtime.scope():
-        knobs.runtime.check = "races"
-        with pytest.raises(errors.DataRace, match=r"\[E0408\] programs \(0,0,0\) and \(1,0,0\) write 'out'\[0\]"):
-            overlapping[(4, )](out)
-        overlapping[(1, )](out)
-
-
-@tilewright.jit
 def through_integers(x, out):
     address = x.to(tl.int64) + 4
     tl.store(out, tl.load(address.to(tl.pointer_type(tl.float32))))

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a kernel on the CPU as Python, one program after another.
+"""Runs a kernel on the CPU as Python, one program at a time.
 
 The function is rewritten once (kernel_rewriter), its arguments are turned into
 what the compiler would see (an int equal to 1 is a constant, other ints are i32
@@ -243,6 +243,7 @@ def run_interpreted(jit_function, grid, bound, options=None):
     context = _core.InterpreterContext(native_function, options)
     for name, is_on in checks.selected(options.get("check") or knobs.runtime.check or "").items():
         context.look_for(name, is_on)
+    context.set_order(*checks.order_of_programs(knobs.runtime.order or ""))
     values = arguments.make(context, copies)
     if count := jit_function.fn.__code__.co_kwonlyargcount:
         named = dict(zip(jit_function.arg_names[-count:], values[-count:]))
