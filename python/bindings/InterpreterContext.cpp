@@ -240,7 +240,24 @@ SourceFrame InterpreterContext::currentFrame() {
   result.file = code.attr("co_filename").cast<std::string>();
   result.function = code.attr("co_name").cast<std::string>();
   result.line = frame.attr("f_lineno").cast<int>();
+  result.sourceLine = py::module_::import("linecache")
+                          .attr("getline")(result.file, result.line)
+                          .attr("rstrip")()
+                          .cast<std::string>();
   return result;
+}
+
+/// The innermost frame, which may be one of the library: then the caller's further out does
+/// not tell its operations apart, but the instruction in the library does.
+uint64_t InterpreterContext::currentPlace() {
+  PyFrameObject *frame = PyEval_GetFrame();
+  if (!frame)
+    return 0;
+  PyCodeObject *code = PyFrame_GetCode(frame);
+  uint64_t place =
+      reinterpret_cast<uint64_t>(code) * 4096 + static_cast<uint64_t>(PyFrame_GetLineNumber(frame));
+  Py_DECREF(code);
+  return place;
 }
 
 //===----------------------------------------------------------------------===//

@@ -52,6 +52,7 @@ public:
   //===--- InterpreterHost ------------------------------------------------===//
   void writeLine(const std::string &line) override;
   SourceFrame currentFrame() override;
+  uint64_t currentPlace() override;
 
   /// Registers an array and returns the pointer that the kernel gets.
   pybind11::object addArray(const std::string &name, uint64_t address, const std::string &dtype,

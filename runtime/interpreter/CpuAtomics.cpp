@@ -90,8 +90,15 @@ Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &
   int size = elementSize(type.kind());
   const uint8_t *active = mask ? elementsOf<uint8_t>(*mask) : nullptr;
   bool isLoad = op == AtomicOp::Load;
-  memory.check({isLoad ? AccessKind::AtomicLoad : AccessKind::Atomic, pointer, active, size},
-               program);
+  Access access{isLoad ? AccessKind::AtomicLoad : AccessKind::Atomic, pointer, active, size};
+  marker.checkAccess(access, mask, memory);
+  if (!isLoad)
+    marker.checkStored(access, value, memory);
+  memory.check(access, program);
+  if (op != AtomicOp::Exchange)
+    memory.checkWritten(access, program);
+  if (!isLoad)
+    memory.noteWritten(access);
   NewTile result{pointer.type.withScalar(type)};
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);
   dispatchWord(size, [&](auto word) {
@@ -118,7 +125,12 @@ Value CpuTileBuilder::atomicCas(const Value &pointer, const Value &compare, cons
   valueWasRead();
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
-  memory.check({AccessKind::Atomic, pointer, nullptr, size}, program);
+  Access access{AccessKind::Atomic, pointer, nullptr, size};
+  marker.checkAccess(access, std::nullopt, memory);
+  marker.checkStored(access, value, memory);
+  memory.check(access, program);
+  memory.checkWritten(access, program);
+  memory.noteWritten(access);
   NewTile result{pointer.type.withScalar(type)};
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);
   dispatchWord(size, [&](auto word) {

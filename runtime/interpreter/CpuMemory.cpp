@@ -63,7 +63,10 @@ Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mas
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
   const uint8_t *active = maskOf(mask);
-  memory.check({AccessKind::Load, pointer, active, size}, program);
+  Access access{AccessKind::Load, pointer, active, size};
+  marker.checkAccess(access, mask, memory);
+  memory.check(access, program);
+  memory.checkWritten(access, program);
   NewTile result{pointer.type.withScalar(type)};
   dispatchWord(size, [&](auto word) {
     using Word = decltype(word);
@@ -74,6 +77,7 @@ Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mas
   if (type.kind() == ScalarKind::Int1) // any non-zero byte in memory is true
     for (int64_t i = 0; i < result.count; ++i)
       result.elements<uint8_t>()[i] = result.elements<uint8_t>()[i] != 0;
+  marker.afterLoad(active, other, result.value);
   return std::move(result.value);
 }
 
@@ -82,7 +86,11 @@ void CpuTileBuilder::store(const Value &pointer, const Value &value,
   valueWasRead();
   int size = elementSize(pointer.type.scalar.pointee().kind());
   const uint8_t *active = maskOf(mask);
-  memory.check({AccessKind::Store, pointer, active, size}, program);
+  Access access{AccessKind::Store, pointer, active, size};
+  marker.checkAccess(access, mask, memory);
+  marker.checkStored(access, value, memory);
+  memory.check(access, program);
+  memory.noteWritten(access);
   int64_t count = countOf(pointer);
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);
   dispatchWord(size, [&](auto word) {

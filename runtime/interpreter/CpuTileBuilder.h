@@ -11,7 +11,7 @@
 //
 // Where what is: CpuShape.cpp (constants, ranges, shape), CpuElementwise.cpp,
 // CpuCast.cpp, CpuDot.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp,
-// CpuElements.cpp, CpuExtern.cpp, CpuPrint.cpp. Each picks a typed loop once per operation, never per element.
+// CpuElements.cpp, CpuExtern.cpp, CpuPrint.cpp, CpuHints.cpp, CpuBlocks.cpp. Each picks a typed loop once per operation, never per element.
 //
 // Not handled here: Python. What a tile's user sees of the host (standard
 // output, source places) comes in through InterpreterHost.
@@ -24,6 +24,7 @@
 #include "frontend/semantic/TileBuilder.h"
 #include "ir/support/Error.h"
 #include "runtime/interpreter/CombineTape.h"
+#include "runtime/interpreter/Marks.h"
 #include "runtime/interpreter/Memory.h"
 
 namespace tilewright::interpreter {
@@ -49,15 +50,20 @@ public:
   virtual void writeLine(const std::string &line) = 0;
   /// The place in the kernel that is running, for assertion messages.
   virtual SourceFrame currentFrame() = 0;
+  /// A number of the instruction that is running, found quickly; 0 where it is not known.
+  virtual uint64_t currentPlace() { return 0; }
 };
 
 class CpuTileBuilder : public semantic::TileBuilder {
+  InterpreterHost &host;
+
 public:
   explicit CpuTileBuilder(InterpreterHost &host) : host(host) {}
 
   Checks checks;
   Memory memory{checks};
   ProgramPosition program;
+  Marker marker{checks, host, program};
   /// Records primitives while a combine function is called, else null.
   CombineTape *tape = nullptr;
   /// Set when a condition was asked of a tile with several elements.
@@ -131,9 +137,21 @@ public:
   void deviceAssert(const Value &condition, const std::string &message,
                     const std::optional<Value> &mask) override;
 
+  /// Checks the array of a descriptor; there are no tensor maps here.
+  std::optional<Value> makeDescriptor(const Value &base, const std::vector<Value> &shape,
+                                      const std::vector<Value> &strides,
+                                      const std::vector<int64_t> &block, bool padsWithNan) override;
+  /// A block of a descriptor, `access` being "load", "store" or an atomic's name.
+  void checkCoordinates(const std::string &access, int itemSize,
+                        const std::vector<int64_t> &offsets);
+  /// A block of a block pointer whose `checkedDims` are masked.
+  void checkBlock(const std::string &access, const std::vector<int64_t> &offsets,
+                  const std::vector<int64_t> &extents, const std::vector<int64_t> &block,
+                  const std::vector<int64_t> &checkedDims);
+
 private:
+  void reportBlock(const std::string &message, const char *help);
   void failAssertion(const std::string &message, const Value &condition, int64_t lane);
-  void checkDivisor(BinaryOp op, const Value &divisor);
   /// `result`, after a recording tape has heard of it.
   template <typename Op>
   Value noted(CombineTape::Primitive primitive, Op op,
@@ -143,8 +161,6 @@ private:
       tape->note(primitive, static_cast<int>(op), operands, result, rounding);
     return result;
   }
-
-  InterpreterHost &host;
 };
 
 /// result[i] = lhs[i] op rhs[i] on elements of `kind`; `op` must fit the kind.

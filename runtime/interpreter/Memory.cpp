@@ -49,6 +49,11 @@ AllocationId Memory::add(std::string name, uint64_t base, DType type, std::vecto
   return id;
 }
 
+std::string Memory::nameOf(const Value &pointer) const {
+  AllocationId id = tileOf(pointer).allocation;
+  return id == unknownAllocation ? "?" : allocations[id].name;
+}
+
 /// The smallest array that holds `address`. Linear in the number of arrays
 /// below it, which is a handful: arguments of one launch.
 AllocationId Memory::find(uint64_t address) const {
@@ -105,7 +110,7 @@ void Memory::check(const Access &access, const ProgramPosition &program) {
 
 //===--- errors -----------------------------------------------------------===//
 
-static const char *nameOf(AccessKind kind) {
+const char *nameOf(AccessKind kind) {
   switch (kind) {
   case AccessKind::Load:
     return "load";
@@ -118,8 +123,7 @@ static const char *nameOf(AccessKind kind) {
   return "";
 }
 
-/// "lane [3, 5] of tile [16, 16]" for a flat lane number.
-static std::string laneName(int64_t lane, const std::vector<int64_t> &shape) {
+std::string laneName(int64_t lane, const std::vector<int64_t> &shape) {
   if (shape.empty())
     return "scalar access";
   std::vector<int64_t> position(shape.size());
@@ -242,10 +246,9 @@ void Memory::noteLaneWrite(Allocation &array, uint64_t address, const ProgramPos
   uint32_t previous = array.lastWriter[slot];
   array.lastWriter[slot] = writer;
   if (previous && previous != writer)
-    checks.report(makeError(
-        ErrorCode::E0408, fmt::arg("p", programName(previous - 1, program)),
-        fmt::arg("q", programName(writer - 1, program)), fmt::arg("a", array.name),
-        fmt::arg("i", array.elementIndex(address))));
+    checks.report(makeError(ErrorCode::E0408, fmt::arg("p", programName(previous - 1, program)),
+                            fmt::arg("q", programName(writer - 1, program)),
+                            fmt::arg("a", array.name), fmt::arg("i", array.elementIndex(address))));
 }
 
 } // namespace tilewright::interpreter
