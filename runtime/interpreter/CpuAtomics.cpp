@@ -95,7 +95,7 @@ Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &
   if (!isLoad)
     marker.checkStored(access, value, memory);
   memory.check(access, program);
-  if (op != AtomicOp::Exchange)
+  if (op != AtomicOp::Exchange && op != AtomicOp::Store)
     memory.checkWritten(access, program);
   if (!isLoad)
     memory.noteWritten(access);

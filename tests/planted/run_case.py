@@ -63,7 +63,7 @@ class Tensors:
         if min(array.strides, default=0) < 0:
             array, low, high = (copy := np.ascontiguousarray(array)), copy.ctypes.data, copy.ctypes.data + copy.nbytes
         span = np.ctypeslib.as_array((np.ctypeslib.ctypes.c_uint8 * (high - low)).from_address(low))
-        data = self.torch.from_numpy(span.copy()).to(self.device).view(self.dtype(array))
+        data = self.torch.from_numpy(span).to(self.device).view(self.dtype(array))
         return data.as_strided(array.shape, [stride // array.itemsize for stride in array.strides])
 
     def argument(self, value):
