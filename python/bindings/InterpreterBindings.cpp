@@ -13,6 +13,7 @@
 #include "frontend/ast/ValueTree.h"
 #include "python/bindings/Bindings.h"
 #include "python/bindings/InterpreterContext.h"
+#include "runtime/interpreter/LaneValues.h"
 
 #include <pybind11/stl.h>
 
@@ -200,6 +201,47 @@ static PyObject *checkBranch(PyObject *, PyObject *const *args, Py_ssize_t) {
 static PyObject *checkLoop(PyObject *, PyObject *const *args, Py_ssize_t) {
   return guarded([&] { return checkTypes(ErrorCode::E0118, args); });
 }
+/// Numbers that a kernel knows while it runs: scalars and Python's integers.
+static std::vector<int64_t> integersOf(py::handle items) {
+  std::vector<int64_t> numbers;
+  for (py::handle item : py::reinterpret_borrow<py::tuple>(items)) {
+    if (isTensor(item))
+      numbers.push_back(interpreter::laneAsInteger(unwrapValue(item), 0));
+    else
+      numbers.push_back(unwrapConstexpr(item).cast<int64_t>());
+  }
+  return numbers;
+}
+/// The builder of a running kernel, if it makes this check; null in the compiler.
+static interpreter::CpuTileBuilder *blockChecker(interpreter::Check check) {
+  EvaluationContext &context = requireContext("a block");
+  if (context.isCompiling())
+    return nullptr;
+  interpreter::CpuTileBuilder &builder = static_cast<InterpreterContext &>(context).tileBuilder();
+  builder.valueWasRead();
+  return builder.checks.looksFor(check) ? &builder : nullptr;
+}
+static PyObject *scalarText(PyObject *, PyObject *object) {
+  return guarded([&] { return py::str(interpreter::laneAsText(unwrapValue(object), 0)); });
+}
+/// check_coordinates(access, bytes of an element, offsets)
+static PyObject *checkCoordinates(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] {
+    if (interpreter::CpuTileBuilder *builder = blockChecker(interpreter::Check::Portable))
+      builder->checkCoordinates(py::cast<std::string>(py::handle(args[0])),
+                                py::cast<int>(py::handle(args[1])), integersOf(args[2]));
+    return py::none();
+  });
+}
+/// check_block(access, offsets, extents, block, dimensions that are masked)
+static PyObject *checkBlock(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] {
+    if (interpreter::CpuTileBuilder *builder = blockChecker(interpreter::Check::Blocks))
+      builder->checkBlock(py::cast<std::string>(py::handle(args[0])), integersOf(args[1]),
+                          integersOf(args[2]), integersOf(args[3]), integersOf(args[4]));
+    return py::none();
+  });
+}
 static PyObject *notFunction(PyObject *, PyObject *object) {
   return guarded([&] { return logicalNot(object); });
 }
@@ -231,6 +273,11 @@ static PyMethodDef kernelFunctions[] = {
      "E0105 where names changed their types in a branch."},
     {"check_loop", reinterpret_cast<PyCFunction>(checkLoop), METH_FASTCALL,
      "E0118 where names changed their types in a loop."},
+    {"check_coordinates", reinterpret_cast<PyCFunction>(checkCoordinates), METH_FASTCALL,
+     "E0418 for a block of a descriptor that TMA refuses."},
+    {"check_block", reinterpret_cast<PyCFunction>(checkBlock), METH_FASTCALL,
+     "E0418 for a block pointer that leaves its array."},
+    {"scalar_text", scalarText, METH_O, "The number that a scalar holds."},
     {"logical_not", notFunction, METH_O, "`not x`."},
     {"decides_and", decidesAnd, METH_O, "Whether a compile-time x makes `x and ...` x."},
     {"decides_or", decidesOr, METH_O, "Whether a compile-time x makes `x or ...` x."},
@@ -276,6 +323,10 @@ void bindInterpreter(py::module_ &module) {
       .def("run", &InterpreterContext::run)
       .def("set_order", [](InterpreterContext &self, bool isReversed,
                            uint64_t seed) { self.order = {isReversed, seed}; })
+      .def("watch",
+           [](InterpreterContext &self, uint64_t low, uint64_t high, uint64_t isWritten) {
+             self.tileBuilder().memory.watch(low, high, reinterpret_cast<uint8_t *>(isWritten));
+           })
       .def("look_for", [](InterpreterContext &self, const std::string &name, bool on) {
         for (const interpreter::CheckEntry &entry : interpreter::checkEntries())
           if (name == entry.name)

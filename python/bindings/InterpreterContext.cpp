@@ -239,6 +239,10 @@ SourceFrame InterpreterContext::currentFrame() {
   result.file = code.attr("co_filename").cast<std::string>();
   result.function = code.attr("co_name").cast<std::string>();
   result.line = frame.attr("f_lineno").cast<int>();
+  result.sourceLine = py::module_::import("linecache")
+                          .attr("getline")(result.file, result.line)
+                          .attr("rstrip")()
+                          .cast<std::string>();
   return result;
 }
 

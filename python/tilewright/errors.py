@@ -272,6 +272,42 @@ class Deadlock(InterpreterError, RuntimeError):
     pass
 
 
+class WrappedAddress(InterpreterError, OverflowError):
+    pass
+
+
+class FalseHint(InterpreterError, ValueError):
+    pass
+
+
+class UnwrittenRead(InterpreterError, ValueError):
+    pass
+
+
+class InvalidBlock(InterpreterError, ValueError):
+    pass
+
+
+class NotFinite(InterpreterError, ArithmeticError):
+    pass
+
+
+class ValueOverflow(InterpreterError, OverflowError):
+    pass
+
+
+class DivisionByZero(InterpreterError, ZeroDivisionError):
+    pass
+
+
+class UndefinedLanes(InterpreterError, ValueError):
+    pass
+
+
+class NotPortable(InterpreterError, ValueError):
+    pass
+
+
 class AutotunerError(_WithErrorMessage):
     _prefix = "Autotuner error: "
 

@@ -22,7 +22,8 @@ from . import _core
 from .user_objects import attribute, has_attribute
 
 __all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_bench", "do_bench_cudagraph",
-           "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report"]
+           "forget", "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report",
+           "uninitialized", "watch_empty"]
 
 
 def __getattr__(name):
@@ -195,6 +196,59 @@ def assert_close(x, y, atol=None, rtol=None, err_msg=""):
     if a.size <= 1 and b.size <= 1 and a.shape != b.shape:
         a, b = a.reshape(()), b.reshape(())
     np.testing.assert_allclose(a, b, atol=atol, rtol=rtol, equal_nan=True, err_msg=str(err_msg))
+
+
+# ---------------------------------------------------------------------------
+# Memory that nobody has written
+# ---------------------------------------------------------------------------
+
+
+def uninitialized(shape, dtype="float32"):
+    """A NumPy array that holds nothing: the interpreter reports a kernel that reads an element of it before one has
+    written it, or the host has."""
+    import numpy as np
+
+    return forget(np.empty(shape, dtype))
+
+
+def forget(array):
+    """Declares that nothing is in `array`, as in the output of a kernel; returns it. Its elements are overwritten."""
+    from .runtime import unwritten
+
+    return unwritten.forget(array)
+
+
+@contextlib.contextmanager
+def watch_empty():
+    """While it lasts, what `empty`, `empty_like` and kin of NumPy and torch return is as by `uninitialized`."""
+    import numpy as np
+
+    torch = sys.modules.get("torch")
+    places = [(np, name) for name in ("empty", "empty_like")]
+    if torch is not None:
+        places += [(torch, name) for name in ("empty", "empty_like", "empty_strided")]
+        places += [(torch.Tensor, "new_empty")]
+
+    def watched(function):
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            array = function(*args, **kwargs)
+            try:
+                return forget(array)
+            except Exception:  # noqa: BLE001 - arrays that no kernel takes are none of our business
+                return array
+
+        return call
+
+    originals = [(place, name, getattr(place, name)) for place, name in places]
+    try:
+        for place, name, function in originals:
+            setattr(place, name, watched(function))
+        yield
+    finally:
+        for place, name, function in originals:
+            setattr(place, name, function)
 
 
 # ---------------------------------------------------------------------------

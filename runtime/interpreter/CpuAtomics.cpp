@@ -114,8 +114,15 @@ Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &
   const uint8_t *active = mask ? elementsOf<uint8_t>(*mask) : nullptr;
   bool isLoad = op == AtomicOp::Load;
   Access access{isLoad ? AccessKind::AtomicLoad : AccessKind::Atomic, pointer, active, size};
+  marker.checkAccess(access, mask, memory);
+  if (!isLoad)
+    marker.checkStored(access, value, memory);
   memory.check(access, program);
   beforeAccess(true);
+  if (op != AtomicOp::Exchange && op != AtomicOp::Store)
+    memory.checkWritten(access, program);
+  if (!isLoad)
+    memory.noteWritten(access);
   NewTile result{pointer.type.withScalar(type)};
   bool wrote = false;
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);
@@ -146,8 +153,12 @@ Value CpuTileBuilder::atomicCas(const Value &pointer, const Value &compare, cons
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
   Access access{AccessKind::Atomic, pointer, nullptr, size};
+  marker.checkAccess(access, std::nullopt, memory);
+  marker.checkStored(access, value, memory);
   memory.check(access, program);
   beforeAccess(true);
+  memory.checkWritten(access, program);
+  memory.noteWritten(access);
   NewTile result{pointer.type.withScalar(type)};
   bool wrote = false;
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);

@@ -64,6 +64,7 @@ Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mas
   int size = elementSize(type.kind());
   const uint8_t *active = maskOf(mask);
   Access access{AccessKind::Load, pointer, active, size};
+  marker.checkAccess(access, mask, memory);
   memory.check(access, program);
   bool isVolatile = options.isVolatile || options.cache == semantic::CacheModifier::CV;
   beforeAccess(isVolatile);
@@ -75,6 +76,7 @@ Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mas
     else
       races.noteLoad(access);
   }
+  memory.checkWritten(access, program);
   NewTile result{pointer.type.withScalar(type)};
   dispatchWord(size, [&](auto word) {
     using Word = decltype(word);
@@ -87,6 +89,7 @@ Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mas
       result.elements<uint8_t>()[i] = result.elements<uint8_t>()[i] != 0;
   if (isVolatile || result.count == 1)
     asked(access, !isVolatile);
+  marker.afterLoad(active, other, result.value);
   return std::move(result.value);
 }
 
@@ -96,10 +99,13 @@ void CpuTileBuilder::store(const Value &pointer, const Value &value,
   int size = elementSize(pointer.type.scalar.pointee().kind());
   const uint8_t *active = maskOf(mask);
   Access access{AccessKind::Store, pointer, active, size};
+  marker.checkAccess(access, mask, memory);
+  marker.checkStored(access, value, memory);
   memory.check(access, program);
   beforeAccess(false);
   watch.progress();
   ++changes;
+  memory.noteWritten(access);
   int64_t count = countOf(pointer);
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);
   const void *values = elementsOf<char>(value);

@@ -127,8 +127,4 @@ void CpuTileBuilder::deviceAssert(const Value &condition, const std::string &mes
       failAssertion(message.empty() ? "assertion failed" : message, condition, i);
 }
 
-void CpuTileBuilder::assume(const Value &condition) {
-  deviceAssert(condition, "assumption does not hold", std::nullopt);
-}
-
 } // namespace tilewright::interpreter

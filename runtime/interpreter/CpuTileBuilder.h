@@ -11,7 +11,7 @@
 //
 // Where what is: CpuShape.cpp (constants, ranges, shape), CpuElementwise.cpp,
 // CpuCast.cpp, CpuDot.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp,
-// CpuElements.cpp, CpuExtern.cpp, CpuPrint.cpp. Each picks a typed loop once per operation, never per element.
+// CpuElements.cpp, CpuExtern.cpp, CpuPrint.cpp, CpuHints.cpp, CpuBlocks.cpp. Each picks a typed loop once per operation, never per element.
 //
 // Not handled here: Python. What a tile's user sees of the host (standard
 // output, source places) comes in through InterpreterHost.
@@ -24,6 +24,7 @@
 #include "frontend/semantic/TileBuilder.h"
 #include "ir/support/Error.h"
 #include "runtime/interpreter/CombineTape.h"
+#include "runtime/interpreter/Marks.h"
 #include "runtime/interpreter/Memory.h"
 #include "runtime/interpreter/ProgramChecks.h"
 #include "runtime/interpreter/RaceCheck.h"
@@ -59,10 +60,11 @@ public:
 };
 
 class CpuTileBuilder : public semantic::TileBuilder {
+  InterpreterHost &host;
+
 public:
   explicit CpuTileBuilder(InterpreterHost &host) : host(host) {}
 
-  InterpreterHost &host;
   Checks checks;
   Memory memory{checks};
   RaceCheck races{checks, memory, host};
@@ -76,6 +78,7 @@ public:
   bool waitedInVain = false;
   /// Whether programs are interrupted between accesses.
   bool interrupts = false;
+  Marker marker{checks, host, program};
   /// Records primitives while a combine function is called, else null.
   CombineTape *tape = nullptr;
   /// Set when a condition was asked of a tile with several elements.
@@ -152,6 +155,18 @@ public:
   void deviceAssert(const Value &condition, const std::string &message,
                     const std::optional<Value> &mask) override;
 
+  /// Checks the array of a descriptor; there are no tensor maps here.
+  std::optional<Value> makeDescriptor(const Value &base, const std::vector<Value> &shape,
+                                      const std::vector<Value> &strides,
+                                      const std::vector<int64_t> &block, bool padsWithNan) override;
+  /// A block of a descriptor, `access` being "load", "store" or an atomic's name.
+  void checkCoordinates(const std::string &access, int itemSize,
+                        const std::vector<int64_t> &offsets);
+  /// A block of a block pointer whose `checkedDims` are masked.
+  void checkBlock(const std::string &access, const std::vector<int64_t> &offsets,
+                  const std::vector<int64_t> &extents, const std::vector<int64_t> &block,
+                  const std::vector<int64_t> &checkedDims);
+
 private:
   void beforeAccess(bool isAtomic) {
     if (interrupts && !tape)
@@ -160,8 +175,8 @@ private:
   /// An access found what memory holds, and changed nothing: the program may wait.
   void asked(const Access &access, bool isPlain);
   void noteAtomic(const Access &access, bool wrote, MemorySemantic semantic, MemoryScope scope);
+  void reportBlock(const std::string &message, const char *help);
   void failAssertion(const std::string &message, const Value &condition, int64_t lane);
-  void checkDivisor(BinaryOp op, const Value &divisor);
   /// `result`, after a recording tape has heard of it.
   template <typename Op>
   Value noted(CombineTape::Primitive primitive, Op op,

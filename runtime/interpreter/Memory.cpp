@@ -49,8 +49,13 @@ AllocationId Memory::add(std::string name, uint64_t base, DType type, std::vecto
   return id;
 }
 
-/// Linear in the number of arrays below the address, which is a handful: arguments of
-/// one launch.
+std::string Memory::nameOf(const Value &pointer) const {
+  AllocationId id = tileOf(pointer).allocation;
+  return id == unknownAllocation ? "?" : allocations[id].name;
+}
+
+/// The smallest array that holds `address`. Linear in the number of arrays
+/// below it, which is a handful: arguments of one launch.
 AllocationId Memory::find(uint64_t address) const {
   AllocationId best = unknownAllocation;
   uint64_t bestSize = ~uint64_t(0);
@@ -104,7 +109,7 @@ void Memory::check(const Access &access, const ProgramPosition &program) {
 
 //===--- errors -----------------------------------------------------------===//
 
-static const char *nameOf(AccessKind kind) {
+const char *nameOf(AccessKind kind) {
   switch (kind) {
   case AccessKind::Load:
     return "load";

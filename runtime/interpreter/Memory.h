@@ -42,6 +42,12 @@ struct Allocation {
   int64_t spanInElements() const;
 };
 
+/// Bytes that hold nothing until they are written, and one byte for each that tells.
+struct WatchedRange {
+  uint64_t low, high;
+  uint8_t *isWritten;
+};
+
 enum class AccessKind { Load, Store, Atomic, AtomicLoad };
 inline bool onlyReads(AccessKind kind) {
   return kind == AccessKind::Load || kind == AccessKind::AtomicLoad;
@@ -55,6 +61,11 @@ struct Access {
   const uint8_t *mask;
   int sizeInBytes;
 };
+
+/// "load", "store", "atomic"
+const char *nameOf(AccessKind kind);
+/// "lane [3, 5] of tile [16, 16]" of a flat lane number.
+std::string laneName(int64_t lane, const std::vector<int64_t> &shape);
 
 struct ProgramPosition {
   std::array<int64_t, 3> id{0, 0, 0};
@@ -70,6 +81,8 @@ public:
   AllocationId add(std::string name, uint64_t base, DType type, std::vector<int64_t> shape,
                    const std::vector<int64_t> &strides, bool writable);
   const Allocation &allocation(AllocationId id) const { return allocations[id]; }
+  /// The name of the array that a pointer is known to point into, or "?".
+  std::string nameOf(const Value &pointer) const;
   size_t size() const { return allocations.size(); }
 
   /// Raises E0407 for a lane outside its array, E0216 for a write to a
@@ -79,12 +92,21 @@ public:
   /// The smallest array that holds `address`, or unknownAllocation.
   AllocationId find(uint64_t address) const;
 
+  /// `isWritten` has a byte per byte of the range and outlives the launch.
+  void watch(uint64_t low, uint64_t high, uint8_t *isWritten) {
+    watched.push_back({low, high, isWritten});
+  }
+  /// Reports E0417 for active lanes that nobody has written.
+  void checkWritten(const Access &access, const ProgramPosition &program);
+  void noteWritten(const Access &access);
+
 private:
   bool allInside(const Access &access, const Allocation &array) const;
   void checkLaneByLane(const Access &access, const ProgramPosition &program);
 
   Checks &checks;
   std::vector<Allocation> allocations;
+  std::vector<WatchedRange> watched;
   /// By lowest address, for pointers of unknown origin. Views of one buffer
   /// overlap, hence all candidates below an address are looked at.
   std::multimap<uint64_t, AllocationId> byAddress;

@@ -198,7 +198,7 @@ def test_assertions():
     assert f"[E0403] value too large at {__file__}:{line}, program (2,0,0)" in str(info.value)
     with pytest.raises(errors.TilewrightError, match="negative value"):
         checked[(3, )](np.array([1, 2, -4], np.int32), 4)
-    with pytest.raises(errors.TilewrightError, match="assumption"):
+    with pytest.raises(errors.FalseHint, match="tl.assume does not hold"):
         checked[(1, )](np.array([1], np.int32), 2)
 
 

@@ -5,8 +5,30 @@
 from __future__ import annotations
 
 from .. import _core, errors
+from ..user_objects import attribute
 
-__all__ = ["order_of_programs", "selected"]
+__all__ = ["CODES", "order_of_programs", "scalars_in_scope", "selected"]
+
+#: The codes of what the interpreter's checks find.
+CODES = frozenset(f"E{number:04}" for number in range(407, 425))
+
+# Beyond this many names a note is no help.
+_MOST_SCALARS = 12
+
+
+def scalars_in_scope(frame):
+    """"pid = 3, n = 1000, BLOCK = 128": the numbers that the kernel's function in this Python frame knows by name."""
+    found = []
+    for name, value in frame.f_locals.items():
+        if name.startswith("_"):
+            continue  # of the rewriter, or of no interest
+        shape = attribute(value, "shape")
+        if isinstance(value, (bool, int, float)):
+            found.append(f"{name} = {value}")
+        elif _core.kernel.is_tensor(value) and not shape and not value.dtype.is_ptr():
+            found.append(f"{name} = {_core.kernel.scalar_text(value)}")
+    more = len(found) - _MOST_SCALARS
+    return ", ".join(found[:_MOST_SCALARS]) + (f" and {more} more" if more > 0 else "")
 
 
 def selected(text):

@@ -23,7 +23,7 @@ from .. import _core, errors, knobs, language
 from ..user_objects import attribute
 from ..language import core as tl_core, descriptors
 from ..tools.tensor_descriptor import TensorDescriptor
-from . import checks, kernel_helpers, kernel_rewriter
+from . import checks, kernel_helpers, kernel_rewriter, unwritten
 from .host_arrays import DeviceCopies, read_array
 
 __all__ = ["run_interpreted", "native_function"]
@@ -245,6 +245,7 @@ def run_interpreted(jit_function, grid, bound, options=None):
         context.look_for(name, is_on)
     context.set_order(*checks.order_of_programs(knobs.runtime.order or ""))
     values = arguments.make(context, copies)
+    unwritten.watch_arguments(context, [array for _, array, _ in arguments.arrays], copies)
     if count := jit_function.fn.__code__.co_kwonlyargcount:
         named = dict(zip(jit_function.arg_names[-count:], values[-count:]))
         native = _core.NativeFunction(jit_function, functools.partial(native.function, **named), (0, -1))
@@ -315,6 +316,16 @@ def _nodes_of(jit_function):
         return ()
 
 
+def _add_scalars(error):
+    """A note with the scalars of the kernel's function that was running."""
+    traceback, innermost = error.__traceback__, None
+    while traceback is not None:
+        innermost = traceback.tb_frame if _jit_function(traceback.tb_frame.f_code) is not None else innermost
+        traceback = traceback.tb_next
+    if innermost is not None and (text := checks.scalars_in_scope(innermost)):
+        error.notes = (*error.notes, text)
+
+
 def _returns_a_value(node):
     return isinstance(node, ast.Return) and node.value is not None
 
@@ -322,6 +333,10 @@ def _returns_a_value(node):
 def _attach_frames(error, jit_function):
     """Puts the places into an error of ours and renders it again."""
     frames = _kernel_frames(error)
+    if error.code in checks.CODES:
+        _add_scalars(error)
+        if error.frames:
+            frames = []  # the check knows a better place than where it came to light
     if not frames and not error.frames:
         # Found when the kernel was over: it returned a value.
         returns = filter(_returns_a_value, _nodes_of(jit_function))
