@@ -17,6 +17,7 @@
 #include "runtime/interpreter/CpuTileBuilder.h"
 
 #include <memory>
+#include <set>
 
 namespace tilewright {
 
@@ -60,13 +61,28 @@ public:
   /// A run-time scalar of type `dtype`: "i32", "fp32", "i1", ...
   pybind11::object scalar(const std::string &dtype, pybind11::handle number);
   bool wasWritten(interpreter::AllocationId id) const;
-  /// Runs all programs of the grid in order, x fastest.
+
+  /// Hands what the checks find to `function(code, class, message, help, notes)`; the kernel
+  /// goes on. An exception that ends a program goes to `ended(exception)`: where that
+  /// returns true, the next program runs.
+  void collect(pybind11::object function, pybind11::object ended);
+  /// Tells `function(kind, array, first, last, active, lanes, bytes)` of each access; first
+  /// and last are elements, and None where no lane is active or no array holds them.
+  void observe(pybind11::object function);
+  /// Tells `function(kind, lane)` of each store or atomic to one element.
+  void watchElement(interpreter::AllocationId id, int64_t element, pybind11::object function);
+  /// Lets run() leave out all programs but these.
+  void choose(const std::vector<std::array<int64_t, 3>> &programs);
+
+  /// Runs the programs of the grid in order, x fastest.
   void run(const NativeFunction &kernel, const pybind11::tuple &args, std::array<int64_t, 3> grid);
 
   interpreter::CpuTileBuilder &tileBuilder() { return builder; }
 
 private:
   void checkRecursion(const NativeFunction &native, const pybind11::tuple &args) const;
+  bool isChosen(const std::array<int64_t, 3> &program) const;
+  void runProgram(const NativeFunction &kernel, const pybind11::tuple &args);
 
   /// The calls that are running, for recursion without an end.
   std::vector<std::pair<const NativeFunction *, pybind11::tuple>> calls;
@@ -74,6 +90,10 @@ private:
   semantic::Semantic meaning;
   pybind11::object prepare;
   pybind11::dict options;
+  /// What collect() was given for exceptions.
+  pybind11::object programEnded;
+  /// The programs to run; all where there is nothing.
+  std::optional<std::set<std::array<int64_t, 3>>> chosen;
 };
 
 /// A NumPy array with a copy of the elements; bfloat16 and the 8-bit floats

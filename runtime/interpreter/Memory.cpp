@@ -93,6 +93,8 @@ bool Memory::allInside(const Access &access, const Allocation &array) const {
 }
 
 void Memory::check(const Access &access, const ProgramPosition &program) {
+  if (observer)
+    observer(access);
   AllocationId id = tileOf(access.pointer).allocation;
   if (id != unknownAllocation && allInside(access, allocations[id]) &&
       (onlyReads(access.kind) || allocations[id].writable)) {
@@ -105,7 +107,7 @@ void Memory::check(const Access &access, const ProgramPosition &program) {
 
 //===--- errors -----------------------------------------------------------===//
 
-static const char *nameOf(AccessKind kind) {
+const char *nameOf(AccessKind kind) {
   switch (kind) {
   case AccessKind::Load:
     return "load";

@@ -21,6 +21,7 @@
 #include "runtime/interpreter/Tile.h"
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -48,6 +49,8 @@ enum class AccessKind { Load, Store, Atomic, AtomicLoad };
 inline bool onlyReads(AccessKind kind) {
   return kind == AccessKind::Load || kind == AccessKind::AtomicLoad;
 }
+/// "load", "store" or "atomic".
+const char *nameOf(AccessKind kind);
 
 /// The lanes of one memory operation.
 struct Access {
@@ -78,10 +81,15 @@ public:
   /// read-only array, E0117 for a misaligned address, E0408 for a race (if
   /// looked for). After it returns, every active lane may be touched.
   void check(const Access &access, const ProgramPosition &program);
+  /// The array that holds `address`, or unknownAllocation.
+  AllocationId find(uint64_t address) const;
+
+  /// Is told of each access before it is checked, where there is one: for tables of
+  /// what a program touches, and for finding out who wrote an element.
+  std::function<void(const Access &)> observer;
 
 private:
   bool allInside(const Access &access, const Allocation &array) const;
-  AllocationId find(uint64_t address) const;
   void checkLaneByLane(const Access &access, const ProgramPosition &program);
   void noteWrite(const Access &access, Allocation &array, const ProgramPosition &program);
   void noteLaneWrite(Allocation &array, uint64_t address, const ProgramPosition &program,

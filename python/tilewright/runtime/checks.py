@@ -1,12 +1,28 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which mistakes the interpreter looks for."""
+"""Which mistakes the interpreter looks for, and whether all launches of this program are checked."""
 
 from __future__ import annotations
 
-from .. import _core, errors
+import functools
 
-__all__ = ["selected"]
+from .. import _core, errors, knobs
+
+__all__ = ["selected", "session"]
+
+
+def session():
+    """What `tilewright check` does with the launches of this process; None where it runs none of it."""
+    folder = knobs.runtime.check_session
+    return _session_of(folder) if folder else None
+
+
+@functools.cache
+def _session_of(folder):
+    # Only programs that are checked pay for its modules.
+    from ..checking.session import Session
+
+    return Session(folder)
 
 
 def selected(text):
