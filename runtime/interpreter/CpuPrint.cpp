@@ -8,7 +8,13 @@
 #include "runtime/interpreter/CpuTileBuilder.h"
 #include "runtime/interpreter/FloatChunks.h"
 
+#include <cmath>
+
 namespace tilewright::interpreter {
+
+/// Axes longer than this show their first and last few elements only.
+constexpr int64_t longestPrintedAxis = 64;
+constexpr int64_t printedAtEachEnd = 4;
 
 static int64_t signedElement(const Value &value, int64_t i) {
   switch (elementSize(value.type.scalar.kind())) {
@@ -36,8 +42,57 @@ static uint64_t unsignedElement(const Value &value, int64_t i) {
   }
 }
 
-/// As C's printf writes it on the GPU: "%f", "%d", "%u", "0x%08x" or "%p".
+static std::string formatFloat(ScalarKind kind, double value) {
+  if (std::isnan(value))
+    return "nan";
+  if (std::isinf(value))
+    return value < 0 ? "-inf" : "inf";
+  if (kind == ScalarKind::Float64)
+    return fmt::format("{}", value);
+  // The shortest digits that read back as the same f32.
+  std::string text = fmt::format("{}", static_cast<float>(value));
+  return text;
+}
+
 static std::string formatElement(const Value &value, int64_t i, bool hex) {
+  ScalarKind kind = value.type.scalar.kind();
+  if (hex || kind == ScalarKind::Pointer)
+    return fmt::format("{:#0{}x}", unsignedElement(value, i), 2 + 2 * elementSize(kind));
+  if (kind == ScalarKind::Int1)
+    return elementsOf<uint8_t>(value)[i] ? "True" : "False";
+  if (kind >= ScalarKind::Int8 && kind <= ScalarKind::Int64)
+    return fmt::format("{}", signedElement(value, i));
+  if (kind >= ScalarKind::UInt8 && kind <= ScalarKind::UInt64)
+    return fmt::format("{}", unsignedElement(value, i));
+  return formatFloat(kind, decodeFloat(kind, tileOf(value).as<void>(), i));
+}
+
+static std::string formatAxis(const Value &value, size_t axis, int64_t start, bool hex) {
+  const std::vector<int64_t> &shape = value.type.shape;
+  if (axis == shape.size())
+    return formatElement(value, start, hex);
+  int64_t stride = 1;
+  for (size_t i = axis + 1; i < shape.size(); ++i)
+    stride *= shape[i];
+  std::string separator = axis + 1 == shape.size() ? ", " : ",\n" + std::string(axis + 1, ' ');
+  std::string out = "[";
+  for (int64_t i = 0; i < shape[axis]; ++i) {
+    if (i)
+      out += separator;
+    if (shape[axis] > longestPrintedAxis && i == printedAtEachEnd) {
+      out += "...";
+      i = shape[axis] - printedAtEachEnd - 1;
+      continue;
+    }
+    out += formatAxis(value, axis + 1, start + i * stride, hex);
+  }
+  return out + "]";
+}
+
+std::string formatTile(const Value &value, bool hex) { return formatAxis(value, 0, 0, hex); }
+
+/// As C's printf writes it on the GPU: "%f", "%d", "%u", "0x%08x" or "%p".
+static std::string printedElement(const Value &value, int64_t i, bool hex) {
   ScalarKind kind = value.type.scalar.kind();
   if (kind == ScalarKind::Pointer)
     return fmt::format("{:#x}", unsignedElement(value, i));
@@ -53,7 +108,7 @@ static std::string formatElement(const Value &value, int64_t i, bool hex) {
 }
 
 /// " idx (1, 2)" of an element; nothing for a scalar.
-static std::string formatIndex(const Value &value, int64_t i) {
+static std::string printedIndex(const Value &value, int64_t i) {
   if (!value.type.isTile())
     return "";
   std::vector<int64_t> index(value.type.shape.size());
@@ -73,8 +128,8 @@ void CpuTileBuilder::print(const std::string &prefix, const std::vector<Value> &
     const Value &value = values[position];
     std::string operand = values.size() > 1 ? fmt::format("(operand {}) ", position) : "";
     for (int64_t i = 0, count = countOf(value); i < count; ++i)
-      host.writeLine(start + formatIndex(value, i) + " " + prefix + operand +
-                     formatElement(value, i, hex));
+      host.writeLine(start + printedIndex(value, i) + " " + prefix + operand +
+                     printedElement(value, i, hex));
   }
 }
 

@@ -151,6 +151,10 @@ private:
 void computeBinary(BinaryOp op, ScalarKind kind, const void *lhs, const void *rhs, void *result,
                    int64_t count);
 
+/// The elements as text, as print shows them: "3", "[1.5, 2.0]", with the
+/// middle of long axes left out.
+std::string formatTile(const Value &value, bool hex);
+
 } // namespace tilewright::interpreter
 
 #endif // TILEWRIGHT_RUNTIME_INTERPRETER_CPUTILEBUILDER_H

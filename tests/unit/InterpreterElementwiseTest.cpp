@@ -221,6 +221,7 @@ TEST_F(InterpreterElementwise, PrintsAndAsserts) {
                             "pid (1, 2, 0) idx (0) two (operand 1) 1",
                             "pid (1, 2, 0) idx (1) two (operand 1) 0",
                         }));
+  EXPECT_EQ(formatTile(builder.range(0, 128), false), "[0, 1, 2, 3, ..., 124, 125, 126, 127]");
   std::string error = errorOf([&] { builder.deviceAssert(mask({1, 0}), "x < n", std::nullopt); });
   EXPECT_NE(error.find("[E0403] x < n at kernel.py:7, program (1,2,0)"), std::string::npos)
       << error;

@@ -19,7 +19,7 @@ import numpy as np
 from .. import errors
 from ..runtime.host_arrays import DeviceCopies, size_of
 from ..runtime.interpreter import InterpretedLaunch, running_frames
-from .findings import Finding, frame_record, is_finding
+from .findings import Collector, Finding, frame_record, is_finding
 from .views import contents, decoded
 
 #: (relative, absolute) by element type: some roundings of the type for what was summed in
@@ -151,11 +151,12 @@ class Comparison:
         def wrote(_kind, _lane):
             last[:] = launch.context.program, [frame_record(f) for f in running_frames()]
 
-        launch.context.collect(lambda *_: None, lambda _: True)
+        unheard = Collector(self.call[0], 0)
+        unheard.listen_to(launch.context)
         array = launch.arrays[position]
         offsets = sum(i * s for i, s in zip(found.index, array.strides))
         launch.context.watch_element(position, offsets // size_of(array.dtype), wrote)
-        launch.run()
+        unheard.run(launch)
         return last
 
 

@@ -10,6 +10,9 @@ from .. import errors
 from ..runtime.interpreter import running_frames, running_place, with_frames
 
 
+_DEADLOCK = "E0414"
+
+
 @dataclass
 class Finding:
     """A mistake: what and where, and how often it was seen in the launch.
@@ -66,17 +69,29 @@ class Collector:
             return
         self._add(key, code, message, help, notes, running_frames())
 
+    def run(self, launch):
+        """Runs the launch; a finding that ends all of it is one more."""
+        try:
+            launch.run()
+        except errors.TilewrightError as error:
+            if not is_finding(error):
+                raise
+            self._note(error)
+
     def _ended(self, error) -> bool:
-        """A program has ended with `error`; whether that is a finding, and the next program runs."""
-        if not is_finding(error):
-            return False
+        """A program has ended with `error`; whether the next program runs."""
+        if not is_finding(error) or error.code == _DEADLOCK:
+            return False  # of programs that wait for each other none can go on
+        self._note(error)
+        return True
+
+    def _note(self, error):
         error = with_frames(error, self.jit_function)
         place = (error.frames[0].file, error.frames[0].line) if error.frames else None
         if (known := self.found.get((error.code, place))) is not None:
             known.count += 1
         else:
             self._add((error.code, place), error.code, error.message, error.help, error.notes, error.frames)
-        return True
 
     def _add(self, key, code, message, help, notes, frames):
         self.found[key] = Finding(code, message, help, list(notes), [frame_record(f) for f in frames],

@@ -99,7 +99,7 @@ def run_interpreted(saved, check="", program=None):
         launch.context.choose([program_of(program, saved.grid)])
         table = AccessTable()
         table.listen_to(launch.context)
-    launch.run()
+    collector.run(launch)
     return collector.findings, memory.codes(), table
 
 

@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from .. import errors
+from ..user_objects import attribute, has_attribute
 from ..runtime.interpreter import InterpretedLaunch, grid_sizes
 from . import compiled
 from .findings import Collector
@@ -85,7 +88,7 @@ class _Launch:
         try:
             launch = self._prepared(collector, chosen)
             comparison = self._comparison(launch)
-            launch.run()
+            collector.run(launch)
         except errors.TilewrightError as error:
             self._tell_findings(collector)
             reason = reason_not_interpreted(error)
@@ -140,8 +143,9 @@ class _Launch:
             return
         # What needs no GPU still has to give the program its results.
         launch = InterpretedLaunch(*self.call[:3], {**self.options, "check": "none"})
-        Collector(self.jit_function, self.number).listen_to(launch.context)
-        launch.run()
+        unheard = Collector(self.jit_function, self.number)
+        unheard.listen_to(launch.context)
+        unheard.run(launch)
         launch.write_back()
 
     def _can_run_compiled(self) -> bool:
@@ -179,7 +183,6 @@ def chosen_programs(sizes, limit):
 
 def _has_host_arrays(value) -> bool:
     """Whether any array among the arguments lies in the host's memory."""
-    from ..runtime.host_arrays import read_array
     from ..tools.tensor_descriptor import TensorDescriptor
 
     if isinstance(value, dict):
@@ -188,7 +191,9 @@ def _has_host_arrays(value) -> bool:
         return any(map(_has_host_arrays, value))
     if isinstance(value, TensorDescriptor):
         return _has_host_arrays(value.base)
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if has_attribute(value, "data_ptr"):
+        # What has no shape cannot be read here, but a launch asks for no more than the address.
+        return attribute(attribute(value, "device"), "type", "cuda") == "cpu"
+    if has_attribute(value, "__cuda_array_interface__") or isinstance(value, np.generic):
         return False
-    array = read_array("argument", value)
-    return array is not None and not array.device
+    return has_attribute(value, "__array_interface__") or has_attribute(value, "__dlpack__")
