@@ -192,6 +192,12 @@ static PyObject *promoteFunction(PyObject *, PyObject *object) {
 static PyObject *isTensorFunction(PyObject *, PyObject *object) {
   return Py_NewRef(isTensor(object) ? Py_True : Py_False);
 }
+static PyObject *contentsFunction(PyObject *, PyObject *object) {
+  return guarded([&]() -> py::object {
+    EvaluationContext *context = currentContext();
+    return context && isTensor(object) ? context->concreteArray(unwrapValue(object)) : py::none();
+  });
+}
 static PyObject *describeFunction(PyObject *, PyObject *object) {
   return guarded([&] { return py::str(describeValue(object)); });
 }
@@ -267,6 +273,7 @@ static PyMethodDef kernelFunctions[] = {
     {"truth_if", truthOfIf, METH_O, "The value of the condition of an `if`."},
     {"truth_while", truthOfWhile, METH_O, "The value of the condition of a `while`."},
     {"truth_choice", truthOfChoice, METH_O, "The value of the condition of `a if c else b`."},
+    {"contents", contentsFunction, METH_O, "The elements of x as a NumPy array; None if compiled."},
     {"describe", describeFunction, METH_O, "x in the words of messages: fp32[64], i32, None."},
     {"is_tensor", isTensorFunction, METH_O, "Whether x is a run-time value."},
     {"check_branch", reinterpret_cast<PyCFunction>(checkBranch), METH_FASTCALL,
@@ -327,6 +334,14 @@ void bindInterpreter(py::module_ &module) {
            [](InterpreterContext &self, uint64_t low, uint64_t high, uint64_t isWritten) {
              self.tileBuilder().memory.watch(low, high, reinterpret_cast<uint8_t *>(isWritten));
            })
+      .def("collect", &InterpreterContext::collect)
+      .def("observe", &InterpreterContext::observe)
+      .def("watch_element", &InterpreterContext::watchElement)
+      .def("choose", &InterpreterContext::choose)
+      .def_property_readonly("program",
+                             [](InterpreterContext &self) {
+                               return py::tuple(py::cast(self.tileBuilder().program.id));
+                             })
       .def("look_for", [](InterpreterContext &self, const std::string &name, bool on) {
         for (const interpreter::CheckEntry &entry : interpreter::checkEntries())
           if (name == entry.name)

@@ -19,6 +19,7 @@
 #include "runtime/interpreter/CpuTileBuilder.h"
 
 #include <memory>
+#include <set>
 
 namespace tilewright {
 
@@ -66,7 +67,20 @@ public:
   /// A run-time scalar of type `dtype`: "i32", "fp32", "i1", ...
   pybind11::object scalar(const std::string &dtype, pybind11::handle number);
   bool wasWritten(interpreter::AllocationId id) const;
-  /// Runs all programs of the grid, in `order`: x fastest where that says nothing else.
+
+  /// Hands what the checks find to `function(code, class, message, help, notes)`; the kernel
+  /// goes on. An exception that ends a program goes to `ended(exception)`: where that
+  /// returns true, the next program runs.
+  void collect(pybind11::object function, pybind11::object ended);
+  /// Tells `function(kind, array, first, last, active, lanes, bytes)` of each access; first
+  /// and last are elements, and None where no lane is active or no array holds them.
+  void observe(pybind11::object function);
+  /// Tells `function(kind, lane)` of each store or atomic to one element.
+  void watchElement(interpreter::AllocationId id, int64_t element, pybind11::object function);
+  /// Lets run() leave out all programs but these.
+  void choose(const std::vector<std::array<int64_t, 3>> &programs);
+
+  /// Runs the programs of the grid in order, x fastest.
   void run(const NativeFunction &kernel, const pybind11::tuple &args, std::array<int64_t, 3> grid);
 
   ProgramOrder order;
@@ -75,8 +89,9 @@ public:
 
 private:
   void checkRecursion(const NativeFunction &native, const pybind11::tuple &args) const;
-
+  bool isChosen(const std::array<int64_t, 3> &program) const;
   void runProgram(const NativeFunction &kernel, const pybind11::tuple &args);
+
 
   /// For recursion without an end.
   OpenCalls calls;
@@ -87,6 +102,10 @@ private:
   semantic::Semantic meaning;
   pybind11::object prepare;
   pybind11::dict options;
+  /// What collect() was given for exceptions.
+  pybind11::object programEnded;
+  /// The programs to run; all where there is nothing.
+  std::optional<std::set<std::array<int64_t, 3>>> chosen;
 };
 
 /// A NumPy array with a copy of the elements; bfloat16 and the 8-bit floats

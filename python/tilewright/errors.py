@@ -308,6 +308,10 @@ class NotPortable(InterpreterError, ValueError):
     pass
 
 
+class ResultMismatch(InterpreterError, RuntimeError):
+    """A compiled kernel and the interpreter do not agree."""
+
+
 class AutotunerError(_WithErrorMessage):
     _prefix = "Autotuner error: "
 
@@ -457,7 +461,7 @@ def _rebuild(code, class_name, message, help, frames, notes, text):
     return from_native(code, class_name, message, help, frames, notes, text)
 
 
-def make(code, *, frames=(), notes=(), cause=None, help=None, sentence="", **arguments):
+def make(code, /, *, frames=(), notes=(), cause=None, help=None, sentence="", **arguments):
     """The error of `code` with the catalogue's patterns filled in, to be raised."""
     from . import _core
 

@@ -98,6 +98,8 @@ bool Memory::allInside(const Access &access, const Allocation &array) const {
 }
 
 void Memory::check(const Access &access, const ProgramPosition &program) {
+  if (observer)
+    observer(access);
   AllocationId id = tileOf(access.pointer).allocation;
   if (id != unknownAllocation && allInside(access, allocations[id]) &&
       (onlyReads(access.kind) || allocations[id].writable)) {

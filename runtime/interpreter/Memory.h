@@ -21,6 +21,7 @@
 #include "runtime/interpreter/Tile.h"
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -52,6 +53,8 @@ enum class AccessKind { Load, Store, Atomic, AtomicLoad };
 inline bool onlyReads(AccessKind kind) {
   return kind == AccessKind::Load || kind == AccessKind::AtomicLoad;
 }
+/// "load", "store" or "atomic".
+const char *nameOf(AccessKind kind);
 
 /// The lanes of one memory operation.
 struct Access {
@@ -99,6 +102,9 @@ public:
   /// Reports E0417 for active lanes that nobody has written.
   void checkWritten(const Access &access, const ProgramPosition &program);
   void noteWritten(const Access &access);
+  /// Is told of each access before it is checked, where there is one: for tables of
+  /// what a program touches, and for finding out who wrote an element.
+  std::function<void(const Access &)> observer;
 
 private:
   bool allInside(const Access &access, const Allocation &array) const;

@@ -215,7 +215,9 @@ def test_print_shows_values(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["tile", "[1.5", "2.", "3.", "4.", "]"]
     assert lines[1] == "sum 10.5 fp32"
-    assert lines[2].startswith("pid (0, 0, 0) values [1.5, 2, 3, 4] 0")
+    # The form of the GPU: a line per element.
+    assert lines[2:] == [*(f"pid (0, 0, 0) idx ({i}) values(operand 0) {x:f}" for i, x in enumerate((1.5, 2, 3, 4))),
+                         "pid (0, 0, 0) values(operand 1) 0"]
 
 
 @tilewright.jit

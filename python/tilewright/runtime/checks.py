@@ -1,13 +1,15 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which mistakes the interpreter looks for, and in which order it runs programs."""
+"""Which mistakes the interpreter looks for, in which order it runs programs, and whether all launches are checked."""
 
 from __future__ import annotations
 
-from .. import _core, errors
+import functools
+
+from .. import _core, errors, knobs
 from ..user_objects import attribute
 
-__all__ = ["CODES", "order_of_programs", "scalars_in_scope", "selected"]
+__all__ = ["CODES", "order_of_programs", "scalars_in_scope", "selected", "session"]
 
 #: The codes of what the interpreter's checks find.
 CODES = frozenset(f"E{number:04}" for number in range(407, 425))
@@ -29,6 +31,20 @@ def scalars_in_scope(frame):
             found.append(f"{name} = {_core.kernel.scalar_text(value)}")
     more = len(found) - _MOST_SCALARS
     return ", ".join(found[:_MOST_SCALARS]) + (f" and {more} more" if more > 0 else "")
+
+
+def session():
+    """What `tilewright check` does with the launches of this process; None where it runs none of it."""
+    folder = knobs.runtime.check_session
+    return _session_of(folder) if folder else None
+
+
+@functools.cache
+def _session_of(folder):
+    # Only programs that are checked pay for its modules.
+    from ..checking.session import Session
+
+    return Session(folder)
 
 
 def selected(text):
