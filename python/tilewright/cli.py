@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, run, prove, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -318,6 +318,7 @@ def knobs_command(arguments) -> int:
 
 def _parser():
     from .compiler import cache_tools
+    from .proving import command as prove_commands
     from .tuning import commands as tune_commands
 
     parser = argparse.ArgumentParser(prog="tilewright", description="A tile language and its compiler.")
@@ -339,6 +340,7 @@ def _parser():
     run = commands.add_parser("run", help="run a script in which 'import triton' means Tilewright")
     run.set_defaults(call=run_command)
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
+    prove_commands.add_parser(commands)
     cache_tools.add_parser(commands)
     tune_commands.add_parser(commands)
     commands.add_parser("knobs", help="list all switches").set_defaults(call=knobs_command)
