@@ -169,6 +169,28 @@ def test_wrapped_products():
     assert launch(rows_kernel, (3,), x, 2**30, WIDE=True, BLOCK=16).proved
 
 
+@tw.jit
+def divided_kernel(x, y, heads, groups):
+    tl.store(y + tl.program_id(0), tl.load(x + tl.program_id(0) // (heads // groups)))
+
+
+def test_division_by_zero_is_no_witness():
+    proof = launch(divided_kernel, (4,), floats(4), floats(4), 2, 4)
+    assert verdicts(proof, "bounds") == ["outside", "proved"]
+    assert proof.findings[0].bounds.reason == "a division that may be by zero"
+    assert launch(divided_kernel, (4,), floats(4), floats(4), 4, 2).proved
+
+
+@tw.jit
+def counting_kernel(x, SCOPE: tl.constexpr):
+    tl.atomic_add(x, 1.0, scope=SCOPE)
+
+
+def test_atomics_do_not_race_unless_they_are_for_one_block():
+    assert launch(counting_kernel, (4,), floats(1), SCOPE="gpu").proved
+    assert verdicts(launch(counting_kernel, (4,), floats(1), SCOPE="cta"), "races") == ["refuted"]
+
+
 # ---------------------------------------------------------------------------
 # All sizes
 # ---------------------------------------------------------------------------

@@ -24,6 +24,7 @@ class Access:
     choices: (condition, array, offset in bytes) each
     outside: (reason, frames) where the address is none of the fragment
     waits: the frames of an operation before it at which programs wait for each other
+    is_atomic_for_all: it is an atomic, and not one of scope "cta", which other programs need not respect
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Access:
     shape: tuple = ()
     outside: tuple = ()
     waits: tuple = ()
+    is_atomic_for_all: bool = False
 
     @property
     def arrays(self):
@@ -91,6 +93,7 @@ class _Collector:
     def access(self, op):
         evaluator = self.evaluator
         access = Access(_KINDS[op.name], op.frames, [], waits=self.waits)
+        access.is_atomic_for_all = access.kind == "atomic" and "cta" not in op.attributes["scope"]
         access.index, access.shape = evaluator.lanes(op.operands[0], len(self.found))
         try:
             access.before = [*self.assumed, *evaluator.path(op)]

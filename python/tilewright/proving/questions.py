@@ -20,7 +20,7 @@ from .digits import equalities, into_digits, replaced
 from .rebuild import Rebuilder, divisors
 from .terms import TRUE, Poly, and_, at_most, equal, less, not_, or_
 
-__all__ = ["Finding", "Outcome", "Prover"]
+__all__ = ["Finding", "Outcome", "Prover", "expressions"]
 
 PROVED, REFUTED, OUTSIDE, UNDECIDED = "proved", "refuted", "outside", "undecided"
 
@@ -90,7 +90,7 @@ class Prover:
 
     def _find_positive_divisors(self):
         """Divisors that are positive in every program, in the order of the program: one may need another."""
-        pairs = zip(*(divisors(_expressions(accesses)) for accesses in (self.first, self.second)))
+        pairs = zip(*(divisors(expressions(accesses)) for accesses in (self.first, self.second)))
         deadline = time.monotonic() + self.timeout
         for here, there in pairs:
             known = Rebuilder(self.setting.atoms, True, self.positive)
@@ -236,7 +236,8 @@ class Prover:
                 finding.races = Outcome(PROVED)
         for i, j in itertools.combinations_with_replacement(range(len(found)), 2):
             a, b = self.first[i], self.second[j]
-            if {a.kind, b.kind} in ({"load"}, {"atomic"}) or a.outside or b.outside or not self._share(a, b):
+            harmless = a.kind == b.kind == "load" or a.is_atomic_for_all and b.is_atomic_for_all
+            if harmless or a.outside or b.outside or not self._share(a, b):
                 continue
             outcome = self._race(found[i], found[j], b, i == j)
             for finding in {id(found[i]): found[i], id(found[j]): found[j]}.values():
@@ -314,7 +315,7 @@ class Prover:
         return before if is_same else or_(before, ordered([(z2, z1), (y2, y1), (x2, x1)]))
 
 
-def _expressions(accesses):
+def expressions(accesses):
     """All that decides where and whether accesses go."""
     for access in accesses:
         yield from access.before
