@@ -64,6 +64,25 @@ def sum_kernel(x, y, n, BLOCK: tl.constexpr):
 
 
 @tw.jit
+def unrolled_kernel(x, LENGTH: tl.constexpr):
+    place = tl.program_id(0)
+    for _ in tl.static_range(LENGTH):
+        place = place + tl.program_id(1)
+    tl.store(x + place, 1.0)
+
+
+@tw.jit
+def counting_steps_kernel(x, n):
+    place = 0
+    for i in range(n):
+        steps = 0
+        while steps < i:
+            steps += 1
+        place += steps
+        tl.store(x + place, 1.0)
+
+
+@tw.jit
 def locked_kernel(x, lock):
     while tl.atomic_cas(lock, 0, 1) == 1:
         pass
@@ -153,6 +172,16 @@ def test_pointers_that_a_loop_advances():
     assert verdicts(launch(sum_kernel, (1,), floats(99), floats(1), 100, BLOCK=16), "bounds") == ["refuted", "proved"]
 
 
+def test_long_expressions():
+    assert launch(unrolled_kernel, (1, 1), floats(1), LENGTH=1000).proved
+    assert launch(unrolled_kernel, (1, 2), floats(1000), LENGTH=1000).refuted
+
+
+def test_steps_of_a_loop_that_are_counted_in_it_are_not_known():
+    # 0 + 1 + 2 + 3 + 4: no step is like the other.
+    assert verdicts(launch(counting_steps_kernel, (1,), floats(10), 5), "bounds") != ["proved"]
+
+
 def test_programs_that_wait_for_each_other_are_not_refuted():
     proof = launch(locked_kernel, (3,), floats(1), np.zeros(1, np.int32))
     assert verdicts(proof, "bounds") == ["proved"] * 4
@@ -172,6 +201,17 @@ def test_wrapped_products():
 @tw.jit
 def divided_kernel(x, y, heads, groups):
     tl.store(y + tl.program_id(0), tl.load(x + tl.program_id(0) // (heads // groups)))
+
+
+@tw.jit
+def watching_kernel(x, y, count):
+    if tl.program_id(0) == 0:
+        tl.store(y, tl.atomic_load(x))
+    tl.atomic_add(x, 1.0)
+
+
+def test_atomic_loads_do_not_race_with_atomics():
+    assert launch(watching_kernel, (4,), floats(1), floats(1), 7).proved
 
 
 def test_division_by_zero_is_no_witness():

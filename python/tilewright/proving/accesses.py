@@ -76,6 +76,16 @@ class _Collector:
                 for region in op.regions:
                     self.walk(region.ops)
                 self.note_waiting(op)
+            else:
+                self.refuse(op)
+
+    def refuse(self, op):
+        """Accesses that a function makes for elements, in an order nobody promises."""
+        for inner in (inner for region in op.regions for inner in region.ops):
+            if inner.name in _KINDS:
+                reason = ("an access by a function that runs on elements", inner.frames)
+                self.found.append(Access(_KINDS[inner.name], inner.frames, [], outside=reason))
+            self.refuse(inner)
 
     def note_waiting(self, op):
         """A loop that ends when other programs have done something, or a branch for whom they let through."""
@@ -93,7 +103,10 @@ class _Collector:
     def access(self, op):
         evaluator = self.evaluator
         access = Access(_KINDS[op.name], op.frames, [], waits=self.waits)
-        access.is_atomic_for_all = access.kind == "atomic" and "cta" not in op.attributes["scope"]
+        if access.kind == "atomic":
+            access.is_atomic_for_all = "cta" not in op.attributes["scope"]
+            # What only loads or only stores is one of those, and atomic.
+            access.kind = {"#tw.atomic<load>": "load", "#tw.atomic<store>": "store"}.get(op.attributes.get("kind"), "atomic")
         access.index, access.shape = evaluator.lanes(op.operands[0], len(self.found))
         try:
             access.before = [*self.assumed, *evaluator.path(op)]

@@ -79,7 +79,7 @@ def proving_launches(most=3, timeout=10.0):
 
     At most so many of each kernel, those with equal arguments once.
     """
-    from .. import knobs
+    from .. import errors, knobs
     from ..runtime import interpreter
     from . import prove_launch
 
@@ -90,7 +90,13 @@ def proving_launches(most=3, timeout=10.0):
         key = _likeness(grid, bound)
         if len(known) < most and key not in known:
             known.add(key)
-            proofs.append(prove_launch(kernel, grid, bound, options, timeout))
+            try:
+                proofs.append(prove_launch(kernel, grid, bound, options, timeout))
+            except errors.TilewrightError as error:
+                if error.code == "E0429":
+                    raise
+                # The kernel's own mistake, which running it tells; the script goes on.
+                print(f"tilewright prove: {kernel.__name__} was not proved: {error}", file=sys.stderr)
         return run(kernel, grid, bound, options)
 
     interpreter.run_interpreted = prove_and_run

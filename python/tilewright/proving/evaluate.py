@@ -269,7 +269,8 @@ class Evaluator:
             following = op.regions[1].ops[-1].operands[places[0]]
             step = self._added(following, forwarded, index, op)
             if step is not None:
-                count = self.atoms.symbol(f"iterations{number}", (0, INFINITY), (self.instance, number))
+                count = self.atoms.symbol(f"iterations{number}", (0, INFINITY), (self.instance, number),
+                                          frozenset(self._loops_around(number)))
                 return self._plus(self.at(op.operands[places[0]], index), count * step, element_type(kind), op)
         return self.unknown(number, index, ("carried by a loop", op.frames))
 

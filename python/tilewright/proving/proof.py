@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from dataclasses import dataclass, field
 
@@ -57,6 +59,18 @@ class Proof:
         return text(self)
 
 
+@contextlib.contextmanager
+def _deep_expressions():
+    """An unrolled loop makes expressions as deep as it is long, and they are walked by recursion."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 20000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+@_deep_expressions()
 def prove_launch(kernel, grid, bound, options=None, timeout=DEFAULT_TIMEOUT):
     """Proves or refutes for `kernel[grid](...)`; `bound` maps every parameter to its value."""
     solver_library()
@@ -74,6 +88,7 @@ def prove_launch(kernel, grid, bound, options=None, timeout=DEFAULT_TIMEOUT):
     return Proof(kernel.__name__, f"a launch of {' x '.join(map(str, sizes))} programs", findings, time.monotonic() - start)
 
 
+@_deep_expressions()
 def prove_conditions(kernel, signature, constants, grid, arrays, assume="", options=None, timeout=DEFAULT_TIMEOUT):
     """Proves or refutes for all launches that satisfy `assume`; see conditions.setting_of_conditions."""
     solver_library()

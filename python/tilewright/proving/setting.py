@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .. import _core
+from .. import _core, errors
 from ..compiler.options import parse_options
 from .evaluate import Evaluator, Pointers, functions_ops
 from .terms import TRUE, Atoms, Poly
@@ -58,7 +58,7 @@ class Setting:
         tree = _core.emit_tree(self.kernel, self.signature, self.constants, {}, parse_options(dict(self.options)), TARGET)
         values = tree["arguments"]
         if len(values) != len(self.leaves):
-            raise AssertionError(f"{len(values)} arguments and {len(self.leaves)} values")
+            raise errors.make("E0428", text=self.kernel.__name__, reason="it has parameters of a kind that proofs do not know")
         return functions_ops(tree), values
 
     def evaluator(self, ops, values, instance):
