@@ -60,11 +60,10 @@ public:
 };
 
 class CpuTileBuilder : public semantic::TileBuilder {
-  InterpreterHost &host;
-
 public:
   explicit CpuTileBuilder(InterpreterHost &host) : host(host) {}
 
+  InterpreterHost &host;
   Checks checks;
   Memory memory{checks};
   RaceCheck races{checks, memory, host};

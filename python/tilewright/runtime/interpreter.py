@@ -268,11 +268,13 @@ class InterpretedLaunch:
         try:
             self.context.run(native, values, self.sizes)
         except errors.TilewrightError as error:
+            errors.found_by_interpreter(error)
             raise with_frames(error, self.jit_function)
         except (NameError, AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             better = _explained(error)
             if better is None:
                 raise
+            errors.found_by_interpreter(better)
             raise better from error
 
     def write_back(self):
