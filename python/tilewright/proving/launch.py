@@ -8,7 +8,7 @@ import numpy as np
 
 from ..runtime import kernel_helpers
 from ..runtime.host_arrays import read_array, size_of
-from ..runtime.interpreter import _normalised_grid
+from ..runtime.interpreter import grid_sizes
 from ..tools.tensor_descriptor import TensorDescriptor
 from ..user_objects import attribute
 from .setting import Array, Setting
@@ -108,6 +108,6 @@ def setting_of_launch(kernel, grid, bound, options=None):
         low, high = (end - array.address for end in array.span())
         base = array.address - regions[name]
         arrays[name] = Array(name, Poly.of(low), Poly.of(high), size_of(array.dtype), regions[name], Poly.of(base))
-    sizes = tuple(Poly.of(size) for size in _normalised_grid(grid, bound))
+    sizes = tuple(Poly.of(size) for size in grid_sizes(grid, bound))
     return Setting(kernel, signature, reader.constants, Atoms(), reader.leaves, arrays, sizes,
                    options={k: v for k, v in (options or {}).items() if k != "check"})

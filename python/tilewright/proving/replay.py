@@ -159,7 +159,7 @@ class Replay:
         try:
             context.run(only, values, self.grid)
         except errors.TilewrightError as error:
-            interpreter._attach_frames(error, self.kernel)
+            interpreter.with_frames(error, self.kernel)
             raise
 
 
