@@ -11,6 +11,7 @@
 
 #include "ir/support/TargetInfo.h"
 #include "python/bindings/Bindings.h"
+#include "python/bindings/TileTree.h"
 
 #include "codegen/emit/ArgumentAccess.h"
 #include "codegen/emit/CompileModule.h"
@@ -195,6 +196,15 @@ std::string emitTtir(py::handle function, py::dict signature, py::dict constexpr
   return text;
 }
 
+/// What the front end makes of a kernel as plain Python objects (TileTree.h).
+py::dict emitTree(py::handle function, py::dict signature, py::dict constexprs,
+                  py::dict divisibility, py::dict options, const std::string &target) {
+  PooledContext pooled;
+  OwningOpRef<ModuleOp> module =
+      emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);
+  return tileTree(*module);
+}
+
 /// (names of the parameters a kernel may write, of those it may read); compiles nothing.
 py::tuple argumentAccess(py::handle function, py::dict signature, py::dict constexprs,
                          py::dict divisibility, py::dict options, const std::string &target) {
@@ -246,6 +256,9 @@ void bindCompile(py::module_ &module) {
              py::arg("constexprs") = py::dict(), py::arg("divisibility") = py::dict(),
              py::arg("options") = py::dict(), py::arg("target") = "", py::arg("locations") = false,
              "The tile IR that the front end makes of one specialisation, as text.");
+  module.def("emit_tree", &emitTree, py::arg("function"), py::arg("signature"),
+             py::arg("constexprs"), py::arg("divisibility"), py::arg("options"), py::arg("target"),
+             "The tile IR that the front end makes of one specialisation, as nested tuples.");
   module.def("argument_access", &argumentAccess, py::arg("function"), py::arg("signature"),
              py::arg("constexprs"), py::arg("divisibility"), py::arg("options"), py::arg("target"),
              "The parameters that one specialisation may write, and those that it may read.");

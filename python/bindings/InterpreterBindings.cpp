@@ -13,6 +13,7 @@
 #include "frontend/ast/ValueTree.h"
 #include "python/bindings/Bindings.h"
 #include "python/bindings/InterpreterContext.h"
+#include "runtime/interpreter/LaneValues.h"
 
 #include <pybind11/stl.h>
 
@@ -191,6 +192,12 @@ static PyObject *promoteFunction(PyObject *, PyObject *object) {
 static PyObject *isTensorFunction(PyObject *, PyObject *object) {
   return Py_NewRef(isTensor(object) ? Py_True : Py_False);
 }
+static PyObject *contentsFunction(PyObject *, PyObject *object) {
+  return guarded([&]() -> py::object {
+    EvaluationContext *context = currentContext();
+    return context && isTensor(object) ? context->concreteArray(unwrapValue(object)) : py::none();
+  });
+}
 static PyObject *describeFunction(PyObject *, PyObject *object) {
   return guarded([&] { return py::str(describeValue(object)); });
 }
@@ -199,6 +206,47 @@ static PyObject *checkBranch(PyObject *, PyObject *const *args, Py_ssize_t) {
 }
 static PyObject *checkLoop(PyObject *, PyObject *const *args, Py_ssize_t) {
   return guarded([&] { return checkTypes(ErrorCode::E0118, args); });
+}
+/// Numbers that a kernel knows while it runs: scalars and Python's integers.
+static std::vector<int64_t> integersOf(py::handle items) {
+  std::vector<int64_t> numbers;
+  for (py::handle item : py::reinterpret_borrow<py::tuple>(items)) {
+    if (isTensor(item))
+      numbers.push_back(interpreter::laneAsInteger(unwrapValue(item), 0));
+    else
+      numbers.push_back(unwrapConstexpr(item).cast<int64_t>());
+  }
+  return numbers;
+}
+/// The builder of a running kernel, if it makes this check; null in the compiler.
+static interpreter::CpuTileBuilder *blockChecker(interpreter::Check check) {
+  EvaluationContext &context = requireContext("a block");
+  if (context.isCompiling())
+    return nullptr;
+  interpreter::CpuTileBuilder &builder = static_cast<InterpreterContext &>(context).tileBuilder();
+  builder.valueWasRead();
+  return builder.checks.looksFor(check) ? &builder : nullptr;
+}
+static PyObject *scalarText(PyObject *, PyObject *object) {
+  return guarded([&] { return py::str(interpreter::laneAsText(unwrapValue(object), 0)); });
+}
+/// check_coordinates(access, bytes of an element, offsets)
+static PyObject *checkCoordinates(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] {
+    if (interpreter::CpuTileBuilder *builder = blockChecker(interpreter::Check::Portable))
+      builder->checkCoordinates(py::cast<std::string>(py::handle(args[0])),
+                                py::cast<int>(py::handle(args[1])), integersOf(args[2]));
+    return py::none();
+  });
+}
+/// check_block(access, offsets, extents, block, dimensions that are masked)
+static PyObject *checkBlock(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] {
+    if (interpreter::CpuTileBuilder *builder = blockChecker(interpreter::Check::Blocks))
+      builder->checkBlock(py::cast<std::string>(py::handle(args[0])), integersOf(args[1]),
+                          integersOf(args[2]), integersOf(args[3]), integersOf(args[4]));
+    return py::none();
+  });
 }
 static PyObject *notFunction(PyObject *, PyObject *object) {
   return guarded([&] { return logicalNot(object); });
@@ -225,12 +273,18 @@ static PyMethodDef kernelFunctions[] = {
     {"truth_if", truthOfIf, METH_O, "The value of the condition of an `if`."},
     {"truth_while", truthOfWhile, METH_O, "The value of the condition of a `while`."},
     {"truth_choice", truthOfChoice, METH_O, "The value of the condition of `a if c else b`."},
+    {"contents", contentsFunction, METH_O, "The elements of x as a NumPy array; None if compiled."},
     {"describe", describeFunction, METH_O, "x in the words of messages: fp32[64], i32, None."},
     {"is_tensor", isTensorFunction, METH_O, "Whether x is a run-time value."},
     {"check_branch", reinterpret_cast<PyCFunction>(checkBranch), METH_FASTCALL,
      "E0105 where names changed their types in a branch."},
     {"check_loop", reinterpret_cast<PyCFunction>(checkLoop), METH_FASTCALL,
      "E0118 where names changed their types in a loop."},
+    {"check_coordinates", reinterpret_cast<PyCFunction>(checkCoordinates), METH_FASTCALL,
+     "E0418 for a block of a descriptor that TMA refuses."},
+    {"check_block", reinterpret_cast<PyCFunction>(checkBlock), METH_FASTCALL,
+     "E0418 for a block pointer that leaves its array."},
+    {"scalar_text", scalarText, METH_O, "The number that a scalar holds."},
     {"logical_not", notFunction, METH_O, "`not x`."},
     {"decides_and", decidesAnd, METH_O, "Whether a compile-time x makes `x and ...` x."},
     {"decides_or", decidesOr, METH_O, "Whether a compile-time x makes `x or ...` x."},
@@ -274,6 +328,20 @@ void bindInterpreter(py::module_ &module) {
       .def("scalar", &InterpreterContext::scalar)
       .def("was_written", &InterpreterContext::wasWritten)
       .def("run", &InterpreterContext::run)
+      .def("set_order", [](InterpreterContext &self, bool isReversed,
+                           uint64_t seed) { self.order = {isReversed, seed}; })
+      .def("watch",
+           [](InterpreterContext &self, uint64_t low, uint64_t high, uint64_t isWritten) {
+             self.tileBuilder().memory.watch(low, high, reinterpret_cast<uint8_t *>(isWritten));
+           })
+      .def("collect", &InterpreterContext::collect)
+      .def("observe", &InterpreterContext::observe)
+      .def("watch_element", &InterpreterContext::watchElement)
+      .def("choose", &InterpreterContext::choose)
+      .def_property_readonly("program",
+                             [](InterpreterContext &self) {
+                               return py::tuple(py::cast(self.tileBuilder().program.id));
+                             })
       .def("look_for", [](InterpreterContext &self, const std::string &name, bool on) {
         for (const interpreter::CheckEntry &entry : interpreter::checkEntries())
           if (name == entry.name)

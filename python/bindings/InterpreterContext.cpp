@@ -9,7 +9,6 @@
 #include "frontend/ast/ValueTree.h"
 #include "runtime/interpreter/FloatChunks.h"
 
-#include <cfenv>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
@@ -97,7 +96,7 @@ py::object InterpreterContext::callFunction(py::handle jitFunction, py::tuple ar
   checkRecursion(native, plain);
   calls.emplace_back(&native, plain);
   struct Pop {
-    std::vector<std::pair<const NativeFunction *, py::tuple>> &calls;
+    OpenCalls &calls;
     ~Pop() { calls.pop_back(); }
   } pop{calls};
   return native.call(plain, named);
@@ -240,6 +239,10 @@ SourceFrame InterpreterContext::currentFrame() {
   result.file = code.attr("co_filename").cast<std::string>();
   result.function = code.attr("co_name").cast<std::string>();
   result.line = frame.attr("f_lineno").cast<int>();
+  result.sourceLine = py::module_::import("linecache")
+                          .attr("getline")(result.file, result.line)
+                          .attr("rstrip")()
+                          .cast<std::string>();
   return result;
 }
 
@@ -279,45 +282,112 @@ bool InterpreterContext::wasWritten(AllocationId id) const {
   return builder.memory.allocation(id).written;
 }
 
-namespace {
-/// The CPU's default rounding and subnormals for a scope: libraries built with
-/// fast math switch subnormals off for the whole thread.
-class DefaultFloatEnvironment {
-public:
-  DefaultFloatEnvironment() {
-    std::fegetenv(&saved);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatEnvironment() { std::fesetenv(&saved); }
+bool InterpreterContext::isChosen(const std::array<int64_t, 3> &program) const {
+  return !chosen || chosen->count(program);
+}
 
-private:
-  std::fenv_t saved;
-};
-} // namespace
+void InterpreterContext::choose(const std::vector<std::array<int64_t, 3>> &programs) {
+  chosen.emplace(programs.begin(), programs.end());
+}
+
+void InterpreterContext::runProgram(const NativeFunction &kernel, const py::tuple &args) {
+  calls.assign(1, {&kernel, args});
+  auto value =
+      py::reinterpret_steal<py::object>(PyObject_Call(kernel.function.ptr(), args.ptr(), nullptr));
+  if (!value && programEnded) {
+    py::error_already_set raised;
+    if (raised.trace())
+      PyException_SetTraceback(raised.value().ptr(), raised.trace().ptr());
+    if (!programEnded(raised.value()).cast<bool>())
+      throw raised;
+    value = py::none();
+  }
+  if (!value || PyErr_CheckSignals() != 0)
+    throw py::error_already_set();
+  if (!value.is_none())
+    throw makeError(ErrorCode::E0116,
+                    fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}",
+                                                    describeValue(value))),
+                    fmt::arg("help", "store the result through a pointer argument"));
+}
 
 void InterpreterContext::run(const NativeFunction &kernel, const py::tuple &args,
                              std::array<int64_t, 3> grid) {
   ContextScope scope(*this);
-  DefaultFloatEnvironment environment;
-  builder.program.grid = grid;
-  calls.assign(1, {&kernel, args});
-  for (int64_t z = 0; z < grid[2]; ++z)
-    for (int64_t y = 0; y < grid[1]; ++y)
-      for (int64_t x = 0; x < grid[0]; ++x) {
-        builder.program.id = {x, y, z};
-        PyObject *result = PyObject_Call(kernel.function.ptr(), args.ptr(), nullptr);
-        if (!result || PyErr_CheckSignals() != 0) {
-          Py_XDECREF(result);
-          throw py::error_already_set();
-        }
-        py::object value = py::reinterpret_steal<py::object>(result);
-        if (!value.is_none())
-          throw makeError(
-              ErrorCode::E0116,
-              fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}",
-                                              describeValue(value))),
-              fmt::arg("help", "store the result through a pointer argument"));
+  ProgramScheduler programs(
+      *this, builder, calls, grid, order,
+      [&](const interpreter::ProgramPosition &position) {
+        if (isChosen(position.id))
+          runProgram(kernel, args);
+      });
+  struct Current {
+    ProgramScheduler *&scheduler;
+    Current(ProgramScheduler *&scheduler, ProgramScheduler *to) : scheduler(scheduler) {
+      scheduler = to;
+    }
+    ~Current() { scheduler = nullptr; }
+  } current(scheduler, &programs);
+  programs.runAll();
+}
+
+//===----------------------------------------------------------------------===//
+// Who listens
+//===----------------------------------------------------------------------===//
+
+void InterpreterContext::collect(py::object function, py::object ended) {
+  programEnded = std::move(ended);
+  builder.checks.collector = [function = std::move(function)](const Error &finding) {
+    const ErrorEntry &entry = finding.catalogueEntry();
+    function(entry.codeName, entry.className, finding.message(), finding.help(),
+             py::tuple(py::cast(finding.notes())));
+  };
+}
+
+void InterpreterContext::observe(py::object function) {
+  const interpreter::Memory &memory = builder.memory;
+  builder.memory.observer = [&memory,
+                             function = std::move(function)](const interpreter::Access &access) {
+    int64_t lanes = interpreter::countOf(access.pointer), active = 0;
+    const uint64_t *addresses = interpreter::elementsOf<uint64_t>(access.pointer);
+    uint64_t low = ~uint64_t(0), high = 0;
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (access.mask && !access.mask[i])
+        continue;
+      ++active;
+      low = std::min(low, addresses[i]);
+      high = std::max(high, addresses[i]);
+    }
+    AllocationId id = interpreter::tileOf(access.pointer).allocation;
+    if (id == interpreter::unknownAllocation && active)
+      id = memory.find(low);
+    py::object first = py::none(), last = py::none(), name = py::none();
+    if (id != interpreter::unknownAllocation) {
+      const interpreter::Allocation &array = memory.allocation(id);
+      name = py::str(array.name);
+      if (active) {
+        first = py::int_(array.elementIndex(low));
+        last = py::int_(array.elementIndex(high));
       }
+    }
+    function(interpreter::nameOf(access.kind), name, first, last, active, lanes,
+             active * access.sizeInBytes);
+  };
+}
+
+void InterpreterContext::watchElement(AllocationId id, int64_t element, py::object function) {
+  const interpreter::Allocation &array = builder.memory.allocation(id);
+  uint64_t size = interpreter::elementSize(array.type.kind());
+  uint64_t wanted = array.base + element * size;
+  builder.memory.observer = [wanted, size,
+                             function = std::move(function)](const interpreter::Access &access) {
+    if (interpreter::onlyReads(access.kind))
+      return;
+    const uint64_t *addresses = interpreter::elementsOf<uint64_t>(access.pointer);
+    for (int64_t i = 0, lanes = interpreter::countOf(access.pointer); i < lanes; ++i)
+      if ((!access.mask || access.mask[i]) && addresses[i] < wanted + size &&
+          wanted < addresses[i] + access.sizeInBytes)
+        function(interpreter::nameOf(access.kind), i);
+  };
 }
 
 } // namespace tilewright

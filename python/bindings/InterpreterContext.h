@@ -14,9 +14,12 @@
 
 #include "frontend/ast/EvaluationContext.h"
 #include "frontend/ast/PythonValue.h"
+#include "python/bindings/KernelPlaces.h"
+#include "python/bindings/ProgramScheduler.h"
 #include "runtime/interpreter/CpuTileBuilder.h"
 
 #include <memory>
+#include <set>
 
 namespace tilewright {
 
@@ -52,6 +55,10 @@ public:
   //===--- InterpreterHost ------------------------------------------------===//
   void writeLine(const std::string &line) override;
   SourceFrame currentFrame() override;
+  interpreter::PlaceId currentPlace() override { return places.current(); }
+  std::string describePlace(interpreter::PlaceId place) override { return places.describe(place); }
+  bool waitForOthers() override { return scheduler && scheduler->waitForOthers(); }
+  void mayInterrupt(bool isAtomic) override { scheduler->mayInterrupt(isAtomic); }
 
   /// Registers an array and returns the pointer that the kernel gets.
   pybind11::object addArray(const std::string &name, uint64_t address, const std::string &dtype,
@@ -60,20 +67,45 @@ public:
   /// A run-time scalar of type `dtype`: "i32", "fp32", "i1", ...
   pybind11::object scalar(const std::string &dtype, pybind11::handle number);
   bool wasWritten(interpreter::AllocationId id) const;
-  /// Runs all programs of the grid in order, x fastest.
+
+  /// Hands what the checks find to `function(code, class, message, help, notes)`; the kernel
+  /// goes on. An exception that ends a program goes to `ended(exception)`: where that
+  /// returns true, the next program runs.
+  void collect(pybind11::object function, pybind11::object ended);
+  /// Tells `function(kind, array, first, last, active, lanes, bytes)` of each access; first
+  /// and last are elements, and None where no lane is active or no array holds them.
+  void observe(pybind11::object function);
+  /// Tells `function(kind, lane)` of each store or atomic to one element.
+  void watchElement(interpreter::AllocationId id, int64_t element, pybind11::object function);
+  /// Lets run() leave out all programs but these.
+  void choose(const std::vector<std::array<int64_t, 3>> &programs);
+
+  /// Runs the programs of the grid in order, x fastest.
   void run(const NativeFunction &kernel, const pybind11::tuple &args, std::array<int64_t, 3> grid);
+
+  ProgramOrder order;
 
   interpreter::CpuTileBuilder &tileBuilder() { return builder; }
 
 private:
   void checkRecursion(const NativeFunction &native, const pybind11::tuple &args) const;
+  bool isChosen(const std::array<int64_t, 3> &program) const;
+  void runProgram(const NativeFunction &kernel, const pybind11::tuple &args);
 
-  /// The calls that are running, for recursion without an end.
-  std::vector<std::pair<const NativeFunction *, pybind11::tuple>> calls;
+
+  /// For recursion without an end.
+  OpenCalls calls;
+  /// While programs run.
+  ProgramScheduler *scheduler = nullptr;
+  KernelPlaces places;
   interpreter::CpuTileBuilder builder;
   semantic::Semantic meaning;
   pybind11::object prepare;
   pybind11::dict options;
+  /// What collect() was given for exceptions.
+  pybind11::object programEnded;
+  /// The programs to run; all where there is nothing.
+  std::optional<std::set<std::array<int64_t, 3>>> chosen;
 };
 
 /// A NumPy array with a copy of the elements; bfloat16 and the 8-bit floats

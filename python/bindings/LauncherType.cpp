@@ -31,11 +31,26 @@ static PyTypeObject *launcherType = nullptr;
 // Calling it
 //===----------------------------------------------------------------------===//
 
+/// Raises again what the interpreter has raised, its traceback without our own frames:
+/// those of the kernel follow the line of the launch.
+[[noreturn]] static void raiseWithUserFrames(py::error_already_set &raised) {
+  py::object value = raised.value();
+  py::object traceback = py::module_::import("tilewright.runtime.tracebacks")
+                             .attr("user_frames")(value, raised.trace());
+  PyErr_Restore(raised.type().inc_ref().ptr(), value.release().ptr(),
+                traceback.is_none() ? nullptr : traceback.release().ptr());
+  throw py::error_already_set();
+}
+
 static py::object runInterpreted(const LauncherObject &launcher, const LaunchRequest &request) {
-  return py::handle(reinterpret_cast<PyObject *>(request.dispatcher))
-      .attr("_run_interpreted")(py::handle(launcher.grid),
-                                boundDict(request.state, request.bound()),
-                                optionDict(request.options));
+  try {
+    return py::handle(reinterpret_cast<PyObject *>(request.dispatcher))
+        .attr("_run_interpreted")(py::handle(launcher.grid),
+                                  boundDict(request.state, request.bound()),
+                                  optionDict(request.options));
+  } catch (py::error_already_set &raised) {
+    raiseWithUserFrames(raised);
+  }
 }
 
 static Grid gridOf(const LauncherObject &launcher, const LaunchRequest &request) {

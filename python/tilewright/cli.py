@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, run, check, prove, replay, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -317,7 +317,9 @@ def knobs_command(arguments) -> int:
 
 
 def _parser():
+    from .checking import command as check_commands
     from .compiler import cache_tools
+    from .proving import command as prove_commands
     from .tuning import commands as tune_commands
 
     parser = argparse.ArgumentParser(prog="tilewright", description="A tile language and its compiler.")
@@ -339,6 +341,8 @@ def _parser():
     run = commands.add_parser("run", help="run a script in which 'import triton' means Tilewright")
     run.set_defaults(call=run_command)
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
+    check_commands.add_parser(commands)
+    prove_commands.add_parser(commands)
     cache_tools.add_parser(commands)
     tune_commands.add_parser(commands)
     commands.add_parser("knobs", help="list all switches").set_defaults(call=knobs_command)
@@ -353,7 +357,16 @@ def main(argv=None) -> int:
     if argv[:1] == ["run"] and argv[1:2] not in (["-h"], ["--help"]):
         # All that follows belongs to the script, options too: nothing for argparse.
         return run_command(argparse.Namespace(rest=argv[1:]))
+    program = []
+    if argv[:1] == ["check"]:
+        # As above, from the script on.
+        from .checking.command import split_arguments
+
+        own, program = split_arguments(argv[1:])
+        argv = ["check", *own]
     arguments = _parser().parse_args(argv)
+    if program:
+        arguments.rest = program
     try:
         return arguments.call(arguments)
     except errors.TilewrightError as error:

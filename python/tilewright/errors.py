@@ -268,6 +268,50 @@ class DataRace(InterpreterError, RuntimeError):
     pass
 
 
+class Deadlock(InterpreterError, RuntimeError):
+    pass
+
+
+class WrappedAddress(InterpreterError, OverflowError):
+    pass
+
+
+class FalseHint(InterpreterError, ValueError):
+    pass
+
+
+class UnwrittenRead(InterpreterError, ValueError):
+    pass
+
+
+class InvalidBlock(InterpreterError, ValueError):
+    pass
+
+
+class NotFinite(InterpreterError, ArithmeticError):
+    pass
+
+
+class ValueOverflow(InterpreterError, OverflowError):
+    pass
+
+
+class DivisionByZero(InterpreterError, ZeroDivisionError):
+    pass
+
+
+class UndefinedLanes(InterpreterError, ValueError):
+    pass
+
+
+class NotPortable(InterpreterError, ValueError):
+    pass
+
+
+class ResultMismatch(InterpreterError, RuntimeError):
+    """A compiled kernel and the interpreter do not agree."""
+
+
 class AutotunerError(_WithErrorMessage):
     _prefix = "Autotuner error: "
 
@@ -417,7 +461,7 @@ def _rebuild(code, class_name, message, help, frames, notes, text):
     return from_native(code, class_name, message, help, frames, notes, text)
 
 
-def make(code, *, frames=(), notes=(), cause=None, help=None, sentence="", **arguments):
+def make(code, /, *, frames=(), notes=(), cause=None, help=None, sentence="", **arguments):
     """The error of `code` with the catalogue's patterns filled in, to be raised."""
     from . import _core
 

@@ -17,12 +17,14 @@ import math
 import os
 import statistics
 import sys
+import time
 
 from . import _core
 from .user_objects import attribute, has_attribute
 
 __all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_bench", "do_bench_cudagraph",
-           "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report"]
+           "forget", "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report",
+           "uninitialized", "watch_empty"]
 
 
 def __getattr__(name):
@@ -65,6 +67,20 @@ def _check_mode(return_mode):
         raise ValueError(f"return_mode={return_mode!r}: expected one of {', '.join(modes)}")
 
 
+def _is_checked_program() -> bool:
+    """Whether `tilewright check` runs the program: times mean nothing then, and once is enough."""
+    from .runtime.checks import session
+
+    return session() is not None
+
+
+def _once(fn) -> float:
+    """Milliseconds of one call."""
+    start = time.perf_counter()
+    fn()
+    return (time.perf_counter() - start) * 1e3
+
+
 def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean"):
     """Milliseconds that `fn` takes on the GPU, the L2 cache cleared before each run.
 
@@ -72,6 +88,8 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
     precedence over `return_mode` (min, max, mean, median, all).
     """
     _check_mode(return_mode)
+    if _is_checked_program():
+        return _summarize([_once(fn)], quantiles, return_mode)
     device = _core.current_device()
     stream = _core.current_stream(device)
     fn()
@@ -122,9 +140,11 @@ def cuda_graph_without_gc(*args, **kwargs):
 
 def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
     """Milliseconds per call of `fn` replayed in a CUDA graph: no host time in it. Needs torch."""
+    _check_mode(return_mode)
+    if _is_checked_program():
+        return _summarize([_once(fn)], quantiles, return_mode)
     import torch
 
-    _check_mode(return_mode)
     with torch.cuda.stream(torch.cuda.Stream()):
         fn()
         if grad_to_none is not None:
@@ -195,6 +215,59 @@ def assert_close(x, y, atol=None, rtol=None, err_msg=""):
     if a.size <= 1 and b.size <= 1 and a.shape != b.shape:
         a, b = a.reshape(()), b.reshape(())
     np.testing.assert_allclose(a, b, atol=atol, rtol=rtol, equal_nan=True, err_msg=str(err_msg))
+
+
+# ---------------------------------------------------------------------------
+# Memory that nobody has written
+# ---------------------------------------------------------------------------
+
+
+def uninitialized(shape, dtype="float32"):
+    """A NumPy array that holds nothing: the interpreter reports a kernel that reads an element of it before one has
+    written it, or the host has."""
+    import numpy as np
+
+    return forget(np.empty(shape, dtype))
+
+
+def forget(array):
+    """Declares that nothing is in `array`, as in the output of a kernel; returns it. Its elements are overwritten."""
+    from .runtime import unwritten
+
+    return unwritten.forget(array)
+
+
+@contextlib.contextmanager
+def watch_empty():
+    """While it lasts, what `empty`, `empty_like` and kin of NumPy and torch return is as by `uninitialized`."""
+    import numpy as np
+
+    torch = sys.modules.get("torch")
+    places = [(np, name) for name in ("empty", "empty_like")]
+    if torch is not None:
+        places += [(torch, name) for name in ("empty", "empty_like", "empty_strided")]
+        places += [(torch.Tensor, "new_empty")]
+
+    def watched(function):
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            array = function(*args, **kwargs)
+            try:
+                return forget(array)
+            except Exception:  # noqa: BLE001 - arrays that no kernel takes are none of our business
+                return array
+
+        return call
+
+    originals = [(place, name, getattr(place, name)) for place, name in places]
+    try:
+        for place, name, function in originals:
+            setattr(place, name, watched(function))
+        yield
+    finally:
+        for place, name, function in originals:
+            setattr(place, name, function)
 
 
 # ---------------------------------------------------------------------------

@@ -3,9 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: programs run one after another, so a plain read, combine and write per
-// lane, in lane order, is one of the orders a GPU may take. Lanes that hit the
-// same address see each other. Inactive lanes return zero.
+// What: one program runs at a time, so a plain read, combine and write per lane, in
+// lane order, is one of the orders a GPU may take. Lanes that hit the same address see
+// each other. Inactive lanes return zero.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,16 +83,48 @@ template <typename U> static U combineFloat(AtomicOp op, ScalarKind kind, U old,
   }
 }
 
+void CpuTileBuilder::noteAtomic(const Access &access, bool wrote, MemorySemantic semantic,
+                                MemoryScope scope) {
+  Synchronization how;
+  how.acquires = semantic == MemorySemantic::Acquire || semantic == MemorySemantic::AcquireRelease;
+  how.releases = semantic == MemorySemantic::Release || semantic == MemorySemantic::AcquireRelease;
+  how.hasBlockScope = scope == MemoryScope::Block;
+  // One thread does a scalar atomic, before or after all that the others do.
+  if (access.pointer.type.shape.empty() && (how.acquires || how.releases))
+    threads.barrier();
+  if (checks.looksFor(Check::Races))
+    races.noteAtomic(access, wrote, how);
+  if (!wrote)
+    return asked(access, false);
+  watch.progress();
+  ++changes;
+}
+
+void CpuTileBuilder::asked(const Access &access, bool isPlain) {
+  if (!tape && watch.ask(access, host.currentPlace(), isPlain))
+    waitedInVain = !host.waitForOthers();
+}
+
 Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &value,
-                                const std::optional<Value> &mask, MemorySemantic, MemoryScope) {
+                                const std::optional<Value> &mask, MemorySemantic semantic,
+                                MemoryScope scope) {
   valueWasRead();
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
   const uint8_t *active = mask ? elementsOf<uint8_t>(*mask) : nullptr;
   bool isLoad = op == AtomicOp::Load;
-  memory.check({isLoad ? AccessKind::AtomicLoad : AccessKind::Atomic, pointer, active, size},
-               program);
+  Access access{isLoad ? AccessKind::AtomicLoad : AccessKind::Atomic, pointer, active, size};
+  marker.checkAccess(access, mask, memory);
+  if (!isLoad)
+    marker.checkStored(access, value, memory);
+  memory.check(access, program);
+  beforeAccess(true);
+  if (op != AtomicOp::Exchange && op != AtomicOp::Store)
+    memory.checkWritten(access, program);
+  if (!isLoad)
+    memory.noteWritten(access);
   NewTile result{pointer.type.withScalar(type)};
+  bool wrote = false;
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);
   dispatchWord(size, [&](auto word) {
     using Word = decltype(word);
@@ -108,18 +140,27 @@ Value CpuTileBuilder::atomicRmw(AtomicOp op, const Value &pointer, const Value &
         continue; // the memory may be one that cannot be written
       *place = isOfFloats(op) ? combineFloat<Word>(op, type.kind(), olds[i], operands[i])
                               : combineInteger<Word>(op, olds[i], operands[i]);
+      wrote |= *place != olds[i];
     }
   });
+  noteAtomic(access, wrote, semantic, scope);
   return std::move(result.value);
 }
 
 Value CpuTileBuilder::atomicCas(const Value &pointer, const Value &compare, const Value &value,
-                                MemorySemantic, MemoryScope) {
+                                MemorySemantic semantic, MemoryScope scope) {
   valueWasRead();
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
-  memory.check({AccessKind::Atomic, pointer, nullptr, size}, program);
+  Access access{AccessKind::Atomic, pointer, nullptr, size};
+  marker.checkAccess(access, std::nullopt, memory);
+  marker.checkStored(access, value, memory);
+  memory.check(access, program);
+  beforeAccess(true);
+  memory.checkWritten(access, program);
+  memory.noteWritten(access);
   NewTile result{pointer.type.withScalar(type)};
+  bool wrote = false;
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);
   dispatchWord(size, [&](auto word) {
     using Word = decltype(word);
@@ -130,26 +171,28 @@ Value CpuTileBuilder::atomicCas(const Value &pointer, const Value &compare, cons
       olds[i] = *place;
       if (olds[i] == expected[i]) // bits, as the hardware compares
         *place = desired[i];
+      wrote |= *place != olds[i];
     }
   });
+  noteAtomic(access, wrote, semantic, scope);
   return std::move(result.value);
 }
 
-/// Programs run one after the other: what is not there now will never be.
 Value CpuTileBuilder::atomicPoll(const Value &pointer, const Value &expected,
                                  const std::optional<Value> &timeout, MemorySemantic semantic,
                                  MemoryScope scope) {
-  Value old = atomicCas(pointer, expected, expected, semantic, scope);
   int size = elementSize(pointer.type.scalar.pointee().kind());
-  bool isEqual = std::memcmp(elementsOf<char>(old), elementsOf<char>(expected), size) == 0;
-  if (!isEqual && !timeout)
-    throw makeError(
-        ErrorCode::E0117,
-        fmt::arg("message", "tl.atomic_poll waits for ever: the interpreter runs "
-                            "programs one after the other"),
-        fmt::arg("help", "let a program of a smaller number write, or pass timeout_ns"));
   NewTile result{Type(DType(ScalarKind::Int1))};
-  *result.elements<bool>() = isEqual;
+  auto isEqual = [&] {
+    Value old = atomicCas(pointer, expected, expected, semantic, scope);
+    return std::memcmp(elementsOf<char>(old), elementsOf<char>(expected), size) == 0;
+  };
+  // A time limit has passed when all others have ended or wait.
+  waitedInVain = false;
+  bool isThere = isEqual();
+  while (!isThere && !(timeout && waitedInVain))
+    isThere = isEqual();
+  *result.elements<bool>() = isThere;
   return std::move(result.value);
 }
 

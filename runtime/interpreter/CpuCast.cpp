@@ -234,6 +234,7 @@ Value CpuTileBuilder::cast(CastOp op, const Value &operand, const DType &to, Rou
     floatToFloat(operand, result, rounding);
     break;
   }
+  marker.afterCast(op, operand, result.value);
   return noted(CombineTape::Primitive::Cast, op, {&operand}, std::move(result.value), rounding);
 }
 

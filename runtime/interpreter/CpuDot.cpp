@@ -228,6 +228,7 @@ Value CpuTileBuilder::dot(const Value &a, const Value &b, const Value &acc, DotP
   ScalarKind kind = acc.type.scalar.kind();
   if (kind != ScalarKind::Int32 && kind != ScalarKind::Float64) {
     dotFloats(a, b, acc, precision, batches, extents, result);
+    marker.afterDot(a, b, acc, result.value);
     return std::move(result.value);
   }
   std::memcpy(result.elements<char>(), elementsOf<char>(acc), result.count * elementSize(kind));
@@ -235,6 +236,7 @@ Value CpuTileBuilder::dot(const Value &a, const Value &b, const Value &acc, DotP
     dotIntegers(a, b, batches, extents, result);
   else
     dotDoubles(a, b, batches, extents, result);
+  marker.afterDot(a, b, acc, result.value);
   return std::move(result.value);
 }
 

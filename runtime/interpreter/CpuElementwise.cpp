@@ -256,33 +256,14 @@ void computeBinary(BinaryOp op, ScalarKind kind, const void *lhs, const void *rh
     kernel(lhs, rhs, result, count);
 }
 
-void CpuTileBuilder::checkDivisor(BinaryOp op, const Value &divisor) {
-  if (op != BinaryOp::DivSigned && op != BinaryOp::DivUnsigned && op != BinaryOp::RemSigned &&
-      op != BinaryOp::RemUnsigned)
-    return;
-  int64_t lane = -1, count = countOf(divisor);
-  dispatchWord(elementSize(divisor.type.scalar.kind()), [&](auto word) {
-    const auto *elements = elementsOf<decltype(word)>(divisor);
-    for (int64_t i = count; i-- > 0;)
-      lane = elements[i] == 0 ? i : lane;
-  });
-  if (lane < 0)
-    return;
-  std::string message = fmt::format("division by zero in lane {}; program ({},{},{})", lane,
-                                    program.id[0], program.id[1], program.id[2]);
-  checks.report(makeError(ErrorCode::E0117, fmt::arg("message", message),
-                          fmt::arg("help", "select a non-zero divisor with tl.where first")));
-}
-
 Value CpuTileBuilder::binary(BinaryOp op, const Value &lhs, const Value &rhs) {
   ScalarKind kind = lhs.type.scalar.kind();
   if (!kernelFor(op, kind))
     throwNoKernel("binary", lhs);
-  if (checks.looksFor(Check::Division))
-    checkDivisor(op, rhs);
   NewTile result{lhs.type};
   computeBinary(op, kind, tileOf(lhs).as<void>(), tileOf(rhs).as<void>(), result.tile().as<void>(),
                 result.count);
+  marker.afterBinary(op, lhs, rhs, result.value);
   return noted(CombineTape::Primitive::Binary, op, {&lhs, &rhs}, std::move(result.value));
 }
 
@@ -323,6 +304,7 @@ Value CpuTileBuilder::addPointer(const Value &pointer, const Value &offset) {
     break;
   }
   result.tile().allocation = tileOf(pointer).allocation;
+  marker.afterAddPointer(pointer, offset, result.value);
   return std::move(result.value);
 }
 
@@ -415,6 +397,7 @@ Value CpuTileBuilder::unary(UnaryOp op, const Value &operand) {
   const void *source = tileOf(operand).as<void>();
   if (UnaryKernel kernel = signKernelFor(op, kind)) {
     kernel(source, result.tile().as<void>(), result.count);
+    marker.afterUnary(op, operand, result.value);
     return noted(CombineTape::Primitive::Unary, op, {&operand}, std::move(result.value));
   }
   UnaryKernel kernel = kind == ScalarKind::Float64 ? mathKernel<double>(op) : mathKernel<float>(op);
@@ -422,6 +405,7 @@ Value CpuTileBuilder::unary(UnaryOp op, const Value &operand) {
     throwNoKernel("unary", operand);
   if (!isSmallFloat(kind)) {
     kernel(source, result.tile().as<void>(), result.count);
+    marker.afterUnary(op, operand, result.value);
     return noted(CombineTape::Primitive::Unary, op, {&operand}, std::move(result.value));
   }
   float in[chunkSize], out[chunkSize];
@@ -431,6 +415,7 @@ Value CpuTileBuilder::unary(UnaryOp op, const Value &operand) {
     kernel(in, out, n);
     encodeFloats(kind, out, result.tile().as<void>(), start, n);
   }
+  marker.afterUnary(op, operand, result.value);
   return noted(CombineTape::Primitive::Unary, op, {&operand}, std::move(result.value));
 }
 
@@ -530,6 +515,7 @@ Value CpuTileBuilder::compare(ComparePredicate predicate, const Value &lhs, cons
   uint8_t *bits = result.elements<uint8_t>();
   if (!isSmallFloat(kind)) {
     kernel(a, b, bits, result.count);
+    marker.afterCompare(lhs, rhs, result.value);
     return noted(CombineTape::Primitive::Compare, predicate, {&lhs, &rhs}, std::move(result.value));
   }
   float wideA[chunkSize], wideB[chunkSize];
@@ -539,12 +525,13 @@ Value CpuTileBuilder::compare(ComparePredicate predicate, const Value &lhs, cons
     decodeFloats(kind, b, start, n, wideB);
     kernel(wideA, wideB, bits + start, n);
   }
+  marker.afterCompare(lhs, rhs, result.value);
   return noted(CombineTape::Primitive::Compare, predicate, {&lhs, &rhs}, std::move(result.value));
 }
 
 //===--- select and fma ---------------------------------------------------===//
 
-Value CpuTileBuilder::select(const Value &condition, const Value &ifTrue, const Value &ifFalse) {
+static Value selectLanes(const Value &condition, const Value &ifTrue, const Value &ifFalse) {
   NewTile result{ifTrue.type};
   const uint8_t *bits = elementsOf<uint8_t>(condition);
   // One condition may govern whole tiles: step 0 reads it again and again.
@@ -561,8 +548,17 @@ Value CpuTileBuilder::select(const Value &condition, const Value &ifTrue, const 
   });
   if (tileOf(ifTrue).allocation == tileOf(ifFalse).allocation)
     result.tile().allocation = tileOf(ifTrue).allocation;
+  return std::move(result.value);
+}
+
+Value CpuTileBuilder::select(const Value &condition, const Value &ifTrue, const Value &ifFalse) {
+  Value result = selectLanes(condition, ifTrue, ifFalse);
+  marker.carry({&ifTrue, &ifFalse}, result, [&](const std::vector<Value> &parts) {
+    return selectLanes(condition, parts[0], parts[1]);
+  });
+  marker.afterCondition(condition, result);
   return noted(CombineTape::Primitive::Select, 0, {&condition, &ifTrue, &ifFalse},
-               std::move(result.value));
+               std::move(result));
 }
 
 /// Integers have no fused form; the wrapped sum is exact anyway.
@@ -575,12 +571,14 @@ Value CpuTileBuilder::fma(const Value &x, const Value &y, const Value &z) {
     const double *a = elementsOf<double>(x), *b = elementsOf<double>(y), *c = elementsOf<double>(z);
     for (int64_t i = 0; i < result.count; ++i)
       result.elements<double>()[i] = std::fma(a[i], b[i], c[i]);
+    marker.afterFma(x, y, z, result.value);
     return noted(CombineTape::Primitive::Fma, 0, {&x, &y, &z}, std::move(result.value));
   }
   if (kind == ScalarKind::Float32) {
     const float *a = elementsOf<float>(x), *b = elementsOf<float>(y), *c = elementsOf<float>(z);
     for (int64_t i = 0; i < result.count; ++i)
       result.elements<float>()[i] = canonical(std::fma(a[i], b[i], c[i]));
+    marker.afterFma(x, y, z, result.value);
     return noted(CombineTape::Primitive::Fma, 0, {&x, &y, &z}, std::move(result.value));
   }
   float a[chunkSize], b[chunkSize], c[chunkSize];
@@ -593,6 +591,7 @@ Value CpuTileBuilder::fma(const Value &x, const Value &y, const Value &z) {
       a[i] = roundToOddFloat(fmaRoundToOdd(a[i], b[i], c[i]));
     encodeFloats(kind, a, result.tile().as<void>(), start, n);
   }
+  marker.afterFma(x, y, z, result.value);
   return noted(CombineTape::Primitive::Fma, 0, {&x, &y, &z}, std::move(result.value));
 }
 

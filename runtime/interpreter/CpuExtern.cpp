@@ -515,6 +515,7 @@ Value CpuTileBuilder::externCall(const std::string &symbol, const std::vector<Va
         result.elements<decltype(word)>()[i] = static_cast<decltype(word)>(value.bits);
       });
   }
+  marker.afterExtern(symbol, operands, result.value);
   return std::move(result.value);
 }
 

@@ -3,7 +3,7 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How: (1) Memory checks all active lanes; (2) runs of consecutive addresses
+// How: (1) the checks look at all active lanes; (2) runs of consecutive addresses
 // with every lane active are one memcpy, which is what most kernels do; (3) the
 // rest goes lane by lane.
 //
@@ -58,12 +58,25 @@ static void loadLanes(const uint64_t *addresses, const uint8_t *mask, const Word
 }
 
 Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mask,
-                           const std::optional<Value> &other, const LoadOptions &) {
+                           const std::optional<Value> &other, const LoadOptions &options) {
   valueWasRead();
   const DType &type = pointer.type.scalar.pointee();
   int size = elementSize(type.kind());
   const uint8_t *active = maskOf(mask);
-  memory.check({AccessKind::Load, pointer, active, size}, program);
+  Access access{AccessKind::Load, pointer, active, size};
+  marker.checkAccess(access, mask, memory);
+  memory.check(access, program);
+  bool isVolatile = options.isVolatile || options.cache == semantic::CacheModifier::CV;
+  beforeAccess(isVolatile);
+  if (checks.looksFor(Check::Threads))
+    threads.note(access, nullptr, program);
+  if (checks.looksFor(Check::Races)) {
+    if (isVolatile)
+      races.noteAtomic(access, false, {/*acquires=*/true});
+    else
+      races.noteLoad(access);
+  }
+  memory.checkWritten(access, program);
   NewTile result{pointer.type.withScalar(type)};
   dispatchWord(size, [&](auto word) {
     using Word = decltype(word);
@@ -74,17 +87,38 @@ Value CpuTileBuilder::load(const Value &pointer, const std::optional<Value> &mas
   if (type.kind() == ScalarKind::Int1) // any non-zero byte in memory is true
     for (int64_t i = 0; i < result.count; ++i)
       result.elements<uint8_t>()[i] = result.elements<uint8_t>()[i] != 0;
+  if (isVolatile || result.count == 1)
+    asked(access, !isVolatile);
+  marker.afterLoad(active, other, result.value);
   return std::move(result.value);
 }
 
 void CpuTileBuilder::store(const Value &pointer, const Value &value,
-                           const std::optional<Value> &mask, const StoreOptions &) {
+                           const std::optional<Value> &mask, const StoreOptions &options) {
   valueWasRead();
   int size = elementSize(pointer.type.scalar.pointee().kind());
   const uint8_t *active = maskOf(mask);
-  memory.check({AccessKind::Store, pointer, active, size}, program);
+  Access access{AccessKind::Store, pointer, active, size};
+  marker.checkAccess(access, mask, memory);
+  marker.checkStored(access, value, memory);
+  memory.check(access, program);
+  beforeAccess(false);
+  watch.progress();
+  ++changes;
+  memory.noteWritten(access);
   int64_t count = countOf(pointer);
   const uint64_t *addresses = elementsOf<uint64_t>(pointer);
+  const void *values = elementsOf<char>(value);
+  if (count > 1 && checks.looksFor(Check::Scatter))
+    checkScatter(checks, memory, access, values, program);
+  if (checks.looksFor(Check::Threads))
+    threads.note(access, values, program);
+  if (checks.looksFor(Check::Races)) {
+    if (options.cache == semantic::CacheModifier::WT && count == 1)
+      races.noteAtomic(access, true, {/*acquires=*/false, /*releases=*/true});
+    else
+      races.noteStore(access, values);
+  }
   dispatchWord(size, [&](auto word) {
     using Word = decltype(word);
     const Word *source = elementsOf<Word>(value);

@@ -91,16 +91,46 @@ static std::string formatAxis(const Value &value, size_t axis, int64_t start, bo
 
 std::string formatTile(const Value &value, bool hex) { return formatAxis(value, 0, 0, hex); }
 
+/// As C's printf writes it on the GPU: "%f", "%d", "%u", "0x%08x" or "%p".
+static std::string printedElement(const Value &value, int64_t i, bool hex) {
+  ScalarKind kind = value.type.scalar.kind();
+  if (kind == ScalarKind::Pointer)
+    return fmt::format("{:#x}", unsignedElement(value, i));
+  if (hex)
+    return fmt::format("0x{:0{}x}", unsignedElement(value, i), 2 * elementSize(kind));
+  if (kind == ScalarKind::Int1)
+    return elementsOf<uint8_t>(value)[i] ? "1" : "0";
+  if (kind >= ScalarKind::Int8 && kind <= ScalarKind::Int64)
+    return fmt::format("{}", signedElement(value, i));
+  if (kind >= ScalarKind::UInt8 && kind <= ScalarKind::UInt64)
+    return fmt::format("{}", unsignedElement(value, i));
+  return fmt::format("{:f}", decodeFloat(kind, tileOf(value).as<void>(), i));
+}
+
+/// " idx (1, 2)" of an element; nothing for a scalar.
+static std::string printedIndex(const Value &value, int64_t i) {
+  if (!value.type.isTile())
+    return "";
+  std::vector<int64_t> index(value.type.shape.size());
+  for (size_t axis = index.size(); axis-- > 0; i /= value.type.shape[axis])
+    index[axis] = i % value.type.shape[axis];
+  return fmt::format(" idx ({})", fmt::join(index, ", "));
+}
+
+/// A line per element in the form of codegen/lower/LowerDebug.cpp, so that what a kernel
+/// prints here can be compared with what it prints on a GPU.
 void CpuTileBuilder::print(const std::string &prefix, const std::vector<Value> &values, bool hex) {
   valueWasRead();
-  std::string line = fmt::format("pid ({}, {}, {})", program.id[0], program.id[1], program.id[2]);
-  if (!prefix.empty())
-    line += " " + prefix;
-  for (const Value &value : values) {
-    std::string text = formatTile(value, hex);
-    line += (text.find('\n') == std::string::npos ? " " : "\n") + text;
+  std::string start = fmt::format("pid ({}, {}, {})", program.id[0], program.id[1], program.id[2]);
+  if (values.empty())
+    host.writeLine(start + " " + prefix);
+  for (size_t position = 0; position < values.size(); ++position) {
+    const Value &value = values[position];
+    std::string operand = values.size() > 1 ? fmt::format("(operand {}) ", position) : "";
+    for (int64_t i = 0, count = countOf(value); i < count; ++i)
+      host.writeLine(start + printedIndex(value, i) + " " + prefix + operand +
+                     printedElement(value, i, hex));
   }
-  host.writeLine(line);
 }
 
 void CpuTileBuilder::failAssertion(const std::string &message, const Value &condition,
@@ -125,10 +155,6 @@ void CpuTileBuilder::deviceAssert(const Value &condition, const std::string &mes
   for (int64_t i = 0, count = countOf(condition); i < count; ++i)
     if (!bits[i] && (!active || active[i]))
       failAssertion(message.empty() ? "assertion failed" : message, condition, i);
-}
-
-void CpuTileBuilder::assume(const Value &condition) {
-  deviceAssert(condition, "assumption does not hold", std::nullopt);
 }
 
 } // namespace tilewright::interpreter

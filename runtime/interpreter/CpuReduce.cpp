@@ -42,8 +42,7 @@ static std::vector<int64_t> withExtent(std::vector<int64_t> shape, int axis, int
   return shape;
 }
 
-/// Elements first, first + step, ... of the axis, `extent` of them.
-static Value slice(const Value &tile, int axis, int64_t first, int64_t step, int64_t extent) {
+static Value sliceLanes(const Value &tile, int axis, int64_t first, int64_t step, int64_t extent) {
   AxisView view(tile.type.shape, axis);
   NewTile result{tile.type.withShape(withExtent(tile.type.shape, axis, extent))};
   dispatchWord(elementSize(tile.type.scalar.kind()), [&](auto word) {
@@ -63,10 +62,21 @@ static Value slice(const Value &tile, int axis, int64_t first, int64_t step, int
   return std::move(result.value);
 }
 
-static Values sliceAll(const Values &tiles, int axis, int64_t first, int64_t step, int64_t extent) {
+/// Elements first, first + step, ... of the axis, `extent` of them.
+static Value slice(Marker &marker, const Value &tile, int axis, int64_t first, int64_t step,
+                   int64_t extent) {
+  Value result = sliceLanes(tile, axis, first, step, extent);
+  marker.carry({&tile}, result, [&](const Values &parts) {
+    return sliceLanes(parts[0], axis, first, step, extent);
+  });
+  return result;
+}
+
+static Values sliceAll(Marker &marker, const Values &tiles, int axis, int64_t first, int64_t step,
+                       int64_t extent) {
   Values result;
   for (const Value &tile : tiles)
-    result.push_back(slice(tile, axis, first, step, extent));
+    result.push_back(slice(marker, tile, axis, first, step, extent));
   return result;
 }
 
@@ -107,12 +117,13 @@ Values CpuTileBuilder::reduce(const Values &inputs, int axis, const CombineFunct
   RecordedCombine combine(*this, function);
   Values partial = inputs;
   for (int64_t extent = inputs[0].type.shape[axis]; extent > 1; extent /= 2) {
-    if (std::optional<BinaryOp> op = combine.singleBinary()) {
+    std::optional<BinaryOp> op = combine.singleBinary();
+    if (op && marker.mayCombineBlindly(*op, partial[0], extent)) {
       partial = {fold(*op, partial[0], axis)};
       break;
     }
-    partial = combine(sliceAll(partial, axis, 0, 2, extent / 2),
-                      sliceAll(partial, axis, 1, 2, extent / 2));
+    partial = combine(sliceAll(marker, partial, axis, 0, 2, extent / 2),
+                      sliceAll(marker, partial, axis, 1, 2, extent / 2));
   }
   for (Value &value : partial) {
     std::vector<int64_t> shape = value.type.shape;
@@ -123,7 +134,7 @@ Values CpuTileBuilder::reduce(const Values &inputs, int axis, const CombineFunct
 }
 
 /// A tile with `even` and `odd` interleaved along the axis.
-static Value interleave(const Value &even, const Value &odd, int axis) {
+static Value interleaveLanes(const Value &even, const Value &odd, int axis) {
   AxisView view(even.type.shape, axis);
   NewTile result{even.type.withShape(withExtent(even.type.shape, axis, view.extent * 2))};
   dispatchWord(elementSize(even.type.scalar.kind()), [&](auto word) {
@@ -138,9 +149,16 @@ static Value interleave(const Value &even, const Value &odd, int axis) {
   return std::move(result.value);
 }
 
+static Value interleave(Marker &marker, const Value &even, const Value &odd, int axis) {
+  Value result = interleaveLanes(even, odd, axis);
+  marker.carry({&even, &odd}, result,
+               [&](const Values &parts) { return interleaveLanes(parts[0], parts[1], axis); });
+  return result;
+}
+
 /// `tile` shifted by one along the axis: element i is old element i - 1, and
 /// element 0 is that of `first`.
-static Value shiftByOne(const Value &tile, const Value &first, int axis) {
+static Value shiftByOneLanes(const Value &tile, const Value &first, int axis) {
   AxisView view(tile.type.shape, axis);
   NewTile result{tile.type};
   dispatchWord(elementSize(tile.type.scalar.kind()), [&](auto word) {
@@ -155,8 +173,14 @@ static Value shiftByOne(const Value &tile, const Value &first, int axis) {
   return std::move(result.value);
 }
 
-/// Element 0 of the axis becomes that of `source`.
-static void replaceFirst(Value &tile, const Value &source, int axis) {
+static Value shiftByOne(Marker &marker, const Value &tile, const Value &first, int axis) {
+  Value result = shiftByOneLanes(tile, first, axis);
+  marker.carry({&tile, &first}, result,
+               [&](const Values &parts) { return shiftByOneLanes(parts[0], parts[1], axis); });
+  return result;
+}
+
+static Value replaceFirstLanes(const Value &tile, const Value &source, int axis) {
   AxisView view(tile.type.shape, axis);
   NewTile result{tile.type};
   dispatchWord(elementSize(tile.type.scalar.kind()), [&](auto word) {
@@ -167,12 +191,20 @@ static void replaceFirst(Value &tile, const Value &source, int axis) {
       std::copy_n(elementsOf<Word>(source) + outer * slab, view.inner,
                   result.elements<Word>() + outer * slab);
   });
-  tile = std::move(result.value);
+  return std::move(result.value);
 }
 
-static Value reverseAxis(const Value &tile, int axis) {
+/// Element 0 of the axis becomes that of `source`.
+static void replaceFirst(Marker &marker, Value &tile, const Value &source, int axis) {
+  Value result = replaceFirstLanes(tile, source, axis);
+  marker.carry({&tile, &source}, result,
+               [&](const Values &parts) { return replaceFirstLanes(parts[0], parts[1], axis); });
+  tile = std::move(result);
+}
+
+static Value reverseAxis(Marker &marker, const Value &tile, int axis) {
   int64_t extent = tile.type.shape[axis];
-  return slice(tile, axis, extent - 1, -1, extent);
+  return slice(marker, tile, axis, extent - 1, -1, extent);
 }
 
 /// A scan by one operation: at distance 1, 2, 4, ... each element takes in the
@@ -197,30 +229,32 @@ static Value scanByOperation(BinaryOp op, const Value &tile, int axis) {
   return std::move(from.value);
 }
 
-static Values scanForward(const Values &inputs, int axis, RecordedCombine &combine) {
+static Values scanForward(Marker &marker, const Values &inputs, int axis,
+                          RecordedCombine &combine) {
   int64_t half = inputs[0].type.shape[axis] / 2;
   if (half == 0)
     return inputs;
-  if (std::optional<BinaryOp> op = combine.singleBinary())
+  std::optional<BinaryOp> op = combine.singleBinary();
+  if (op && marker.mayCombineBlindly(*op, inputs[0], 2 * half))
     return {scanByOperation(*op, inputs[0], axis)};
-  Values even = sliceAll(inputs, axis, 0, 2, half);
-  Values odd = sliceAll(inputs, axis, 1, 2, half);
-  Values oddResults = scanForward(combine(even, odd), axis, combine);
+  Values even = sliceAll(marker, inputs, axis, 0, 2, half);
+  Values odd = sliceAll(marker, inputs, axis, 1, 2, half);
+  Values oddResults = scanForward(marker, combine(even, odd), axis, combine);
   Values results;
   if (half == 1) {
     for (size_t i = 0; i < inputs.size(); ++i)
-      results.push_back(interleave(even[i], oddResults[i], axis));
+      results.push_back(interleave(marker, even[i], oddResults[i], axis));
     return results;
   }
   // Element 0 of the even results is the input itself; what is combined into
   // that lane is dropped again.
   Values before;
   for (size_t i = 0; i < inputs.size(); ++i)
-    before.push_back(shiftByOne(oddResults[i], even[i], axis));
+    before.push_back(shiftByOne(marker, oddResults[i], even[i], axis));
   Values evenResults = combine(before, even);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    replaceFirst(evenResults[i], even[i], axis);
-    results.push_back(interleave(evenResults[i], oddResults[i], axis));
+    replaceFirst(marker, evenResults[i], even[i], axis);
+    results.push_back(interleave(marker, evenResults[i], oddResults[i], axis));
   }
   return results;
 }
@@ -229,13 +263,13 @@ Values CpuTileBuilder::scan(const Values &inputs, int axis, bool reverse,
                             const CombineFunction &function) {
   RecordedCombine combine(*this, function);
   if (!reverse)
-    return scanForward(inputs, axis, combine);
+    return scanForward(marker, inputs, axis, combine);
   Values reversed;
   for (const Value &input : inputs)
-    reversed.push_back(reverseAxis(input, axis));
-  Values results = scanForward(reversed, axis, combine);
+    reversed.push_back(reverseAxis(marker, input, axis));
+  Values results = scanForward(marker, reversed, axis, combine);
   for (Value &value : results)
-    value = reverseAxis(value, axis);
+    value = reverseAxis(marker, value, axis);
   return results;
 }
 

@@ -63,13 +63,20 @@ Value CpuTileBuilder::range(int32_t start, int32_t end) {
 
 //===--- shape ------------------------------------------------------------===//
 
-Value CpuTileBuilder::splat(const Value &scalar, const Shape &shape) {
+static Value splatLanes(const Value &scalar, const Shape &shape) {
   NewTile result{scalar.type.withShape(shape)};
   dispatchWord(elementSize(scalar.type.scalar.kind()), [&](auto word) {
     using Word = decltype(word);
     std::fill_n(result.elements<Word>(), result.count, *elementsOf<Word>(scalar));
   });
-  return noted(CombineTape::Primitive::Splat, 0, {&scalar}, inheritAllocation(result, scalar));
+  return inheritAllocation(result, scalar);
+}
+
+Value CpuTileBuilder::splat(const Value &scalar, const Shape &shape) {
+  Value result = splatLanes(scalar, shape);
+  marker.carry({&scalar}, result,
+               [&](const std::vector<Value> &parts) { return splatLanes(parts[0], shape); });
+  return noted(CombineTape::Primitive::Splat, 0, {&scalar}, std::move(result));
 }
 
 /// Row-major strides in elements.
@@ -110,7 +117,7 @@ static void gatherStrided(const Word *source, const Shape &shape, const Shape &s
   }
 }
 
-static Value stridedCopy(const Value &source, const Shape &shape, const Shape &strides) {
+static Value copyLanes(const Value &source, const Shape &shape, const Shape &strides) {
   NewTile result{source.type.withShape(shape)};
   dispatchWord(elementSize(source.type.scalar.kind()), [&](auto word) {
     using Word = decltype(word);
@@ -119,12 +126,21 @@ static Value stridedCopy(const Value &source, const Shape &shape, const Shape &s
   return inheritAllocation(result, source);
 }
 
+static Value stridedCopy(Marker &marker, const Value &source, const Shape &shape,
+                         const Shape &strides) {
+  Value result = copyLanes(source, shape, strides);
+  marker.carry({&source}, result, [&](const std::vector<Value> &parts) {
+    return copyLanes(parts[0], shape, strides);
+  });
+  return result;
+}
+
 Value CpuTileBuilder::broadcast(const Value &tile, const Shape &shape) {
   Shape strides = stridesOf(tile.type.shape);
   for (size_t i = 0; i < shape.size(); ++i)
     if (tile.type.shape[i] != shape[i])
       strides[i] = 0;
-  return stridedCopy(tile, shape, strides);
+  return stridedCopy(marker, tile, shape, strides);
 }
 
 Value CpuTileBuilder::expandDims(const Value &tile, int axis) {
@@ -143,10 +159,10 @@ Value CpuTileBuilder::permute(const Value &tile, const std::vector<int> &order) 
     shape.push_back(tile.type.shape[axis]);
     strides.push_back(source[axis]);
   }
-  return stridedCopy(tile, shape, strides);
+  return stridedCopy(marker, tile, shape, strides);
 }
 
-Value CpuTileBuilder::join(const Value &lhs, const Value &rhs) {
+static Value joinLanes(const Value &lhs, const Value &rhs) {
   Shape shape = lhs.type.shape;
   shape.push_back(2);
   NewTile result{lhs.type.withShape(std::move(shape))};
@@ -164,7 +180,14 @@ Value CpuTileBuilder::join(const Value &lhs, const Value &rhs) {
   return std::move(result.value);
 }
 
-std::pair<Value, Value> CpuTileBuilder::split(const Value &tile) {
+Value CpuTileBuilder::join(const Value &lhs, const Value &rhs) {
+  Value result = joinLanes(lhs, rhs);
+  marker.carry({&lhs, &rhs}, result,
+               [](const std::vector<Value> &parts) { return joinLanes(parts[0], parts[1]); });
+  return result;
+}
+
+static std::pair<Value, Value> splitLanes(const Value &tile) {
   Shape shape = tile.type.shape;
   shape.pop_back(); // an empty rest makes scalars
   NewTile even{tile.type.withShape(shape)}, odd{tile.type.withShape(shape)};
@@ -180,7 +203,16 @@ std::pair<Value, Value> CpuTileBuilder::split(const Value &tile) {
   return {inheritAllocation(even, tile), inheritAllocation(odd, tile)};
 }
 
-Value CpuTileBuilder::concatenate(const Value &lhs, const Value &rhs) {
+std::pair<Value, Value> CpuTileBuilder::split(const Value &tile) {
+  std::pair<Value, Value> result = splitLanes(tile);
+  marker.carry({&tile}, result.first,
+               [](const std::vector<Value> &parts) { return splitLanes(parts[0]).first; });
+  marker.carry({&tile}, result.second,
+               [](const std::vector<Value> &parts) { return splitLanes(parts[0]).second; });
+  return result;
+}
+
+static Value concatenateLanes(const Value &lhs, const Value &rhs) {
   Shape shape = lhs.type.shape;
   shape[0] += rhs.type.shape[0];
   NewTile result{lhs.type.withShape(std::move(shape))};
@@ -193,14 +225,24 @@ Value CpuTileBuilder::concatenate(const Value &lhs, const Value &rhs) {
   return std::move(result.value);
 }
 
+Value CpuTileBuilder::concatenate(const Value &lhs, const Value &rhs) {
+  Value result = concatenateLanes(lhs, rhs);
+  marker.carry({&lhs, &rhs}, result, [](const std::vector<Value> &parts) {
+    return concatenateLanes(parts[0], parts[1]);
+  });
+  return result;
+}
+
 Value CpuTileBuilder::extractScalar(const Value &tile) {
   return shareAs(tile, Type(tile.type.scalar));
 }
 
-Value CpuTileBuilder::hint(HintKind, const Value &value, const std::vector<int64_t> &) {
-  return value; // a promise to the compiler; values do not change
+void CpuTileBuilder::switchTo(const ProgramPosition &position) {
+  program = position;
+  races.switchTo(position);
+  threads.barrier();
 }
 
-void CpuTileBuilder::barrier() {} // one program runs at a time
+void CpuTileBuilder::barrier() { threads.barrier(); }
 
 } // namespace tilewright::interpreter

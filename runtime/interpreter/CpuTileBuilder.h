@@ -11,7 +11,7 @@
 //
 // Where what is: CpuShape.cpp (constants, ranges, shape), CpuElementwise.cpp,
 // CpuCast.cpp, CpuDot.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp,
-// CpuElements.cpp, CpuExtern.cpp, CpuPrint.cpp. Each picks a typed loop once per operation, never per element.
+// CpuElements.cpp, CpuExtern.cpp, CpuPrint.cpp, CpuHints.cpp, CpuBlocks.cpp. Each picks a typed loop once per operation, never per element.
 //
 // Not handled here: Python. What a tile's user sees of the host (standard
 // output, source places) comes in through InterpreterHost.
@@ -24,7 +24,11 @@
 #include "frontend/semantic/TileBuilder.h"
 #include "ir/support/Error.h"
 #include "runtime/interpreter/CombineTape.h"
+#include "runtime/interpreter/Marks.h"
 #include "runtime/interpreter/Memory.h"
+#include "runtime/interpreter/ProgramChecks.h"
+#include "runtime/interpreter/RaceCheck.h"
+#include "runtime/interpreter/WaitWatch.h"
 
 namespace tilewright::interpreter {
 
@@ -42,22 +46,38 @@ using semantic::StoreOptions;
 using semantic::UnaryOp;
 
 /// What the builder needs of whoever runs the kernel.
-class InterpreterHost {
+class InterpreterHost : public Places {
 public:
-  virtual ~InterpreterHost() = default;
   /// Writes a line of kernel output.
   virtual void writeLine(const std::string &line) = 0;
   /// The place in the kernel that is running, for assertion messages.
   virtual SourceFrame currentFrame() = 0;
+  /// The running program waits for others: runs those. False where nothing has changed
+  /// what it asks for, and nothing will unless it does.
+  virtual bool waitForOthers() { return false; }
+  /// Another program may run first; before each access to memory.
+  virtual void mayInterrupt(bool /*isAtomic*/) {}
 };
 
 class CpuTileBuilder : public semantic::TileBuilder {
 public:
   explicit CpuTileBuilder(InterpreterHost &host) : host(host) {}
 
+  InterpreterHost &host;
   Checks checks;
   Memory memory{checks};
+  RaceCheck races{checks, memory, host};
+  ThreadCheck threads{checks, memory, host};
   ProgramPosition program;
+  /// What the running program waits for.
+  WaitWatch watch;
+  /// Grows with every write to memory.
+  uint64_t changes = 0;
+  /// The program has waited, and nothing has changed.
+  bool waitedInVain = false;
+  /// Whether programs are interrupted between accesses.
+  bool interrupts = false;
+  Marker marker{checks, host, program};
   /// Records primitives while a combine function is called, else null.
   CombineTape *tape = nullptr;
   /// Set when a condition was asked of a tile with several elements.
@@ -68,6 +88,9 @@ public:
     if (tape)
       tape->invalidate();
   }
+
+  /// Runs `position` from now on.
+  void switchTo(const ProgramPosition &position);
 
   Value constantInt(DType type, uint64_t bits) override;
   Value constantFloat(DType type, double value) override;
@@ -131,9 +154,28 @@ public:
   void deviceAssert(const Value &condition, const std::string &message,
                     const std::optional<Value> &mask) override;
 
+  /// Checks the array of a descriptor; there are no tensor maps here.
+  std::optional<Value> makeDescriptor(const Value &base, const std::vector<Value> &shape,
+                                      const std::vector<Value> &strides,
+                                      const std::vector<int64_t> &block, bool padsWithNan) override;
+  /// A block of a descriptor, `access` being "load", "store" or an atomic's name.
+  void checkCoordinates(const std::string &access, int itemSize,
+                        const std::vector<int64_t> &offsets);
+  /// A block of a block pointer whose `checkedDims` are masked.
+  void checkBlock(const std::string &access, const std::vector<int64_t> &offsets,
+                  const std::vector<int64_t> &extents, const std::vector<int64_t> &block,
+                  const std::vector<int64_t> &checkedDims);
+
 private:
+  void beforeAccess(bool isAtomic) {
+    if (interrupts && !tape)
+      host.mayInterrupt(isAtomic);
+  }
+  /// An access found what memory holds, and changed nothing: the program may wait.
+  void asked(const Access &access, bool isPlain);
+  void noteAtomic(const Access &access, bool wrote, MemorySemantic semantic, MemoryScope scope);
+  void reportBlock(const std::string &message, const char *help);
   void failAssertion(const std::string &message, const Value &condition, int64_t lane);
-  void checkDivisor(BinaryOp op, const Value &divisor);
   /// `result`, after a recording tape has heard of it.
   template <typename Op>
   Value noted(CombineTape::Primitive primitive, Op op,
@@ -143,8 +185,6 @@ private:
       tape->note(primitive, static_cast<int>(op), operands, result, rounding);
     return result;
   }
-
-  InterpreterHost &host;
 };
 
 /// result[i] = lhs[i] op rhs[i] on elements of `kind`; `op` must fit the kind.

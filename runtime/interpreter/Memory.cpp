@@ -49,6 +49,11 @@ AllocationId Memory::add(std::string name, uint64_t base, DType type, std::vecto
   return id;
 }
 
+std::string Memory::nameOf(const Value &pointer) const {
+  AllocationId id = tileOf(pointer).allocation;
+  return id == unknownAllocation ? "?" : allocations[id].name;
+}
+
 /// The smallest array that holds `address`. Linear in the number of arrays
 /// below it, which is a handful: arguments of one launch.
 AllocationId Memory::find(uint64_t address) const {
@@ -93,11 +98,12 @@ bool Memory::allInside(const Access &access, const Allocation &array) const {
 }
 
 void Memory::check(const Access &access, const ProgramPosition &program) {
+  if (observer)
+    observer(access);
   AllocationId id = tileOf(access.pointer).allocation;
   if (id != unknownAllocation && allInside(access, allocations[id]) &&
       (onlyReads(access.kind) || allocations[id].writable)) {
-    if (!onlyReads(access.kind))
-      noteWrite(access, allocations[id], program);
+    allocations[id].written |= !onlyReads(access.kind);
     return;
   }
   checkLaneByLane(access, program);
@@ -105,7 +111,7 @@ void Memory::check(const Access &access, const ProgramPosition &program) {
 
 //===--- errors -----------------------------------------------------------===//
 
-static const char *nameOf(AccessKind kind) {
+const char *nameOf(AccessKind kind) {
   switch (kind) {
   case AccessKind::Load:
     return "load";
@@ -118,8 +124,7 @@ static const char *nameOf(AccessKind kind) {
   return "";
 }
 
-/// "lane [3, 5] of tile [16, 16]" for a flat lane number.
-static std::string laneName(int64_t lane, const std::vector<int64_t> &shape) {
+std::string laneName(int64_t lane, const std::vector<int64_t> &shape) {
   if (shape.empty())
     return "scalar access";
   std::vector<int64_t> position(shape.size());
@@ -204,47 +209,8 @@ void Memory::checkLaneByLane(const Access &access, const ProgramPosition &progra
   if (onlyReads(access.kind))
     return;
   for (int64_t i = 0; i < count; ++i)
-    if (!access.mask || access.mask[i]) {
-      AllocationId id = known == unknownAllocation ? find(addresses[i]) : known;
-      noteLaneWrite(allocations[id], addresses[i], program, access.kind);
-    }
-}
-
-//===--- writes and races -------------------------------------------------===//
-
-void Memory::noteWrite(const Access &access, Allocation &array, const ProgramPosition &program) {
-  array.written = true;
-  if (!checks.looksFor(Check::Races) || access.kind == AccessKind::Atomic)
-    return;
-  int64_t count = countOf(access.pointer);
-  const uint64_t *addresses = elementsOf<uint64_t>(access.pointer);
-  for (int64_t i = 0; i < count; ++i)
     if (!access.mask || access.mask[i])
-      noteLaneWrite(array, addresses[i], program, access.kind);
-}
-
-/// "(1,0,0)" of a linear program number.
-static std::string programName(int64_t linear, const ProgramPosition &program) {
-  int64_t x = program.grid[0], y = program.grid[1];
-  return fmt::format("({},{},{})", linear % x, linear / x % y, linear / x / y);
-}
-
-void Memory::noteLaneWrite(Allocation &array, uint64_t address, const ProgramPosition &program,
-                           AccessKind kind) {
-  array.written = true;
-  if (!checks.looksFor(Check::Races) || kind == AccessKind::Atomic)
-    return;
-  if (array.lastWriter.empty())
-    array.lastWriter.resize(array.spanInElements() + 1);
-  int64_t slot =
-      static_cast<int64_t>(address - array.low) / std::max(elementSize(array.type.kind()), 1);
-  uint32_t writer = static_cast<uint32_t>(program.linear()) + 1;
-  uint32_t previous = array.lastWriter[slot];
-  array.lastWriter[slot] = writer;
-  if (previous && previous != writer)
-    checks.report(makeError(ErrorCode::E0408, fmt::arg("p", programName(previous - 1, program)),
-                            fmt::arg("q", programName(writer - 1, program)),
-                            fmt::arg("a", array.name), fmt::arg("i", array.elementIndex(address))));
+      allocations[known == unknownAllocation ? find(addresses[i]) : known].written = true;
 }
 
 } // namespace tilewright::interpreter

@@ -21,6 +21,7 @@
 #include "runtime/interpreter/Tile.h"
 
 #include <array>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -36,18 +37,24 @@ struct Allocation {
   std::vector<int64_t> shape;
   bool writable = true;
   bool written = false;
-  /// Which program wrote each element last, plus one; only under race checks.
-  std::vector<uint32_t> lastWriter;
 
   int64_t elementIndex(uint64_t address) const;
   /// Elements from the first to the last that the strides reach.
   int64_t spanInElements() const;
 };
 
+/// Bytes that hold nothing until they are written, and one byte for each that tells.
+struct WatchedRange {
+  uint64_t low, high;
+  uint8_t *isWritten;
+};
+
 enum class AccessKind { Load, Store, Atomic, AtomicLoad };
 inline bool onlyReads(AccessKind kind) {
   return kind == AccessKind::Load || kind == AccessKind::AtomicLoad;
 }
+/// "load", "store" or "atomic".
+const char *nameOf(AccessKind kind);
 
 /// The lanes of one memory operation.
 struct Access {
@@ -57,6 +64,11 @@ struct Access {
   const uint8_t *mask;
   int sizeInBytes;
 };
+
+/// "load", "store", "atomic"
+const char *nameOf(AccessKind kind);
+/// "lane [3, 5] of tile [16, 16]" of a flat lane number.
+std::string laneName(int64_t lane, const std::vector<int64_t> &shape);
 
 struct ProgramPosition {
   std::array<int64_t, 3> id{0, 0, 0};
@@ -72,27 +84,42 @@ public:
   AllocationId add(std::string name, uint64_t base, DType type, std::vector<int64_t> shape,
                    const std::vector<int64_t> &strides, bool writable);
   const Allocation &allocation(AllocationId id) const { return allocations[id]; }
+  /// The name of the array that a pointer is known to point into, or "?".
+  std::string nameOf(const Value &pointer) const;
   size_t size() const { return allocations.size(); }
 
   /// Raises E0407 for a lane outside its array, E0216 for a write to a
-  /// read-only array, E0117 for a misaligned address, E0408 for a race (if
-  /// looked for). After it returns, every active lane may be touched.
+  /// read-only array, E0117 for a misaligned address. After it returns, every active
+  /// lane may be touched.
   void check(const Access &access, const ProgramPosition &program);
+  /// The smallest array that holds `address`, or unknownAllocation.
+  AllocationId find(uint64_t address) const;
+
+  /// `isWritten` has a byte per byte of the range and outlives the launch.
+  void watch(uint64_t low, uint64_t high, uint8_t *isWritten) {
+    watched.push_back({low, high, isWritten});
+  }
+  /// Reports E0417 for active lanes that nobody has written.
+  void checkWritten(const Access &access, const ProgramPosition &program);
+  void noteWritten(const Access &access);
+  /// Is told of each access before it is checked, where there is one: for tables of
+  /// what a program touches, and for finding out who wrote an element.
+  std::function<void(const Access &)> observer;
 
 private:
   bool allInside(const Access &access, const Allocation &array) const;
-  AllocationId find(uint64_t address) const;
   void checkLaneByLane(const Access &access, const ProgramPosition &program);
-  void noteWrite(const Access &access, Allocation &array, const ProgramPosition &program);
-  void noteLaneWrite(Allocation &array, uint64_t address, const ProgramPosition &program,
-                     AccessKind kind);
 
   Checks &checks;
   std::vector<Allocation> allocations;
+  std::vector<WatchedRange> watched;
   /// By lowest address, for pointers of unknown origin. Views of one buffer
   /// overlap, hence all candidates below an address are looked at.
   std::multimap<uint64_t, AllocationId> byAddress;
 };
+
+/// "lane [3, 5] of tile [16, 16]" for a flat lane number.
+std::string laneName(int64_t lane, const std::vector<int64_t> &shape);
 
 } // namespace tilewright::interpreter
 

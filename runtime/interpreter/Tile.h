@@ -21,6 +21,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 
 namespace tilewright::interpreter {
@@ -29,6 +30,8 @@ using semantic::DType;
 using semantic::ScalarKind;
 using semantic::Type;
 using semantic::Value;
+
+struct Marks;
 
 /// Index of an array in the Memory of a launch; unknownAllocation where a
 /// pointer's origin is not known and must be looked up by address.
@@ -59,6 +62,8 @@ public:
 
   /// For pointers: the array that every lane points into.
   AllocationId allocation = unknownAllocation;
+  /// What is known of lanes that went wrong; null where all are well (Marks.h).
+  std::shared_ptr<Marks> marks;
 
 private:
   void *storage;

@@ -198,7 +198,7 @@ def test_assertions():
     assert f"[E0403] value too large at {__file__}:{line}, program (2,0,0)" in str(info.value)
     with pytest.raises(errors.TilewrightError, match="negative value"):
         checked[(3, )](np.array([1, 2, -4], np.int32), 4)
-    with pytest.raises(errors.TilewrightError, match="assumption"):
+    with pytest.raises(errors.FalseHint, match="tl.assume does not hold"):
         checked[(1, )](np.array([1], np.int32), 2)
 
 
@@ -215,7 +215,9 @@ def test_print_shows_values(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["tile", "[1.5", "2.", "3.", "4.", "]"]
     assert lines[1] == "sum 10.5 fp32"
-    assert lines[2].startswith("pid (0, 0, 0) values [1.5, 2, 3, 4] 0")
+    # The form of the GPU: a line per element.
+    assert lines[2:] == [*(f"pid (0, 0, 0) idx ({i}) values(operand 0) {x:f}" for i, x in enumerate((1.5, 2, 3, 4))),
+                         "pid (0, 0, 0) values(operand 1) 0"]
 
 
 @tilewright.jit

@@ -23,6 +23,8 @@ FORBIDDEN_ATTRIBUTES = {("os", "system"), ("os", "popen"), ("torch", "load"), ("
 # (file, name) -> why it is right there.
 ALLOWED = {
     ("python/tilewright/runtime/kernel_rewriter.py", "compile"): "the rewritten tree of the user's own kernel becomes code",
+    ("python/tilewright/checking/saved_functions.py", "compile"): "a saved launch is its kernel's text, run by who asks for it",
+    ("python/tilewright/checking/saved_functions.py", "exec"): "a saved launch is its kernel's text, run by who asks for it",
 }
 
 FORBIDDEN_CPP = re.compile(r"\b(std::system|popen|PyRun_\w+|py::exec|py::eval|py::eval_file|Py_CompileString\w*)\s*\(")

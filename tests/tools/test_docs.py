@@ -30,6 +30,19 @@ def test_every_row_is_on_the_page():
     assert generate_docs.pages()["docs/knobs.md"].count("\n| `TILEWRIGHT_") == knobs > 10
 
 
+def test_table_of_checks():
+    """Every check of the interpreter is on its page, with its default and its meaning."""
+    text = (ROOT / "runtime" / "interpreter" / "Checks.def").read_text()
+    rows = re.findall(r'TILEWRIGHT_CHECK_KIND\("(\w+)", \w+, (\w+),\s*((?:"[^"]*"\s*)+)\)', text)
+    assert len(rows) == text.count("\nTILEWRIGHT_CHECK_KIND(") > 5
+    page = (ROOT / "docs" / "interpreter.md").read_text()
+    for name, is_default, meaning in rows:
+        words = "".join(re.findall(r'"([^"]*)"', meaning))
+        assert f"| `{name}` | {'yes' if is_default == 'true' else ''} | {words} |" in page, name
+    table = page.split("\n## What is checked\n")[1].split("\n## ")[0]
+    assert table.count("\n| `") == len(rows)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_links(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):

@@ -42,11 +42,12 @@ TEST_F(InterpreterElementwise, DivisionTruncatesAndNeverTraps) {
             (std::vector<int32_t>{-3, -3, intMin, 0}));
   EXPECT_EQ(elements<int32_t>(builder.binary(BinaryOp::RemSigned, a, b)),
             (std::vector<int32_t>{1, -1, 0, 5}));
-  builder.checks.set(Check::Division, true);
-  EXPECT_NE(errorOf([&] {
-              builder.binary(BinaryOp::DivSigned, a, b);
-            }).find("division by zero in lane 3"),
-            std::string::npos);
+  // The lane is marked, and reported where it is used.
+  Value quotient = builder.binary(BinaryOp::DivSigned, a, b);
+  EXPECT_EQ(elements<uint32_t>(marksOf(quotient)->origins[Marks::Spoiled]),
+            (std::vector<uint32_t>{0, 0, 0, 3})); // the third such operation here
+  builder.checks.set(Check::Division, false);
+  EXPECT_FALSE(isMarked(builder.binary(BinaryOp::DivSigned, a, b)));
 }
 
 TEST_F(InterpreterElementwise, ShiftsClampLikePtx) {
@@ -210,8 +211,17 @@ TEST_F(InterpreterElementwise, PrintsAndAsserts) {
   builder.program.id = {1, 2, 0};
   builder.print("x:", {f32({1.5f, 2.0f, NAN})}, /*hex=*/false);
   builder.print("", {i32({-1})}, /*hex=*/true);
-  EXPECT_EQ(host.lines[0], "pid (1, 2, 0) x: [1.5, 2, nan]");
-  EXPECT_EQ(host.lines[1], "pid (1, 2, 0) [0xffffffff]");
+  builder.print("two ", {i32({7}), mask({1, 0})}, /*hex=*/false);
+  // The form of codegen/lower/LowerDebug.cpp.
+  EXPECT_EQ(host.lines, (std::vector<std::string>{
+                            "pid (1, 2, 0) idx (0) x:1.500000",
+                            "pid (1, 2, 0) idx (1) x:2.000000",
+                            "pid (1, 2, 0) idx (2) x:nan",
+                            "pid (1, 2, 0) idx (0) 0xffffffff",
+                            "pid (1, 2, 0) idx (0) two (operand 0) 7",
+                            "pid (1, 2, 0) idx (0) two (operand 1) 1",
+                            "pid (1, 2, 0) idx (1) two (operand 1) 0",
+                        }));
   EXPECT_EQ(formatTile(builder.range(0, 128), false), "[0, 1, 2, 3, ..., 124, 125, 126, 127]");
   std::string error = errorOf([&] { builder.deviceAssert(mask({1, 0}), "x < n", std::nullopt); });
   EXPECT_NE(error.find("[E0403] x < n at kernel.py:7, program (1,2,0)"), std::string::npos)

@@ -114,17 +114,6 @@ TEST_F(InterpreterMemory, ReadOnlyAndMisaligned) {
   expectContains(errorOf([&] { load(odd); }), "load of 'm' at byte 2 is not aligned to 4 bytes");
 }
 
-TEST_F(InterpreterMemory, FindsRacesBetweenPrograms) {
-  builder.checks.set(Check::Races, true);
-  builder.program.grid = {4, 1, 1};
-  Value pointer = pointers("x", data, ScalarKind::Float32, {5});
-  store(pointer, f32({1}));
-  store(pointer, f32({2})); // the same program may
-  builder.program.id = {2, 0, 0};
-  expectContains(errorOf([&] { store(pointer, f32({3})); }),
-                 "[E0408] programs (0,0,0) and (2,0,0) write 'x'[5]");
-}
-
 TEST_F(InterpreterMemory, AtomicsSeeEachOther) {
   std::vector<int32_t> counters{10, 0};
   Value pointer = pointers("n", counters, ScalarKind::Int32, {0, 0, 1, 0});

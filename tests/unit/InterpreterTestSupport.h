@@ -19,7 +19,7 @@ namespace tilewright::interpreter::testing {
 class RecordingHost : public InterpreterHost {
 public:
   void writeLine(const std::string &line) override { lines.push_back(line); }
-  SourceFrame currentFrame() override { return {"kernel.py", "kernel", 7}; }
+  SourceFrame currentFrame() override { return {"kernel.py", "kernel", 7, 0, 0, 0, ""}; }
   std::vector<std::string> lines;
 };
 

@@ -200,6 +200,20 @@ _to.__name__ = _to.__qualname__ = "to"
 tensor.to = _to
 
 
+def _shown(name):
+    """A method that debuggers and notebooks call."""
+
+    def show(self):
+        from . import _shown  # when something is shown, which few programs ask for
+
+        return getattr(_shown, name)(self)
+
+    return show
+
+
+tensor.__repr__, tensor._repr_html_ = _shown("text"), _shown("as_html")
+
+
 @builtin
 def cat(input, other, can_reorder=False, dim=0):
     """Both tiles, one after the other along `dim`; shapes and types are equal."""

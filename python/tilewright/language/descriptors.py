@@ -16,6 +16,7 @@ from . import core
 from .core import block_type, builtin, int32, int64, pointer_type, tensor, to_tensor, unwrap, unwrap_all
 
 _native = _core.language
+_interpreter = _core.kernel
 
 __all__ = [
     "advance", "load_tensor_descriptor", "make_block_ptr", "make_tensor_descriptor", "store_tensor_descriptor",
@@ -139,7 +140,13 @@ class block_pointer(_Record):
                                   help=f"use dimensions from 0 to {rank - 1}")
         return sorted(set(boundary_check))
 
+    def _check(self, access, boundary_check):
+        """In the interpreter: whether the block leaves the array where no mask is."""
+        dims = builtins.tuple(self._dims(boundary_check))
+        _interpreter.check_block(access, self.offsets, builtins.tuple(self.shape), self.block_shape, dims)
+
     def _load_block(self, boundary_check, padding_option, cache_modifier, eviction_policy, volatile):
+        self._check("load", boundary_check)
         indices = self._indices()
         padding = _padding("load", padding_option, self.dtype.element_ty)
         mask = _inside(indices, self.shape, self._dims(boundary_check))
@@ -148,6 +155,7 @@ class block_pointer(_Record):
                          eviction_policy=eviction_policy, volatile=volatile)
 
     def _store_block(self, value, boundary_check, cache_modifier, eviction_policy):
+        self._check("store", boundary_check)
         indices = self._indices()
         mask = _inside(indices, self.shape, self._dims(boundary_check))
         return core.store(_pointers(self.base, indices, self.strides), value, mask, cache_modifier=cache_modifier,
@@ -242,6 +250,7 @@ class tensor_descriptor(_Record):
     def _by_tma(self, access, offsets):
         """Whether TMA does it; in debug mode with a check of what it demands."""
         if self.handle is None:
+            _interpreter.check_coordinates(access, self.dtype.itemsize, builtins.tuple(self._offsets(offsets)))
             return False
         offsets, strides = self._offsets(offsets), builtins.tuple(self.strides)
         if not _native.descriptor_by_tma(access, self.handle, offsets, self.shape[-1], strides[:-1]):

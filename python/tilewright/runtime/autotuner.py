@@ -694,6 +694,12 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             return bound
         return _HookedLaunch(bound, config.pre_hook, {**nargs, **kwargs, **config.all_kwargs()})
 
+    def interpret(self, *args, grid, **kwargs):
+        """JITFunction.interpret with the first configuration that pruning leaves."""
+        config = self._pruned(dict(zip(self.arg_names, args)), kwargs)[0]
+        self._check_conflicts(config, kwargs)
+        return self.fn.interpret(*args, grid=grid, **kwargs, **config.all_kwargs())
+
     def precompile(self, *args, grid=(1, ), **kwargs):
         """Chooses for these arguments, tuning where nothing is known, and loads the
         kernel without launching it. A launch while a stream is captured needs this,
@@ -864,6 +870,9 @@ class Heuristics(_core.HeuristicDispatcher, KernelInterface):
 
     def run(self, *args, **kwargs):
         return self.fn.run(*args, **self._with_values(args, kwargs))
+
+    def interpret(self, *args, grid, **kwargs):
+        return self.fn.interpret(*args, grid=grid, **self._with_values(args, kwargs))
 
     def bind(self, *args, grid, **kwargs):
         """The launch with these arguments and the values of now, frozen (JITFunction.bind)."""

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a kernel on the CPU as Python, one program after another.
+"""Runs a kernel on the CPU as Python, one program at a time.
 
 The function is rewritten once (kernel_rewriter), its arguments are turned into
 what the compiler would see (an int equal to 1 is a constant, other ints are i32
@@ -23,10 +23,11 @@ from .. import _core, errors, knobs, language
 from ..user_objects import attribute
 from ..language import core as tl_core, descriptors
 from ..tools.tensor_descriptor import TensorDescriptor
-from . import checks, kernel_helpers, kernel_rewriter
+from . import checks, kernel_helpers, kernel_rewriter, unwritten
 from .host_arrays import DeviceCopies, read_array
 
-__all__ = ["run_interpreted", "native_function"]
+__all__ = ["InterpretedLaunch", "grid_sizes", "native_function", "run_interpreted", "running_frames",
+           "running_place", "with_frames"]
 
 _grid_limits = (2147483647, 65535, 65535)
 
@@ -90,7 +91,8 @@ def _positional_arguments(jit_function):
 # ---------------------------------------------------------------------------
 
 
-def _normalised_grid(grid, bound):
+def grid_sizes(grid, bound):
+    """The three extents of a launch's grid."""
     if callable(grid):
         grid = grid(dict(bound))
         axes = grid if isinstance(grid, (tuple, list)) else None
@@ -225,43 +227,68 @@ class _Arguments:
 # ---------------------------------------------------------------------------
 
 
+class InterpretedLaunch:
+    """One launch, made ready: the arrays, what the kernel gets of them, and the context it runs in.
+
+    Whoever wants to look in gives `context` its listeners before run(). What a kernel wrote to
+    copies of GPU arrays reaches them by write_back().
+    """
+
+    def __init__(self, jit_function, sizes, bound, options=None, memory=None):
+        """`memory` says where else the arrays lie than in themselves or in copies of GPU memory."""
+        self.jit_function, self.sizes, self.bound = jit_function, sizes, bound
+        options = dict(options or {})
+        if knobs.language.fp32_default:
+            options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
+        if jit_function.debug is not None:
+            options.setdefault("debug", jit_function.debug)
+        if knobs.runtime.debug:
+            options["debug"] = True
+        self.native = native_function(jit_function)
+        self.arguments = _Arguments(jit_function, bound)
+        self.copies = memory or DeviceCopies(self.arrays)
+        self.context = _core.InterpreterContext(native_function, options)
+        for name, is_on in checks.selected(options.get("check") or knobs.runtime.check or "").items():
+            self.context.look_for(name, is_on)
+        self.context.set_order(*checks.order_of_programs(knobs.runtime.order or ""))
+        self.values = self.arguments.make(self.context, self.copies)
+        unwritten.watch_arguments(self.context, self.arrays, self.copies)
+
+    @property
+    def arrays(self):
+        """The arrays of the launch, by their numbers in the context."""
+        return [array for _, array, _ in self.arguments.arrays]
+
+    def run(self):
+        native, values = self.native, self.values
+        if count := self.jit_function.fn.__code__.co_kwonlyargcount:
+            named = dict(zip(self.jit_function.arg_names[-count:], values[-count:]))
+            native = _core.NativeFunction(self.jit_function, functools.partial(native.function, **named), (0, -1))
+            values = values[:-count]
+        try:
+            self.context.run(native, values, self.sizes)
+        except errors.TilewrightError as error:
+            errors.found_by_interpreter(error)
+            raise with_frames(error, self.jit_function)
+        except (NameError, AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            better = _explained(error)
+            if better is None:
+                raise
+            errors.found_by_interpreter(better)
+            raise better from error
+
+    def write_back(self):
+        self.copies.write_back([a for number, a in enumerate(self.arrays) if self.context.was_written(number)])
+
+
 def run_interpreted(jit_function, grid, bound, options=None):
     """Runs `jit_function` over `grid`; `bound` maps every parameter to its value."""
-    sizes = _normalised_grid(grid, bound)
+    sizes = grid_sizes(grid, bound)
     if 0 in sizes:
-        return None
-    options = dict(options or {})
-    if knobs.language.fp32_default:
-        options.setdefault("default_dot_input_precision", knobs.language.fp32_default)
-    if jit_function.debug is not None:
-        options.setdefault("debug", jit_function.debug)
-    if knobs.runtime.debug:
-        options["debug"] = True
-    native = native_function(jit_function)
-    arguments = _Arguments(jit_function, bound)
-    copies = DeviceCopies([array for _, array, _ in arguments.arrays])
-    context = _core.InterpreterContext(native_function, options)
-    for name, is_on in checks.selected(options.get("check") or knobs.runtime.check or "").items():
-        context.look_for(name, is_on)
-    values = arguments.make(context, copies)
-    if count := jit_function.fn.__code__.co_kwonlyargcount:
-        named = dict(zip(jit_function.arg_names[-count:], values[-count:]))
-        native = _core.NativeFunction(jit_function, functools.partial(native.function, **named), (0, -1))
-        values = values[:-count]
-    try:
-        context.run(native, values, sizes)
-    except errors.TilewrightError as error:
-        _attach_frames(error, jit_function)
-        errors.found_by_interpreter(error)
-        raise
-    except (NameError, AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-        better = _explained(error)
-        if better is None:
-            raise
-        errors.found_by_interpreter(better)
-        raise better from error
-    copies.write_back([array for number, (_, array, _) in enumerate(arguments.arrays) if context.was_written(number)])
-    return None
+        return
+    launch = InterpretedLaunch(jit_function, sizes, bound, options)
+    launch.run()
+    launch.write_back()
 
 
 # ---------------------------------------------------------------------------
@@ -278,13 +305,13 @@ def _positions(code, instruction, line):
     return line, line, None, None
 
 
-def _frame_of(traceback):
-    code = traceback.tb_frame.f_code
+def _frame_at(code, instruction, line):
+    """The place of an instruction in a kernel; None in other code."""
     jit_function = _jit_function(code)
     if jit_function is None:
         return None
-    line, end_line, start, end = _positions(code, traceback.tb_lasti, traceback.tb_lineno)
-    line, end_line = line or traceback.tb_lineno, end_line or traceback.tb_lineno
+    start_line, end_line, start, end = _positions(code, instruction, line)
+    line, end_line = start_line or line, end_line or start_line or line
     text = jit_function.source_line(line)
 
     def column(of, offset):
@@ -295,11 +322,31 @@ def _frame_of(traceback):
                         column(end_text, end), text)
 
 
+def running_place():
+    """(code, instruction) of the innermost kernel through which this call was reached."""
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code in _jit_function_of_code:
+            return frame.f_code, frame.f_lasti
+        frame = frame.f_back
+    return None
+
+
+def running_frames():
+    """The places in kernels through which this call was reached, innermost first."""
+    frames, frame = [], sys._getframe()
+    while frame is not None:
+        if (place := _frame_at(frame.f_code, frame.f_lasti, frame.f_lineno)) is not None:
+            frames.append(place)
+        frame = frame.f_back
+    return frames
+
+
 def _kernel_frames(error):
     """The places in kernels that the error passed, innermost first."""
     frames, traceback = [], error.__traceback__
     while traceback is not None:
-        frame = _frame_of(traceback)
+        frame = _frame_at(traceback.tb_frame.f_code, traceback.tb_lasti, traceback.tb_lineno)
         if frame is not None:
             frames.append(frame)
         traceback = traceback.tb_next
@@ -314,13 +361,27 @@ def _nodes_of(jit_function):
         return ()
 
 
+def _add_scalars(error):
+    """A note with the scalars of the kernel's function that was running."""
+    traceback, innermost = error.__traceback__, None
+    while traceback is not None:
+        innermost = traceback.tb_frame if _jit_function(traceback.tb_frame.f_code) is not None else innermost
+        traceback = traceback.tb_next
+    if innermost is not None and (text := checks.scalars_in_scope(innermost)):
+        error.notes = (*error.notes, text)
+
+
 def _returns_a_value(node):
     return isinstance(node, ast.Return) and node.value is not None
 
 
-def _attach_frames(error, jit_function):
-    """Puts the places into an error of ours and renders it again."""
+def with_frames(error, jit_function):
+    """An error of ours with the places in kernels that it passed, rendered again."""
     frames = _kernel_frames(error)
+    if error.code in checks.CODES:
+        _add_scalars(error)
+        if error.frames:
+            frames = []  # the check knows a better place than where it came to light
     if not frames and not error.frames:
         # Found when the kernel was over: it returned a value.
         returns = filter(_returns_a_value, _nodes_of(jit_function))
@@ -331,6 +392,7 @@ def _attach_frames(error, jit_function):
     if frames:
         error.frames = tuple(frames)
         errors.rendered(error)
+    return error
 
 
 def _attribute_text(jit_function, line, attribute):

@@ -172,7 +172,8 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self.launch_metadata = launch_metadata
         self._repr = repr
         self._source = FunctionSource(fn, source)
-        self.interpreted = knobs.runtime.interpret
+        # In a program that `tilewright check` runs, each launch goes through its session.
+        self.interpreted = knobs.runtime.interpret or bool(knobs.runtime.check_session)
         self.signature = inspect.signature(fn)
         self.do_not_specialize = list(do_not_specialize or [])
         self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or [])
@@ -194,10 +195,13 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         self.__doc__ = fn.__doc__
         self.__module__ = fn.__module__
         self.__globals__ = fn.__globals__
+        self._tell_native_side()
+
+    def _tell_native_side(self):
         # None marks "no default" in the native table, so the value is boxed.
-        self._configure(fn.__name__, [(p.name, p.is_constexpr, p.annotation_type, p.is_const, p.do_not_specialize,
-                                       p.do_not_specialize_on_alignment, (p.default, ) if p.has_default else None)
-                                      for p in self.params], self.pre_run_hooks, self.interpreted)
+        rows = [(p.name, p.is_constexpr, p.annotation_type, p.is_const, p.do_not_specialize,
+                 p.do_not_specialize_on_alignment, (p.default, ) if p.has_default else None) for p in self.params]
+        self._configure(self.fn.__name__, rows, self.pre_run_hooks, self.interpreted)
 
     def _make_param(self, num, param):
         if param.kind == param.VAR_KEYWORD:
@@ -392,6 +396,8 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             if old in kwargs and old not in self.arg_names:
                 self._reject_keyword(old)
         if warmup:
+            if (compiled := self._compiled_form_if_checked()) is not self:
+                return compiled.run(*args, grid=grid, warmup=True, **kwargs)
             args, kwargs = self._types_of_constants(args, kwargs)
             mode = _async_mode()
             if mode is not None:
@@ -428,6 +434,16 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             return None
         return key
 
+    def _compiled_form_if_checked(self):
+        """In a program that `tilewright check` runs, the function as others have it; else this one."""
+        from .checks import session
+
+        if not self.interpreted or session() is None:
+            return self
+        from ..checking.compiled import compiled_form  # in such programs only
+
+        return compiled_form(self)
+
     def precompile(self, *args, **kwargs):
         """Compiles and loads for these arguments, on their device, without launching.
 
@@ -435,9 +451,21 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         needs this, or one earlier run. Returns the compiled kernel.
         """
         kwargs.pop("grid", None)
+        if (compiled := self._compiled_form_if_checked()) is not self:
+            return compiled.precompile(*args, **kwargs)
         args, kwargs = self._types_of_constants(tuple(MockTensor.wrap_dtype(a) for a in args),
                                                 {k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()})
         return self._warm(args, kwargs, _core.driver_available())
+
+    def interpret(self, *args, grid, program=None, check=None, **kwargs):
+        """Runs the kernel in the interpreter, wherever its arrays lie; returns the table of its loads and stores.
+
+        `program` is one program of the grid, as an int or a tuple, and no other runs then. `check` is what
+        TILEWRIGHT_CHECK may be.
+        """
+        from .accesses import interpret
+
+        return interpret(self, args, kwargs, grid, program, check)
 
     def bind(self, *args, grid, **kwargs):
         """The launch with these arguments, frozen: calling the result launches.
@@ -515,10 +543,12 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
     def _run_interpreted(self, grid, bound, options):
         """Runs the function on the CPU: `bound` maps every parameter to its value."""
         from ..compiler.options import parse_options
+        from .checks import session
         from .interpreter import run_interpreted
 
         parse_options(options)  # the same mistakes are refused as on the GPU
-        return run_interpreted(self, grid, bound, options)
+        checked = session()
+        return (run_interpreted if checked is None else checked.launch)(self, grid, bound, options)
 
 
 # What torch asks of the function of a kernel that another process has compiled.

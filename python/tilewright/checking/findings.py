@@ -1,0 +1,103 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the interpreter finds in one launch, one entry per mistake and line."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from .. import errors
+from ..runtime.interpreter import running_frames, running_place, with_frames
+
+
+_DEADLOCK = "E0414"
+
+
+@dataclass
+class Finding:
+    """A mistake: what and where, and how often it was seen in the launch.
+
+    `frames` are the places in kernels, innermost first, each a dict of file, function, line,
+    column and the source line. `program` and `text` are those of the first time.
+    """
+
+    code: str
+    text: str
+    help: str
+    notes: list
+    frames: list
+    kernel: str
+    launch: int
+    program: list
+    count: int = 1
+
+    @property
+    def place(self):
+        """(file, line) of the innermost frame."""
+        return (self.frames[0]["file"], self.frames[0]["line"]) if self.frames else ("", 0)
+
+    def record(self) -> dict:
+        return asdict(self)
+
+
+def frame_record(frame) -> dict:
+    return {"file": frame.file, "function": frame.function, "line": frame.line, "column": frame.column,
+            "source_line": frame.source_line.strip()}
+
+
+@dataclass
+class Collector:
+    """Takes what the checks of one launch report, so that the kernel goes on."""
+
+    jit_function: object
+    launch: int
+    found: dict = field(default_factory=dict)  # by code and place
+
+    def listen_to(self, context):
+        self.context = context
+        context.collect(self._reported, self._ended)
+
+    @property
+    def findings(self):
+        return list(self.found.values())
+
+    def _reported(self, code, _class, message, help, notes):
+        """A check has found something, and the program goes on."""
+        key = (code, running_place())
+        if (known := self.found.get(key)) is not None:
+            known.count += 1
+            return
+        self._add(key, code, message, help, notes, running_frames())
+
+    def run(self, launch):
+        """Runs the launch; a finding that ends all of it is one more."""
+        try:
+            launch.run()
+        except errors.TilewrightError as error:
+            if not is_finding(error):
+                raise
+            self._note(error)
+
+    def _ended(self, error) -> bool:
+        """A program has ended with `error`; whether the next program runs."""
+        if not is_finding(error) or error.code == _DEADLOCK:
+            return False  # of programs that wait for each other none can go on
+        self._note(error)
+        return True
+
+    def _note(self, error):
+        error = with_frames(error, self.jit_function)
+        place = (error.frames[0].file, error.frames[0].line) if error.frames else None
+        if (known := self.found.get((error.code, place))) is not None:
+            known.count += 1
+        else:
+            self._add((error.code, place), error.code, error.message, error.help, error.notes, error.frames)
+
+    def _add(self, key, code, message, help, notes, frames):
+        self.found[key] = Finding(code, message, help, list(notes), [frame_record(f) for f in frames],
+                                  self.jit_function.__name__, self.launch, list(self.context.program))
+
+
+def is_finding(error) -> bool:
+    """Whether an error tells of a mistake that shows when a kernel runs; others are those of compiled kernels too."""
+    return isinstance(error, errors.TilewrightError) and error.code.startswith("E04")

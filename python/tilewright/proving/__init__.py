@@ -1,0 +1,25 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Proves that a kernel's accesses are in bounds and that its programs do not race (docs/proving.md).
+
+  terms, operations, evaluate   a kernel's numbers as expressions of program, lane and arguments
+  accesses                      its memory accesses
+  setting, launch, conditions   for which launches something is proved
+  encode, questions             what z3 is asked
+  replay                        witnesses, run by the interpreter
+  report, command               what the user sees
+
+`prove_launch` is about one launch, `prove_conditions` about all that satisfy conditions; both give a Proof.
+"""
+
+
+__all__ = ["Proof", "prove_conditions", "prove_launch"]
+
+
+def __getattr__(name):
+    # The command line adds its parser without loading the rest.
+    if name in __all__:
+        from . import proof
+
+        return getattr(proof, name)
+    raise AttributeError(name)

@@ -1,0 +1,133 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilewright prove FILE:KERNEL ...` for all sizes, `tilewright prove SCRIPT ...` for the launches of a script."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import runpy
+import sys
+
+__all__ = ["add_parser", "prove_command", "proving_launches"]
+
+_SUMMARY = "prove that a kernel stays in bounds and that its programs do not race"
+
+
+def add_parser(commands):
+    one = commands.add_parser("prove", help=_SUMMARY, description=_SUMMARY[0].upper() + _SUMMARY[1:] + ". Needs z3-solver.")
+    one.set_defaults(call=prove_command)
+    one.add_argument("kernel", metavar="FILE:KERNEL | SCRIPT", help="a kernel, for all sizes; or a script, for its launches")
+    one.add_argument("rest", nargs="*", metavar="ARGUMENTS", help="of the script, after --")
+    one.add_argument("--signature", "-s", help='"*fp32,*fp32,i32,BLOCK=1024", as for tilewright compile')
+    one.add_argument("--grid", "-g", help='the programs: "cdiv(n, BLOCK)"')
+    one.add_argument("--array", "-a", action="append", default=[], metavar="NAME=EXTENTS",
+                     help='the extents of an array, "x=[m, n]", or its number of elements (repeatable)')
+    one.add_argument("--assume", default="", metavar="CONDITIONS", help='"n > 0, stride >= n, n %% 16 == 0"')
+    one.add_argument("--launches", type=int, default=3, metavar="N", help="of a script, prove N launches of each kernel (3)")
+    one.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="for one question (10)")
+    one.add_argument("--json", metavar="FILE", help="write the answers as JSON; - for standard output")
+
+
+def prove_command(arguments) -> int:
+    from .encode import solver_library
+
+    solver_library()
+    path, _, name = arguments.kernel.rpartition(":")
+    proofs = _prove_kernel(arguments) if path and name.isidentifier() else _prove_script(arguments)
+    if arguments.json:
+        _write_json(arguments.json, proofs)
+    if arguments.json != "-":
+        print("\n\n".join(map(str, proofs)) or "no kernel was launched")
+    return 1 if any(proof.refuted for proof in proofs) else 0
+
+
+def _prove_kernel(arguments):
+    from ..cli import load_function, parse_signature
+    from . import prove_conditions
+
+    if not arguments.signature or not arguments.grid:
+        raise SystemExit("tilewright prove: a kernel needs --signature and --grid")
+    kernel = load_function(arguments.kernel)
+    signature, constants, _ = parse_signature(kernel, arguments.signature)
+    arrays = dict(item.partition("=")[::2] for item in arguments.array)
+    return [prove_conditions(kernel, signature, constants, arguments.grid, arrays, arguments.assume,
+                             timeout=arguments.timeout)]
+
+
+def _prove_script(arguments):
+    if not os.path.isfile(arguments.kernel):
+        raise SystemExit(f"tilewright prove: no file '{arguments.kernel}'")
+    from ..triton_alias import install_as_triton
+
+    install_as_triton()
+    sys.argv = [arguments.kernel, *arguments.rest]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(arguments.kernel)))
+    with proving_launches(arguments.launches, arguments.timeout) as proofs, contextlib.redirect_stdout(sys.stderr):
+        try:
+            runpy.run_path(arguments.kernel, run_name="__main__")
+        except SystemExit as ended:
+            if ended.code not in (None, 0):
+                print(f"tilewright prove: the script ended with {ended.code}", file=sys.stderr)
+    return proofs
+
+
+@contextlib.contextmanager
+def proving_launches(most=3, timeout=10.0):
+    """Inside the block launches run in the interpreter; the list it gives collects the proofs of them.
+
+    At most so many of each kernel, those with equal arguments once.
+    """
+    from .. import errors, knobs
+    from ..runtime import interpreter
+    from . import prove_launch
+
+    proofs, seen, run = [], {}, interpreter.run_interpreted
+
+    def prove_and_run(kernel, grid, bound, options=None):
+        known = seen.setdefault(kernel, set())
+        key = _likeness(grid, bound)
+        if len(known) < most and key not in known:
+            known.add(key)
+            try:
+                proofs.append(prove_launch(kernel, grid, bound, options, timeout))
+            except errors.TilewrightError as error:
+                if error.code == "E0429":
+                    raise
+                # The kernel's own mistake, which running it tells; the script goes on.
+                print(f"tilewright prove: {kernel.__name__} was not proved: {error}", file=sys.stderr)
+        return run(kernel, grid, bound, options)
+
+    interpreter.run_interpreted = prove_and_run
+    try:
+        with knobs.runtime.scope():
+            knobs.runtime.interpret = True
+            yield proofs
+    finally:
+        interpreter.run_interpreted = run
+
+
+def _likeness(grid, bound):
+    """Equal for launches whose proofs are: arrays by their shape, numbers by their value."""
+
+    def of(value):
+        if isinstance(value, (tuple, list)):
+            return tuple(of(item) for item in value)
+        if isinstance(value, (bool, int, float, str, type(None))):
+            return value
+        return type(value).__name__, str(getattr(value, "dtype", "")), str(getattr(value, "shape", ""))
+
+    return repr(grid if not callable(grid) else grid(dict(bound))), repr([(name, of(v)) for name, v in bound.items()])
+
+
+def _write_json(path, proofs):
+    content = [{"kernel": proof.kernel, "about": proof.about, "seconds": round(proof.seconds, 3), "accesses": proof.rows()}
+               for proof in proofs]
+    if path == "-":
+        print(json.dumps(content, indent=1))
+        return
+    with open(path, "w") as file:
+        json.dump(content, file, indent=1)
+
+

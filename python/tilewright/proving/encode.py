@@ -1,0 +1,184 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""States polynomials and conditions for z3, and asks it.
+
+Every atom becomes an integer variable; what it is follows as conditions on it, added once to the question
+it occurs in. Division by a number is linear that way, and division by something that has few values is a
+choice among those.
+"""
+
+from __future__ import annotations
+
+import time
+
+from .. import errors
+from .terms import EVERYTHING, INFINITY, Formula
+
+__all__ = ["Question", "solver_library"]
+
+#: A divisor with at most so many values is split into its cases.
+_MOST_CASES = 64
+#: From here on a bound is the limit of a type, which proofs about sizes seldom need.
+_LARGE = 500
+
+
+def solver_library():
+    """The module z3; raises E0427 where it is not installed."""
+    try:
+        import z3
+    except ImportError:
+        raise errors.make("E0427") from None
+    return z3
+
+
+def _towards_minus_infinity(z3, value, n, quotient, rest):
+    # Where the divisor is not positive nothing is said, rather than something that cannot be.
+    states = z3.And(value == n * quotient + rest, 0 <= rest, rest < n)
+    return states if z3.is_int_value(n) and n.as_long() > 0 else z3.Implies(n > 0, states)
+
+
+def _towards_zero(z3, value, n, quotient, rest):
+    size = z3.If(n < 0, -n, n)
+    signs = z3.If(value >= 0, z3.And(0 <= rest, rest < size), z3.And(-size < rest, rest <= 0))
+    # Nothing is known of a division by zero.
+    return z3.Implies(n != 0, z3.And(value == n * quotient + rest, signs))
+
+
+class Question:
+    """Whether some conditions can hold together.
+
+    exact: take every value as if it never left its bits; what could is in `wraps`, (what is cut, its bits)
+    """
+
+    def __init__(self, exact):
+        self.z3, self.exact = solver_library(), exact
+        self.variables, self.definitions, self.limits, self.wraps = {}, [], [], {}
+        self.divisions = {}
+
+    # -- stating ------------------------------------------------------------
+
+    def integer(self, poly):
+        z3 = self.z3
+        parts = []
+        for monomial, factor in poly.terms.items():
+            value = z3.IntVal(factor)
+            for i, atom in enumerate(monomial):
+                variable = self._variable(atom)
+                value = variable if i == 0 and factor == 1 else value * variable
+            parts.append(value)
+        return z3.Sum(parts) if len(parts) > 1 else parts[0] if parts else z3.IntVal(0)
+
+    def condition(self, formula):
+        z3 = self.z3
+        kind, args = formula.kind, formula.args
+        if kind in ("true", "false"):
+            return z3.BoolVal(kind == "true")
+        if kind == "le":
+            return self.integer(args[0]) <= 0
+        if kind == "eq":
+            return self.integer(args[0]) == 0
+        parts = [self.condition(part) for part in args]
+        return z3.Not(parts[0]) if kind == "not" else z3.And(parts) if kind == "and" else z3.Or(parts)
+
+    def _variable(self, atom):
+        if atom in self.variables:
+            return self.variables[atom]
+        variable = self.variables[atom] = self.z3.Int(f"{atom.kind}{atom.number}")
+        # Bounds on what is taken to be exact would hide that it is not.
+        if atom.kind != "wrap" or not self.exact:
+            self._bound(variable, atom.interval)
+        if atom.kind != "symbol":
+            getattr(self, "_define_" + atom.kind)(variable, *atom.args)
+            if atom.kind == "wrap":
+                self.wraps[atom] = atom.args
+        return variable
+
+    def _bound(self, variable, interval):
+        low, high = interval
+        for end, condition in ((low, variable >= low if low not in EVERYTHING else None),
+                               (high, variable <= high if high not in EVERYTHING else None)):
+            if condition is not None:
+                (self.limits if abs(end) >= _LARGE else self.definitions).append(condition)
+
+    def _define_min(self, variable, a, b):
+        a, b = self.integer(a), self.integer(b)
+        self.definitions.append(variable == self.z3.If(a <= b, a, b))
+
+    def _define_select(self, variable, condition, a, b):
+        self.definitions.append(variable == self.z3.If(self.condition(condition), self.integer(a), self.integer(b)))
+
+    def _define_wrap(self, variable, value, bits, signed):
+        if self.exact:
+            self.definitions.append(variable == self.integer(value))
+            return
+        turns = self.z3.FreshInt("turns")
+        self.definitions.append(self.integer(value) == variable + turns * (1 << bits))
+
+    def _cases(self, divisor, state):
+        """What `state` says for the divisor, which is a number in as many cases as it has values."""
+        low, high = divisor.interval
+        if divisor.constant is not None:
+            return state(self.z3.IntVal(divisor.constant))
+        value = self.integer(divisor)
+        if -INFINITY < low and high < INFINITY and high - low < _MOST_CASES:
+            z3 = self.z3
+            return z3.And([z3.Implies(value == n, state(z3.IntVal(n))) for n in range(low, high + 1)])
+        return state(value)
+
+    def _divided(self, a, b, relate):
+        """Variables for quotient and remainder of two polynomials; the same ones for both operations on them."""
+        key = relate, a, b
+        if key not in self.divisions:
+            quotient, rest = self.z3.FreshInt("quotient"), self.z3.FreshInt("rest")
+            self.divisions[key] = quotient, rest
+            value = self.integer(a)
+            self.definitions.append(self._cases(b, lambda n: relate(self.z3, value, n, quotient, rest)))
+        return self.divisions[key]
+
+    def _define_floor(self, variable, a, b):
+        self.definitions.append(variable == self._divided(a, b, _towards_minus_infinity)[0])
+
+    def _define_modulo(self, variable, a, b):
+        self.definitions.append(variable == self._divided(a, b, _towards_minus_infinity)[1])
+
+    def _define_quotient(self, variable, a, b):
+        self.definitions.append(variable == self._divided(a, b, _towards_zero)[0])
+
+    def _define_remainder(self, variable, a, b):
+        self.definitions.append(variable == self._divided(a, b, _towards_zero)[1])
+
+    # -- asking -------------------------------------------------------------
+
+    def can_leave_its_bits(self, formulas):
+        """That a value which one of the formulas needs does not fit its bits, as a condition of z3."""
+        before = set(self.wraps)
+        for formula in formulas:
+            self.condition(formula) if isinstance(formula, Formula) else self.integer(formula)
+        new = [wrap for wrap in self.wraps if wrap not in before]
+        return self.outside_their_bits(new)
+
+    def outside_their_bits(self, wraps):
+        z3, parts = self.z3, []
+        for atom in wraps:
+            value, (low, high) = self.integer(atom.args[0]), atom.interval
+            parts.append(z3.Or(value < low, value > high))
+        return z3.Or(parts) if parts else None
+
+    def ask(self, conditions, deadline, with_limits=True):
+        """Without limits, only the answer "no" is one: products are easier to reason about where nothing is large.
+
+        (answer, value): "no", "yes" with a function that gives the value of a polynomial, or "unknown"."""
+        solver = self.z3.Solver()
+        seconds = deadline - time.monotonic()
+        if seconds <= 0:
+            return "unknown", None
+        solver.set("timeout", max(1, int(seconds * 1000)))
+        stated = [self.condition(c) if isinstance(c, Formula) else c for c in conditions]
+        solver.add(*self.definitions, *(self.limits if with_limits else ()), *stated)
+        answer = solver.check()
+        if answer == self.z3.unsat:
+            return "no", None
+        if answer != self.z3.sat:
+            return "unknown", None
+        model = solver.model()
+        return "yes", lambda poly: model.eval(self.integer(poly), model_completion=True).as_long()

@@ -1,0 +1,346 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is asked about each access, and the answers.
+
+Each question states what would be a mistake (a lane outside of its array, one element for two programs)
+and asks the solver for an example. None means proved. Before that comes whether any number that the
+access needs leaves its bits: if not, all of them are as large as in mathematics, which is much easier
+to decide; if so, the questions are asked again with numbers that wrap as on the hardware.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import dataclass, field
+
+from .accesses import accesses_of, runs
+from .encode import Question
+from .digits import equalities, into_digits, replaced
+from .rebuild import Rebuilder, divisors
+from .terms import TRUE, Poly, and_, at_most, equal, less, not_, or_
+
+__all__ = ["Finding", "Outcome", "Prover", "expressions"]
+
+PROVED, REFUTED, OUTSIDE, UNDECIDED = "proved", "refuted", "outside", "undecided"
+
+#: A witness is looked for with sizes up to these first: small ones are read and run easily.
+_SMALL_SIZES = (8, 40, 300, 5000)
+
+
+@dataclass
+class Outcome:
+    """The answer to one question about one access.
+
+    reason: why it is outside of what can be proved
+    witness: for a mistake, the example: a dict of plain numbers and names
+    """
+
+    verdict: str
+    reason: str = ""
+    witness: dict | None = None
+    seconds: float = 0.0
+
+
+@dataclass
+class Finding:
+    """All answers about one access."""
+
+    access: object
+    bounds: Outcome = None
+    races: Outcome = None
+    wraps: Outcome = None
+    mask: str = "none"  # none, needed, superfluous, or undecided
+    seconds: float = 0.0
+    exact: bool = field(default=True, repr=False)
+
+
+class Prover:
+    """Asks everything about the accesses of one kernel in one setting."""
+
+    def __init__(self, setting, timeout):
+        self.setting, self.timeout = setting, timeout
+        ops, values = setting.function()
+        self.evaluators = [setting.evaluator(ops, values, name) for name in ("first", "second")]
+        self.first, self.second = (accesses_of(evaluator, ops) for evaluator in self.evaluators)
+        self.positive, self.exactly = [], None
+        self._find_positive_divisors()
+        self.exactly = Rebuilder(setting.atoms, True, self.positive)
+        self.wrapping = Rebuilder(setting.atoms, False, self.positive)
+
+    def findings(self):
+        found = []
+        for access in self.first:
+            start = time.monotonic()
+            finding = Finding(access)
+            if access.outside:
+                reason = _said(access.outside)
+                finding.bounds = finding.races = Outcome(OUTSIDE, reason)
+                finding.wraps = Outcome(OUTSIDE, reason)
+                finding.mask = "undecided"
+            else:
+                finding.wraps = self._wraps(access)
+                finding.exact = finding.wraps.verdict == PROVED
+                finding.bounds = self._bounds(finding)
+                finding.mask = self._mask(finding)
+            finding.seconds = time.monotonic() - start
+            found.append(finding)
+        self._all_races(found)
+        return found
+
+    def _find_positive_divisors(self):
+        """Divisors that are positive in every program, in the order of the program: one may need another."""
+        pairs = zip(*(divisors(expressions(accesses)) for accesses in (self.first, self.second)))
+        deadline = time.monotonic() + self.timeout
+        for here, there in pairs:
+            known = Rebuilder(self.setting.atoms, True, self.positive)
+            question = Question(exact=True)
+            # Only what no number can leave its bits in: a sum that wraps may well be negative.
+            wrong = and_(*self._known_positive(known), at_most(known.poly(here), Poly.of(0)))
+            leaves = question.can_leave_its_bits([here])
+            parts = [question.condition(wrong), *([leaves] if leaves is not None else [])]
+            if question.ask([*self._launch(1), question.z3.Or(parts)], min(deadline, time.monotonic() + 2),
+                            with_limits=leaves is not None)[0] == "no":
+                for divisor in (here, there):
+                    if not divisor.narrow(1) and divisor not in self.positive:
+                        self.positive.append(divisor)
+
+    def _known_positive(self, rebuilder):
+        """That the positive divisors are positive, as conditions."""
+        found = [at_most(Poly.of(1), rebuilder.poly(divisor)) for divisor in self.positive]
+        return [condition for condition in found if condition != TRUE]
+
+    # -- what holds ---------------------------------------------------------
+
+    def _rebuilder(self, *findings):
+        return self.exactly if all(finding.exact for finding in findings) else self.wrapping
+
+    def _launch(self, which, rebuilder=None):
+        """What is known of every launch, and of the programs in question."""
+        conditions = list(self.setting.facts)
+        if rebuilder is not None and rebuilder is self.exactly:
+            conditions += self._known_positive(rebuilder)
+        for evaluator in self.evaluators[:which]:
+            conditions += [less(p, extent) for p, extent in zip(evaluator.program, self.setting.grid)]
+        return [c for c in conditions if c != TRUE]
+
+    def _ask(self, question, conditions):
+        """As Question.ask; with sizes to choose, tries to find small ones."""
+        deadline = time.monotonic() + self.timeout
+        sizes = list(self.setting.sizes.values())
+        if sizes:
+            answer, value = question.ask(conditions, time.monotonic() + self.timeout / 4, with_limits=False)
+            if answer == "no":
+                return answer, value
+        answer, value = question.ask(conditions, time.monotonic() + (self.timeout / 2 if sizes else self.timeout))
+        if answer == "no" or not sizes:
+            return answer, value
+        for most in _SMALL_SIZES:
+            small = [at_most(size, Poly.of(most)) for size in sizes]
+            smaller = question.ask([*conditions, *small], min(deadline, time.monotonic() + self.timeout / 8))
+            if smaller[0] == "yes":
+                return smaller
+        return answer, value
+
+    def _outcome(self, access, answer, value, start, describe):
+        seconds = time.monotonic() - start
+        if answer == "no":
+            return Outcome(PROVED, seconds=seconds)
+        unknowns = access.unknowns()
+        if answer == "unknown":
+            if unknowns:
+                return Outcome(OUTSIDE, _said(unknowns[0]), seconds=seconds)
+            return Outcome(UNDECIDED, f"no answer in {self.timeout:g} s", seconds=seconds)
+        witness = describe(value)
+        if unknowns:
+            return Outcome(OUTSIDE, _said(unknowns[0]), witness, seconds)
+        return Outcome(REFUTED, witness=witness, seconds=seconds)
+
+    # -- the questions ------------------------------------------------------
+
+    def _wraps(self, access):
+        """Whether a number that decides where and whether the access goes leaves its bits."""
+        start = time.monotonic()
+        question = Question(exact=True)
+        parts, guard = [], []
+        # In the order of the program: the first number that wraps is computed from numbers that have not.
+        for condition in access.before:
+            leaves = question.can_leave_its_bits([condition])
+            if leaves is not None:
+                parts.append(question.z3.And([*guard, leaves]))
+            guard.append(question.condition(condition))
+        rest = [access.mask, *(item for choice, _, offset in access.choices for item in (choice, offset))]
+        leaves = question.can_leave_its_bits(rest)
+        if leaves is not None:
+            parts.append(question.z3.And([*guard, leaves]))
+        if not parts:
+            return Outcome(PROVED)
+        answer, value = self._ask(question, [*self._launch(1), question.z3.Or(parts)])
+
+        def describe(value):
+            for atom in question.wraps:
+                number, (low, high) = value(atom.args[0]), atom.interval
+                if not low <= number <= high:
+                    return {**self._where(value, access), "number": number, "bits": atom.args[1],
+                            "line": atom.origin[1][0][2] if atom.origin and atom.origin[1] else 0}
+            return self._where(value, access)
+
+        return self._outcome(access, answer, value, start, describe)
+
+    def _bounds(self, finding):
+        access, start = finding.access, time.monotonic()
+        outside, offset_of = [], {}
+        for choice, name, offset in access.choices:
+            array = self.setting.arrays[name]
+            beyond = or_(less(offset, array.low), less(array.high, offset.plus(access.element_bytes)))
+            outside.append(and_(runs(access, choice), beyond))
+            offset_of[name] = offset
+        question, build = Question(finding.exact), self._rebuilder(finding)
+        wrong = build.formula(or_(*outside))
+        answer, value = self._ask(question, [*self._launch(1, build), wrong]) if wrong.kind != "false" else ("no", None)
+
+        def describe(value):
+            name = access.arrays[0]
+            array = self.setting.arrays[name]
+            return {**self._where(value, access), "array": name,
+                    "element": value(offset_of[name]) // array.element_bytes,
+                    "size": (value(array.high) - value(array.low)) // array.element_bytes}
+
+        return self._outcome(access, answer, value, start, describe)
+
+    def _mask(self, finding):
+        access = finding.access
+        if not access.has_mask:
+            return "none"
+        if access.mask == TRUE:
+            return "superfluous"
+        question, build = Question(finding.exact), self._rebuilder(finding)
+        always = [build.formula(condition) for condition in (*access.before, not_(access.mask))]
+        answer, _ = question.ask([*self._launch(1, build), *always], time.monotonic() + min(self.timeout, 2))
+        return {"no": "superfluous", "yes": "needed"}.get(answer, "undecided")
+
+    def _where(self, value, access):
+        """The arguments, the program and the lane of an example."""
+        witness = {"sizes": {name: value(size) for name, size in self.setting.sizes.items()}}
+        witness["grid"] = tuple(value(extent) for extent in self.setting.grid)
+        witness["program"] = tuple(value(p) for p in self.evaluators[0].program)
+        witness["lane"] = tuple(value(i) for i in access.index)
+        return witness
+
+    # -- races --------------------------------------------------------------
+
+    def _all_races(self, found):
+        """Every pair of accesses that may meet: one of them writes, and not both are atomic."""
+        for finding in found:
+            if finding.races is None:
+                finding.races = Outcome(PROVED)
+        for i, j in itertools.combinations_with_replacement(range(len(found)), 2):
+            a, b = self.first[i], self.second[j]
+            harmless = a.kind == b.kind == "load" or a.is_atomic_for_all and b.is_atomic_for_all
+            if harmless or a.outside or b.outside or not self._share(a, b):
+                continue
+            outcome = self._race(found[i], found[j], b, i == j)
+            for finding in {id(found[i]): found[i], id(found[j]): found[j]}.values():
+                outcome_seconds = outcome.seconds
+                finding.seconds += outcome_seconds
+                if _worse(outcome, finding.races):
+                    finding.races = outcome
+
+    def _by_digits(self, meets, build):
+        """(the same condition with the equality of addresses taken apart where that can be shown, those equalities)"""
+        shared = frozenset().union(*(size.symbols for size in self.setting.sizes.values()))
+        addresses = equalities(meets)
+        others = replaced(meets, dict.fromkeys(addresses, TRUE))
+
+        def holds(condition):
+            question = Question(build.exact)
+            asked = [*self._launch(2, build), others, not_(condition)]
+            return question.ask(asked, time.monotonic() + self.timeout / 5, with_limits=False)[0] == "no"
+
+        apart = {poly: into_digits(poly, shared, holds) for poly in addresses}
+        # A choice between pairs of arrays keeps its parts together.
+        return replaced(meets, apart), and_(*apart.values()) if meets.kind != "or" else replaced(meets, apart)
+
+    def _share(self, a, b):
+        regions = {self.setting.arrays[name].region for name in a.arrays}
+        return any(self.setting.arrays[name].region in regions for name in b.arrays)
+
+    def _race(self, finding, other, second, is_same):
+        start, access = time.monotonic(), finding.access
+        meeting = []
+        for (c1, name1, offset1), (c2, name2, offset2) in itertools.product(access.choices, second.choices):
+            one, two = self.setting.arrays[name1], self.setting.arrays[name2]
+            if one.region == two.region:
+                here, there = one.base + offset1, two.base + offset2
+                meeting.append(and_(runs(access, c1), runs(second, c2),
+                                    _overlap(here, access.element_bytes, there, second.element_bytes)))
+        build = self._rebuilder(finding, other)
+        question = Question(build.exact)
+        meets = build.formula(or_(*meeting))
+        known = [*self._launch(2, build), self._two_programs(is_same)]
+        answer, value = "unknown", None
+        if self.setting.sizes and meets.kind != "false":
+            meets, addresses = self._by_digits(meets, build)
+            # Often no masks are needed, and without them the answer comes sooner.
+            answer, value = Question(build.exact).ask([*known, addresses], time.monotonic() + self.timeout / 4, with_limits=False)
+        if answer != "no":
+            conditions = [*known, meets]
+            answer, value = ("no", None) if any(c.kind == "false" for c in conditions) else self._ask(question, conditions)
+
+        def describe(value):
+            name, offset = access.choices[0][1:]
+            return {**self._where(value, access), "array": name,
+                    "element": value(offset) // self.setting.arrays[name].element_bytes,
+                    "other program": tuple(value(p) for p in self.evaluators[1].program),
+                    "other lane": tuple(value(i) for i in second.index), "other line": _line(second),
+                    "other kind": second.kind}
+
+        outcome = self._outcome(access, answer, value, start, describe)
+        if outcome.verdict == REFUTED and second.unknowns():
+            outcome.verdict, outcome.reason = OUTSIDE, _said(second.unknowns()[0])
+        waits = access.waits or second.waits
+        if outcome.verdict == REFUTED and waits:
+            outcome.verdict, outcome.reason = OUTSIDE, f"programs may wait for each other at line {waits[0][2]}"
+        return outcome
+
+    def _two_programs(self, is_same):
+        """That the two programs differ; of a pair of equal accesses the first one has the lower number."""
+        (x1, y1, z1), (x2, y2, z2) = (evaluator.program for evaluator in self.evaluators)
+
+        def ordered(pairs):
+            (a, b), *rest = pairs
+            return or_(less(a, b), and_(at_most(a, b), ordered(rest))) if rest else less(a, b)
+
+        before = ordered([(z1, z2), (y1, y2), (x1, x2)])
+        return before if is_same else or_(before, ordered([(z2, z1), (y2, y1), (x2, x1)]))
+
+
+def expressions(accesses):
+    """All that decides where and whether accesses go."""
+    for access in accesses:
+        yield from access.before
+        yield access.mask
+        for choice, _, offset in access.choices:
+            yield from (choice, offset)
+
+
+def _overlap(here, size, there, other_size):
+    """Whether two elements share a byte."""
+    if size == other_size and (here - there).divided(size) is not None:
+        return equal(here, there)
+    return and_(less(here, there.plus(other_size)), less(there, here.plus(size)))
+
+
+def _worse(a, b):
+    order = (PROVED, OUTSIDE, UNDECIDED, REFUTED)
+    return order.index(a.verdict) > order.index(b.verdict)
+
+
+def _line(access):
+    return access.frames[0][2] if access.frames else 0
+
+
+def _said(origin):
+    """Why a value is not known, with the line it comes from."""
+    reason, frames = origin
+    return f"{reason} at line {frames[0][2]}" if frames else reason

@@ -1,0 +1,57 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernels of the benchmarks and lessons are proved, for all sizes and for the launches of the lessons."""
+
+import contextlib
+import io
+import os
+import runpy
+import sys
+
+import pytest
+
+from harness.native import ROOT
+from harness.proof_cases import CASES
+
+pytest.importorskip("z3", reason="proofs need z3-solver")
+
+# For all sizes these take more time than a test has, most of them because their programs are walked in groups, over
+# a product of symbolic sizes. For a launch all of them are decided at once.
+SLOW = {"matmul_kernels:descriptor_kernel", "matmul_kernels:persistent_kernel", "products_in_use_kernels:weight_gradient_kernel",
+        "products_in_use_kernels:tf32_kernel", "products_in_use_kernels:gathered_rows_kernel",
+        "09_persistent_matmul:pointer_kernel", "09_persistent_matmul:host_descriptor_kernel",
+        "09_persistent_matmul:device_descriptor_kernel", "11_convolution:convolution_kernel",
+        "08_grouped_gemm:pointer_kernel", "08_grouped_gemm:descriptor_kernel", "attention_kernels:dk_dv_kernel",
+        "06_fused_attention:dk_dv_kernel"}
+# Addresses that were loaded, and locks: (in bounds, free of races).
+OUTSIDE = {"in_use_kernels:cross_entropy_kernel": (1, 0), "in_use_kernels:embedding_kernel": (1, 0),
+           "05_layer_norm:backward_rows_kernel": (0, 4)}
+
+
+# Each third kernel in an ordinary run; `PROVE_ALL=1` runs all that end in time.
+STEP = 1 if os.environ.get("PROVE_ALL") == "1" else 3
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if str(case) not in SLOW][::STEP], ids=str)
+def test_all_sizes(case):
+    proof = case.prove(timeout=60)
+    assert not proof.refuted, proof
+    for question, outside in zip(("bounds", "races"), OUTSIDE.get(str(case), (0, 0))):
+        verdicts = [getattr(finding, question).verdict for finding in proof.findings]
+        assert verdicts.count("outside") == outside and verdicts.count("proved") == len(verdicts) - outside, str(proof)
+
+
+@pytest.mark.parametrize("lesson", sorted(path.name for path in (ROOT / "tutorials").glob("[0-9]*.py")))
+def test_launches_of_a_lesson(lesson, monkeypatch):
+    from tilewright.proving.command import proving_launches
+
+    monkeypatch.setattr(sys, "argv", [lesson, "--quick"])
+    monkeypatch.syspath_prepend(str(ROOT / "tutorials"))
+    with proving_launches(most=1, timeout=30) as proofs, contextlib.redirect_stdout(io.StringIO()):
+        runpy.run_path(str(ROOT / "tutorials" / lesson), run_name="__main__")
+    assert proofs and not any(proof.refuted for proof in proofs)
+    undecided = [str(proof) for proof in proofs for finding in proof.findings
+                 if "undecided" in (finding.bounds.verdict, finding.races.verdict)]
+    assert not undecided
+    if lesson[:2] not in ("05", "08"):  # locks, and sizes that are loaded
+        assert all(proof.proved for proof in proofs), "\n".join(map(str, proofs))
