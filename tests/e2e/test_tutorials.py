@@ -26,7 +26,7 @@ def run_lesson(name, *arguments):
 
 
 def test_lessons_are_found():
-    assert {"01", "02", "03", "05", "06", "08", "09", "10", "11"} == {name.partition("_")[0] for name in LESSONS}
+    assert {"01", "02", "03", "05", "06", "08", "09", "10", "11", "12"} == {name.partition("_")[0] for name in LESSONS}
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -35,8 +35,9 @@ def test_lesson(name):
     assert "  ok" in output and "WRONG" not in output
 
 
+# The lesson that finds bugs has nothing to time.
 @pytest.mark.gpu
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", [name for name in LESSONS if not name.startswith("12")])
 def test_lesson_sweep(name):
     problem = gpu_problem()
     if problem:
