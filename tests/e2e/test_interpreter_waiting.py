@@ -3,6 +3,7 @@
 """Programs that wait for each other in the interpreter; deadlocks are planted in tests/planted/waiting_programs.py."""
 
 import _thread
+import sys
 import threading
 import time
 
@@ -149,6 +150,13 @@ def test_control_c():
     with pytest.raises(KeyboardInterrupt):
         for_ever[(3, )](zeros(2))
     timer.join()
+    # No thread is left with a request to end: CPython 3.11 would run the first
+    # instruction of a traced function for ever.
+    seen = []
+    sys.settrace(lambda frame, event, _: seen.append(event))
+    timer.is_alive()
+    sys.settrace(None)
+    assert "call" in seen
 
 
 @tilewright.jit
