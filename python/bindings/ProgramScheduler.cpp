@@ -8,8 +8,6 @@
 #include "python/bindings/ProgramScheduler.h"
 #include "frontend/ast/EvaluationContext.h"
 
-#include <pybind11/eval.h>
-
 #include <algorithm>
 #include <cfenv>
 #include <chrono>
@@ -122,12 +120,12 @@ void ProgramScheduler::endAll(std::exception_ptr error) {
   isEnding = true;
 }
 
-/// A request to end that came too late is raised here, in a line of Python. Taking it back
+/// A request to end that came too late is raised here, in a function of Python. Taking it back
 /// instead would leave CPython up to 3.12 with the mark that some thread has one, for ever;
 /// a function that is traced then never gets past its first instruction (3.11).
 static void takeLateRequest() {
   try {
-    py::eval("None", py::dict());
+    py::module_::import("tilewright.runtime.interpreter").attr("do_nothing")();
   } catch (py::error_already_set &) {
   }
 }
@@ -291,12 +289,14 @@ void ProgramScheduler::awaitAll() {
 
 /// Signals arrive at the main thread alone, which sleeps here: the program that runs on
 /// another one is made to end, and hands the turn on. A thread that is about to take its
-/// turn sees by itself that all end.
+/// turn sees by itself that all end. The request is made again until nothing runs: Python
+/// loses an exception that is raised in a destructor or in a callback.
 void ProgramScheduler::endOnSignal() {
-  if (PyErr_CheckSignals() == 0)
-    return;
-  endAll(std::make_exception_ptr(py::error_already_set()));
-  if (runningThread)
+  if (PyErr_CheckSignals() != 0) {
+    endAll(std::make_exception_ptr(py::error_already_set()));
+    isInterrupted = true;
+  }
+  if (isInterrupted && runningThread)
     PyThreadState_SetAsyncExc(runningThread, PyExc_GeneratorExit);
 }
 

@@ -115,6 +115,7 @@ private:
   size_t openThreads = 0;
   std::exception_ptr firstError;
   std::atomic<bool> isEnding{false};
+  bool isInterrupted = false; // of the launch's own thread
   std::atomic<unsigned long> launchThread{0}, runningThread{0};
 };
 

@@ -49,6 +49,10 @@ def test_launches_of_a_lesson(lesson, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tutorials"))
     with proving_launches(most=1, timeout=30) as proofs, contextlib.redirect_stdout(io.StringIO()):
         runpy.run_path(str(ROOT / "tutorials" / lesson), run_name="__main__")
+    if lesson.startswith("12"):  # four wrong kernels, and their mended forms; the last ones wait for a lock
+        assert [proof.kernel for proof in proofs if proof.refuted] == ["scale_kernel", "sum_kernel", "first_of_row_kernel"]
+        assert [proof.kernel for proof in proofs if proof.proved] == ["scale_kernel_mended", "sum_kernel_mended", "first_of_row_kernel_mended"]
+        return
     assert proofs and not any(proof.refuted for proof in proofs)
     undecided = [str(proof) for proof in proofs for finding in proof.findings
                  if "undecided" in (finding.bounds.verdict, finding.races.verdict)]

@@ -160,7 +160,7 @@ def test_mask_that_is_always_true_is_superfluous():
 
 
 def test_transposed_strides():
-    matrix = np.zeros((40, 24), np.float32)
+    matrix = floats(40 * 24).reshape(40, 24)
     grid, sizes = (3, 2), (40, 24)
     assert launch(transpose_kernel, grid, matrix, matrix.copy(), *sizes, 40, BLOCK=16).proved
     wrong = launch(transpose_kernel, grid, matrix, matrix.copy(), *sizes, 24, BLOCK=16)

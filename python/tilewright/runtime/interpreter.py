@@ -291,6 +291,10 @@ def run_interpreted(jit_function, grid, bound, options=None):
     launch.write_back()
 
 
+def do_nothing():
+    """What C++ calls to let Python raise an exception that this thread was sent."""
+
+
 # ---------------------------------------------------------------------------
 # Errors
 # ---------------------------------------------------------------------------
