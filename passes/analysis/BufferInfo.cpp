@@ -60,10 +60,24 @@ ir::BufferType bufferFor(RankedTensorType tile, const LinearLayout &layout) {
                              ir::SharedLayoutAttr::fromLinear(context, layout), /*slots=*/1);
 }
 
-ir::BufferType plainBufferFor(RankedTensorType tile) {
-  return bufferFor(tile, makeSwizzledShared(ir::log2Shape(tile.getShape()),
-                                            ir::elementBits(tile.getElementType()),
-                                            /*swizzleBytes=*/0));
+ir::BufferType ownBufferFor(ir::LoadOp load) {
+  auto tile = llvm::cast<RankedTensorType>(load.getResult().getType());
+  LinearLayout layout = ir::getLinearLayout(tile), memory(ir::log2Shape(tile.getShape()));
+  Columns &offsets = memory.columns(InDim::Offset);
+  auto deal = [&](uint32_t column) {
+    if (column && !llvm::is_contained(offsets, column))
+      offsets.push_back(column);
+  };
+  auto dimension = load->getAttrOfType<IntegerAttr>(ir::vectorDimensionAttr);
+  auto elements = load->getAttrOfType<IntegerAttr>(ir::vectorElementsAttr);
+  int fast = dimension ? static_cast<int>(dimension.getInt()) : tile.getRank() - 1;
+  for (int bit = 0, end = elements ? llvm::Log2_64(elements.getInt()) : 0; bit < end; ++bit)
+    deal(uint32_t(1) << (layout.dimStartBit(fast) + bit));
+  for (InDim dim : {InDim::Lane, InDim::Warp, InDim::Register, InDim::Block})
+    llvm::for_each(layout.columns(dim), deal);
+  if (!memory.isInvertible()) // a swizzled layout
+    memory = makeSwizzledShared(layout.log2Shape(), ir::elementBits(tile.getElementType()), 0);
+  return bufferFor(tile, memory);
 }
 
 int64_t bufferBytes(Operation *op) {

@@ -43,9 +43,12 @@ struct BufferUse {
 /// How `op` itself accesses buffers; empty for ops that only pass them on.
 llvm::SmallVector<BufferUse, 2> bufferUses(mlir::Operation *op);
 
-/// The type of a buffer for `tile` with `layout`, or plain, in the order of memory.
+/// The type of a buffer for `tile` with `layout`.
 ir::BufferType bufferFor(mlir::RankedTensorType tile, const LinearLayout &layout);
-ir::BufferType plainBufferFor(mlir::RankedTensorType tile);
+/// For copies of what `load` loads that each thread reads back itself: the elements of one
+/// access follow each other, then those of the next lane. So an access of a warp is free of
+/// conflicts, whichever dimension of the tile is contiguous in global memory.
+ir::BufferType ownBufferFor(ir::LoadOp load);
 
 /// Bytes that an allocation of buffers or barriers takes; 0 for other ops.
 int64_t bufferBytes(mlir::Operation *op);

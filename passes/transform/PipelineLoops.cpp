@@ -448,7 +448,7 @@ void LoopPipeliner::stage(ir::LoadOp load) {
   RankedTensorType type = tileType(load.getResult());
   rewriter.setInsertionPointAfter(load);
   auto alloc =
-      rewriter.create<ir::AllocSharedOp>(load.getLoc(), plainBufferFor(type), load.getResult());
+      rewriter.create<ir::AllocSharedOp>(load.getLoc(), ownBufferFor(load), load.getResult());
   Value read = rewriter.create<ir::SharedLoadOp>(load.getLoc(), type, alloc, /*isOwn=*/true);
   if (load.getMask() && !fillsWithZeros(load))
     read = rewriter.create<arith::SelectOp>(load.getLoc(), load.getMask(), read, load.getOther());

@@ -210,9 +210,7 @@ private:
   }
 
   Value copy(ir::LoadOp load, OpBuilder &builder) {
-    // Threads read what they copied themselves: runs of 16 bytes, free of conflicts.
-    auto buffer = builder.create<ir::AllocSharedOp>(
-        load.getLoc(), plainBufferFor(tileType(load.getResult())), Value());
+    auto buffer = builder.create<ir::AllocSharedOp>(load.getLoc(), ownBufferFor(load), Value());
     copyAsync(builder, load, load.getPointer(), load.getMask(), buffer);
     ++numStaged;
     context.remark(load, {"stage-load",

@@ -115,3 +115,25 @@ def test_long_arithmetic_is_kept_and_looked_at_once():
     """Each product takes the one before it twice: 2^40 ways back to the row."""
     x = np.zeros(16384, np.float16)
     assert NARROW not in remarks_of(powers_kernel, [x, x, 16384])
+
+
+@tilewright.jit
+def pairs_of_three_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    at = tl.program_id(0) * n + offsets
+    mask = offsets < n
+    x = tl.load(x_ptr + at, mask=mask, other=0.0)
+    y = tl.load(y_ptr + at, mask=mask, other=0.0)
+    z = tl.load(z_ptr + at, mask=mask, other=0.0)
+    tl.store(out_ptr + at, x * tl.sum(x * y) + y * tl.sum(y * z) + z * tl.sum(x * z), mask=mask)
+
+
+def test_a_second_block_is_made_room_for():
+    """Three rows of 32 words a thread take a little more than the 128 registers that two blocks of 8 warps leave."""
+    def limits(block):
+        x = np.zeros(block, np.float32)
+        remarks = assemble_for(pairs_of_three_kernel, "sm_90a", [x, x, x, x, block, block], {"num_warps": 8}).remarks
+        return [remark for remark in remarks if "register-limit" in remark]
+
+    assert len(limits(8192)) == 1 and "limit=128" in limits(8192)[0]
+    assert not limits(16384)  # far from it: nothing is assembled twice

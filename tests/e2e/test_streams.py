@@ -114,3 +114,34 @@ def test_waits_are_noticed():
     device = Emulator("sm_90a", lambda ptx: re.sub(r"cp\.async\.wait_group\s+\d+;", "", ptx))
     with pytest.raises(Exception, match="copy in flight"):
         device.run(sum_kernel, (1,), x, y, out, 2048, BLOCK=512, STAGES=3)
+
+
+@tilewright.jit
+def columns_kernel(x_ptr, out_ptr, rows, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STAGES: tl.constexpr):
+    # The tile's first dimension is the contiguous one: neighbours are a column.
+    i = tl.arange(0, ROWS)[:, None]
+    j = tl.arange(0, COLUMNS)[None, :]
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in tl.range(0, rows, COLUMNS, num_stages=STAGES):
+        x = tl.load(x_ptr + (start + j) * ROWS + i, mask=start + j < rows, other=1.0)
+        total += x.to(tl.float32) * 2
+    tl.store(out_ptr + tl.arange(0, ROWS), tl.sum(total, axis=1))
+
+
+@pytest.mark.parametrize("stages", [1, 3])
+@pytest.mark.parametrize("name", ["float16", "float32"])
+@pytest.mark.parametrize("rows, columns", [(64, 32), (16, 64), (8, 8)])
+def test_tiles_stored_by_columns(device, rows, columns, name, stages):
+    x = exact_values(name, (3 * columns + 5, rows))
+    out = device.empty((rows,), np.float32)
+    device.run(columns_kernel, (1,), device.array(x), out, len(x), ROWS=rows, COLUMNS=columns, STAGES=stages)
+    beyond = 4 * columns - len(x)
+    assert_same(device.numpy(out), (x.astype(np.float32).sum(axis=0) + beyond) * 2, signed_zeros=False)
+
+
+def test_copies_of_columns_are_as_wide_as_their_loads():
+    x = np.zeros((133, 64), np.float16)
+    ptx = compiled(columns_kernel, [x, np.zeros(64, np.float32), 133, 64, 32, 3]).asm["ptx"]
+    # 4 KB a slot by 128 threads of 16 bytes, two slots ahead of the loop and one in it.
+    assert len(re.findall(r"cp\.async\.cg\S* \[.*\], \[.*\], 16", ptx)) == 3 * 2
+    assert not re.findall(r"ld\.global\S*\.[bu]16 ", ptx)
