@@ -38,6 +38,7 @@ static LoweringTable makeTable(MLIRContext *context) {
   addScanLowerings(table, context);
   addConvertLayoutLowerings(table, context);
   addSharedTileLowerings(table, context);
+  addGatherLowerings(table, context);
   addAsyncCopyLowerings(table, context);
   addControlFlowLowerings(table, context);
   addElementsLowerings(table, context);

@@ -192,6 +192,7 @@ void addReduceLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addScanLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addConvertLayoutLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addSharedTileLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addGatherLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addAsyncCopyLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
 void addElementsLowerings(LoweringTable &table, mlir::MLIRContext *context);

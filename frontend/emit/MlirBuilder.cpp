@@ -129,6 +129,15 @@ semantic::Value MlirBuilder::concatenate(const Value &lhs, const Value &rhs) {
   return emit<ir::ConcatOp>(lhs.type.withShape(std::move(shape)), unwrap(lhs), unwrap(rhs));
 }
 
+std::optional<semantic::Value> MlirBuilder::gather(const Value &source, const Value &index,
+                                                   int axis) {
+  auto module = builder.getBlock()->getParentOp()->getParentOfType<mlir::ModuleOp>();
+  if (ir::numBlocks(module) > 1)
+    return std::nullopt;
+  return emit<ir::GatherOp>(Type(source.type.scalar, index.type.shape), unwrap(source),
+                            unwrap(index), static_cast<uint32_t>(axis));
+}
+
 semantic::Value MlirBuilder::extractScalar(const Value &tile) {
   return emit<ir::ExtractScalarOp>(tile.type.withShape({}), unwrap(tile));
 }

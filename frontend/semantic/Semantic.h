@@ -105,6 +105,10 @@ public:
   Value expandDims(const Value &value, int64_t axis);
   Value reshape(const Value &value, const std::vector<int64_t> &shape, bool mayReorder);
   Value permute(const Value &value, const std::vector<int64_t> &order);
+  /// TileBuilder::gather; the caller has seen to shapes and types.
+  std::optional<Value> gather(const Value &source, const Value &index, int axis) {
+    return builder.gather(source, index, axis);
+  }
   Value join(const Value &lhs, const Value &rhs);
   std::pair<Value, Value> split(const Value &value);
   Value concatenate(const Value &lhs, const Value &rhs);

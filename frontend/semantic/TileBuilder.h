@@ -267,6 +267,11 @@ public:
   virtual std::vector<Value> scan(const std::vector<Value> &inputs, int axis, bool reverse,
                                   const CombineFunction &combine) = 0;
 
+  /// result[.., i, ..] = source[.., index[.., i, ..], ..] along `axis`, zero where the
+  /// index is outside; all are integers. Nothing where the builder cannot, as for tiles
+  /// that several blocks share.
+  virtual std::optional<Value> gather(const Value &source, const Value &index, int axis) = 0;
+
   //===--- code of the user on elements -----------------------------------===//
   /// All inputs are tiles of one shape. `function` gets `pack` elements of the
   /// first input, then of the next, and returns results in the same order. Which

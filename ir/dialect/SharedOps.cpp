@@ -192,6 +192,36 @@ LogicalResult SharedLoadOp::verify() {
   return verifySameTile(*this, getResult().getType(), getBuffer().getType());
 }
 
+static LogicalResult verifyGather(Operation *op, ArrayRef<int64_t> source, Type element, Type index,
+                                  Type result, int64_t axis) {
+  auto indexTile = llvm::cast<RankedTensorType>(index);
+  auto resultTile = llvm::cast<RankedTensorType>(result);
+  if (!indexTile.getElementType().isSignlessInteger())
+    return op->emitOpError("needs integers as index, got ") << indexTile;
+  llvm::SmallVector<int64_t> expected(source);
+  if (axis < 0 || axis >= int64_t(source.size()) || indexTile.getRank() != int64_t(source.size()))
+    return op->emitOpError("has no axis ") << axis << " of " << indexTile;
+  expected[axis] = indexTile.getDimSize(axis);
+  if (indexTile.getShape() != ArrayRef<int64_t>(expected))
+    return op->emitOpError("index and source differ beside the axis: ") << indexTile;
+  return verifySameTile(op, resultTile.getShape(), resultTile.getElementType(),
+                        indexTile.getShape(), element);
+}
+
+LogicalResult GatherOp::verify() {
+  auto source = llvm::cast<RankedTensorType>(getSource().getType());
+  return verifyGather(*this, source.getShape(), source.getElementType(), getIndex().getType(),
+                      getResult().getType(), getAxis());
+}
+
+LogicalResult SharedGatherOp::verify() {
+  if (failed(verifyOneSlot(*this, getBuffer().getType())))
+    return failure();
+  return verifyGather(*this, getBuffer().getType().getShape(),
+                      getBuffer().getType().getElementType(), getIndex().getType(),
+                      getResult().getType(), getAxis());
+}
+
 LogicalResult AsyncCopyOp::verify() {
   if (failed(verifyOneSlot(*this, getBuffer().getType())))
     return failure();

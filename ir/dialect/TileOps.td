@@ -481,6 +481,19 @@ def TW_ScanOp : TW_CombineOp<"scan"> {
   let assemblyFormat = "$sources `axis` $axis (`reverse` $reverse^)? $combine attr-dict `:` functional-type($sources, $results)";
 }
 
+def TW_GatherOp : TW_PureOp<"gather"> {
+  let summary = "the elements of a tile that indices along one axis name";
+  let description = [{
+    result[.., i, ..] = source[.., index[.., i, ..], ..]; zero where the index, as an
+    unsigned number, is not below the extent of the source. All extents but that of the
+    axis are those of the source.
+  }];
+  let arguments = (ins TW_Tile:$source, TW_Tile:$index, I32Attr:$axis);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$source `[` $index `]` `axis` $axis attr-dict `:` type($source) `,` type($index) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def TW_YieldOp : TW_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["ReduceOp", "ScanOp", "MapOp"]>]> {
   let summary = "ends a region on scalars";
   let arguments = (ins Variadic<TW_Any>:$operands);
@@ -720,6 +733,14 @@ def TW_SharedLoadOp : TW_Op<"shared_load", [MemoryEffects<[MemRead]>]> {
   let arguments = (ins TW_BufferType:$buffer, UnitAttr:$isOwn, UnitAttr:$inPieces);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$buffer attr-dict `:` type($buffer) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def TW_SharedGatherOp : TW_Op<"shared_gather", [MemoryEffects<[MemRead]>]> {
+  let summary = "tw.gather of a tile in shared memory";
+  let arguments = (ins TW_BufferType:$buffer, TW_Tile:$index, I32Attr:$axis);
+  let results = (outs TW_Tile:$result);
+  let assemblyFormat = "$buffer `[` $index `]` `axis` $axis attr-dict `:` type($buffer) `,` type($index) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -41,7 +41,7 @@ LayoutRule layoutRule(Operation *op) {
       .Case<ir::ExpandDimsOp, ir::BroadcastOp, ir::ReshapeOp, ir::PermuteOp, ir::JoinOp,
             ir::SplitOp, ir::ConcatOp>([](auto) { return LayoutRule::Shape; })
       .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::ScanOp, ir::AsyncCopyOp,
-            ir::MapOp, ir::InlineAsmOp>([](auto) { return LayoutRule::Same; })
+            ir::MapOp, ir::InlineAsmOp, ir::SharedGatherOp>([](auto) { return LayoutRule::Same; })
       .Case([](ir::ReduceOp) { return LayoutRule::Reduce; })
       .Case([](ir::DotOp) { return LayoutRule::Dot; })
       .Case([](ir::ConvertLayoutOp) { return LayoutRule::Convert; })

@@ -43,6 +43,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createChooseNumWarps(context));
   // Layouts follow from what computes the products.
   manager.addPass(createSelectMatrixUnit(context));
+  // Invariant tiles are outside of loops now; they are stored there.
+  manager.addPass(createPromoteGathers(context));
 
   //===--- layout level ----------------------------------------------------===//
   // Everything below reads layouts from the types.
@@ -183,6 +185,7 @@ void registerPasses() {
   registerPass([] { return createFlattenLoops(testContext()); });
   registerPass([] { return createChooseNumWarps(testContext()); });
   registerPass([] { return createSelectMatrixUnit(testContext()); });
+  registerPass([] { return createPromoteGathers(testContext()); });
   registerPass([] { return createAssignLayouts(testContext()); });
   registerPass([] { return createRemoveConversions(testContext()); });
   registerPass([] { return createPromoteShared(testContext()); });

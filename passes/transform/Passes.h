@@ -45,6 +45,7 @@ std::unique_ptr<mlir::Pass> createHoistInvariants(PassContext context);
 std::unique_ptr<mlir::Pass> createFlattenLoops(PassContext context);
 std::unique_ptr<mlir::Pass> createChooseNumWarps(PassContext context);
 std::unique_ptr<mlir::Pass> createSelectMatrixUnit(PassContext context);
+std::unique_ptr<mlir::Pass> createPromoteGathers(PassContext context);
 std::unique_ptr<mlir::Pass> createAssignLayouts(PassContext context);
 std::unique_ptr<mlir::Pass> createRemoveConversions(PassContext context);
 std::unique_ptr<mlir::Pass> createPromoteShared(PassContext context);

@@ -70,6 +70,11 @@ def PromoteShared : TilewrightPass<"tw-promote-shared"> {
   let statistics = [Statistic<"numBuffers", "buffers", "Number of tiles placed in shared memory">];
 }
 
+def PromoteGathers : TilewrightPass<"tw-promote-gathers"> {
+  let summary = "stores the source of gathers in shared memory, once, where it is defined";
+  let statistics = [Statistic<"numBuffers", "buffers", "Number of tiles placed in shared memory">];
+}
+
 def DeferReductions : TilewrightPass<"tw-defer-reductions"> {
   let summary = "keeps running sums and extrema of a loop per thread, and combines the threads' behind it";
   let statistics = [Statistic<"numDeferred", "deferred", "Number of variables that gather per thread">];

@@ -157,6 +157,11 @@ py::object reshape(const Arguments &a) {
 py::object permute(const Arguments &a) {
   return wrapValue(a.language().permute(a.value(0, "input"), a.integers(1, "dims")));
 }
+py::object gather(const Arguments &a) {
+  std::optional<Value> found = a.language().gather(a.value(0, "src"), a.value(1, "index"),
+                                                   static_cast<int>(a.integer(2, "axis")));
+  return found ? wrapValue(*found) : py::none();
+}
 py::object join(const Arguments &a) {
   return wrapValue(a.language().join(a.value(0, "a"), a.value(1, "b")));
 }
@@ -586,6 +591,7 @@ const Entry entries[] = {
     {"expand_dims", 2, expandDims, "tl.expand_dims"},
     {"reshape", 3, reshape, "tl.reshape"},
     {"permute", 2, permute, "tl.permute"},
+    {"gather", 3, gather, "tl.gather"},
     {"join", 2, join, "tl.join"},
     {"split", 1, split, "tl.split"},
     {"cat", 2, concatenate, "tl.cat"},

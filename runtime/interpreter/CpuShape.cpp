@@ -162,6 +162,37 @@ Value CpuTileBuilder::permute(const Value &tile, const std::vector<int> &order) 
   return stridedCopy(marker, tile, shape, strides);
 }
 
+/// Index and result have the extents of the source but for that of `axis`.
+static Value gatherLanes(const Value &source, const Value &index, int axis) {
+  NewTile result{source.type.withShape(index.type.shape)};
+  int64_t extent = source.type.shape[axis], picked = index.type.shape[axis];
+  int64_t inner = 1;
+  for (size_t i = axis + 1; i < source.type.shape.size(); ++i)
+    inner *= source.type.shape[i];
+  dispatchWord(elementSize(source.type.scalar.kind()), [&](auto word) {
+    using Word = decltype(word);
+    const Word *from = elementsOf<Word>(source);
+    Word *to = result.elements<Word>();
+    dispatchWord(elementSize(index.type.scalar.kind()), [&](auto indexWord) {
+      const auto *at = elementsOf<decltype(indexWord)>(index);
+      for (int64_t i = 0; i < result.count; ++i) {
+        uint64_t position = at[i];
+        int64_t outer = i / (picked * inner);
+        bool isInside = position < static_cast<uint64_t>(extent);
+        to[i] = isInside ? from[(outer * extent + position) * inner + i % inner] : Word();
+      }
+    });
+  });
+  return std::move(result.value);
+}
+
+std::optional<Value> CpuTileBuilder::gather(const Value &source, const Value &index, int axis) {
+  Value result = gatherLanes(source, index, axis);
+  marker.carry({&source}, result,
+               [&](const std::vector<Value> &parts) { return gatherLanes(parts[0], index, axis); });
+  return result;
+}
+
 static Value joinLanes(const Value &lhs, const Value &rhs) {
   Shape shape = lhs.type.shape;
   shape.push_back(2);

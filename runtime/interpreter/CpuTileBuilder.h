@@ -106,6 +106,7 @@ public:
   Value expandDims(const Value &tile, int axis) override;
   Value reshape(const Value &tile, const std::vector<int64_t> &shape, bool mayReorder) override;
   Value permute(const Value &tile, const std::vector<int> &order) override;
+  std::optional<Value> gather(const Value &source, const Value &index, int axis) override;
   Value join(const Value &lhs, const Value &rhs) override;
   std::pair<Value, Value> split(const Value &tile) override;
   Value concatenate(const Value &lhs, const Value &rhs) override;

@@ -186,36 +186,6 @@ def test_histogram(device):
     assert_same(device.numpy(out), np.bincount(x[:100], minlength=16).astype(np.int32))
 
 
-@tilewright.jit
-def gather_kernel(x_ptr, i_ptr, out_ptr, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, P: tl.constexpr,
-                  Q: tl.constexpr):
-    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
-    offsets = tl.arange(0, P)[:, None] * Q + tl.arange(0, Q)[None, :]
-    tl.store(out_ptr + offsets, tl.gather(x, tl.load(i_ptr + offsets), AXIS))
-
-
-@pytest.mark.parametrize("name", ["int8", "float16", "float32", "int64"])
-@pytest.mark.parametrize("axis, shape", [(0, (4, 16)), (1, (8, 8)), (1, (8, 32))])
-def test_gather(device, name, axis, shape):
-    x = random_values(name, 128).reshape(8, 16)
-    index_shape = (shape[0], 16) if axis == 0 else (8, shape[1])
-    index = np.random.default_rng(3).integers(0, x.shape[axis], index_shape).astype(np.int32)
-    out = device.empty(index_shape, x.dtype)
-    device.run(gather_kernel, (1, ), device.array(x), device.array(index), out, AXIS=axis, M=8, N=16, P=index_shape[0],
-               Q=index_shape[1])
-    assert_same(device.numpy(out), np.take_along_axis(x, index, axis))
-
-
-def test_gather_from_many():
-    """More pairs of elements and positions than a tile may have. Only in the interpreter: compiling that takes long."""
-    device = Interpreter()
-    x = random_values("float32", 128 * 64).reshape(128, 64)
-    index = np.random.default_rng(3).integers(0, 128, (256, 64)).astype(np.int32)
-    out = device.empty(index.shape, x.dtype)
-    device.run(gather_kernel, (1, ), device.array(x), device.array(index), out, AXIS=0, M=128, N=64, P=256, Q=64)
-    assert_same(device.numpy(out), np.take_along_axis(x, index, 0))
-
-
 def test_histogram_of_many():
     device = Interpreter()
     x = np.random.default_rng(2).integers(0, 512, 4096).astype(np.int32)

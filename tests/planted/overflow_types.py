@@ -122,7 +122,6 @@ def launch_naive(kernel):
 def count_votes(votes, out, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     values = tl.load(votes + offsets, mask=offsets < n, other=0)
-    doubled = values.to(tl.int16)
     weighted = values * 3  # fault
     tl.store(out + offsets, weighted.to(tl.int32), mask=offsets < n)
 

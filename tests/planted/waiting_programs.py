@@ -98,7 +98,6 @@ def two_locks(locks, turns, out):
 
 @tw.jit
 def two_locks_corrected(locks, turns, out):
-    p = tl.program_id(0)
     tl.atomic_add(turns, 1)
     while tl.atomic_or(turns, 0) < 2:
         pass

@@ -85,6 +85,10 @@ public:
     return make(tile.type.withShape(shape),
                 (mayReorder ? "View" : "Reshape") + shapeName(shape) + "(" + text(tile) + ")");
   }
+  std::optional<Value> gather(const Value &source, const Value &index, int axis) override {
+    return make(source.type.withShape(index.type.shape),
+                "Gather(" + text(source) + ", " + text(index) + ", " + std::to_string(axis) + ")");
+  }
   Value permute(const Value &tile, const std::vector<int> &order) override {
     std::vector<int64_t> shape, axes(order.begin(), order.end());
     for (int axis : order)

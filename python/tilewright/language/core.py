@@ -285,6 +285,12 @@ def permute(input, *dims):
     return _language.permute(input, shape_argument(dims))
 
 
+@builtin
+def gather_words(src, index, axis):
+    """tl.gather of integers, zero where the index is outside; None where several blocks share the tile."""
+    return _language.gather(src, index, axis)
+
+
 @method
 @builtin
 def view(input, *shape):

@@ -444,20 +444,21 @@ def gather(src, index, axis):
                           help="the shapes must match but for the gathered axis")
     if index.dtype.primitive_bitwidth < 32:
         index = core.cast(index, core.int32)
-    piece = _piece_of(index.numel * src.shape[axis])
-    return _from_bits(_chosen(_bits(src), index, axis, piece), src.dtype)
+    return _from_bits(_chosen(_bits(src), index, axis), src.dtype)
 
 
-def _chosen(bits, index, axis, piece):
+# Of one gather's source, which lies in shared memory.
+_MOST_GATHERED_BYTES = 32768
+
+
+def _chosen(bits, index, axis):
     """The words at `index`, zero where that is outside the tile."""
-    if index.numel * bits.shape[axis] > piece and bits.shape[axis] > 1:
-        low, high = _halves(bits, axis)
-        beyond = core.sub(index, low.shape[axis], sanitize_overflow=False)  # no index of `high` where it wraps
-        return _chosen(low, index, axis, piece) | _chosen(high, beyond, axis, piece)
-    positions = core.arange(0, bits.shape[axis])
-    for d in builtins.range(len(bits.shape) + 1):
-        if d != axis + 1:
-            positions = core.expand_dims(positions, d)
-    hits = core.expand_dims(index, axis + 1) == positions
-    chosen = core.where(hits, core.expand_dims(bits, axis), 0)
-    return core.reduce(chosen, axis + 1, "or")
+    if bits.numel * bits.dtype.primitive_bitwidth // 8 <= _MOST_GATHERED_BYTES:
+        found = core.gather_words(bits, index, axis)
+        if found is not None:
+            return found
+    if bits.shape[axis] == 1:
+        return core.where(index == 0, core.broadcast_to(bits, index.shape), 0)
+    low, high = _halves(bits, axis)
+    beyond = core.sub(index, low.shape[axis], sanitize_overflow=False)  # no index of `high` where it wraps
+    return _chosen(low, index, axis) | _chosen(high, beyond, axis)
