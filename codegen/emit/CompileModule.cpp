@@ -354,28 +354,25 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
   if (options.maxRegisters || assembled.registers < 0)
     return assembled;
   int64_t resident = target.residentBlocks(threads, assembled.registers, 0) * threads;
-  // One block more of many warps, if that fills the multiprocessor: layer norm of 4096 f32
-  // columns with 16 warps 4166 instead of 4069 GB/s. With smaller blocks it costs.
-  int64_t full = target.maxThreadsPerMultiprocessor;
-  int fullLimit = registersFor(full, target);
-  if (resident + threads == full && threads >= usualThreads / 2 &&
-      fullLimit * 4 >= assembled.registers * 3)
-    return assembleWithLimit(compiled, target, options, fullLimit, /*spillBytes=*/0,
-                             std::move(assembled));
-  if (threads > wanted / 2 || resident >= wanted)
-    return assembled;
   int limit = registersFor(wanted, target);
-  if (assembled.registers <= 2 * limit)
+  // Twice the limit was never met without heavy spills, and assembling a large kernel again
+  // for nothing would double its compile time.
+  if (threads <= wanted / 2 && resident < wanted && assembled.registers <= 2 * limit)
     return assembleWithLimit(compiled, target, options, limit, acceptedSpillBytes,
                              std::move(assembled));
-  // Twice the limit was never met without heavy spills, and assembling a large kernel again
-  // for nothing would double its compile time. But one block more may be near: the backward
-  // pass of a layer norm of 8192 columns with 8 warps takes 144 registers, and does with 128.
+  // One block more may be near. nvJitLink makes code that could be linked with other code,
+  // and is then generous with registers: a layer norm of 4096 columns with 8 warps takes 56
+  // of them and does with 48, 78.8 and 72.9 us; its backward pass of 8192 columns takes 144
+  // and does with 128, 153.7 and 112.4 us. Without barriers a block more gains nothing, and
+  // where many small blocks are resident it costs.
   limit = registersFor(resident + threads, target);
-  if (limit * 4 < assembled.registers * 3)
+  bool isNear = limit * 4 >= assembled.registers * 3;
+  bool isEnough = resident >= wanted && threads < usualThreads / 4;
+  bool isFull = resident + threads > target.maxThreadsPerMultiprocessor;
+  if (compiled.sharedBytes == 0 || !isNear || isEnough || isFull)
     return assembled;
-  return assembleWithLimit(compiled, target, options, limit, acceptedSpillBytes,
-                           std::move(assembled));
+  return assembleWithLimit(compiled, target, options, limit,
+                           resident < wanted ? acceptedSpillBytes : 0, std::move(assembled));
 }
 
 /// Accumulators of products fill the registers by design. But where shared memory has
