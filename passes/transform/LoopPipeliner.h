@@ -112,8 +112,14 @@ private:
   /// Loads that threads copy for themselves. Where there are no others they need not meet.
   llvm::SmallPtrSet<mlir::Operation *, 4> ownLoads;
   bool arePrivate = false;
-  /// Loads that happen one iteration ahead, into registers, and what they need.
-  llvm::SmallVector<ir::LoadOp> earlyLoads;
+  /// A load that happens iterations ahead, into so many registers.
+  struct EarlyLoad {
+    ir::LoadOp load;
+    int64_t words;
+  };
+  llvm::SmallVector<EarlyLoad> earlyLoads;
+  int earlyDistance = 1;
+  /// What they need.
   llvm::SetVector<mlir::Operation *> early;
   /// Warps say at an mbarrier that they are done with a slot, instead of meeting.
   bool releasesSlots = false;
@@ -195,6 +201,9 @@ private:
   void chooseSlots();
   void makeRings();
   RingGroup &groupOf(const AsyncLoad &load);
+  unsigned earlyStage() const {
+    return useStage(/*isLate=*/false) - std::min(earlyDistance, distance);
+  }
   unsigned useStage(bool isLate) const { return distance + (isChained() && isLate ? 1 : 0); }
   unsigned copyStage(const RingGroup &group) const;
   mlir::Value constantI32(int value) {

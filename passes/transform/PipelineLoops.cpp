@@ -112,7 +112,7 @@ namespace tilewright::passes {
 #include "passes/transform/Passes.h.inc"
 
 static constexpr int defaultStages = 3;
-/// Registers for what is loaded an iteration ahead into them.
+/// Registers for what is loaded ahead into them.
 static constexpr int64_t maxEarlyWords = 16;
 /// Registers of a thread besides tiles in loops of chained products: 26 to 38 were
 /// seen in attention kernels with TMA, 44 to 68 where threads compute addresses.
@@ -376,20 +376,24 @@ llvm::SmallVector<ir::LoadOp> LoopPipeliner::findOwnLoads() {
   for (ir::LoadOp op : loop.getBody()->getOps<ir::LoadOp>()) {
     RankedTensorType type = tileType(op.getResult());
     bool isShared = llvm::any_of(op->getUsers(), llvm::IsaPred<ir::AllocSharedOp>);
-    if (!type || isShared || !duplicateThreadMasks(ir::getLinearLayout(type)).isZero())
+    if (!type || isShared)
       continue;
     AsyncLoad load;
     load.load = op;
-    // A ring would hold many copies of what a thread loads once.
+    // A ring would hold many copies of what a thread loads once, and of what several
+    // threads load nothing that each has copied itself.
+    bool isShort = !duplicateThreadMasks(ir::getLinearLayout(type)).isZero();
     if (!axes)
       axes.emplace(loop->getParentOfType<func::FuncOp>());
     MemoryAccess access = *analyzeAccess(op, *axes, context.target);
     int log2Repeats = std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
-    if (log2Repeats > 0) {
-      refuseLoad(op, "several elements of it have one address");
-      if ((wordsPerThread(type) >> log2Repeats) <= maxEarlyWords && !op.getIsVolatile() &&
-          addressIsEarly(load) && !mayMeetStore(load))
-        earlyLoads.push_back(op);
+    if (log2Repeats > 0 || isShort) {
+      refuseLoad(op, isShort ? "it has fewer elements than the block has threads"
+                             : "several elements of it have one address");
+      int64_t words = std::max<int64_t>(wordsPerThread(type) >> log2Repeats, 1);
+      if (words <= maxEarlyWords && !op.getIsVolatile() && addressIsEarly(load) &&
+          !mayMeetStore(load))
+        earlyLoads.push_back({op, words});
       continue;
     }
     ownLoads.insert(op);
@@ -437,11 +441,21 @@ void LoopPipeliner::stageComputedOperands() {
     bytes = more;
     stage(load);
   }
-  llvm::erase_if(earlyLoads, [&](ir::LoadOp load) {
-    return llvm::none_of(usersOf({load.getResult()}), isProduct);
+  llvm::erase_if(earlyLoads, [&](EarlyLoad &entry) {
+    return llvm::none_of(usersOf({entry.load.getResult()}), isProduct);
   });
-  for (ir::LoadOp load : earlyLoads)
-    context.remark(load, {"early-load", true, {}, {}, "loaded an iteration ahead, into registers"});
+  // A short iteration is over before the memory answers.
+  int64_t words = 0;
+  for (const EarlyLoad &entry : earlyLoads)
+    words += entry.words;
+  int64_t farthest = std::min<int64_t>(distance, maxEarlyWords / std::max<int64_t>(words, 1));
+  earlyDistance = static_cast<int>(std::max<int64_t>(farthest, 1));
+  for (EarlyLoad &entry : earlyLoads)
+    context.remark(entry.load, {"early-load",
+                                true,
+                                {},
+                                {{"iterations", earlyDistance}, {"words", entry.words}},
+                                "loaded ahead, into registers"});
 }
 
 void LoopPipeliner::stage(ir::LoadOp load) {

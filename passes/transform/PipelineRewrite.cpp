@@ -435,13 +435,13 @@ void LoopPipeliner::makeEarlyLoads() {
   rewriter.setInsertionPoint(loop.getBody()->getTerminator());
   IRMapping addresses;
   llvm::SetVector<Operation *> cloned;
-  for (ir::LoadOp load : earlyLoads) {
+  for (EarlyLoad &entry : earlyLoads) {
     Slice slice;
-    slice.add(loop, load.getResult());
+    slice.add(loop, entry.load.getResult());
     for (Operation *op : slice.ops)
       if (cloned.insert(op))
-        early.insert(staged(rewriter.clone(*op, addresses), useStage(/*isLate=*/false) - 1));
-    rewriter.replaceOp(load, addresses.lookup(load.getResult()));
+        early.insert(staged(rewriter.clone(*op, addresses), earlyStage()));
+    rewriter.replaceOp(entry.load, addresses.lookup(entry.load.getResult()));
   }
 }
 
@@ -461,7 +461,7 @@ void LoopPipeliner::stageCarriedAddresses() {
   };
   for (RingGroup &group : groups)
     follow(group.copies, copyStage(group));
-  follow(early.getArrayRef(), useStage(/*isLate=*/false) - 1);
+  follow(early.getArrayRef(), earlyStage());
   // Originals whose copies took over.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*loop.getBody())))
     if (isOpTriviallyDead(&op)) {

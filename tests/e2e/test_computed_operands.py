@@ -171,3 +171,38 @@ def test_weights_are_loaded_ahead(target, rows):
     assert "pipeline: applied" in " ".join(made.remarks) and "loads=2" in " ".join(made.remarks)
     in_loop = made.asm["ptx"].split("cp.async.wait_group")[1]
     assert "ld.global" not in in_loop
+
+
+@tilewright.jit
+def weighted_steps_kernel(x_ptr, y_ptr, weight_ptr, out_ptr, K, M_BLOCK: tl.constexpr, N_BLOCK: tl.constexpr, K_BLOCK: tl.constexpr):
+    m, n, k = tl.arange(0, M_BLOCK), tl.arange(0, N_BLOCK), tl.arange(0, K_BLOCK)
+    total = tl.zeros((M_BLOCK, N_BLOCK), tl.float32)
+    weights = weight_ptr + k
+    for start in range(0, K, K_BLOCK):
+        inside = start + k < K
+        x = tl.load(x_ptr + m[:, None] * K + (start + k)[None, :], mask=inside[None, :], other=0.0)
+        y = tl.load(y_ptr + (start + k)[:, None] * N_BLOCK + n[None, :], mask=inside[:, None], other=0.0)
+        weight = tl.load(weights, mask=inside, other=1.0)
+        total = tl.dot(x, y * weight[:, None], total)
+        weights += K_BLOCK
+    tl.store(out_ptr + m[:, None] * N_BLOCK + n[None, :], total)
+
+
+@pytest.mark.parametrize("depth", [1, 32, 64, 200])
+@pytest.mark.parametrize("stages", [1, 2, 3, 5])
+@pytest.mark.parametrize("warps", [2, 4])
+def test_a_weight_per_step(device, warps, stages, depth):
+    x, y = exact_values("float16", (64, depth)), exact_values("float16", (depth, 32), seed=1)
+    weight = exact_values("float16", depth, seed=2)
+    out = device.empty((64, 32), np.float32)
+    device.run(weighted_steps_kernel, (1,), device.array(x), device.array(y), device.array(weight), out, depth, 64, 32, 32,
+               num_warps=warps, num_stages=stages)
+    expected = x.astype(np.float64) @ (y.astype(np.float64) * weight.astype(np.float64)[:, None])
+    assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
+
+
+def test_few_words_are_loaded_as_far_ahead_as_the_copies():
+    x, y = np.zeros((64, 256), np.float16), np.zeros((256, 32), np.float16)
+    arguments = [x, y, np.zeros(256, np.float16), np.zeros((64, 32), np.float32), 256, 64, 32, 32]
+    remarks = " ".join(assemble_for(weighted_steps_kernel, "sm_90a", arguments, {"num_warps": 2, "num_stages": 5}).remarks)
+    assert re.search("early-load: applied, iterations=4, words=1 ", remarks)
