@@ -114,6 +114,9 @@ namespace tilewright::passes {
 static constexpr int defaultStages = 3;
 /// Registers for what is loaded ahead into them.
 static constexpr int64_t maxEarlyWords = 16;
+/// Loops that carry more have none to spare: backward passes of attention carry 128 and
+/// more, and spill.
+static constexpr int64_t manyCarriedWords = 64;
 /// Registers of a thread besides tiles in loops of chained products: 26 to 38 were
 /// seen in attention kernels with TMA, 44 to 68 where threads compute addresses.
 static constexpr int64_t otherWords = 32, otherWordsWithAddresses = 56;
@@ -367,6 +370,15 @@ bool LoopPipeliner::isStream() {
   return loop->hasAttr(ir::loopStagesAttr) && !hasProduct;
 }
 
+/// Registers of a thread that the tiles take that a loop carries.
+static int64_t carriedWords(scf::ForOp loop) {
+  int64_t words = 0;
+  for (BlockArgument variable : loop.getRegionIterArgs())
+    if (RankedTensorType type = tileType(variable))
+      words += wordsPerThread(type);
+  return words;
+}
+
 llvm::SmallVector<ir::LoadOp> LoopPipeliner::findOwnLoads() {
   llvm::SmallVector<ir::LoadOp> found;
   // Each of several blocks would need room for the whole tile.
@@ -387,6 +399,8 @@ llvm::SmallVector<ir::LoadOp> LoopPipeliner::findOwnLoads() {
       axes.emplace(loop->getParentOfType<func::FuncOp>());
     MemoryAccess access = *analyzeAccess(op, *axes, context.target);
     int log2Repeats = std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
+    if (isShort && carriedWords(loop) > manyCarriedWords)
+      continue;
     if (log2Repeats > 0 || isShort) {
       refuseLoad(op, isShort ? "it has fewer elements than the block has threads"
                              : "several elements of it have one address");
@@ -449,6 +463,8 @@ void LoopPipeliner::stageComputedOperands() {
   for (const EarlyLoad &entry : earlyLoads)
     words += entry.words;
   int64_t farthest = std::min<int64_t>(distance, maxEarlyWords / std::max<int64_t>(words, 1));
+  if (carriedWords(loop) > manyCarriedWords)
+    farthest = 1;
   earlyDistance = static_cast<int>(std::max<int64_t>(farthest, 1));
   for (EarlyLoad &entry : earlyLoads)
     context.remark(entry.load, {"early-load",

@@ -18,6 +18,8 @@
 //     that costs less, as of a short row that all warps work with. Copies in several
 //     warps count as accesses of the cache only (CostModel.h); InsertBarriers keeps
 //     them in front of a later store.
+//  5. waiting: outside of loops, a conversion that is needed only after later loads
+//     follows them. Its barrier would keep them from starting together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +28,7 @@
 #include "passes/transform/TileMaterializer.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -180,10 +183,33 @@ public:
     });
     foldConversions();
     getOperation().walk([&](func::FuncOp function) { loadAsUsed(function); });
+    moveBehindLoads();
   }
 
 private:
   PassContext context;
+
+  void moveBehindLoads() {
+    llvm::SmallVector<ir::ConvertLayoutOp> converts;
+    getOperation().walk([&](ir::ConvertLayoutOp convert) {
+      if (!convert->getParentOfType<LoopLikeOpInterface>())
+        converts.push_back(convert);
+    });
+    // From the last one, so that a conversion makes way for what it converts.
+    for (ir::ConvertLayoutOp convert : llvm::reverse(converts)) {
+      Operation *first = nullptr;
+      for (Operation *user : convert->getUsers()) {
+        Operation *here = convert->getBlock()->findAncestorOpInBlock(*user);
+        if (!first || here->isBeforeInBlock(first))
+          first = here;
+      }
+      bool isBeforeLoad = false;
+      for (Operation *op = convert->getNextNode(); first && op != first; op = op->getNextNode())
+        isBeforeLoad |= llvm::isa<ir::LoadOp>(op);
+      if (isBeforeLoad)
+        convert->moveBefore(first);
+    }
+  }
 
   void loadAsUsed(func::FuncOp function) {
     std::optional<AxisAnalysis> axes;

@@ -3,6 +3,8 @@
 """Programs that wait for each other in the interpreter; deadlocks are planted in tests/planted/waiting_programs.py."""
 
 import _thread
+import functools
+import signal
 import sys
 import threading
 import time
@@ -144,7 +146,9 @@ def for_ever(flag):
             tl.store(flag + 1, i)
 
 
-def test_control_c():
+def test_control_c(request):
+    # Workers of a test run ignore the signal.
+    request.addfinalizer(functools.partial(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler)))
     timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):

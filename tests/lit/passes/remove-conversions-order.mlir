@@ -1,0 +1,48 @@
+// Outside of loops, conversions that are needed only after later loads follow them.
+// RUN: tilewright-opt %s --tw-remove-conversions | FileCheck %s
+
+#a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+
+module attributes {tw.num_warps = 4 : i32} {
+  // CHECK-LABEL: func.func @two
+  // CHECK: tw.load %arg0
+  // CHECK-NEXT: tw.load %arg1
+  // CHECK-NEXT: tw.convert_layout
+  // CHECK-NEXT: tw.convert_layout
+  func.func @two(%p: tensor<512x!tw.ptr<f32>, #a>, %q: tensor<512x!tw.ptr<f32>, #a>) -> (tensor<512xf32, #b>, tensor<512xf32, #a>) {
+    %x = tw.load %p {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+    %c = tw.convert_layout %x : tensor<512xf32, #a> -> tensor<512xf32, #b>
+    %y = tw.load %q {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<f32>, #a> -> tensor<512xf32, #a>
+    %d = tw.convert_layout %y : tensor<512xf32, #a> -> tensor<512xf32, #b>
+    %s = arith.addf %c, %d : tensor<512xf32, #b>
+    %t = arith.addf %x, %y : tensor<512xf32, #a>
+    return %s, %t : tensor<512xf32, #b>, tensor<512xf32, #a>
+  }
+
+  // What a load needs, and what stands in a loop, stays.
+  // CHECK-LABEL: func.func @needed
+  // CHECK: tw.convert_layout
+  // CHECK: tw.load
+  // CHECK: scf.for
+  // CHECK: tw.convert_layout
+  // CHECK: tw.load
+  func.func @needed(%i: tensor<512xi32, #a>, %p: tensor<512x!tw.ptr<f32>, #b>, %n: i32) -> tensor<512xf32, #b> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %j = tw.convert_layout %i : tensor<512xi32, #a> -> tensor<512xi32, #b>
+    %at = tw.addptr %p, %j : tensor<512x!tw.ptr<f32>, #b>, tensor<512xi32, #b>
+    %x = tw.load %at : tensor<512x!tw.ptr<f32>, #b> -> tensor<512xf32, #b>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %x) -> (tensor<512xf32, #b>) : i32 {
+      %o = tw.splat %k : i32 -> tensor<512xi32, #a>
+      %m = arith.muli %o, %i : tensor<512xi32, #a>
+      %l = tw.convert_layout %m : tensor<512xi32, #a> -> tensor<512xi32, #b>
+      %y = tw.load %p : tensor<512x!tw.ptr<f32>, #b> -> tensor<512xf32, #b>
+      %f = arith.sitofp %l : tensor<512xi32, #b> to tensor<512xf32, #b>
+      %u = arith.addf %y, %f : tensor<512xf32, #b>
+      %v = arith.addf %u, %sum : tensor<512xf32, #b>
+      scf.yield %v : tensor<512xf32, #b>
+    }
+    return %r : tensor<512xf32, #b>
+  }
+}
