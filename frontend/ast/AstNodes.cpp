@@ -7,6 +7,7 @@
 
 #include "frontend/ast/AstNodes.h"
 #include "frontend/ast/InternedName.h"
+#include "frontend/ast/LanguageNames.h"
 
 #include <functional>
 
@@ -70,13 +71,7 @@ static void forEachNode(const AstNodes &nodes, py::handle object,
       PyErr_Clear();
 }
 
-/// Whether an annotation reads as `tl.constexpr`, in any spelling.
-static bool looksConstexpr(py::handle annotation) {
-  std::string text = unparse(annotation);
-  return text.find("constexpr") != std::string::npos;
-}
-
-std::vector<py::object> assignedNames(py::handle statements) {
+std::vector<py::object> assignedNames(py::handle jitFunction, py::handle statements) {
   const AstNodes &nodes = AstNodes::get();
   std::vector<py::object> names;
   py::set seen;
@@ -87,7 +82,7 @@ std::vector<py::object> assignedNames(py::handle statements) {
     case NodeKind::FunctionDef:
       return false; // scopes of their own
     case NodeKind::AnnAssign:
-      return !looksConstexpr(field(node, nodes.fields.annotation));
+      return !isConstexprAnnotation(jitFunction, field(node, nodes.fields.annotation));
     case NodeKind::Name: {
       if (nodes.kind(field(node, nodes.fields.ctx)) != NodeKind::Store)
         return true;

@@ -35,7 +35,7 @@ namespace tilewright {
               X(Tuple) X(Slice) X(ListComp) X(Add) X(Sub) X(Mult) X(Div) X(FloorDiv) X(Mod) X(Pow) \
                   X(LShift) X(RShift) X(BitOr) X(BitXor) X(BitAnd) X(MatMult) X(And) X(Or) X(Not)  \
                       X(USub) X(UAdd) X(Invert) X(Eq) X(NotEq) X(Lt) X(LtE) X(Gt) X(GtE) X(Is)     \
-                          X(IsNot) X(In) X(NotIn) X(Store) X(Lambda)
+                          X(IsNot) X(In) X(NotIn) X(Store) X(Lambda) X(Import)
 
 // clang-format on
 
@@ -53,7 +53,8 @@ enum class NodeKind {
       X(comparators) X(operand) X(func) X(args) X(keywords) X(arg) X(id) X(ctx) X(elts) X(attr)    \
           X(slice) X(lower) X(upper) X(step) X(values) X(generators) X(elt) X(ifs) X(lineno)       \
               X(col_offset) X(end_lineno) X(end_col_offset) X(annotation) X(msg) X(conversion)     \
-                  X(format_spec) X(vararg) X(kwarg) X(kwonlyargs) X(is_async) X(_fields)
+                  X(format_spec) X(vararg) X(kwarg) X(kwonlyargs) X(is_async) X(name) X(names)       \
+                      X(asname) X(_fields)
 
 // clang-format on
 
@@ -95,7 +96,8 @@ int intField(pybind11::handle node, PyObject *name, int ifAbsent);
 
 /// Names that a list of statements assigns, in order of appearance, without
 /// those of comprehensions and those annotated constexpr.
-std::vector<pybind11::object> assignedNames(pybind11::handle statements);
+std::vector<pybind11::object> assignedNames(pybind11::handle jitFunction,
+                                            pybind11::handle statements);
 
 /// Whether a `return` stands anywhere below.
 bool containsReturn(pybind11::handle statements);

@@ -64,16 +64,16 @@ void FunctionWalker::devicePrint(const py::tuple &args) {
   semantic().print(prefix, values, /*hex=*/false);
 }
 
-std::optional<py::object> FunctionWalker::callBuiltin(Handle callee, const py::tuple &args,
-                                                      const py::dict &kwargs, Handle node) {
+py::object FunctionWalker::callBuiltin(Handle callee, const py::tuple &args, const py::dict &kwargs,
+                                       Handle node) {
   Builtin builtin = LanguageNames::get().builtin(callee);
   // The commonest error would be a message of Python about the wrong thing.
   bool takesOne = builtin == Builtin::Abs || builtin == Builtin::Len;
-  if (builtin != Builtin::None && takesOne && args.size() != 1)
+  if (takesOne && args.size() != 1)
     return callStatic(callee, args, kwargs, node);
   switch (builtin) {
   case Builtin::None:
-    return std::nullopt;
+    break;
   case Builtin::Print:
     if (!kwargs.empty())
       throw makeError(ErrorCode::E0122, fmt::arg("name", "print"),
@@ -91,7 +91,7 @@ std::optional<py::object> FunctionWalker::callBuiltin(Handle callee, const py::t
   case Builtin::Len:
     // A tile has a length: that of its first dimension.
     if (isTensor(args[0]))
-      return py::object(args[0].attr("shape")[py::int_(0)]);
+      return args[0].attr("shape")[py::int_(0)];
     return callPython(callee, args, kwargs);
   case Builtin::List:
     return py::tuple(callPython(callee, args, kwargs)); // tuples and lists are one thing here
@@ -131,7 +131,7 @@ std::optional<py::object> FunctionWalker::callBuiltin(Handle callee, const py::t
   case Builtin::All:
     return callStatic(callee, args, kwargs, node);
   }
-  return std::nullopt;
+  return callPython(callee, args, kwargs);
 }
 
 } // namespace tilewright

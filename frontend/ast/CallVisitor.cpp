@@ -56,14 +56,18 @@ void FunctionWalker::visitCallStatement(Handle node) {
     }
     throw error;
   }
-  py::dict kwargs;
-  py::tuple args = visitArguments(node, kwargs);
-  call(callee, args, kwargs, node);
+  if (!look(callee, node)) {
+    py::dict kwargs;
+    py::tuple args = visitArguments(node, kwargs);
+    call(callee, args, kwargs, node);
+  }
   currentNode = outer;
 }
 
 py::object FunctionWalker::visitCall(Handle node) {
   py::object callee = visitCallee(field(node, f.func));
+  if (std::optional<Object> looked = look(callee, node))
+    return std::move(*looked);
   py::dict kwargs;
   py::tuple args = visitArguments(node, kwargs);
   return call(callee, args, kwargs, node);
@@ -93,21 +97,6 @@ py::object FunctionWalker::callStatic(Handle callee, const py::tuple &args, cons
   return callPython(callee, args, kwargs);
 }
 
-/// Whether a bound method belongs to a value of the kernel: a tensor or record,
-/// a type, or another object of the language.
-static bool isMethodOfValue(py::handle self) {
-  return isTensor(self) || LanguageNames::isOfLanguage(py::type::of(self)) ||
-         PyObject_HasAttrString(self.ptr(), "__tilewright_flatten__");
-}
-
-/// `_replace` and `_asdict` of a namedtuple move values without looking at them.
-static bool isNamedTupleHelper(py::handle self, py::handle callee) {
-  if (!PyTuple_Check(self.ptr()) || !py::hasattr(self, "_fields"))
-    return false;
-  std::string name = py::cast<std::string>(py::str(py::getattr(callee, "__name__", py::str())));
-  return name == "_replace" || name == "_asdict";
-}
-
 /// Whether `np.log2` or `torch.finfo` was written: what a module offers may
 /// compute with constants, as its numbers may be read.
 bool FunctionWalker::isReachedThroughModule(Handle calleeNode) {
@@ -121,65 +110,43 @@ bool FunctionWalker::isReachedThroughModule(Handle calleeNode) {
   return PyModule_Check(lookup(field(node, f.id)).ptr());
 }
 
-static bool isMathFunction(py::handle callee) {
-  py::object module = py::getattr(callee, "__module__", py::none());
-  if (!py::isinstance<py::str>(module))
-    return false;
-  std::string name = py::cast<std::string>(module);
-  return name == "math" || name == "copy";
-}
-
-/// Classes that may be instantiated: those of the language, and namedtuples.
-static bool isRecordClass(py::handle callee) {
-  if (!PyType_Check(callee.ptr()))
-    return false;
-  bool isNamedTuple =
-      PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(callee.ptr()), &PyTuple_Type) &&
-      py::hasattr(callee, "_fields");
-  return isNamedTuple || LanguageNames::isOfLanguage(callee) ||
-         py::hasattr(callee, "__tilewright_flatten__");
+/// What lets a person look at values does nothing while a kernel is rehearsed, whatever it
+/// is given; modules are imported.
+std::optional<py::object> FunctionWalker::look(Handle callee, Handle node) {
+  const LanguageNames &names = LanguageNames::get();
+  if (!walker.isRehearsal() || !names.isForLooking(callee))
+    return std::nullopt;
+  if (!callee.is(names.importFunction))
+    return py::none();
+  py::dict kwargs;
+  py::tuple args = visitArguments(node, kwargs);
+  return callPython(callee, args, kwargs);
 }
 
 py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::dict &kwargs,
                                 Handle node) {
   const LanguageNames &names = LanguageNames::get();
-  if (std::optional<Object> result = callBuiltin(callee, args, kwargs, node))
-    return std::move(*result);
-  if (names.isMarked(callee, names.builtinMark))
-    return callPython(callee, args, kwargs);
-  if (names.isConstexprObject(callee)) {
-    // `constexpr(f)` declares a plain Python function as compile-time code.
-    py::object inner = unwrapConstexpr(callee);
-    if (PyFunction_Check(inner.ptr()) && !names.isMarked(inner, names.constexprFunctionMark))
-      return callStatic(inner, args, kwargs, node);
-    return call(inner, args, kwargs, node);
-  }
-  if (callee.is(names.constexprClass)) {
-    callStatic(callee, args, kwargs, node);
+  py::object plain = unwrapConstexpr(callee);
+  switch (names.kindOfCallee(callee)) {
+  case CalleeKind::OfPython:
+    return callBuiltin(plain, args, kwargs, node);
+  case CalleeKind::ToConstant:
+    callStatic(plain, args, kwargs, node);
     return unwrapConstexpr(args.empty() ? py::none() : py::object(args[0]));
+  case CalleeKind::Language:
+    return callPython(plain, args, kwargs);
+  case CalleeKind::Static:
+    return callStatic(plain, args, kwargs, node);
+  case CalleeKind::Kernel:
+    return walker.callFunction(plain, args, kwargs);
+  case CalleeKind::Foreign:
+    break;
   }
-  if (names.isMarked(callee, names.constexprFunctionMark))
-    return callStatic(callee, args, kwargs, node);
-  if (py::object function = names.innerJitFunction(callee))
-    return walker.callFunction(function, args, kwargs);
-  if (isRecordClass(callee))
-    return callPython(callee, args, kwargs);
-  if (isMathFunction(callee))
-    return callStatic(callee, args, kwargs, node);
-  py::object self = py::getattr(callee, "__self__", py::none());
-  if (!self.is_none() && !PyModule_Check(self.ptr()))
-    return isMethodOfValue(self) || isNamedTupleHelper(self, callee)
-               ? callPython(callee, args, kwargs)
-               : callStatic(callee, args, kwargs, node);
-  // Helpers of the language package that compute with types and shapes.
-  bool isCallable = PyCallable_Check(callee.ptr()) != 0;
-  if (isCallable && LanguageNames::isOfLanguage(callee))
-    return callPython(callee, args, kwargs);
   bool takesValues = false;
   for (Handle item : args)
     takesValues |= isTensor(item);
-  if (isCallable && !takesValues && isReachedThroughModule(field(node, f.func)))
-    return callStatic(callee, args, kwargs, node);
+  if (PyCallable_Check(plain.ptr()) && !takesValues && isReachedThroughModule(field(node, f.func)))
+    return callStatic(plain, args, kwargs, node);
   throw makeError(ErrorCode::E0123, fmt::arg("n", unparse(field(node, f.func))));
 }
 

@@ -15,6 +15,7 @@
 
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/LanguageNames.h"
+#include "frontend/ast/StatementErrors.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -35,11 +36,7 @@ Value FunctionWalker::scalarCondition(const Value &value, const char *construct)
   Value scalar = value;
   if (value.type.isTile()) {
     if (value.type.numElements() != 1)
-      throw makeError(
-          ErrorCode::E0121,
-          fmt::arg("message", fmt::format("condition of '{}' is a tile {}; a scalar is required",
-                                          construct, value.type.name())),
-          fmt::arg("help", "use tl.where for elements, or reduce the tile with tl.max"));
+      throw tileConditionError(construct, value.type.name());
     scalar = semantic().item(value);
   }
   return scalar.type.scalar.isBool()
@@ -55,12 +52,7 @@ std::optional<bool> FunctionWalker::staticCondition(Handle value, const char *co
   }
   bool isAllowed = value.is_none() || PyBool_Check(value.ptr()) || PyLong_Check(value.ptr());
   if (!isAllowed)
-    throw makeError(
-        ErrorCode::E0120,
-        fmt::arg("message",
-                 fmt::format("condition of '{}' has type {}; bool, int or None is required",
-                             construct, Py_TYPE(value.ptr())->tp_name)),
-        fmt::arg("help", "compare it with a value, for example with == or 'is not None'"));
+    throw wrongConditionError(construct, Py_TYPE(value.ptr())->tp_name);
   return PyObject_IsTrue(value.ptr()) == 1;
 }
 

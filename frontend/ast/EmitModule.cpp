@@ -14,6 +14,7 @@
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/KernelArguments.h"
 #include "frontend/ast/LanguageNames.h"
+#include "frontend/emit/MlirTypes.h"
 #include "ir/dialect/ParameterAttr.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/TargetInfo.h"
@@ -26,6 +27,9 @@
 namespace py = pybind11;
 
 namespace tilewright {
+
+/// What the language sees as the target, in the interpreter and while a kernel is rehearsed for it.
+static constexpr const char *interpreterTarget = "interpreter";
 
 static bool isEnabled(const py::dict &options, const char *name) {
   return options.contains(name) && py::cast<bool>(py::bool_(options[name]));
@@ -93,13 +97,24 @@ static void verifyModule(mlir::ModuleOp module) {
   throw error;
 }
 
+static py::object requireJitFunction(py::handle object) {
+  py::object function = LanguageNames::get().innerJitFunction(object);
+  if (!function)
+    throw makeError(ErrorCode::E0123, fmt::arg("n", py::cast<std::string>(py::repr(object))));
+  return function;
+}
+
+/// Leaves the Python exception that caused an error as Python's current one.
+static void restoreCause(Walker &walker) {
+  if (py::object cause = walker.takeCause(); cause && !cause.is_none())
+    PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(cause.ptr())), cause.ptr());
+}
+
 mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::handle jitFunction,
                                              py::dict signature, py::dict constexprs,
                                              py::dict divisibility, py::dict options,
                                              const std::string &target) {
-  py::object function = LanguageNames::get().innerJitFunction(jitFunction);
-  if (!function)
-    throw makeError(ErrorCode::E0123, fmt::arg("n", py::cast<std::string>(py::repr(jitFunction))));
+  py::object function = requireJitFunction(jitFunction);
   Walker walker(context, target, options);
   ContextScope current(walker);
   try {
@@ -150,8 +165,46 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
     verifyModule(*module);
     return module;
   } catch (const Error &) {
-    if (py::object cause = walker.takeCause(); cause && !cause.is_none())
-      PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(cause.ptr())), cause.ptr());
+    restoreCause(walker);
+    throw;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Rehearsal
+//===----------------------------------------------------------------------===//
+
+void rehearseKernel(mlir::MLIRContext &context, py::handle jitFunction, const py::dict &arguments,
+                    py::dict options) {
+  py::object function = requireJitFunction(jitFunction);
+  Walker walker(context, interpreterTarget, std::move(options), Walker::Purpose::Rehearse);
+  ContextScope current(walker);
+  try {
+    mlir::Location loc = functionLocation(&context, function);
+    mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
+    std::vector<semantic::Value> values;
+    std::vector<std::pair<py::object, ValueTree>> trees;
+    for (auto [name, value] : arguments)
+      trees.emplace_back(
+          py::reinterpret_borrow<py::object>(name),
+          ValueTree::flatten(walker.semantic(), value, /*numbersAreLeaves=*/false, values));
+    llvm::SmallVector<mlir::Type> types;
+    for (const semantic::Value &value : values)
+      types.push_back(emit::toMlirType(&context, value.type));
+    mlir::OpBuilder &builder = walker.opBuilder();
+    builder.setInsertionPointToEnd(module->getBody());
+    auto op = builder.create<mlir::func::FuncOp>(loc, "kernel", builder.getFunctionType(types, {}));
+    mlir::Block *block = op.addEntryBlock();
+    builder.setInsertionPointToStart(block);
+    for (auto [value, argument] : llvm::zip_equal(values, block->getArguments()))
+      value = emit::MlirBuilder::wrap(value.type, argument);
+    py::dict bound;
+    size_t position = 0;
+    for (const auto &[name, tree] : trees)
+      bound[name] = tree.rebuild(values, position);
+    walker.runKernel(function, bound);
+  } catch (const Error &) {
+    restoreCause(walker);
     throw;
   }
 }

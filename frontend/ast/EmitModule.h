@@ -39,6 +39,12 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context,
                                              pybind11::dict constexprs, pybind11::dict divisibility,
                                              pybind11::dict options, const std::string &target);
 
+/// Raises what emitModule would raise, and makes nothing: the interpreter asks this before
+/// it runs a kernel, so that it takes the kernels that the compiler takes. `arguments` maps
+/// every parameter to its value there; of run-time values only the types matter.
+void rehearseKernel(mlir::MLIRContext &context, pybind11::handle jitFunction,
+                    const pybind11::dict &arguments, pybind11::dict options);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_FRONTEND_AST_EMITMODULE_H

@@ -26,6 +26,8 @@ public:
   virtual semantic::Semantic &semantic() = 0;
   /// True under the compiler, false under the interpreter.
   virtual bool isCompiling() const = 0;
+  /// Whether nothing comes of it but errors: what people see happens when the kernel runs.
+  virtual bool isRehearsal() const { return false; }
   /// Calls a jit function of the user or the library with tensors and
   /// compile-time values: instantiated and inlined by the compiler, run
   /// natively by the interpreter.

@@ -74,6 +74,15 @@ py::object FunctionWalker::visitRaw(Handle node, NodeKind kind) {
   }
 }
 
+/// Python also goes through what only has `__getitem__`, without an end where that takes
+/// every number, as kernels do.
+static void requireIterable(py::handle object) {
+  if (PyObject_HasAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object.ptr())), "__iter__"))
+    return;
+  PyErr_Format(PyExc_TypeError, "'%s' object is not iterable", Py_TYPE(object.ptr())->tp_name);
+  throw py::error_already_set();
+}
+
 /// Elements of a tuple, list or argument list; `*x` is spread.
 py::list FunctionWalker::visitElements(Handle elements) {
   py::list values;
@@ -84,6 +93,7 @@ py::list FunctionWalker::visitElements(Handle elements) {
     }
     py::object spread = visitExpression(field(element, f.value));
     requireStatic(isTensor(spread) ? spread : py::none(), element);
+    requireIterable(spread);
     for (Handle item : spread)
       values.append(unwrapConstexpr(item));
   }
@@ -180,7 +190,7 @@ py::object FunctionWalker::visitAttribute(Handle node, bool keepWrapper) {
     throw problem;
   std::string name = py::cast<std::string>(attribute);
   // constexpr objects are held bare: `BLOCK.value` is BLOCK.
-  if (!isTensor(base) && name == "value")
+  if (!isTensor(base) && !PyModule_Check(base.ptr()) && name == "value")
     return base;
   if (name == "type" && isConstant(base))
     return LanguageNames::get().constexprType(base);
@@ -234,7 +244,8 @@ py::object FunctionWalker::visitListComp(Handle node) {
     refuse("NestedComprehension");
   Handle generator = generators[0];
   py::object iterable = visitExpression(field(generator, f.iter));
-  requireStatic(isTensor(iterable) ? iterable : py::none(), generator);
+  requireStatic(isTensor(iterable) ? iterable : py::none(), field(generator, f.iter));
+  requireIterable(iterable);
   py::list results;
   Scope outer = scope;
   scope = outer.branch(); // the loop name stays inside

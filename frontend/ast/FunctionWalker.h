@@ -75,12 +75,12 @@ private:
   void visitAnnAssign(Handle statement);
   void visitAugAssign(Handle statement);
   void visitAssert(Handle statement);
+  void visitImport(Handle statement);
   void assignTarget(Handle target, Handle value);
   void assignName(Handle name, Handle value);
   void assignConstant(Handle name, Handle value, Handle valueNode);
   /// A number as a run-time scalar, also inside tuples.
   Object toRunTime(Handle value);
-  bool isConstexprAnnotation(Handle annotation);
 
   //===--- ControlFlow.cpp ------------------------------------------------===//
   Flow visitIf(Handle statement, const Rest &rest);
@@ -173,8 +173,9 @@ private:
                     Handle node);
   bool isReachedThroughModule(Handle calleeNode);
   pybind11::tuple visitArguments(Handle node, pybind11::dict &kwargs);
-  std::optional<Object> callBuiltin(Handle callee, const pybind11::tuple &args,
-                                    const pybind11::dict &kwargs, Handle node);
+  std::optional<Object> look(Handle callee, Handle node);
+  Object callBuiltin(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs,
+                     Handle node);
   Object foldExtremum(bool isMinimum, const pybind11::tuple &args);
   void devicePrint(const pybind11::tuple &args);
   bool isInstance(Handle object, Handle classes);

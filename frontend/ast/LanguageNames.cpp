@@ -6,7 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/LanguageNames.h"
+#include "frontend/ast/AstNodes.h"
 #include "frontend/ast/InternedName.h"
+#include "frontend/ast/PythonValue.h"
+
+#include <pybind11/stl.h>
 
 namespace py = pybind11;
 
@@ -52,6 +56,11 @@ LanguageNames::LanguageNames() {
   };
   for (const auto &[name, id] : table)
     builtins[py::object(python.attr(name)).ptr()] = id; // builtins live as long as the process
+  importFunction = python.attr("__import__");
+  py::module_ rules = py::module_::import("tilewright.frontend_rules");
+  for (py::handle name : rules.attr("FOR_LOOKING"))
+    forLooking.insert(py::object(python.attr(name)).ptr());
+  debuggers = py::cast<std::set<std::string>>(rules.attr("DEBUGGERS"));
 }
 
 const LanguageNames &LanguageNames::get() {
@@ -101,6 +110,105 @@ bool LanguageNames::isConstexprObject(py::handle object) const {
   return PyObject_IsInstance(object.ptr(), constexprClass.ptr()) == 1;
 }
 
+//===----------------------------------------------------------------------===//
+// Callables
+//===----------------------------------------------------------------------===//
+
+/// The module that defines an object; empty where it has none that can be read.
+static std::string moduleOf(py::handle object) {
+  static const InternedName moduleName("__module__");
+  PyObject *module = PyObject_GetAttr(object.ptr(), moduleName);
+  if (!module)
+    PyErr_Clear();
+  py::object held = py::reinterpret_steal<py::object>(module);
+  return held && py::isinstance<py::str>(held) ? py::cast<std::string>(held) : "";
+}
+
+static bool hasAttribute(py::handle object, const char *name) {
+  return PyObject_HasAttrString(object.ptr(), name) == 1;
+}
+
+/// Whether a bound method belongs to a value of the kernel: a tensor or record,
+/// a type, or another object of the language.
+static bool isMethodOfValue(py::handle self) {
+  return isTensor(self) || LanguageNames::isOfLanguage(py::type::of(self)) ||
+         hasAttribute(self, "__tilewright_flatten__");
+}
+
+/// `_replace` and `_asdict` of a namedtuple move values without looking at them.
+static bool isNamedTupleHelper(py::handle self, py::handle callee) {
+  if (!PyTuple_Check(self.ptr()) || !hasAttribute(self, "_fields"))
+    return false;
+  std::string name = py::cast<std::string>(py::str(py::getattr(callee, "__name__", py::str())));
+  return name == "_replace" || name == "_asdict";
+}
+
+/// Classes that may be instantiated: those of the language, and namedtuples.
+static bool isRecordClass(py::handle callee) {
+  if (!PyType_Check(callee.ptr()))
+    return false;
+  bool isNamedTuple =
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(callee.ptr()), &PyTuple_Type) &&
+      hasAttribute(callee, "_fields");
+  return isNamedTuple || LanguageNames::isOfLanguage(callee) ||
+         hasAttribute(callee, "__tilewright_flatten__");
+}
+
+bool LanguageNames::isDebugger(const std::string &module) const {
+  return debuggers.count(module.substr(0, module.find('.'))) != 0;
+}
+
+bool LanguageNames::isForLooking(py::handle callee) const {
+  return forLooking.count(callee.ptr()) != 0 || isDebugger(moduleOf(callee));
+}
+
+bool LanguageNames::isStaticBuiltin(py::handle callee) const {
+  switch (builtin(callee)) {
+  case Builtin::Float:
+  case Builtin::Int:
+  case Builtin::Bool:
+  case Builtin::Str:
+  case Builtin::Round:
+  case Builtin::Any:
+  case Builtin::All:
+    return true;
+  default:
+    return false;
+  }
+}
+
+CalleeKind LanguageNames::kindOfCallee(py::handle callee) const {
+  if (builtin(callee) != Builtin::None)
+    return CalleeKind::OfPython;
+  if (callee.is(constexprClass))
+    return CalleeKind::ToConstant;
+  if (isMarked(callee, builtinMark))
+    return CalleeKind::Language;
+  if (isConstexprObject(callee)) {
+    // `constexpr(f)` declares a plain Python function as compile-time code.
+    py::object inner = unwrapConstexpr(callee);
+    return PyFunction_Check(inner.ptr()) && !isMarked(inner, builtinMark) ? CalleeKind::Static
+                                                                          : kindOfCallee(inner);
+  }
+  if (isMarked(callee, constexprFunctionMark))
+    return CalleeKind::Static;
+  if (innerJitFunction(callee))
+    return CalleeKind::Kernel;
+  if (isRecordClass(callee))
+    return CalleeKind::Language;
+  std::string module = moduleOf(callee);
+  if (module == "math" || module == "copy")
+    return CalleeKind::Static;
+  py::object self = py::getattr(callee, "__self__", py::none());
+  if (!self.is_none() && !PyModule_Check(self.ptr()))
+    return isMethodOfValue(self) || isNamedTupleHelper(self, callee) ? CalleeKind::Language
+                                                                     : CalleeKind::Static;
+  // Helpers of the language package that compute with types and shapes.
+  if (PyCallable_Check(callee.ptr()) && isOfLanguage(callee))
+    return CalleeKind::Language;
+  return CalleeKind::Foreign;
+}
+
 bool LanguageNames::isOfLanguage(py::handle object) {
   py::object module = py::getattr(object, "__module__", py::none());
   if (!py::isinstance<py::str>(module))
@@ -109,6 +217,29 @@ bool LanguageNames::isOfLanguage(py::handle object) {
     return false;
   std::string name = py::cast<std::string>(module);
   return name.rfind("tilewright.language", 0) == 0 || name.rfind("tilewright._core", 0) == 0;
+}
+
+/// What a dotted name of globals and modules stands for; null where it stands for nothing.
+static py::object resolveName(py::handle jitFunction, py::handle node) {
+  const AstNodes &nodes = AstNodes::get();
+  try {
+    if (nodes.kind(node) == NodeKind::Name)
+      return jitFunction.attr("lookup_global")(field(node, nodes.fields.id));
+    if (nodes.kind(node) == NodeKind::Attribute)
+      if (py::object base = resolveName(jitFunction, field(node, nodes.fields.value)))
+        return base.attr(field(node, nodes.fields.attr));
+  } catch (py::error_already_set &) {
+    // An annotation that names nothing is a hint for a reader, not code.
+  }
+  return {};
+}
+
+bool isConstexprAnnotation(py::handle jitFunction, py::handle annotation) {
+  NodeKind kind = AstNodes::get().kind(annotation);
+  if (kind == NodeKind::Constant || kind == NodeKind::Subscript)
+    return unparse(annotation).find("constexpr") != std::string::npos;
+  py::object named = resolveName(jitFunction, annotation);
+  return named && named.is(LanguageNames::get().constexprClass);
 }
 
 std::pair<std::string, std::string> LanguageNames::forbidden(const std::string &key) {

@@ -14,6 +14,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -45,16 +46,33 @@ enum class Builtin {
   Enumerate,
 };
 
+/// How a kernel calls something.
+enum class CalleeKind {
+  OfPython,   // one of Builtin
+  Language,   // runs while the kernel is evaluated, and takes run-time values
+  ToConstant, // tl.constexpr, which gives back what is known at compile time
+  Static,     // computes with what is known at compile time
+  Kernel,     // a jit function, perhaps inside of tuners
+  Foreign,    // of the host: as Static where it is written module.name, else refused
+};
+
 class LanguageNames {
 public:
   static const LanguageNames &get();
 
   pybind11::object constexprClass, rangeClass, staticRangeClass, dtypeClass, tensorClass;
-  pybind11::object deviceAssert;
+  pybind11::object deviceAssert, importFunction;
   pybind11::object constexprType;
   pybind11::object builtinMark, constexprFunctionMark; // interned attribute names
 
   Builtin builtin(pybind11::handle callee) const;
+  CalleeKind kindOfCallee(pybind11::handle callee) const;
+  /// Whether this function of Python computes with what is known at compile time alone.
+  bool isStaticBuiltin(pybind11::handle callee) const;
+  /// Whether it is a function that lets a person look at values: print, breakpoint, those
+  /// of debuggers.
+  bool isForLooking(pybind11::handle callee) const;
+  bool isDebugger(const std::string &module) const;
   bool isJitFunction(pybind11::handle object) const;
   /// The jit function inside tuning and heuristics wrappers, or null.
   pybind11::object innerJitFunction(pybind11::handle object) const;
@@ -69,7 +87,13 @@ public:
 private:
   LanguageNames();
   std::unordered_map<PyObject *, Builtin> builtins;
+  std::set<PyObject *> forLooking;
+  std::set<std::string> debuggers;
 };
+
+/// Whether the annotation (a node) of a name in `jitFunction` declares a compile-time value:
+/// tl.constexpr under any name, or a text or subscript that speaks of it.
+bool isConstexprAnnotation(pybind11::handle jitFunction, pybind11::handle annotation);
 
 } // namespace tilewright
 

@@ -326,7 +326,7 @@ void FunctionWalker::runRangeLoop(Handle statement, RangeLoop &range) {
 
   py::object inductionName = field(field(statement, f.target), f.id);
   py::object body = field(statement, f.body);
-  std::vector<Object> assigned = assignedNames(body);
+  std::vector<Object> assigned = assignedNames(function, body);
   Promotions promotions;
   Scope before = scope;
   std::string reason;
@@ -404,8 +404,8 @@ void FunctionWalker::visitWhile(Handle statement) {
   if (py::len(field(statement, f.orelse)) != 0)
     refuse("WhileElse");
   py::object body = field(statement, f.body), test = field(statement, f.test);
-  std::vector<Object> assigned = assignedNames(test);
-  for (Object &id : assignedNames(body))
+  std::vector<Object> assigned = assignedNames(function, test);
+  for (Object &id : assignedNames(function, body))
     assigned.push_back(std::move(id));
   Promotions promotions;
   Scope before = scope;

@@ -11,9 +11,9 @@
 
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/LanguageNames.h"
+#include "ir/support/Knobs.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace py = pybind11;
 
@@ -45,16 +45,6 @@ py::object FunctionWalker::lookupGlobal(Handle id) {
   return value;
 }
 
-static bool allowsAllGlobals() {
-  for (const char *variable :
-       {"TILEWRIGHT_ALLOW_NON_CONSTEXPR_GLOBALS", "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS"}) {
-    const char *value = std::getenv(variable);
-    if (value && *value && std::string(value) != "0")
-      return true;
-  }
-  return false;
-}
-
 /// Whether the module annotates the name as constexpr: `N: tl.constexpr = 4`.
 static bool isAnnotatedConstexpr(py::handle function, py::handle id) {
   py::object globals = py::getattr(function, "__globals__", py::none());
@@ -77,14 +67,14 @@ bool FunctionWalker::isAllowedGlobal(Handle id, Handle value) {
   if (PyTuple_Check(value.ptr()) && py::len(value) != 0) {
     for (Handle item : py::reinterpret_borrow<py::tuple>(value))
       if (!isAllowedGlobal(id, item))
-        return isAnnotatedConstexpr(function, id) || allowsAllGlobals();
+        return isAnnotatedConstexpr(function, id) || knobBool(Knob::ALLOW_NON_CONSTEXPR_GLOBALS);
     return true;
   }
   // Values of the language's own classes and modules (types, enumerations).
   if (!isNumber(value) && !py::isinstance<py::str>(value) && LanguageNames::isOfLanguage(value))
     return true;
   return isAnnotatedConstexpr(function, id) || LanguageNames::isOfLanguage(function) ||
-         allowsAllGlobals();
+         knobBool(Knob::ALLOW_NON_CONSTEXPR_GLOBALS);
 }
 
 bool FunctionWalker::isReadOutsideItsLoops(Handle id) {

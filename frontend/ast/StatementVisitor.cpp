@@ -11,6 +11,7 @@
 
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/LanguageNames.h"
+#include "frontend/ast/StatementErrors.h"
 
 namespace py = pybind11;
 
@@ -65,8 +66,28 @@ FunctionWalker::Flow FunctionWalker::visitStatement(Handle statement, const Rest
     return Flow::Next;
   case NodeKind::Pass:
     return Flow::Next;
+  case NodeKind::Import:
+    visitImport(statement);
+    return Flow::Next;
   default:
     refuseNode(statement);
+  }
+}
+
+/// `import pdb` where the interpreter is going to run the kernel.
+void FunctionWalker::visitImport(Handle statement) {
+  for (Handle alias : py::reinterpret_borrow<py::list>(field(statement, f.names))) {
+    std::string name = py::cast<std::string>(field(alias, f.name));
+    if (!walker.isRehearsal() || !LanguageNames::get().isDebugger(name))
+      refuseNode(statement);
+    py::object alternative = field(alias, f.asname);
+    // `import a.b` binds a, `import a.b as c` binds a.b.
+    py::module_ module = py::module_::import(name.c_str());
+    if (alternative.is_none())
+      scope.set(py::str(name.substr(0, name.find('.'))),
+                py::module_::import(name.substr(0, name.find('.')).c_str()));
+    else
+      scope.set(alternative, module);
   }
 }
 
@@ -79,10 +100,7 @@ FunctionWalker::Flow FunctionWalker::visitReturn(Handle statement) {
   returnValue = value.is_none() ? py::object(py::none()) : visitExpression(value);
   bool isKernel = walker.stack.size() == 1;
   if (isKernel && !returnValue.is_none())
-    throw makeError(ErrorCode::E0116,
-                    fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}",
-                                                    describeValue(returnValue))),
-                    fmt::arg("help", "store the result through a pointer argument"));
+    throw returnedValueError(describeValue(returnValue));
   return Flow::Returned;
 }
 
@@ -137,17 +155,10 @@ void FunctionWalker::assignTarget(Handle target, Handle value) {
       if (nodes.kind(item) == NodeKind::Starred)
         refuse("Starred");
     if (!PyTuple_Check(value.ptr()))
-      throw makeError(
-          ErrorCode::E0116,
-          fmt::arg("message", fmt::format("cannot unpack {} into {} names", describeValue(value),
-                                          targets.size())),
-          fmt::arg("help", "only tuples are unpacked; use tl.split for the halves of a tile"));
+      throw unpackedValueError(describeValue(value), targets.size());
     py::tuple items = py::reinterpret_borrow<py::tuple>(value);
     if (items.size() != targets.size())
-      throw makeError(ErrorCode::E0116,
-                      fmt::arg("message", fmt::format("cannot unpack {} values into {} names",
-                                                      items.size(), targets.size())),
-                      fmt::arg("help", "give as many names as there are values"));
+      throw unpackedSizeError(items.size(), targets.size());
     for (size_t i = 0; i < items.size(); ++i)
       assignTarget(targets[i], items[i]);
     return;
@@ -197,20 +208,9 @@ void FunctionWalker::visitAssign(Handle statement) {
   assignTarget(target, toRunTime(value));
 }
 
-bool FunctionWalker::isConstexprAnnotation(Handle annotation) {
-  if (nodes.kind(annotation) == NodeKind::Constant || nodes.kind(annotation) == NodeKind::Subscript)
-    return unparse(annotation).find("constexpr") != std::string::npos;
-  // Annotations that name nothing are hints for a reader, not code.
-  try {
-    return visitExpression(annotation).is(LanguageNames::get().constexprClass);
-  } catch (const Error &) {
-    return false;
-  }
-}
-
 void FunctionWalker::visitAnnAssign(Handle statement) {
   py::object target = field(statement, f.target), valueNode = field(statement, f.value);
-  bool isConstant = isConstexprAnnotation(field(statement, f.annotation));
+  bool isConstant = isConstexprAnnotation(function, field(statement, f.annotation));
   currentNode = statement;
   if (!isConstant) {
     if (!valueNode.is_none())

@@ -9,6 +9,7 @@
 
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/LanguageNames.h"
+#include "frontend/ast/StatementErrors.h"
 
 #include "mlir/IR/Location.h"
 
@@ -16,16 +17,12 @@ namespace py = pybind11;
 
 namespace tilewright {
 
-/// Calls in calls: deeper nesting is recursion that changes its constants
-/// without an end, and would exhaust the stack of this process.
-static constexpr size_t maxCallDepth = 100;
-
-Walker::Walker(mlir::MLIRContext &context, std::string target, py::dict options)
+Walker::Walker(mlir::MLIRContext &context, std::string target, py::dict options, Purpose purpose)
     : builder(&context,
               [this, unknown = mlir::UnknownLoc::get(&context)]() -> mlir::Location {
                 return stack.empty() ? mlir::Location(unknown) : stack.back()->location();
               }),
-      meaning(builder), target(std::move(target)), options(std::move(options)) {
+      meaning(builder), target(std::move(target)), purpose(purpose), options(std::move(options)) {
   meaning.setOverflowChecks(wantsOverflowChecks(this->options));
 }
 
@@ -52,11 +49,10 @@ void Walker::checkRecursion(py::handle function, const py::dict &bound) const {
         sameConstants &= isSameConstant(value, stack[i]->boundArguments()[key]);
     if (!sameConstants && stack.size() < maxCallDepth)
       continue;
-    std::string chain;
-    for (size_t j = i; j < stack.size() && j < i + 8; ++j)
-      chain += stack[j]->functionName() + " -> ";
-    Error error = makeError(ErrorCode::E0111, fmt::arg("a", ""), fmt::arg("b", ""));
-    throw Error(ErrorCode::E0111, "recursion: " + chain + nameOf(function), error.help());
+    std::vector<std::string> chain;
+    for (size_t j = i; j < stack.size(); ++j)
+      chain.push_back(stack[j]->functionName());
+    throw recursionError(chain, nameOf(function));
   }
 }
 

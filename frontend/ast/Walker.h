@@ -24,11 +24,17 @@ class FunctionWalker;
 
 class Walker final : public EvaluationContext {
 public:
-  Walker(mlir::MLIRContext &context, std::string target, pybind11::dict options);
+  /// What the walk is for: a kernel to compile, or one that the interpreter is about to run
+  /// and of which only the errors matter.
+  enum class Purpose { Compile, Rehearse };
+
+  Walker(mlir::MLIRContext &context, std::string target, pybind11::dict options,
+         Purpose purpose = Purpose::Compile);
 
   //===--- EvaluationContext ----------------------------------------------===//
   semantic::Semantic &semantic() override { return meaning; }
   bool isCompiling() const override { return true; }
+  bool isRehearsal() const override { return purpose == Purpose::Rehearse; }
   pybind11::object callFunction(pybind11::handle jitFunction, pybind11::tuple args,
                                 pybind11::dict kwargs) override;
   std::string targetName() const override { return target; }
@@ -55,6 +61,7 @@ private:
   emit::MlirBuilder builder;
   semantic::Semantic meaning;
   std::string target;
+  Purpose purpose;
   pybind11::dict options;
   pybind11::object cause;
 };

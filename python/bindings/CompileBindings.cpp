@@ -196,6 +196,11 @@ std::string emitTtir(py::handle function, py::dict signature, py::dict constexpr
   return text;
 }
 
+void rehearse(py::handle function, const py::dict &arguments, py::dict options) {
+  PooledContext pooled;
+  rehearseKernel(*pooled.context, function, arguments, std::move(options));
+}
+
 /// What the front end makes of a kernel as plain Python objects (TileTree.h).
 py::dict emitTree(py::handle function, py::dict signature, py::dict constexprs,
                   py::dict divisibility, py::dict options, const std::string &target) {
@@ -256,6 +261,9 @@ void bindCompile(py::module_ &module) {
              py::arg("constexprs") = py::dict(), py::arg("divisibility") = py::dict(),
              py::arg("options") = py::dict(), py::arg("target") = "", py::arg("locations") = false,
              "The tile IR that the front end makes of one specialisation, as text.");
+  module.def("rehearse_kernel", &rehearse, py::arg("function"), py::arg("arguments"),
+             py::arg("options"),
+             "Raises what the compiler would say of a kernel that the interpreter is to run.");
   module.def("emit_tree", &emitTree, py::arg("function"), py::arg("signature"),
              py::arg("constexprs"), py::arg("divisibility"), py::arg("options"), py::arg("target"),
              "The tile IR that the front end makes of one specialisation, as nested tuples.");

@@ -10,6 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/ast/LanguageNames.h"
+#include "frontend/ast/StatementErrors.h"
 #include "frontend/ast/ValueTree.h"
 #include "python/bindings/Bindings.h"
 #include "python/bindings/InterpreterContext.h"
@@ -54,22 +56,13 @@ static bool truth(py::handle object, const char *construct) {
     const semantic::Value &value = unwrapValue(object);
     std::optional<semantic::Literal> literal = requireContext("condition").concreteScalar(value);
     if (!literal)
-      throw makeError(
-          ErrorCode::E0121,
-          fmt::arg("message", fmt::format("condition of '{}' is a tile {}; a scalar is required",
-                                          construct, value.type.name())),
-          fmt::arg("help", "use tl.where for elements, or reduce the tile with tl.max"));
+      throw tileConditionError(construct, value.type.name());
     return literal->kind == semantic::Literal::Kind::Float ? literal->floatValue != 0
                                                            : literal->intValue != 0;
   }
   py::object plain = unwrapConstexpr(object);
   if (!plain.is_none() && !PyBool_Check(plain.ptr()) && !PyLong_Check(plain.ptr()))
-    throw makeError(
-        ErrorCode::E0120,
-        fmt::arg("message", fmt::format("condition of '{}' has type {}; bool, int or None is "
-                                        "required",
-                                        construct, Py_TYPE(plain.ptr())->tp_name)),
-        fmt::arg("help", "compare it with a value, for example with == or 'is not None'"));
+    throw wrongConditionError(construct, Py_TYPE(plain.ptr())->tp_name);
   return PyObject_IsTrue(plain.ptr()) == 1;
 }
 
@@ -100,44 +93,6 @@ static py::object logicalNot(py::handle object) {
   if (isTensor(object))
     return wrapValue(requireContext("not").semantic().logicalNot(unwrapValue(object)));
   return py::bool_(decides(object, false));
-}
-
-/// Whether one name may hold both values: a compiled branch or loop has one
-/// type, or one constant, for each name. Numbers count as what they would be at
-/// run time.
-static bool sameType(py::handle before, py::handle after) {
-  if (before.is(after))
-    return true;
-  if (isTensor(before) && isTensor(after))
-    return unwrapValue(before).type == unwrapValue(after).type;
-  semantic::Semantic &meaning = requireContext("a loop").semantic();
-  std::vector<semantic::Value> leaves, others;
-  std::set<size_t> changedNumbers;
-  ValueTree::findChangedNumbers(before, after, changedNumbers);
-  ValueTree tree = ValueTree::flatten(meaning, before, changedNumbers, leaves);
-  return tree.match(meaning, after, others);
-}
-
-[[noreturn]] static void throwTypeChange(ErrorCode code, const std::string &name, py::handle before,
-                                         py::handle after) {
-  if (code == ErrorCode::E0105)
-    throw makeError(code, fmt::arg("problem", mismatchOfName(name)),
-                    fmt::arg("t1", describeValue(after)), fmt::arg("t2", describeValue(before)));
-  throw makeError(code, fmt::arg("v", name), fmt::arg("t1", describeValue(before)),
-                  fmt::arg("t2", describeValue(after)));
-}
-
-/// Raises `code` for the first name whose value changed its type.
-static py::object checkTypes(ErrorCode code, PyObject *const *args) {
-  for (Py_ssize_t i = 0, n = PyTuple_GET_SIZE(args[0]); i < n; ++i) {
-    PyObject *before = PyTuple_GET_ITEM(args[1], i), *after = PyTuple_GET_ITEM(args[2], i);
-    // A compiled kernel minds a name that was None only where it is read.
-    bool wasUnset = code == ErrorCode::E0105 && before == Py_None;
-    if (!wasUnset && !sameType(before, after))
-      throwTypeChange(code, py::cast<std::string>(py::handle(PyTuple_GET_ITEM(args[0], i))), before,
-                      after);
-  }
-  return py::none();
 }
 
 /// Runs `function`; a C++ exception becomes the Python error that pybind11
@@ -179,6 +134,19 @@ static PyObject *truthOfWhile(PyObject *, PyObject *object) {
 static PyObject *truthOfChoice(PyObject *, PyObject *object) {
   return guarded([&] { return py::bool_(truth(object, "if ... else")); });
 }
+/// unpack(value, number of names): the tuple that is assigned to them. A function that returns
+/// on one way only gives None on the other one.
+static PyObject *unpackFunction(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] {
+    py::object value = assigned(args[0]);
+    size_t count = PyLong_AsSize_t(args[1]);
+    if (!PyTuple_Check(value.ptr()))
+      throw unpackedValueError(describeValue(value), count);
+    if (py::len(value) != count)
+      throw unpackedSizeError(py::len(value), count);
+    return value;
+  });
+}
 /// An int argument may be a number in one launch and a scalar in the next:
 /// `n.to(tl.int64)` means the same in both.
 static PyObject *promoteFunction(PyObject *, PyObject *object) {
@@ -201,11 +169,35 @@ static PyObject *contentsFunction(PyObject *, PyObject *object) {
 static PyObject *describeFunction(PyObject *, PyObject *object) {
   return guarded([&] { return py::str(describeValue(object)); });
 }
-static PyObject *checkBranch(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guarded([&] { return checkTypes(ErrorCode::E0105, args); });
+/// How a kernel calls this: "value" with everything, "static" with Python's values, "kernel",
+/// "constant" for tl.constexpr. What the front end has refused is as good as anything.
+static PyObject *kindOfCallee(PyObject *, PyObject *callee) {
+  return guarded([&] {
+    const LanguageNames &names = LanguageNames::get();
+    const char *name = "value";
+    switch (names.kindOfCallee(callee)) {
+    case CalleeKind::OfPython:
+      name = names.isStaticBuiltin(callee) ? "static" : "value";
+      break;
+    case CalleeKind::ToConstant:
+      name = "constant";
+      break;
+    case CalleeKind::Language:
+      break;
+    case CalleeKind::Kernel:
+      name = "kernel";
+      break;
+    case CalleeKind::Static:
+    case CalleeKind::Foreign:
+      name = names.isForLooking(callee) ? "value" : "static";
+      break;
+    }
+    return py::str(name);
+  });
 }
-static PyObject *checkLoop(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guarded([&] { return checkTypes(ErrorCode::E0118, args); });
+/// is_constexpr_annotation(jit function, annotation)
+static PyObject *declaresConstant(PyObject *, PyObject *const *args, Py_ssize_t) {
+  return guarded([&] { return py::bool_(isConstexprAnnotation(args[0], args[1])); });
 }
 /// Numbers that a kernel knows while it runs: scalars and Python's integers.
 static std::vector<int64_t> integersOf(py::handle items) {
@@ -276,10 +268,11 @@ static PyMethodDef kernelFunctions[] = {
     {"contents", contentsFunction, METH_O, "The elements of x as a NumPy array; None if compiled."},
     {"describe", describeFunction, METH_O, "x in the words of messages: fp32[64], i32, None."},
     {"is_tensor", isTensorFunction, METH_O, "Whether x is a run-time value."},
-    {"check_branch", reinterpret_cast<PyCFunction>(checkBranch), METH_FASTCALL,
-     "E0105 where names changed their types in a branch."},
-    {"check_loop", reinterpret_cast<PyCFunction>(checkLoop), METH_FASTCALL,
-     "E0118 where names changed their types in a loop."},
+    {"unpack", reinterpret_cast<PyCFunction>(unpackFunction), METH_FASTCALL,
+     "The value of `a, b = x`."},
+    {"kind_of_callee", kindOfCallee, METH_O, "How a kernel calls x."},
+    {"is_constexpr_annotation", reinterpret_cast<PyCFunction>(declaresConstant), METH_FASTCALL,
+     "Whether an annotation declares a compile-time value."},
     {"check_coordinates", reinterpret_cast<PyCFunction>(checkCoordinates), METH_FASTCALL,
      "E0418 for a block of a descriptor that TMA refuses."},
     {"check_block", reinterpret_cast<PyCFunction>(checkBlock), METH_FASTCALL,
@@ -338,6 +331,7 @@ void bindInterpreter(py::module_ &module) {
       .def("observe", &InterpreterContext::observe)
       .def("watch_element", &InterpreterContext::watchElement)
       .def("choose", &InterpreterContext::choose)
+      .def_property_readonly("has_choice", &InterpreterContext::hasChoice)
       .def_property_readonly("program",
                              [](InterpreterContext &self) {
                                return py::tuple(py::cast(self.tileBuilder().program.id));

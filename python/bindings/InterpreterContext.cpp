@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/InterpreterContext.h"
+#include "frontend/ast/StatementErrors.h"
 #include "frontend/ast/ValueTree.h"
 #include "runtime/interpreter/FloatChunks.h"
 
@@ -58,10 +59,6 @@ InterpreterContext::InterpreterContext(py::object prepare, py::dict options)
   meaning.setOverflowChecks(wantsOverflowChecks(this->options));
 }
 
-/// Calls in calls beyond this are recursion that changes its constants without
-/// an end.
-static constexpr size_t maxCallDepth = 100;
-
 /// Raises E0111 where a function calls itself with the same constants: the
 /// compiler could not make a function of it.
 void InterpreterContext::checkRecursion(const NativeFunction &native, const py::tuple &args) const {
@@ -74,12 +71,10 @@ void InterpreterContext::checkRecursion(const NativeFunction &native, const py::
         sameConstants = py::object(args[k]).equal(calls[i].second[k]);
     if (!sameConstants && calls.size() < maxCallDepth)
       continue;
-    std::string chain;
-    for (size_t k = i; k < calls.size() && k < i + 8; ++k)
-      chain += py::str(calls[k].first->jitFunction.attr("__name__")).cast<std::string>() + " -> ";
-    std::string last = py::str(native.jitFunction.attr("__name__")).cast<std::string>();
-    Error error = makeError(ErrorCode::E0111, fmt::arg("a", ""), fmt::arg("b", ""));
-    throw Error(ErrorCode::E0111, "recursion: " + chain + last, error.help());
+    std::vector<std::string> chain;
+    for (size_t k = i; k < calls.size(); ++k)
+      chain.push_back(py::str(calls[k].first->jitFunction.attr("__name__")));
+    throw recursionError(chain, py::str(native.jitFunction.attr("__name__")));
   }
 }
 
@@ -305,21 +300,17 @@ void InterpreterContext::runProgram(const NativeFunction &kernel, const py::tupl
   if (!value || PyErr_CheckSignals() != 0)
     throw py::error_already_set();
   if (!value.is_none())
-    throw makeError(ErrorCode::E0116,
-                    fmt::arg("message", fmt::format("a kernel returns nothing; this one returns {}",
-                                                    describeValue(value))),
-                    fmt::arg("help", "store the result through a pointer argument"));
+    throw returnedValueError(describeValue(value));
 }
 
 void InterpreterContext::run(const NativeFunction &kernel, const py::tuple &args,
                              std::array<int64_t, 3> grid) {
   ContextScope scope(*this);
-  ProgramScheduler programs(
-      *this, builder, calls, grid, order,
-      [&](const interpreter::ProgramPosition &position) {
-        if (isChosen(position.id))
-          runProgram(kernel, args);
-      });
+  ProgramScheduler programs(*this, builder, calls, grid, order,
+                            [&](const interpreter::ProgramPosition &position) {
+                              if (isChosen(position.id))
+                                runProgram(kernel, args);
+                            });
   struct Current {
     ProgramScheduler *&scheduler;
     Current(ProgramScheduler *&scheduler, ProgramScheduler *to) : scheduler(scheduler) {

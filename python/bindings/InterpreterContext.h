@@ -79,6 +79,7 @@ public:
   void watchElement(interpreter::AllocationId id, int64_t element, pybind11::object function);
   /// Lets run() leave out all programs but these.
   void choose(const std::vector<std::array<int64_t, 3>> &programs);
+  bool hasChoice() const { return chosen.has_value(); }
 
   /// Runs the programs of the grid in order, x fastest.
   void run(const NativeFunction &kernel, const pybind11::tuple &args, std::array<int64_t, 3> grid);
@@ -91,7 +92,6 @@ private:
   void checkRecursion(const NativeFunction &native, const pybind11::tuple &args) const;
   bool isChosen(const std::array<int64_t, 3> &program) const;
   void runProgram(const NativeFunction &kernel, const pybind11::tuple &args);
-
 
   /// For recursion without an end.
   OpenCalls calls;

@@ -263,8 +263,8 @@ py::object dot(const Arguments &a) {
   if (!a.isNone(6))
     options.result = a.dtype(6, "out_dtype");
   options.target = a.evaluator().targetName();
-  // IR for no GPU in particular may be of any.
-  if (a.evaluator().isCompiling() && !options.target.empty())
+  // IR for no GPU in particular may be of any, and the interpreter is none.
+  if (a.evaluator().isCompiling() && !a.evaluator().isRehearsal() && !options.target.empty())
     options.hasFloat8Products = getTargetInfo(options.target).hasFp8Mma;
   std::optional<Value> acc;
   if (!a.isNone(2))
@@ -556,6 +556,7 @@ py::object deviceAssert(const Arguments &a) {
   return none();
 }
 
+py::object isRehearsal(const Arguments &a) { return py::bool_(a.evaluator().isRehearsal()); }
 py::object isCompiling(const Arguments &a) { return py::bool_(a.evaluator().isCompiling()); }
 /// (value, name): what the compiler says of a loop's hint, for native loops.
 py::object loopHint(const Arguments &a) {
@@ -656,6 +657,7 @@ const Entry entries[] = {
     {"device_print", 3, devicePrint, "tl.device_print"},
     {"device_assert", 3, deviceAssert, "tl.device_assert"},
     {"is_compiling", 0, isCompiling, "is_compiling"},
+    {"is_rehearsal", 0, isRehearsal, "is_rehearsal"},
     {"target_name", 0, targetName, "tl.target_info"},
     {"loop_hint", 2, loopHint, "tl.range"},
     {"option", 1, option, "option"},

@@ -1,11 +1,18 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The Python syntax that a kernel may not contain, once for both evaluators.
+"""Rules of the statement level that are tables, for the compiler's front end in C++.
 
-The compiler's walker and the interpreter's rewriter look up the class name of
-each AST node here and raise E0102 with the two texts: what the construct is
-called, and what to write instead.
+The front end (frontend/ast) judges every kernel, also those that the interpreter is
+about to run. It looks up the class name of an AST node in FORBIDDEN and raises E0102 with
+the two texts: what the construct is called, and what to write instead.
 """
+
+#: Functions of Python with which a person looks at values in the interpreter: calls of them are
+#: left alone there, whatever they are given. Of these the compiler has only `print`.
+FOR_LOOKING = ("print", "breakpoint", "repr", "id", "locals", "globals", "vars", "dir", "input", "__import__")
+
+#: Modules that may be imported in a kernel that the interpreter runs.
+DEBUGGERS = frozenset({"pdb", "ipdb", "pudb", "debugpy", "bdb", "IPython"})
 
 # ast class name -> (what to call it, alternative)
 FORBIDDEN = {

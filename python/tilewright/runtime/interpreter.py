@@ -23,7 +23,7 @@ from .. import _core, errors, knobs, language
 from ..user_objects import attribute
 from ..language import core as tl_core, descriptors
 from ..tools.tensor_descriptor import TensorDescriptor
-from . import checks, kernel_helpers, kernel_rewriter, unwritten
+from . import checks, kernel_helpers, kernel_rewriter, rehearsal, unwritten
 from .host_arrays import DeviceCopies, read_array
 
 __all__ = ["InterpretedLaunch", "grid_sizes", "native_function", "run_interpreted", "running_frames",
@@ -59,6 +59,34 @@ def native_function(jit_function):
     jit_function._native_function = native
     _jit_function_of_code[function.__code__] = weakref.ref(jit_function)
     return native
+
+
+class _Functions:
+    """Makes the functions that a launch calls ready. In a kernel that the compiler refuses, its error stops them."""
+
+    def __init__(self):
+        self.error = None
+        self.stopped = {}
+
+    def __call__(self, jit_function):
+        place = self.error.frames[0] if self.error is not None and self.error.frames else None
+        if place is None or (place.file, place.function) != (jit_function.file, jit_function.__name__):
+            return native_function(jit_function)
+        native = self.stopped.get(jit_function)
+        if native is None:
+            function = kernel_rewriter.rewrite(jit_function, place, self._stop)
+            native = _core.NativeFunction(jit_function, function, _positional_arguments(jit_function))
+            self.stopped[jit_function] = native
+            _jit_function_of_code[function.__code__] = weakref.ref(jit_function)
+        return native
+
+    def _stop(self):
+        """Raises the error where the calls that lead here are those that lead to it."""
+        def lines(frames):
+            return [(frame.file, frame.function, frame.line) for frame in frames]
+
+        if lines(running_frames()) == lines(self.error.frames):
+            raise self.error
 
 
 def _plain_function(jit_function):
@@ -219,6 +247,7 @@ class _Arguments:
                               array.writable, is_const) for name, array, is_const in self.arrays
         ]
         values = [value(context) for value in self.values]
+        self.by_name = {param.name: value for param, value in zip(self.jit_function.params, values)}
         return (*values[:-1], *values[-1]) if self.spread else tuple(values)
 
 
@@ -244,10 +273,12 @@ class InterpretedLaunch:
             options.setdefault("debug", jit_function.debug)
         if knobs.runtime.debug:
             options["debug"] = True
+        self.options = options
+        self.functions = _Functions()
         self.native = native_function(jit_function)
         self.arguments = _Arguments(jit_function, bound)
         self.copies = memory or DeviceCopies(self.arrays)
-        self.context = _core.InterpreterContext(native_function, options)
+        self.context = _core.InterpreterContext(self.functions, options)
         for name, is_on in checks.selected(options.get("check") or knobs.runtime.check or "").items():
             self.context.look_for(name, is_on)
         self.context.set_order(*checks.order_of_programs(knobs.runtime.order or ""))
@@ -260,13 +291,12 @@ class InterpretedLaunch:
         return [array for _, array, _ in self.arguments.arrays]
 
     def run(self):
-        native, values = self.native, self.values
-        if count := self.jit_function.fn.__code__.co_kwonlyargcount:
-            named = dict(zip(self.jit_function.arg_names[-count:], values[-count:]))
-            native = _core.NativeFunction(self.jit_function, functools.partial(native.function, **named), (0, -1))
-            values = values[:-count]
+        if (error := rehearsal.refusal(self.jit_function, self.arguments.by_name, self.options)) is not None:
+            errors.found_by_interpreter(error)
+            self._run_up_to(error)
+            raise error
         try:
-            self.context.run(native, values, self.sizes)
+            self._run_programs(self.native)
         except errors.TilewrightError as error:
             errors.found_by_interpreter(error)
             raise with_frames(error, self.jit_function)
@@ -276,6 +306,26 @@ class InterpretedLaunch:
                 raise
             errors.found_by_interpreter(better)
             raise better from error
+
+    def _run_programs(self, native):
+        values = self.values
+        if count := self.jit_function.fn.__code__.co_kwonlyargcount:
+            named = dict(zip(self.jit_function.arg_names[-count:], values[-count:]))
+            native = _core.NativeFunction(self.jit_function, functools.partial(native.function, **named), (0, -1))
+            values = values[:-count]
+        self.context.run(native, values, self.sizes)
+
+    def _run_up_to(self, refusal):
+        """Runs the first program to where the compiler's error is, which then is raised there: what the kernel prints
+        before is seen, and a debugger looks into the kernel. Whatever else happens is not said: the kernel is wrong."""
+        self.functions.error = refusal
+        if not self.context.has_choice:
+            self.context.choose([(0, 0, 0)])
+        try:
+            self._run_programs(self.functions(self.jit_function))
+        except Exception as met:  # noqa: BLE001 - see above
+            if met is refusal:
+                raise
 
     def write_back(self):
         self.copies.write_back([a for number, a in enumerate(self.arrays) if self.context.was_written(number)])

@@ -9,6 +9,7 @@ pdb and editors show the user's source. What changes:
     x = e                 x = assign(e)            numbers become run-time scalars
     x: tl.constexpr = e   x = unwrap(e)            a number stays a compile-time value
     x += e                x = assign(x + e)        never in place
+    a, b = e              a, b = unpack(e, 2)      a tuple, numbers in it as run-time scalars
     if/while e            truth(e)                 a scalar's value, or a static bool
     a and b, or, not      join_and(a, b)           no short-circuit at run time
     a if e else b         branch(..., e)           run-time choice gives run-time values
@@ -16,9 +17,12 @@ pdb and editors show the user's source. What changes:
     min, max, abs, ...    the language's own
     assert e, m           device_assert(e, m)
     x.value, a is b       see through constexpr
-    math.sqrt(e)          math.sqrt(static(e))     compile-time arguments only
-    t[i]                  t[static(i)]             compile-time index of a tuple
+    math.sqrt(e)          unwrap(math.sqrt(unwrap(e)))
     n.to(t)               promote(n).to(t)         also where n is a number
+
+What a kernel may not do is not said here: the compiler's front end has judged it before it
+runs (rehearsal). A construct that kernels may not contain raises when it is reached, which
+only happens in a function that calls one without a source.
 
 The helpers are closure variables of the new function: a name of the user cannot
 hide them, and its globals stay the module's own dictionary.
@@ -29,17 +33,14 @@ from __future__ import annotations
 import ast
 import types
 
-from .. import errors
+from .. import _core, errors
 from ..user_objects import attribute, has_attribute
-from ..frontend_rules import FORBIDDEN
+from ..frontend_rules import DEBUGGERS, FORBIDDEN
 from . import kernel_helpers
-from .kernel_scopes import (
-    Scope, assigned_names, contains_return, is_constexpr_annotation, names_read_outside_loops)
+from .kernel_scopes import counters, names_read_outside_loops
 
 #: Builtins that mean something of their own in a kernel.
 _replaced_builtins = kernel_helpers.builtins_of_the_language
-#: Modules whose import inside a kernel is for looking, not for computing.
-_debuggers = {"pdb", "ipdb", "pudb", "debugpy", "bdb", "IPython"}
 
 _prefix = "__tw_"
 
@@ -59,7 +60,8 @@ def _call(helper, *args):
 class _AssignedNames(ast.NodeVisitor):
     """Names that the function body binds, and those declared constexpr without a value."""
 
-    def __init__(self, arguments):
+    def __init__(self, jit_function, arguments):
+        self.jit_function = jit_function
         self.names = set(arguments)
         self.constants = set()
 
@@ -71,68 +73,68 @@ class _AssignedNames(ast.NodeVisitor):
         self.names.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
 
     def visit_AnnAssign(self, node):
-        if node.value is None and isinstance(node.target, ast.Name) and is_constexpr_annotation(node.annotation):
+        if node.value is None and isinstance(node.target, ast.Name) and is_constexpr(self.jit_function, node):
             self.constants.add(node.target.id)
         self.generic_visit(node)
+
+
+def is_constexpr(jit_function, annotated) -> bool:
+    """Whether `name: annotation` declares a compile-time value."""
+    return _core.kernel.is_constexpr_annotation(jit_function, annotated.annotation)
 
 
 class Rewriter(ast.NodeTransformer):
     """Rewrites the body of one jit function."""
 
-    def __init__(self, jit_function):
+    def __init__(self, jit_function, place=None):
+        """`place`: a Frame of this function; what is reached there stops."""
         self.jit_function = jit_function
         self.tree = jit_function.parse()
+        self.place = place
+        self.stopped = None if place is None else _statement_at(self.tree, place.line)
         arguments = self.tree.args
         names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
         if arguments.vararg is not None:
             names.append(arguments.vararg.arg)
-        assigned = _AssignedNames(names)
+        assigned = _AssignedNames(jit_function, names)
         for statement in self.tree.body:
             assigned.visit(statement)
         self.locals = assigned.names
-        self.counters_read = names_read_outside_loops(self.tree.body)
+        #: Counters of loops that are read where no loop counts with them.
+        self.counters_read = counters(self.tree.body) & names_read_outside_loops(self.tree.body)
+        #: Names that certainly have a value at this point of the text.
+        self.bound = set(names)
+        self.unset = sorted(self.counters_read - set(names))
         self.constants = assigned.constants
-        self.scope = Scope(names)
-        self.loop_depth = 0
         self.temporaries = 0
 
-    # -- errors ---------------------------------------------------------------
+    # -- what kernels may not contain -------------------------------------------
 
-    def error(self, code, node, **arguments):
-        return errors.rendered(errors.make(code, frames=[frame_of_node(self.jit_function, node)], **arguments))
-
-    def refuse(self, key, node):
-        construct, alternative = FORBIDDEN[key]
-        raise self.error("E0102", node, stmt=construct, alternative=alternative)
+    def _refused(self, key, node):
+        """In place of `node`: raised where it is reached, a branch that is never taken may hold it."""
+        refusal = self._at(_call("refused", ast.Constant(key)), node)
+        return self._at(ast.Expr(value=refusal), node) if isinstance(node, ast.stmt) else refusal
 
     def generic_visit(self, node):
         key = type(node).__name__
-        if key not in FORBIDDEN:
-            return super().generic_visit(node)
-        # Raised where it is reached: a branch that is never taken may hold it.
-        refusal = self._at(_call("refused", ast.Constant(key)), node)
-        return self._at(ast.Expr(value=refusal), node) if isinstance(node, ast.stmt) else refusal
+        return self._refused(key, node) if key in FORBIDDEN else super().generic_visit(node)
 
     # -- function -------------------------------------------------------------
 
     def run(self) -> ast.FunctionDef:
         """The rewritten `def`: same parameters, no annotations, defaults or decorators."""
         old = self.tree.args
-        if old.kwarg is not None:
-            self.refuse("KeywordArguments", old.kwarg)
-
         def bare(argument):
             return ast.copy_location(ast.arg(arg=argument.arg), argument)
 
-        arguments = ast.arguments(posonlyargs=[bare(a) for a in old.posonlyargs], args=[bare(a) for a in old.args],
+        arguments = ast.arguments(posonlyargs=[], args=[bare(a) for a in (*old.posonlyargs, *old.args)],
                                   vararg=None if old.vararg is None else bare(old.vararg),
                                   kwonlyargs=[bare(a) for a in old.kwonlyargs],
                                   kw_defaults=[None for _ in old.kwonlyargs], kwarg=None, defaults=[])
-        body = []
-        for statement in self.tree.body:
-            # The cached tree is shared with the compiler: change a copy.
-            result = self.visit(_copy(statement))
-            body.extend(result if isinstance(result, list) else [] if result is None else [result])
+        body = [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=_load(_helper("unset")),
+                                    type_comment=None), self.tree) for name in self.unset]
+        # The cached tree is shared with the compiler: change a copy.
+        body += self._block(_copy(self.tree.body))
         # Under its own name the function would be a local of the factory and hide
         # the global that recursive calls mean.
         function = ast.FunctionDef(name=_prefix + "body", args=arguments, body=body or [ast.Pass()], decorator_list=[],
@@ -146,197 +148,168 @@ class Rewriter(ast.NodeTransformer):
     def _at(self, new, old):
         return ast.copy_location(new, old)
 
-    def _check_target(self, target):
+    def _fault_of_target(self, target):
+        """The key of what kernels may not assign to; None for a name, or a tuple of targets that may be."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            for element in target.elts:
-                self._check_target(element)
-        elif isinstance(target, ast.Attribute):
-            self.refuse("AttributeTarget", target)
-        elif isinstance(target, ast.Subscript):
-            self.refuse("SubscriptTarget", target)
-        elif isinstance(target, ast.Starred):
-            self.refuse("Starred", target)
+            return next(filter(None, map(self._fault_of_target, target.elts)), None)
+        return _faulty_targets.get(type(target))
 
     def _assigned(self, target, value):
         """`value` as `target` holds it."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            return self._at(_call("unpack", value, _pattern(target)), target)
+            return self._at(_call("unpack", value, ast.Constant(len(target.elts))), target)
         if isinstance(target, ast.Name) and target.id in self.constants:
             return self._at(_call("unwrap", value), value)
         return self._at(_call("assign", value), value)
 
     def visit_Assign(self, node):
         if len(node.targets) != 1:
-            self.refuse("ChainedAssign", node)
+            return self._refused("ChainedAssign", node)
         target = node.targets[0]
         if isinstance(target, ast.Attribute):
             call = _call("set_attribute", self.visit(target.value), ast.Constant(target.attr), self.visit(node.value))
             return self._at(ast.Expr(self._at(call, target)), node)
-        self._check_target(node.targets[0])
-        node.value = self._assigned(node.targets[0], self.visit(node.value))
-        self.scope.assign(node.targets[0])
+        if key := self._fault_of_target(target):
+            return self._refused(key, node)
+        node.value = self._assigned(target, self.visit(node.value))
         return node
 
     def visit_AnnAssign(self, node):
-        self._check_target(node.target)
         if node.value is None:
             return self._at(ast.Pass(), node)
+        if key := self._fault_of_target(node.target):
+            return self._refused(key, node)
         value = self.visit(node.value)
-        if is_constexpr_annotation(node.annotation) and isinstance(node.target, ast.Name):
+        if is_constexpr(self.jit_function, node):
             value = self._at(_call("unwrap", value), node.value)
         else:
             value = self._assigned(node.target, value)
-        self.scope.assign(node.target)
         return self._at(ast.Assign(targets=[node.target], value=value, type_comment=None), node)
 
     def visit_AugAssign(self, node):
-        self._check_target(node.target)
+        if key := self._fault_of_target(node.target):
+            return self._refused(key, node)
         name = self._at(ast.Name(id=node.target.id, ctx=ast.Load()), node.target)
         operation = self.visit(self._at(ast.BinOp(left=name, op=node.op, right=node.value), node))
-        value = self._assigned(node.target, operation)
+        value = self._at(_call("assign", operation), node)
         return self._at(ast.Assign(targets=[node.target], value=value, type_comment=None), node)
 
     def visit_NamedExpr(self, node):
         if node.target.id.startswith(_prefix):  # of _chain: no name of the kernel
             node.value = self.visit(node.value)
             return node
-        node.value = self._assigned(node.target, self.visit(node.value))
-        self.scope.see({node.target.id})
+        node.value = self._at(_call("assign", self.visit(node.value)), node.value)
         return node
+
+    def visit_Expr(self, node):
+        # Texts that stand alone are comments, whatever they are made of.
+        return node if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
     def visit_Assert(self, node):
         message = ast.Constant(ast.unparse(node.test)) if node.msg is None else self.visit(node.msg)
         check = self._at(_call("device_assert", self.visit(node.test), message), node)
         return self._at(ast.Expr(value=check), node)
 
-    def visit_Return(self, node):
-        if self.loop_depth:
-            raise self.error("E0115", node)
-        if node.value is not None:
-            node.value = self.visit(node.value)
-        return node
-
     def visit_If(self, node):
-        names = [assigned_names(node.body), assigned_names(node.orelse)]
-        returns = contains_return(node.body) or contains_return(node.orelse)
-        # A branch that returns meets nothing afterwards: its names are not merged.
-        one_sided = set() if returns else names[0] ^ names[1]
-        fresh = sorted(one_sided - self.scope.seen)
+        returns = any(isinstance(inner, ast.Return) for inner in ast.walk(node))
+        # After a branch that returns nothing meets.
+        meeting = set() if returns else (self._assigned_by(node.body) | self._assigned_by(node.orelse)) & self.bound
         test = self.visit(node.test)
-        before = set(self.scope.bound)
-        node.body = self._block(node.body)
-        after_body, self.scope.bound = self.scope.bound, set(before)
-        node.orelse = self._block(node.orelse)
-        self.scope.bound = before if returns else after_body & self.scope.bound
-        carried = sorted(one_sided & before & self.scope.bound)
-        self.scope.see(names[0] | names[1])
-        condition = self._temporary()
-        if carried or fresh:
-            test = self._at(ast.NamedExpr(target=ast.Name(id=condition, ctx=ast.Store()), value=test), node.test)
-        node.test = self._at(_call("truth_if", test), node.test)
-        if not carried and not fresh:
+        node.body, node.orelse = self._block(node.body), self._block(node.orelse)
+        if not meeting:
+            node.test = self._at(_call("truth_if", test), node.test)
             return node
-        reason = f"it is assigned in one branch of the 'if' in line {node.lineno} only; assign it before"
-        saved, keep = self._save(carried, node)
-        checks = [*self._compare("check_branch", carried, saved, node), *self._hide(fresh, reason, node)]
-        was_run_time = self._at(_call("is_tensor", _load(condition)), node)
-        return [*keep, node, self._at(ast.If(test=was_run_time, body=checks, orelse=[]), node)]
+        # A number meets what a run-time branch made of it as a run-time scalar, also where that is not taken.
+        held = self._temporary()
+        keep = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=test), node.test)
+        node.test = self._at(_call("truth_if", keep), node.test)
+        was_run_time = self._at(_call("is_tensor", _load(held)), node)
+        return [node, self._at(ast.If(test=was_run_time, body=self._made_run_time(meeting, node), orelse=[]), node)]
 
     def visit_While(self, node):
         if node.orelse:
-            self.refuse("WhileElse", node)
+            return self._refused("WhileElse", node)
+        changed = self._made_run_time(self._assigned_by(node.body) & self.bound, node)
         node.test = self._truth(node.test, "while")
-        return self._loop(node, set())
+        node.body = self._block(node.body)
+        return [*changed, node]
 
     def visit_For(self, node):
         if node.orelse:
-            self.refuse("ForElse", node)
+            return self._refused("ForElse", node)
         if not isinstance(node.target, ast.Name):
-            self.refuse("ForTarget", node.target)
-        found, callee = self._resolve(node.iter.func) if isinstance(node.iter, ast.Call) else (False, None)
-        is_run_time = found and callee is not None and kernel_helpers.is_run_time_range(callee)
-        node.iter = self._at(_call("iterate", self.visit(node.iter)), node.iter)
-        if is_run_time:
-            return self._counted_loop(node)
-        self.scope.see(assigned_names([node]))
-        before = set(self.scope.bound)
-        self.scope.bound.add(node.target.id)
+            return self._refused("ForTarget", node)
+        is_run_time = self._is_run_time_loop(node)
+        changed = self._made_run_time((self._assigned_by(node.body) - {node.target.id}) & self.bound, node) \
+            if is_run_time else []
+        iterator = self._call_of_range(node.iter) if is_run_time else self.visit(node.iter)
+        node.iter = self._at(_call("iterate", iterator), node.iter)
         node.body = self._block(node.body)
-        self.scope.bound &= before
-        return node
+        return [*changed, *self._counted_loop(node)] if is_run_time else node
+
+    def _is_run_time_loop(self, node):
+        if not isinstance(node, ast.For):
+            return isinstance(node, ast.While)
+        found, callee = self._resolve(node.iter.func) if isinstance(node.iter, ast.Call) else (False, None)
+        return found and callee is not None and kernel_helpers.is_run_time_range(callee)
+
+    def _assigned_by(self, statements):
+        """Names that these statements assign for certain, so that the compiler carries them: not under an `if`."""
+        names = set()
+        for statement in statements:
+            if isinstance(statement, ast.Assign):
+                names |= _names_of(statement.targets)
+            elif isinstance(statement, ast.AugAssign):
+                names |= _names_of([statement.target])
+            elif self._is_run_time_loop(statement):
+                names |= self._assigned_by(statement.body)
+        return names - self.constants
+
+    def _made_run_time(self, names, node):
+        """Numbers that these names hold as run-time scalars."""
+        return [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=_call("assign", _load(name)),
+                                    type_comment=None), node) for name in sorted(names)]
 
     def _counted_loop(self, node):
-        """A run-time `for`. A counter that had a value, and is read afterwards, has the loop's type even where the
-        loop did not run."""
+        """A run-time `for`. A counter that is read afterwards has the loop's type even where the loop did not run."""
         name = node.target.id
-        if name not in self.counters_read or name not in self.scope.bound:
-            return self._loop(node, {name})
+        if name not in self.counters_read:
+            return [node]
         held, before = self._temporary(), self._temporary()
         node.iter = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=node.iter), node.iter)
         keep = self._at(ast.Assign(targets=[ast.Name(id=before, ctx=ast.Store())], value=_load(name), type_comment=None),
                         node)
         after = _call("counter_after", _load(held), _load(before), _load(name))
         settled = self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=after, type_comment=None), node)
-        result = [keep, *self._loop(node, {name}), settled]
-        self.scope.hidden.add(name)
-        return result
-
-    def _loop(self, node, induction):
-        """A run-time loop: names keep their types, and those it makes are gone afterwards."""
-        names = assigned_names(node.body)
-        fresh = sorted(names - induction - self.scope.seen)
-        before = set(self.scope.bound)
-        self.scope.bound |= induction
-        self.scope.see(names | induction)
-        node.body = self._loop_body(node.body)
-        self.scope.bound = before
-        carried = sorted((names - induction) & before)
-        saved, keep = self._save(carried, node)
-        node.body.extend(self._compare("check_loop", carried, saved, node))
-        made = "it is first assigned inside a loop and does not outlive it; assign it before the loop"
-        return [*keep, node, *self._hide(fresh, made, node)]
-
-    # -- checks around branches and loops ---------------------------------------
-
-    def _values(self, names):
-        return ast.Tuple(elts=[_load(name) for name in names], ctx=ast.Load())
-
-    def _save(self, names, node):
-        """A temporary, and the statement that keeps the values of these names in it."""
-        if not names:
-            return None, []
-        saved = self._temporary()
-        keep = ast.Assign(targets=[ast.Name(id=saved, ctx=ast.Store())], value=self._values(names), type_comment=None)
-        return saved, [self._at(keep, node)]
-
-    def _compare(self, check, names, saved, node):
-        if not names:
-            return []
-        texts = ast.Tuple(elts=[ast.Constant(name) for name in names], ctx=ast.Load())
-        return [self._at(ast.Expr(value=_call(check, texts, _load(saved), self._values(names))), node)]
-
-    def _hide(self, names, reason, node):
-        self.scope.hide(names)
-        return [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())],
-                                    value=_call("hidden", ast.Constant(reason)), type_comment=None), node)
-                for name in names]
+        return [keep, node, settled]
 
     def _block(self, statements):
-        result = []
+        result, outer = [], set(self.bound)
         for statement in statements:
+            if self.stopped is not None and _position(statement) == _position(self.stopped):
+                result.append(self._stop())
+            targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+            has_value = getattr(statement, "value", None) is not None
             new = self.visit(statement)
             result.extend(new if isinstance(new, list) else [new])
+            if has_value:
+                self.bound |= _names_of(filter(None, targets))
+        self.bound = outer
         return result
 
-    def _loop_body(self, statements):
-        self.loop_depth += 1
-        body = self._block(statements)
-        self.loop_depth -= 1
-        return body
+    def _stop(self):
+        """A call of `stop` that stands where the mistake does, for tracebacks."""
+        place = self.place
+        where = {"lineno": place.line, "end_lineno": place.end_line or place.line, "col_offset": max(place.column - 1, 0),
+                 "end_col_offset": max(place.end_column - 1, 0)}
+        call = _call("stop")
+        for node in ast.walk(call):
+            vars(node).update(where)
+        return ast.Expr(value=call, **where)
 
     def visit_Import(self, node):
-        if any(alias.name.split(".")[0] not in _debuggers for alias in node.names):
-            self.refuse("Import", node)
+        if any(alias.name.split(".")[0] not in DEBUGGERS for alias in node.names):
+            return self._refused("Import", node)
         return node
 
     # -- expressions ----------------------------------------------------------
@@ -379,7 +352,7 @@ class Rewriter(ast.NodeTransformer):
             return self._chain(node)
         operator = node.ops[0]
         if type(operator).__name__ in FORBIDDEN:
-            self.refuse(type(operator).__name__, node)
+            return self._refused(type(operator).__name__, node)
         node.left, right = self.visit(node.left), self.visit(node.comparators[0])
         if isinstance(operator, (ast.Is, ast.IsNot)):
             return self._at(_call("is_same" if isinstance(operator, ast.Is) else "is_not_same", node.left, right), node)
@@ -401,41 +374,46 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_BinOp(self, node):
         if isinstance(node.op, ast.MatMult):
-            self.refuse("MatMult", node)
+            return self._refused("MatMult", node)
         return self.generic_visit(node)
 
     def visit_Call(self, node):
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                self.refuse("KeywordArguments", node)
+        if any(keyword.arg is None for keyword in node.keywords):
+            return self._refused("KeywordArguments", node)
         found, callee = self._resolve(node.func)
+        if found and kernel_helpers.is_run_time_range(callee) and callee is not kernel_helpers.tl.range:
+            # Outside of `for` a range is its values.
+            return self._at(_call("make_tuple", self._call_of_range(node)), node)
         kind = kernel_helpers.kind_of_callee(callee) if found else "value"
-        # What computes at compile time gets compile-time arguments only.
-        visit = self._static if kind == "static" else self.visit
-        callee = self._callee(node, kind)
-        node.args = [self._argument(a, visit) for a in node.args]
-        node.keywords = [self._at(ast.keyword(arg=k.arg, value=visit(k.value)), k) for k in node.keywords]
-        node.func = callee
+        # What computes at compile time takes Python's values, and may give back a constexpr.
+        visit = self._unwrapped if kind == "static" else self.visit
+        call = self._at(ast.Call(func=self._callee(node.func, kind), args=[self._argument(a, visit) for a in node.args],
+                                 keywords=[self._at(ast.keyword(arg=k.arg, value=visit(k.value)), k)
+                                           for k in node.keywords]), node)
+        return self._at(_call("unwrap", call), node) if kind == "static" else call
+
+    def _call_of_range(self, node):
+        node.func = self.visit(node.func)
+        node.args = [self._argument(a, self.visit) for a in node.args]
+        node.keywords = [self._at(ast.keyword(arg=k.arg, value=self.visit(k.value)), k) for k in node.keywords]
         return node
 
-    def _callee(self, call, kind):
-        node = call.func
-        if kind == "foreign":
-            text = ast.Constant(ast.unparse(node))
-            if isinstance(node, ast.Attribute) and isinstance(self._resolve(node.value)[1], types.ModuleType):
-                return self._at(_call("host_function", self.visit(node), text), node)
-            # Raised where it is called: a branch that is never taken may hold it.
-            return self._at(_call("not_a_kernel_function", text), call)
-        if kind == "constexpr":
+    def _callee(self, node, kind):
+        if kind == "constant":
             return self._at(_load(_helper("unwrap")), node)
         callee = self.visit(node)
         return self._at(_call("inner_function", callee), node) if kind == "wrapped" else callee
 
     def _argument(self, node, visit):
-        if isinstance(node, ast.Starred):  # f(*args) is allowed, a starred target is not
-            node.value = self.visit(node.value)
-            return node
-        return visit(node)
+        return self.visit(node) if isinstance(node, ast.Starred) else visit(node)
+
+    def visit_Starred(self, node):
+        """`*x` among arguments or elements; a starred target has been refused."""
+        node.value = self.visit(node.value)
+        return node
+
+    def _unwrapped(self, node):
+        return self._at(_call("unwrap", self.visit(node)), node)
 
     def _resolve(self, node):
         """(True, value) for a dotted name that starts at a global; modules and classes are looked into."""
@@ -466,22 +444,17 @@ class Rewriter(ast.NodeTransformer):
             node.value = self._at(_call("promote", node.value), node.value)
         return node
 
-    def _static(self, node, helper="static"):
-        """A value that must be known at compile time."""
-        text = ast.Constant(ast.unparse(node))
-        return self._at(_call(helper, self.visit(node), text), node)
-
     def visit_Subscript(self, node):
         node.value = self.visit(node.value)
         if isinstance(node.slice, ast.Slice):
             for name in ("lower", "upper", "step"):
                 bound = getattr(node.slice, name)
                 if bound is not None:
-                    setattr(node.slice, name, self._static(bound))
+                    setattr(node.slice, name, self._unwrapped(bound))
         elif isinstance(node.slice, (ast.Constant, ast.Tuple)):
             node.slice = self.visit(node.slice)
         else:
-            node.slice = self._static(node.slice)
+            node.slice = self._unwrapped(node.slice)
         return node
 
     def visit_List(self, node):
@@ -490,45 +463,40 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_ListComp(self, node):
         if len(node.generators) != 1:
-            self.refuse("NestedComprehension", node)
+            return self._refused("NestedComprehension", node)
         generator = node.generators[0]
-        if generator.is_async:
-            self.refuse("AsyncFor", node)
+        if key := self._fault_of_target(generator.target):
+            return self._refused(key, node)
         # The target is local to the comprehension; inside it, it hides a global.
         inner = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
-        generator.iter = self._static(generator.iter, "iterable")
+        generator.iter = self._unwrapped(generator.iter)
         added = inner - self.locals
         self.locals |= added
-        generator.ifs = [self._static(condition) for condition in generator.ifs]
+        generator.ifs = [self._unwrapped(condition) for condition in generator.ifs]
         node.elt = self.visit(node.elt)
         self.locals -= added
         return self._at(_call("make_tuple", node), node)
 
     def visit_Constant(self, node):
         if isinstance(node.value, bytes):
-            self.refuse("Bytes", node)
+            return self._refused("Bytes", node)
         if isinstance(node.value, complex):
-            self.refuse("Complex", node)
+            return self._refused("Complex", node)
         return node
 
     def visit_Name(self, node):
         name = node.id
-        if isinstance(node.ctx, ast.Load) and name in self.scope.hidden:
-            return self._at(_call("visible", node, ast.Constant(name)), node)
         if not isinstance(node.ctx, ast.Load) or name in self.locals or name.startswith(_prefix):
             return node
         try:
             value = self.jit_function.lookup_global(name)
         except KeyError:
-            return node  # NameError when it is reached, as E0104
+            return node
         function = self.jit_function.fn
         if name not in function.__code__.co_freevars and name not in function.__globals__:
             return self._builtin(node)
         if kernel_helpers.is_constexpr_object(value):
             return self._at(_call("unwrap", node), node)
-        if not kernel_helpers.is_allowed_global(name, value, self.jit_function):
-            # Raised where it is read: a branch that is never taken may hold it.
-            return self._at(_call("not_constant", ast.Constant(name)), node)
         return node
 
     def _builtin(self, node):
@@ -537,11 +505,24 @@ class Rewriter(ast.NodeTransformer):
         return node
 
 
-def _pattern(target):
-    """A tuple of Nones and tuples in the form of an assignment's target."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return ast.Tuple(elts=[_pattern(element) for element in target.elts], ctx=ast.Load())
-    return ast.Constant(None)
+def _names_of(targets) -> set:
+    """Names that an assignment to these targets binds."""
+    return {node.id for target in targets for node in ast.walk(target)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+
+
+#: What kernels may not assign to, by the keys of FORBIDDEN.
+_faulty_targets = {ast.Attribute: "AttributeTarget", ast.Subscript: "SubscriptTarget", ast.Starred: "Starred"}
+
+
+def _position(node):
+    return node.lineno, node.col_offset
+
+
+def _statement_at(tree, line):
+    """The innermost statement of a function that holds a line; None where that is its head."""
+    statements = (node for statement in tree.body for node in ast.walk(statement) if isinstance(node, ast.stmt))
+    return max((node for node in statements if node.lineno <= line <= node.end_lineno), key=_position, default=None)
 
 
 def _copy(node):
@@ -576,9 +557,9 @@ def _find_code(code, name, line):
     raise RuntimeError(f"no code object of '{name}'")
 
 
-def rewrite(jit_function):
-    """The `types.FunctionType` that runs `jit_function` natively."""
-    definition = Rewriter(jit_function).run()
+def rewrite(jit_function, place=None, stop=None):
+    """The `types.FunctionType` that runs `jit_function` natively; it calls `stop` at `place`, a Frame."""
+    definition = Rewriter(jit_function, place).run()
     original = jit_function.fn
     free = original.__code__.co_freevars
     enclosed = [*free, *(_helper(name) for name in kernel_helpers.closure)]
@@ -605,6 +586,7 @@ def rewrite(jit_function):
 
     cells = dict(zip(free, original.__closure__ or ()))
     cells.update({_helper(name): types.CellType(value) for name, value in kernel_helpers.closure.items()})
+    cells[_helper("stop")] = types.CellType(stop)
     defaults = tuple(kernel_helpers.unwrap(value) for value in original.__defaults__ or ())
     function = types.FunctionType(code, original.__globals__, original.__name__, defaults or None,
                                   tuple(cells[name] for name in code.co_freevars))
