@@ -319,8 +319,7 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const TargetIn
   }
   // Accumulators that do not fit make products wait for each other.
   bool isSerialized = serializesProducts(limited) && !serializesProducts(assembled);
-  bool isBetter = isPossible && !isSerialized &&
-                  limited.spillStoreBytes <= spillBytes;
+  bool isBetter = isPossible && !isSerialized && limited.spillStoreBytes <= spillBytes;
   Remark remark;
   remark.kind = "register-limit";
   remark.applied = isBetter;

@@ -125,9 +125,7 @@ struct AtomicOrder {
   std::string suffix(unsigned addressSpace) const { return ordering() + space(addressSpace); }
   /// ".global.acq_rel.gpu": assemblers take both, and programs look for Triton's spelling
   /// of a compare-and-swap.
-  std::string suffixOfSwap(unsigned addressSpace) const {
-    return space(addressSpace) + ordering();
-  }
+  std::string suffixOfSwap(unsigned addressSpace) const { return space(addressSpace) + ordering(); }
 
 private:
   std::string ordering() const {
