@@ -304,6 +304,10 @@ static bool serializesProducts(const AssembleResult &assembled) {
 static AssembleResult assembleWithLimit(CompiledModule &compiled, const TargetInfo &target,
                                         const AssembleOptions &options, int limit, int spillBytes,
                                         AssembleResult assembled) {
+  // What spills with all registers spills more with fewer, and large kernels that spill are
+  // those that take the assembler seconds.
+  if (assembled.spillStoreBytes > spillBytes)
+    return assembled;
   std::string limitedPtx = withRegisterLimit(compiled.ptx, limit);
   AssembleResult limited;
   bool isPossible = true;
@@ -315,8 +319,7 @@ static AssembleResult assembleWithLimit(CompiledModule &compiled, const TargetIn
   }
   // Accumulators that do not fit make products wait for each other.
   bool isSerialized = serializesProducts(limited) && !serializesProducts(assembled);
-  bool isBetter = isPossible && !isSerialized &&
-                  limited.spillStoreBytes <= std::max(spillBytes, assembled.spillStoreBytes);
+  bool isBetter = isPossible && !isSerialized && limited.spillStoreBytes <= spillBytes;
   Remark remark;
   remark.kind = "register-limit";
   remark.applied = isBetter;

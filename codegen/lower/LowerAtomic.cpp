@@ -122,9 +122,18 @@ struct AtomicOrder {
   bool hasFenceBefore = false, hasFenceBehind = false;
 
   /// ".acq_rel.gpu.global"
-  std::string suffix(unsigned addressSpace) const {
+  std::string suffix(unsigned addressSpace) const { return ordering() + space(addressSpace); }
+  /// ".global.acq_rel.gpu": assemblers take both, and programs look for Triton's spelling
+  /// of a compare-and-swap.
+  std::string suffixOfSwap(unsigned addressSpace) const { return space(addressSpace) + ordering(); }
+
+private:
+  std::string ordering() const {
     return "." + ir::stringifyMemorySemantic(semantic).str() + "." +
-           ir::stringifyMemoryScope(scope).str() + (addressSpace == 3 ? ".shared" : ".global");
+           ir::stringifyMemoryScope(scope).str();
+  }
+  static std::string space(unsigned addressSpace) {
+    return addressSpace == 3 ? ".shared" : ".global";
   }
 };
 
@@ -435,7 +444,7 @@ static LogicalResult lowerAtomicCas(Operation *op, FunctionLowering &lowering) {
   AccessPlan plan = planAccesses(op, op->getResult(0).getType(), lowering.target);
   AtomicOrder order = orderOf(atomic.getSemantic(), atomic.getScope(), /*hasResult=*/true, plan);
   form.suffix =
-      order.suffix(addressSpaceOf(atomic.getPointer())) + ".cas.b" + std::to_string(width);
+      order.suffixOfSwap(addressSpaceOf(atomic.getPointer())) + ".cas.b" + std::to_string(width);
   const Registers &pointers = lowering.get(atomic.getPointer());
   const Registers &compares = lowering.get(atomic.getCompare()),
                   &values = lowering.get(atomic.getValue());

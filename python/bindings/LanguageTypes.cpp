@@ -135,7 +135,8 @@ static void bindPredicates(py::class_<TypeObject> &dtype) {
 
 static void bindAttributes(py::class_<TypeObject> &dtype) {
   dtype.def_property_readonly("name", [](const TypeObject &t) { return displayName(t); });
-  dtype.def_property_readonly("short_name", [](const TypeObject &t) { return scalarOf(t).name(); });
+  // As messages show it: "fp32", "fp32[8, 8]".
+  dtype.def_property_readonly("short_name", [](const TypeObject &t) { return t.type.name(); });
   dtype.def_property_readonly("codegen_name",
                               [](const TypeObject &t) { return scalarOf(t).longName(); });
   dtype.def_property_readonly("cache_key_part", [](const TypeObject &t) { return displayName(t); });

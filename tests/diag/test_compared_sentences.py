@@ -126,8 +126,9 @@ def test_condition_that_is_no_bool():
 
     @tilewright.jit
     def kernel(x):
-        tl.store(x, tl.where(tl.load(x).to(tl.uint32, bitcast=True), 1.0, 2.0))
+        offsets = tl.arange(0, 64)
+        tl.store(x + offsets, tl.where(offsets, 1.0, 2.0))
 
     errors._warned.clear()
-    with pytest.warns(UserWarning, match=r"\[W0126\] tl.where with a non-boolean condition: uint32"):
+    with pytest.warns(UserWarning, match=r"\[W0126\] tl.where with a non-boolean condition: i32\[64\]"):
         compile(kernel, {"x": f32()})

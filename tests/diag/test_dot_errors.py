@@ -149,14 +149,14 @@ def unknown_format(x):
     tl.store(x, tl.sum(tl.dot_scaled(a, None, "fp8", a, None, "bf16")))
 
 
-@CASES.add("[E0116] tl.dot_scaled: rhs is <[32, 32], bf16>, its format 'e4m3' is stored as fp8e4nv",
+@CASES.add("[E0116] tl.dot_scaled: rhs is bf16[32, 32], its format 'e4m3' is stored as fp8e4nv",
            "load or cast it as that type", 'tl.dot_scaled(a, None, "bf16", a, None, "e4m3")', x=f32())
 def format_of_another_type(x):
     a = tl.zeros((32, 32), tl.bfloat16)
     tl.store(x, tl.sum(tl.dot_scaled(a, None, "bf16", a, None, "e4m3")))
 
 
-@CASES.add("[E0121] tl.dot_scaled: rhs_scale is <[2, 64], uint8>, [64, 2] is required",
+@CASES.add("[E0121] tl.dot_scaled: rhs_scale is u8[2, 64], [64, 2] is required",
            "the scales of rhs are [N, K / 32]", 'tl.dot_scaled(a, None, "bf16", b, scale, "bf16")', x=f32())
 def transposed_scale(x):
     a = tl.zeros((16, 64), tl.bfloat16)
@@ -165,7 +165,7 @@ def transposed_scale(x):
     tl.store(x, tl.sum(tl.dot_scaled(a, None, "bf16", b, scale, "bf16")))
 
 
-@CASES.add("[E0116] tl.dot_scaled: lhs_scale is <[32, 1], fp32>",
+@CASES.add("[E0116] tl.dot_scaled: lhs_scale is fp32[32, 1]",
            "pass exponents (E8M0) as uint8, one per 32 elements, or float8e4nv, one per 16",
            'tl.dot_scaled(a, scale, "bf16", a, None, "bf16")', x=f32())
 def scale_of_floats(x):
@@ -189,7 +189,7 @@ def scaled_half_result(x):
     tl.store(x, tl.sum(tl.dot_scaled(a, None, "bf16", a, None, "bf16", out_dtype=tl.float16)))
 
 
-@CASES.add("[E0121] tl.dot_scaled: lhs is <[32], bf16>", "operands need two dimensions, or three with a batch",
+@CASES.add("[E0121] tl.dot_scaled: lhs is bf16[32]", "operands need two dimensions, or three with a batch",
            'tl.dot_scaled(a, None, "bf16", a, None, "bf16")', x=f32())
 def scaled_rank_of_one(x):
     a = tl.zeros((32, ), tl.bfloat16)

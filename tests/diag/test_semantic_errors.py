@@ -291,14 +291,14 @@ def mask_of_text(x):
 # -- library ----------------------------------------------------------------
 
 
-@CASES.add("[E0121] tl.softmax along dimension 1 of <[8, 8], fp32> needs keep_dims=True", "pass keep_dims=True",
+@CASES.add("[E0121] tl.softmax along dimension 1 of fp32[8, 8] needs keep_dims=True", "pass keep_dims=True",
       "tl.softmax(tl.zeros((8, 8), tl.float32), 1)", x=f32())
 def softmax_of_rows(x):
     y = tl.softmax(tl.zeros((8, 8), tl.float32), 1)
     tl.store(x, tl.sum(y))
 
 
-@CASES.add("[E0120] tl.xor_sum needs integers, got <[8], fp32>", "cast or reinterpret it as an integer type",
+@CASES.add("[E0120] tl.xor_sum needs integers, got fp32[8]", "cast or reinterpret it as an integer type",
       "tl.xor_sum(tl.zeros((8,), tl.float32))", x=f32())
 def xor_sum_of_floats(x):
     tl.store(x, tl.xor_sum(tl.zeros((8,), tl.float32)))
@@ -315,7 +315,7 @@ def sort_of_columns(x):
     tl.store(x, tl.max(tl.sort(tl.zeros((8, 8), tl.int32), 0)))
 
 
-@CASES.add("[E0121] tl.gather: <[8, 8], int32> by an index of <[8], int32>",
+@CASES.add("[E0121] tl.gather: i32[8, 8] by an index of i32[8]",
       "the shapes must match but for the gathered axis", "tl.gather(a, tl.arange(0, 8), 0)", x=i32())
 def gather_of_other_rank(x):
     a = tl.zeros((8, 8), tl.int32)

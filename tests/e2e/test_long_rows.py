@@ -137,3 +137,24 @@ def test_a_second_block_is_made_room_for():
 
     assert len(limits(8192)) == 1 and "limit=128" in limits(8192)[0]
     assert not limits(16384)  # far from it: nothing is assembled twice
+
+
+@tilewright.jit
+def three_rows_kernel(x_ptr, y_ptr, z_ptr, out_ptr, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    x, y, z = tl.load(x_ptr + offsets), tl.load(y_ptr + offsets), tl.load(z_ptr + offsets)
+    total = tl.sum(x * y)
+    rest = tl.sum((y - total) * z)
+    largest = tl.max(x + z * rest)
+    tl.store(out_ptr + offsets, x * total + y * rest + z * largest)
+
+
+def test_what_spills_is_assembled_once():
+    """With fewer registers it would spill more; of large kernels that was half of the compile time."""
+    def remarks(block):
+        arguments = [np.zeros(block, np.float32) for _ in range(4)]
+        return remarks_of(three_rows_kernel, [*arguments, block], num_warps=16)
+
+    assert "register-limit: refused, registers=" in remarks(16384), "no spills: tried with fewer"
+    spilled = remarks(32768)
+    assert "register-spills: refused" in spilled and "register-limit" not in spilled

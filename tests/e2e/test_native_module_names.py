@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What libraries ask of Triton's native module, `triton._C.libtriton`."""
 
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,16 @@ def test_cublas(monkeypatch):
     assert sum(name.endswith("Destroy") for name, _ in library.calls) == created
     with pytest.raises(RuntimeError, match="times the transpose of"):
         nvidia.cublas.CublasLt(Matrix(0x10, "uint8", 8)).matmul(a, c, b)
+
+
+def test_folders_for_programs_in_c():
+    """What Triton's ahead-of-time tests and a few build scripts import."""
+    from tilewright.backends.nvidia.driver import include_dirs, library_dirs
+
+    assert all((pathlib.Path(folder) / "cuda.h").exists() for folder in include_dirs)
+    try:
+        folders = library_dirs()
+    except AssertionError as error:
+        assert "libcuda.so.1 was not found" in str(error)
+        pytest.skip("no driver on this machine")
+    assert folders and all((pathlib.Path(folder) / "libcuda.so.1").exists() for folder in folders)

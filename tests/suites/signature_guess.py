@@ -98,6 +98,8 @@ class Launch:
         for node in ast.walk(around) if around is not None else ():
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 self.locals.setdefault(node.targets[0].id, node.value)
+        for name, default in _defaults(around).items():
+            self.locals.setdefault(name, default)
         positional = [a for a in call.args if not isinstance(a, ast.Starred)]
         self.expressions = dict(zip(parameters, positional)) if len(positional) == len(call.args) else {}
         self.expressions.update({k.arg: k.value for k in call.keywords if k.arg})
@@ -131,6 +133,17 @@ class Launch:
                 and other.args and ast.dump(other.func.value) == tensor]
         axis = _axis(node.args[0])
         return axis == -1 or (axis >= 1 and axis == max(axes))
+
+
+def _defaults(function) -> dict:
+    """What the parameters of the function around a launch are where its caller does not say."""
+    if function is None:
+        return {}
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(positional[len(positional) - len(arguments.defaults):], arguments.defaults),
+             *zip(arguments.kwonlyargs, arguments.kw_defaults)]
+    return {parameter.arg: value for parameter, value in pairs if isinstance(value, ast.Constant) and value.value is not None}
 
 
 def _axis(node) -> int:

@@ -11,8 +11,9 @@ import pytest
 from suites.campaign_table import table
 from suites.compile_kernels import main, read_results
 from suites.import_stubs import dotted_name, import_file
-from suites.kernel_discovery import discover
+from suites.kernel_discovery import discover, launches_in
 from suites.kernel_facts import Facts
+from suites.signature_guess import Launch
 
 KERNELS = '''
     import missing_requirement
@@ -103,6 +104,17 @@ def test_words_of_parameters():
     assert words["a"] == {"pointer", "dot"} and words["b"] == {"pointer"} and words["c"] == {"pointer"}
     assert words["table"] == {"pointer", "index"} and words["n"] == {"bound"} and "extent" in words["K"]
     assert words["MODE"] == {"text:sum"} and words["T"] == {"dtype"}
+
+
+def test_launch_takes_the_defaults_of_the_function_around_it():
+    tree = ast.parse(textwrap.dedent('''
+        def host(x, block=128, extra=None, *, stages: int = 2):
+            kernel[(1,)](x, extra, BLOCK=block, STAGES=stages)
+    '''))
+    ((_, call, around),) = launches_in(tree)
+    launch = Launch(call, around, {}, ["x", "extra", "BLOCK", "STAGES"])
+    assert (launch.value("BLOCK"), launch.value("STAGES")) == (128, 2)
+    assert not isinstance(launch.value("x"), int) and launch.value("extra") is not None, "nothing is known of these"
 
 
 @pytest.mark.slow

@@ -272,7 +272,7 @@ def trans(input, *dims):
     if not dims:
         rank = len(input.shape)
         if rank < 2:
-            raise errors.make("E0121", message=f"tl.trans needs at least two dimensions, got {input.type}",
+            raise errors.make("E0121", message=f"tl.trans needs at least two dimensions, got {input.type.short_name}",
                               help="add one with x[None, :]")
         dims = (*builtins.range(rank - 2), rank - 1, rank - 2)
     return permute(input, *dims)
@@ -328,7 +328,7 @@ def squeeze(x, dim):
     """Removes axis `dim`, whose extent is 1."""
     dim, shape = unwrap(dim), list(x.shape)
     if not -len(shape) <= dim < len(shape) or shape[dim] != 1:
-        raise errors.make("E0121", message=f"tl.squeeze: dimension {dim} of {x.type} is not 1",
+        raise errors.make("E0121", message=f"tl.squeeze: dimension {dim} of {x.type.short_name} is not 1",
                           help="name a dimension of extent 1")
     del shape[dim]
     return _language.reshape(x, builtins.tuple(shape), False)
@@ -516,7 +516,7 @@ def mul(x, y, sanitize_overflow=True):
 def where(condition, x, y):
     """x where `condition` holds, else y; all three are evaluated and broadcast."""
     if isinstance(condition, tensor) and condition.dtype is not int1:
-        errors.warn("W0126", t=condition.type)
+        errors.warn("W0126", t=condition.type.short_name)
     return _language.where(condition, x, y)
 
 

@@ -32,7 +32,7 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds=N_ROUNDS_DEFAULT):
     """The rounds on counters c0 ... c3 and keys k0, k1, all uint32 or all uint64."""
     width = c0.dtype.primitive_bitwidth
     if not c0.dtype.is_int_unsigned() or width not in _constants:
-        raise errors.make("E0120", message=f"tl.philox_impl needs uint32 or uint64, got {c0.type}",
+        raise errors.make("E0120", message=f"tl.philox_impl needs uint32 or uint64, got {c0.type.short_name}",
                           help="use tl.philox, which splits seed and counters")
     key_a, key_b, round_a, round_b = _constants[width]
     for _ in builtins.range(unwrap(n_rounds)):

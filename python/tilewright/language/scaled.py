@@ -33,12 +33,12 @@ class _Side:
         if self.format not in _FORMATS:
             raise _wrong(f"{self.name}_format is {self.format!r}", "choose one of " + ", ".join(map(repr, _FORMATS)))
         if len(self.value.shape) not in (2, 3):
-            raise _wrong(f"{self.name} is {self.value.type}", "operands need two dimensions, or three with a batch",
+            raise _wrong(f"{self.name} is {self.value.type.short_name}", "operands need two dimensions, or three with a batch",
                          "E0121")
         stored = _FORMATS[self.format]
         is_bytes = stored.primitive_bitwidth == 8 and self.value.dtype == core.uint8
         if self.value.dtype != stored and not is_bytes:
-            raise _wrong(f"{self.name} is {self.value.type}, its format '{self.format}' is stored as {stored}",
+            raise _wrong(f"{self.name} is {self.value.type.short_name}, its format '{self.format}' is stored as {stored}",
                          "load or cast it as that type", "E0116")
         if not self.k_pack and self.format != "e2m1":
             raise _wrong(f"{self.name}_k_pack=False with format '{self.format}'",
@@ -48,13 +48,13 @@ class _Side:
 
     def _check_scale(self):
         if self.scale.dtype not in (core.uint8, core.float8e4nv):
-            raise _wrong(f"{self.name}_scale is {self.scale.type}",
+            raise _wrong(f"{self.name}_scale is {self.scale.type.short_name}",
                          "pass exponents (E8M0) as uint8, one per 32 elements, or float8e4nv, one per 16", "E0116")
         shape = self.shape()
         rows = shape[-1] if self.k_axis == -2 else shape[-2]
         expected = [*shape[:-2], rows, shape[self.k_axis] // self.group()]
         if [int(n) for n in self.scale.shape] != expected:
-            raise _wrong(f"{self.name}_scale is {self.scale.type}, {expected} is required",
+            raise _wrong(f"{self.name}_scale is {self.scale.type.short_name}, {expected} is required",
                          f"the scales of {self.name} are [{'N' if self.k_axis == -2 else 'M'}, K / {self.group()}]",
                          "E0121", f"{self.name}_scale must be a tensor of shape {expected}. "
                          f"Got {[str(int(n)) for n in self.scale.shape]}")

@@ -50,7 +50,7 @@ def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
     axis = 0 if unwrap(dim) is None else unwrap(dim)
     rank = len(x.shape)
     if rank > 1 and axis % rank != 0 and not unwrap(keep_dims):
-        raise errors.make("E0121", message=f"tl.softmax along dimension {axis} of {x.type} needs keep_dims=True",
+        raise errors.make("E0121", message=f"tl.softmax along dimension {axis} of {x.type.short_name} needs keep_dims=True",
                           help="pass keep_dims=True")
     shifted = math.exp(x - max(x, axis, keep_dims=keep_dims))
     return math.fdiv(shifted, sum(shifted, axis, keep_dims=keep_dims), ieee_rounding)
@@ -193,7 +193,7 @@ def argmin(input, axis, tie_break_left=True, keep_dims=False):
 
 def _require_integers(name, input):
     if not input.dtype.is_int():
-        raise errors.make("E0120", message=f"tl.{name} needs integers, got {input.type}",
+        raise errors.make("E0120", message=f"tl.{name} needs integers, got {input.type.short_name}",
                           help="cast or reinterpret it as an integer type")
 
 
@@ -395,7 +395,7 @@ def histogram(input, num_bins, mask=None):
     """How many elements of a 1-D integer tile have the values 0 ... num_bins - 1, as int32."""
     _require_integers("histogram", input)
     if len(input.shape) != 1:
-        raise errors.make("E0121", message=f"tl.histogram needs one dimension, got {input.type}",
+        raise errors.make("E0121", message=f"tl.histogram needs one dimension, got {input.type.short_name}",
                           help="use x.ravel()")
     if unwrap(mask) is not None:
         mask = core.broadcast_to(core.to_tensor(mask), input.shape)
@@ -440,7 +440,7 @@ def gather(src, index, axis):
     same = len(index.shape) == rank and builtins.all(
         d == axis or index.shape[d] == src.shape[d] for d in builtins.range(rank))
     if not same:
-        raise errors.make("E0121", message=f"tl.gather: {src.type} by an index of {index.type}",
+        raise errors.make("E0121", message=f"tl.gather: {src.type.short_name} by an index of {index.type.short_name}",
                           help="the shapes must match but for the gathered axis")
     if index.dtype.primitive_bitwidth < 32:
         index = core.cast(index, core.int32)

@@ -58,7 +58,7 @@ func.func @several(%x: !tw.ptr<f32>, %y: !tw.ptr<i32>) {
 //--- scalar.mlir
 // Thread 0 does it once and tells all through shared memory.
 // SCALAR: setp.eq.s32 [[FIRST:%p[0-9]+]], %r{{[0-9]+}}, 0
-// SCALAR: @[[FIRST]] atom.acq_rel.gpu.global.cas.b32
+// SCALAR: @[[FIRST]] atom.global.acq_rel.gpu.cas.b32
 // SCALAR: @[[FIRST]] st.shared.b32
 // SCALAR: bar.sync
 // SCALAR: ld.shared.{{[buf]}}32 {{.*}}[__tw_shared+64]

@@ -22,4 +22,15 @@ def libcuda_dirs() -> list:
     return list(dict.fromkeys(found))
 
 
-__all__ = ["CudaDriver", "CudaUtils", "libcuda_dirs"]
+def library_dirs() -> list:
+    """Folders to link a C program that launches kernels against."""
+    return libcuda_dirs()
+
+
+# Folders with cuda.h, for such a program: those of toolkits, since Tilewright itself needs none.
+include_dirs = [
+    folder for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda") if root
+    for folder in [os.path.join(root, "include")] if os.path.exists(os.path.join(folder, "cuda.h"))
+]
+
+__all__ = ["CudaDriver", "CudaUtils", "include_dirs", "libcuda_dirs", "library_dirs"]
