@@ -112,8 +112,6 @@ def _confirm(setting, findings, arguments):
             witness = outcome.witness
             if witness is None or "confirmed" in witness:  # a pair of accesses shares its witness
                 continue
-            if outcome is finding.races and outcome.verdict == OUTSIDE and not follows_reads():
-                continue  # it does not know yet of programs that wait for each other
             if not replay.is_small_enough(witness, setting):
                 witness["confirmed"] = None
                 continue
@@ -134,13 +132,6 @@ def _not_confirmed(finding, outcome, witness):
         outcome.verdict, outcome.reason = OUTSIDE, "a division that may be by zero"
     elif outcome is finding.races and kinds == {"store"}:
         outcome.verdict, outcome.reason = OUTSIDE, "two programs store one element; the replay found equal values"
-    elif outcome is finding.bounds or follows_reads():
+    else:
         raise errors.make("E0429", line=finding.access.frames[0][2], p=witness["program"], a=witness["array"],
                           i=witness["element"])
-
-
-def follows_reads():
-    """Whether the interpreter of this build sees more than two stores to one element."""
-    from .. import _core
-
-    return "E0411" in _core.error_catalogue()
