@@ -7,6 +7,7 @@
 
 #include "python/bindings/InterpreterContext.h"
 #include "frontend/ast/ValueTree.h"
+#include "python/bindings/PythonError.h"
 #include "runtime/interpreter/FloatChunks.h"
 
 #include <pybind11/numpy.h>
@@ -314,12 +315,11 @@ void InterpreterContext::runProgram(const NativeFunction &kernel, const py::tupl
 void InterpreterContext::run(const NativeFunction &kernel, const py::tuple &args,
                              std::array<int64_t, 3> grid) {
   ContextScope scope(*this);
-  ProgramScheduler programs(
-      *this, builder, calls, grid, order,
-      [&](const interpreter::ProgramPosition &position) {
-        if (isChosen(position.id))
-          runProgram(kernel, args);
-      });
+  ProgramScheduler programs(*this, builder, calls, grid, order,
+                            [&](const interpreter::ProgramPosition &position) {
+                              if (isChosen(position.id))
+                                runProgram(kernel, args);
+                            });
   struct Current {
     ProgramScheduler *&scheduler;
     Current(ProgramScheduler *&scheduler, ProgramScheduler *to) : scheduler(scheduler) {
@@ -337,9 +337,7 @@ void InterpreterContext::run(const NativeFunction &kernel, const py::tuple &args
 void InterpreterContext::collect(py::object function, py::object ended) {
   programEnded = std::move(ended);
   builder.checks.collector = [function = std::move(function)](const Error &finding) {
-    const ErrorEntry &entry = finding.catalogueEntry();
-    function(entry.codeName, entry.className, finding.message(), finding.help(),
-             py::tuple(py::cast(finding.notes())));
+    function(exceptionOf(finding));
   };
 }
 
