@@ -87,6 +87,13 @@ def build():
     return run(["cmake", "--build", str(BUILD), "--target", "tilewright-unit", "_core"])
 
 
+def what_fails():
+    """What fails, of the build and the tests; "" for nothing."""
+    if build() != 0:
+        return "the compiler"
+    return next((f"tests {number}" for number, command in enumerate(TESTS, 1) if run(command) != 0), "")
+
+
 def noticed_by(mutant):
     """Which tests notice it; "" for none."""
     path = FOLDER / mutant.file
@@ -95,9 +102,7 @@ def noticed_by(mutant):
         return "nothing: the text is not there any more"
     try:
         path.write_text(original.replace(mutant.text, mutant.replacement))
-        if build() != 0:
-            return "the compiler"
-        return next((f"tests {number}" for number, command in enumerate(TESTS, 1) if run(command) != 0), "")
+        return what_fails()
     finally:
         path.write_text(original)
 
@@ -111,6 +116,8 @@ def main():
     if arguments.list:
         print("\n".join(f"{m.name:28} {m.file}" for m in chosen))
         return
+    if failing := what_fails():
+        sys.exit(f"{failing} would notice every mutant: without one there is a failure")
     survivors = []
     try:
         for mutant in chosen:
