@@ -55,7 +55,6 @@ MUTANTS = [
     Mutant("cast-saturation", "CpuCast.cpp", "return Limits::max();", "return Limits::min();"),
     Mutant("cast-nan-to-int", "CpuCast.cpp", "bool wide = sizeof(To) == 8 || sizeof(From) == 8;", "bool wide = sizeof(To) == 8;"),
     Mutant("cast-double-rounding", "CpuCast.cpp", "chunk[i] = roundToOddFloat(from[start + i]);", "chunk[i] = static_cast<float>(from[start + i]);"),
-    Mutant("cast-signed-boolean", "CpuCast.cpp", "isSigned && source.type.scalar.kind() == ScalarKind::Int1", "false"),
     Mutant("cast-toward-zero", "CpuCast.cpp", "chunk[i] = roundToZeroFloat(from[start + i]);", "chunk[i] = static_cast<float>(from[start + i]);"),
     Mutant("fma-rounded-twice", "CpuElementwise.cpp", "canonical(std::fma(a[i], b[i], c[i]))", "canonical(a[i] * b[i] + c[i])"),
     Mutant("reduce-order", "CpuReduce.cpp", "even[i] = from[2 * i];", "even[i] = from[2 * i + 1];"),
