@@ -224,3 +224,17 @@ def test_what_is_not_used_is_no_mistake():
     with knobs.runtime.scope():
         knobs.runtime.check = "all"
         careful[(1, )](np.arange(7, dtype=np.float32), np.zeros(8, np.float32), 7, BLOCK=8)
+
+
+@tilewright.jit
+def harmonic(x, out, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out + offsets, 1.0 / (1.0 / tl.load(x + offsets) + 1.0))
+
+
+def test_infinities_that_become_numbers_again_are_silent():
+    out = np.ones(4, np.float32)
+    with knobs.runtime.scope():
+        knobs.runtime.check = "nan,overflow"
+        harmonic[(1, )](np.array([0, 1, 3, 0], np.float32), out, BLOCK=4)
+    assert out.tolist() == [0, 0.5, 0.75, 0]

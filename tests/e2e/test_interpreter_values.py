@@ -304,7 +304,7 @@ def toward_zero(x, out, N: tl.constexpr):
 
 def test_float64_toward_zero():
     with np.errstate(all="ignore"):
-        x = interesting_floats(2**10).astype(np.float64) * (1 + 2.0**-30)
+        x = interesting_floats(2**10).astype(np.float64) * (1 - 2.0**-30)  # nearer to the number that is farther from zero
     x = x[np.isfinite(x) & (np.abs(x) < 1e38)][:1024]
     out = np.zeros(len(x), np.float32)
     toward_zero[(1, )](x, out, N=1024)
