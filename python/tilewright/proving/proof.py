@@ -97,7 +97,7 @@ def prove_conditions(kernel, signature, constants, grid, arrays, assume="", opti
     findings = Prover(setting, timeout).findings()
 
     def arguments(witness):
-        sizes = {next(iter(poly.terms))[0]: witness["sizes"][name] for name, poly in setting.sizes.items()}
+        sizes = setting.symbols_of(witness["sizes"])
         return replay.arguments_of_conditions(setting, lambda poly: evaluated(poly, sizes))
 
     _confirm(setting, findings, arguments)
