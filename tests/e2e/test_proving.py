@@ -293,7 +293,7 @@ def tiled(wrong):
     signature = {"x": "*fp32", "out": "*fp32", "M": "i32", "N": "i32"}
     return prove_conditions(tiles_kernel, signature, {"BLOCK": 32, "WRONG": wrong}, "(M // BLOCK) * (N // BLOCK)",
                             {"x": "[M, N]", "out": "[M, N]"},
-                            "0 < M <= 2**14, 0 < N <= 2**14, M % BLOCK == 0, N % (BLOCK * 2) == 0")
+                            "0 < M <= 2**14, 0 < N <= 2**14, M % BLOCK == 0, N % (BLOCK * 2) == 0", timeout=60)
 
 
 def test_tiles_counted_by_one_program_id():
