@@ -293,14 +293,14 @@ def tiled(wrong):
     signature = {"x": "*fp32", "out": "*fp32", "M": "i32", "N": "i32"}
     return prove_conditions(tiles_kernel, signature, {"BLOCK": 32, "WRONG": wrong}, "(M // BLOCK) * (N // BLOCK)",
                             {"x": "[M, N]", "out": "[M, N]"},
-                            "0 < M <= 2**14, 0 < N <= 2**14, M % BLOCK == 0, N % (BLOCK * 2) == 0", timeout=60)
+                            "0 < M <= 2**14, 0 < N <= 2**14, M % BLOCK == 0, N % BLOCK == 0", timeout=60)
 
 
 def test_tiles_counted_by_one_program_id():
     """Sizes that are multiples, a division by one of them, and an address of rows and columns."""
     assert tiled(0).proved
     witness = tiled(1).findings[0].bounds.witness
-    assert witness["sizes"]["M"] % 32 == witness["sizes"]["N"] % 64 == 0 < witness["sizes"]["N"] and witness["confirmed"]
+    assert witness["sizes"]["M"] % 32 == witness["sizes"]["N"] % 32 == 0 < witness["sizes"]["N"] and witness["confirmed"]
 
 
 # ---------------------------------------------------------------------------
