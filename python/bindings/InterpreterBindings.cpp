@@ -345,7 +345,7 @@ void bindInterpreter(py::module_ &module) {
   module.def("interpreter_checks", [] {
     py::list rows;
     for (const interpreter::CheckEntry &entry : interpreter::checkEntries())
-      rows.append(py::make_tuple(entry.name, entry.isDefault, entry.meaning));
+      rows.append(py::make_tuple(entry.name, entry.isDefault, entry.codes, entry.meaning));
     return rows;
   });
 }

@@ -8,6 +8,7 @@
 #include "python/bindings/InterpreterContext.h"
 #include "frontend/ast/StatementErrors.h"
 #include "frontend/ast/ValueTree.h"
+#include "python/bindings/PythonError.h"
 #include "runtime/interpreter/FloatChunks.h"
 
 #include <pybind11/numpy.h>
@@ -328,9 +329,7 @@ void InterpreterContext::run(const NativeFunction &kernel, const py::tuple &args
 void InterpreterContext::collect(py::object function, py::object ended) {
   programEnded = std::move(ended);
   builder.checks.collector = [function = std::move(function)](const Error &finding) {
-    const ErrorEntry &entry = finding.catalogueEntry();
-    function(entry.codeName, entry.className, finding.message(), finding.help(),
-             py::tuple(py::cast(finding.notes())));
+    function(exceptionOf(finding));
   };
 }
 

@@ -17,6 +17,21 @@ static py::str toStr(const std::string &text) {
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
 }
 
+py::object exceptionOf(const Error &error) {
+  py::list frames;
+  for (const SourceFrame &f : error.frames())
+    frames.append(py::make_tuple(toStr(f.file), toStr(f.function), f.line, f.column, f.endLine,
+                                 f.endColumn, toStr(f.sourceLine)));
+  py::list notes;
+  for (const std::string &note : error.notes())
+    notes.append(toStr(note));
+  const ErrorEntry &entry = error.catalogueEntry();
+  return py::module_::import("tilewright.errors")
+      .attr("from_native")(entry.codeName, entry.className, toStr(error.message()),
+                           toStr(error.help()), frames, notes, toStr(error.what()),
+                           toStr(error.sentence()));
+}
+
 void setPythonError(const Error &error) {
   // The exception that led here, if any, is kept as the cause.
   PyObject *causeType, *cause, *causeTrace;
@@ -26,19 +41,7 @@ void setPythonError(const Error &error) {
   if (cause && causeTrace)
     PyException_SetTraceback(cause, causeTrace);
   try {
-    py::list frames;
-    for (const SourceFrame &f : error.frames())
-      frames.append(py::make_tuple(toStr(f.file), toStr(f.function), f.line, f.column, f.endLine,
-                                   f.endColumn, toStr(f.sourceLine)));
-    py::list notes;
-    for (const std::string &note : error.notes())
-      notes.append(toStr(note));
-    const ErrorEntry &entry = error.catalogueEntry();
-    py::object exception =
-        py::module_::import("tilewright.errors")
-            .attr("from_native")(entry.codeName, entry.className, toStr(error.message()),
-                                 toStr(error.help()), frames, notes, toStr(error.what()),
-                                 toStr(error.sentence()));
+    py::object exception = exceptionOf(error);
     if (cause)
       exception.attr("__cause__") = py::handle(cause);
     PyErr_SetObject(reinterpret_cast<PyObject *>(Py_TYPE(exception.ptr())), exception.ptr());

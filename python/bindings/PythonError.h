@@ -14,6 +14,9 @@
 
 namespace tilewright {
 
+/// The exception of `error`.
+pybind11::object exceptionOf(const Error &error);
+
 /// Sets Python's error indicator to the exception of `error`. An exception that
 /// is already set becomes its cause.
 void setPythonError(const Error &error);

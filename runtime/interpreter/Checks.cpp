@@ -11,8 +11,8 @@ namespace tilewright::interpreter {
 
 const std::vector<CheckEntry> &checkEntries() {
   static const std::vector<CheckEntry> entries{
-#define TILEWRIGHT_CHECK_KIND(NAME, ENUMERATOR, IS_DEFAULT, MEANING)                               \
-  {NAME, Check::ENUMERATOR, IS_DEFAULT, MEANING},
+#define TILEWRIGHT_CHECK_KIND(NAME, ENUMERATOR, IS_DEFAULT, CODES, MEANING)                        \
+  {NAME, Check::ENUMERATOR, IS_DEFAULT, CODES, MEANING},
 #include "runtime/interpreter/Checks.def"
   };
   return entries;

@@ -20,7 +20,7 @@
 namespace tilewright::interpreter {
 
 enum class Check : uint8_t {
-#define TILEWRIGHT_CHECK_KIND(NAME, ENUMERATOR, IS_DEFAULT, MEANING) ENUMERATOR,
+#define TILEWRIGHT_CHECK_KIND(NAME, ENUMERATOR, IS_DEFAULT, CODES, MEANING) ENUMERATOR,
 #include "runtime/interpreter/Checks.def"
   Count
 };
@@ -30,6 +30,8 @@ struct CheckEntry {
   const char *name;
   Check check;
   bool isDefault;
+  /// Of what it finds, with spaces between them.
+  const char *codes;
   const char *meaning;
 };
 

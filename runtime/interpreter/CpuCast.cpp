@@ -46,20 +46,14 @@ template <typename F> static void dispatchInteger(int sizeInBytes, bool isSigned
 static void integerToInteger(const Value &source, bool isSigned, NewTile &result) {
   int fromSize = elementSize(source.type.scalar.kind());
   ScalarKind to = result.value.type.scalar.kind();
-  // Sign extension of the boolean gives all ones: -1 is how one bit reads.
-  bool signedBool = isSigned && source.type.scalar.kind() == ScalarKind::Int1;
   dispatchInteger(fromSize, isSigned, [&](auto fromZero) {
     using From = decltype(fromZero);
     const From *from = elementsOf<From>(source);
     dispatchWord(elementSize(to), [&](auto toZero) {
       using To = decltype(toZero);
       To *elements = result.elements<To>();
-      if (signedBool)
-        for (int64_t i = 0; i < result.count; ++i)
-          elements[i] = static_cast<To>(0 - static_cast<To>(from[i]));
-      else
-        for (int64_t i = 0; i < result.count; ++i)
-          elements[i] = static_cast<To>(from[i]);
+      for (int64_t i = 0; i < result.count; ++i)
+        elements[i] = static_cast<To>(from[i]);
     });
   });
   if (to == ScalarKind::Int1) {

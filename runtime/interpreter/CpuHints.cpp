@@ -27,6 +27,8 @@ struct Promise {
   int64_t step, extent;
   /// What a consecutive number is more: 1, or the bytes of an element for addresses.
   int64_t unit;
+  /// Whether addresses are counted from a start of their array that is as aligned as can be.
+  bool isOfAligned;
 };
 
 const char *nameOf(HintKind kind) {
@@ -64,6 +66,11 @@ std::string positionName(int64_t lane, std::vector<int64_t> shape) {
 
 static std::string describeBreak(const Promise &promise, const std::vector<int64_t> &lanes,
                                  const std::vector<int64_t> &shape, int64_t lane) {
+  if (promise.isOfAligned)
+    return fmt::format("{} is {} bytes past an aligned one",
+                       shape.empty() ? "the address"
+                                     : "the address of element " + positionName(lane, shape),
+                       lanes[lane] % promise.number);
   const char *what = promise.unit > 1 ? "the address of element" : "element";
   if (shape.empty())
     return fmt::format("the value is {}", lanes[lane]);
@@ -71,6 +78,14 @@ static std::string describeBreak(const Promise &promise, const std::vector<int64
   if (promise.kind != HintKind::Divisibility)
     text += fmt::format(" after {}", lanes[lane - promise.step]);
   return text;
+}
+
+/// The last address at or before the start of the pointer's array that every allocator
+/// aligns. How much more an array is aligned differs between the host's memory and a GPU's.
+static uint64_t alignedStart(const Memory &memory, const Value &pointer) {
+  constexpr uint64_t hostAlignment = 16;
+  AllocationId id = tileOf(pointer).allocation;
+  return id == unknownAllocation ? 0 : memory.allocation(id).base & ~(hostAlignment - 1);
 }
 
 Value CpuTileBuilder::hint(HintKind kind, const Value &value, const std::vector<int64_t> &numbers) {
@@ -81,11 +96,15 @@ Value CpuTileBuilder::hint(HintKind kind, const Value &value, const std::vector<
   for (int64_t i = 0; i < count; ++i)
     lanes[i] = laneAsInteger(value, i);
   bool isPointer = value.type.scalar.isPointer();
+  bool isAligned = isPointer && kind == HintKind::Divisibility;
+  if (uint64_t start = isAligned ? alignedStart(memory, value) : 0)
+    for (int64_t &lane : lanes)
+      lane = static_cast<int64_t>(static_cast<uint64_t>(lane) - start);
   int64_t unit = isPointer ? elementSize(value.type.scalar.pointee().kind()) : 1;
   for (size_t dim = 0; dim < numbers.size(); ++dim) {
     int64_t extent = shape.empty() ? 1 : shape[dim];
     step /= extent;
-    Promise promise{kind, numbers[dim], step, extent, std::max<int64_t>(unit, 1)};
+    Promise promise{kind, numbers[dim], step, extent, std::max<int64_t>(unit, 1), isAligned};
     for (int64_t lane = 0; lane < count; ++lane) {
       int64_t i = lane / step % extent;
       if (!breaks(promise, lanes, lane - i * step, i))

@@ -135,8 +135,6 @@ void ThreadCheck::note(const Access &access, const void *values, const ProgramPo
 
 void ThreadCheck::report(const Touch &before, bool wrote, const Touch &now, bool writes,
                          uint64_t address, const ProgramPosition &program) {
-  // Once for what is known since the last barrier.
-  touched.clear();
   const Allocation &first = memory.allocation(before.array), &second = memory.allocation(now.array);
   Error error = makeError(
       ErrorCode::E0413, fmt::arg("first", wrote ? "writes" : "reads"), fmt::arg("a", first.name),
@@ -146,6 +144,8 @@ void ThreadCheck::report(const Touch &before, bool wrote, const Touch &now, bool
   std::string where = places.describePlace(before.place);
   if (!where.empty())
     error.addNote(fmt::format("'{}' was {} at {}", first.name, wrote ? "written" : "read", where));
+  // Once for what is known since the last barrier; `before` is part of it.
+  touched.clear();
   checks.report(error);
 }
 

@@ -3,7 +3,9 @@
 """F3: random kernels with products in loops; the compiled ones, on the PTX emulator, must give the interpreter's bits.
 
     python tests/campaigns/differential.py --first 0 --count 1000 --seconds 600
+    python tests/campaigns/differential.py --first 0 --count 20000 --state found.json
 
+With --state the file remembers how far it came and what failed, and a campaign that was ended goes on there.
 A seed that fails prints its kernel, options and the first differing element; `--seed N` runs it
 alone and `--reduce` drops lines of it while it goes on failing. Whatever ends without a wrong
 result but with an error that the interpreter does not raise counts as a failure, too.
@@ -11,6 +13,7 @@ result but with an error that the interpreter does not raise counts as a failure
 
 import argparse
 import importlib.util
+import json
 import os
 import random
 import re
@@ -114,11 +117,14 @@ def reduced(seed, text, folder):
     return "\n".join(lines)
 
 
-def run(count=20, first=0, seconds=1e9, keep=0, report=print):
-    """Campaign F3 over `count` seeds; raises AssertionError with the failing ones."""
+def run(count=20, first=0, seconds=1e9, keep=0, report=print, state=None):
+    """Campaign F3 over `count` seeds; raises AssertionError with the failing ones. `state` is a file to go on from."""
     start, done, failed = time.monotonic(), 0, []
+    if state is not None and state.exists():
+        known = json.loads(state.read_text())
+        first, done, failed = known["first"], known["done"], known["failed"]
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(first, first + count):
+        for seed in range(first + done, first + count):
             if time.monotonic() - start > seconds:
                 break
             problem = problem_in_child(seed, Loop(seed).text, folder)
@@ -126,6 +132,8 @@ def run(count=20, first=0, seconds=1e9, keep=0, report=print):
             if problem:
                 failed.append(seed)
                 report(f"seed {seed}: {problem}", flush=True)
+            if state is not None:
+                state.write_text(json.dumps({"first": first, "done": done, "failed": failed}))
     assert not failed, f"F3: seeds {failed} of {first} to {first + done - 1} fail"
     return f"F3: {done} kernels from seed {first}, each for two targets, no difference"
 
@@ -135,12 +143,13 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--state", type=Path, help="a file that remembers how far the campaign came")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--reduce", action="store_true")
     options = parser.parse_args()
     if options.seed is None:
         try:
-            print(run(options.count, options.first, options.seconds))
+            print(run(options.count, options.first, options.seconds, state=options.state))
         except AssertionError as error:
             print(error)
             return 1

@@ -4,7 +4,7 @@
 
 import pytest
 
-from campaigns import mutation
+from campaigns import differential, mutation
 from campaigns.run import CAMPAIGNS
 
 
@@ -20,3 +20,13 @@ def test_mutants_have_their_places():
     counts = {m.name: (mutation.FOLDER / m.file).read_text().count(m.text) for m in mutation.MUTANTS}
     assert {name: count for name, count in counts.items() if count != 1} == {}
     assert len(counts) == len(mutation.MUTANTS) > 20
+
+
+def test_a_campaign_goes_on_where_it_was_ended(tmp_path, monkeypatch):
+    seen, state = [], tmp_path / "state.json"
+    monkeypatch.setattr(differential, "problem_in_child", lambda seed, *_: seen.append(seed) or ("differ" if seed == 4 else ""))
+    with pytest.raises(AssertionError, match=r"seeds \[4\] of 3 to 4 fail"):
+        differential.run(2, 3, report=lambda *_, **__: None, state=state)
+    with pytest.raises(AssertionError, match=r"seeds \[4\] of 3 to 6 fail"):
+        differential.run(4, 3, report=lambda *_, **__: None, state=state)
+    assert seen == [3, 4, 5, 6]

@@ -96,6 +96,22 @@ def test_false_hints():
 
 
 @tilewright.jit
+def promised_addresses(x, start, BLOCK: tl.constexpr):
+    tl.store(tl.multiple_of(x + start + tl.arange(0, BLOCK), 256), 0.0)
+
+
+def test_addresses_are_counted_from_an_aligned_start():
+    """Arrays are aligned to 512 bytes on a GPU and to 16 here, of which a kernel knows nothing."""
+    memory = np.zeros(1000, np.float32)
+    first = -memory.ctypes.data % 256 // 4
+    for shift in (0, 4, 16, 60):
+        promised_addresses[(1, )](memory[first + shift:], 64, BLOCK=32)
+    said = "[E0416] tl.multiple_of 256 does not hold: the address of element [0] is {} bytes past an aligned one; program"
+    assert said.format(4) in report_of(promised_addresses, memory[first + 1:], 0, BLOCK=32)
+    assert said.format(80) in report_of(promised_addresses, memory[first:], 20, BLOCK=32)
+
+
+@tilewright.jit
 def accumulate(x, total, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     tl.atomic_add(total, tl.sum(tl.load(x + offsets, mask=offsets < n, other=0.0), axis=0))
@@ -208,3 +224,17 @@ def test_what_is_not_used_is_no_mistake():
     with knobs.runtime.scope():
         knobs.runtime.check = "all"
         careful[(1, )](np.arange(7, dtype=np.float32), np.zeros(8, np.float32), 7, BLOCK=8)
+
+
+@tilewright.jit
+def harmonic(x, out, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out + offsets, 1.0 / (1.0 / tl.load(x + offsets) + 1.0))
+
+
+def test_infinities_that_become_numbers_again_are_silent():
+    out = np.ones(4, np.float32)
+    with knobs.runtime.scope():
+        knobs.runtime.check = "nan,overflow"
+        harmonic[(1, )](np.array([0, 1, 3, 0], np.float32), out, BLOCK=4)
+    assert out.tolist() == [0, 0.5, 0.75, 0]

@@ -153,6 +153,22 @@ def test_checks_are_those_of_the_command(check):
     assert done.returncode == 1 and "[E0701]" in done.stderr and "end" not in done.stdout
 
 
+def test_leaves_that_need_a_gradient_are_written_as_on_the_gpu(check):
+    done = check("""
+        import types
+        sys.modules["torch"] = types.SimpleNamespace(is_grad_enabled=lambda: True)
+
+        class Leaf:
+            dtype, shape, device, requires_grad, is_leaf = "float32", (n, ), "cpu", True, True
+            data_ptr = staticmethod(lambda: out.ctypes.data)
+            stride = staticmethod(lambda: (1, ))
+
+        past_the_end[(1, )](x, Leaf(), 128, BLOCK=128)
+        print("end", out.sum())
+    """)
+    assert done.returncode == 0 and done.stdout.split() == ["end", "128.0"], done.stderr
+
+
 def test_what_cannot_be_interpreted_is_said(check):
     done = check("""
         run_right()

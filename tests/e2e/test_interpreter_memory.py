@@ -81,6 +81,28 @@ def test_out_of_bounds_of_views():
         copied(x[:0], 1)
 
 
+@tilewright.jit
+def byte_before(x, out):
+    tl.store(out, tl.load(x.to(tl.pointer_type(tl.int8)) - 1))
+
+
+def test_a_byte_before_an_array_belongs_to_the_element_before():
+    with pytest.raises(errors.OutOfBounds, match=r"'x' at element -1; size is 4"):
+        byte_before[(1, )](np.zeros(4, np.float32), np.zeros(1, np.int8))
+
+
+@tilewright.jit
+def tail_of_tile(x, out, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    tl.store(out + offsets, tl.load(x + offsets, mask=offsets < n, other=offsets * 2))
+
+
+def test_lanes_that_are_not_loaded_are_those_of_other():
+    out = np.zeros(16, np.int32)
+    tail_of_tile[(1, )](np.full(5, -1, np.int32), out, 5, BLOCK=16)
+    assert out.tolist() == [-1] * 5 + list(range(10, 32, 2))
+
+
 def test_nothing_is_stored_by_a_bad_store():
     x, out = np.ones(64, np.float32), np.zeros(40, np.float32)
     with pytest.raises(errors.OutOfBounds, match=r"store of 'out' at element 40; size is 40; program \(2,0,0\)"):

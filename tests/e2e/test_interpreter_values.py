@@ -149,6 +149,10 @@ def binary(x, y, out, OP: tl.constexpr, N: tl.constexpr):
         result = tl.minimum(a, b)
     elif OP == "maximum":
         result = tl.maximum(a, b)
+    elif OP == "minimum with NaN":
+        result = tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
+    elif OP == "maximum with NaN":
+        result = tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
     elif OP == "<":
         result = a < b
     elif OP == "==":
@@ -202,10 +206,10 @@ def test_special_floats(name, op):
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 def test_minimum_and_maximum_order_zeros_and_skip_nan(name):
     a, b = grid_of(SPECIAL, TYPES[name][1])
-    for op, choose in (("minimum", np.fmin), ("maximum", np.fmax)):
+    for op, choose in (("minimum", np.fmin), ("maximum", np.fmax), ("minimum with NaN", np.minimum), ("maximum with NaN", np.maximum)):
         expected = choose(a, b)
         both_zero = (a == 0) & (b == 0)
-        negative = (np.signbit(a) | np.signbit(b)) if op == "minimum" else (np.signbit(a) & np.signbit(b))
+        negative = (np.signbit(a) | np.signbit(b)) if op.startswith("minimum") else (np.signbit(a) & np.signbit(b))
         expected = np.where(both_zero, np.where(negative, a.dtype.type(-0.0), a.dtype.type(0.0)), expected)
         assert_same(computed(op, a, b, a.dtype), expected.astype(a.dtype))
 
@@ -280,6 +284,32 @@ def test_float_to_integer_saturates(dtype):
     low = info.min
     expected = [0, 0, 1, info.max, low, info.max, low, 100]
     assert out.tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize("source", [np.float32, np.float64])
+def test_no_number_as_an_integer(source, dtype):
+    """0, but the top bit alone where either side has 64 bits."""
+    out = np.ones(2, dtype)
+    float_to_int[(1, )](np.full(2, np.nan, source), out, N=2)
+    wide = source is np.float64 or np.dtype(dtype).itemsize == 8
+    assert out.view(f"u{out.itemsize}").tolist() == [1 << (8 * out.itemsize - 1) if wide else 0] * 2
+
+
+@tilewright.jit
+def toward_zero(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.load(x + i).to(out.dtype.element_ty, fp_downcast_rounding="rtz"))
+
+
+def test_float64_toward_zero():
+    with np.errstate(all="ignore"):
+        x = interesting_floats(2**10).astype(np.float64) * (1 - 2.0**-30)  # nearer to the number that is farther from zero
+    x = x[np.isfinite(x) & (np.abs(x) < 1e38)][:1024]
+    out = np.zeros(len(x), np.float32)
+    toward_zero[(1, )](x, out, N=1024)
+    nearest = x.astype(np.float32)
+    assert_same(out, np.where(np.abs(nearest.astype(np.float64)) > np.abs(x), np.nextafter(nearest, np.float32(0)), nearest))
 
 
 @tilewright.jit

@@ -18,7 +18,7 @@ pytest.importorskip("z3", reason="proofs need z3-solver")
 # For all sizes these take more time than a test has, most of them because their programs are walked in groups, over
 # a product of symbolic sizes. For a launch all of them are decided at once.
 SLOW = {"matmul_kernels:descriptor_kernel", "matmul_kernels:persistent_kernel", "products_in_use_kernels:weight_gradient_kernel",
-        "products_in_use_kernels:tf32_kernel", "products_in_use_kernels:gathered_rows_kernel",
+        "products_in_use_kernels:gathered_rows_kernel",
         "09_persistent_matmul:pointer_kernel", "09_persistent_matmul:host_descriptor_kernel",
         "09_persistent_matmul:device_descriptor_kernel", "11_convolution:convolution_kernel",
         "08_grouped_gemm:pointer_kernel", "08_grouped_gemm:descriptor_kernel", "attention_kernels:dk_dv_kernel",

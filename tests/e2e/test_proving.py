@@ -280,6 +280,29 @@ def test_sizes_for_which_32_bits_are_few():
     assert prove_conditions(rows_kernel, signature, {"WIDE": True, "BLOCK": 16}, "rows", arrays, "stride >= 16").proved
 
 
+@tw.jit
+def tiles_kernel(x, out, M, N, BLOCK: tl.constexpr, WRONG: tl.constexpr):
+    tiles = tl.cdiv(N, BLOCK)
+    rows = tl.program_id(0) // tiles * BLOCK + tl.arange(0, BLOCK) + WRONG
+    columns = tl.program_id(0) % tiles * BLOCK + tl.arange(0, BLOCK)
+    places = rows[:, None] * N + columns[None, :]
+    tl.store(out + places, tl.load(x + places) + 1.0)
+
+
+def tiled(wrong):
+    signature = {"x": "*fp32", "out": "*fp32", "M": "i32", "N": "i32"}
+    return prove_conditions(tiles_kernel, signature, {"BLOCK": 32, "WRONG": wrong}, "(M // BLOCK) * (N // BLOCK)",
+                            {"x": "[M, N]", "out": "[M, N]"},
+                            "0 < M <= 2**14, 0 < N <= 2**14, M % BLOCK == 0, N % BLOCK == 0", timeout=60)
+
+
+def test_tiles_counted_by_one_program_id():
+    """Sizes that are multiples, a division by one of them, and an address of rows and columns."""
+    assert tiled(0).proved
+    witness = tiled(1).findings[0].bounds.witness
+    assert witness["sizes"]["M"] % 32 == witness["sizes"]["N"] % 32 == 0 < witness["sizes"]["N"] and witness["confirmed"]
+
+
 # ---------------------------------------------------------------------------
 # Agreement with running everything
 # ---------------------------------------------------------------------------

@@ -403,6 +403,27 @@ class Facts:
         return 2 if self.dtype == "float16" else 1
 
 
+def test_pruning_for_a_gpu_that_is_not_there(monkeypatch):
+    from tilewright import _core
+    from tilewright.ops.matmul_perf_model import early_config_prune, estimate_matmul_time
+
+    def no_device(*_):
+        raise errors.make("E0404")
+
+    monkeypatch.setattr(_core, "current_device", no_device)
+    configs = [tilewright.Config({"BLOCK_M": m, "BLOCK_N": 16, "BLOCK_K": 16}) for m in (16, 32)]
+
+    @tilewright.autotune(configs, key=["n"], prune_configs_by={"early_config_prune": early_config_prune,
+                                                              "perf_model": estimate_matmul_time, "top_k": 1})
+    @tilewright.jit
+    def first_block(A, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+        tl.store(A, BLOCK_M)
+
+    a = np.zeros(1, np.float16)
+    first_block[(1, )](a, 1)
+    assert a[0] == 16
+
+
 def test_the_old_performance_model(monkeypatch):
     from tilewright import _core
     from tilewright.ops import matmul_perf_model as model

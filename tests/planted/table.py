@@ -9,15 +9,20 @@
 
 A mistake counts as found where the tool says something of the faulty kernel and nothing of the corrected one; of
 Tilewright's interpreter the code and the line have to be right as well. Each form runs in a process of its own,
-because Triton's interpreter may take the process with it and a deadlock never ends.
+because Triton's interpreter may take the process with it and a deadlock never ends; so many cases at a time as there are
+cores. After --budget seconds no case begins: what is missing from the table is run by another call with the same file.
 """
 
 import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -26,25 +31,32 @@ sys.path.insert(0, str(HERE.parent))
 from planted.case import all_cases  # noqa: E402
 from planted.run_case import NOTICED  # noqa: E402
 
-SECONDS = 120
+# A form that takes longer hangs. A process under compute-sanitizer starts in some ten seconds.
+SECONDS = 60
+BEGIN, END = "<!-- planted: begin -->", "<!-- planted: end -->"
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 SANITIZER_STATUS = 86
 
 
 def outcome(command, environment):
     """"silent", "raised", "found" by a sanitizer, "crash" or "hang"."""
+    # A group of its own: compute-sanitizer runs the program in another process, which would stay and hold the pipes.
+    process = subprocess.Popen(command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
     try:
-        done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=SECONDS)
+        output, complaints = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
         return "hang", ""
-    lines = done.stdout.strip().splitlines() or [""]
-    if done.returncode == SANITIZER_STATUS:
-        found = [line for line in done.stdout.splitlines() if line.startswith("=========")]
+    lines = output.strip().splitlines() or [""]
+    if process.returncode == SANITIZER_STATUS:
+        found = [line for line in lines if line.startswith("=========")]
         return "found", " ".join(found[:3])
-    if done.returncode == NOTICED:
+    if process.returncode == NOTICED:
         return "raised", lines[-1]
-    if done.returncode:
-        return "crash", (done.stderr.strip().splitlines() or [""])[-1]
+    if process.returncode:
+        return "crash", (complaints.strip().splitlines() or [""])[-1]
     return "silent", ""
 
 
@@ -52,11 +64,11 @@ def by_command(command, options, environment):
     """What a tool that watches processes finds of a case."""
 
     def look(case):
-        forms, said = {}, {}
-        for form in ("faulty", "corrected"):
-            forms[form], said[form] = outcome([*command, str(case), form, *options], environment)
-        found = forms["faulty"] not in ("silent", "hang") and forms["corrected"] == "silent"
-        return {"found": found, **forms, "said": said["faulty"]}
+        faulty, said = outcome([*command, str(case), "faulty", *options], environment)
+        if faulty in ("silent", "hang"):
+            return {"found": False, "faulty": faulty, "corrected": "not run", "said": ""}
+        corrected, _ = outcome([*command, str(case), "corrected", *options], environment)
+        return {"found": corrected == "silent", "faulty": faulty, "corrected": corrected, "said": said}
 
     return look
 
@@ -86,7 +98,9 @@ def tools_of(arguments):
         options = ["--language", "triton", "--arrays", "cpu"]
         tools["Triton's interpreter"] = by_command([arguments.triton, run_case], options, {"TRITON_INTERPRET": "1"})
     if arguments.gpu:
-        program = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+        program = shutil.which("compute-sanitizer") or shutil.which("/usr/local/cuda/bin/compute-sanitizer")
+        if program is None:
+            raise SystemExit("compute-sanitizer is neither on the PATH nor in /usr/local/cuda/bin")
         for name in SANITIZERS:
             command = [program, "--tool", name, "--error-exitcode", str(SANITIZER_STATUS), sys.executable, run_case]
             # Without torch's pool of memory each array is an allocation of its own, whose ends the tool knows.
@@ -94,8 +108,8 @@ def tools_of(arguments):
     return tools
 
 
-def print_table(results):
-    """One line per class, one column per tool; compute-sanitizer's tools also as one."""
+def table_text(results):
+    """One line per class, one column per tool; compute-sanitizer's tools as one."""
     tools = list(dict.fromkeys(tool for of_case in results.values() for tool in of_case))
     columns = [tool for tool in tools if tool not in SANITIZERS]
     if any(tool in SANITIZERS for tool in tools):
@@ -113,10 +127,39 @@ def print_table(results):
         counts = [[found(of_case, column) for of_case in of_kind] for column in columns]
         rows.append([kind or "all", str(len(of_kind)), *("" if all(c is None for c in count) else str(count.count(True))
                                                          for count in counts)])
-    print("| class | kernels | " + " | ".join(columns) + " |")
-    print("|---" * (len(columns) + 2) + "|")
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
+    lines = ["| class | kernels | " + " | ".join(columns) + " |", "|---" * (len(columns) + 2) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def put_into(page, table):
+    """The table in place of the one between the page's marks."""
+    before, rest = page.read_text().split(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}")
+
+
+def fill(results, cases, tools, arguments):
+    """What each tool finds of each case, where the file of results does not know it."""
+    start, writing = time.monotonic(), threading.Lock()
+
+    def look_at(case, chosen):
+        hangs = False
+        for tool, look in chosen.items():
+            if tool in results.get(str(case), {}) or time.monotonic() - start > arguments.budget:
+                continue
+            # What hangs under one of compute-sanitizer's tools does so under the others.
+            result = {"found": False, "faulty": "hang", "corrected": "not run", "said": ""} if hangs else look(case)
+            hangs = tool in SANITIZERS and result["faulty"] == "hang"
+            with writing:
+                results.setdefault(str(case), {})[tool] = result
+                if arguments.json:
+                    arguments.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+
+    own = {tool: look for tool, look in tools.items() if look is by_interpreter}
+    for case in cases:
+        look_at(case, own)
+    others = {tool: look for tool, look in tools.items() if tool not in own}
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(lambda case: look_at(case, others), cases))
 
 
 def main():
@@ -124,19 +167,18 @@ def main():
     parser.add_argument("--triton", metavar="PYTHON", help="a Python with Triton and torch")
     parser.add_argument("--gpu", action="store_true", help="run compute-sanitizer on compiled kernels")
     parser.add_argument("--json", type=Path, help="file of results, read and written")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases at a time (the cores of the machine)")
+    parser.add_argument("--budget", type=float, default=float("inf"), metavar="SECONDS", help="begin nothing after so many")
+    parser.add_argument("--page", type=Path, help="also puts the table between the marks of this page")
     parser.add_argument("-k", default="", help="only cases whose name contains this")
     parser.add_argument("--missed", action="store_true", help="also list the cases that a tool misses")
     arguments = parser.parse_args()
     results = json.loads(arguments.json.read_text()) if arguments.json and arguments.json.exists() else {}
-    tools = tools_of(arguments)
-    for case in all_cases():
-        if arguments.k not in str(case):
-            continue
-        for tool, look in tools.items():
-            results.setdefault(str(case), {})[tool] = look(case)
-        if arguments.json:
-            arguments.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-    print_table(dict(sorted(results.items())))
+    fill(results, [case for case in all_cases() if arguments.k in str(case)], tools_of(arguments), arguments)
+    table = table_text(dict(sorted(results.items())))
+    print(table)
+    if arguments.page:
+        put_into(arguments.page, table)
     if arguments.missed:
         for name, of_case in sorted(results.items()):
             for tool, result in of_case.items():

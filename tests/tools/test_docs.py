@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tilewright.runtime import checks
 from tools.sources import ROOT
 
 spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
@@ -31,16 +32,30 @@ def test_every_row_is_on_the_page():
 
 
 def test_table_of_checks():
-    """Every check of the interpreter is on its page, with its default and its meaning."""
+    """Every check of the interpreter is on its page, with its default, its meaning and its codes, and `checks.CODES` has those."""
     text = (ROOT / "runtime" / "interpreter" / "Checks.def").read_text()
-    rows = re.findall(r'TILEWRIGHT_CHECK_KIND\("(\w+)", \w+, (\w+),\s*((?:"[^"]*"\s*)+)\)', text)
+    rows = re.findall(r'TILEWRIGHT_CHECK_KIND\("(\w+)", \w+, (\w+), "([^"]*)",\s*((?:"[^"]*"\s*)+)\)', text)
     assert len(rows) == text.count("\nTILEWRIGHT_CHECK_KIND(") > 5
-    page = (ROOT / "docs" / "interpreter.md").read_text()
-    for name, is_default, meaning in rows:
+    table = (ROOT / "docs" / "interpreter.md").read_text().split("\n## What is checked\n")[1].split("\n## ")[0]
+    shown = {row[0]: row[1:] for row in
+             (line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")) if row[0] != "name"}
+    for name, is_default, codes, meaning in rows:
         words = "".join(re.findall(r'"([^"]*)"', meaning))
-        assert f"| `{name}` | {'yes' if is_default == 'true' else ''} | {words} |" in page, name
-    table = page.split("\n## What is checked\n")[1].split("\n## ")[0]
-    assert table.count("\n| `") == len(rows)
+        default, said, linked = shown.pop(f"`{name}`")
+        assert (default.strip(), said) == ("yes" if is_default == "true" else "", words), name
+        assert codes_of(linked) == set(codes.split()), name
+    (deadlock, ) = shown.values()  # no name turns it off
+    every = set().union(*(codes.split() for _, _, codes, _ in rows), codes_of(deadlock[-1]))
+    assert sum(len(codes.split()) for _, _, codes, _ in rows) + 1 == len(every)
+    assert checks.CODES == every
+    catalogue = (ROOT / "ir" / "support" / "ErrorCatalogue.def").read_text()
+    assert all(f"\nTILEWRIGHT_ERROR({code}," in catalogue for code in every)
+
+
+def codes_of(cell):
+    """The codes that a cell links: one, or "[E0408](...) to [E0411](...)"."""
+    found = [int(number) for number in re.findall(r"\[E(\d{4})\]\(errors\.md#e\1\)", cell)]
+    return {f"E{number:04}" for number in range(found[0], found[-1] + 1)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)

@@ -7,10 +7,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from .. import errors
-from ..runtime.interpreter import running_frames, running_place, with_frames
-
-
-_DEADLOCK = "E0414"
+from ..runtime import checks
+from ..runtime.interpreter import running_place, with_frames, with_running_frames
 
 
 @dataclass
@@ -51,7 +49,7 @@ class Collector:
 
     jit_function: object
     launch: int
-    found: dict = field(default_factory=dict)  # by code and place
+    found: dict = field(default_factory=dict)  # by code and places
 
     def listen_to(self, context):
         self.context = context
@@ -61,13 +59,13 @@ class Collector:
     def findings(self):
         return list(self.found.values())
 
-    def _reported(self, code, _class, message, help, notes):
+    def _reported(self, error):
         """A check has found something, and the program goes on."""
-        key = (code, running_place())
+        key = (error.code, running_place(), _place(error))
         if (known := self.found.get(key)) is not None:
             known.count += 1
-            return
-        self._add(key, code, message, help, notes, running_frames())
+        else:
+            self._add(key, with_running_frames(error))
 
     def run(self, launch):
         """Runs the launch; a finding that ends all of it is one more."""
@@ -76,26 +74,31 @@ class Collector:
         except errors.TilewrightError as error:
             if not is_finding(error):
                 raise
-            self._note(error)
+            self._note(error)  # with its places and scalars, which the launch has added
 
     def _ended(self, error) -> bool:
         """A program has ended with `error`; whether the next program runs."""
-        if not is_finding(error) or error.code == _DEADLOCK:
+        if not is_finding(error) or error.code == checks.DEADLOCK:
             return False  # of programs that wait for each other none can go on
-        self._note(error)
+        self._note(with_frames(error, self.jit_function))
         return True
 
     def _note(self, error):
-        error = with_frames(error, self.jit_function)
-        place = (error.frames[0].file, error.frames[0].line) if error.frames else None
-        if (known := self.found.get((error.code, place))) is not None:
+        key = (error.code, None, _place(error))
+        if (known := self.found.get(key)) is not None:
             known.count += 1
         else:
-            self._add((error.code, place), error.code, error.message, error.help, error.notes, error.frames)
+            self._add(key, error)
 
-    def _add(self, key, code, message, help, notes, frames):
-        self.found[key] = Finding(code, message, help, list(notes), [frame_record(f) for f in frames],
-                                  self.jit_function.__name__, self.launch, list(self.context.program))
+    def _add(self, key, error):
+        self.found[key] = Finding(error.code, error.message, error.help, list(error.notes),
+                                  [frame_record(f) for f in error.frames], self.jit_function.__name__, self.launch,
+                                  list(self.context.program))
+
+
+def _place(error):
+    """What the error itself says of where the mistake is, which may not be where it came to light."""
+    return (error.frames[0].file, error.frames[0].line, error.frames[0].column) if error.frames else None
 
 
 def is_finding(error) -> bool:

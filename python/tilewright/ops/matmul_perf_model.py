@@ -12,7 +12,7 @@ BLOCK_M, BLOCK_N, BLOCK_K, SPLIT_K. They are rough on purpose: what decides is m
 from __future__ import annotations
 
 from .. import _core
-from ..user_objects import attribute
+from ..user_objects import attribute, has_attribute
 from ..runtime.mathematics import cdiv
 from ..testing import get_dram_gbps, get_max_tensorcore_tflops
 
@@ -29,7 +29,7 @@ _ATOMIC_TYPES = ("float16", "float32", "bfloat16")  # that parts of a sum over K
 
 def _facts(array):
     """(bytes per element, the dtype as text) of an argument, descriptors included."""
-    array = attribute(array, "base", array) if not hasattr(array, "element_size") else array
+    array = attribute(array, "base", array) if has_attribute(array, "block_shape") else array
     size = attribute(array, "element_size")
     size = size() if callable(size) else attribute(array, "itemsize") or array.dtype.itemsize
     return size, str(array.dtype).rsplit(".", 1)[-1]

@@ -24,7 +24,8 @@ class Access:
     choices: (condition, array, offset in bytes) each
     outside: (reason, frames) where the address is none of the fragment
     waits: the frames of an operation before it at which programs wait for each other
-    is_atomic_for_all: it is an atomic, and not one of scope "cta", which other programs need not respect
+    is_atomic_for_all: it is an atomic, and not one of scope "cta", which other programs need not respect, or what the
+        interpreter's check takes for one (RaceCheck.h)
     """
 
     kind: str
@@ -107,6 +108,11 @@ class _Collector:
             access.is_atomic_for_all = "cta" not in op.attributes["scope"]
             # What only loads or only stores is one of those, and atomic.
             access.kind = {"#tw.atomic<load>": "load", "#tw.atomic<store>": "store"}.get(op.attributes.get("kind"), "atomic")
+        elif access.kind == "load":
+            access.is_atomic_for_all = "isVolatile" in op.attributes or op.attributes["cache"] == "#tw.cache<cv>"
+        else:
+            is_tile = evaluator.types[op.operands[0]][0] == "tile"
+            access.is_atomic_for_all = op.attributes["cache"] == "#tw.cache<wt>" and not is_tile
         access.index, access.shape = evaluator.lanes(op.operands[0], len(self.found))
         try:
             access.before = [*self.assumed, *evaluator.path(op)]

@@ -30,8 +30,9 @@ class _Reader:
     """Expressions of one setting as polynomials and formulas."""
 
     def __init__(self, atoms, numbers, parameters):
-        self.atoms, self.names, self.limits = atoms, dict(numbers), {}
+        self.atoms, self.names, self.limits, self.constants = atoms, dict(numbers), {}, frozenset(numbers)
         self.sizes, self.same, self.parameters, self.being_read = {}, {}, parameters, ()
+        self.multiples = {}
 
     def parse(self, text):
         try:
@@ -57,6 +58,11 @@ class _Reader:
             left, right, kind = right, left, mirrored[kind]
         if kind is ast.Eq and isinstance(left, ast.Name) and left.id not in self.names:
             self.same.setdefault(left.id, right)
+        if kind is ast.Eq and isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod) and isinstance(left.left, ast.Name):
+            divisor = self._literal(left.right)
+            if self._literal(right) == 0 and divisor and divisor > 0:
+                name = left.left.id
+                self.multiples[name] = math.lcm(self.multiples.get(name, 1), divisor)
         number = self._literal(right)
         if not isinstance(left, ast.Name) or number is None or kind not in mirrored:
             return
@@ -68,7 +74,8 @@ class _Reader:
         self.limits[left.id] = low, high
 
     def _literal(self, node):
-        if any(isinstance(part, (ast.Name, ast.Call)) for part in ast.walk(node)):
+        if any(isinstance(part, ast.Call) or isinstance(part, ast.Name) and part.id not in self.constants
+               for part in ast.walk(node)):
             return None
         value = self.number(node, ast.unparse(node))
         return value.constant
@@ -88,8 +95,11 @@ class _Reader:
         return self.names[name]
 
     def symbol(self, name, interval):
+        """One number's symbol; a condition `n % 64 == 0` makes it 64 times a symbol, of which all that is divided is plain."""
         low, high = self.limits.get(name, (-INFINITY, INFINITY))
-        self.names[name] = self.sizes[name] = self.atoms.symbol(name, (max(low, interval[0]), min(high, interval[1])))
+        step = self.multiples.get(name, 1)
+        low, high = -(-max(low, interval[0]) // step), min(high, interval[1]) // step
+        self.names[name] = self.sizes[name] = self.atoms.symbol(name, (low, high)).times(step)
         return self.names[name]
 
     # -- numbers ------------------------------------------------------------

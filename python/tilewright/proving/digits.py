@@ -9,6 +9,8 @@ s * d + r that is 0, with s > 0 the same in both programs, d and r are both 0 wh
 
 from __future__ import annotations
 
+import math
+
 from .terms import ONE, ZERO, Formula, Poly, and_, at_most, equal, less
 
 __all__ = ["equalities", "into_digits", "replaced"]
@@ -34,14 +36,23 @@ def replaced(formula, by):
 
 
 def _parts(poly, shared):
-    """(s, d) for every product s of shared atoms in the polynomial, where d is what it is multiplied by."""
+    """(s, d) for every product s of shared atoms and a number in the polynomial, where d is what it is multiplied by.
+
+    After them, the same for numbers alone.
+    """
     parts = {}
     for monomial, factor in poly.terms.items():
         common = tuple(atom for atom in monomial if atom.symbols <= shared)
         own = tuple(atom for atom in monomial if not atom.symbols <= shared)
         if common and own:
             parts.setdefault(common, {})[own] = factor
-    return [(Poly({common: 1}), Poly(terms)) for common, terms in parts.items()]
+    steps = {common: math.gcd(*terms.values()) for common, terms in parts.items()}
+    found = [(Poly({common: steps[common]}), Poly(terms).divided(steps[common])) for common, terms in parts.items()]
+    for step in sorted({abs(factor) for factor in poly.terms.values()} - {1}, reverse=True):
+        terms = {monomial: factor for monomial, factor in poly.terms.items() if factor % step == 0}
+        if len(terms) < len(poly.terms):
+            found.append((Poly.of(step), Poly(terms).divided(step)))
+    return found
 
 
 def into_digits(poly, shared, holds):

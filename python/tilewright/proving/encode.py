@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 
 from .. import errors
-from .terms import EVERYTHING, INFINITY, Formula
+from .terms import EVERYTHING, INFINITY, Formula, Poly
 
 __all__ = ["Question", "solver_library"]
 
@@ -53,7 +53,7 @@ class Question:
     def __init__(self, exact):
         self.z3, self.exact = solver_library(), exact
         self.variables, self.definitions, self.limits, self.wraps = {}, [], [], {}
-        self.divisions = {}
+        self.divisions, self.quotients, self.products = {}, [], {}
 
     # -- stating ------------------------------------------------------------
 
@@ -65,6 +65,8 @@ class Question:
             for i, atom in enumerate(monomial):
                 variable = self._variable(atom)
                 value = variable if i == 0 and factor == 1 else value * variable
+            if len(monomial) > 1:
+                self.products[monomial] = None
             parts.append(value)
         return z3.Sum(parts) if len(parts) > 1 else parts[0] if parts else z3.IntVal(0)
 
@@ -131,6 +133,8 @@ class Question:
         if key not in self.divisions:
             quotient, rest = self.z3.FreshInt("quotient"), self.z3.FreshInt("rest")
             self.divisions[key] = quotient, rest
+            if len(b.terms) == 1 and b.constant is None:
+                self.quotients.append((b, quotient))
             value = self.integer(a)
             self.definitions.append(self._cases(b, lambda n: relate(self.z3, value, n, quotient, rest)))
         return self.divisions[key]
@@ -148,6 +152,32 @@ class Question:
         self.definitions.append(variable == self._divided(a, b, _towards_zero)[1])
 
     # -- asking -------------------------------------------------------------
+
+    def _about_products(self):
+        """What follows for products that the solver seldom compares by itself.
+
+        For a quotient q of a division by c * n, where a product m * n is spoken of: c * q * n lies at least n below it, or
+        not below it.
+        """
+        found = []
+        for divisor, quotient in self.quotients:
+            (atoms, number), = divisor.terms.items()
+            if number > 0:
+                found += [self._compared(number * quotient, Poly({atoms: 1}), rest) for rest in self._cofactors(atoms)]
+        return found
+
+    def _cofactors(self, atoms):
+        """What `atoms` are multiplied by in the products that are spoken of."""
+        for product in list(self.products):
+            rest = list(product)
+            if all(atom in rest and not rest.remove(atom) for atom in atoms) and rest:
+                yield Poly({tuple(rest): 1})
+
+    def _compared(self, quotient, n, m):
+        z3, size = self.z3, self.integer(n)
+        product = self.integer(m * n)
+        below = z3.If(quotient < self.integer(m), quotient * size <= product - size, quotient * size >= product)
+        return z3.Implies(size > 0, below)
 
     def can_leave_its_bits(self, formulas):
         """That a value which one of the formulas needs does not fit its bits, as a condition of z3."""
@@ -168,13 +198,23 @@ class Question:
         """Without limits, only the answer "no" is one: products are easier to reason about where nothing is large.
 
         (answer, value): "no", "yes" with a function that gives the value of a polynomial, or "unknown"."""
-        solver = self.z3.Solver()
+        stated = [self.condition(c) if isinstance(c, Formula) else c for c in conditions]
+        stated += [*self.definitions, *(self.limits if with_limits else ())]
+        more = self._about_products()
+        if more:
+            # What helps with one question is a burden to another.
+            answer = self._check(stated, (time.monotonic() + deadline) / 2)
+            if answer[0] != "unknown":
+                return answer
+        return self._check([*more, *stated], deadline)
+
+    def _check(self, stated, deadline):
         seconds = deadline - time.monotonic()
         if seconds <= 0:
             return "unknown", None
+        solver = self.z3.Solver()
         solver.set("timeout", max(1, int(seconds * 1000)))
-        stated = [self.condition(c) if isinstance(c, Formula) else c for c in conditions]
-        solver.add(*self.definitions, *(self.limits if with_limits else ()), *stated)
+        solver.add(*stated)
         answer = solver.check()
         if answer == self.z3.unsat:
             return "no", None

@@ -10,6 +10,7 @@ to decide; if so, the questions are asked again with numbers that wrap as on the
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from .accesses import accesses_of, runs
 from .encode import Question
 from .digits import equalities, into_digits, replaced
+from .ranges import lies_within
 from .rebuild import Rebuilder, divisors
 from .terms import TRUE, Poly, and_, at_most, equal, less, not_, or_
 
@@ -197,6 +199,8 @@ class Prover:
             offset_of[name] = offset
         question, build = Question(finding.exact), self._rebuilder(finding)
         wrong = build.formula(or_(*outside))
+        if self.setting.sizes and wrong.kind != "false" and self._in_bounds_by_digits(access, build):
+            return Outcome(PROVED, seconds=time.monotonic() - start)
         answer, value = self._ask(question, [*self._launch(1, build), wrong]) if wrong.kind != "false" else ("no", None)
 
         def describe(value):
@@ -207,6 +211,29 @@ class Prover:
                     "size": (value(array.high) - value(array.low)) // array.element_bytes}
 
         return self._outcome(access, answer, value, start, describe)
+
+    def _in_bounds_by_digits(self, access, build):
+        """Whether rows and columns, each for itself, show that the access lies in its array."""
+        until = time.monotonic() + self.timeout / 2
+        for choice, name, offset in access.choices:
+            array, size = self.setting.arrays[name], access.element_bytes
+            place, count = (build.poly(number).divided(size) for number in (offset - array.low, array.high - array.low))
+            if place is None or count is None:
+                return False
+            run = build.formula(runs(access, choice))
+            holds = functools.partial(self._holds, build, [*self._launch(1, build), run], until)
+            if not lies_within(place, count, holds):
+                return False
+        return True
+
+    def _holds(self, build, known, until, condition):
+        """Whether a condition holds wherever `known` does; False may be for want of time."""
+        # Most follow from what the numbers themselves are, and the rest would only keep the solver busy.
+        for given, share in (((), 20), (known, 5)):
+            end = min(until, time.monotonic() + self.timeout / share)
+            if Question(build.exact).ask([*given, not_(condition)], end, with_limits=False)[0] == "no":
+                return True
+        return False
 
     def _mask(self, finding):
         access = finding.access
@@ -252,10 +279,7 @@ class Prover:
         addresses = equalities(meets)
         others = replaced(meets, dict.fromkeys(addresses, TRUE))
 
-        def holds(condition):
-            question = Question(build.exact)
-            asked = [*self._launch(2, build), others, not_(condition)]
-            return question.ask(asked, time.monotonic() + self.timeout / 5, with_limits=False)[0] == "no"
+        holds = functools.partial(self._holds, build, [*self._launch(2, build), others], time.monotonic() + self.timeout)
 
         apart = {poly: into_digits(poly, shared, holds) for poly in addresses}
         # A choice between pairs of arrays keeps its parts together.

@@ -120,7 +120,7 @@ def _array(generator, kind, count):
 def is_small_enough(witness, setting):
     """Whether a witness can be run: its arrays in memory, and its grid walked through."""
     programs = math.prod(witness["grid"])
-    sizes = {next(iter(poly.terms))[0]: witness["sizes"][name] for name, poly in setting.sizes.items()}
+    sizes = setting.symbols_of(witness["sizes"])
     size = sum(evaluated(array.high - array.low, sizes) for array in setting.arrays.values())
     return programs <= _MOST_PROGRAMS and size <= _MOST_BYTES
 

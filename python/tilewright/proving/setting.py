@@ -39,7 +39,7 @@ class Setting:
     leaves: for each argument of the kernel's function an array's name, a Poly, a Formula, or None (a float)
     grid: the numbers of programs, three
     facts: conditions that hold for every launch in question
-    sizes: the symbols that a witness gives values to, by name; none for one launch
+    sizes: what a witness gives values to, by name: a symbol, or a number of times one; none for one launch
     """
 
     kernel: object
@@ -52,6 +52,14 @@ class Setting:
     facts: list = field(default_factory=list)
     sizes: dict = field(default_factory=dict)
     options: dict = field(default_factory=dict)
+
+    def symbols_of(self, sizes):
+        """The value of each symbol, for the values of the sizes."""
+        found = {}
+        for name, poly in self.sizes.items():
+            ((symbol, ), factor), = poly.terms.items()
+            found[symbol] = sizes[name] // factor
+        return found
 
     def function(self):
         """(ops, values of the arguments, evaluator per instance) of the kernel's tile IR."""

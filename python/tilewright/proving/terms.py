@@ -312,9 +312,10 @@ class Atoms:
     def floor_quotient(self, a, b):
         """The largest whole number that is at most a / b, for b > 0."""
         if b.constant:
-            exact = a.divided(b.constant)
-            if exact is not None:
-                return exact
+            # What is divisible comes out whole: (64 * n + 63) // 64 is n.
+            whole = Poly({m: c - c % b.constant for m, c in a.terms.items()})
+            if whole.terms:
+                return whole.divided(b.constant) + self.floor_quotient(a - whole, b)
         low, high = a.interval
         least, most = max(1, b.interval[0]), b.interval[1]
         ends = [self._floor(x, y) for x in (low, high) for y in (least, most)]

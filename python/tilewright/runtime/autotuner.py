@@ -658,7 +658,12 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         only_here = self._is_interpreted_kernel()
         config = self._known_choice(key) if only_here else None
         if config is None:
-            config = self._pruned(nargs, kwargs)[0]
+            try:
+                config = self._pruned(nargs, kwargs)[0]
+            except errors.TilewrightError as error:
+                if error.code != "E0404":
+                    raise
+                config = self.configs[0]  # pruning asked a GPU that is not there, and any will do
             self._check_conflicts(config, kwargs)
             if only_here:  # else the GPU may be asked for the same key later
                 self.configs_timings, self.bench_time = {}, 0.0

@@ -9,10 +9,13 @@ import functools
 from .. import _core, errors, knobs
 from ..user_objects import attribute
 
-__all__ = ["CODES", "order_of_programs", "scalars_in_scope", "selected", "session"]
+__all__ = ["CODES", "DEADLOCK", "order_of_programs", "scalars_in_scope", "selected", "session"]
+
+#: The code of programs that all wait, for which nobody has to ask.
+DEADLOCK = "E0414"
 
 #: The codes of what the interpreter's checks find.
-CODES = frozenset(f"E{number:04}" for number in range(407, 425))
+CODES = frozenset({DEADLOCK}.union(*(codes.split() for _, _, codes, _ in _core.interpreter_checks())))
 
 # Beyond this many names a note is no help.
 _MOST_SCALARS = 12
@@ -54,7 +57,7 @@ def selected(text):
     with every check or with none. Bounds are checked whatever it says: an access outside would take the process
     along. Raises E0701 for a name that is no check's, and for `-bounds`.
     """
-    table = {name: is_default for name, is_default, _ in _core.interpreter_checks()}
+    table = {name: is_default for name, is_default, *_ in _core.interpreter_checks()}
     chosen = dict(table)
     if "-bounds" in text.replace(" ", "").split(","):
         raise errors.make("E0701", X="CHECK", v=text, type="bounds among the checks, which are always made")

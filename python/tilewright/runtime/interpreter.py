@@ -27,7 +27,7 @@ from . import checks, kernel_helpers, kernel_rewriter, rehearsal, unwritten
 from .host_arrays import DeviceCopies, read_array
 
 __all__ = ["InterpretedLaunch", "grid_sizes", "native_function", "run_interpreted", "running_frames",
-           "running_place", "with_frames"]
+           "running_place", "with_frames", "with_running_frames"]
 
 _grid_limits = (2147483647, 65535, 65535)
 
@@ -396,6 +396,16 @@ def running_frames():
     return frames
 
 
+def with_running_frames(error):
+    """What a check found, with the places and the scalars of the kernel that goes on, as with_frames adds them."""
+    if not error.frames:
+        error.frames = tuple(running_frames())
+    frame = sys._getframe()
+    while frame is not None and frame.f_code not in _jit_function_of_code:
+        frame = frame.f_back
+    return _with_scalars(error, frame)
+
+
 def _kernel_frames(error):
     """The places in kernels that the error passed, innermost first."""
     frames, traceback = [], error.__traceback__
@@ -415,14 +425,20 @@ def _nodes_of(jit_function):
         return ()
 
 
-def _add_scalars(error):
-    """A note with the scalars of the kernel's function that was running."""
+def _with_scalars(error, frame):
+    """With a note of the scalars of a kernel's function, whose Python frame this is; None: there is none."""
+    if frame is not None and (text := checks.scalars_in_scope(frame)):
+        error.notes = (*error.notes, text)
+    return error
+
+
+def _innermost_kernel_frame(error):
+    """The Python frame of the kernel's function that was running; None where the error passed none."""
     traceback, innermost = error.__traceback__, None
     while traceback is not None:
         innermost = traceback.tb_frame if _jit_function(traceback.tb_frame.f_code) is not None else innermost
         traceback = traceback.tb_next
-    if innermost is not None and (text := checks.scalars_in_scope(innermost)):
-        error.notes = (*error.notes, text)
+    return innermost
 
 
 def _returns_a_value(node):
@@ -433,7 +449,7 @@ def with_frames(error, jit_function):
     """An error of ours with the places in kernels that it passed, rendered again."""
     frames = _kernel_frames(error)
     if error.code in checks.CODES:
-        _add_scalars(error)
+        _with_scalars(error, _innermost_kernel_frame(error))
         if error.frames:
             frames = []  # the check knows a better place than where it came to light
     if not frames and not error.frames:
