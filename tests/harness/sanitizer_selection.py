@@ -6,8 +6,9 @@ Chosen for what each exercises: tails of masked access, a reduction through shar
 memory, a layout conversion through shared memory, atomics with a lock, copies ahead of
 a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, operands
 computed from what was loaded ahead, reductions with many results, several atomics per
-thread, reductions by TMA, loads and stores with an order, promises made as statements. Buffers are written in full before they are read, so that
-initcheck has nothing to excuse.
+thread, reductions by TMA, loads and stores with an order, promises made as statements, gathers,
+tiles that are copied ahead column by column. Buffers are written in full before they are
+read, so that initcheck has nothing to excuse.
 synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 """
 
@@ -196,6 +197,45 @@ def check_orders_and_promises():
     assert "cp.async" in kernel.asm["ptx"], "the promises had no effect"
 
 
+@tw.jit
+def gathered_kernel(x_ptr, index_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Rows of one tile, one after the other, and elements that an index names, some of them outside."""
+    i, j = tl.arange(0, ROWS)[:, None], tl.arange(0, COLUMNS)[None, :]
+    x = tl.load(x_ptr + i * COLUMNS + j)
+    total = tl.gather(x, tl.load(index_ptr + i * COLUMNS + j), 0)
+    for row in range(ROWS):
+        total += tl.gather(x, tl.full((1, COLUMNS), row, tl.int32), 0)
+    tl.store(out_ptr + i * COLUMNS + j, total)
+
+
+@tw.jit
+def weighted_columns_kernel(x_ptr, weight_ptr, out_ptr, steps, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """Tiles that are contiguous along their first dimension, copied ahead, and a short row of factors."""
+    i, k = tl.arange(0, ROWS), tl.arange(0, BLOCK)
+    total = tl.zeros((ROWS, ROWS), tl.float32)
+    for step in range(steps):
+        at = step * BLOCK + k
+        x = tl.load(x_ptr + at[None, :] * ROWS + i[:, None])
+        scaled = (x * tl.load(weight_ptr + at)[None, :]).to(tl.float16)
+        total = tl.dot(scaled, tl.trans(x), total)
+    tl.store(out_ptr + i[:, None] * ROWS + i[None, :], total)
+
+
+def check_gathers_and_columns():
+    x = torch.randint(0, 9, (16, 64), device="cuda").float()
+    index = torch.randint(-1, 18, (16, 64), device="cuda", dtype=torch.int32)
+    out = torch.zeros_like(x)
+    gathered_kernel[(1,)](x, index, out, ROWS=16, COLUMNS=64)
+    inside = (index >= 0) & (index < 16)
+    named = torch.where(inside, x.gather(0, index.clamp(0, 15).long()), 0)
+    assert torch.equal(out, named + x.sum(0, keepdim=True))
+    columns = torch.randint(-3, 4, (160, 64), device="cuda").half()
+    weight = torch.randint(0, 3, (160,), device="cuda").half()
+    product = torch.zeros(64, 64, device="cuda")
+    weighted_columns_kernel[(1,)](columns, weight, product, 5, ROWS=64, BLOCK=32, num_warps=2, num_stages=3)
+    assert torch.equal(product, (columns * weight[:, None]).float().T @ columns.float())
+
+
 def main():
     x, y = torch.rand(1000, device="cuda"), torch.rand(1000, device="cuda")
     out = torch.zeros_like(x)
@@ -227,6 +267,7 @@ def main():
     check_sums_of_many(peers.load_kernels("tilewright", BENCHMARKS / "in_use_kernels.py"))
     check_extrema()
     check_orders_and_promises()
+    check_gathers_and_columns()
     torch.cuda.synchronize()
     print("every kernel right")
 
