@@ -14,7 +14,6 @@ import types
 import numpy as np
 import pytest
 
-import tilewright
 from harness.devices import Emulator, Interpreter
 from harness.statement_rules import NAMES
 from tilewright import _core, errors

@@ -49,6 +49,7 @@ class Loop:
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.lines, self.loaded = [], []
+        self.moves = False
         # Which argument the loop stores to, and whether it is an array that is read as well.
         self.stores = self.random.random() < 0.4
         self.aliased = self.stores and self.random.random() < 0.6
@@ -118,11 +119,14 @@ class Loop:
 
     def change(self):
         """A variable becomes something else."""
-        self.add(self.pick(
+        change = self.pick(
             "one, two = two, one", "one = zero", "two = one", "where_to = index", "where_to = picked",
             "where_to = (where_to + 1) % B", "held = outer", "held = tl.load(c_ptr + trip * B * B + tile)",
             "moving += B * B", "moving = b_ptr + tile", "last = trip", "last = trips", "total += trip", "total = last",
-            "total += tl.sum(where_to, axis=0)", "one = two + 1.0"))
+            "total += tl.sum(where_to, axis=0)", "one = two + 1.0")
+        # Twice in an iteration would leave the array.
+        self.add("moving = a_ptr + tile" if change == "moving += B * B" and self.moves else change)
+        self.moves |= change == "moving += B * B"
 
     def branch(self):
         self.add(f"if {self.pick('trip % 2 == 0', 'trip > 1', 'last < 2', 'trip == trips - 1')}:")

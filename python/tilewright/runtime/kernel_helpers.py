@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import builtins
 import operator
-import types
 
 from .. import _core, errors
 from .. import language as tl
-from ..user_objects import attribute, has_attribute
+from ..user_objects import has_attribute
 from ..frontend_rules import FORBIDDEN
 
 _kernel = _core.kernel
