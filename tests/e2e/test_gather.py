@@ -83,3 +83,23 @@ def test_rows_of_an_invariant_tile_need_no_barrier_in_the_loop():
     ptx = assemble_for(row_after_row_kernel, "sm_90a", [x, x.copy(), 16, 16, 64], {}).asm["ptx"]
     assert ptx.count("bar.sync") == 1, "between the store and the loop"
     assert re.search(r"ld\.shared\.v[24]", ptx), "neighbours of one row are read together"
+
+
+@tilewright.jit
+def gather_in_loop_kernel(x_ptr, i_ptr, out_ptr, trips, ROWS: tl.constexpr, COLUMNS: tl.constexpr, STAGES: tl.constexpr):
+    at = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for trip in tl.range(trips, num_stages=STAGES):
+        x = tl.load(x_ptr + trip * ROWS * COLUMNS + at)
+        total += tl.gather(x, tl.load(i_ptr + trip * ROWS * COLUMNS + at), 0)
+    tl.store(out_ptr + at, total)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 5])
+@pytest.mark.parametrize("stages", [1, 3])
+def test_tiles_that_a_loop_loads(device, stages, trips):
+    x = exact_values("float32", (max(trips, 1), 16, 64))
+    index = np.random.default_rng(3).integers(0, 16, x.shape).astype(np.int32)
+    out = device.empty(x.shape[1:], np.float32)
+    device.run(gather_in_loop_kernel, (1, ), device.array(x), device.array(index), out, trips, ROWS=16, COLUMNS=64, STAGES=stages)
+    assert_same(device.numpy(out), np.take_along_axis(x, index, 1)[:trips].sum(axis=0), signed_zeros=False)
