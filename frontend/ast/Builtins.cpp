@@ -69,11 +69,10 @@ py::object FunctionWalker::callBuiltin(Handle callee, const py::tuple &args, con
   Builtin builtin = LanguageNames::get().builtin(callee);
   // The commonest error would be a message of Python about the wrong thing.
   bool takesOne = builtin == Builtin::Abs || builtin == Builtin::Len;
-  if (takesOne && args.size() != 1)
+  bool isStatic = LanguageNames::get().isStaticBuiltin(callee);
+  if (isStatic || (takesOne && args.size() != 1))
     return callStatic(callee, args, kwargs, node);
   switch (builtin) {
-  case Builtin::None:
-    break;
   case Builtin::Print:
     if (!kwargs.empty())
       throw makeError(ErrorCode::E0122, fmt::arg("name", "print"),
@@ -122,14 +121,8 @@ py::object FunctionWalker::callBuiltin(Handle callee, const py::tuple &args, con
     return py::tuple(callPython(callee, args, kwargs));
   case Builtin::Range:
     return py::tuple(callStatic(callee, args, kwargs, node)); // outside `for`: its values
-  case Builtin::Float:
-  case Builtin::Int:
-  case Builtin::Bool:
-  case Builtin::Str:
-  case Builtin::Round:
-  case Builtin::Any:
-  case Builtin::All:
-    return callStatic(callee, args, kwargs, node);
+  default:
+    break;
   }
   return callPython(callee, args, kwargs);
 }
