@@ -128,20 +128,12 @@ private:
       return named;
     auto type = llvm::cast<IntegerType>(index.getType());
     int64_t extent = int64_t(1) << memory.log2Shape()[axis];
-    // Every number of a narrow type may be inside.
-    bool mayBeOutside = type.getWidth() >= 63 || extent < int64_t(1) << type.getWidth();
-    named.isInside = builder.create<LLVM::ConstantOp>(lowering.loc, builder.getI1Type(),
-                                                      builder.getBoolAttr(true));
-    if (mayBeOutside)
-      named.isInside = builder.create<LLVM::ICmpOp>(
-          lowering.loc, LLVM::ICmpPredicate::ult, index,
-          builder.create<LLVM::ConstantOp>(lowering.loc, type,
-                                           builder.getIntegerAttr(type, extent)));
+    named.isInside = builder.create<LLVM::ICmpOp>(
+        lowering.loc, LLVM::ICmpPredicate::ult, index,
+        builder.create<LLVM::ConstantOp>(lowering.loc, type, builder.getIntegerAttr(type, extent)));
     Value word = index;
     if (type.getWidth() > 32)
       word = builder.create<LLVM::TruncOp>(lowering.loc, builder.getI32Type(), index);
-    else if (type.getWidth() < 32)
-      word = builder.create<LLVM::ZExtOp>(lowering.loc, builder.getI32Type(), index);
     named.offset = lowering.applyColumns(axisOffsets, word);
     return named;
   }

@@ -196,8 +196,9 @@ static LogicalResult verifyGather(Operation *op, ArrayRef<int64_t> source, Type 
                                   Type result, int64_t axis) {
   auto indexTile = llvm::cast<RankedTensorType>(index);
   auto resultTile = llvm::cast<RankedTensorType>(result);
-  if (!indexTile.getElementType().isSignlessInteger())
-    return op->emitOpError("needs integers as index, got ") << indexTile;
+  if (!indexTile.getElementType().isSignlessInteger(32) &&
+      !indexTile.getElementType().isSignlessInteger(64))
+    return op->emitOpError("needs i32 or i64 as index, got ") << indexTile;
   llvm::SmallVector<int64_t> expected(source);
   if (axis < 0 || axis >= int64_t(source.size()) || indexTile.getRank() != int64_t(source.size()))
     return op->emitOpError("has no axis ") << axis << " of " << indexTile;

@@ -175,11 +175,13 @@ static Value gatherLanes(const Value &source, const Value &index, int axis) {
     Word *to = result.elements<Word>();
     dispatchWord(elementSize(index.type.scalar.kind()), [&](auto indexWord) {
       const auto *at = elementsOf<decltype(indexWord)>(index);
-      for (int64_t i = 0; i < result.count; ++i) {
-        uint64_t position = at[i];
-        int64_t outer = i / (picked * inner);
-        bool isInside = position < static_cast<uint64_t>(extent);
-        to[i] = isInside ? from[(outer * extent + position) * inner + i % inner] : Word();
+      for (int64_t row = 0, rows = result.count / inner; row < rows; ++row) {
+        const Word *slab = from + row / picked * extent * inner;
+        for (int64_t i = 0; i < inner; ++i) {
+          uint64_t position = *at++;
+          bool isInside = position < static_cast<uint64_t>(extent);
+          *to++ = isInside ? slab[position * inner + i] : Word();
+        }
       }
     });
   });
