@@ -366,8 +366,8 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
   // One block more may be near. nvJitLink makes code that could be linked with other code,
   // and is then generous with registers: a layer norm of 4096 columns with 8 warps takes 56
   // of them and does with 48, 78.8 and 72.9 us; its backward pass of 8192 columns takes 144
-  // and does with 128, 153.7 and 112.4 us. Without barriers a block more gains nothing, and
-  // where many small blocks are resident it costs.
+  // and does with 128, 153.7 and 112.4 us (H200, November 2026). That kernels without
+  // barriers and blocks of less than 8 warps do better as they are is a guess.
   limit = registersFor(resident + threads, target);
   bool isNear = limit * 4 >= assembled.registers * 3;
   bool isEnough = resident >= wanted && threads < usualThreads / 4;

@@ -392,8 +392,8 @@ llvm::SmallVector<ir::LoadOp> LoopPipeliner::findOwnLoads() {
       continue;
     AsyncLoad load;
     load.load = op;
-    // A ring would hold many copies of what a thread loads once, and of what several
-    // threads load nothing that each has copied itself.
+    // A ring is for tiles of which each thread has elements of its own. Where several
+    // elements have one address, or several threads one element, it would hold copies.
     bool isShort = !duplicateThreadMasks(ir::getLinearLayout(type)).isZero();
     if (!axes)
       axes.emplace(loop->getParentOfType<func::FuncOp>());

@@ -183,13 +183,13 @@ public:
     });
     foldConversions();
     getOperation().walk([&](func::FuncOp function) { loadAsUsed(function); });
-    moveBehindLoads();
+    moveAfterLoads();
   }
 
 private:
   PassContext context;
 
-  void moveBehindLoads() {
+  void moveAfterLoads() {
     llvm::SmallVector<ir::ConvertLayoutOp> converts;
     getOperation().walk([&](ir::ConvertLayoutOp convert) {
       if (!convert->getParentOfType<LoopLikeOpInterface>())
