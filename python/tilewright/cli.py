@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, check, prove, replay, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, run, check, prove, repro, passes, replay, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def knobs_command(arguments) -> int:
 
 def _parser():
     from .checking import command as check_commands
-    from .compiler import cache_tools
+    from .compiler import cache_tools, reproducer
     from .proving import command as prove_commands
     from .tuning import commands as tune_commands
 
@@ -343,6 +343,7 @@ def _parser():
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
     check_commands.add_parser(commands)
     prove_commands.add_parser(commands)
+    reproducer.add_parser(commands)
     cache_tools.add_parser(commands)
     tune_commands.add_parser(commands)
     commands.add_parser("knobs", help="list all switches").set_defaults(call=knobs_command)

@@ -26,7 +26,7 @@ from ..runtime.jit import _short_types, recorded_lookups
 from ..runtime.source import text_from_def
 from .disk_cache import PackedText, Request, load_or_compile, one_thread
 from .machine_code_files import write_for_other_launchers
-from .options import parse_options
+from .options import is_isolated, parse_options
 
 # Under these names programs find them here, too.
 from ..backends.compiler import BaseBackend, Language  # noqa: F401, E402
@@ -507,8 +507,13 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
 
     def compile_now():
         with recorded_lookups() as lookups:
-            result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants),
-                                          dict(src.divisibility), dict(options), request.target.name)
+            if is_isolated():
+                from .isolated import compile_kernel  # few programs ask for it
+
+                result = compile_kernel(src, options, request.target.name)
+            else:
+                result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants),
+                                              dict(src.divisibility), dict(options), request.target.name)
         compiled.append(time.perf_counter())
         return result, lookups
 

@@ -32,7 +32,8 @@ _LOCK_SECONDS = 30
 # Knobs of these groups are part of every key, except those that only show things
 # or name places. A new knob is therefore in the keys unless it is listed here.
 _KEY_GROUPS = ("compilation", "language")
-_NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR", "CHECK", "COMPILE_TIMEOUT"}
+_NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR", "CHECK", "COMPILE_TIMEOUT",
+                "COMPILE", "COMPILE_MEMORY_MB"}
 
 
 # ---------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 """One tuning: from configurations to figures.
 
   1. compile all candidates on all cores; what does not fit the device, or does not
-     compile, ends here with its reason
+     compile, ends here with its reason. They are marked before: where an earlier process
+     has ended in it, all are compiled in worker processes (compiler/isolated.py)
   2. as each is ready: run it once on the caller's data, compare what it wrote with
      the first that worked, and estimate its time
   3. measure the ones that can still win in interleaved rounds (autotune/Race.h)
@@ -23,6 +24,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout  # another class before Python 3.11
 
 from .. import _core, errors
+from ..compiler.options import must_isolate
 from ..tools.tensor_descriptor import TensorDescriptor, copy_of_descriptor
 from .isolation import Trials, Unsupported
 from .memory import Protection, region_of
@@ -40,6 +42,7 @@ class Candidate:
         self.config, self.identity = config, identity
         self.status, self.reason = "new", ""
         self.lost = False  # whether it took the process's GPU with it
+        self.crashed = False  # whether it took the compiler's process with it
         self.kernel = None
         self.future = None
         self.estimate = math.inf
@@ -52,7 +55,7 @@ class Candidate:
 
     @property
     def runs(self):
-        return self.status in ("new", "ready", "running", "ok")
+        return self.status in ("new", "compiling", "ready", "running", "ok")
 
     def record(self) -> dict:
         summary = _core.summarize(self.samples) if self.samples else None
@@ -62,6 +65,7 @@ class Candidate:
                 "low": summary["low"] if summary else None, "high": summary["high"] if summary else None,
                 "q20": summary["q20"] if summary else None, "q80": summary["q80"] if summary else None,
                 "samples": [round(s, 6) for s in self.samples[-64:]], **({"lost": True} if self.lost else {}),
+                **({"crashed": True} if self.crashed else {}),
                 **self.resources}
 
 
@@ -88,6 +92,7 @@ class Session:
         if isolate:
             self.trials = Trials(self.timeout)
             self.trials.keep(named)
+        self.isolates_compiling = any(map(_has_cost_a_compiler, table.records.values()))
         self.reference = None  # what the first working candidate wrote
         self.candidates: list = []
         self.odd: list = []  # candidates that disagree with the reference
@@ -104,7 +109,11 @@ class Session:
     # -- 1: compile -----------------------------------------------------------
 
     def _compile(self, candidate, args, kwargs):
-        return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
+        token = must_isolate.set(self.isolates_compiling)
+        try:
+            return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
+        finally:
+            must_isolate.reset(token)
 
     def _arguments_for(self, candidate):
         """(args, kwargs) that the candidate is compiled for: its hook completes descriptors, each candidate's its own.
@@ -126,6 +135,9 @@ class Session:
 
     def start_compiling(self, candidates, pool):
         for candidate in candidates:
+            candidate.status = "compiling"
+        self.table.save({c.identity: c.record() for c in candidates})
+        for candidate in candidates:
             try:
                 args, kwargs = self._arguments_for(candidate)
             except Exception as error:  # noqa: BLE001 - a hook that fails is this candidate's alone
@@ -146,6 +158,7 @@ class Session:
             return False
         except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
             candidate.end("failed", _first_line(error), error)
+            candidate.crashed = getattr(error, "code", "") == "E0901"
             return False
         metadata = getattr(candidate.kernel, "metadata", None)
         if metadata is None:
@@ -412,7 +425,8 @@ class Session:
             pool.shutdown(wait=False, cancel_futures=True)
         self.settle_disagreement()
         self._rounds([c for c in batch if c.status == "ready"], seed)
-        self.table.save({c.identity: c.record() for c in batch if c.status != "skipped"})
+        # What was skipped is saved too: its mark must go, or the next process would take it for a crash.
+        self.table.save({c.identity: c.record() for c in batch})
         return sorted((c for c in batch if c.status == "ok"), key=lambda c: c.record()["median"])
 
     def finish(self):
@@ -424,6 +438,11 @@ class Session:
             self.bench.synchronize()
         if self.progress is not None:
             self.progress.close()
+
+
+def _has_cost_a_compiler(record) -> bool:
+    """Whether the compiler, or the process that it ran in, ended while it compiled its configuration."""
+    return record.get("crashed") is True or record["status"] == "compiling"
 
 
 def _has_cost_a_process(record) -> bool:
