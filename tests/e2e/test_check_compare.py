@@ -233,7 +233,7 @@ def test_bisect_finds_the_optimisation_that_changes_the_result(saved_file, monke
     def run_compiled(saved):
         skipped = (knobs.compilation.skip_passes or "").split(",")
         asked.append(skipped)
-        return [codes + (culprit not in skipped) for codes in right]
+        return [codes + (1 << 22) * (culprit not in skipped) for codes in right]
 
     monkeypatch.setattr(replay, "run_compiled", run_compiled)
     assert cli.main(["replay", str(saved_file), "--bisect"]) == 1
