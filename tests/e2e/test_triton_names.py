@@ -195,11 +195,10 @@ def test_directories_and_tools(monkeypatch, tmp_path):
     tool.chmod(0o755)
     monkeypatch.setenv("TRITON_PTXAS_PATH", str(tool))
     assert (knobs.nvidia.ptxas.path, knobs.nvidia.ptxas.version) == (str(tool), "12.4")
-    from tilewright import _core
-    from tilewright.tools import disasm
+    from tilewright import _core, toolkit
 
     monkeypatch.delenv("TRITON_PTXAS_PATH")
-    monkeypatch.setattr(disasm, "find_tool", lambda name: None)
+    monkeypatch.setattr(toolkit, "find_tool", lambda name: None)
     monkeypatch.setattr(_core, "assembler_info", lambda: ("12.9.86", "/usr/lib/libnvJitLink.so.12"))
     assert knobs.nvidia.ptxas == ("/usr/lib/libnvJitLink.so.12", "12.9")
     monkeypatch.setattr(_core, "assembler_info", lambda: ("", ""))

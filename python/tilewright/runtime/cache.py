@@ -15,18 +15,15 @@ import os
 import tempfile
 
 from .. import knobs
+from .._version import compiler_key
 
 
 def default_cache_dir() -> str:
     """The per-user directory; TILEWRIGHT_CACHE_DIR decides where set."""
-    from ..compiler.disk_cache import default_directory
-
-    return default_directory()
+    return knobs.cache.dir
 
 
 def get_cache_key(src, backend, backend_options, env_vars=None) -> str:
-    from ..compiler.compiler import compiler_key
-
     return hashlib.sha256(f"{compiler_key()}|{src.hash()}|{backend.hash()}|{backend_options}".encode()).hexdigest()
 
 
@@ -152,8 +149,6 @@ def get_cache_manager(key) -> CacheManager:
 
 def triton_key() -> str:
     """Identity of this compiler, which programs put into keys of their own."""
-    from ..compiler.compiler import compiler_key
-
     return compiler_key()
 
 
