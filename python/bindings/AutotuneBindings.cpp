@@ -39,7 +39,7 @@ void bindAutotune(py::module_ &module) {
       },
       py::arg("samples"), py::arg("confidence") = 0.95);
   py::class_<Race>(module, "Race", "Interleaved measurement of candidates; see autotune/Race.h.")
-      .def(py::init([](size_t candidates, size_t minRounds, size_t maxRounds, double tolerance,
+      .def(py::init([](size_t candidates, double tolerance, size_t minRounds, size_t maxRounds,
                        uint64_t seed) {
              RaceOptions options;
              options.minRounds = minRounds;
@@ -48,28 +48,13 @@ void bindAutotune(py::module_ &module) {
              options.seed = seed;
              return Race(candidates, options);
            }),
-           py::arg("candidates"), py::arg("min_rounds") = 3, py::arg("max_rounds") = 12,
-           py::arg("tolerance") = 0.005, py::arg("seed") = 0)
+           py::arg("candidates"), py::arg("tolerance"), py::arg("min_rounds") = 3,
+           py::arg("max_rounds") = 12, py::arg("seed") = 0)
       .def("next_round", &Race::nextRound)
       .def("add", &Race::add)
       .def("drop", &Race::drop)
       .def_property_readonly("rounds", &Race::roundsDone)
-      .def("summary", [](const Race &race, size_t i) { return summaryDict(race.summary(i)); })
-      .def(
-          "verdict",
-          [](const Race &race, std::optional<size_t> incumbent) -> py::object {
-            std::optional<Verdict> v = race.verdict(incumbent);
-            if (!v)
-              return py::none();
-            py::dict d;
-            d["winner"] = v->winner;
-            d["second"] = v->second;
-            d["difference"] = v->difference;
-            d["interval"] = v->interval;
-            d["inside_noise"] = v->insideNoise;
-            return d;
-          },
-          py::arg("incumbent") = py::none());
+      .def("summary", [](const Race &race, size_t i) { return summaryDict(race.summary(i)); });
   py::class_<Search>(module, "Search", "Coarse-to-fine search; see autotune/Search.h.")
       .def(py::init<std::vector<int>, size_t, uint64_t, std::function<bool(const Point &)>>(),
            py::arg("sizes"), py::arg("max_points"), py::arg("seed") = 0,
