@@ -80,6 +80,7 @@ LAZY = {
     ("runtime.jit", "runtime.interpreter"): "it brings NumPy, which programs that only compile do without",
     ("runtime.jit", "runtime.accesses"): "it brings the interpreter",
     ("tools.tensor_descriptor", "runtime.host_arrays"): "it brings NumPy",
+    ("compiler.sources", "compiler.argument_access"): "torch alone asks, and every kernel loads the module",
     ("testing", "runtime.unwritten"): "it brings NumPy",
     ("tuning.tuner", "tuning.session"): "a process whose figures are on disk measures nothing",
     ("pytest_plugin", "knobs"): "pytest loads the plugin in every run, also of tests that use none of it",

@@ -11,7 +11,7 @@ __all__ = ["ASTSource", "CompilationError", "CompileTimeAssertionFailure", "Comp
 __getattr__ = lazy_names(__name__, {
     "ASTSource": "compiler.sources:ASTSource", "IRSource": "compiler.sources:IRSource",
     "CompiledKernel": "compiler.kernel:CompiledKernel", "LazyDict": "compiler.kernel:LazyDict",
-    "compile": "compiler.compiler:compile", "make_backend": "compiler.compiler:make_backend",
+    "compile": "compiler.compiler:compile", "make_backend": "backends.nvidia.compiler:make_backend",
     "max_shared_mem": "compiler.compiler:max_shared_mem", "get_cache_key": "runtime.cache:get_cache_key",
     "CompilationError": "errors:CompilationError",
     "CompileTimeAssertionFailure": "errors:CompileTimeAssertionFailure",

@@ -17,7 +17,7 @@ import time
 from .. import _core, knobs
 from .._version import compiler_key
 from ..backends.compiler import GPUTarget
-from ..backends.nvidia.compiler import CUDABackend
+from ..lazy_names import lazy_names
 from ..runtime.driver import driver
 from ..runtime.lookups import recorded_lookups
 from . import specialization_data
@@ -36,6 +36,8 @@ from .kernel import AsmDict, KernelMetadata, LazyDict  # noqa: F401, E402
 
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
 
+__getattr__ = lazy_names(__name__, {"make_backend": "backends.nvidia.compiler:make_backend"})
+
 # Triton's name; libraries hash it into keys of their own.
 triton_key = compiler_key
 
@@ -43,10 +45,6 @@ triton_key = compiler_key
 def max_shared_mem(device) -> int:
     """Bytes of shared memory that one block may have on a device."""
     return _core.device_properties(device)["max_shared_mem"]
-
-
-def make_backend(target):
-    return CUDABackend(target)
 
 
 def _as_target(target) -> GPUTarget:

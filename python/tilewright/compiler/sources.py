@@ -11,7 +11,6 @@ import os
 from .. import errors
 from ..runtime.dependencies import encode_value
 from ..scalar_types import map_types, plain_type
-from .argument_access import module_of
 
 _plain_type = functools.lru_cache(1024)(plain_type)
 
@@ -83,6 +82,8 @@ class ASTSource:
 
     def make_ir(self, target, options, codegen_fns, module_map, context):
         """A module from which others can tell which arguments are written and read."""
+        from .argument_access import module_of  # for torch alone
+
         return module_of(self, target)
 
     def hash(self) -> str:

@@ -9,10 +9,8 @@ it lies and give a manager for a caller's own files.
 from __future__ import annotations
 
 import abc
-import base64
 import hashlib
 import os
-import tempfile
 
 from .. import knobs
 from .._version import compiler_key
@@ -29,11 +27,15 @@ def get_cache_key(src, backend, backend_options, env_vars=None) -> str:
 
 def _base32(key: str) -> str:
     """A digest as the name of a folder, in Triton's way; libraries look for files there."""
+    import base64  # as below
+
     return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
 
 
 def write_aside(path: str, content: bytes) -> str:
     """Makes a file that others see whole or not at all, in a folder for this user."""
+    import tempfile  # the first kernel that is declared loads this module, and does not wait for what few need
+
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder)

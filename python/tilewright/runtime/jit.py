@@ -10,7 +10,6 @@ module is the rest: source, signature, and the slow path that compiles.
 from __future__ import annotations
 
 import builtins
-import difflib
 import inspect
 import sys
 import weakref
@@ -418,6 +417,8 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         if name in ("grid", "warmup", "stream", "device", "device_type"):
             raise errors.make("E0210", o=name, help="device and stream come from the framework; the grid goes in "
                               "brackets before the call", near="")
+        import difflib  # for a mistake alone
+
         near = difflib.get_close_matches(name, [*self.arg_names, *DEFAULTS], n=1)
         raise errors.make("E0210", o=name, near=near[0] if near else "",
                           help=None if near else f"parameters are {', '.join(self.arg_names)}")

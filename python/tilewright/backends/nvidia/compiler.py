@@ -40,6 +40,10 @@ class CUDABackend(BaseBackend):
         return f"{compiler_key()}-{package_digest()}-{self.target.name}"
 
 
+def make_backend(target):
+    return CUDABackend(target)
+
+
 def get_ptxas(arch=None):
     """The toolkit's assembler: an object with `path` and `version`."""
     return knobs.nvidia.ptxas
