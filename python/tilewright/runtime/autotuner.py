@@ -116,10 +116,28 @@ class _Option:
         self.name = name
 
     def __get__(self, kernel, owner=None):
-        return self if kernel is None else getattr(kernel.options, self.name)
+        return self if kernel is None else getattr(_options_of(kernel), self.name)
 
     def __set__(self, kernel, value):
-        setattr(kernel.options, self.name, value)
+        setattr(_options_of(kernel), self.name, value)
+
+
+def _options_of(kernel):
+    # A subclass may set one before it calls our constructor, or never call that.
+    return kernel.__dict__.get("options") or kernel.__dict__.setdefault("options", TuningOptions())
+
+
+class _OfThread:
+    """An attribute that each thread has for itself; None where it has set none."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, kernel, owner=None):
+        return self if kernel is None else getattr(kernel._of_thread, self.name, None)
+
+    def __set__(self, kernel, value):
+        setattr(kernel._of_thread, self.name, value)
 
 
 class Autotuner(_core.TunedDispatcher, KernelInterface):
@@ -134,6 +152,8 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
     configs = _ToldNative(lambda configs: configs if type(configs) is list else list(configs))
     #: The names of the arguments whose values tell launches apart.
     keys = _ToldNative(list)
+    #: The positional arguments by name, while a launch of this thread goes on.
+    nargs = _OfThread()
 
     reset_to_zero, restore_value = _Option("reset_to_zero"), _Option("restore_value")
     perf_model, configs_top_k = _Option("perf_model"), _Option("top_k")
@@ -203,15 +223,6 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         is_plain = (isinstance(base, _core.KernelDispatcher) and type(self).run is Autotuner.run
                     and type(self._choices) is Choices)
         self._set_up(base if is_plain else None, self._fn, self._configs, self._keys, added)
-
-    @property
-    def nargs(self):
-        """The positional arguments by name, while a launch of this thread goes on."""
-        return getattr(self._of_thread, "nargs", None)
-
-    @nargs.setter
-    def nargs(self, nargs):
-        self._of_thread.nargs = nargs
 
     @property
     def cache(self):
