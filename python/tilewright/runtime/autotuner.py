@@ -134,10 +134,10 @@ class _OfThread:
         self.name = name
 
     def __get__(self, kernel, owner=None):
-        return self if kernel is None else getattr(kernel._of_thread, self.name, None)
+        return self if kernel is None else kernel._of_thread.__dict__.get(self.name)
 
     def __set__(self, kernel, value):
-        setattr(kernel._of_thread, self.name, value)
+        kernel._of_thread.__dict__[self.name] = value
 
 
 class Autotuner(_core.TunedDispatcher, KernelInterface):
@@ -448,8 +448,12 @@ def _is_interpreted(fn) -> bool:
 
 def _runs_interpreted(fn, named) -> bool:
     """Whether a launch with these arguments is the interpreter's."""
-    return _is_interpreted(fn) or any(
-        type(a).__module__ == "numpy" and type(a).__name__ == "ndarray" for a in named.values())
+    if getattr(kernel_inside(fn), "interpreted", False):
+        return True
+    for value in named.values():
+        if type(value).__name__ == "ndarray" and type(value).__module__ == "numpy":
+            return True
+    return False
 
 
 def _report(tuned, key, config, cache_hit):

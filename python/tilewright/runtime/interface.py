@@ -10,7 +10,6 @@ order and depth. The front end goes by the same two facts (frontend/ast/Language
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 from typing import Generic, TypeVar
 
@@ -21,6 +20,7 @@ T = TypeVar("T")
 
 # Objects that answer to every name (mocks, torch.ops) would never come to an end.
 _MOST_WRAPPERS = 32
+_NO_WRAPPERS = (types.FunctionType, type, types.ModuleType)
 
 
 class KernelInterface(Generic[T]):
@@ -50,23 +50,25 @@ def is_kernel(value) -> bool:
     return getattr(type(value), "__tilewright_kernel__", False)
 
 
-def layers(thing):
-    """The object itself and what it stands around, outermost first, down to a kernel or a Python function."""
+def _bottom_of(thing):
+    """What lies inside all wrappers: a kernel, a Python function, or the first object that holds no other."""
     for _ in range(_MOST_WRAPPERS):
-        if thing is None:
-            return
-        yield thing
-        if is_kernel(thing) or isinstance(thing, (types.FunctionType, type, types.ModuleType)):
-            return
-        thing = attribute(thing, "fn")
+        if getattr(type(thing), "__tilewright_kernel__", False) or isinstance(thing, _NO_WRAPPERS):
+            return thing
+        inner = attribute(thing, "fn")
+        if inner is None:
+            return thing
+        thing = inner
+    return None
 
 
 def kernel_inside(thing):
     """The kernel inside tuners, heuristics and others' wrappers, or None."""
-    return next((layer for layer in layers(thing) if is_kernel(layer)), None)
+    bottom = _bottom_of(thing)
+    return bottom if is_kernel(bottom) else None
 
 
 def function_inside(thing):
-    """The Python function at the bottom of all wrappers, the kernel included."""
-    *_, last = layers(thing)
-    return last.fn if is_kernel(last) else inspect.unwrap(last)
+    """The Python function inside all wrappers and the kernel."""
+    bottom = _bottom_of(thing)
+    return bottom.fn if is_kernel(bottom) else bottom
