@@ -30,6 +30,7 @@ def lazy_names(module_name: str, homes: dict):
         value = vars(module)[name] = at(homes[name])
         return value
 
+    __getattr__.homes = homes
     return __getattr__
 
 
