@@ -492,14 +492,21 @@ def evaluate(text, grid, arguments, constants):
         names["kernel"](*given, **constants)
 
 
+class One(int):
+    """The number 1 as an argument: a constant that has the methods of a value."""
+
+    def to(self, dtype):
+        return as_tile(int(self), dtype.name)
+
+
 def value_of(argument):
     """What a kernel gets for an argument of a launch: 1 is a constant, other numbers are not."""
     if isinstance(argument, np.ndarray):
         return Pointer(argument)
     if isinstance(argument, tuple):
         return tuple(value_of(part) for part in argument)
-    if isinstance(argument, (bool, int)) and argument is not True and argument != 1:
-        return as_tile(argument)
+    if isinstance(argument, int) and not isinstance(argument, bool):
+        return One(1) if argument == 1 else as_tile(argument)
     if isinstance(argument, float):
         return as_tile(argument)
     if hasattr(argument, "block_shape"):

@@ -30,7 +30,7 @@ class Elements:
         return self.leaf(shape)
 
     def leaf(self, shape):
-        if shape and self.chance(0.12):
+        if shape and self.chance(0.12) and not self.in_helper:
             return self.stretched(shape)
         return self.value_of(shape)
 

@@ -214,8 +214,8 @@ class RandomKernel(Elements, Memory, Tiles):
         return values.cast(expression, value.dtype)
 
     def assignable(self):
-        """Values whose names may be given again."""
-        return [v for v in self.visible() if v.text.isidentifier() and not v.text.startswith(("pid", "i", "n"))]
+        """Values whose names may be given again: no counters, no arguments."""
+        return [v for v in self.visible() if v.text.isidentifier() and v.text.startswith(("v", "acc"))]
 
     def reassignment(self):
         known = self.assignable()

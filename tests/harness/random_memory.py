@@ -221,9 +221,10 @@ class Memory:
         array = self.blocked_array(kind, dtype, shape)
         if len(shape) == 2 and math.prod(shape) > 1 and shape[-1] * bits(dtype) >= 128 and self.chance(0.6):
             name = self.descriptor(array, shape)
-            offsets = [self.pick("0", str(self.random.randint(0, size // 2)), self.scalar_offset(8).text) for size in shape]
-            if self.chance(0.15):
-                offsets[0] = "-3"
+            # By TMA a last coordinate that only the running kernel knows has to be a multiple of 16 bytes.
+            chunk = 128 // bits(dtype)
+            offsets = [self.pick("0", str(self.random.randint(0, shape[0] // 2)), self.scalar_offset(8).text, "-3"),
+                       self.pick("0", "0", str(self.random.randint(0, shape[1] // 2)), f"{self.scalar_offset(4).text} * {chunk}", str(-chunk))]
             return self.bind(self.element(array, f"{name}.load([{', '.join(offsets)}])", shape))
         pointer, extents = self.block_pointer(array, shape)
         checked = ", ".join(str(axis) for axis in range(len(shape)))
