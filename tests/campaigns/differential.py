@@ -182,7 +182,7 @@ def main() -> int:
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        return workers.serve(lambda seed: outcome_of_seed(seed, options.device))
+        return workers.serve(lambda seed: outcome_of_seed(seed, options.device), ends_when_wrong=options.device == "gpu")
     if options.seed is not None:
         show(options.seed, options.device, options.reduce)
         return 0

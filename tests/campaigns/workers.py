@@ -25,15 +25,20 @@ SEEDS_OF_A_WORKER = 400
 SECONDS_BETWEEN_STATES = 5
 
 
-def serve(outcome_of_seed):
-    """What a worker does. Answers go where standard output was; what kernels and libraries print is dropped."""
+def serve(outcome_of_seed, ends_when_wrong=False):
+    """What a worker does. Answers go where standard output was; what kernels and libraries print is dropped.
+
+    `ends_when_wrong`: after a fault on a GPU nothing runs in the process any more."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for line in sys.stdin:
         seed = int(line)
         outcome, problem = outcome_of_seed(seed)
-        answers.write(json.dumps([seed, outcome, problem]) + "\n")
+        is_last = ends_when_wrong and outcome == "wrong"
+        answers.write(json.dumps([seed, outcome, problem, is_last]) + "\n")
         answers.flush()
+        if is_last:
+            break
     return 0
 
 
@@ -124,14 +129,18 @@ class Worker:
         line = self.process.stdout.readline()
         if not line:
             status = self.process.wait()
-            self.process = None
+            self.end()
             return "wrong", f"crash: status {status}"
-        return json.loads(line)[1:]
+        _, outcome, problem, is_last = json.loads(line)
+        if is_last:
+            self.end()
+        return outcome, problem
 
     def end(self):
         if self.process is not None:
             self.process.kill()
-            self.process.wait()
+            # Waits, and closes the pipes.
+            self.process.communicate()
             self.process = None
 
 

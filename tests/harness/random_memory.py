@@ -287,7 +287,7 @@ class Memory:
         op = self.pick("add", "add", "add", "max", "min", "and", "or", "xor", "cas")
         dtype = self.pick("int32", "int32", "int64", "uint32", "uint64", *(["float32", "float16"] if op == "add" else []))
         shape = self.pick((), self.random_shape(), self.random_shape())
-        keywords = self.pick("", "", ', sem="relaxed"', ', sem="acq_rel"', ', scope="cta"', ', sem="release", scope="sys"')
+        keywords = self.pick("", "", ', sem="relaxed"', ', sem="acq_rel"', ', sem="release", scope="sys"')
         if op == "cas":
             return self.compare_and_swap(shape, keywords)
         low, high = (0, 1) if is_float(dtype) else (0, 100)
@@ -303,6 +303,7 @@ class Memory:
             index = self.index(shape) if shape else "0"
             array.length = max(1, math.prod(shape)) * self.num_programs
             offset = offset.named(f"({index} + pid * {math.prod(shape)})")
+            keywords = keywords or self.pick("", ', scope="cta"')
         mask = f", mask={self.mask(shape)}" if shape and self.chance(0.4) else ""
         call = f"tl.atomic_{op}({array.name} + {offset.text}, {value.text}{mask}{keywords})"
         if is_own and not mask:
