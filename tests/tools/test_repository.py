@@ -30,6 +30,9 @@ def test_repository(check):
     ("python/bindings/A.cpp", "frontend/semantic/SemanticInternal.h"),
     ("ir/dialect/A.cpp", "python/bindings/Bindings.h"),
     ("elsewhere/A.cpp", "ir/support/Error.h"),
+    ("python/bindings/launch/A.cpp", "python/bindings/tuning/A.h"),
+    ("python/bindings/compile/A.cpp", "python/bindings/interpreter/InterpreterContext.h"),
+    ("python/bindings/A.cpp", "python/bindings/launch/LaunchRequest.h"),
 ])
 def test_include_is_refused(path, include):
     assert check_includes.problems_in(Path(path), f'#include "{include}"\n')
@@ -41,7 +44,9 @@ def test_include_is_refused(path, include):
     ("runtime/launch/A.cpp", "runtime/driver/Driver.h"),
     ("passes/transform/A.cpp", "passes/analysis/AxisInfo.h"),
     ("frontend/semantic/A.cpp", "frontend/semantic/SemanticInternal.h"),
-    ("python/bindings/A.cpp", "codegen/emit/CompileModule.h"),
+    ("python/bindings/compile/A.cpp", "codegen/emit/CompileModule.h"),
+    ("python/bindings/tuning/A.cpp", "python/bindings/launch/LaunchRequest.h"),
+    ("python/bindings/launch/A.cpp", "python/bindings/PythonError.h"),
 ])
 def test_include_is_accepted(path, include):
     assert not check_includes.problems_in(Path(path), f'#include "{include}"\n')

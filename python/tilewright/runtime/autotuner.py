@@ -144,7 +144,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
     """A kernel with configurations to choose from, as users hold and launch it.
 
     `tuned[grid](...)` is C++ down to the driver once the choice for such arguments is
-    known (python/bindings/TunedDispatcher.cpp); `_launch` is the way until then. Which
+    known (python/bindings/tuning/TunedDispatcher.cpp); `_launch` is the way until then. Which
     configuration it is to be, the tuner finds out (tuning/tuner.py).
     """
 
