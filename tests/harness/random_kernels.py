@@ -18,16 +18,19 @@ import numpy as np
 from harness import random_values as values
 from harness.random_elements import Elements
 from harness.random_memory import Memory
+from harness.random_rarities import Rarities
 from harness.random_tiles import Tiles
 from harness.random_values import Value
 
 STATEMENTS = {
     "assignment": 14, "load": 9, "load_tail": 4, "store_something": 5, "reduction": 9, "scan": 4, "product": 5, "product_loop": 5,
     "reshaping": 7, "ordering": 4, "there_and_back": 2, "atomic": 4, "loop": 7, "branch": 6, "while_loop": 2, "pair": 3,
-    "random_numbers": 1, "hint": 2,
+    "random_numbers": 1, "hint": 2, "moving_pointer": 4, "tail_without_other": 2, "batched_product": 1, "scaled_product": 1,
+    "descriptor_rows": 1, "descriptor_atomic": 2,
 }  # fmt: skip
 HEADER = """import tilewright
 import tilewright.language as tl
+from tilewright.language.extra import libdevice
 """
 # Shapes that the tiles of one kernel have.
 FAMILIES = [
@@ -39,7 +42,7 @@ FAMILIES = [
 TRIPS = 4
 
 
-class RandomKernel(Elements, Memory, Tiles):
+class RandomKernel(Elements, Memory, Tiles, Rarities):
     """One kernel: its text, its arguments, how it is launched."""
 
     def __init__(self, seed):
@@ -50,7 +53,7 @@ class RandomKernel(Elements, Memory, Tiles):
         self.is_branch = self.in_helper = False
         self.may_round = self.chance(0.4)
         self.family = self.random.choice(FAMILIES)
-        self.grid = self.pick((1,), (2,), (3,), (2, 2), (1, 2))
+        self.grid = self.pick((1,), (1,), (2,), (2,), (3,), (2, 2), (1, 2), (1, 1, 2))
         self.num_programs = math.prod(self.grid)
         self.write()
         self.text = self.whole_text()
@@ -135,9 +138,9 @@ class RandomKernel(Elements, Memory, Tiles):
     def number_of(self, text):
         return self.scalars[text] if text in self.scalars else int(text)
 
-    def function(self, name, parameters, body):
+    def function(self, name, parameters, body, options=""):
         """A jit function of the module, made once."""
-        self.functions[name] = "\n".join(["@tilewright.jit", f"def {name}({parameters}):", *["    " + line for line in body]])
+        self.functions[name] = "\n".join([f"@tilewright.jit{options}", f"def {name}({parameters}):", *["    " + line for line in body]])
 
     # ---- values -------------------------------------------------------------
 
@@ -164,6 +167,7 @@ class RandomKernel(Elements, Memory, Tiles):
         if self.in_helper or x.dtype == "int1" or y.dtype == "int1":
             return None
         name, outer, lines = self.fresh("helper"), self.scopes, self.lines
+        is_called = not x.shape and not y.shape and self.chance(0.5)
         self.in_helper, self.scopes, self.lines, depth, self.depth = True, [[x.named("x"), y.named("y")]], [], self.depth, 1
         number = self.random.randint(0, 3)
         result = self.expression(x.shape, 2)
@@ -180,7 +184,7 @@ class RandomKernel(Elements, Memory, Tiles):
         body, self.lines, self.scopes, self.in_helper, self.depth = self.lines, lines, outer, False, depth
         if result is None or result.shape != x.shape:
             return None
-        self.function(name, "x, y, n, K: tl.constexpr = 2", [line[4:] for line in body])
+        self.function(name, "x, y, n, K: tl.constexpr = 2", [line[4:] for line in body], "(noinline=True)" if is_called else "")
         constant = self.pick("", ", K=3", ", 2")
         scalar = self.pick("pid % 4", str(number), self.argument(self.random.randint(0, 3)))
         return result.named(f"{name}({x.text}, {y.text}, {scalar}{constant})")
@@ -348,6 +352,9 @@ class RandomKernel(Elements, Memory, Tiles):
         self.keep(Value("pid", "int32", (), 0, self.num_programs - 1))
         number = self.pick(0, 2, 3, TRIPS)  # an argument that is 1 is a constant
         self.keep(Value(self.argument(number), "int32", (), number, number))
+        if self.chance(0.3):
+            self.scalars["scale"] = self.pick(0.5, 2.0, -1.0, 3.0)
+            self.keep(Value("scale", "float32", (), self.scalars["scale"], self.scalars["scale"], -1))
         for _ in range(self.random.randint(3, 9)):
             self.statement()
         if self.chance(0.1):
@@ -355,13 +362,14 @@ class RandomKernel(Elements, Memory, Tiles):
             self.add("    return")
         known = [v for v in self.scopes[0] if v.text.isidentifier() and not v.text.startswith(("pid", "n"))]
         recent = known[-3:]
-        others = [v for v in known[:-3] if v not in recent]
+        others = known[:-3]
         for value in [*recent, *self.random.sample(others, min(2, len(others)))] or [self.value_of(self.family[0])]:
             self.store(value)
 
     def whole_text(self):
         parameters = [*[array.name for array in self.arrays], *self.scalars, "K: tl.constexpr"]
-        pid = "tl.program_id(0)" + (" + tl.program_id(1) * tl.num_programs(0)" if len(self.grid) > 1 else "")
+        pid = ["tl.program_id(0)", "tl.program_id(1) * tl.num_programs(0)", "tl.program_id(2) * tl.num_programs(0) * tl.num_programs(1)"]
+        pid = " + ".join(pid[:len(self.grid)])
         lines = [HEADER, *[function + "\n" for function in self.functions.values()], "@tilewright.jit", f"def kernel({', '.join(parameters)}):",
                  f"    pid = {pid}", *[f"    {name} = {text}" for name, text in self.indices.values()], *self.lines]
         return "\n".join(lines) + "\n"

@@ -166,9 +166,9 @@ class Tiles:
             value = values.within(value, -bound, bound, dtype)
         return value if value.text.isidentifier() or self.chance(0.5) else self.bind(value)
 
-    def product(self, shape=None, limit=None):
+    def product(self):
         """tl.dot with or without an accumulator."""
-        rows, columns = shape or (self.pick(16, 32), self.pick(16, 32))
+        rows, columns = self.pick(16, 32, 32, 64), self.pick(16, 32)
         left, right, bound, result = self.weighted(DOTS)
         inner = self.pick(32, 64) if bits(left) == 8 else self.pick(16, 16, 32)
         a, b = self.operand((rows, inner), left, bound), self.operand((inner, columns), right, bound)
@@ -181,7 +181,7 @@ class Tiles:
         dot = f"tl.dot({a.text}, {b.text}{{}}{keywords})"
         known = [v for v in self.visible() if v.shape == (rows, columns) and v.dtype == result and v.has_range and v.grain == 0
                  and values.fits(result, -v.bound - most, v.bound + most)]
-        if limit is None and known and self.chance(0.4):
+        if known and self.chance(0.4):
             acc = self.random.choice(known)
             text = dot.format(self.pick(f", {acc.text}", f", acc={acc.text}")) if self.chance(0.7) else f"{dot.format('')} + {acc.text}"
             return self.bind(Value(text, result, (rows, columns), -acc.bound - most, acc.bound + most))
@@ -192,7 +192,8 @@ class Tiles:
         """The loop of a matrix product: two loads, pointers or offsets that move, an accumulator."""
         if len(self.counters) > 0 or self.is_branch:
             return self.product()
-        rows, columns, inner = self.pick(16, 32, 32, 64), self.pick(16, 32, 32), 32
+        # From 64 rows on a group of four warps multiplies together.
+        rows, columns, inner = self.pick(16, 32, 32, 64, 64, 128), self.pick(16, 32, 32), self.pick(32, 32, 64)
         left, right, bound, result = self.weighted({key: weight for key, weight in DOTS.items() if key[3] in ("float32", "int32")})
         bound = min(bound, 8)
         steps = self.random.randint(1, 4)
@@ -223,7 +224,7 @@ class Tiles:
             if moves:
                 self.add(f"a_at += {strides[0]}")
                 self.add(f"b_at += {strides[1]}")
-        most = 2 * 64 * inner * steps
+        most = 128 * inner * steps
         value = values.of_type(acc, result, (rows, columns), -most, most)
         return self.keep(value)
 
