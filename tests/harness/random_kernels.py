@@ -9,9 +9,11 @@ pointers 4, fp8 3.5, tuples, sorting and custom reductions 1 to 2), but what is 
 raised to some percent here, for it is rare in other tests, too.
 """
 
+import collections
 import contextlib
 import math
 import random
+import re
 
 import numpy as np
 
@@ -149,7 +151,7 @@ class RandomKernel(Elements, Memory, Tiles, Rarities):
         shape = tuple(shape)
         known = [v for v in self.visible() if v.shape == shape]
         if self.in_helper:
-            return self.random.choice(known) if known else Value("n", "int32", (), 0, 3)
+            return self.random.choice(known) if known else Value("tl.cast(n, tl.int32)", "int32", (), 0, 3)
         if known and (not shape or self.chance(0.75)):
             return self.random.choice(known[-6:] if self.chance(0.7) else known)
         choice = self.random.random()
@@ -296,6 +298,8 @@ class RandomKernel(Elements, Memory, Tiles, Rarities):
                 self.reassignment()
             if total is not None:
                 self.accumulate(total)
+            for value in self.unused([v for v in self.scopes[-1] if v.text.isidentifier()])[-2:]:
+                self.store(value)
             self.counters.pop()
 
     def accumulator_before(self, trips):
@@ -360,11 +364,17 @@ class RandomKernel(Elements, Memory, Tiles, Rarities):
         if self.chance(0.1):
             self.add(f"if pid == {self.pick('1', self.argument(self.random.randint(0, 2)))}:")
             self.add("    return")
-        known = [v for v in self.scopes[0] if v.text.isidentifier() and not v.text.startswith(("pid", "n"))]
-        recent = known[-3:]
-        others = known[:-3]
-        for value in [*recent, *self.random.sample(others, min(2, len(others)))] or [self.value_of(self.family[0])]:
+        known = [v for v in self.scopes[0] if v.text.isidentifier() and v.text.startswith(("v", "acc"))]
+        unused = self.unused(known)
+        others = [v for v in known if v not in unused]
+        chosen = [*unused[-6:], *self.random.sample(others, min(2, len(others)))]
+        for value in chosen or [self.value_of(self.family[0])]:
             self.store(value)
+
+    def unused(self, known):
+        """Those that no line reads, which an evaluator need not compute."""
+        words = collections.Counter(re.findall(r"\b[a-z]+\d+\b", "\n".join(self.lines)))
+        return [value for value in known if words[value.text] == 1]
 
     def whole_text(self):
         parameters = [*[array.name for array in self.arrays], *self.scalars, "K: tl.constexpr"]
