@@ -20,12 +20,13 @@ import numpy as np
 from harness import random_values as values
 from harness.random_elements import Elements
 from harness.random_memory import Memory
+from harness.random_products import Products
 from harness.random_rarities import Rarities
 from harness.random_tiles import Tiles
 from harness.random_values import Value
 
 STATEMENTS = {
-    "assignment": 14, "load": 9, "load_tail": 4, "store_something": 5, "reduction": 9, "scan": 4, "product": 5, "product_loop": 5,
+    "assignment": 14, "load": 9, "load_tail": 4, "store_something": 5, "reduction": 9, "scan": 4, "product": 5, "product_loop": 5, "attention": 2,
     "reshaping": 7, "ordering": 4, "there_and_back": 2, "atomic": 4, "loop": 7, "branch": 6, "while_loop": 2, "pair": 3,
     "random_numbers": 1, "hint": 2, "moving_pointer": 4, "tail_without_other": 2, "batched_product": 1, "scaled_product": 1,
     "descriptor_rows": 1, "descriptor_atomic": 2,
@@ -44,7 +45,7 @@ FAMILIES = [
 TRIPS = 4
 
 
-class RandomKernel(Elements, Memory, Tiles, Rarities):
+class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
     """One kernel: its text, its arguments, how it is launched."""
 
     def __init__(self, seed):
@@ -195,7 +196,7 @@ class RandomKernel(Elements, Memory, Tiles, Rarities):
 
     def statement(self):
         name = self.weighted(STATEMENTS)
-        if len(self.counters) + self.is_branch >= 2 and name in ("loop", "while_loop", "branch", "product_loop"):
+        if len(self.counters) + self.is_branch >= 2 and name in ("loop", "while_loop", "branch", "product_loop", "attention"):
             name = "assignment"
         if name in ("load", "load_tail"):
             getattr(self, name)(self.random_shape())
@@ -260,7 +261,7 @@ class RandomKernel(Elements, Memory, Tiles, Rarities):
     def range_text(self, bounds):
         keywords = []
         for keyword, options in (("num_stages", (1, 2, 3, 4)), ("loop_unroll_factor", (1, 2)), ("flatten", (True, False)),
-                                 ("disallow_acc_multi_buffer", (True,)), ("disable_licm", (True,))):
+                                 ("disallow_acc_multi_buffer", (True,)), ("disable_licm", (True,)), ("warp_specialize", (True,))):
             if self.chance(0.12):
                 keywords.append(f"{keyword}={self.random.choice(options)}")
         return f"{'tl.range' if keywords else 'range'}({', '.join([bounds, *keywords])})"
