@@ -329,7 +329,12 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   // Nothing is asked for where nothing can be ahead.
   if (facts.distance < 1)
     return facts;
-  loop.walk([&](Operation *op) { facts.hasProduct |= isProduct(op); });
+  loop.walk([&](Operation *op) {
+    if (!isProduct(op))
+      return;
+    facts.hasProduct = true;
+    facts.productWords += wordsPerThread(tileType(op->getResult(0)));
+  });
   facts.hasWgmma = !loop.getBody()->getOps<ir::WgmmaOp>().empty();
   for (BlockArgument variable : loop.getRegionIterArgs())
     if (RankedTensorType type = tileType(variable))

@@ -108,6 +108,8 @@ struct LoopFacts {
   bool hasProduct = false, hasWgmma = false;
   /// Registers of a thread for the tiles that the loop carries.
   int64_t carriedWords = 0;
+  /// Registers of a thread for the results of the products.
+  int64_t productWords = 0;
   /// Loads of the body, in its order.
   llvm::SmallVector<LoadFacts> loads;
   std::optional<ChainFacts> chain;
