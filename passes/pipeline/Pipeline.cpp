@@ -67,6 +67,7 @@ struct Step {
 } // namespace
 
 static std::unique_ptr<Pass> createCSE(PassContext) { return createCSEPass(); }
+static std::unique_ptr<Pass> createFenceMerger(PassContext) { return createMergeFences(); }
 
 /// The whole way from tile level to what code generation takes, in order.
 static constexpr Step steps[] = {
@@ -133,6 +134,8 @@ static constexpr Step steps[] = {
     {createAllocateShared, Role::Lowering},
     // Needs the offsets: disjoint scratch needs no barrier.
     {createInsertBarriers, Role::Lowering},
+    // All fences are there now.
+    {createFenceMerger, Role::Optimisation},
     // Attributes of existing ops only; last, so that no pass has to keep them.
     {createMarkConstancy, Role::Optimisation},
     // The phase ends: no two pieces that are alive together may share bytes.
@@ -141,7 +144,7 @@ static constexpr Step steps[] = {
 
 /// Passes that only tests run, each alone.
 static constexpr std::unique_ptr<Pass> (*testingPasses[])(PassContext) = {
-    createDeleteBarrier, createPrintAxisInfo, createTestFault};
+    createDeleteBarrier, createPrintAxisInfo, createPrintLoopSchedule, createTestFault};
 
 const std::vector<PipelineStep> &pipelineSteps() {
   static const std::vector<PipelineStep> names = [] {

@@ -169,15 +169,3 @@ def passes_command(arguments) -> int:
     for name, may_be_skipped in _core.pipeline_passes():
         print(f"{name:<24}{'may be skipped' if may_be_skipped else ''}".rstrip())
     return 0
-
-
-def add_parser(commands):
-    repro = commands.add_parser("repro", help="run a compilation again that failed with an internal error")
-    repro.set_defaults(call=repro_command)
-    repro.add_argument("file", metavar="FILE", help="that an internal error names")
-    which = repro.add_mutually_exclusive_group()
-    which.add_argument("--bisect", action="store_true", help="find the first optimisation with which it fails")
-    which.add_argument("--reduce", action="store_true", help="leave out operations that the failure does not need")
-    repro.add_argument("--output", "-o", metavar="FILE", help="of --reduce; FILE-small.mlir where missing")
-    commands.add_parser("passes", help="list the passes, and which TILEWRIGHT_SKIP_PASSES may name").set_defaults(
-        call=passes_command)
