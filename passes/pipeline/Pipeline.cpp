@@ -207,6 +207,7 @@ void registerPasses() {
   registerPass([] { return createMarkConstancy(testContext()); });
   registerPass([] { return createDeleteBarrier(testContext()); });
   registerPass([] { return createPrintAxisInfo(testContext()); });
+  registerPass([] { return createPrintLoopSchedule(testContext()); });
   PassPipelineRegistration<>("tw-pipeline", "the whole pipeline from tile level",
                              [](OpPassManager &manager) { buildPipeline(manager, testContext()); });
 }

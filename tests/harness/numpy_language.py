@@ -284,6 +284,15 @@ def randint(seed, offset):
     return Tile(numpy_library.philox(int(seed), offset.data)[0], "uint32")
 
 
+@name_it
+def map_elementwise(function, *tiles):
+    """The function of each element; its branches are real ones."""
+    shape = tiles[0].shape
+    flat = [tile.data.reshape(-1) for tile in tiles]
+    results = [function(*[Tile(data[i], tile.name) for data, tile in zip(flat, tiles)]) for i in builtins.range(flat[0].size)]
+    return Tile(np.array([result.data for result in results], results[0].data.dtype).reshape(shape), results[0].name)
+
+
 # ---------------------------------------------------------------------------
 # Memory
 # ---------------------------------------------------------------------------
@@ -350,6 +359,17 @@ def atomic_cas(pointer, expected, value, sem=None, scope=None):
 # ---------------------------------------------------------------------------
 
 
+def atomic_through(name):
+    def apply(descriptor, offsets, value):
+        pointer, mask = descriptor.block(offsets).lanes(builtins.range(len(offsets)))
+        getattr(tl, name)(pointer, value, mask)
+    return apply
+
+
+for _name in ("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor"):
+    setattr(Descriptor, _name, atomic_through(_name))
+
+
 class Numbers(ast.NodeTransformer):
     """A number that is assigned to a name becomes a run-time number, except to one that is annotated constexpr."""
 
@@ -363,9 +383,9 @@ class Numbers(ast.NodeTransformer):
 def evaluate(text, grid, arguments, constants):
     """Runs `kernel` of a module's text for all programs of a grid; arrays are changed in place."""
     tree = ast.parse(text)
-    tree.body = [node for node in tree.body if not isinstance(node, ast.Import)]
-    module = types.SimpleNamespace(jit=lambda function: function)
-    names = {"tl": tl, "tilewright": module, "range": range_, "min": minimum, "max": maximum, "_number": as_tile}
+    tree.body = [node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))]
+    module = types.SimpleNamespace(jit=lambda function=None, **_: function or (lambda function: function))
+    names = {"tl": tl, "libdevice": numpy_library.libdevice, "tilewright": module, "range": range_, "min": minimum, "max": maximum, "_number": as_tile}
     exec(compile(ast.fix_missing_locations(Numbers().visit(tree)), "<kernel>", "exec"), names)
     given = [value_of(argument) for argument in arguments]
     grid = (*grid, 1, 1)[:3]

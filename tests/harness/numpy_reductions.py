@@ -129,3 +129,16 @@ def dot(left, right, acc=None, input_precision=None, allow_tf32=None, out_dtype=
         assert acc.name == name
         product = product + acc.data.astype(wide)
     return Tile(product.astype(NUMPY_TYPES[name]), name)
+
+
+@name_it
+def dot_scaled(left, left_scale, left_format, right, right_scale, right_format):
+    """Each group of 32 along K has a power of two, which is kept with a bias of 127."""
+    operands = []
+    for tile, scale, is_left in ((left, left_scale, True), (right, right_scale, False)):
+        data = tile.data.astype(np.float64)
+        if scale is not None:
+            factors = np.repeat(2.0 ** (scale.data.astype(np.float64) - 127), 32, axis=1)
+            data = data * (factors if is_left else factors.T)
+        operands.append(data)
+    return Tile((operands[0] @ operands[1]).astype(np.float32), "float32")

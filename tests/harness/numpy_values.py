@@ -95,6 +95,15 @@ def cast(tile, name):
         return Tile(data.astype(dtype), name)
 
 
+def toward_zero(tile, name):
+    """Rounded to nearest, then back by one where that went away from zero."""
+    rounded = np.atleast_1d(cast(tile, name).data.copy())
+    is_larger = np.abs(rounded.astype(np.float64)) > np.abs(np.atleast_1d(tile.data).astype(np.float64))
+    words = rounded.view(np.uint16)
+    words[is_larger] -= 1
+    return Tile(rounded.reshape(tile.shape), name)
+
+
 class Tile:
     """An array, of rank 0 for a scalar, and the name of its element type."""
 
@@ -129,6 +138,8 @@ class Tile:
         return Tile(self.data.T, self.name)
 
     def to(self, dtype, bitcast=False, fp_downcast_rounding=None):
+        if fp_downcast_rounding == "rtz":
+            return toward_zero(self, dtype.name)
         if bitcast:
             return Tile(np.ascontiguousarray(self.data).view(dtype.numpy).reshape(self.shape), dtype.name)
         return cast(self, dtype.name)
@@ -266,3 +277,11 @@ class Descriptor:
 
     def store(self, offsets, value):
         self.block(offsets).store(value, range(len(offsets)))
+
+    def gather(self, rows, column):
+        """The rows that a tile names, from a column on."""
+        places = rows.data.astype(np.int64)[:, None], int(column) + np.arange(self.block_shape[1])[None, :]
+        extents, strides = [int(size) for size in self.shape], [int(size) for size in self.strides]
+        mask = np.logical_and(*[(place >= 0) & (place < extent) for place, extent in zip(places, extents)])
+        pointer = Pointer(self.base.array, self.base.offsets + places[0] * strides[0] + places[1] * strides[1])
+        return pointer.load(Tile(mask, "int1"), 0)

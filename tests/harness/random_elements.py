@@ -10,7 +10,7 @@ from harness.types import FP8, bits, is_unsigned
 FORMS = {
     "arithmetic": 30, "choice": 12, "extreme_of_two": 8, "cast": 14, "unary": 6, "bitwise": 6, "shift": 4, "remainder": 6,
     "rounding": 3, "product_and_sum": 2, "comparison": 4, "rare_integer": 2, "function_of_small": 2, "bitcast": 2,
-    "helper_call": 5, "scalar_choice": 2, "quotient": 3,
+    "helper_call": 5, "scalar_choice": 2, "quotient": 3, "library": 3, "rounded_cast": 1, "per_element": 1,
 }  # fmt: skip
 COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
 

@@ -9,25 +9,31 @@ pointers 4, fp8 3.5, tuples, sorting and custom reductions 1 to 2), but what is 
 raised to some percent here, for it is rare in other tests, too.
 """
 
+import collections
 import contextlib
 import math
 import random
+import re
 
 import numpy as np
 
 from harness import random_values as values
 from harness.random_elements import Elements
 from harness.random_memory import Memory
+from harness.random_products import Products
+from harness.random_rarities import Rarities
 from harness.random_tiles import Tiles
 from harness.random_values import Value
 
 STATEMENTS = {
-    "assignment": 14, "load": 9, "load_tail": 4, "store_something": 5, "reduction": 9, "scan": 4, "product": 5, "product_loop": 5,
+    "assignment": 14, "load": 9, "load_tail": 4, "store_something": 5, "reduction": 9, "scan": 4, "product": 5, "product_loop": 5, "attention": 2,
     "reshaping": 7, "ordering": 4, "there_and_back": 2, "atomic": 4, "loop": 7, "branch": 6, "while_loop": 2, "pair": 3,
-    "random_numbers": 1, "hint": 2,
+    "random_numbers": 1, "hint": 2, "moving_pointer": 4, "tail_without_other": 2, "batched_product": 1, "scaled_product": 1,
+    "descriptor_rows": 1, "descriptor_atomic": 2,
 }  # fmt: skip
 HEADER = """import tilewright
 import tilewright.language as tl
+from tilewright.language.extra import libdevice
 """
 # Shapes that the tiles of one kernel have.
 FAMILIES = [
@@ -39,7 +45,7 @@ FAMILIES = [
 TRIPS = 4
 
 
-class RandomKernel(Elements, Memory, Tiles):
+class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
     """One kernel: its text, its arguments, how it is launched."""
 
     def __init__(self, seed):
@@ -50,7 +56,7 @@ class RandomKernel(Elements, Memory, Tiles):
         self.is_branch = self.in_helper = False
         self.may_round = self.chance(0.4)
         self.family = self.random.choice(FAMILIES)
-        self.grid = self.pick((1,), (2,), (3,), (2, 2), (1, 2))
+        self.grid = self.pick((1,), (1,), (2,), (2,), (3,), (2, 2), (1, 2), (1, 1, 2))
         self.num_programs = math.prod(self.grid)
         self.write()
         self.text = self.whole_text()
@@ -135,9 +141,9 @@ class RandomKernel(Elements, Memory, Tiles):
     def number_of(self, text):
         return self.scalars[text] if text in self.scalars else int(text)
 
-    def function(self, name, parameters, body):
+    def function(self, name, parameters, body, options=""):
         """A jit function of the module, made once."""
-        self.functions[name] = "\n".join(["@tilewright.jit", f"def {name}({parameters}):", *["    " + line for line in body]])
+        self.functions[name] = "\n".join([f"@tilewright.jit{options}", f"def {name}({parameters}):", *["    " + line for line in body]])
 
     # ---- values -------------------------------------------------------------
 
@@ -146,7 +152,7 @@ class RandomKernel(Elements, Memory, Tiles):
         shape = tuple(shape)
         known = [v for v in self.visible() if v.shape == shape]
         if self.in_helper:
-            return self.random.choice(known) if known else Value("n", "int32", (), 0, 3)
+            return self.random.choice(known) if known else Value("tl.cast(n, tl.int32)", "int32", (), 0, 3)
         if known and (not shape or self.chance(0.75)):
             return self.random.choice(known[-6:] if self.chance(0.7) else known)
         choice = self.random.random()
@@ -164,6 +170,7 @@ class RandomKernel(Elements, Memory, Tiles):
         if self.in_helper or x.dtype == "int1" or y.dtype == "int1":
             return None
         name, outer, lines = self.fresh("helper"), self.scopes, self.lines
+        is_called = not x.shape and not y.shape and self.chance(0.5)
         self.in_helper, self.scopes, self.lines, depth, self.depth = True, [[x.named("x"), y.named("y")]], [], self.depth, 1
         number = self.random.randint(0, 3)
         result = self.expression(x.shape, 2)
@@ -180,7 +187,7 @@ class RandomKernel(Elements, Memory, Tiles):
         body, self.lines, self.scopes, self.in_helper, self.depth = self.lines, lines, outer, False, depth
         if result is None or result.shape != x.shape:
             return None
-        self.function(name, "x, y, n, K: tl.constexpr = 2", [line[4:] for line in body])
+        self.function(name, "x, y, n, K: tl.constexpr = 2", [line[4:] for line in body], "(noinline=True)" if is_called else "")
         constant = self.pick("", ", K=3", ", 2")
         scalar = self.pick("pid % 4", str(number), self.argument(self.random.randint(0, 3)))
         return result.named(f"{name}({x.text}, {y.text}, {scalar}{constant})")
@@ -189,7 +196,7 @@ class RandomKernel(Elements, Memory, Tiles):
 
     def statement(self):
         name = self.weighted(STATEMENTS)
-        if len(self.counters) + self.is_branch >= 2 and name in ("loop", "while_loop", "branch", "product_loop"):
+        if len(self.counters) + self.is_branch >= 2 and name in ("loop", "while_loop", "branch", "product_loop", "attention"):
             name = "assignment"
         if name in ("load", "load_tail"):
             getattr(self, name)(self.random_shape())
@@ -254,7 +261,7 @@ class RandomKernel(Elements, Memory, Tiles):
     def range_text(self, bounds):
         keywords = []
         for keyword, options in (("num_stages", (1, 2, 3, 4)), ("loop_unroll_factor", (1, 2)), ("flatten", (True, False)),
-                                 ("disallow_acc_multi_buffer", (True,)), ("disable_licm", (True,))):
+                                 ("disallow_acc_multi_buffer", (True,)), ("disable_licm", (True,)), ("warp_specialize", (True,))):
             if self.chance(0.12):
                 keywords.append(f"{keyword}={self.random.choice(options)}")
         return f"{'tl.range' if keywords else 'range'}({', '.join([bounds, *keywords])})"
@@ -292,6 +299,8 @@ class RandomKernel(Elements, Memory, Tiles):
                 self.reassignment()
             if total is not None:
                 self.accumulate(total)
+            for value in self.unused([v for v in self.scopes[-1] if v.text.isidentifier()])[-2:]:
+                self.store(value)
             self.counters.pop()
 
     def accumulator_before(self, trips):
@@ -348,20 +357,30 @@ class RandomKernel(Elements, Memory, Tiles):
         self.keep(Value("pid", "int32", (), 0, self.num_programs - 1))
         number = self.pick(0, 2, 3, TRIPS)  # an argument that is 1 is a constant
         self.keep(Value(self.argument(number), "int32", (), number, number))
+        if self.chance(0.3):
+            self.scalars["scale"] = self.pick(0.5, 2.0, -1.0, 3.0)
+            self.keep(Value("scale", "float32", (), self.scalars["scale"], self.scalars["scale"], -1))
         for _ in range(self.random.randint(3, 9)):
             self.statement()
         if self.chance(0.1):
             self.add(f"if pid == {self.pick('1', self.argument(self.random.randint(0, 2)))}:")
             self.add("    return")
-        known = [v for v in self.scopes[0] if v.text.isidentifier() and not v.text.startswith(("pid", "n"))]
-        recent = known[-3:]
-        others = [v for v in known[:-3] if v not in recent]
-        for value in [*recent, *self.random.sample(others, min(2, len(others)))] or [self.value_of(self.family[0])]:
+        known = [v for v in self.scopes[0] if v.text.isidentifier() and v.text.startswith(("v", "acc"))]
+        unused = self.unused(known)
+        others = [v for v in known if v not in unused]
+        chosen = [*unused[-6:], *self.random.sample(others, min(2, len(others)))]
+        for value in chosen or [self.value_of(self.family[0])]:
             self.store(value)
+
+    def unused(self, known):
+        """Those that no line reads, which an evaluator need not compute."""
+        words = collections.Counter(re.findall(r"\b[a-z]+\d+\b", "\n".join(self.lines)))
+        return [value for value in known if words[value.text] == 1]
 
     def whole_text(self):
         parameters = [*[array.name for array in self.arrays], *self.scalars, "K: tl.constexpr"]
-        pid = "tl.program_id(0)" + (" + tl.program_id(1) * tl.num_programs(0)" if len(self.grid) > 1 else "")
+        pid = ["tl.program_id(0)", "tl.program_id(1) * tl.num_programs(0)", "tl.program_id(2) * tl.num_programs(0) * tl.num_programs(1)"]
+        pid = " + ".join(pid[:len(self.grid)])
         lines = [HEADER, *[function + "\n" for function in self.functions.values()], "@tilewright.jit", f"def kernel({', '.join(parameters)}):",
                  f"    pid = {pid}", *[f"    {name} = {text}" for name, text in self.indices.values()], *self.lines]
         return "\n".join(lines) + "\n"

@@ -13,9 +13,9 @@ import numpy as np
 
 from harness import random_values as values
 from harness.random_values import TYPE_WEIGHTS, Value
-from harness.types import FP8, NUMPY_TYPES, bits, is_float, is_unsigned, random_values
+from harness.types import FP8, NUMPY_TYPES, bits, is_float, is_unsigned, mixed_values, random_values
 
-# Of the numbers of an array: small whole ones, any, and those of a permutation.
+# The range of an array's numbers where they are small; of others any numbers are in it, or the special ones.
 SMALL = {"float8e4nv": (-4, 4), "float8e5": (-4, 4), "float16": (-4, 4), "bfloat16": (-4, 4), "float32": (-8, 8),
          "float64": (-8, 8), "int1": (0, 1)}  # fmt: skip
 
@@ -42,6 +42,8 @@ class Array:
         elif self.kind == "small":
             low, high = small_range(self.dtype)
             data = random.integers(low, high + 1, count).astype(dtype)
+        elif self.kind == "special":
+            data = mixed_values(self.dtype, max(count, 32), int(random.integers(1 << 30)))[:count]
         else:
             data = np.full(count, self.kind, dtype)
         return data.reshape(self.shape) if self.shape else data
@@ -70,7 +72,7 @@ class Memory:
         """A value that comes from an array."""
         if array.kind == "small":
             return Value(text, array.dtype, tuple(shape), *small_range(array.dtype))
-        return Value(text, array.dtype, tuple(shape), is_clean=is_float(array.dtype))
+        return Value(text, array.dtype, tuple(shape), is_clean=is_float(array.dtype) and array.kind == "any")
 
     # ---- addresses ----------------------------------------------------------
 
@@ -140,7 +142,7 @@ class Memory:
     def load(self, shape, dtype=None, kind=None):
         """A statement that loads; the value that it makes."""
         dtype = dtype or self.weighted(TYPE_WEIGHTS)
-        kind = kind or self.pick("small", "small", "small", "any")
+        kind = kind or self.pick("small", "small", "small", "small", "any", "any", "special")
         array = self.input(dtype, "small" if dtype == "int1" else kind)
         if shape and self.chance(0.1) and dtype != "int1" and len(shape) < 3:
             return self.load_block(array.kind, dtype, shape)
@@ -290,8 +292,8 @@ class Memory:
         keywords = self.pick("", "", ', sem="relaxed"', ', sem="acq_rel"', ', sem="release", scope="sys"')
         if op == "cas":
             return self.compare_and_swap(shape, keywords)
-        low, high = (0, 1) if is_float(dtype) else (0, 100)
-        value = values.within(self.expression(shape, 1), low, high, dtype)
+        value = self.expression(shape, 1)
+        value = values.within(value, 0, 1, dtype) if is_float(dtype) else None if value.is_float else values.cast(value, dtype)
         offset = self.offsets(shape)
         if value is None or offset is None:
             return None

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Random operations on whole tiles: reductions, scans, products, shapes, order, random numbers."""
+"""Random operations on whole tiles: reductions, scans, shapes, order, random numbers."""
 
 import math
 
@@ -15,13 +15,6 @@ PAIR_REDUCERS = {
     "sum_and_largest": ["return a + c, tl.maximum(b, d)"],
     "chain": ["return a * c, c * b + d"],
 }
-# Left type, right type, bounds of operands, the accumulator's type; and how often.
-DOTS = {
-    ("float16", "float16", 4, "float32"): 8, ("bfloat16", "bfloat16", 4, "float32"): 5, ("float32", "float32", 6, "float32"): 4,
-    ("int8", "int8", 100, "int32"): 3, ("float8e4nv", "float8e4nv", 4, "float32"): 2, ("float8e5", "float8e5", 4, "float32"): 1,
-    ("float8e4nv", "float8e5", 4, "float32"): 1, ("float16", "float16", 2, "float16"): 1, ("float64", "float64", 6, "float64"): 0.3,
-}  # fmt: skip
-PRECISIONS = ["tf32", "ieee", "tf32x3", "bf16x3", "bf16x6"]
 
 
 class Tiles:
@@ -149,83 +142,6 @@ class Tiles:
         self.function(name, "a, b", [f"return {REDUCERS[name]}"])
         ends = (value.low, value.high, value.grain, value.is_clean) if name in ("larger", "smaller") else ()
         return self.bind(Value(f"tl.associative_scan({value.text}, {axis}, {name}{reverse})", value.dtype, value.shape, *ends))
-
-    # ---- products -----------------------------------------------------------
-
-    def operand(self, shape, dtype, bound):
-        """Often straight from memory, as in most kernels, sometimes computed."""
-        if self.chance(0.15):
-            other = self.operand(shape[::-1], dtype, bound)
-            return other.shaped(f"tl.trans({other.text})", shape)
-        if dtype != "int8" and self.chance(0.65):
-            value = self.load(shape, dtype, "small")
-        else:
-            value = values.within(self.expression(shape, 1), *((0, bound) if self.chance(0.3) else (-bound, bound)), dtype)
-            value = value or self.load(shape, dtype, "small")
-        if value.bound > bound:
-            value = values.within(value, -bound, bound, dtype)
-        return value if value.text.isidentifier() or self.chance(0.5) else self.bind(value)
-
-    def product(self, shape=None, limit=None):
-        """tl.dot with or without an accumulator."""
-        rows, columns = shape or (self.pick(16, 32), self.pick(16, 32))
-        left, right, bound, result = self.weighted(DOTS)
-        inner = self.pick(32, 64) if bits(left) == 8 else self.pick(16, 16, 32)
-        a, b = self.operand((rows, inner), left, bound), self.operand((inner, columns), right, bound)
-        most = a.bound * b.bound * inner
-        keywords = ""
-        if left == "float32":
-            keywords = f', input_precision="{self.pick(*PRECISIONS)}"' if self.chance(0.7) else ""
-        if result == "float16":
-            keywords = ", out_dtype=tl.float16"
-        dot = f"tl.dot({a.text}, {b.text}{{}}{keywords})"
-        known = [v for v in self.visible() if v.shape == (rows, columns) and v.dtype == result and v.has_range and v.grain == 0
-                 and values.fits(result, -v.bound - most, v.bound + most)]
-        if limit is None and known and self.chance(0.4):
-            acc = self.random.choice(known)
-            text = dot.format(self.pick(f", {acc.text}", f", acc={acc.text}")) if self.chance(0.7) else f"{dot.format('')} + {acc.text}"
-            return self.bind(Value(text, result, (rows, columns), -acc.bound - most, acc.bound + most))
-        value = values.of_type(dot.format(""), result, (rows, columns), -most, most)
-        return value and self.bind(value)
-
-    def product_loop(self):
-        """The loop of a matrix product: two loads, pointers or offsets that move, an accumulator."""
-        if len(self.counters) > 0 or self.is_branch:
-            return self.product()
-        rows, columns, inner = self.pick(16, 32, 32, 64), self.pick(16, 32, 32), 32
-        left, right, bound, result = self.weighted({key: weight for key, weight in DOTS.items() if key[3] in ("float32", "int32")})
-        bound = min(bound, 8)
-        steps = self.random.randint(1, 4)
-        a, b = (self.array(dtype, "small") for dtype in (left, right))
-        a.length, b.length = rows * inner * steps, columns * inner * steps
-        moves, tail = self.chance(0.5), self.chance(0.3)
-        row, column, k = self.index((rows,)), self.index((columns,)), self.index((inner,))
-        places = (f"{a.name} + {row}[:, None] * {inner * steps} + {k}[None, :]",
-                  self.pick(f"{b.name} + {k}[:, None] * {columns} + {column}[None, :]", f"{b.name} + {k}[:, None] + {column}[None, :] * {inner * steps}"))
-        strides = (inner, inner * columns if f"* {columns} +" in places[1] else inner)
-        total = self.argument(inner * steps - (self.random.randint(1, inner - 1) if tail else 0))
-        acc, counter = self.fresh("acc"), self.fresh("k")
-        self.add(f"{acc} = tl.zeros(({rows}, {columns}), tl.{result})")
-        if moves:
-            self.add(f"a_at = {places[0]}")
-            self.add(f"b_at = {places[1]}")
-        self.add(f"for {counter} in {self.range_text(f'0, {steps}')}:")
-        with self.block():
-            at = ("a_at", "b_at") if moves else tuple(f"{place} + {counter} * {stride}" for place, stride in zip(places, strides))
-            masks = ("", "")
-            if tail:
-                masks = (f", mask={k}[None, :] + {counter} * {inner} < {total}, other=0", f", mask={k}[:, None] + {counter} * {inner} < {total}, other=0")
-            self.add(f"a = tl.load({at[0]}{masks[0]}{self.load_keywords()})")
-            self.add(f"b = tl.load({at[1]}{masks[1]}{self.load_keywords()})")
-            if left == "float16" and self.chance(0.2):
-                self.add(self.pick("a = (a * 2).to(tl.float16)", "b = tl.abs(b)", "a = -a"))
-            self.add(self.pick(f"{acc} = tl.dot(a, b, {acc})", f"{acc} += tl.dot(a, b)"))
-            if moves:
-                self.add(f"a_at += {strides[0]}")
-                self.add(f"b_at += {strides[1]}")
-        most = 2 * 64 * inner * steps
-        value = values.of_type(acc, result, (rows, columns), -most, most)
-        return self.keep(value)
 
     # ---- shapes and order ---------------------------------------------------
 

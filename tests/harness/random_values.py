@@ -17,8 +17,8 @@ from harness.types import FP8, NUMPY_TYPES, bits, is_float, is_unsigned
 
 MANTISSA = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53, "float8e4nv": 4, "float8e5": 3}
 # How often an array has each type.
-TYPE_WEIGHTS = {"float32": 8, "float16": 7, "bfloat16": 4, "int32": 8, "int64": 3, "int8": 3, "uint8": 3, "int16": 2,
-                "uint16": 1, "uint32": 2, "uint64": 1, "float64": 1, "float8e4nv": 2, "float8e5": 1, "int1": 1}  # fmt: skip
+TYPE_WEIGHTS = {"float32": 8, "float16": 7, "bfloat16": 4, "int32": 8, "int64": 3, "int8": 3, "uint8": 3, "int16": 3,
+                "uint16": 2, "uint32": 2, "uint64": 1, "float64": 1, "float8e4nv": 2, "float8e5": 1, "int1": 1}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,7 +36,7 @@
 #include "passes/analysis/AliasInfo.h"
 #include "passes/transform/Passes.h"
 
-#include "ir/dialect/TileDialect.h"
+#include "ir/dialect/Rings.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseSet.h"
@@ -53,11 +53,13 @@ namespace {
 
 constexpr int64_t tensorMapBytes = 128;
 
-/// Slots for maps of an op in a loop, from the longest ring of the kernel.
+/// Slots for maps of an op in a loop, from the longest ring of the kernel that TMA fills.
 int64_t slotsInLoops(func::FuncOp function) {
   int64_t longest = 1;
-  function.walk(
-      [&](ir::MbarrierAllocOp ring) { longest = std::max(longest, ring.getType().getSlots()); });
+  function.walk([&](ir::AllocSharedOp alloc) {
+    if (std::optional<ir::Ring> ring = ir::ringOf(alloc); ring && ring->fill == ir::RingFill::Tma)
+      longest = std::max(longest, alloc.getType().getSlots());
+  });
   return static_cast<int64_t>(llvm::PowerOf2Ceil(longest + 1));
 }
 

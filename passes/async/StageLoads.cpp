@@ -28,11 +28,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/dialect/Rings.h"
+#include "ir/layout/LayoutMemory.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/ScratchSize.h"
-#include "passes/transform/AsyncCopy.h"
+#include "passes/async/AsyncCopy.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -56,6 +58,8 @@ constexpr int64_t usualRegisters = 64;
 struct Stage {
   Operation *anchor;
   llvm::SmallVector<ir::LoadOp> loads;
+  /// Bytes of those that have been taken.
+  int64_t stagedBytes = 0;
 };
 
 class StageLoadsPass : public impl::StageLoadsBase<StageLoadsPass> {
@@ -75,17 +79,18 @@ public:
       if (llvm::isa<func::FuncDialect, scf::SCFDialect>(block->getParentOp()->getDialect()))
         findStages(*block, stages);
     });
-    bool areExclusive = stages.size() == 2 && areBranchesOfOne(stages[0], stages[1]);
     int64_t others = sharedBytes;
     for (Stage &stage : stages) {
       int64_t bytes = 0;
       for (ir::LoadOp load : stage.loads)
         bytes += bytesOf(load);
-      if (bytes > context.target.maxSharedBytesPerBlock)
-        start(stage);
-      // Two bodies of one kernel (VersionMasks) use the same bytes.
-      if (areExclusive)
-        sharedBytes = others;
+      if (bytes <= context.target.maxSharedBytesPerBlock)
+        continue;
+      sharedBytes = others;
+      for (const Stage &other : stages)
+        if (!areExclusive(stage.anchor, other.anchor))
+          sharedBytes += other.stagedBytes;
+      start(stage);
     }
   }
 
@@ -118,7 +123,7 @@ private:
       if (!isCandidate(load, lastLoad))
         continue;
       if (!hasStage)
-        stages.push_back({lastLoad, {}});
+        stages.push_back({lastLoad, {}, 0});
       hasStage = true;
       stages.back().loads.push_back(load);
     }
@@ -155,10 +160,15 @@ private:
     return true;
   }
 
-  static bool areBranchesOfOne(const Stage &lhs, const Stage &rhs) {
-    Block *left = lhs.anchor->getBlock(), *right = rhs.anchor->getBlock();
-    return left != right && left->getParentOp() == right->getParentOp() &&
-           llvm::isa<scf::IfOp>(left->getParentOp());
+  /// Whether the ops stand in different branches of one scf.if, of which only one runs:
+  /// what they have in shared memory may be the same bytes.
+  static bool areExclusive(Operation *lhs, Operation *rhs) {
+    for (Region *left = lhs->getParentRegion(); left; left = left->getParentRegion())
+      if (auto branch = llvm::dyn_cast<scf::IfOp>(left->getParentOp()))
+        for (Region &other : branch->getRegions())
+          if (&other != left && other.isAncestor(rhs->getParentRegion()))
+            return true;
+    return false;
   }
 
   //===--- profitability -------------------------------------------------===//
@@ -183,6 +193,8 @@ private:
 
   void start(Stage &stage) {
     llvm::erase_if(stage.loads, [&](ir::LoadOp load) { return !takeRoom(load); });
+    for (ir::LoadOp load : stage.loads)
+      stage.stagedBytes += bytesOf(load);
     if (stage.loads.empty())
       return;
     llvm::SetVector<Operation *> slice;
@@ -211,6 +223,10 @@ private:
 
   Value copy(ir::LoadOp load, OpBuilder &builder) {
     auto buffer = builder.create<ir::AllocSharedOp>(load.getLoc(), ownBufferFor(load), Value());
+    // Threads that hold the same element copy it to the same place, which takes a barrier.
+    bool isPrivate = duplicateThreadMasks(ir::getLinearLayout(tileType(load.getResult()))).isZero();
+    if (isPrivate && !load->getParentOfType<LoopLikeOpInterface>())
+      ir::setRing(buffer, {ir::RingFill::Own, ir::SlotRelease::None});
     copyAsync(builder, load, load.getPointer(), load.getMask(), buffer);
     ++numStaged;
     context.remark(load, {"stage-load",

@@ -40,6 +40,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/dialect/Rings.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/ScratchSize.h"
@@ -73,7 +74,6 @@ int64_t registerBudget(ModuleOp module, const TargetInfo &target) {
 struct PrefetchLoop {
   scf::ForOp loop;
   ir::AsyncWaitOp wait;
-  ir::BarrierOp barrier;
   ir::DotOp dot;
   int commits = 0;
   /// The variable that counts the slots of use.
@@ -84,10 +84,15 @@ struct PrefetchLoop {
 
   //===--- legality ------------------------------------------------------===//
   bool isLegal() {
-    for (Operation &op : loop.getBody()->without_terminator())
-      if (!collect(&op))
-        return false;
-    if (!wait || !barrier || !dot || !commits || !wait->isBeforeInBlock(barrier))
+    auto kind = loop->getAttrOfType<StringAttr>(ir::loopScheduleAttr);
+    if (!kind || kind.getValue() != "plain")
+      return false;
+    // The schedule has put one wait and one barrier there; others are the program's.
+    wait = theOnly<ir::AsyncWaitOp>();
+    dot = theOnly<ir::DotOp>();
+    commits = static_cast<int>(llvm::range_size(loop.getBody()->getOps<ir::AsyncCommitOp>()));
+    if (!wait || !theOnly<ir::BarrierOp>() || !dot || dot.getUnit() != ir::MatrixUnit::mma ||
+        commits == 0 || hasObstacle())
       return false;
     for (Value operand : {dot.getA(), dot.getB()})
       if (auto load = operand.getDefiningOp<ir::SharedLoadOp>())
@@ -106,26 +111,22 @@ struct PrefetchLoop {
   }
 
 private:
-  template <typename Op> static bool setOnce(Op &place, Operation *op) {
-    bool isFirst = !place;
-    place = llvm::cast<Op>(op);
-    return isFirst;
+  /// The op of this kind in the body; null where there is none, or another one.
+  template <typename Op> Op theOnly() {
+    auto ops = loop.getBody()->getOps<Op>();
+    return llvm::hasSingleElement(ops) ? *ops.begin() : Op();
   }
 
-  bool collect(Operation *op) {
-    if (llvm::isa<ir::AsyncWaitOp>(op))
-      return setOnce(wait, op);
-    if (llvm::isa<ir::BarrierOp>(op))
-      return setOnce(barrier, op);
-    if (llvm::isa<ir::DotOp>(op))
-      return setOnce(dot, op) && dot.getUnit() == ir::MatrixUnit::mma;
-    commits += llvm::isa<ir::AsyncCommitOp>(op);
-    return !op->walk([](Operation *inner) {
-                return llvm::isa<ir::MbarrierWaitOp, ir::WgmmaOp, ir::SharedStoreOp,
-                                 ir::AllocSharedOp, ir::SharedDotOp, LoopLikeOpInterface>(inner)
-                           ? WalkResult::interrupt()
-                           : WalkResult::advance();
-              }).wasInterrupted();
+  /// Whether something accesses shared memory besides the operands, or waits for it.
+  bool hasObstacle() {
+    return loop.getBody()
+        ->walk([](Operation *op) {
+          return llvm::isa<ir::MbarrierWaitOp, ir::WgmmaOp, ir::SharedStoreOp, ir::AllocSharedOp,
+                           ir::SharedDotOp, LoopLikeOpInterface>(op)
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 
   /// The slot of the ring that `load` reads, looking through views.
@@ -181,14 +182,11 @@ Value readSlot(RewriterBase &rewriter, ir::SharedLoadOp load, BlockArgument vari
   return copy->getResult(0);
 }
 
-/// Behind everything else, nearer to where the program had them.
+/// After everything else, nearer to where the program had them.
 void moveCopies(scf::ForOp loop) {
   llvm::SmallVector<Operation *> copies;
   for (Operation &op : loop.getBody()->without_terminator())
-    if (op.walk([](Operation *inner) {
-            return llvm::isa<ir::AsyncCopyOp, ir::AsyncCommitOp>(inner) ? WalkResult::interrupt()
-                                                                        : WalkResult::advance();
-          }).wasInterrupted())
+    if (op.hasAttr(ir::fillsRingAttr))
       copies.push_back(&op);
   for (Operation *op : copies)
     op->moveBefore(loop.getBody()->getTerminator());

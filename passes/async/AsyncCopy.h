@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_PASSES_TRANSFORM_ASYNCCOPY_H
-#define TILEWRIGHT_PASSES_TRANSFORM_ASYNCCOPY_H
+#ifndef TILEWRIGHT_PASSES_ASYNC_ASYNCCOPY_H
+#define TILEWRIGHT_PASSES_ASYNC_ASYNCCOPY_H
 
 #include "ir/dialect/TileDialect.h"
 
@@ -21,4 +21,4 @@ ir::AsyncCopyOp copyAsync(mlir::OpBuilder &builder, ir::LoadOp load, mlir::Value
 
 } // namespace tilewright::passes
 
-#endif // TILEWRIGHT_PASSES_TRANSFORM_ASYNCCOPY_H
+#endif // TILEWRIGHT_PASSES_ASYNC_ASYNCCOPY_H

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/transform/AsyncCopy.h"
+#include "passes/async/AsyncCopy.h"
 
 using namespace mlir;
 

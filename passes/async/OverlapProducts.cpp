@@ -18,6 +18,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/dialect/Rings.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/transform/Passes.h"
 
@@ -43,21 +44,13 @@ Operation *firstUser(ir::WgmmaOp product) {
   return first;
 }
 
-/// Copies into a ring, whose slots PipelineLoops keeps apart from those in use.
-bool isRingCopy(Operation *op) {
-  if (auto branch = llvm::dyn_cast<scf::IfOp>(op))
-    return branch.getNumResults() == 0 && !branch.elseBlock() &&
-           llvm::all_of(branch.thenBlock()->without_terminator(),
-                        [](Operation &inner) { return isRingCopy(&inner); });
-  return llvm::isa<ir::AsyncCopyOp, ir::AsyncCommitOp, ir::MbarrierExpectOp, ir::MbarrierWaitOp,
-                   ir::TmaLoadOp>(op) &&
-         (!llvm::isa<ir::MbarrierWaitOp>(op) || llvm::isa<scf::IfOp>(op->getParentOp()));
-}
+/// Copies into a ring go to slots that no product in flight reads.
+bool fillsRing(Operation *op) { return op->hasAttr(ir::fillsRingAttr); }
 
 /// What must not run while products read their operands and the wait is further on:
 /// it may reuse their memory, or wait itself.
 bool isObstacle(Operation *op) {
-  return (op->getNumRegions() != 0 && !isRingCopy(op)) ||
+  return (op->getNumRegions() != 0 && !fillsRing(op)) ||
          llvm::isa<ir::BarrierOp, ir::SharedStoreOp>(op);
 }
 
@@ -91,7 +84,7 @@ void startEarly(ir::WgmmaOp product) {
     }
     auto other = llvm::dyn_cast<ir::WgmmaOp>(op);
     if (isNeeded ||
-        (!other && !isMemoryEffectFree(op) && !isRingCopy(op) && !llvm::isa<ir::LoadOp>(op)))
+        (!other && !isMemoryEffectFree(op) && !fillsRing(op) && !llvm::isa<ir::LoadOp>(op)))
       last = op;
     else if (other)
       earlier = other;
