@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import runpy
 import sys
 
 from . import compile_arguments, errors, knobs
@@ -13,8 +14,27 @@ from .checking import arguments as check_arguments
 from .compiler import cache_arguments
 from .lazy_names import deferred
 from .proving import arguments as prove_arguments
-from .run_command import run_command
+from .triton_alias import install_as_triton
 from .tuning import arguments as tune_arguments
+
+
+def run_command(arguments) -> int:
+    install_as_triton()
+    sys.argv = arguments.rest
+    if not sys.argv:
+        raise SystemExit("tilewright run: name a script, or -m and a module")
+    if sys.argv[0] == "-m":
+        if len(sys.argv) < 2:
+            raise SystemExit("tilewright run: -m needs the name of a module")
+        del sys.argv[0]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        return 0
+    if not os.path.isfile(sys.argv[0]):
+        raise SystemExit(f"tilewright run: no file '{sys.argv[0]}'")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
+    runpy.run_path(sys.argv[0], run_name="__main__")
+    return 0
 
 
 def knobs_command(arguments) -> int:

@@ -68,7 +68,7 @@ LAYERS = {
     "checking": "checking", "proving": "proving", "profiler": "profiler",
     "tools": "tools", "torch": "tools", "ops": "tools", "selftest": "tools", "testing": "tools",
     "kernel_arguments": "tools", "startup": "tools", "pytest_plugin": "tools",
-    "doctor": "commands", "compile_command": "commands", "run_command": "tools", "compiler.cache_tools": "commands",
+    "doctor": "commands", "compile_command": "commands", "compiler.cache_tools": "commands",
     "tuning.commands": "commands", "proving.command": "commands", "checking.command": "commands",
     "cli": "cli", "__main__": "cli", "compile_arguments": "cli", "checking.arguments": "cli",
     "compiler.cache_arguments": "cli", "proving.arguments": "cli", "tuning.arguments": "cli",
