@@ -100,6 +100,9 @@ def code_of(problem):
 
 
 def compiled_devices(device):
+    """Those whose results have to be the interpreter's; none, to compare that with the oracle alone, which is quick."""
+    if device == "interpreter":
+        return []
     return [("gpu", Gpu())] if device == "gpu" else [(target, Emulator(target)) for target in TARGETS]
 
 
@@ -175,7 +178,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--jobs", type=int, default=1, help="processes that work at once")
-    parser.add_argument("--device", choices=["emulator", "gpu"], default="emulator")
+    parser.add_argument("--device", choices=["emulator", "gpu", "interpreter"], default="emulator",
+                        help="what is compared with the interpreter; `interpreter` compares with the oracle only")
     parser.add_argument("--state", type=Path, help="a file that remembers how far the campaign came")
     parser.add_argument("--seed", type=int, help="one kernel, which is printed")
     parser.add_argument("--reduce", action="store_true", help="with --seed: a smaller kernel that fails alike")
