@@ -167,11 +167,11 @@ class Products:
                  f"    scores = tl.minimum(tl.maximum(tl.dot(q, k), -1.0), {self.pick('1.0', '2.0')})"]
         if self.chance(0.5):
             lines.append(f"    scores = tl.where({row}[:, None] >= {where}[None, :]), scores, -1.0)")
-        lines += [f"    larger = tl.maximum({largest}, tl.max(scores, 1))", f"    alpha = tl.exp2({largest} - larger)",
-                  "    p = tl.exp2(scores - larger[:, None])", f"    {total} = {total} * alpha + tl.sum(p, 1)",
+        lines += [f"    top = tl.maximum({largest}, tl.max(scores, 1))", f"    alpha = tl.exp2({largest} - top)",
+                  "    p = tl.exp2(scores - top[:, None])", f"    {total} = {total} * alpha + tl.sum(p, 1)",
                   f"    v = tl.load({v.name} + {where}[:, None]) * {width} + {column}[None, :]{self.load_keywords()})",
                   f"    {acc} = {acc} * alpha[:, None]" if self.chance(0.7) else f"    {acc} *= alpha[:, None]",
-                  self.pick(f"    {acc} = tl.dot(p.to(tl.{dtype}), v, {acc})", f"    {acc} += tl.dot(p.to(tl.{dtype}), v)"), f"    {largest} = larger"]
+                  self.pick(f"    {acc} = tl.dot(p.to(tl.{dtype}), v, {acc})", f"    {acc} += tl.dot(p.to(tl.{dtype}), v)"), f"    {largest} = top"]
         for line in lines:
             self.add(line)
         self.keep(Value(largest, "float32", (rows,), -1, 2))
