@@ -158,6 +158,12 @@ def run(count=20, first=0, seconds=1e9, report=print, state=None, jobs=1, device
     return f"F3: {len(campaign.done)} kernels from seed {first}, no difference ({campaign.summary()})"
 
 
+def described(argument):
+    if hasattr(argument, "block_shape"):
+        return f"descriptor of {described(argument.base)} in blocks of {list(argument.block_shape)}"
+    return f"{argument.dtype}{list(argument.shape)}" if isinstance(argument, np.ndarray) else repr(argument)
+
+
 def show(seed, device, is_reduced):
     program = program_of(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -168,7 +174,7 @@ def show(seed, device, is_reduced):
 
             text = reduced(text, problem_of)
         print(text)
-        print(f"grid {program.grid}, arguments {[a if isinstance(a, (int, float)) else f'{a.dtype}{list(a.shape)}' for a in program.arguments(Interpreter())[0]]}")
+        print(f"grid {program.grid}, arguments {', '.join(map(described, program.arguments(Interpreter())[0]))}")
         print(*workers.in_child(lambda: outcome_of(program, text, folder, device)), sep="\n")
 
 
