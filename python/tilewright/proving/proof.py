@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from dataclasses import dataclass, field
 
 from .. import errors
 from . import replay
 from .conditions import setting_of_conditions
-from .encode import solver_library
+from .encode import now, solver_library
 from .launch import setting_of_launch
 from .numbers import evaluated
 from .questions import OUTSIDE, REFUTED, Prover, expressions
@@ -74,7 +73,7 @@ def _deep_expressions():
 def prove_launch(kernel, grid, bound, options=None, timeout=DEFAULT_TIMEOUT):
     """Proves or refutes for `kernel[grid](...)`; `bound` maps every parameter to its value."""
     solver_library()
-    start = time.monotonic()
+    start = now()
     setting = setting_of_launch(kernel, grid, bound, options)
     prover = Prover(setting, timeout)
     findings = prover.findings()
@@ -85,14 +84,14 @@ def prove_launch(kernel, grid, bound, options=None, timeout=DEFAULT_TIMEOUT):
 
     _confirm(setting, findings, arguments)
     sizes = tuple(extent.constant for extent in setting.grid)
-    return Proof(kernel.__name__, f"a launch of {' x '.join(map(str, sizes))} programs", findings, time.monotonic() - start)
+    return Proof(kernel.__name__, f"a launch of {' x '.join(map(str, sizes))} programs", findings, now() - start)
 
 
 @_deep_expressions()
 def prove_conditions(kernel, signature, constants, grid, arrays, assume="", options=None, timeout=DEFAULT_TIMEOUT):
     """Proves or refutes for all launches that satisfy `assume`; see conditions.setting_of_conditions."""
     solver_library()
-    start = time.monotonic()
+    start = now()
     setting = setting_of_conditions(kernel, signature, constants, grid, arrays, assume, options)
     findings = Prover(setting, timeout).findings()
 
@@ -102,7 +101,7 @@ def prove_conditions(kernel, signature, constants, grid, arrays, assume="", opti
 
     _confirm(setting, findings, arguments)
     return Proof(kernel.__name__, f"all launches with {assume or 'any sizes'}, grid ({grid})", findings,
-                 time.monotonic() - start)
+                 now() - start)
 
 
 def _confirm(setting, findings, arguments):
