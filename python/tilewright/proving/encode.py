@@ -221,13 +221,15 @@ class Question:
             parts.append(z3.Or(value < low, value > high))
         return z3.Or(parts) if parts else None
 
-    def ask(self, conditions, deadline, with_limits=True):
+    def ask(self, conditions, deadline, with_limits=True, about_products=True):
         """Without limits, only the answer "no" is one: products are easier to reason about where nothing is large.
+
+        about_products: whether there are products of symbols, so that something has to be said about them
 
         (answer, value): "no", "yes" with a function that gives the value of a polynomial, or "unknown"."""
         stated = [self.condition(c) if isinstance(c, Formula) else c for c in conditions]
         stated += [*self.definitions, *(self.limits if with_limits else ())]
-        more = self._about_products()
+        more = self._about_products() if about_products else ()
         if more:
             # What helps with one question is a burden to another.
             answer = self._check(stated, (now() + deadline) / 2)

@@ -120,22 +120,28 @@ def _confirm(setting, findings, arguments):
                 witness["confirmed"] = None
                 continue
             programs = [witness["program"], *([witness["other program"]] if "other program" in witness else [])]
-            error = replay.Replay(setting.kernel, witness["grid"], arguments(witness), setting.options).finds(programs, codes)
+            run = replay.Replay(setting.kernel, witness["grid"], arguments(witness), setting.options)
+            error, other = run.finds(programs, codes)
             witness["confirmed"] = error is not None
             if error is not None:
                 witness["report"] = f"{error.code}: {error.message}"
                 outcome.verdict, outcome.reason = REFUTED, ""
             elif outcome.verdict == REFUTED:
-                _not_confirmed(finding, outcome, witness)
+                _not_confirmed(finding, outcome, witness, other)
 
 
-def _not_confirmed(finding, outcome, witness):
-    """A refutation without its error: equal values may be stored twice, anything else is a mistake in here."""
+def _not_confirmed(finding, outcome, witness, other):
+    """A refutation without its error: equal values may be stored twice, anything else is a mistake in here.
+
+    other: another error that ended one of the programs
+    """
     kinds = {finding.access.kind, witness.get("other kind", "")}
     if divisors(expressions([finding.access])):
         outcome.verdict, outcome.reason = OUTSIDE, "a division that may be by zero"
     elif outcome is finding.races and kinds == {"store"}:
         outcome.verdict, outcome.reason = OUTSIDE, "two programs store one element; the replay found equal values"
+    elif other is not None:
+        outcome.verdict, outcome.reason = OUTSIDE, f"a program of the witness ends earlier, with {other.code}"
     else:
         raise errors.make("E0429", line=finding.access.frames[0][2], p=witness["program"], a=witness["array"],
                           i=witness["element"])

@@ -15,6 +15,7 @@ import itertools
 from dataclasses import dataclass, field
 
 from .accesses import accesses_of, runs
+from .draws import SMALL_SIZES, draws
 from .encode import Question, now
 from .equations import consequences
 from .narrowing import Narrowing
@@ -25,9 +26,6 @@ from .terms import FALSE, TRUE, Poly, and_, at_most, equal, less, not_, or_
 __all__ = ["Finding", "Outcome", "Prover", "expressions"]
 
 PROVED, REFUTED, OUTSIDE, UNDECIDED = "proved", "refuted", "outside", "undecided"
-
-#: A witness is looked for with sizes up to these first: small ones are read and run easily.
-_SMALL_SIZES = (8, 40, 300, 5000)
 
 
 @dataclass
@@ -67,7 +65,7 @@ class Prover:
         self.first, self.second = (accesses_of(evaluator, ops) for evaluator in self.evaluators)
         self.positive, self.exactly = [], None
         self._find_positive_divisors()
-        self.is_narrowed = not setting.sizes
+        self.is_narrowed, self.draws = not setting.sizes, draws(setting)
         self.exactly = Rebuilder(setting.atoms, True, self.positive)
         self.wrapping = Rebuilder(setting.atoms, False, self.positive)
 
@@ -157,19 +155,26 @@ class Prover:
         """As Question.ask; with sizes to choose, tries to find small ones."""
         deadline = now() + self.timeout
         sizes = list(self.setting.sizes.values())
-        if sizes:
-            answer, value = question.ask(conditions, now() + self.timeout / 4, with_limits=False)
-            if answer == "no":
-                return answer, value
-        answer, value = question.ask(conditions, now() + (self.timeout / 2 if sizes else self.timeout))
-        if answer == "no" or not sizes:
-            return answer, value
-        for most in _SMALL_SIZES:
+        if not sizes:
+            return question.ask(conditions, deadline)
+        answer = question.ask(conditions, now() + self.timeout / 4, with_limits=False)
+        if answer[0] == "no":
+            return answer
+        # With numbers for all sizes there are no products left, and an answer comes at once.
+        for drawn in self.draws:
+            until = min(deadline, now() + self.timeout / 20)
+            answer = question.ask([*conditions, *drawn], until, about_products=False)
+            if answer[0] == "yes":
+                return answer
+        answer = question.ask(conditions, deadline)
+        if answer[0] != "yes":
+            return answer
+        for most in SMALL_SIZES:
             small = [at_most(size, Poly.of(most)) for size in sizes]
             smaller = question.ask([*conditions, *small], min(deadline, now() + self.timeout / 8))
             if smaller[0] == "yes":
                 return smaller
-        return answer, value
+        return answer
 
     def _outcome(self, access, answer, value, start, describe):
         seconds = now() - start
