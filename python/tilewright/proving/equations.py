@@ -21,7 +21,7 @@ import math
 
 from .digits import digits_of_zero
 from .rebuild import Rebuilder
-from .terms import FALSE, TRUE, ZERO, Poly, and_, at_most, equal
+from .terms import FALSE, TRUE, ZERO, Poly, and_, at_most, equal, not_
 
 __all__ = ["consequences"]
 
@@ -107,7 +107,11 @@ class _Chain:
             kind, a, b, c, d = division
             if kind not in _QUOTIENT_OF or b != d or a == c:
                 continue
-            if {(_QUOTIENT_OF[kind], a, b, c, d), (_QUOTIENT_OF[kind], *_of_whole(a, b), *_of_whole(c, d))} & known:
+            forms = {(_QUOTIENT_OF[kind], a, b, c, d)}
+            if kind == "modulo":
+                forms.add(("floor", *_of_whole(a, b), *_of_whole(c, d)))
+            # Nobody knows what a division by zero gives. A "floor" and a "modulo" are only made for positive divisors.
+            if forms & known and (kind == "modulo" or self.holds(self.others, not_(equal(b, ZERO)))):
                 self.divisions.remove(division)
                 self.add(equal(a, c))
                 return
