@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass, field
 
 from .. import errors
-from . import replay
+from . import replay, report
 from .conditions import setting_of_conditions
 from .encode import now, solver_library
 from .launch import setting_of_launch
@@ -48,14 +48,10 @@ class Proof:
 
     def rows(self):
         """A dict of plain values per access, for tables and JSON."""
-        from .report import row
-
-        return [row(finding) for finding in self.findings]
+        return [report.row(finding) for finding in self.findings]
 
     def __str__(self):
-        from .report import text
-
-        return text(self)
+        return report.text(self)
 
 
 @contextlib.contextmanager
