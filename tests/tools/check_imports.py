@@ -47,7 +47,7 @@ LAYERS = {
     "_core": "base", "_version": "base", "errors": "base", "user_objects": "base", "frontend_rules": "base",
     "foreign": "base", "knob_types": "base", "knobs": "base", "scalar_types": "base", "lazy_names": "base",
     "wiring": "base", "toolkit": "base", "_utils": "base", "backends.compiler": "base", "compiler.errors": "base",
-    "compiler.options": "base", "runtime.errors": "base", "runtime.source": "base", "runtime.mathematics": "base",
+    "compiler.options": "base", "compiler.bisect": "base", "child_process": "base", "runtime.errors": "base", "runtime.source": "base", "runtime.mathematics": "base",
     "runtime.arguments": "base", "runtime.allocation": "base", "runtime._allocation": "base",
     "runtime.tracebacks": "base", "runtime.interface": "base", "runtime.tensors": "base", "runtime.lookups": "base",
     "runtime.specialization": "base", "runtime.params": "base", "tools.linear_layout": "base",
@@ -67,10 +67,10 @@ LAYERS = {
     "checking": "checking", "proving": "proving", "profiler": "profiler",
     "tools": "tools", "torch": "tools", "ops": "tools", "selftest": "tools", "testing": "tools",
     "kernel_arguments": "tools", "startup": "tools", "pytest_plugin": "tools",
-    "doctor": "commands", "compile_command": "commands", "compiler.cache_tools": "commands",
+    "doctor": "commands", "compile_command": "commands", "compiler.cache_tools": "commands", "compiler.reproducer": "commands",
     "tuning.commands": "commands", "proving.command": "commands", "checking.command": "commands",
     "cli": "cli", "__main__": "cli", "compile_arguments": "cli", "checking.arguments": "cli",
-    "compiler.cache_arguments": "cli", "proving.arguments": "cli", "tuning.arguments": "cli",
+    "compiler.cache_arguments": "cli", "compiler.repro_arguments": "cli", "proving.arguments": "cli", "tuning.arguments": "cli",
     "": "names", "runtime": "names", "backends": "names", "backends.nvidia": "names", "_C": "names",
 }
 
