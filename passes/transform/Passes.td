@@ -76,13 +76,13 @@ def PromoteGathers : TilewrightPass<"tw-promote-gathers"> {
 }
 
 def DeferReductions : TilewrightPass<"tw-defer-reductions"> {
-  let summary = "keeps running sums and extrema of a loop per thread, and combines the threads' after it";
+  let summary = "keeps running sums and extrema of a loop per thread, and combines the threads' behind it";
   let statistics = [Statistic<"numDeferred", "deferred", "Number of variables that gather per thread">];
 }
 
 def NarrowLiveTiles : TilewrightPass<"tw-narrow-live-tiles"> {
   let summary = "keeps tiles across reductions in the narrow type they were loaded in";
-  let statistics = [Statistic<"numNarrowed", "narrowed", "Number of tiles recomputed after a reduction">];
+  let statistics = [Statistic<"numNarrowed", "narrowed", "Number of tiles recomputed behind a reduction">];
 }
 
 def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
