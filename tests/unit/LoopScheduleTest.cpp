@@ -123,7 +123,7 @@ protected:
   OwningOpRef<ModuleOp> module;
 
   LoopScheduleTest() {
-    context.loadDialect<ir::TileDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect,
+    context.loadDialect<ir::TWDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect,
                         scf::SCFDialect>();
   }
 

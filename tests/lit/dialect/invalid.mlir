@@ -149,3 +149,12 @@ func.func @map_shape(%x: tensor<8xf32>) -> tensor<16xf32> {
   } : (tensor<8xf32>) -> tensor<16xf32>
   return %0 : tensor<16xf32>
 }
+
+// -----
+
+#s = #tw.shared<offset = [1, 2, 4, 8, 16]>
+func.func @ring_without_a_known_release() {
+  // expected-error@+1 {{has an unknown fill or release in tw.ring: {fill = "tma", release = "soon"}}}
+  %ring = tw.alloc_shared {tw.ring = {fill = "tma", release = "soon"}} : !tw.buffer<32xf32, #s, 2>
+  return
+}
