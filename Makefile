@@ -49,7 +49,7 @@ sanitize: setup ## the unit tests of cache, launch and tuner under SANITIZER=thr
 	@build-$(SANITIZER)/tests/tilewright-runtime-unit $(ARGS)
 
 wheel: ## build a wheel for PYTHON=<interpreter> into dist/
-	@PYTHON= $(MAKE) --no-print-directory configure
+	@$(MAKE) --no-print-directory PYTHON= configure
 	@BUILD=$(BUILD) scripts/wheel $(if $(PYTHON),$(PYTHON),$(BIN)/python)
 
 wheels: configure ## build wheels for all interpreters of this machine
