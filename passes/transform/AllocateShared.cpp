@@ -148,8 +148,10 @@ public:
         result = std::move(alive);
       }
     }
-    llvm::stable_sort(result,
-                      [](const Piece *lhs, const Piece *rhs) { return lhs->bytes > rhs->bytes; });
+    // Pieces of equal size stay in their order in `pieces`.
+    llvm::sort(result, [](const Piece *lhs, const Piece *rhs) {
+      return lhs->bytes != rhs->bytes ? lhs->bytes > rhs->bytes : lhs < rhs;
+    });
     return result;
   }
 
@@ -250,8 +252,10 @@ private:
     std::vector<int> order(pieces.size());
     for (size_t index = 0; index < order.size(); ++index)
       order[index] = static_cast<int>(index);
-    llvm::stable_sort(order,
-                      [&](int lhs, int rhs) { return pieces[lhs].bytes > pieces[rhs].bytes; });
+    llvm::sort(order, [&](int lhs, int rhs) {
+      int64_t left = pieces[lhs].bytes, right = pieces[rhs].bytes;
+      return left != right ? left > right : lhs < rhs;
+    });
     totalBytes = 0;
     std::vector<int> placed;
     for (int index : order) {
