@@ -103,13 +103,14 @@ private:
   OwnLoads findOwnLoads() {
     OwnLoads own;
     for (const LoadFacts &load : facts.loads) {
-      if (!load.isOwnCandidate || (load.isShort && hasFewRegisters()))
+      if (!load.own.isCandidate || (load.own.isShort && hasFewRegisters()))
         continue;
-      bool takesCopies = !load.isShort && load.log2Repeats == 0;
+      bool takesCopies = !load.own.isShort && load.own.log2Repeats == 0;
       if (!takesCopies) {
-        refuse(load, load.isShort ? "it has fewer elements than the block has threads"
-                                  : "several elements of it have one address");
-        if (load.words > maxRegisterLoadWords || llvm::cast<ir::LoadOp>(load.load).getIsVolatile())
+        refuse(load, load.own.isShort ? "it has fewer elements than the block has threads"
+                                      : "several elements of it have one address");
+        if (load.own.words > maxRegisterLoadWords ||
+            llvm::cast<ir::LoadOp>(load.load).getIsVolatile())
           continue;
       } else if (!load.copyObstacle.empty()) {
         refuse(load, load.copyObstacle);
@@ -148,7 +149,7 @@ private:
       for (ir::AllocSharedOp alloc : load.allocs)
         bytes += alloc->getBlock() == facts.body() ? alloc.getType().slotStride() : 0;
     llvm::erase_if(own.copies, [&](const LoadFacts *load) {
-      if (!load->feedsProduct)
+      if (!load->own.feedsProduct)
         return true;
       // A ring of products has a slot more where that fits.
       int64_t more = bytes + load->tileBytes();
@@ -157,7 +158,7 @@ private:
       bytes = more;
       return false;
     });
-    llvm::erase_if(own.registers, [](const LoadFacts *load) { return !load->feedsProduct; });
+    llvm::erase_if(own.registers, [](const LoadFacts *load) { return !load->own.feedsProduct; });
     chooseRegisterDistance(own);
     return own;
   }
@@ -167,7 +168,7 @@ private:
   void chooseRegisterDistance(const OwnLoads &own) {
     int64_t words = 0;
     for (const LoadFacts *load : own.registers)
-      words += load->words;
+      words += load->own.words;
     int64_t farthest =
         std::min<int64_t>(chosen.distance, maxRegisterLoadWords / std::max<int64_t>(words, 1));
     if (hasFewRegisters())
@@ -178,7 +179,7 @@ private:
                             {"early-load",
                              true,
                              {},
-                             {{"iterations", chosen.registerDistance}, {"words", load->words}},
+                             {{"iterations", chosen.registerDistance}, {"words", load->own.words}},
                              "loaded ahead, into registers"}});
   }
 };

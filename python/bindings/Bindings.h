@@ -14,6 +14,12 @@
 
 namespace tilewright {
 
+/// A function of any of CPython's calling conventions as its method tables hold
+/// it. By way of void (*)(), the type that compilers let stand for all others.
+template <typename Function> PyCFunction asMethod(Function *function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
 /// Error translation, knobs, driver, assembler.
 void bindRuntime(pybind11::module_ &module);
 /// `kernel[grid]` and the dispatcher behind it.

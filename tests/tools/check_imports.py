@@ -62,7 +62,7 @@ LAYERS = {
     "runtime.kernel_rewriter": "interpreter", "runtime.expression_rewriter": "interpreter",
     "runtime.kernel_helpers": "interpreter", "runtime.kernel_scopes": "interpreter",
     "runtime.rehearsal": "interpreter", "runtime.unwritten": "interpreter", "runtime.accesses": "interpreter",
-    "runtime.jit": "launch", "runtime._async_compile": "launch",
+    "runtime.jit": "launch", "runtime._async_compile": "launch", "runtime.tuned_attributes": "tuned",
     "tuning": "tuning", "runtime.heuristics": "tuned", "runtime.autotuner": "tuned",
     "checking": "checking", "proving": "proving", "profiler": "profiler",
     "tools": "tools", "torch": "tools", "ops": "tools", "selftest": "tools", "testing": "tools",

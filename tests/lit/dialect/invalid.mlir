@@ -275,5 +275,12 @@ func.func @copy_of_no_pointers(%m: !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 
 func.func @ring_of_another_kind() {
   // expected-error @+1 {{has an unknown fill or release in tw.ring}}
   %0 = tw.alloc_shared {tw.ring = {fill = "nothing", release = "barrier"}} : !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>>
+
+// -----
+
+#s = #tw.shared<offset = [1, 2, 4, 8, 16]>
+func.func @ring_without_a_known_release() {
+  // expected-error@+1 {{has an unknown fill or release in tw.ring: {fill = "tma", release = "soon"}}}
+  %ring = tw.alloc_shared {tw.ring = {fill = "tma", release = "soon"}} : !tw.buffer<32xf32, #s, 2>
   return
 }
