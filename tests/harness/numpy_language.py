@@ -226,12 +226,12 @@ def where(condition, left, right):
 
 @name_it
 def minimum(left, right, **_):
-    return binary("minimum", left, right)
+    return binary("minimum", as_tile(left), as_tile(right))
 
 
 @name_it
 def maximum(left, right, **_):
-    return binary("maximum", left, right)
+    return binary("maximum", as_tile(left), as_tile(right))
 
 
 @name_it

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random expressions on elements: arithmetic, comparisons, choices, bits, casts, helper functions."""
 
+import dataclasses
+
 from harness import random_values as values
 from harness.random_values import TYPE_WEIGHTS, Value, literal_like
 from harness.types import FP8, bits, is_unsigned
@@ -99,6 +101,9 @@ class Elements:
 
     def extreme_of_two(self, shape, depth):
         a, b = self.operands(shape, depth)
+        if b is not None and b.text.lstrip("-")[0].isdigit():
+            # A number has its own type here, unlike beside an operator.
+            b = dataclasses.replace(b, dtype="float32" if b.is_float else "int32")
         return None if b is None else values.extreme(self.pick("minimum", "maximum"), a, b)
 
     def cast(self, shape, depth):

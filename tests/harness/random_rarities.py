@@ -85,10 +85,10 @@ class Rarities:
         array, out = self.array(dtype, "small", length=length), self.array(dtype, 0, "out", length=length)
         if self.counters:
             return
-        index, n, where = self.index(shape), self.argument(length), self.fresh("at")
+        index, n, where, name = self.index(shape), self.argument(length), self.fresh("at"), self.fresh("x")
         self.add(f"{where} = pid * {size} + {index}")
-        self.add(f"x = tl.load({array.name} + {where}, mask={where} < {n})")
-        value = values.arithmetic("add", Value("x", dtype, shape, 0, 1), values.literal_like(Value("x", dtype), 1), False)
+        self.add(f"{name} = tl.load({array.name} + {where}, mask={where} < {n})")
+        value = values.arithmetic("add", Value(name, dtype, shape, 0, 1), values.literal_like(Value(name, dtype), 1), False)
         self.add(f"tl.store({out.name} + {where}, {value.text}, mask={where} < {n})")
 
     # ---- products -----------------------------------------------------------
