@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, check, prove, replay, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, run, check, prove, repro, passes, replay, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 
 from . import compile_arguments, errors, knobs
 from .checking import arguments as check_arguments
-from .compiler import cache_arguments
+from .compiler import cache_arguments, repro_arguments
 from .lazy_names import deferred
 from .proving import arguments as prove_arguments
 from .triton_alias import install_as_triton
@@ -53,6 +53,7 @@ def _parser():
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
     check_arguments.add_parser(commands)
     prove_arguments.add_parser(commands)
+    repro_arguments.add_parser(commands)
     cache_arguments.add_parser(commands)
     tune_arguments.add_parser(commands)
     commands.add_parser("knobs", help="list all switches").set_defaults(call=knobs_command)
