@@ -10,6 +10,7 @@
 #include "codegen/emit/AssemblerFaults.h"
 #include "codegen/emit/EmitPtx.h"
 #include "codegen/emit/NvJitLink.h"
+#include "codegen/emit/WorkCount.h"
 #include "codegen/lower/Lowering.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/Knobs.h"
@@ -468,6 +469,7 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
 
   result.ttir = printModule(module);
   result.access = findArgumentAccess(module);
+  result.work = countWork(module);
   result.tensorMaps = findTensorMaps(module);
   result.hostTensorMaps = findHostTensorMaps(module);
   observer.finished("frontend", [&](llvm::raw_ostream &stream) { stream << result.ttir; });

@@ -58,6 +58,8 @@ struct CompiledModule {
   int registers = -1, spillBytes = -1;
   std::string assembler;
   ArgumentAccess access;
+  /// Bytes and operations of a launch, as WorkCount.h says.
+  std::string work;
   /// The code is right only where no array that the kernel writes overlaps the array of
   /// another argument (passes/analysis/AliasInfo.h).
   bool needsDistinctArguments = false;

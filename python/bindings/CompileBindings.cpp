@@ -111,6 +111,7 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   metadata["global_scratch_align"] = codegen::globalScratchAlignment;
   metadata["written_args"] = compiled.access.written;
   metadata["read_args"] = compiled.access.read;
+  metadata["work"] = compiled.work;
   metadata["needs_distinct_arguments"] = compiled.needsDistinctArguments;
   metadata["tensor_maps"] = compiled.tensorMaps;
   py::list recipes;

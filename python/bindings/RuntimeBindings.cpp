@@ -7,6 +7,7 @@
 
 #include "codegen/emit/AssemblerFaults.h"
 #include "codegen/emit/NvJitLink.h"
+#include "codegen/target/Targets.h"
 #include "frontend/ast/InternedName.h"
 #include "ir/support/Knobs.h"
 #include "ir/support/TargetInfo.h"
@@ -325,6 +326,7 @@ static void bindDriver(py::module_ &module) {
                              [](const LoadedKernelHandle &h) {
                                return reinterpret_cast<uint64_t>(h.kernel.function());
                              })
+      .def_readwrite("owner", &LoadedKernelHandle::owner)
       .def_property_readonly("n_regs",
                              [](const LoadedKernelHandle &h) { return h.kernel.numRegisters(); })
       .def_property_readonly("n_spills",
@@ -446,6 +448,17 @@ static void bindAssembler(py::module_ &module) {
       },
       py::arg("ptx"), py::arg("arch"), py::arg("max_registers") = 0, py::arg("line_info") = true,
       py::arg("name") = "kernel");
+  module.def(
+      "peak_rates",
+      [](int capability, int multiprocessors, int64_t clockRateInKHz) {
+        codegen::PeakRates rates = codegen::peakRates(capability, multiprocessors, clockRateInKHz);
+        return py::dict(
+            py::arg("products8") = rates.products8, py::arg("products16") = rates.products16,
+            py::arg("products_tf32") = rates.productsTf32, py::arg("products64") = rates.products64,
+            py::arg("elements32") = rates.elements32);
+      },
+      py::arg("capability"), py::arg("multiprocessors"), py::arg("clock_rate"),
+      "Operations per second of a chip at best; `clock_rate` in kHz, 0 what is not known.");
   module.def("target_name",
              [](int capability) { return getTargetInfo(std::to_string(capability)).name; });
 }

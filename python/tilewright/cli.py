@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, check, prove, replay, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, run, check, prove, replay, profile, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -319,6 +319,7 @@ def knobs_command(arguments) -> int:
 def _parser():
     from .checking import command as check_commands
     from .compiler import cache_tools
+    from .profiler import command as profile_commands
     from .proving import command as prove_commands
     from .tuning import commands as tune_commands
 
@@ -342,6 +343,7 @@ def _parser():
     run.set_defaults(call=run_command)
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
     check_commands.add_parser(commands)
+    profile_commands.add_parser(commands)
     prove_commands.add_parser(commands)
     cache_tools.add_parser(commands)
     tune_commands.add_parser(commands)
@@ -358,12 +360,11 @@ def main(argv=None) -> int:
         # All that follows belongs to the script, options too: nothing for argparse.
         return run_command(argparse.Namespace(rest=argv[1:]))
     program = []
-    if argv[:1] == ["check"]:
+    if argv[:1] in (["check"], ["profile"]):
         # As above, from the script on.
-        from .checking.command import split_arguments
-
-        own, program = split_arguments(argv[1:])
-        argv = ["check", *own]
+        command = importlib.import_module(".checking.command" if argv[0] == "check" else ".profiler.command", __package__)
+        own, program = command.split_arguments(argv[1:])
+        argv = [argv[0], *own]
     arguments = _parser().parse_args(argv)
     if program:
         arguments.rest = program

@@ -22,6 +22,7 @@ import warnings
 from .. import _core, errors
 from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
 from ..tools.tensor_descriptor import TensorDescriptor
+from ..tuning import observers
 from ..user_objects import attribute
 from .jit import JITFunction, KernelInterface
 
@@ -644,13 +645,15 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                 if config is None:
                     start = time.perf_counter()
                     self._candidates = []
-                    config = self._tune(nargs, args, kwargs, key)
+                    with observers.tuning():
+                        config = self._tune(nargs, args, kwargs, key)
                     self.bench_time = time.perf_counter() - start
                     self._enter_choice(key, config)
                     # What `reset_to_zero` names starts at zero in the run that counts.
                     if self._candidates:
                         self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
                     self._report(key, config, cache_hit=not self._candidates)
+                    observers.tell_of_choice(self, nargs, kwargs, key, config)
         return config
 
     def _chosen_without_measuring(self, nargs, kwargs, key):

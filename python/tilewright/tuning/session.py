@@ -24,6 +24,7 @@ from concurrent.futures import TimeoutError as FutureTimeout  # another class be
 
 from .. import _core, errors
 from ..tools.tensor_descriptor import TensorDescriptor, copy_of_descriptor
+from . import observers
 from .isolation import Trials, Unsupported
 from .memory import Protection, region_of
 
@@ -104,7 +105,8 @@ class Session:
     # -- 1: compile -----------------------------------------------------------
 
     def _compile(self, candidate, args, kwargs):
-        return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
+        with observers.tuning():  # this is a thread of the pool
+            return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
 
     def _arguments_for(self, candidate):
         """(args, kwargs) that the candidate is compiled for: its hook completes descriptors, each candidate's its own.
