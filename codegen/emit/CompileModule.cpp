@@ -14,6 +14,7 @@
 #include "codegen/lower/Lowering.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/Knobs.h"
+#include "passes/pipeline/KernelFacts.h"
 #include "passes/pipeline/Pipeline.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -488,6 +489,8 @@ CompiledModule compileModule(ModuleOp module, const CompileOptions &options) {
                           ? adviseStages(result.ttir, module.getContext(), pipelineOptions)
                           : "");
   result.ttgir = printModule(module);
+  if (options.facts)
+    result.facts = passes::describeKernel(module);
   result.numWarps = ir::numWarps(module);
   std::optional<int64_t> accumulator = largestAccumulator(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))

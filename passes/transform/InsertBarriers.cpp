@@ -148,7 +148,14 @@ struct Needed {
   bool barrier = false, fence = false;
   /// The barrier is one of all blocks.
   bool allBlocks = false;
+  /// A piece of shared memory that somebody may still be at.
+  Operation *cause = nullptr;
+  bool causeIsWritten = false;
   Needed &operator|=(const Needed &other) {
+    if (!cause) {
+      cause = other.cause;
+      causeIsWritten = other.causeIsWritten;
+    }
     barrier |= other.barrier;
     fence |= other.fence;
     allBlocks |= other.allBlocks;
@@ -234,8 +241,13 @@ private:
     return lhsBegin < rhsEnd && rhsBegin < lhsEnd;
   }
 
+  /// The first of `pieces` that may share bytes with `piece`, or null.
+  static Operation *firstMet(Operation *piece, const Pieces &pieces) {
+    auto found = llvm::find_if(pieces, [&](Operation *other) { return meet(piece, other); });
+    return found == pieces.end() ? nullptr : *found;
+  }
   static bool meetsAny(Operation *piece, const Pieces &pieces) {
-    return llvm::any_of(pieces, [&](Operation *other) { return meet(piece, other); });
+    return firstMet(piece, pieces) != nullptr;
   }
 
   static Needed neededFor(Operation *piece, bool isWrite, bool isAsyncProxy,
@@ -247,6 +259,13 @@ private:
     if (isAsyncProxy) {
       needed.fence = meetsAny(piece, pending.unfenced);
       needed.barrier |= needed.fence || meetsAny(piece, pending.fenced);
+    }
+    if (needed.barrier) {
+      needed.cause = firstMet(piece, pending.writes);
+      needed.causeIsWritten = needed.cause != nullptr || !isWrite;
+      if (!needed.cause)
+        needed.cause =
+            isWrite && meetsAny(piece, pending.reads) ? firstMet(piece, pending.reads) : piece;
     }
     return needed;
   }
@@ -418,11 +437,29 @@ private:
     pending.passBarrier(allBlocks || numBlocks == 1);
   }
 
+  void remarkShared(Operation *before, const Needed &needed) const {
+    if (!needed.cause || !context.wantsRemarks())
+      return;
+    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(needed.cause);
+    std::string what = alloc                       ? describeBuffer(alloc.getType())
+                       : bufferBytes(needed.cause) ? "barriers of copies"
+                                                   : describeScratch(needed.cause);
+    context.remark(before, {"barrier",
+                            true,
+                            {},
+                            {},
+                            std::string(needed.causeIsWritten ? "other threads write"
+                                                              : "other threads still read") +
+                                " the shared memory of " + what +
+                                (needed.fence ? ", which an asynchronous unit reads" : "")});
+  }
+
   void insertShared(Operation *before, const Needed &needed, Pending &pending) {
     if (!needed.barrier)
       return;
     ++numShared;
     numFences += needed.fence;
+    remarkShared(before, needed);
     insertBarrier(before, pending, needed.allBlocks, needed.fence);
   }
 

@@ -18,6 +18,7 @@
 #include "frontend/ast/EmitModule.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/Knobs.h"
+#include "passes/pipeline/KernelFacts.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -92,6 +93,7 @@ codegen::CompileOptions compileOptions(const py::dict &options, const std::strin
   result.lineInfo = !knobBool(Knob::DISABLE_LINE_INFO);
   result.lastStage = optionOr<std::string>(options, "last_stage", "cubin");
   result.maxRegisters = optionOr(options, "maxnreg", 0);
+  result.facts = optionOr(options, "facts", false);
   return result;
 }
 
@@ -146,6 +148,10 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   result["metadata"] = metadata;
   result["remarks"] = remarks;
   result["step_seconds"] = times;
+  if (!compiled.facts.empty()) {
+    result["facts"] = compiled.facts;
+    result["remark_facts"] = passes::describeRemarks(compiled.remarks);
+  }
   return result;
 }
 

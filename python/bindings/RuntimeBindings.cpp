@@ -459,6 +459,17 @@ static void bindAssembler(py::module_ &module) {
       },
       py::arg("capability"), py::arg("multiprocessors"), py::arg("clock_rate"),
       "Operations per second of a chip at best; `clock_rate` in kHz, 0 what is not known.");
+  module.def(
+      "resident_blocks",
+      [](const std::string &name, int64_t threads, int64_t registers, int64_t sharedBytes) {
+        TargetInfo target = getTargetInfo(name);
+        return py::dict(py::arg("registers") = target.residentBlocks(threads, registers, 0),
+                        py::arg("shared_memory") = target.residentBlocks(threads, 0, sharedBytes),
+                        py::arg("threads") = target.maxThreadsPerMultiprocessor / threads,
+                        py::arg("max_threads") = target.maxThreadsPerMultiprocessor);
+      },
+      py::arg("target"), py::arg("threads"), py::arg("registers"), py::arg("shared"),
+      "Blocks that a multiprocessor holds at once, by what limits them.");
   module.def("target_name",
              [](int capability) { return getTargetInfo(std::to_string(capability)).name; });
 }

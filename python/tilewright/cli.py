@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, check, prove, replay, profile, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, explain, run, check, prove, replay, profile, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -319,6 +319,7 @@ def knobs_command(arguments) -> int:
 def _parser():
     from .checking import command as check_commands
     from .compiler import cache_tools
+    from .explaining import command as explain_commands
     from .profiler import command as profile_commands
     from .proving import command as prove_commands
     from .tuning import commands as tune_commands
@@ -343,6 +344,7 @@ def _parser():
     run.set_defaults(call=run_command)
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
     check_commands.add_parser(commands)
+    explain_commands.add_parser(commands)
     profile_commands.add_parser(commands)
     prove_commands.add_parser(commands)
     cache_tools.add_parser(commands)

@@ -467,6 +467,15 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
         return interpret(self, args, kwargs, grid, program, check)
 
+    def explain(self, *args, **kwargs):
+        """What the compiler makes of the kernel for these arguments, line by line; launches nothing.
+
+        The result has `text()`, `page()` (HTML) and `write(path)`.
+        """
+        from ..explaining.facts import explain_call  # few programs ask
+
+        return explain_call(self, args, kwargs)
+
     def bind(self, *args, grid, **kwargs):
         """The launch with these arguments, frozen: calling the result launches.
 
