@@ -85,6 +85,8 @@ static void buildPipeline(OpPassManager &manager, const PassContext &context) {
   manager.addPass(createAllocateShared(context));
   // Needs the offsets: disjoint scratch needs no barrier.
   manager.addPass(createInsertBarriers(context));
+  // All fences are there now.
+  manager.addPass(createMergeFences());
   // Attributes of existing ops only; last, so that no pass has to keep them.
   manager.addPass(createMarkConstancy(context));
 }
@@ -201,9 +203,11 @@ void registerPasses() {
   registerPass([] { return createPrepareExchanges(testContext()); });
   registerPass([] { return createAllocateShared(testContext()); });
   registerPass([] { return createInsertBarriers(testContext()); });
+  registerPass(createMergeFences);
   registerPass([] { return createMarkConstancy(testContext()); });
   registerPass([] { return createDeleteBarrier(testContext()); });
   registerPass([] { return createPrintAxisInfo(testContext()); });
+  registerPass([] { return createPrintLoopSchedule(testContext()); });
   PassPipelineRegistration<>("tw-pipeline", "the whole pipeline from tile level",
                              [](OpPassManager &manager) { buildPipeline(manager, testContext()); });
 }

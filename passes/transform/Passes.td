@@ -91,7 +91,8 @@ def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
 
 def PipelineLoops : TilewrightPass<"tw-pipeline-loops"> {
   let summary = "starts loads of later iterations of a loop while earlier ones compute";
-  let statistics = [Statistic<"numPipelined", "pipelined", "Number of loops pipelined">];
+  let statistics = [Statistic<"numPipelined", "pipelined", "Number of loops pipelined">,
+                    Statistic<"numRefused", "refused", "Number of loads that are not copied ahead">];
 }
 
 def PrefetchOperands : TilewrightPass<"tw-prefetch-operands"> {
@@ -112,7 +113,7 @@ def LowerDescriptors : TilewrightPass<"tw-lower-descriptors"> {
 }
 
 def StageLoads : TilewrightPass<"tw-stage-loads"> {
-  let summary = "starts loads behind a reduction in front of it, into shared memory";
+  let summary = "starts loads that follow a reduction before it, into shared memory";
   let statistics = [Statistic<"numStaged", "staged", "Number of loads that start earlier">,
                     Statistic<"numRefused", "refused", "Number of loads without room or cp.async">];
 }
@@ -141,6 +142,11 @@ def InsertBarriers : TilewrightPass<"tw-insert-barriers"> {
                     Statistic<"numGlobal", "global", "Number of barriers for global memory">];
 }
 
+def MergeFences : TilewrightPass<"tw-merge-fences"> {
+  let summary = "deletes fences that a later one makes superfluous";
+  let statistics = [Statistic<"numMerged", "merged", "Number of fences deleted">];
+}
+
 def MarkConstancy : TilewrightPass<"tw-mark-constancy"> {
   let summary = "marks integer tiles whose neighbouring elements are provably equal";
   let statistics = [Statistic<"numMarked", "marked", "Number of ops marked">];
@@ -150,6 +156,10 @@ def DeleteBarrier : TilewrightPass<"tw-delete-barrier"> {
   let summary = "deletes one barrier, fence or wait, for tests of what notices it";
   let options = [Option<"number", "number", "unsigned", /*default=*/"",
                         "which, in program order from 0; without it, remarks say where they are">];
+}
+
+def PrintLoopSchedule : TilewrightPass<"tw-print-loop-schedule"> {
+  let summary = "prints the schedule that PipelineLoops would give to each loop";
 }
 
 def PrintAxisInfo : TilewrightPass<"tw-print-axis-info"> {

@@ -12,7 +12,7 @@ import pytest
 
 import tilewright
 from harness.mock_driver import FakeCompiler, FakeTensor, Mock
-from tilewright import _core, errors, knobs
+from tilewright import _core, errors, knobs, observers
 from tilewright.profiler import launches
 from tilewright.profiler.launch_report import Report
 from tilewright.profiler.launch_trace import events_of
@@ -84,7 +84,8 @@ def test_nothing_is_recorded_before_and_after(add):
     with launches.record() as profile:
         pass
     launch(add)
-    assert profile.launches == [] and not launches.choice_observers
+    assert profile.launches == []
+    assert not observers.interpreted_launches and len(observers.choices) == 1, "the log of recompilations alone"
 
 
 def test_recordings_follow_each_other(add):

@@ -382,8 +382,8 @@ class Machine:
         self.mbarriers: dict[int, object] = {}
         self.maps: object = None
         self.open_stores, self.stores = [], []
-        # cp.async: the open group and the closed ones, as functions that finish a copy.
-        self.copies, self.copy_groups = [], []
+        # Copies by threads that are in flight, and how many groups of them each thread has closed.
+        self.copies, self.closed_groups = [], np.zeros(self.num_threads, np.int64)
         self.active = np.ones(self.num_threads, bool)
         self.all_active = True
 
@@ -485,7 +485,7 @@ class Machine:
             self.active = ready & (self.counters == counter)
             instruction = self.program.instructions[counter]
             if is_noted_for_all(instruction):
-                # Products and copies in flight are noted for the whole block: its warps go together.
+                # Products in flight are noted for the whole block: its warps go together.
                 live = ~self.is_done
                 if (self.counters[live] != counter).any():
                     self.is_stalled |= self.active
@@ -544,8 +544,7 @@ class Machine:
 
 
 def is_noted_for_all(instruction: Instruction) -> bool:
-    groups = ("commit_group", "wait_group")
-    return instruction.name == "wgmma" or instruction.parts[:2] == ["cp", "async"] and instruction.parts[2] in groups
+    return instruction.name == "wgmma"
 
 
 def run_cluster(machines, execute, finish):

@@ -13,12 +13,14 @@ import sys
 import numpy as np
 
 from .. import _core, errors
+from ..runtime.accesses import AccessTable, program_of
 from ..runtime.interpreter import InterpretedLaunch
 from . import compiled
 from .comparison import first_difference
 from .findings import Collector
 from .report import Report
 from .saved import SavedLaunch
+from .saved_values import SavedArray
 from .views import contents, numpy_type
 
 _LONG_NAMES = {"i1": "bool", "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}
@@ -74,8 +76,6 @@ class _DeviceArray:
 
 
 def _arrays(saved):
-    from .saved_values import SavedArray
-
     return [SavedArray.of(record, saved.memory) for record in saved.record["arrays"]]
 
 
@@ -94,8 +94,6 @@ def run_interpreted(saved, check="", program=None):
     collector.listen_to(launch.context)
     table = None
     if program is not None:
-        from ..runtime.accesses import AccessTable, program_of
-
         launch.context.choose([program_of(program, saved.grid)])
         table = AccessTable()
         table.listen_to(launch.context)

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import difflib
-
 from .. import errors, foreign
 
 # None as a default means that the compiler chooses. Those that only other GPU
@@ -25,6 +23,8 @@ DEFAULTS = {
 def _reject(name):
     if name in foreign.OPTIONS:
         raise foreign.error(name, *foreign.OPTIONS[name])
+    import difflib  # for a mistake alone
+
     near = difflib.get_close_matches(name, DEFAULTS, n=1)
     help = None if near else "pass it as a parameter of the kernel, or remove it"
     raise errors.make("E0210", o=name, near=near[0] if near else "", help=help)

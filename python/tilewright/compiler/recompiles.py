@@ -19,9 +19,8 @@ import sys
 import threading
 import weakref
 
-from .. import errors, knobs
-from ..tuning.observers import is_tuning
-from .disk_cache import default_text
+from .. import errors, knobs, observers
+from .request import default_text
 
 _TOPICS = ("recompiles", )
 # Fields of a key that say what the parts below say, one parameter at a time.
@@ -184,7 +183,7 @@ def note_specialization(request, seconds, was_compiled):
         history = _earlier.setdefault(fn, [])
         others = list(history)
         history.append(now)
-    if not others or is_tuning():
+    if not others or observers.is_tuning():
         return
     changed, before = min(((_changes(other, now), other) for other in reversed(others)), key=lambda pair: len(pair[0]))
     if not changed:
@@ -206,6 +205,8 @@ def _named_key(tuner, nargs, kwargs, key) -> dict:
 
 def note_tuning(tuner, nargs, kwargs, key, config):
     """Says which argument asked for another choice of a tuned kernel."""
+    if not is_on():
+        return
     now = _named_key(tuner, nargs, kwargs, key)
     with _lock:
         history = _tuning_keys.setdefault(tuner, [])
@@ -228,8 +229,12 @@ def note_tuning(tuner, nargs, kwargs, key, config):
             hints.append(f"key names {name}, which has had {values}: leave it out of key, or round it in an argument of its "
                          "own, where one configuration serves them all")
     fn = tuner.base_fn
-    how = (f"measured {len(tuner._candidates)} configurations in {tuner.bench_time:.2f} s" if tuner._candidates
+    how = (f"measured {len(tuner.tuner.candidates)} configurations in {tuner.bench_time:.2f} s" if tuner.tuner.candidates
            else "found its configuration on disk")
     place = _launch_place()
     _write(f"{fn.__qualname__}, tuned, {how}{f' for the launch at {place}' if place else ''} and takes {config}",
            [f"{name}: {before.get(name)} before, {now.get(name)} now" for name in changed], hints)
+
+
+# A tuning compiles before it chooses, so this module is loaded by then.
+observers.choices.append(note_tuning)

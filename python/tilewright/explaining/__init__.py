@@ -2,13 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the compiler made of a kernel, line by line: `tilewright explain` and `kernel.explain(...)`."""
 
+from ..lazy_names import lazy_names
+
 __all__ = ["Explanation", "explain"]
 
-
-def __getattr__(name):
-    # When asked for: launches have no use for it.
-    if name not in __all__:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    from . import facts
-
-    return getattr(facts, name)
+# When asked for: the command line loads the package for its options.
+__getattr__ = lazy_names(__name__, {"Explanation": "explaining.facts:Explanation", "explain": "explaining.facts:explain"})

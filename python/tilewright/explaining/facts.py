@@ -16,6 +16,8 @@ import time
 from dataclasses import dataclass, field
 
 from .. import _core, errors
+from ..compiler.compiler import request_of
+from . import page, text
 from .machine_code import disassemble, mix, ptx_by_line, sass_by_line
 
 
@@ -66,15 +68,11 @@ class Explanation:
 
     def text(self, **options) -> str:
         """The form for a terminal."""
-        from .text import render
-
-        return render(self, **options)
+        return text.render(self, **options)
 
     def page(self) -> str:
         """The form for a browser: one HTML file that needs no other."""
-        from .page import render
-
-        return render(self)
+        return page.render(self)
 
     def write(self, path):
         with open(path, "w", encoding="utf-8") as file:
@@ -141,10 +139,10 @@ def _sections(fn, by_place) -> list:
             wanted.setdefault((file, first), (last, name))
     sections = []
     for (file, first), (last, name) in wanted.items():
-        text = sources.text(file)
+        all_lines = sources.text(file)
         lines = []
         for number in range(first, last + 1):
-            line = Line(number, text[number - 1] if number <= len(text) else "")
+            line = Line(number, all_lines[number - 1] if number <= len(all_lines) else "")
             for kind, value in by_place.get((file, number), {}).items():
                 setattr(line, kind, value)
             lines.append(line)
@@ -198,8 +196,6 @@ def explain_call(function, args, kwargs) -> Explanation:
 
 def explain(source, target=None, options=None, measured=None) -> Explanation:
     """Compiles an ASTSource and says what became of it; `measured` is a row of a profile's JSON."""
-    from ..compiler.compiler import request_of
-
     started = time.perf_counter()
     request = request_of(source, target, options)
     result = _core.compile_kernel(source.fn, dict(source.runtime_signature), dict(source.constants), dict(source.divisibility),
@@ -207,8 +203,8 @@ def explain(source, target=None, options=None, measured=None) -> Explanation:
     facts, remarks = json.loads(result["facts"]), json.loads(result["remark_facts"])
     metadata = result["metadata"]
     ptx = ptx_by_line(result["ptx"])
-    text = disassemble(result["cubin"])
-    sass, live, every = sass_by_line(text) if text else ({}, {}, [])
+    disassembly = disassemble(result["cubin"])
+    sass, live, every = sass_by_line(disassembly) if disassembly else ({}, {}, [])
     of_kernel = [row for row in remarks if not row["place"]]
     registers, threads = metadata["n_regs"], metadata["num_warps"] * 32
     return Explanation(

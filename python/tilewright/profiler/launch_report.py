@@ -9,7 +9,7 @@ import statistics
 from collections import defaultdict
 
 from .. import _core
-from .launches import configuration_of
+from .names import configuration_of
 from .specs import max_bps
 from .work import Roof, amounts_of
 

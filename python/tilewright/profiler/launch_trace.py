@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 
-from .launches import configuration_of
+from .names import configuration_of
 
 _HOST = 0  # the process of the host; device n is process n + 1
 

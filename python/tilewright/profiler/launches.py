@@ -21,8 +21,10 @@ import threading
 import time
 from dataclasses import dataclass
 
-from .. import _core, errors, knobs
-from ..tuning.observers import choice_observers
+from .. import _core, errors, knobs, observers
+from . import launch_trace
+from .launch_report import Report
+from .names import label_of
 
 # Where toolkits keep it, below their own folder.
 _TOOLKIT_FOLDERS = ("extras/CUPTI/lib64", "lib64", "targets/x86_64-linux/lib")
@@ -118,30 +120,6 @@ def cupti_candidates() -> list:
 
 
 # ---------------------------------------------------------------------------
-# Names
-# ---------------------------------------------------------------------------
-
-
-def configuration_of(kernel) -> str:
-    """The constants and options of a compiled kernel, as "BLOCK=128 num_warps=4"."""
-    if kernel is None:
-        return ""
-    fn = getattr(kernel.src, "fn", None)
-    given = {p.name for p in fn.params if p.is_constexpr} if fn is not None else set()
-    parts = [f"{name}={getattr(value, '__name__', value)}" for name, value in kernel.constants.items() if name in given]
-    meta = kernel.metadata
-    parts += [f"num_warps={meta.num_warps}", f"num_stages={meta.num_stages}"]
-    if meta.num_ctas > 1:
-        parts.append(f"num_ctas={meta.num_ctas}")
-    return " ".join(parts)
-
-
-def label_of(kernel) -> str:
-    """The name of a kernel's ranges; called once per kernel by the launcher."""
-    return "kernel" if kernel is None else f"{kernel.name} {configuration_of(kernel)}"
-
-
-# ---------------------------------------------------------------------------
 # Recording
 # ---------------------------------------------------------------------------
 
@@ -163,7 +141,7 @@ class Recording:
 
     def _note_choice(self, tuner, nargs, kwargs, key, config):
         now = _core.profile_now()
-        self.tunings.append(Tuning(tuner.base_fn.__qualname__, str(key), str(config), len(tuner._candidates),
+        self.tunings.append(Tuning(tuner.base_fn.__qualname__, str(key), str(config), len(tuner.tuner.candidates),
                                    now - round(tuner.bench_time * 1e9), now, threading.get_ident()))
 
     def _timed_interpreter(self, run):
@@ -182,8 +160,6 @@ class Recording:
     # -- start and stop -----------------------------------------------------
 
     def start(self, ranges):
-        from ..runtime.jit import JITFunction  # not with the profiler: it is imported for its names alone, too
-
         candidates = cupti_candidates()
         try:
             reason = _core.profile_start(candidates, label_of, ranges)
@@ -193,15 +169,12 @@ class Recording:
         self.cupti = "" if reason else _core.cupti_path()
         if reason and knobs.nvidia.cupti != "off" and _core.driver_available():
             errors.warn("W0709", reason=reason)
-        choice_observers.append(self._note_choice)
-        self._untimed_run = JITFunction._run_interpreted
-        JITFunction._run_interpreted = self._timed_interpreter(self._untimed_run)
+        observers.choices.append(self._note_choice)
+        observers.interpreted_launches.append(self._timed_interpreter)
 
     def stop(self):
-        from ..runtime.jit import JITFunction
-
-        JITFunction._run_interpreted = self._untimed_run
-        choice_observers.remove(self._note_choice)
+        observers.interpreted_launches.remove(self._timed_interpreter)
+        observers.choices.remove(self._note_choice)
         log = _core.profile_stop()
         self.kernels, self.others = log["kernels"], log["others"]
         self.uncounted, self.dropped, self.end = log["uncounted"], log["dropped"], log["end"]
@@ -230,20 +203,14 @@ class Recording:
         return any(t.thread == launch.thread and t.begin <= launch.submitted <= t.end for t in self.tunings)
 
     def table(self, **options) -> str:
-        from .launch_report import Report  # with what it computes, which a recording does not need
-
         return Report(self).text(**options)
 
     def as_json(self) -> dict:
-        from .launch_report import Report
-
         return Report(self).as_json()
 
     def write_trace(self, path):
         """Writes a file for chrome://tracing or Perfetto."""
-        from .launch_trace import write
-
-        write(self, path)
+        launch_trace.write(self, path)
 
 
 def _grid3(grid):

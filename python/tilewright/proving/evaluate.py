@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from . import operations
+from .operations import Pointers
 from .terms import FALSE, INFINITY, TRUE, ZERO, Formula, Poly, and_, bits_interval, equal, less, not_, or_
 
 __all__ = ["Evaluator", "Op", "OutsideTheFragment", "Pointers", "functions_ops"]
@@ -34,14 +35,6 @@ class Op:
     regions: list
     frames: tuple
     parents: tuple = ()  # (op, number of its region), outermost first
-
-
-@dataclass
-class Pointers:
-    """Where a pointer may point: (condition, array, offset in bytes) each."""
-
-    choices: list
-    element_bytes: int
 
 
 @dataclass

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, field
 
 from .. import errors
-from . import replay
+from . import replay, report
 from .conditions import setting_of_conditions
 from .encode import solver_library
 from .launch import setting_of_launch
@@ -49,14 +49,10 @@ class Proof:
 
     def rows(self):
         """A dict of plain values per access, for tables and JSON."""
-        from .report import row
-
-        return [row(finding) for finding in self.findings]
+        return [report.row(finding) for finding in self.findings]
 
     def __str__(self):
-        from .report import text
-
-        return text(self)
+        return report.text(self)
 
 
 @contextlib.contextmanager

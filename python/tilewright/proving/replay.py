@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from .. import _core, errors
+from .. import _core, errors, language
 from ..runtime import checks, interpreter
 from ..runtime.host_arrays import DeviceCopies, read_array
 from ..tools.tensor_descriptor import TensorDescriptor
@@ -149,8 +149,6 @@ class Replay:
         for name, is_on in checks.selected("none,bounds,races").items():
             context.look_for(name, is_on)
         values = arguments.make(context, copies)
-        from .. import language
-
         def only_these(*args):
             if tuple(int(language.program_id(axis)) for axis in range(3)) in wanted:
                 native.function(*args)

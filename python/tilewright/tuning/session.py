@@ -22,11 +22,14 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout  # another class before Python 3.11
 
-from .. import _core, errors
+from .. import _core, errors, knobs, observers
 from ..tools.tensor_descriptor import TensorDescriptor, copy_of_descriptor
-from . import observers
+from . import bench as benches
+from .candidate import Candidate
 from .isolation import Trials, Unsupported
 from .memory import Protection, region_of
+from .options import SAME
+from .report import Progress
 
 # A candidate so much slower than the best estimate is not measured further.
 _HOPELESS = 4.0
@@ -34,44 +37,15 @@ _ROUND_MILLISECONDS = 2.0
 _MAX_SAMPLES = 8
 
 
-class Candidate:
-    """One configuration on its way through a session."""
-
-    def __init__(self, config, identity):
-        self.config, self.identity = config, identity
-        self.status, self.reason = "new", ""
-        self.lost = False  # whether it took the process's GPU with it
-        self.kernel = None
-        self.future = None
-        self.estimate = math.inf
-        self.samples: list = []
-        self.resources: dict = {}
-        self.error = None
-
-    def end(self, status, reason="", error=None):
-        self.status, self.reason, self.error = status, reason, error
-
-    @property
-    def runs(self):
-        return self.status in ("new", "ready", "running", "ok")
-
-    def record(self) -> dict:
-        summary = _core.summarize(self.samples) if self.samples else None
-        return {"config": str(self.config), "kwargs": {k: repr(v) for k, v in self.config.all_kwargs().items()},
-                "status": self.status, "reason": self.reason,
-                "median": summary["median"] if summary else None,
-                "low": summary["low"] if summary else None, "high": summary["high"] if summary else None,
-                "q20": summary["q20"] if summary else None, "q80": summary["q80"] if summary else None,
-                "samples": [round(s, 6) for s in self.samples[-64:]], **({"lost": True} if self.lost else {}),
-                **self.resources}
+def start(tuner, nargs, args, kwargs, table):
+    """A session on the current device, which shows its progress where somebody looks."""
+    return Session(tuner, nargs, args, kwargs, table, benches.DeviceBench(), Progress.if_wanted(tuner.base_fn.__name__))
 
 
 class Session:
     """Measures configurations of one kernel for one set of arguments."""
 
     def __init__(self, tuner, nargs, args, kwargs, table, bench, progress=None):
-        from .. import knobs
-
         self.tuner, self.nargs, self.args, self.kwargs = tuner, nargs, args, kwargs
         self.table, self.bench, self.progress = table, bench, progress
         self.started = time.monotonic()
@@ -348,7 +322,7 @@ class Session:
     def _rounds(self, candidates, seed):
         """Interleaved rounds over the candidates that can still win."""
         best = self._best_of_estimates(candidates)
-        race = _core.Race(len(candidates), seed=seed)
+        race = _core.Race(len(candidates), seed=seed, tolerance=SAME)
         for index, candidate in enumerate(candidates):
             if candidate.samples:  # of a tuning that was killed
                 race.add(index, candidate.samples)
@@ -442,8 +416,6 @@ def _roof(arguments):
 
 
 def _compile_threads(count):
-    from .. import knobs
-
     return max(1, min(count, knobs.autotuning.threads or os.cpu_count() or 1))
 
 
