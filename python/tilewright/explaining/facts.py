@@ -157,8 +157,10 @@ def _by_place(remarks, tiles, ptx, sass, live) -> dict:
     def at(place):
         return found.setdefault(place, {})
 
-    for row in remarks:
-        at(_split_place(row["place"])).setdefault("remarks", []).append(row)
+    for row in remarks:  # a function that is used twice says the same twice
+        known = at(_split_place(row["place"])).setdefault("remarks", [])
+        if row not in known:
+            known.append(row)
     for row in tiles:
         known = at(_split_place(row["place"])).setdefault("tiles", [])
         shown = {key: value for key, value in row.items() if key != "place"}

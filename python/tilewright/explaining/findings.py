@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 _EXTRA = re.compile(r"(\d+) extra wavefronts")
@@ -94,6 +95,17 @@ def findings(explanation) -> list:
                 rows.append((severity(remark), line.number, f"{remark['kind']}: {describe(remark)}"))
     unique = list(dict.fromkeys(rows))
     return sorted(unique, key=lambda row: (row[1] is not None, row[0] != "bad"))
+
+
+_ACCESSES = ("tw.load", "tw.store", "tw.async_copy", "tw.descriptor_load", "tw.descriptor_store")
+
+
+def moved_bytes(tile):
+    """Bytes of global memory that a program moves for a tile; None where it is no access."""
+    bits = re.search(r"\d+", tile["type"])
+    if tile["op"] not in _ACCESSES or bits is None:
+        return None
+    return math.prod(tile["shape"]) * max(int(bits[0]), 8) // 8
 
 
 def bytes_text(work) -> list:

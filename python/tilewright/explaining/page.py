@@ -8,7 +8,7 @@ import html
 import json
 import os
 
-from .findings import bytes_text, describe, findings, severity
+from .findings import bytes_text, describe, findings, moved_bytes, severity
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _MOST_INSTRUCTIONS = 400  # of a line that are shown
@@ -61,10 +61,11 @@ def _instructions(name, lines) -> str:
 
 def _tile(tile, numbers) -> str:
     """The drawing is made by the script when it is unfolded; equal layouts share their data."""
-    shape = "x".join(map(str, tile["shape"]))
+    shape, count = "x".join(map(str, tile["shape"])), moved_bytes(tile)
+    moved = "" if count is None else f", {count:,} bytes"
     layout = json.dumps([tile["shape"], *(tile[name] for name in ("register", "lane", "warp", "block"))], separators=(",", ":"))
     number = numbers.setdefault(layout, len(numbers))
-    return (f'<details class="tile"><summary>{_e(tile["op"])}: tile&lt;{shape}x{_e(tile["type"])}&gt;</summary>'
+    return (f'<details class="tile"><summary>{_e(tile["op"])}: tile&lt;{shape}x{_e(tile["type"])}&gt;{moved}</summary>'
             f'<canvas data-layout="{number}"></canvas><p class="hover"></p></details>')
 
 
@@ -122,7 +123,7 @@ def _work(explanation) -> str:
 def render(explanation) -> str:
     numbers: dict = {}
     configuration = ", ".join(f"{name}={value}" for name, value in explanation.configuration.items())
-    source = "".join(f'<h3>{_e(section.file)}</h3><div class="source">{"".join(_line(l, numbers) for l in section.lines)}</div>'
+    source = "".join(f'<h3>{_e(section.name)} <small>{_e(section.file)}</small></h3><div class="source">{"".join(_line(l, numbers) for l in section.lines)}</div>'
                      for section in explanation.sections)
     layouts = "[" + ",".join(numbers) + "]"
     signature = ", ".join(f"{name}: {kind}" for name, kind in explanation.signature.items())

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from .findings import bytes_text, describe, findings, severity
+from .findings import bytes_text, describe, findings, moved_bytes, severity
 
 _MARKS = {"bad": "!", "good": "+", "": "."}
 
@@ -13,7 +13,8 @@ def _tile_text(tile) -> str:
     shape = "x".join(map(str, tile["shape"]))
     counts = ", ".join(f"{1 << len(tile[name])} {words}" for name, words in (
         ("register", "elements a thread"), ("lane", "lanes"), ("warp", "warps"), ("block", "blocks")) if tile[name])
-    return f"tile<{shape}x{tile['type']}> of {tile['op']}: {counts}"
+    moved = moved_bytes(tile)
+    return f"tile<{shape}x{tile['type']}> of {tile['op']}: {counts}{'' if moved is None else f'; {moved:,} bytes'}"
 
 
 def _measured_text(row) -> list:
