@@ -173,6 +173,15 @@ def test_the_text(tmp_path):
     assert "tile<1024xf32> of tw.load" in done.stdout
 
 
+def test_two_configurations():
+    kernel, signature = "tutorials/01_vector_add.py:add_kernel", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024"
+    done = command(kernel, "-s", signature, "--num-warps", "8", "--diff", "BLOCK=2048,num_warps=4")
+    rows = {tuple(line.split()) for line in done.stdout.splitlines()}
+    assert done.returncode == 0 and {("BLOCK", "1,024", "2,048"), ("num_warps", "8", "4"), ("threads", "256", "128")} <= rows, done.stderr
+    same = command(kernel, "-s", signature, "--diff", kernel)
+    assert same.returncode == 0 and "nothing differs" in same.stdout
+
+
 @pytest.mark.parametrize("arguments, words", [
     (("tutorials/01_vector_add.py:nothing", "-s", "i32"), "is no jit function"),
     (("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32"), "E0205"),
