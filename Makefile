@@ -14,7 +14,7 @@ SANITIZER ?= thread
 # Extra arguments for pytest: make test ARGS='-k softmax'
 ARGS ?=
 
-.PHONY: help setup configure build demo test test-gpu sanitize wheel fmt lint bench docs clean
+.PHONY: help setup configure build demo test test-gpu sanitize wheel wheels fmt lint bench docs clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,8 +49,11 @@ sanitize: setup ## the unit tests of cache, launch and tuner under SANITIZER=thr
 	@build-$(SANITIZER)/tests/tilewright-runtime-unit $(ARGS)
 
 wheel: ## build a wheel for PYTHON=<interpreter> into dist/
-	@PYTHON= scripts/setup
-	@scripts/wheel $(if $(PYTHON),$(PYTHON),$(BIN)/python)
+	@$(MAKE) --no-print-directory PYTHON= configure
+	@BUILD=$(BUILD) scripts/wheel $(if $(PYTHON),$(PYTHON),$(BIN)/python)
+
+wheels: configure ## build wheels for all interpreters of this machine
+	@BUILD=$(BUILD) scripts/wheel
 
 fmt: setup ## rewrite C++ and Python in the house style
 	@scripts/format

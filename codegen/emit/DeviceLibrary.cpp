@@ -118,7 +118,7 @@ std::string linkDeviceLibraries(llvm::Module &module, const std::string &libdevi
     return "";
   if (libdevicePath.empty())
     return "the kernel calls '" + function.substr(5) +
-           "' of libdevice, which was not found; install the CUDA toolkit or the nvidia-cuda-nvcc "
+           "' of libdevice, which was not found; install the CUDA toolkit or the nvidia-nvvm "
            "package";
   auto buffer = llvm::MemoryBuffer::getFile(libdevicePath);
   if (!buffer)

@@ -110,8 +110,7 @@ namespace {
 /// The instructions that fill in the fields of the map in shared memory.
 class FieldWriter {
 public:
-  FieldWriter(FunctionLowering &lowering, PtxText &text, std::string map)
-      : lowering(lowering), text(text), map(std::move(map)) {}
+  FieldWriter(PtxText &text, std::string map) : text(text), map(std::move(map)) {}
 
   std::string lines;
 
@@ -128,7 +127,6 @@ public:
   }
 
 private:
-  FunctionLowering &lowering;
   PtxText &text;
   std::string map;
 
@@ -196,7 +194,7 @@ LogicalResult lowerMakeDescriptor(Operation *op, FunctionLowering &lowering) {
   std::string warp = text.operand(lowering.uniformWarpId(), 'r');
   std::string staging = text.operand(lowering.getScalar(make.getStaging()), 'r');
   std::string target = text.operand(slot, 'l');
-  FieldWriter fields(lowering, text, staging);
+  FieldWriter fields(text, staging);
   Value isEmpty;
   writeFields(make, lowering, fields, slot, isEmpty);
   // The braces make names local: the text may stand several times in one kernel.

@@ -277,17 +277,16 @@ static void sortSegment(LinearLayout &memory, int start, const Request &request)
           return true;
     return false;
   };
-  std::vector<std::pair<int, uint32_t>> ranked;
+  std::vector<uint32_t> ranks[3];
   for (int bit = start; bit < static_cast<int>(columns.size()); ++bit) {
     int rank = touchedBy(InDim::Lane, bit) || touchedBy(InDim::Block, bit) ? 0
                : touchedBy(InDim::Warp, bit)                               ? 1
                                                                            : 2;
-    ranked.push_back({rank, columns[bit]});
+    ranks[rank].push_back(columns[bit]);
   }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto &lhs, const auto &rhs) { return lhs.first < rhs.first; });
-  for (size_t index = 0; index < ranked.size(); ++index)
-    columns[start + index] = ranked[index].second;
+  auto place = columns.begin() + start;
+  for (const std::vector<uint32_t> &rank : ranks)
+    place = std::copy(rank.begin(), rank.end(), place);
 }
 
 static std::optional<SharedMemoryPlan> buildPlan(const Request &request,

@@ -87,8 +87,10 @@ std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axe
   access.run = info.run;
   access.order.resize(type.getRank());
   std::iota(access.order.rbegin(), access.order.rend(), 0);
-  // Stable: where the runs are equally long the last dimension is the fastest.
-  llvm::stable_sort(access.order, [&](int lhs, int rhs) { return info.run[lhs] > info.run[rhs]; });
+  // Where the runs are equally long the last dimension is the fastest.
+  llvm::sort(access.order, [&](int lhs, int rhs) {
+    return info.run[lhs] != info.run[rhs] ? info.run[lhs] > info.run[rhs] : lhs > rhs;
+  });
 
   int fast = access.order.front();
   int64_t alignment = info.divisibility[fast] / access.elementBytes;

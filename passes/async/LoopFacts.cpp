@@ -189,18 +189,19 @@ private:
     // Each of several blocks would need room for the whole tile.
     if (!type || numBlocks > 1)
       return;
-    facts.isOwnCandidate = true;
+    facts.own.isCandidate = true;
     facts.type = ownBufferFor(load);
     facts.copyObstacle = cpAsyncObstacle(load, /*isOwn=*/true);
     // A ring is for tiles of which each thread has elements of its own. Where several
     // elements have one address, or several threads one element, it would hold copies.
-    facts.isShort = !duplicateThreadMasks(ir::getLinearLayout(type)).isZero();
+    facts.own.isShort = !duplicateThreadMasks(ir::getLinearLayout(type)).isZero();
     if (!axes)
       axes.emplace(loop->getParentOfType<func::FuncOp>());
     MemoryAccess access = *analyzeAccess(load, *axes, target);
-    facts.log2Repeats = std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
-    facts.words = std::max<int64_t>(wordsPerThread(type) >> facts.log2Repeats, 1);
-    facts.feedsProduct = llvm::any_of(usersOf(loop, {load.getResult()}), isProduct);
+    facts.own.log2Repeats =
+        std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
+    facts.own.words = std::max<int64_t>(wordsPerThread(type) >> facts.own.log2Repeats, 1);
+    facts.own.feedsProduct = llvm::any_of(usersOf(loop, {load.getResult()}), isProduct);
   }
 
   std::string addressObstacle(Operation *load) {
@@ -329,7 +330,12 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   // Nothing is asked for where nothing can be ahead.
   if (facts.distance < 1)
     return facts;
-  loop.walk([&](Operation *op) { facts.hasProduct |= isProduct(op); });
+  loop.walk([&](Operation *op) {
+    if (!isProduct(op))
+      return;
+    facts.hasProduct = true;
+    facts.productWords += wordsPerThread(tileType(op->getResult(0)));
+  });
   facts.hasWgmma = !loop.getBody()->getOps<ir::WgmmaOp>().empty();
   for (BlockArgument variable : loop.getRegionIterArgs())
     if (RankedTensorType type = tileType(variable))

@@ -48,6 +48,18 @@ mlir::Value yieldedFor(mlir::BlockArgument variable);
 llvm::SetVector<mlir::Operation *> usersOf(mlir::scf::ForOp loop,
                                            llvm::ArrayRef<mlir::Value> roots);
 
+/// A load of which each thread may copy or load what it needs itself.
+struct OwnLoadFacts {
+  bool isCandidate = false;
+  /// Fewer elements than the block has threads; elements that share an address (log2).
+  bool isShort = false;
+  int log2Repeats = 0;
+  /// Registers of a thread for what it loads, counting elements of one address once.
+  int64_t words = 0;
+  /// A product of the loop depends on it.
+  bool feedsProduct = false;
+};
+
 /// A load in the body of the loop. Texts say what is in the way; empty: nothing.
 struct LoadFacts {
   mlir::Operation *load = nullptr;
@@ -67,15 +79,8 @@ struct LoadFacts {
   /// Whether its address is known iterations ahead, and what it loads is final then.
   std::string addressObstacle;
 
-  /// Where it is stored to no buffer: threads can copy elements for themselves.
-  bool isOwnCandidate = false;
-  /// Fewer elements than the block has threads; elements that share an address (log2).
-  bool isShort = false;
-  int log2Repeats = 0;
-  /// Registers of a thread for what it loads, counting elements of one address once.
-  int64_t words = 0;
-  /// A product of the loop depends on it.
-  bool feedsProduct = false;
+  /// What threads can do for themselves where it is stored to no buffer.
+  OwnLoadFacts own;
 
   bool isTma() const { return llvm::isa<ir::DescriptorLoadOp>(load); }
   int64_t tileBytes() const;
@@ -108,6 +113,8 @@ struct LoopFacts {
   bool hasProduct = false, hasWgmma = false;
   /// Registers of a thread for the tiles that the loop carries.
   int64_t carriedWords = 0;
+  /// Registers of a thread for the results of the products.
+  int64_t productWords = 0;
   /// Loads of the body, in its order.
   llvm::SmallVector<LoadFacts> loads;
   std::optional<ChainFacts> chain;

@@ -7,7 +7,7 @@
 // waited for where the tile is used, and each tw.descriptor_store into a copy from
 // shared memory.
 //
-// Why here: behind the pass that pipelines loops, which takes the loads it can
+// Why here: after PipelineLoops, which takes the loads that it can
 // overlap with earlier iterations; before AllocateShared, which places the buffers.
 //
 // How: per block, in order.
@@ -21,7 +21,7 @@
 //     a product is the one that TMA fills.
 //  3. Stores are started at once and waited for at the end of the block, or
 //     earlier if their buffers get too large. In a loop they are waited for when
-//     the next one needs the buffer, and behind the loop: a persistent kernel goes
+//     the next one needs the buffer, and after the loop: a persistent kernel goes
 //     on with its next tile meanwhile.
 //
 // TMA is another proxy than loads and stores of threads. In shared memory a fence
@@ -153,7 +153,7 @@ private:
   Value barrier, zero;
   /// Loads and conversions that have been replaced.
   llvm::SmallVector<Operation *> dead;
-  /// The buffers of stores inside a loop, in front of it.
+  /// The buffers of stores inside a loop, which are allocated before it.
   llvm::MapVector<Operation *, llvm::MapVector<Type, Value>> loopBuffers;
 
   //===--- loads ---------------------------------------------------------===//
@@ -213,7 +213,7 @@ private:
     return users;
   }
 
-  /// The first op behind the group that needs one of its tiles; `end` where another
+  /// The first op after the group that needs one of its tiles; `end` where another
   /// group comes before, since all share a barrier.
   Operation *firstUseOf(llvm::ArrayRef<ir::DescriptorLoadOp> group, Operation *end) {
     llvm::SmallPtrSet<Operation *, 8> users;
@@ -237,7 +237,7 @@ private:
   }
 
   /// Starts the copies at the last load, waits and reads before the first use, which
-  /// is `end` or behind it.
+  /// is `end` or follows it.
   void lowerGroup(llvm::MutableArrayRef<ir::DescriptorLoadOp> group, Operation *end) {
     makeBarrier();
     Operation *firstUse = firstUseOf(group, end);
@@ -335,8 +335,8 @@ private:
     return loop;
   }
 
-  /// The tile to be stored, without a conversion in front of it, which would go
-  /// through shared memory, too.
+  /// The tile to be stored, without a last conversion, which would go through
+  /// shared memory, too.
   static Value storedTile(ir::DescriptorStoreOp store) {
     auto convert = store.getValue().getDefiningOp<ir::ConvertLayoutOp>();
     return convert ? Value(convert.getSource()) : Value(store.getValue());
@@ -349,8 +349,8 @@ private:
       convert.erase();
   }
 
-  /// The store before has read the buffer, this one goes on behind the loop's next
-  /// iterations.
+  /// Waits until the store before has read the buffer; this one goes on during the
+  /// next iterations.
   void storeInLoop(ir::DescriptorStoreOp store, ir::BufferType type, Operation *loop) {
     Location loc = store.getLoc();
     Value &buffer = loopBuffers[loop][type];
@@ -384,13 +384,13 @@ private:
     OpBuilder builder(before);
     Location loc = buffers.back().getLoc();
     builder.create<ir::TmaStoreWaitOp>(loc, /*pending=*/0, /*complete=*/false, buffers);
-    // At the end of the kernel nobody writes the buffers any more.
+    // At the end of the kernel no thread writes the buffers any more.
     if (!llvm::isa<func::ReturnOp>(before))
       builder.create<ir::BarrierOp>(loc);
     buffers.clear();
   }
 
-  /// Makes a store visible to all that any thread does behind it.
+  /// Makes a store visible to all that any thread does afterwards.
   void completeStore(Value buffer, Operation *before) {
     OpBuilder builder(before);
     Location loc = buffer.getLoc();

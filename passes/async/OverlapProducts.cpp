@@ -6,12 +6,12 @@
 // What: makes wgmma asynchronous and waits where its result is first used, so that
 // independent products queue up and arithmetic runs beside them.
 //
-// Why here: behind PipelineLoops, which has decided what stays in flight round a
+// Why here: after PipelineLoops, which has decided what stays in flight round a
 // loop; before AllocateShared, since operands live until the wait.
 //
 // How: a product starts as soon as its operands are there, before arithmetic and
-// loads that it does not need. The wait goes in front of the first op of the block
-// that uses the result, at the latest its end; products finish in the order in which
+// loads that it does not need. The wait goes before the first op of the block
+// that uses the result, at the latest at its end; products finish in the order in which
 // they start, so it leaves those in flight that started later. A left side in
 // registers goes through the wait too: assemblers before 13.3 may reuse its registers
 // before they are read.
@@ -65,15 +65,15 @@ int64_t wordsOfResults(Block *block) {
   return words;
 }
 
-/// Moves a product up, as far as nothing stands in front of it that it needs or must
-/// stay behind, but not in front of an earlier product.
+/// Moves a product up, to the last op that it needs or that must stay before it, but not
+/// before an earlier product.
 void startEarly(ir::WgmmaOp product) {
   if (product.getIsAsync() || product.getUseAcc())
     return;
   ir::WgmmaOp earlier;
   llvm::SmallVector<Operation *> views;
   llvm::SmallPtrSet<Value, 8> needed(product->operand_begin(), product->operand_end());
-  Operation *last = nullptr; // that must stay in front
+  Operation *last = nullptr; // that must stay before the product
   for (Operation *op = product->getPrevNode(); op && !last; op = op->getPrevNode()) {
     bool isNeeded =
         llvm::any_of(op->getResults(), [&](Value value) { return needed.contains(value); });
@@ -97,14 +97,14 @@ void startEarly(ir::WgmmaOp product) {
   if (!last)
     return;
   product->moveAfter(last);
-  // Views in front of it may be those of the earlier product.
+  // Views before it may be those of the earlier product.
   for (Operation *view : views)
     if (last->isBeforeInBlock(view))
       view->moveAfter(last);
 }
 
 /// Asynchronous products of the block between `product` and `end`.
-int startedBehind(ir::WgmmaOp product, Operation *end) {
+int startedAfter(ir::WgmmaOp product, Operation *end) {
   int count = 0;
   for (Operation *op = product->getNextNode(); op != end; op = op->getNextNode())
     if (auto other = llvm::dyn_cast<ir::WgmmaOp>(op))
@@ -148,7 +148,7 @@ public:
       OpBuilder builder(at);
       auto wait =
           builder.create<ir::WgmmaWaitOp>(products.front().getLoc(), TypeRange(ValueRange(tiles)),
-                                          tiles, startedBehind(products.back(), at));
+                                          tiles, startedAfter(products.back(), at));
       for (auto [tile, result] : llvm::zip(tiles, wait.getResults()))
         if (tile.getDefiningOp<ir::WgmmaOp>())
           tile.replaceAllUsesExcept(result, wait);

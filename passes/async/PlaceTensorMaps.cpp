@@ -5,25 +5,25 @@
 //
 // What: gives each tw.make_descriptor the global memory where its tensor maps lie
 // and the shared memory in which they are put together. The kernel gets one argument
-// more, behind all others: scratch that the launch provides anew each time, so many
+// more, after all others: scratch that the launch provides anew each time, so many
 // bytes for each program. So neither programs nor launches share maps.
 //
-// Why here: behind the passes that pipeline loops, which copy these ops and start
+// Why here: after the passes that pipeline loops, which copy these ops and start
 // TMA loads ahead; before AllocateShared, which places the buffer.
 //
 // How: an op in a loop makes a map each time, while TMA may still read those before.
 // It has several slots, which it uses in turn, and more than there can be maps in
 // use:
 //  - A load reads its map until somebody has waited for the load. Of a ring with s
-//    slots loads of at most s iterations are under way, since nobody fills a slot
-//    that has not been waited for. An op makes at most one map in an iteration of
+//    slots loads of at most s iterations are under way, since no slot is
+//    filled again that has not been waited for. An op makes at most one map in an iteration of
 //    the loop that is pipelined. So what was made more than s times ago is read by
 //    no load of such a loop.
 //  - Loads that belong to no ring are waited for in the same iteration, and those of
 //    a loop at the latest when it ends.
 //  - A value may be used by later stages of its loop than the one that makes it: at
 //    most s - 1 iterations later for copies started s - 1 iterations ahead, or s
-//    where a second product runs an iteration behind. It is still the same map then.
+//    where a second product runs an iteration later. It is still the same map then.
 //  - A store reads its map until the bulk group was waited for. The first warp,
 //    whose first thread starts all stores, waits for that before it makes a map
 //    again that a store may use.

@@ -3,11 +3,11 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: when the operands of products by mma.sync are read from shared memory into
-// registers. In pipelined loops those of iteration k + 1 while the product of k runs; where
-// the registers do not hold them beside everything else, piece by piece.
+// What: decides when the operands of products by mma.sync are read from shared memory into
+// registers. Pipelined loops read those of iteration k + 1 while the product of k runs; where
+// the registers do not hold them beside everything else, they are read piece by piece.
 //
-// Why here: behind PipelineLoops, whose rings it reads one slot further.
+// Why here: after PipelineLoops, whose rings it reads one slot further.
 //
 // How: the loop
 //
@@ -19,8 +19,8 @@
 //                                             start copies
 //
 // The ring stays as it is: the slot that the copies go to was read an iteration
-// before the barrier in both. What the last iteration reads is not used. One
-// iteration less of copies is under way, so a loop needs three stages of them. The
+// before the barrier in both. What the last iteration reads is not used. Copies of one
+// iteration less are under way, so a loop needs three stages of them. The
 // copies come last, since the assembler moves no read of shared memory above a copy into
 // it: so each read goes where the product has used its registers for the last time, and
 // they stand evenly among the mma (8192^3 fp16 with 128x128x32 tiles on an H200: 384
@@ -28,12 +28,12 @@
 //
 // Piece by piece (tw.shared_load {inPieces}): where what is alive at a product is too much.
 // LLVM and the assembler keep about the order in which loads and products are written, so
-// code generation puts each ldmatrix in front of the first mma that needs it. Not done
+// code generation puts each ldmatrix right before the first mma that needs it. Not done
 // elsewhere: an assembler that has registers to spare makes better use of loads that stand
 // together. There an operand that stays the same through the loop, as attention's queries,
 // is read in every iteration instead of being kept in registers, where its tile in shared
-// memory costs no resident block. And operands that are converted come behind products
-// that do not need them.
+// memory costs no resident block. And operands are converted after the products that
+// do not need them.
 //
 // Not handled: operands that would leave no registers for the sums; more than one
 // product; copies by TMA, which go with wgmma.
@@ -151,7 +151,7 @@ private:
     return true;
   }
 
-  /// Nobody else may depend on when the slot is read.
+  /// No other op may depend on when the slot is read.
   bool onlyLoadsReadTheSlot() {
     llvm::SmallVector<Value> buffers;
     for (Operation *user : slot.getUsers())
@@ -290,8 +290,8 @@ ir::AllocSharedOp tileOf(ir::SharedLoadOp load) {
   return alloc && alloc.getInit() ? alloc : ir::AllocSharedOp();
 }
 
-/// Reads operands from outside of the loop around `dot` in front of it, where registers run
-/// out even if the others are read in pieces.
+/// Reads operands that are read outside of the loop around `dot` right before it instead,
+/// where registers run out even if the others are read in pieces.
 void readInLoop(ir::DotOp dot, int64_t budget, const TargetInfo &target) {
   auto loop = llvm::dyn_cast<LoopLikeOpInterface>(dot->getParentOp());
   if (!loop)
@@ -317,8 +317,8 @@ void readInLoop(ir::DotOp dot, int64_t budget, const TargetInfo &target) {
   }
 }
 
-/// Moves a conversion of an operand from in front of other products, whose operands it
-/// would wait beside, to `dot`, if nobody needs it before.
+/// Moves a conversion of an operand past other products, beside whose operands it would
+/// wait, to `dot`, if no op needs it before.
 void convertLate(ir::DotOp dot) {
   for (Value operand : {dot.getA(), dot.getB()}) {
     auto convert = operand.getDefiningOp<ir::ConvertLayoutOp>();

@@ -40,6 +40,16 @@ Block *blockOfBranch(Operation *op, scf::ForOp loop) {
   return op->getBlock();
 }
 
+/// Waits for all products at the insertion point; uses of `tile` that `accepts` takes read
+/// the result of the wait.
+void waitFor(RewriterBase &rewriter, Value tile, llvm::function_ref<bool(OpOperand &)> accepts) {
+  auto wait = rewriter.create<ir::WgmmaWaitOp>(tile.getLoc(), TypeRange{tile.getType()},
+                                               ValueRange{tile}, /*pending=*/0);
+  rewriter.replaceUsesWithIf(tile, wait.getResult(0), [&](OpOperand &use) {
+    return use.getOwner() != wait && accepts(use);
+  });
+}
+
 class LoopRewriter {
 public:
   LoopRewriter(scf::ForOp loop, const LoopSchedule &schedule)
@@ -376,21 +386,13 @@ private:
         carried = static_cast<int>(use.getOperandNumber());
     for (Block *block : readers) {
       rewriter.setInsertionPointToStart(block);
-      waitFor(product.getResult(), [&](OpOperand &use) {
+      waitFor(rewriter, product.getResult(), [&](OpOperand &use) {
         return use.getOwner()->getBlock() != loop.getBody() &&
                blockOfBranch(use.getOwner(), loop) == block;
       });
     }
     rewriter.setInsertionPointAfter(loop);
-    waitFor(loop.getResult(carried), [](OpOperand &) { return true; });
-  }
-
-  void waitFor(Value tile, llvm::function_ref<bool(OpOperand &)> accepts) {
-    auto wait = rewriter.create<ir::WgmmaWaitOp>(tile.getLoc(), TypeRange{tile.getType()},
-                                                 ValueRange{tile}, /*pending=*/0);
-    rewriter.replaceUsesWithIf(tile, wait.getResult(0), [&](OpOperand &use) {
-      return use.getOwner() != wait && accepts(use);
-    });
+    waitFor(rewriter, loop.getResult(carried), [](OpOperand &) { return true; });
   }
 
   //===--- after the loop ------------------------------------------------===//

@@ -7,16 +7,13 @@
 // buffers and barriers (BufferInfo.h) an offset, tw.scratch_offset, and the module
 // its size, tw.shared_bytes.
 //
-// Why here: last of the passes that count shared memory; nothing behind it may
+// Why here: last of the passes that count shared memory; no later pass may
 // make an op with scratch.
 //
 // How:
-//  1. Number the ops in program order. Scratch lives for one op. A buffer lives
-//     from its allocation to the last use of any value that comes from it; used in
-//     a loop around that use but not around the allocation, to the loop's end. An
-//     access that outlasts its op (asynchronous copies, wgmma, TMA stores) counts
-//     to the wait that ends it. Barriers live for the whole kernel: their bytes
-//     must not be written as anything else. So does what tensor maps are made in.
+//  1. Scratch lives for one op, a buffer as LiveRanges says. Barriers live for the whole
+//     kernel: their bytes must not be written as anything else. So does the buffer in
+//     which tensor maps are made.
 //  2. What is alive together is kept apart. So are two uses that follow each other,
 //     also round a loop: InsertBarriers then need not separate them. The latter
 //     only while it costs less than spareSharedBytes, or next to nothing.
@@ -30,13 +27,13 @@
 
 #include "ir/dialect/Rings.h"
 #include "passes/analysis/BufferInfo.h"
+#include "passes/analysis/LiveRanges.h"
 #include "passes/analysis/ScratchSize.h"
 #include "passes/transform/Passes.h"
 
 #include "ir/support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <set>
 
@@ -49,7 +46,7 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Shared memory that costs no occupancy: 228 KB of H200 over the 16 blocks of 4
+/// Shared memory that costs no occupancy: the 228 KB of an H200 over the 16 blocks of 4
 /// warps that its 64 warp slots hold.
 constexpr int64_t spareSharedBytes = 14 * 1024;
 
@@ -80,141 +77,22 @@ int64_t alignmentOf(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Lifetimes
-//===----------------------------------------------------------------------===//
-
-/// Step 1.
-class Lifetimes {
-public:
-  explicit Lifetimes(ModuleOp module) : buffers(module) {
-    module.walk<WalkOrder::PreOrder>([&](Operation *op) { numbers[op] = numOps++; });
-    module.walk([&](Operation *op) {
-      if (isWait(op))
-        waits.push_back(op);
-    });
-  }
-
-  const BufferAnalysis buffers;
-
-  int numberOf(Operation *op) const { return numbers.lookup(op); }
-  int count() const { return numOps; }
-
-  /// The first and last op while `allocation` is alive.
-  std::pair<int, int> of(Operation *allocation) const {
-    if (llvm::isa<ir::MbarrierAllocOp>(allocation) || isStaging(allocation))
-      return {0, numOps};
-    int begin = numberOf(allocation), end = begin;
-    for (Value value : buffers.valuesOf(allocation)) {
-      // Carried round a loop that contains the allocation: alive in all of it.
-      if (auto argument = llvm::dyn_cast<BlockArgument>(value)) {
-        Operation *loop = argument.getOwner()->getParentOp();
-        if (loop->isProperAncestor(allocation))
-          begin = std::min(begin, numberOf(loop));
-        end = std::max(end, lastOf(loop));
-      }
-      for (Operation *user : value.getUsers()) {
-        end = std::max(end, endOfUse(user, allocation));
-        for (const BufferUse &use : bufferUses(user))
-          if (use.buffer == value)
-            end = std::max(end, endOfAccess(user, use.completion, allocation));
-      }
-    }
-    // Outlives a round of a loop: the next one begins while it is alive.
-    for (Operation *parent = allocation->getParentOp(); parent; parent = parent->getParentOp())
-      if (llvm::isa<LoopLikeOpInterface>(parent) && end > lastOf(parent))
-        begin = std::min(begin, numberOf(parent));
-    return {begin, end};
-  }
-
-private:
-  llvm::DenseMap<Operation *, int> numbers;
-  llvm::SmallVector<Operation *> waits;
-  int numOps = 0;
-
-  /// The first warp writes it whenever it makes a tensor map, without meeting the
-  /// others.
-  static bool isStaging(Operation *allocation) {
-    return llvm::any_of(allocation->getUsers(), llvm::IsaPred<ir::MakeDescriptorOp>);
-  }
-
-  static bool isWait(Operation *op) {
-    return llvm::TypeSwitch<Operation *, bool>(op)
-        .Case<ir::AsyncWaitOp, ir::WgmmaWaitOp, ir::TmaStoreWaitOp>(
-            [](auto wait) { return wait.getPending() == 0; })
-        .Default([](Operation *) { return false; });
-  }
-
-  static bool ends(Operation *wait, Completion completion) {
-    switch (completion) {
-    case Completion::AsyncWait:
-      return llvm::isa<ir::AsyncWaitOp>(wait);
-    case Completion::WgmmaWait:
-      return llvm::isa<ir::WgmmaWaitOp>(wait);
-    case Completion::TmaStoreWait:
-      return llvm::isa<ir::TmaStoreWaitOp>(wait);
-    default:
-      return false;
-    }
-  }
-
-  /// The last op inside `op`, or itself.
-  int lastOf(Operation *op) const {
-    int last = numberOf(op);
-    while (op->getNumRegions() != 0) {
-      Operation *inner = nullptr;
-      for (Region &region : op->getRegions())
-        if (!region.empty() && !region.back().empty())
-          inner = &region.back().back();
-      if (!inner)
-        break;
-      op = inner;
-      last = numberOf(op);
-    }
-    return last;
-  }
-
-  /// `user`, or the end of the outermost loop around it but not around `from`.
-  int endOfUse(Operation *user, Operation *from) const {
-    int end = numberOf(user);
-    for (Operation *parent = user->getParentOp(); parent && !parent->isAncestor(from);
-         parent = parent->getParentOp())
-      if (llvm::isa<LoopLikeOpInterface>(parent))
-        end = lastOf(parent);
-    return end;
-  }
-
-  /// Where the access of `user` is certainly over: the first wait for everything
-  /// that comes behind it whatever branches are taken.
-  int endOfAccess(Operation *user, Completion completion, Operation *from) const {
-    if (completion == Completion::AtOnce || completion == Completion::Mbarrier)
-      return numberOf(user);
-    for (Operation *wait : waits) {
-      Block *block = wait->getBlock();
-      if (ends(wait, completion) && numberOf(wait) > numberOf(user) &&
-          block->findAncestorOpInBlock(*user))
-        return endOfUse(wait, from);
-    }
-    return numOps;
-  }
-};
-
-//===----------------------------------------------------------------------===//
 // Allocation
 //===----------------------------------------------------------------------===//
 
 class Allocation {
 public:
   /// At most `limit` bytes are wanted; 0: any number.
-  Allocation(ModuleOp module, int64_t limit) : limit(limit), lifetimes(module) {
+  Allocation(ModuleOp module, int64_t limit) : limit(limit), ranges(module) {
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (int64_t bytes = bufferBytes(op)) {
-        auto [begin, end] = lifetimes.of(op);
+        auto [begin, end] = ranges.of(op);
         add(op, bytes, begin, end);
       } else if (int64_t bytes = scratchBytes(op)) {
         // Other blocks write it: nothing else there makes all of them meet before.
         bool isKept = bytes <= maxKeptBytes && isExchange(op);
-        int number = lifetimes.numberOf(op);
-        add(op, bytes, isKept ? 0 : number, isKept ? lifetimes.count() : number);
+        int number = ranges.numberOf(op);
+        add(op, bytes, isKept ? 0 : number, isKept ? ranges.count() : number);
       }
     });
     for (auto function : module.getOps<func::FuncOp>())
@@ -270,14 +148,16 @@ public:
         result = std::move(alive);
       }
     }
-    llvm::stable_sort(result,
-                      [](const Piece *lhs, const Piece *rhs) { return lhs->bytes > rhs->bytes; });
+    // Pieces of equal size stay in their order in `pieces`.
+    llvm::sort(result, [](const Piece *lhs, const Piece *rhs) {
+      return lhs->bytes != rhs->bytes ? lhs->bytes > rhs->bytes : lhs < rhs;
+    });
     return result;
   }
 
 private:
   int64_t limit;
-  Lifetimes lifetimes;
+  LiveRanges ranges;
   llvm::DenseMap<Operation *, int> indices;
   llvm::DenseSet<Operation *> indivisible;
   /// Pairs of pieces of which one is used right after the other.
@@ -294,7 +174,7 @@ private:
   std::set<int> usedBy(Operation *op) const {
     std::set<int> used;
     for (const BufferUse &use : bufferUses(op))
-      for (Operation *allocation : lifetimes.buffers.allocationsOf(use.buffer))
+      for (Operation *allocation : ranges.buffers.allocationsOf(use.buffer))
         used.insert(indices.lookup(allocation));
     if (!bufferBytes(op))
       if (auto found = indices.find(op); found != indices.end())
@@ -372,8 +252,10 @@ private:
     std::vector<int> order(pieces.size());
     for (size_t index = 0; index < order.size(); ++index)
       order[index] = static_cast<int>(index);
-    llvm::stable_sort(order,
-                      [&](int lhs, int rhs) { return pieces[lhs].bytes > pieces[rhs].bytes; });
+    llvm::sort(order, [&](int lhs, int rhs) {
+      int64_t left = pieces[lhs].bytes, right = pieces[rhs].bytes;
+      return left != right ? left > right : lhs < rhs;
+    });
     totalBytes = 0;
     std::vector<int> placed;
     for (int index : order) {

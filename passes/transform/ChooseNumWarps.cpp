@@ -125,7 +125,7 @@ TileSize largestTile(ModuleOp module) {
     if (RankedTensorType block = descriptorBlock(op)) {
       int64_t bytes = block.getNumElements() * ir::elementBits(block.getElementType()) / 8;
       if (bytes > largest.bytes)
-        largest = {block.getNumElements(), bytes};
+        largest = {block.getNumElements(), bytes, {}};
     }
     bool isMemory = static_cast<bool>(accessPointer(op));
     if (!isMemory && !llvm::isa<ir::ReduceOp, ir::ScanOp>(op))
@@ -141,7 +141,7 @@ TileSize largestTile(ModuleOp module) {
         continue; // mask and value: the pointer tells the bytes
       int64_t bytes = type.getNumElements() * ir::elementBits(element) / 8;
       if (bytes > largest.bytes)
-        largest = {type.getNumElements(), bytes};
+        largest = {type.getNumElements(), bytes, {}};
     }
   });
   // A tile that is loaded in a narrow type and reduced in a wide one is one row:

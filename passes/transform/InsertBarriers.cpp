@@ -6,39 +6,40 @@
 // What: inserts tw.barrier where two accesses of the same memory by different
 // threads could happen in another order than the program's.
 //
-// Why here: behind AllocateShared, whose offsets say which scratch overlaps.
+// Why here: after AllocateShared, whose offsets say which scratch overlaps.
 //
 // How: one walk in program order with the set of accesses since the last
 // barrier; loops repeat until the set at their end settles; branches join.
 //  Scratch: every op with scratch writes it, waits at a barrier of its own and
-//  reads it (ScratchSize.h). So it needs a barrier in front if its bytes meet
-//  those of an earlier access, and leaves behind only its own reads.
-//  Buffers (BufferInfo.h): an access needs a barrier in front if an earlier one of
+//  reads it (ScratchSize.h). So it needs a barrier before it if its bytes overlap
+//  those of an earlier access, and only its own reads remain after it.
+//  Buffers (BufferInfo.h): an access needs a barrier before it if an earlier one of
 //  the same bytes may be another thread's, unless both read. A copy of cp.async
 //  writes when it is waited for; where threads only read what they copied themselves,
 //  that is all it needs. What wgmma and TMA stores read they read until waited for,
 //  through barriers; then it counts like any read.
 //  Proxies: wgmma and TMA see what threads wrote only if the writers put a
-//  tw.fence_async between the write and the barrier, so one goes in front of the
+//  tw.fence_async between the write and the barrier, so one goes before the
 //  barrier where such a read needs it.
-//  A buffer that is written in front of a loop and used in it gets its barrier in
-//  front of the loop; one for code that only the first warp runs goes in front of
-//  the branch, where all threads meet.
+//  A buffer that is written before a loop and used in it gets its barrier before the
+//  loop; one for code that only the first warp runs goes before the branch, where
+//  all threads can wait for each other.
 //  Global memory: of two accesses that may alias (AliasInfo.h), one of them a
-//  write, the later one needs a barrier in front unless each element is touched
+//  write, the later one needs a barrier before it unless each element is touched
 //  by the same thread: same pointers in the same layout, without copies.
 //  Scalar atomics are done by one thread for all: a releasing one waits for
 //  everyone's accesses first; accesses after an acquiring one wait for it.
 //
-//  Programs of several blocks: what blocks read of each other's scratch
-//  (crossesBlocks), behind a barrier of all blocks that is part of the op, is over when
-//  all blocks have met again. So that is what a write of the same bytes needs in front,
-//  and the end of the kernel, since memory ends with its block. An exchange writes to
-//  the scratch of blocks that may be anywhere behind where all met last, so what they
-//  may have accessed since must be other bytes; but where it needs all warps of all
-//  blocks it is a meeting itself, as far as each one's own memory is concerned: two
-//  exchanges in turn need nothing between them. Global memory is ordered by barriers
-//  of all blocks.
+//  Programs of several blocks (CTAs of a cluster): a block may read another block's
+//  scratch (crossesBlocks) after the cluster barrier inside the op. Those reads are
+//  finished only after the next cluster barrier. So a cluster barrier is needed before
+//  the next write to the same bytes, and before the end of the kernel, because shared
+//  memory ends with its block. An exchange writes to the scratch of other blocks, each of
+//  which may be anywhere after the last cluster barrier; what a block may have accessed
+//  since that barrier must therefore be other bytes. Where an exchange needs all warps of
+//  all blocks, it is a cluster barrier itself as far as each block's own memory is
+//  concerned: two exchanges that follow each other need nothing between them. Global
+//  memory is ordered by cluster barriers.
 //
 // Not handled: order between programs beyond what atomics say. The slots of one
 // ring among themselves, barrier objects, and when the data of tw.tma_load has
@@ -58,10 +59,10 @@
 #include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/ScratchSize.h"
 #include "passes/transform/Passes.h"
+#include "passes/transform/PendingAccesses.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -72,97 +73,6 @@ namespace tilewright::passes {
 #include "passes/transform/Passes.h.inc"
 
 namespace {
-
-/// Ops with a place in shared memory: allocations and ops with scratch.
-using Pieces = llvm::SetVector<Operation *>;
-
-/// What happened since the last barrier, and what outlasts barriers.
-struct Pending {
-  /// Pieces of shared memory that some thread may still be reading or writing.
-  Pieces reads, writes;
-  /// Written by cp.async, not waited for; read by wgmma or TMA, not waited for.
-  Pieces copies, wgmmaReads, tmaReads;
-  /// Written by threads without a fence since; with one, but no barrier since.
-  Pieces unfenced, fenced;
-  /// Global accesses. One of this iteration has no loop; one of an earlier
-  /// iteration has that loop, since an equal SSA value is then no equal address;
-  /// one of earlier iterations of several loops has `anyLoop`.
-  llvm::SetVector<std::pair<Operation *, Operation *>> globals;
-  /// A scalar atomic acquired for all threads, without a barrier since.
-  bool acquired = false;
-  /// Scratch of this block that another block may still be reading; all that has been
-  /// accessed since all blocks met.
-  Pieces remoteReads, sinceMeeting;
-
-  /// All threads have met: those of the program, or of one of its blocks.
-  void passBarrier(bool ofProgram) {
-    reads.clear();
-    writes.clear();
-    fenced.clear();
-    if (!ofProgram)
-      return;
-    globals.clear();
-    acquired = false;
-    remoteReads.clear();
-    sinceMeeting.clear();
-  }
-
-  void passFence() {
-    fenced.insert(unfenced.begin(), unfenced.end());
-    unfenced.clear();
-  }
-
-  void write(Operation *piece) {
-    writes.insert(piece);
-    unfenced.insert(piece);
-  }
-
-  /// The access itself, which is no loop.
-  static Operation *anyLoop(Operation *access) { return access; }
-
-  /// True if anything is new.
-  bool join(const Pending &other) {
-    bool changed = false;
-    auto joinPieces = [&](Pieces &into, const Pieces &from) {
-      for (Operation *piece : from)
-        changed |= into.insert(piece);
-    };
-    joinPieces(reads, other.reads);
-    joinPieces(writes, other.writes);
-    joinPieces(copies, other.copies);
-    joinPieces(wgmmaReads, other.wgmmaReads);
-    joinPieces(tmaReads, other.tmaReads);
-    joinPieces(unfenced, other.unfenced);
-    joinPieces(fenced, other.fenced);
-    joinPieces(remoteReads, other.remoteReads);
-    joinPieces(sinceMeeting, other.sinceMeeting);
-    for (auto entry : other.globals)
-      changed |= globals.insert(entry);
-    changed |= other.acquired && !acquired;
-    acquired |= other.acquired;
-    return changed;
-  }
-};
-
-/// What has to come in front of an access.
-struct Needed {
-  bool barrier = false, fence = false;
-  /// The barrier is one of all blocks.
-  bool allBlocks = false;
-  /// A piece of shared memory that somebody may still be at.
-  Operation *cause = nullptr;
-  bool causeIsWritten = false;
-  Needed &operator|=(const Needed &other) {
-    if (!cause) {
-      cause = other.cause;
-      causeIsWritten = other.causeIsWritten;
-    }
-    barrier |= other.barrier;
-    fence |= other.fence;
-    allBlocks |= other.allBlocks;
-    return *this;
-  }
-};
 
 ir::MemorySemantic semanticOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, ir::MemorySemantic>(op)
@@ -183,7 +93,7 @@ public:
     Pending pending;
     Block &body = function.getBody().front();
     visit(body, pending);
-    if (!pending.remoteReads.empty()) {
+    if (!pending.cluster.remoteReads.empty()) {
       ++numShared;
       insertBarrier(body.getTerminator(), pending, /*allBlocks=*/true);
     }
@@ -209,7 +119,7 @@ private:
 
   /// Whether two accesses of these may be of the same bytes. Who makes a ring orders the
   /// accesses of its slots.
-  static bool meet(Operation *lhs, Operation *rhs) {
+  static bool overlap(Operation *lhs, Operation *rhs) {
     if (lhs == rhs)
       return !ir::ringOf(lhs);
     auto [lhsBegin, lhsEnd] = byteRange(lhs);
@@ -218,30 +128,31 @@ private:
   }
 
   /// The first of `pieces` that may share bytes with `piece`, or null.
-  static Operation *firstMet(Operation *piece, const Pieces &pieces) {
-    auto found = llvm::find_if(pieces, [&](Operation *other) { return meet(piece, other); });
+  static Operation *firstOverlapping(Operation *piece, const Pieces &pieces) {
+    auto found = llvm::find_if(pieces, [&](Operation *other) { return overlap(piece, other); });
     return found == pieces.end() ? nullptr : *found;
   }
-  static bool meetsAny(Operation *piece, const Pieces &pieces) {
-    return firstMet(piece, pieces) != nullptr;
+  static bool overlapsAny(Operation *piece, const Pieces &pieces) {
+    return firstOverlapping(piece, pieces) != nullptr;
   }
 
   static Needed neededFor(Operation *piece, bool isWrite, bool isAsyncProxy,
                           const Pending &pending) {
     Needed needed;
-    needed.allBlocks = isWrite && meetsAny(piece, pending.remoteReads);
-    needed.barrier = needed.allBlocks || meetsAny(piece, pending.writes) ||
-                     (isWrite && meetsAny(piece, pending.reads));
+    needed.allBlocks = isWrite && overlapsAny(piece, pending.cluster.remoteReads);
+    needed.barrier = needed.allBlocks || overlapsAny(piece, pending.writes) ||
+                     (isWrite && overlapsAny(piece, pending.reads));
     if (isAsyncProxy) {
-      needed.fence = meetsAny(piece, pending.unfenced);
-      needed.barrier |= needed.fence || meetsAny(piece, pending.fenced);
+      needed.fence = overlapsAny(piece, pending.unfenced);
+      needed.barrier |= needed.fence || overlapsAny(piece, pending.fenced);
     }
     if (needed.barrier) {
-      needed.cause = firstMet(piece, pending.writes);
+      needed.cause = firstOverlapping(piece, pending.writes);
       needed.causeIsWritten = needed.cause != nullptr || !isWrite;
       if (!needed.cause)
-        needed.cause =
-            isWrite && meetsAny(piece, pending.reads) ? firstMet(piece, pending.reads) : piece;
+        needed.cause = isWrite && overlapsAny(piece, pending.reads)
+                           ? firstOverlapping(piece, pending.reads)
+                           : piece;
     }
     return needed;
   }
@@ -253,7 +164,8 @@ private:
         needed |= neededFor(piece, use.isWrite, use.isAsyncProxy, pending);
     if (hasScratch(op))
       needed |= neededFor(op, /*isWrite=*/true, /*isAsyncProxy=*/false, pending);
-    if (numBlocks > 1 && hasScratch(op) && isExchange(op) && meetsAny(op, pending.sinceMeeting))
+    if (numBlocks > 1 && hasScratch(op) && isExchange(op) &&
+        overlapsAny(op, pending.cluster.sinceBarrier))
       needed.barrier = needed.allBlocks = true;
     return needed;
   }
@@ -262,7 +174,7 @@ private:
     return op->hasAttr(ir::scratchOffsetAttr) && !bufferBytes(op);
   }
 
-  /// What `op` leaves behind in shared memory.
+  /// Adds the accesses of `op` to shared memory.
   void access(Operation *op, Pending &pending) {
     if (hasScratch(op)) {
       // Its own barrier, between writing and reading, orders all that was before.
@@ -270,11 +182,11 @@ private:
       pending.passBarrier(numBlocks == 1 || (isRemote && !sends));
       // All warps have begun it. Reads of other blocks' memory may still be under way.
       if (sends && meetsAllWarps(op))
-        pending.sinceMeeting.clear();
+        pending.cluster.sinceBarrier.clear();
       if (isRemote && !sends)
-        pending.remoteReads.insert(op);
+        pending.cluster.remoteReads.insert(op);
       if (numBlocks > 1)
-        pending.sinceMeeting.insert(op);
+        pending.cluster.sinceBarrier.insert(op);
       pending.reads.insert(op);
       pending.unfenced.insert(op);
       return;
@@ -338,7 +250,7 @@ private:
                          ir::duplicateBlockMask(layout, numBlocks) == 0);
   }
 
-  /// Whether the addresses show that the accesses never meet.
+  /// Whether the addresses show that the accesses never overlap.
   static bool isDisjoint(Operation *earlier, Operation *later, Operation *loop) {
     if (loop == Pending::anyLoop(earlier))
       return false;
@@ -469,8 +381,8 @@ private:
     pending.acquired |= isAtomic(op) && !isTile(accessPointer(op)) && acquires;
   }
 
-  /// A barrier in front of a loop for buffers that are used in it and were
-  /// accessed before: once, rather than in every iteration.
+  /// A barrier before a loop for buffers that are used in it and were accessed
+  /// earlier: once, rather than in every iteration.
   void separateFromLoop(Operation *loop, Pending &pending) {
     Needed needed;
     loop->walk([&](Operation *op) {

@@ -123,6 +123,10 @@ def PlaceTensorMaps : TilewrightPass<"tw-place-tensor-maps"> {
   let statistics = [Statistic<"numPlaced", "placed", "Number of descriptors with a place">];
 }
 
+def VerifyAsync : TilewrightPass<"tw-verify-async"> {
+  let summary = "checks that copies, products and stores that are started are waited for";
+}
+
 def PrepareExchanges : TilewrightPass<"tw-prepare-exchanges"> {
   let summary = "gives reductions across blocks their barriers, and lets all blocks begin before";
   let statistics = [Statistic<"numExchanges", "exchanges", "Number of reductions across blocks">];
@@ -152,6 +156,10 @@ def MarkConstancy : TilewrightPass<"tw-mark-constancy"> {
   let statistics = [Statistic<"numMarked", "marked", "Number of ops marked">];
 }
 
+def VerifyResources : TilewrightPass<"tw-verify-resources"> {
+  let summary = "checks that what is alive together has bytes of its own in shared memory";
+}
+
 def DeleteBarrier : TilewrightPass<"tw-delete-barrier"> {
   let summary = "deletes one barrier, fence or wait, for tests of what notices it";
   let options = [Option<"number", "number", "unsigned", /*default=*/"",
@@ -164,6 +172,12 @@ def PrintLoopSchedule : TilewrightPass<"tw-print-loop-schedule"> {
 
 def PrintAxisInfo : TilewrightPass<"tw-print-axis-info"> {
   let summary = "prints what is known of values along each dimension";
+}
+
+def TestFault : TilewrightPass<"tw-test-fault"> {
+  let summary = "fails in the way that it is told, for tests of what happens then";
+  let options = [Option<"kind", "kind", "std::string", /*default=*/"\"fail\"",
+                        "fail, break (leave wrong IR), abort, segfault, loop, or grow (take memory)">];
 }
 
 #endif // TILEWRIGHT_PASSES_TRANSFORM_PASSES_TD

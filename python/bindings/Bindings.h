@@ -10,7 +10,15 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string>
+
 namespace tilewright {
+
+/// A function of any of CPython's calling conventions as its method tables hold
+/// it. By way of void (*)(), the type that compilers let stand for all others.
+template <typename Function> PyCFunction asMethod(Function *function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
 
 /// Error translation, knobs, driver, assembler.
 void bindRuntime(pybind11::module_ &module);
@@ -30,6 +38,10 @@ void bindCache(pybind11::module_ &module);
 void bindAutotune(pybind11::module_ &module);
 /// compile_kernel and IR tools.
 void bindCompile(pybind11::module_ &module);
+
+/// A digest of the linked library: part of every key, so that a kernel is never
+/// taken for one of another compiler build.
+std::string buildId();
 
 } // namespace tilewright
 

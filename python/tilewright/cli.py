@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, explain, run, check, prove, replay, profile, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, explain, run, check, prove, repro, passes, replay, profile, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 
 from . import compile_arguments, errors, knobs
 from .checking import arguments as check_arguments
-from .compiler import cache_arguments
+from .compiler import cache_arguments, repro_arguments
 from .explaining import arguments as explain_arguments
 from .lazy_names import deferred
 from .profiler import arguments as profile_arguments
@@ -42,6 +42,7 @@ def _parser():
     explain_arguments.add_parser(commands)
     profile_arguments.add_parser(commands)
     prove_arguments.add_parser(commands)
+    repro_arguments.add_parser(commands)
     cache_arguments.add_parser(commands)
     tune_arguments.add_parser(commands)
     commands.add_parser("knobs", help="list all switches").set_defaults(call=knobs_command)

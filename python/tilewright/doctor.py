@@ -48,6 +48,24 @@ def _check(result):
     return "ok"
 
 
+def _print_tools():
+    """Says which tools were found; what is missing, as pairs of a package and what it is for."""
+    print("Tools")
+    version, path = _core.assembler_info()
+    _line("assembler", f"{version} at {path}" if version else "nvJitLink was not found; the driver assembles PTX")
+    for name, pattern, consequence, avoided in _core.assembler_faults():
+        _line("known fault", f"{name}: {pattern}; {consequence}. {avoided[0].upper()}{avoided[1:]}")
+    libdevice = _core.find_libdevice()
+    _line("libdevice", libdevice or "not found; polynomials are used")
+    disassembler = path_to_binary("nvdisasm") or path_to_binary("cuobjdump")
+    _line("disassembler", disassembler or "not found; no asm['sass']")
+    tools = [(version, "nvidia-nvjitlink", "machine code without a GPU"),
+             (libdevice, "nvidia-nvvm", "functions of libdevice in compiled kernels"),
+             (disassembler, "nvidia-cuda-nvdisasm", "asm['sass']"),
+             (_version_of("z3-solver"), "z3-solver", "tilewright prove")]
+    return [(package, purpose) for found, package, purpose in tools if not found]
+
+
 def doctor(arguments) -> int:
     _core.find_wheel_folders(sys.path)
     print("Tilewright")
@@ -56,13 +74,7 @@ def doctor(arguments) -> int:
     frameworks = [f"{name} {version}" for name in ("numpy", "ml_dtypes", "torch", "cupy", "jax", "triton")
                   if (version := _version_of(name))]
     _line("packages", ", ".join(frameworks))
-    print("Tools")
-    version, path = _core.assembler_info()
-    _line("assembler", f"{version} at {path}" if version else "nvJitLink was not found; the driver assembles PTX")
-    for name, pattern, consequence, avoided in _core.assembler_faults():
-        _line("known fault", f"{name}: {pattern}; {consequence}. {avoided[0].upper()}{avoided[1:]}")
-    _line("libdevice", _core.find_libdevice() or "not found; polynomials are used")
-    _line("disassembler", path_to_binary("nvdisasm") or path_to_binary("cuobjdump") or "not found; no asm['sass']")
+    missing = _print_tools()
     print("GPU")
     has_gpu = _core.driver_available()
     if has_gpu:
@@ -80,6 +92,10 @@ def doctor(arguments) -> int:
         print("Environment")
         for variable, value in changed:
             _line("", f"{variable}={value}")
+    if missing:
+        print("Missing")
+        for package, purpose in missing:
+            _line("", f"{sys.executable} -m pip install {package}  # {purpose}")
     print("Self-test")
     return 0 if _self_test(has_gpu) else 1
 

@@ -184,6 +184,16 @@ def configured(variable):
     return next(entry for entry in _entries if entry.variable == variable).get()
 
 
+def is_set(variable) -> bool:
+    """Whether the environment says anything for one of Tilewright's knobs."""
+    return _core.knob_setting(next(entry for entry in _entries if entry.variable == variable).index) is not None
+
+
+def switches() -> dict:
+    """What the environment sets of all knobs: for a process that is to see what this one sees now."""
+    return {name: os.environ[name] for entry in _entries for name in entry.variables if name in os.environ}
+
+
 def table():
     """(variable, type, default, meaning) of every knob, for documents and `doctor`."""
     return [(entry.key, entry.type, entry.default, entry.doc) for entry in _entries]

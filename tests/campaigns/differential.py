@@ -100,6 +100,9 @@ def code_of(problem):
 
 
 def compiled_devices(device):
+    """Those whose results have to be the interpreter's; none, to compare that with the oracle alone, which is quick."""
+    if device == "interpreter":
+        return []
     return [("gpu", Gpu())] if device == "gpu" else [(target, Emulator(target)) for target in TARGETS]
 
 
@@ -155,6 +158,12 @@ def run(count=20, first=0, seconds=1e9, report=print, state=None, jobs=1, device
     return f"F3: {len(campaign.done)} kernels from seed {first}, no difference ({campaign.summary()})"
 
 
+def described(argument):
+    if hasattr(argument, "block_shape"):
+        return f"descriptor of {described(argument.base)} in blocks of {list(argument.block_shape)}"
+    return f"{argument.dtype}{list(argument.shape)}" if isinstance(argument, np.ndarray) else repr(argument)
+
+
 def show(seed, device, is_reduced):
     program = program_of(seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +174,7 @@ def show(seed, device, is_reduced):
 
             text = reduced(text, problem_of)
         print(text)
-        print(f"grid {program.grid}, arguments {[a if isinstance(a, (int, float)) else f'{a.dtype}{list(a.shape)}' for a in program.arguments(Interpreter())[0]]}")
+        print(f"grid {program.grid}, arguments {', '.join(map(described, program.arguments(Interpreter())[0]))}")
         print(*workers.in_child(lambda: outcome_of(program, text, folder, device)), sep="\n")
 
 
@@ -175,7 +184,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--jobs", type=int, default=1, help="processes that work at once")
-    parser.add_argument("--device", choices=["emulator", "gpu"], default="emulator")
+    parser.add_argument("--device", choices=["emulator", "gpu", "interpreter"], default="emulator",
+                        help="what is compared with the interpreter; `interpreter` compares with the oracle only")
     parser.add_argument("--state", type=Path, help="a file that remembers how far the campaign came")
     parser.add_argument("--seed", type=int, help="one kernel, which is printed")
     parser.add_argument("--reduce", action="store_true", help="with --seed: a smaller kernel that fails alike")

@@ -155,6 +155,15 @@ def test_doctor():
     assert "FAILED" not in output
 
 
+def test_doctor_says_what_brings_what_is_missing():
+    done = subprocess.run([sys.executable, "-m", "tilewright", "doctor"], capture_output=True, text=True,
+                          env={**os.environ, "TILEWRIGHT_NVJITLINK": "off"})
+    assert f"{sys.executable} -m pip install nvidia-nvjitlink  # machine code without a GPU" in done.stdout
+    found = command("doctor").decode()
+    if "nvJitLink was not found" not in found:
+        assert "pip install nvidia-nvjitlink" not in found
+
+
 def test_dump_of_named_steps(kernel_file):
     def dumped(names):
         done = subprocess.run([sys.executable, "-m", "tilewright", "compile", f"{kernel_file}:fill", "-s",

@@ -176,6 +176,7 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
         result = self.expression(x.shape, 2)
         if self.chance(0.4):
             self.add(f"if {self.pick('K == 2', 'n > 1', 'K > 2')}:")
+            result = values.cast(result, result.dtype)
             other = values.cast(x.named("x"), result.dtype)
             if other is not None:
                 self.add(f"    return {other.text}")

@@ -288,7 +288,7 @@ class Memory:
         """On an array that only this operation changes; the old values are used only where no other program comes."""
         op = self.pick("add", "add", "add", "max", "min", "and", "or", "xor", "cas")
         dtype = self.pick("int32", "int32", "int64", "uint32", "uint64", *(["float32", "float16"] if op == "add" else []))
-        shape = self.pick((), self.random_shape(), self.random_shape())
+        shape = self.pick((), *[self.random_shape() for _ in range(4)])
         keywords = self.pick("", "", ', sem="relaxed"', ', sem="acq_rel"', ', sem="release", scope="sys"')
         if op == "cas":
             return self.compare_and_swap(shape, keywords)

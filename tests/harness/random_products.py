@@ -116,21 +116,22 @@ class Products:
         if self.chance(0.3):
             total = self.argument(inner * steps - self.random.randint(0, inner - 1))
             masks = (f", mask={k}[None, :] + {counter} * {inner} < {total}, other=0", f", mask={k}[:, None] + {counter} * {inner} < {total}, other=0")
-        moves = self.chance(0.5)
-        at = ("a_at", "b_at") if moves else tuple(f"{place} + {counter} * {stride}" for place, stride in zip(places, strides))
+        moves, a_at, b_at = self.chance(0.5), self.fresh("pointer"), self.fresh("pointer")
+        at = (a_at, b_at) if moves else tuple(f"{place} + {counter} * {stride}" for place, stride in zip(places, strides))
         inside = [f"{name} = tl.load({place}{mask}{self.load_keywords()})" for name, place, mask in zip("ab", at, masks)]
         if not moves:
             return [], inside, []
-        return [f"a_at = {places[0]}", f"b_at = {places[1]}"], inside, [f"a_at += {strides[0]}", f"b_at += {strides[1]}"]
+        return [f"{a_at} = {places[0]}", f"{b_at} = {places[1]}"], inside, [f"{a_at} += {strides[0]}", f"{b_at} += {strides[1]}"]
 
     def loaded_by_blocks(self, sizes, types, counter):
         rows, columns, inner, steps = sizes
         a, b = self.matrices(sizes, types)
+        a_at, b_at = self.fresh("block"), self.fresh("block")
         a_shape, b_shape = (self.pick(f"{x.shape[0]}, {x.shape[1]}", f"{self.argument(x.shape[0])}, {self.argument(x.shape[1])}") for x in (a, b))
-        before = [f"a_at = tl.make_block_ptr({a.name}, shape=({a_shape}), strides=({a.shape[1]}, 1), offsets=(0, 0), block_shape=({rows}, {inner}), order=(1, 0))",
-                  f"b_at = tl.make_block_ptr({b.name}, shape=({b_shape}), strides=({b.shape[1]}, 1), offsets=(0, 0), block_shape=({inner}, {columns}), order=(1, 0))"]
-        inside = [f'{name} = tl.load({name}_at, boundary_check=(0, 1), padding_option="zero"{self.load_keywords()})' for name in "ab"]
-        return before, inside, [f"a_at = tl.advance(a_at, (0, {inner}))", f"b_at = tl.advance(b_at, ({inner}, 0))"]
+        before = [f"{a_at} = tl.make_block_ptr({a.name}, shape=({a_shape}), strides=({a.shape[1]}, 1), offsets=(0, 0), block_shape=({rows}, {inner}), order=(1, 0))",
+                  f"{b_at} = tl.make_block_ptr({b.name}, shape=({b_shape}), strides=({b.shape[1]}, 1), offsets=(0, 0), block_shape=({inner}, {columns}), order=(1, 0))"]
+        inside = [f'{name} = tl.load({at}, boundary_check=(0, 1), padding_option="zero"{self.load_keywords()})' for name, at in (("a", a_at), ("b", b_at))]
+        return before, inside, [f"{a_at} = tl.advance({a_at}, (0, {inner}))", f"{b_at} = tl.advance({b_at}, ({inner}, 0))"]
 
     def loaded_by_descriptors(self, sizes, types, counter):
         rows, columns, inner, steps = sizes
@@ -155,7 +156,7 @@ class Products:
             return self.product()
         rows, keys, width, steps = self.pick(16, 32, 64), self.pick(16, 32), self.pick(16, 32), self.random.randint(1, 3)
         dtype = self.pick("float16", "float16", "bfloat16")
-        q, k, v = (self.array(dtype, "small", length=size * width * (1 if size is rows else steps)) for size in (rows, keys, keys))
+        q, k, v = (self.array(dtype, "small", length=size * width) for size in (rows, keys * steps, keys * steps))
         row, key, column = self.index((rows,)), self.index((keys,)), self.index((width,))
         acc, total, largest, counter = self.fresh("acc"), self.fresh("acc"), self.fresh("acc"), self.fresh("c")
         where = f"({counter} * {keys} + {key}"
@@ -166,11 +167,11 @@ class Products:
                  f"    scores = tl.minimum(tl.maximum(tl.dot(q, k), -1.0), {self.pick('1.0', '2.0')})"]
         if self.chance(0.5):
             lines.append(f"    scores = tl.where({row}[:, None] >= {where}[None, :]), scores, -1.0)")
-        lines += [f"    larger = tl.maximum({largest}, tl.max(scores, 1))", f"    alpha = tl.exp2({largest} - larger)",
-                  "    p = tl.exp2(scores - larger[:, None])", f"    {total} = {total} * alpha + tl.sum(p, 1)",
+        lines += [f"    top = tl.maximum({largest}, tl.max(scores, 1))", f"    alpha = tl.exp2({largest} - top)",
+                  "    p = tl.exp2(scores - top[:, None])", f"    {total} = {total} * alpha + tl.sum(p, 1)",
                   f"    v = tl.load({v.name} + {where}[:, None]) * {width} + {column}[None, :]{self.load_keywords()})",
                   f"    {acc} = {acc} * alpha[:, None]" if self.chance(0.7) else f"    {acc} *= alpha[:, None]",
-                  self.pick(f"    {acc} = tl.dot(p.to(tl.{dtype}), v, {acc})", f"    {acc} += tl.dot(p.to(tl.{dtype}), v)"), f"    {largest} = larger"]
+                  self.pick(f"    {acc} = tl.dot(p.to(tl.{dtype}), v, {acc})", f"    {acc} += tl.dot(p.to(tl.{dtype}), v)"), f"    {largest} = top"]
         for line in lines:
             self.add(line)
         self.keep(Value(largest, "float32", (rows,), -1, 2))

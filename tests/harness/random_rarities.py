@@ -130,7 +130,7 @@ class Rarities:
         """Sums of all programs in one place."""
         dtype, op = self.pick(("int32", "add"), ("int32", "max"), ("uint32", "add"), ("float32", "add"), ("int32", "or"), ("int64", "and"))
         shape = (self.pick(8, 16), self.pick(16, 32))
-        value = values.within(self.value_of(shape), 0, 3, dtype)
+        value = values.within(self.value_of(shape), -3 if dtype == "int32" else 0, 3, dtype)
         if value is None or self.counters:
             return
         array = self.blocked_array(0 if op in ("add", "or") else 5, dtype, shape, "sum")

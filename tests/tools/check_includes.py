@@ -34,6 +34,7 @@ ALLOWED = {
     # The module's root knows none of its topics: each registers what it has (Bindings.h). A "/" at the end of
     # a name means that folder alone.
     "python/bindings": ["ir/support"],
+    "python/portability": [],
     "python/bindings/launch": ["ir/support", "frontend/ast", "codegen/emit", "runtime", "python/bindings/"],
     "python/bindings/tuning": ["frontend/ast", "autotune", "python/bindings/", "python/bindings/launch"],
     "python/bindings/interpreter": ["ir/support", "frontend", "runtime/interpreter", "python/bindings/"],

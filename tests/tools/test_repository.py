@@ -132,6 +132,29 @@ TILEWRIGHT_ERROR(E0106, "InvalidShape",
     assert check_messages.raised_in('makeError(ErrorCode::E0106) errors.make("E0205", a=1)') == {"E0106", "E0205"}
 
 
+def test_a_code_without_words_needs_a_place_for_them():
+    rows = [("E0999", "Any", "{message}", "{help}")]
+    (problem, ) = check_messages.message_problems(rows, {"E0999"}, {"t.py": "E0999"}, set())
+    assert "E0999 has no words of its own" in problem
+    assert check_messages.message_problems([("E0116", "TypeMismatch", "{message}", "")], {"E0116"}, {"t.py": ""}, set())
+
+
+def test_literals_can_fail():
+    code = """
+        return emitOpError("ranks differ: ") << a << " and " << b;
+        throwInvalidShape("reshape it", "cannot reshape {} "
+                          "to {}", a, b);
+        return refuse("it contains no loop");
+    """
+    emitted = {"A.cpp": check_messages.emitted_in(code)}
+    assert sorted(emitted["A.cpp"]) == ["cannot reshape {} to {}", "it contains no loop", "ranks differ: "]
+    good = {"t.mlir": "ranks differ: 1", "t.py": "cannot reshape i32", "u.py": "it contains no loop"}
+    assert not check_messages.literal_problems(emitted, good, {})
+    assert len(check_messages.literal_problems(emitted, {}, {})) == 3
+    assert not check_messages.literal_problems(emitted, {"t.mlir": good["t.mlir"], "t.py": good["t.py"]}, {"it contains no loop": "why"})
+    assert check_messages.literal_problems(emitted, good, {"it contains no loop": "why"})
+
+
 @pytest.mark.parametrize("text", ["import pickle", "from marshal import loads", "eval('1')", "import os\nos.system('x')",
                                   "import subprocess\nsubprocess.run('x', shell=True)", "exec(text)"])
 def test_word_is_refused(text):

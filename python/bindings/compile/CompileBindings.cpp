@@ -15,11 +15,14 @@
 
 #include "codegen/emit/ArgumentAccess.h"
 #include "codegen/emit/CompileModule.h"
+#include "codegen/emit/Reproducer.h"
 #include "codegen/target/Targets.h"
 #include "frontend/ast/EmitModule.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/Knobs.h"
 #include "passes/pipeline/KernelFacts.h"
+#include "passes/pipeline/Pipeline.h"
+#include "passes/pipeline/ReduceModule.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -95,7 +98,22 @@ codegen::CompileOptions compileOptions(const py::dict &options, const std::strin
   result.lastStage = optionOr<std::string>(options, "last_stage", "cubin");
   result.maxRegisters = optionOr(options, "maxnreg", 0);
   result.facts = optionOr(options, "facts", false);
+  std::string skipped = knobText(Knob::SKIP_PASSES);
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(skipped).split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (llvm::StringRef name : names)
+    result.skippedPasses.push_back(name.trim().str());
+  result.version = fmt::format("{} {}", TILEWRIGHT_VERSION, buildId());
   return result;
+}
+
+/// What only the worker process and 'tilewright repro' ask for.
+void addReplayOptions(codegen::CompileOptions &compile, const py::dict &options) {
+  compile.skippedPasses = optionOr(options, "skip_passes", compile.skippedPasses);
+  compile.firstStep = optionOr(options, "first_step", size_t(0));
+  compile.verifyEach = optionOr(options, "verify_each", false);
+  compile.lineInfo = optionOr(options, "line_info", compile.lineInfo);
+  compile.reproducerPath = optionOr<std::string>(options, "reproducer", "");
 }
 
 py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &options,
@@ -156,8 +174,8 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   return result;
 }
 
-py::dict compileWithoutLock(ModuleOp module, const py::dict &options, const std::string &target) {
-  codegen::CompileOptions compile = compileOptions(options, target);
+py::dict compileWithoutLock(ModuleOp module, const codegen::CompileOptions &compile,
+                            const py::dict &options, const std::string &target) {
   codegen::CompiledModule compiled;
   {
     py::gil_scoped_release release;
@@ -184,7 +202,7 @@ py::dict compileKernel(py::handle function, py::dict signature, py::dict constex
   PooledContext pooled;
   OwningOpRef<ModuleOp> module =
       emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);
-  return compileWithoutLock(*module, options, target);
+  return compileWithoutLock(*module, compileOptions(options, target), options, target);
 }
 
 /// What the front end makes of a kernel, before any pass; for tests and for
@@ -228,18 +246,12 @@ py::tuple argumentAccess(py::handle function, py::dict signature, py::dict const
   return py::make_tuple(access.written, access.read);
 }
 
-/// Compiles tile IR given as text. Raises E0801 where it does not parse and
-/// E0802 where it breaks a rule of an op.
-py::dict compileIr(const std::string &text, const std::string &stage, py::dict options,
-                   const std::string &target) {
-  if (stage != "ttir" && stage != "mlir")
-    throw makeError(ErrorCode::E0117,
-                    fmt::arg("message", "cannot compile from stage '" + stage + "'"),
-                    fmt::arg("help", "give tile IR as a .ttir file"));
-  PooledContext pooled;
+/// The module of a text. Raises E0801 where it does not parse and E0802 where it breaks a
+/// rule of an op.
+OwningOpRef<ModuleOp> parseModule(MLIRContext *context, const std::string &text) {
   std::string message;
   unsigned line = 0, column = 0;
-  ScopedDiagnosticHandler handler(pooled.context.get(), [&](Diagnostic &diagnostic) {
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (message.empty()) {
       message = diagnostic.str();
       if (auto place = llvm::dyn_cast<FileLineColLoc>(diagnostic.getLocation())) {
@@ -249,14 +261,75 @@ py::dict compileIr(const std::string &text, const std::string &stage, py::dict o
     }
     return success();
   });
-  ParserConfig config(pooled.context.get(), /*verifyAfterParse=*/false);
+  ParserConfig config(context, /*verifyAfterParse=*/false);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config);
   if (!module)
     throw makeError(ErrorCode::E0801, fmt::arg("file", "<text>"), fmt::arg("l", line),
                     fmt::arg("c", column), fmt::arg("message", message));
   if (failed(verify(*module)))
     throw makeError(ErrorCode::E0802, fmt::arg("op", "module"), fmt::arg("message", message));
-  return compileWithoutLock(*module, options, target);
+  return module;
+}
+
+/// Compiles tile IR given as text. `onStep` is called with the name of each step before it
+/// runs, and its place.
+py::dict compileIr(const std::string &text, const std::string &stage, py::dict options,
+                   const std::string &target, const py::object &onStep) {
+  if (stage != "ttir" && stage != "mlir")
+    throw makeError(ErrorCode::E0117,
+                    fmt::arg("message", "cannot compile from stage '" + stage + "'"),
+                    fmt::arg("help", "give tile IR as a .ttir file"));
+  checkClusterSize(options, target);
+  PooledContext pooled;
+  OwningOpRef<ModuleOp> module = parseModule(pooled.context.get(), text);
+  codegen::CompileOptions compile = compileOptions(options, target);
+  addReplayOptions(compile, options);
+  if (!onStep.is_none())
+    compile.beforeStep = [&](const std::string &step, size_t place) {
+      py::gil_scoped_acquire acquire;
+      onStep(step, place);
+    };
+  return compileWithoutLock(*module, compile, options, target);
+}
+
+//===----------------------------------------------------------------------===//
+// Reproducers
+//===----------------------------------------------------------------------===//
+
+/// Writes the reproducer of a compilation whose process is gone. (path, problem).
+py::tuple writeReproducer(const std::string &text, py::dict options, const std::string &target,
+                          const std::string &step, size_t place, const std::string &message,
+                          bool runsPasses) {
+  PooledContext pooled;
+  OwningOpRef<ModuleOp> module = parseModule(pooled.context.get(), text);
+  codegen::CompileOptions compile = compileOptions(options, target);
+  addReplayOptions(compile, options);
+  codegen::Reproducer reproducer = codegen::makeReproducer(
+      *module, compile, step, runsPasses ? place : compile.firstStep, message);
+  codegen::WrittenFile file = codegen::writeReproducer(reproducer, compile);
+  return py::make_tuple(file.path, file.problem);
+}
+
+/// (name, whether it may be skipped) of every pass of the pipeline.
+std::vector<std::pair<std::string, bool>> pipelinePasses() {
+  std::vector<std::pair<std::string, bool>> result;
+  for (const passes::PipelineStep &step : passes::pipelineSteps())
+    result.emplace_back(step.name, step.isOptional);
+  return result;
+}
+
+/// The module without ops [first, first + count), or None where those cannot go.
+py::object shrinkModule(const std::string &text, size_t first, size_t count) {
+  PooledContext pooled;
+  OwningOpRef<ModuleOp> module = parseModule(pooled.context.get(), text);
+  if (!passes::eraseOps(*module, first, count))
+    return py::none();
+  return py::str(codegen::printWithLocations(*module));
+}
+
+size_t countOps(const std::string &text) {
+  PooledContext pooled;
+  return passes::countOps(*parseModule(pooled.context.get(), text));
 }
 
 } // namespace
@@ -306,7 +379,17 @@ void bindCompile(py::module_ &module) {
              py::arg("constexprs"), py::arg("divisibility"), py::arg("options"), py::arg("target"),
              "The parameters that one specialisation may write, and those that it may read.");
   module.def("compile_ir", &compileIr, py::arg("text"), py::arg("stage"), py::arg("options"),
-             py::arg("target"), "Compiles tile IR given as text.");
+             py::arg("target"), py::arg("on_step") = py::none(), "Compiles tile IR given as text.");
+  module.def("write_reproducer", &writeReproducer, py::arg("text"), py::arg("options"),
+             py::arg("target"), py::arg("step"), py::arg("place"), py::arg("message"),
+             py::arg("runs_passes"),
+             "Writes the reproducer of a compilation that ended its process.");
+  module.def("pipeline_passes", &pipelinePasses,
+             "(name, whether it may be skipped) of every pass, in order.");
+  module.def("shrink_module", &shrinkModule, py::arg("text"), py::arg("first"), py::arg("count"),
+             "The module without some of its operations, or None.");
+  module.def("count_operations", &countOps, py::arg("text"),
+             "How many operations shrink_module may leave out.");
 }
 
 } // namespace tilewright

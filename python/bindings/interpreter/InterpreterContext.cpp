@@ -249,8 +249,7 @@ SourceFrame InterpreterContext::currentFrame() {
 static DType parseType(const std::string &name) {
   DType type;
   if (!DType::parse(name, type))
-    throw makeError(ErrorCode::E0900, fmt::arg("pass", "interpreter"),
-                    fmt::arg("message", "unknown type '" + name + "'"), fmt::arg("path", "-"));
+    throw makeInternalError("interpreter", "unknown type '" + name + "'");
   return type;
 }
 

@@ -339,8 +339,7 @@ Error ProgramScheduler::deadlock() const {
   });
   const Poll *first = mostAsked(programs.front()->watch);
   if (!first) // an atomic whose mask is false everywhere
-    return makeError(ErrorCode::E0900, fmt::arg("pass", "interpreter"),
-                     fmt::arg("message", "programs wait for nothing"), fmt::arg("path", "-"));
+    return makeInternalError("interpreter", "programs wait for nothing");
   auto [name, index] = elementOf(builder.memory, first->addresses[0]);
   Error error =
       makeError(ErrorCode::E0414, fmt::arg("p", idText(programs.front()->position)),

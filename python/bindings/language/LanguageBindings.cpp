@@ -687,7 +687,7 @@ void bindEntries(py::module_ &language) {
   for (size_t i = 0; i < std::size(entries); ++i) {
     PyMethodDef &definition = (*definitions)[i];
     definition.ml_name = entries[i].name;
-    definition.ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(callEntry));
+    definition.ml_meth = asMethod(callEntry);
     definition.ml_flags = METH_FASTCALL;
     definition.ml_doc = nullptr;
     py::capsule self(&entries[i]);

@@ -473,9 +473,7 @@ static std::string findBuildId(const char *at, const char *end) {
   return "";
 }
 
-/// A digest of the linked library: part of every key, so that a kernel is never
-/// taken for one of another compiler build.
-static std::string buildId() {
+std::string buildId() {
   static const std::string id = [] {
     // The linker says where this library starts; to ask the loader would mean to
     // walk through all the libraries of a framework.

@@ -32,6 +32,7 @@ def add_parser(commands):
     side = replay.add_mutually_exclusive_group()
     side.add_argument("--interpret", action="store_true", help="run it in the interpreter only")
     side.add_argument("--compiled", action="store_true", help="run it on the GPU only")
+    side.add_argument("--bisect", action="store_true", help="find the first optimisation with which the results differ")
     replay.add_argument("--check", default="", metavar="NAMES", help="checks beside the defaults, as in TILEWRIGHT_CHECK")
     replay.add_argument("--program", metavar="X,Y,Z", help="interpret one program of the grid only, and list its accesses")
     replay.add_argument("--rtol", type=float)

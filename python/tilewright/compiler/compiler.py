@@ -17,14 +17,14 @@ import time
 from .. import _core, knobs
 from .._version import compiler_key
 from ..backends.compiler import GPUTarget
-from ..lazy_names import lazy_names
+from ..lazy_names import deferred, lazy_names
 from ..runtime.driver import driver
 from ..runtime.lookups import recorded_lookups
 from . import recompiles, specialization_data
 from .disk_cache import load_or_compile, one_thread
 from .kernel import CompilationResult, CompiledKernel
 from .machine_code_files import write_for_other_launchers
-from .options import parse_options
+from .options import is_isolated, parse_options
 from .request import Request
 from .sources import ASTSource, IRSource
 
@@ -37,6 +37,7 @@ from .kernel import AsmDict, KernelMetadata, LazyDict  # noqa: F401, E402
 __all__ = ["ASTSource", "CompiledKernel", "IRSource", "LazyDict", "compile", "compiler_key", "triton_key"]
 
 __getattr__ = lazy_names(__name__, {"make_backend": "backends.nvidia.compiler:make_backend"})
+_compile_in_worker = deferred("compiler.isolated:compile_kernel")  # few programs ask for it
 
 # Triton's name; libraries hash it into keys of their own.
 triton_key = compiler_key
@@ -72,8 +73,11 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
 
     def compile_now():
         with recorded_lookups() as lookups:
-            result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants),
-                                          dict(src.divisibility), dict(options), request.target.name)
+            if is_isolated():
+                result = _compile_in_worker(src, options, request.target.name)
+            else:
+                result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants),
+                                              dict(src.divisibility), dict(options), request.target.name)
         compiled.append(time.perf_counter())
         return result, lookups
 

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from .. import errors, foreign
+import contextvars
+
+from .. import errors, foreign, knobs
 
 # None as a default means that the compiler chooses. Those that only other GPU
 # families or later releases use are accepted, and part of the key.
@@ -68,3 +70,19 @@ def _wrong(options, name, rule):
     # E0209 names num_warps in its pattern; the other options share its code.
     message = f"{name}={options[name]!r}; use {rule}"
     raise errors.from_native("E0209", "InvalidOption", message, f"use {rule}")
+
+
+# ---------------------------------------------------------------------------
+# Where it is compiled
+# ---------------------------------------------------------------------------
+
+#: Whether what this thread compiles has to be compiled in a worker process; the tuner asks for it after a crash.
+must_isolate = contextvars.ContextVar("tilewright_must_isolate", default=False)
+
+
+def is_isolated() -> bool:
+    """Whether to compile in a worker process (isolated.py)."""
+    mode = knobs.compilation.mode
+    if mode not in (None, "isolated"):
+        raise errors.make("E0701", X="COMPILE", v=mode, type="'isolated', or nothing")
+    return mode is not None or must_isolate.get()

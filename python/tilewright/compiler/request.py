@@ -20,7 +20,8 @@ from .options import DEFAULTS
 # Knobs of these groups are part of every key, except those that only show things
 # or name places. A new knob is therefore in the keys unless it is listed here.
 _KEY_GROUPS = ("compilation", "language")
-_NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR", "CHECK", "COMPILE_TIMEOUT"}
+_NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR", "CHECK", "COMPILE_TIMEOUT",
+                "COMPILE", "COMPILE_MEMORY_MB"}
 
 
 def _digest_of_package() -> str:

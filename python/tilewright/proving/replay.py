@@ -133,15 +133,22 @@ class Replay:
         self.options = {k: v for k, v in (options or {}).items() if k != "check"}
 
     def finds(self, programs, codes):
-        """The error of one of these codes that the interpreter raises in these programs, or None."""
-        wanted = {tuple(program) for program in programs}
-        try:
-            self._run(wanted)
-        except errors.TilewrightError as error:
-            return error if error.code in codes else None
-        return None
+        """(the first error of one of these codes that the interpreter reports in these programs, the first other one)."""
+        wanted, found = {tuple(program) for program in programs}, []
 
-    def _run(self, wanted):
+        def ended(error):
+            # A program that goes out of bounds ends there, and may not have come to the race.
+            found.append(error)
+            return True
+
+        try:
+            self._run(wanted, found.append, ended)
+        except errors.TilewrightError as error:
+            found.append(error)
+        known = [error for error in found if isinstance(error, errors.TilewrightError)]
+        return next((e for e in known if e.code in codes), None), next((e for e in known if e.code not in codes), None)
+
+    def _run(self, wanted, reported, ended):
         native = interpreter.native_function(self.kernel)
         arguments = interpreter._Arguments(self.kernel, self.bound)
         copies = DeviceCopies([array for _, array, _ in arguments.arrays])
@@ -154,11 +161,8 @@ class Replay:
                 native.function(*args)
 
         only = _core.NativeFunction(self.kernel, only_these, (0, -1))
-        try:
-            context.run(only, values, self.grid)
-        except errors.TilewrightError as error:
-            interpreter.with_frames(error, self.kernel)
-            raise
+        context.collect(reported, ended)
+        context.run(only, values, self.grid)
 
 
 def overlapping(setting, arrays):

@@ -30,6 +30,7 @@ from ..user_objects import attribute
 from .driver import driver as drivers
 from .heuristics import Heuristics, heuristics
 from .interface import KernelInterface, function_inside, kernel_inside
+from .tuned_attributes import OfThread, Option, ToldNative
 
 __all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
 
@@ -92,54 +93,6 @@ class _HookedLaunch:
         return self._bound()
 
 
-class _ToldNative:
-    """An attribute that programs may set, of which the native side then hears; `make` is what is kept of a value."""
-
-    def __init__(self, make=lambda value: value):
-        self.make = make
-
-    def __set_name__(self, owner, name):
-        self.name = name
-
-    def __get__(self, kernel, owner=None):
-        return self if kernel is None else kernel.__dict__["_" + self.name]
-
-    def __set__(self, kernel, value):
-        kernel.__dict__["_" + self.name] = self.make(value)
-        kernel._tell_native_side()
-
-
-class _Option:
-    """One of the tuning options, as an attribute that programs read and set."""
-
-    def __init__(self, name):
-        self.name = name
-
-    def __get__(self, kernel, owner=None):
-        return self if kernel is None else getattr(_options_of(kernel), self.name)
-
-    def __set__(self, kernel, value):
-        setattr(_options_of(kernel), self.name, value)
-
-
-def _options_of(kernel):
-    # A subclass may set one before it calls our constructor, or never call that.
-    return kernel.__dict__.get("options") or kernel.__dict__.setdefault("options", TuningOptions())
-
-
-class _OfThread:
-    """An attribute that each thread has for itself; None where it has set none."""
-
-    def __set_name__(self, owner, name):
-        self.name = name
-
-    def __get__(self, kernel, owner=None):
-        return self if kernel is None else kernel._of_thread.__dict__.get(self.name)
-
-    def __set__(self, kernel, value):
-        kernel._of_thread.__dict__[self.name] = value
-
-
 class Autotuner(_core.TunedDispatcher, KernelInterface):
     """A kernel with configurations to choose from, as users hold and launch it.
 
@@ -148,19 +101,19 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
     configuration it is to be, the tuner finds out (tuning/tuner.py).
     """
 
-    fn = _ToldNative()
-    configs = _ToldNative(lambda configs: configs if type(configs) is list else list(configs))
+    fn = ToldNative()
+    configs = ToldNative(lambda configs: configs if type(configs) is list else list(configs))
     #: The names of the arguments whose values tell launches apart.
-    keys = _ToldNative(list)
+    keys = ToldNative(list)
     #: The positional arguments by name, while a launch of this thread goes on.
-    nargs = _OfThread()
+    nargs = OfThread()
 
-    reset_to_zero, restore_value = _Option("reset_to_zero"), _Option("restore_value")
-    perf_model, configs_top_k = _Option("perf_model"), _Option("top_k")
-    early_config_prune, cache_results = _Option("early_config_prune"), _Option("cache_results")
-    num_warmups, num_reps, use_cuda_graph = _Option("warmup"), _Option("rep"), _Option("use_cuda_graph")
-    _do_bench, budget, check, reference = _Option("do_bench"), _Option("budget"), _Option("check"), _Option("reference")
-    tolerance, tune_memory, isolate = _Option("tolerance"), _Option("tune_memory"), _Option("isolate")
+    reset_to_zero, restore_value = Option("reset_to_zero"), Option("restore_value")
+    perf_model, configs_top_k = Option("perf_model"), Option("top_k")
+    early_config_prune, cache_results = Option("early_config_prune"), Option("cache_results")
+    num_warmups, num_reps, use_cuda_graph = Option("warmup"), Option("rep"), Option("use_cuda_graph")
+    _do_bench, budget, check, reference = Option("do_bench"), Option("budget"), Option("check"), Option("reference")
+    tolerance, tune_memory, isolate = Option("tolerance"), Option("tune_memory"), Option("isolate")
 
     def __init__(self, fn, arg_names, configs, key, *options, **more):
         """`options` and `more` are those of TuningOptions."""

@@ -16,6 +16,7 @@ class Candidate:
         self.config, self.identity = config, identity
         self.status, self.reason = "new", ""
         self.lost = False  # whether it took the process's GPU with it
+        self.crashed = False  # whether it took the compiler's process with it
         self.kernel = None
         self.future = None
         self.estimate = math.inf
@@ -28,7 +29,7 @@ class Candidate:
 
     @property
     def runs(self):
-        return self.status in ("new", "ready", "running", "ok")
+        return self.status in ("new", "compiling", "ready", "running", "ok")
 
     def record(self) -> dict:
         summary = _core.summarize(self.samples) if self.samples else None
@@ -38,6 +39,7 @@ class Candidate:
                 "low": summary["low"] if summary else None, "high": summary["high"] if summary else None,
                 "q20": summary["q20"] if summary else None, "q80": summary["q80"] if summary else None,
                 "samples": [round(s, 6) for s in self.samples[-64:]], **({"lost": True} if self.lost else {}),
+                **({"crashed": True} if self.crashed else {}),
                 **self.resources}
 
 

@@ -3,7 +3,8 @@
 """One tuning: from configurations to figures.
 
   1. compile all candidates on all cores; what does not fit the device, or does not
-     compile, ends here with its reason
+     compile, ends here with its reason. They are marked before: where an earlier process
+     has ended in it, all are compiled in worker processes (compiler/isolated.py)
   2. as each is ready: run it once on the caller's data, compare what it wrote with
      the first that worked, and estimate its time
   3. measure the ones that can still win in interleaved rounds (autotune/Race.h)
@@ -23,6 +24,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout  # another class before Python 3.11
 
 from .. import _core, errors, knobs, observers
+from ..compiler.options import must_isolate
 from ..tools.tensor_descriptor import TensorDescriptor, copy_of_descriptor
 from . import bench as benches
 from .candidate import Candidate
@@ -63,6 +65,7 @@ class Session:
         if isolate:
             self.trials = Trials(self.timeout)
             self.trials.keep(named)
+        self.isolates_compiling = any(map(_has_cost_a_compiler, table.records.values()))
         self.reference = None  # what the first working candidate wrote
         self.candidates: list = []
         self.odd: list = []  # candidates that disagree with the reference
@@ -79,8 +82,12 @@ class Session:
     # -- 1: compile -----------------------------------------------------------
 
     def _compile(self, candidate, args, kwargs):
-        with observers.tuning():  # this is a thread of the pool
-            return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
+        token = must_isolate.set(self.isolates_compiling)
+        try:
+            with observers.tuning():  # this is a thread of the pool
+                return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
+        finally:
+            must_isolate.reset(token)
 
     def _arguments_for(self, candidate):
         """(args, kwargs) that the candidate is compiled for: its hook completes descriptors, each candidate's its own.
@@ -102,6 +109,9 @@ class Session:
 
     def start_compiling(self, candidates, pool):
         for candidate in candidates:
+            candidate.status = "compiling"
+        self.table.save({c.identity: c.record() for c in candidates})
+        for candidate in candidates:
             try:
                 args, kwargs = self._arguments_for(candidate)
             except Exception as error:  # noqa: BLE001 - a hook that fails is this candidate's alone
@@ -122,6 +132,7 @@ class Session:
             return False
         except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
             candidate.end("failed", _first_line(error), error)
+            candidate.crashed = getattr(error, "code", "") == "E0901"
             return False
         metadata = getattr(candidate.kernel, "metadata", None)
         if metadata is None:
@@ -388,7 +399,8 @@ class Session:
             pool.shutdown(wait=False, cancel_futures=True)
         self.settle_disagreement()
         self._rounds([c for c in batch if c.status == "ready"], seed)
-        self.table.save({c.identity: c.record() for c in batch if c.status != "skipped"})
+        # What was skipped is saved too: its mark must go, or the next process would take it for a crash.
+        self.table.save({c.identity: c.record() for c in batch})
         return sorted((c for c in batch if c.status == "ok"), key=lambda c: c.record()["median"])
 
     def finish(self):
@@ -400,6 +412,11 @@ class Session:
             self.bench.synchronize()
         if self.progress is not None:
             self.progress.close()
+
+
+def _has_cost_a_compiler(record) -> bool:
+    """Whether the compiler, or the process that it ran in, ended while it compiled its configuration."""
+    return record.get("crashed") is True or record["status"] == "compiling"
 
 
 def _has_cost_a_process(record) -> bool:

@@ -1,6 +1,6 @@
 // RUN: tilewright-opt --tw-overlap-products %s | FileCheck %s
-// Independent products queue up before the arithmetic between them; the wait stands in
-// front of the first use, and leaves in flight what started later.
+// Independent products queue up before the arithmetic between them; the wait stands right
+// before the first use, and leaves in flight what started later.
 
 #acc = #tw.layout<register = [1, 512, 8, 16, 32], lane = [2, 4, 64, 128, 256], warp = [1024, 2048], block = []>
 #buf = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048]>
@@ -40,7 +40,7 @@ module attributes {tw.num_warps = 4 : i32} {
     return %y : !tile
   }
 
-  // Products that read the same view of a slot: it stays in front of the first.
+  // Products that read the same view of a slot: it stays before the first.
   // CHECK-LABEL: @shared_view
   func.func @shared_view(%ring: !tw.buffer<64x64xf16, #buf, 2>, %a: !buffer, %c: !tile, %i: i32) -> !tile {
     // CHECK: tw.buffer_slot
@@ -54,5 +54,24 @@ module attributes {tw.num_warps = 4 : i32} {
     %q = tw.wgmma %s, %a, %c warps [2, 0] : !buffer, !buffer, !tile
     %y = arith.mulf %x, %q : !tile
     return %y : !tile
+  }
+
+  // Copies that fill a ring go where no product in flight reads; other branches may write
+  // what it reads, so the wait comes before them.
+  // CHECK-LABEL: @past_copies
+  func.func @past_copies(%a: !buffer, %b: !buffer, %c: !tile, %first: i1, %bar: !tw.mbarrier<2>, %i: i32) -> !tile {
+    // CHECK: tw.wgmma {{.*}} async
+    // CHECK-NEXT: scf.if
+    // CHECK: tw.wgmma_wait 0
+    // CHECK-NEXT: scf.if
+    // CHECK-NOT: tw.wgmma_wait
+    %p = tw.wgmma %a, %b, %c warps [2, 0] : !buffer, !buffer, !tile
+    scf.if %first {
+      tw.mbarrier_expect %bar[%i], 128 : !tw.mbarrier<2>
+    } {tw.fills_ring}
+    scf.if %first {
+      tw.mbarrier_expect %bar[%i], 128 : !tw.mbarrier<2>
+    }
+    return %p : !tile
   }
 }

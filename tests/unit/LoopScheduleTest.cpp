@@ -1,0 +1,269 @@
+//===- LoopScheduleTest.cpp - Which schedules verify refuses --------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: plans of each kind are legal; every wait, barrier, fence and release of them is
+// needed, and so is each slot. So is what verify says where one is missing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/async/LoopSchedule.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace tilewright;
+using namespace tilewright::passes;
+using Action = Step::Action;
+
+namespace {
+
+constexpr const char *layouts = R"(
+#acc = #tw.layout<register = [1, 512, 8, 16, 32], lane = [2, 4, 64, 128, 256], warp = [1024, 2048], block = []>
+#row = #tw.layout<register = [1, 2, 4, 1024, 2048], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>
+#mem = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048]>
+)";
+
+/// A product of two tiles that `load` loads at %i.
+std::string product(const std::string &arguments, const std::string &loads) {
+  return std::string(layouts) + R"(
+module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
+  func.func @f()" +
+         arguments + R"(, %n: i32) -> tensor<64x64xf32, #acc> {
+    %none = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 64 : i32
+    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<64x64xf32, #acc>) : i32 {
+)" + loads +
+         R"(
+      %a = tw.alloc_shared %x : tensor<64x64xf16, #row> -> : <64x64xf16, #mem>
+      %b = tw.alloc_shared %y : tensor<64x64xf16, #row> -> : <64x64xf16, #mem>
+      %o = tw.wgmma %a, %b, %sum warps [2, 0] : !tw.buffer<64x64xf16, #mem>, <64x64xf16, #mem>, tensor<64x64xf32, #acc>
+      scf.yield %o : tensor<64x64xf32, #acc>
+    }
+    return %out : tensor<64x64xf32, #acc>
+  }
+})";
+}
+
+std::string productByTma() {
+  return product("%as: !tw.descriptor<64x64xf16>, %bs: !tw.descriptor<64x64xf16>", R"(
+      %x = tw.descriptor_load %as[%c0, %i] : <64x64xf16> -> tensor<64x64xf16, #row>
+      %y = tw.descriptor_load %bs[%i, %c0] : <64x64xf16> -> tensor<64x64xf16, #row>)");
+}
+
+std::string productByCpAsync() {
+  return product("%as: tensor<64x64x!tw.ptr<f16>, #row>, %bs: tensor<64x64x!tw.ptr<f16>, #row>", R"(
+      %off = tw.splat %i : i32 -> tensor<64x64xi32, #row>
+      %p = tw.addptr %as, %off : tensor<64x64x!tw.ptr<f16>, #row>, tensor<64x64xi32, #row>
+      %q = tw.addptr %bs, %off : tensor<64x64x!tw.ptr<f16>, #row>, tensor<64x64xi32, #row>
+      %x = tw.load %p {tw.vector_elements = 8 : i32} : tensor<64x64x!tw.ptr<f16>, #row> -> tensor<64x64xf16, #row>
+      %y = tw.load %q {tw.vector_elements = 8 : i32} : tensor<64x64x!tw.ptr<f16>, #row> -> tensor<64x64xf16, #row>)");
+}
+
+std::string stream() {
+  return std::string(layouts) + R"(
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @f(%as: tensor<64x64x!tw.ptr<f16>, #row>, %n: i32) -> tensor<64x64xf16, #row> {
+    %none = arith.constant dense<0.0> : tensor<64x64xf16, #row>
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 64 : i32
+    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<64x64xf16, #row>) : i32 {
+      %off = tw.splat %i : i32 -> tensor<64x64xi32, #row>
+      %p = tw.addptr %as, %off : tensor<64x64x!tw.ptr<f16>, #row>, tensor<64x64xi32, #row>
+      %x = tw.load %p {tw.vector_elements = 8 : i32} : tensor<64x64x!tw.ptr<f16>, #row> -> tensor<64x64xf16, #row>
+      %o = arith.addf %sum, %x : tensor<64x64xf16, #row>
+      scf.yield %o : tensor<64x64xf16, #row>
+    } {tw.loop_stages = 3 : i32}
+    return %out : tensor<64x64xf16, #row>
+  }
+})";
+}
+
+/// Two products in a chain.
+std::string attention() {
+  return std::string(layouts) + R"(
+module attributes {tw.num_stages = 2 : i32, tw.num_warps = 4 : i32} {
+  func.func @f(%q: !tw.buffer<64x64xf16, #mem>, %ks: !tw.descriptor<64x64xf16>, %vs: !tw.descriptor<64x64xf16>, %n: i32) -> tensor<64x64xf32, #acc> {
+    %none = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 64 : i32
+    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<64x64xf32, #acc>) : i32 {
+      %x = tw.descriptor_load %ks[%i, %c0] : <64x64xf16> -> tensor<64x64xf16, #row>
+      %k = tw.alloc_shared %x : tensor<64x64xf16, #row> -> : <64x64xf16, #mem>
+      %y = tw.descriptor_load %vs[%i, %c0] : <64x64xf16> -> tensor<64x64xf16, #row>
+      %v = tw.alloc_shared %y : tensor<64x64xf16, #row> -> : <64x64xf16, #mem>
+      %s = tw.wgmma %q, %k, %none warps [2, 0] : !tw.buffer<64x64xf16, #mem>, <64x64xf16, #mem>, tensor<64x64xf32, #acc>
+      %w = arith.truncf %s : tensor<64x64xf32, #acc> to tensor<64x64xf16, #acc>
+      %o = tw.wgmma %w, %v, %sum warps [2, 0] : tensor<64x64xf16, #acc>, <64x64xf16, #mem>, tensor<64x64xf32, #acc>
+      scf.yield %o : tensor<64x64xf32, #acc>
+    }
+    return %out : tensor<64x64xf32, #acc>
+  }
+})";
+}
+
+/// A GPU with TMA; its shared memory decides which kinds fit.
+TargetInfo makeTarget(int64_t sharedBytes) {
+  TargetInfo target;
+  target.name = "sm_90a";
+  target.maxSharedBytesPerBlock = sharedBytes;
+  target.hasCpAsync = target.hasWgmma = target.hasTma = target.hasMma = true;
+  return target;
+}
+
+class LoopScheduleTest : public ::testing::Test {
+protected:
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+
+  LoopScheduleTest() {
+    context.loadDialect<ir::TWDialect, arith::ArithDialect, func::FuncDialect, math::MathDialect,
+                        scf::SCFDialect>();
+  }
+
+  LoopSchedule planOf(const std::string &text, int numWarps = 4, int64_t sharedBytes = 232448,
+                      int64_t otherSharedBytes = 0) {
+    module = parseSourceString<ModuleOp>(text, &context);
+    EXPECT_TRUE(module);
+    scf::ForOp loop = innermostLoops(*module).front();
+    TargetInfo target = makeTarget(sharedBytes);
+    LoopResources resources = resourcesFor(loop, target);
+    resources.numWarps = numWarps;
+    resources.otherSharedBytes += otherSharedBytes;
+    LoopPlan made = plan(analyse(loop, target), resources);
+    EXPECT_TRUE(made.schedule.has_value());
+    EXPECT_EQ(verify(*made.schedule), "");
+    return *made.schedule;
+  }
+
+  /// Where a block of either kind takes more than half of the memory, products overlap.
+  LoopSchedule planChained(int numWarps) {
+    return planOf(attention(), numWarps, /*sharedBytes=*/100 * 1024,
+                  /*otherSharedBytes=*/60 * 1024);
+  }
+};
+
+Step &stepOf(LoopSchedule &schedule, Action action, int which = 0) {
+  for (Step &step : schedule.steps)
+    if (step.action == action && which-- == 0)
+      return step;
+  ADD_FAILURE() << "no such step";
+  return schedule.steps.front();
+}
+
+/// What verify says without the step.
+std::string without(LoopSchedule schedule, Action action, int which = 0) {
+  schedule.steps.erase(&stepOf(schedule, action, which));
+  return verify(schedule);
+}
+
+constexpr const char *mayBeRead = "a slot of ring 0 is filled while it may be read";
+constexpr const char *notArrived = "a slot of ring 0 is read before its tile has arrived";
+constexpr const char *notVisible = "a slot of ring 0 is read before it is visible";
+
+TEST_F(LoopScheduleTest, PlainNeedsItsWaitsAndItsBarrier) {
+  LoopSchedule schedule = planOf(productByTma());
+  ASSERT_EQ(schedule.kind, LoopKind::Plain);
+  EXPECT_EQ(without(schedule, Action::WaitTiles), notArrived);
+  EXPECT_EQ(without(schedule, Action::WaitProducts), mayBeRead);
+  EXPECT_EQ(without(schedule, Action::Barrier), mayBeRead);
+  EXPECT_EQ(without(schedule, Action::Fill), "a slot of ring 0 is read without its tile");
+}
+
+TEST_F(LoopScheduleTest, PlainNeedsItsSlotsUnlessItWaitsForEachProduct) {
+  LoopSchedule schedule = planOf(productByTma());
+  --schedule.rings.front().slots;
+  EXPECT_EQ(verify(schedule), mayBeRead);
+  stepOf(schedule, Action::WaitProducts).pending = 0;
+  EXPECT_EQ(verify(schedule), "");
+}
+
+TEST_F(LoopScheduleTest, ShortMemoryTakesASecondBarrier) {
+  // Three slots of two tiles of 8 KB, and no fourth.
+  LoopSchedule schedule = planOf(productByTma(), /*numWarps=*/4, /*sharedBytes=*/50 * 1024);
+  EXPECT_EQ(schedule.slots(), 3);
+  EXPECT_EQ(without(schedule, Action::Barrier), mayBeRead);
+}
+
+TEST_F(LoopScheduleTest, CopiesByThreadsMustBecomeVisible) {
+  LoopSchedule schedule = planOf(productByCpAsync());
+  EXPECT_EQ(without(schedule, Action::WaitCopies), notArrived);
+  EXPECT_EQ(without(schedule, Action::Fence), notVisible);
+  EXPECT_EQ(without(schedule, Action::Barrier), notVisible);
+  LoopSchedule late = schedule;
+  ++stepOf(late, Action::WaitCopies).pending;
+  EXPECT_EQ(verify(late), notArrived);
+  // A fence after the barrier does not help.
+  std::swap(stepOf(schedule, Action::Fence), stepOf(schedule, Action::Barrier));
+  EXPECT_EQ(verify(schedule), notVisible);
+}
+
+TEST_F(LoopScheduleTest, StreamsWaitForTheirOwnCopiesOnly) {
+  LoopSchedule schedule = planOf(stream());
+  ASSERT_EQ(schedule.kind, LoopKind::Stream);
+  EXPECT_EQ(schedule.rings.front().release, ir::SlotRelease::None);
+  EXPECT_EQ(without(schedule, Action::WaitCopies), notArrived);
+  --schedule.rings.front().slots;
+  EXPECT_EQ(verify(schedule), mayBeRead);
+}
+
+TEST_F(LoopScheduleTest, ChainedNeedsItsReleases) {
+  LoopSchedule schedule = planChained(/*numWarps=*/8);
+  ASSERT_EQ(schedule.kind, LoopKind::Chained);
+  EXPECT_EQ(without(schedule, Action::Release, 0), mayBeRead);
+  EXPECT_EQ(without(schedule, Action::Release, 1),
+            "a slot of ring 1 is filled while it may be read");
+  EXPECT_EQ(without(schedule, Action::WaitTiles, 1),
+            "a slot of ring 1 is read before its tile has arrived");
+  EXPECT_EQ(without(schedule, Action::WaitProducts),
+            "a slot of ring 0 is released before it has been read");
+}
+
+TEST_F(LoopScheduleTest, ChainedOfOneWarpgroupNeedsItsBarrier) {
+  LoopSchedule schedule = planChained(/*numWarps=*/4);
+  ASSERT_EQ(schedule.kind, LoopKind::Chained);
+  EXPECT_EQ(without(schedule, Action::Barrier), mayBeRead);
+}
+
+TEST_F(LoopScheduleTest, InTurnReleasesWithinTheIteration) {
+  LoopSchedule schedule = planOf(attention());
+  ASSERT_EQ(schedule.kind, LoopKind::InTurn);
+  ASSERT_EQ(schedule.slots(), 1);
+  EXPECT_EQ(without(schedule, Action::Release, 0), mayBeRead);
+  EXPECT_EQ(without(schedule, Action::Release, 1),
+            "a slot of ring 1 is filled while it may be read");
+}
+
+TEST_F(LoopScheduleTest, EachOpHasOnePlace) {
+  LoopSchedule schedule = planOf(productByTma());
+  EXPECT_EQ(without(schedule, Action::Run), "tw.wgmma has no place");
+  schedule.steps.push_back(stepOf(schedule, Action::Run));
+  EXPECT_EQ(verify(schedule), "tw.wgmma is placed twice");
+}
+
+TEST_F(LoopScheduleTest, RingsFitWhatFillsThem) {
+  LoopSchedule tma = planOf(productByTma());
+  tma.rings.front().release = ir::SlotRelease::None;
+  EXPECT_EQ(verify(tma), "nothing releases the slots of ring 0, which all threads read");
+  tma.rings.front().slots = 0;
+  EXPECT_EQ(verify(tma), "ring 0 has no slots");
+  tma = planOf(productByTma());
+  tma.rings.front().fillStage = 3;
+  EXPECT_EQ(verify(tma), "ring 0 is used before it is filled");
+  tma.distance = 0;
+  EXPECT_EQ(verify(tma), "copies are not ahead of their use");
+  tma = planOf(productByTma());
+  tma.loads.clear();
+  EXPECT_EQ(verify(tma), "nothing is copied ahead");
+  LoopSchedule threads = planOf(productByCpAsync());
+  threads.rings.front().release = ir::SlotRelease::Arrivals;
+  EXPECT_EQ(verify(threads), "ring 0 is filled by threads that wait for no arrivals");
+}
+
+} // namespace
