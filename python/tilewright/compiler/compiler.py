@@ -20,7 +20,7 @@ from ..backends.compiler import GPUTarget
 from ..lazy_names import deferred, lazy_names
 from ..runtime.driver import driver
 from ..runtime.lookups import recorded_lookups
-from . import specialization_data
+from . import recompiles, specialization_data
 from .disk_cache import load_or_compile, one_thread
 from .kernel import CompilationResult, CompiledKernel
 from .machine_code_files import write_for_other_launchers
@@ -223,7 +223,10 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
 
         kernel = known()
         if kernel is None:
+            started = time.perf_counter()
             kernel = _compile(request, known, lambda made: kernels.setdefault(key, made))
+            if recompiles.is_on():
+                recompiles.note_specialization(request, time.perf_counter() - started, bool(kernel.step_seconds))
         # Another thread may have been faster; one kernel object serves all.
         kernel = kernels.setdefault(key, kernel)
         if knobs.runtime.jit_post_compile_hook:

@@ -17,7 +17,7 @@ import time
 import warnings
 from dataclasses import fields
 
-from .. import _core, errors, knobs
+from .. import _core, errors, knobs, observers
 from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
 from ..lazy_names import lazy_names
 from ..tools.tensor_descriptor import TensorDescriptor
@@ -315,13 +315,15 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                 if config is None:
                     start = time.perf_counter()
                     self.tuner.candidates = []
-                    config = self._tune(nargs, args, kwargs, key)
+                    with observers.tuning():
+                        config = self._tune(nargs, args, kwargs, key)
                     self.bench_time = time.perf_counter() - start
                     enter_choice(self._choices, key, config)
                     # What `reset_to_zero` names starts at zero in the run that counts.
                     if self.tuner.candidates:
                         self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
                     _report(self, key, config, cache_hit=not self.tuner.candidates)
+                    observers.tell_of_choice(self, nargs, kwargs, key, config)
         return config
 
     def _chosen_without_measuring(self, nargs, kwargs, key):

@@ -17,12 +17,13 @@ from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any, Callable, Optional
 
-from .. import _core, errors, foreign, knobs
+from .. import _core, errors, foreign, knobs, observers
 from ..compiler.compiler import compile_for_launch, preload
 from ..compiler.options import DEFAULTS, parse_options
 from ..frontend_rules import FORBIDDEN
 from ..language import constexpr, constexpr_type
 from ..language.core import must_use_result
+from ..lazy_names import deferred
 from . import checks
 from .arguments import elements_spanned
 from .dependencies import digest, digest_of_text
@@ -33,6 +34,8 @@ from .params import KernelParam, mangle_type, type_canonicalisation_dict  # noqa
 from .source import FunctionSource
 from .specialization import native_specialize_impl
 from .tensors import MockTensor, TensorWrapper, reinterpret
+
+_explain_call = deferred("explaining.facts:explain_call")  # few programs ask
 
 __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "constexpr_function", "jit",
            "must_use_result", "reinterpret"]
@@ -376,6 +379,13 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
         return interpret(self, args, kwargs, grid, program, check)
 
+    def explain(self, *args, **kwargs):
+        """What the compiler makes of the kernel for these arguments, line by line; launches nothing.
+
+        The result has `text()`, `page()` (HTML) and `write(path)`.
+        """
+        return _explain_call(self, args, kwargs)
+
     def bind(self, *args, grid, **kwargs):
         """The launch with these arguments, frozen: calling the result launches.
 
@@ -441,7 +451,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         parse_options(options)  # the same mistakes are refused as on the GPU
         checked = checks.session()
         launch = _interpreter().run_interpreted if checked is None else checked.launch
-        return launch(self, grid, bound, options)
+        return observers.observed(launch)(self, grid, bound, options)
 
 
 # What torch asks of the function of a kernel that another process has compiled.
