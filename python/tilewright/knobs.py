@@ -179,6 +179,11 @@ def configured(variable):
     return next(entry for entry in _entries if entry.variable == variable).get()
 
 
+def variables_set():
+    """{variable: text} of the knobs that the environment names, for keys that programs make of it."""
+    return {variable: os.environ[variable] for entry in _entries for variable in entry.variables if variable in os.environ}
+
+
 def table():
     """(variable, type, default, meaning) of every knob, for documents and `doctor`."""
     return [(entry.key, entry.type, entry.default, entry.doc) for entry in _entries]

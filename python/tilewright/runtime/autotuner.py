@@ -13,17 +13,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 import sys
 import threading
 import time
 import warnings
+import weakref
 
 from .. import _core, errors
 from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
 from ..tools.tensor_descriptor import TensorDescriptor
 from ..user_objects import attribute
 from .jit import JITFunction, KernelInterface
+from .launch_method import LaunchableType, launches_by_run, on_replacement
 
 __all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
 
@@ -34,7 +37,11 @@ _SAME = 0.005
 
 
 class Config:
-    """One tuning point: constexpr meta-parameters in `kwargs`, and launch options."""
+    """One tuning point: constexpr meta-parameters in `kwargs`, and launch options.
+
+    It has Triton's attributes and no others: programs take its options from dir(), and
+    make copies by Config(**config.__dict__).
+    """
 
     def __init__(self, kwargs, num_warps=4, num_stages=3, num_ctas=1, maxnreg=None, pre_hook=None, ir_override=None):
         self.kwargs = kwargs
@@ -45,29 +52,31 @@ class Config:
         self.pre_hook = pre_hook
         self.ir_override = ir_override
 
-    def _options(self):
-        return {"num_warps": self.num_warps, "num_ctas": self.num_ctas, "num_stages": self.num_stages,
-                "maxnreg": self.maxnreg, "ir_override": self.ir_override}
-
     def all_kwargs(self):
         """Meta-parameters and the options that are set."""
-        return {**self.kwargs, **{k: v for k, v in self._options().items() if v is not None}}
-
-    def _identity(self):
-        return (*self.all_kwargs().items(), self.pre_hook)
+        return {**self.kwargs, **{k: v for k, v in _options(self).items() if v is not None}}
 
     def __eq__(self, other):
-        return isinstance(other, Config) and self._identity() == other._identity()
+        return isinstance(other, Config) and _identity(self) == _identity(other)
 
     def __hash__(self):
-        return hash(self._identity())
+        return hash(_identity(self))
 
     def __str__(self):
         parts = [f"{k}: {v}" for k, v in self.kwargs.items()]
-        parts += [f"{k}: {v}" for k, v in self._options().items() if k != "ir_override"]
+        parts += [f"{k}: {v}" for k, v in _options(self).items() if k != "ir_override"]
         return ", ".join(parts)
 
     __repr__ = __str__
+
+
+def _options(config):
+    return {"num_warps": config.num_warps, "num_ctas": config.num_ctas, "num_stages": config.num_stages,
+            "maxnreg": config.maxnreg, "ir_override": config.ir_override}
+
+
+def _identity(config):
+    return (*config.all_kwargs().items(), config.pre_hook)
 
 
 def _device_of(nargs, kwargs) -> int:
@@ -164,7 +173,16 @@ class _HookedLaunch:
         return self._bound()
 
 
-class Autotuner(_core.TunedDispatcher, KernelInterface):
+_tuners: weakref.WeakSet = weakref.WeakSet()
+
+
+@on_replacement
+def _look_at_kernels_again():
+    for tuner in list(_tuners):
+        tuner._tell_native_side()
+
+
+class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType):
     """A kernel with configurations to choose from.
 
     `tuned[grid](...)` is C++ down to the driver once the choice for such arguments is
@@ -231,6 +249,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                 text = str(errors.make("E0602", k=name, name=self.base_fn.__name__, list=", ".join(arg_names)))
                 warnings.warn(text, ConfigWarning, stacklevel=3)
         self._tell_native_side()
+        _tuners.add(self)
 
     def __call__(self, *args, **kwargs):
         return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
@@ -246,10 +265,9 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
             else:
                 added.update(name for config in base.configs for name in config.kwargs)
             base = base.fn
-        # Others' interfaces, subclasses that launch in a way of their own, and mappings that
-        # may forget a choice or be given another are asked in Python on each launch.
-        is_plain = (isinstance(base, JITFunction) and type(self).run is Autotuner.run
-                    and type(self._choices) is _Choices)
+        # Others' interfaces, kernels with a `run` of the program's, and mappings that may
+        # forget a choice or be given another are asked in Python on each launch.
+        is_plain = isinstance(base, JITFunction) and not launches_by_run(base) and type(self._choices) is _Choices
         self._set_up(base if is_plain else None, self._fn, self._configs, self._keys, added)
 
     @property
@@ -623,8 +641,6 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         Nothing is entered where Python has to take part in each launch.
         """
         kwargs = {**kwargs, "grid": grid, "warmup": False}
-        if type(self).run is not Autotuner.run:
-            return self.run(*args, **kwargs), None
         kernel, config = self._run(args, kwargs)
         takes_part = config.pre_hook is not None
         return kernel, None if takes_part or self._interpreted({**dict(zip(self.arg_names, args)), **kwargs}) else config
@@ -850,7 +866,7 @@ def _follow_torch():
     Heuristics.__getitem__ = __getitem__
 
 
-class Heuristics(_core.HeuristicDispatcher, KernelInterface):
+class Heuristics(_core.HeuristicDispatcher, KernelInterface, metaclass=LaunchableType):
     """A kernel some of whose arguments are computed from the others.
 
     The native base class calls the functions for `kernel[grid](...)`.
@@ -885,7 +901,7 @@ class Heuristics(_core.HeuristicDispatcher, KernelInterface):
 
 
 def __getattr__(name):
-    """Triton's module holds these, and programs take them from it."""
+    """Triton's module holds these, and programs that replace a tuner's methods take them from it."""
     if name == "driver":
         from .driver import driver
 
@@ -894,6 +910,12 @@ def __getattr__(name):
         from .. import knobs
 
         return knobs
+    if name == "get_cache_invalidating_env_vars":
+        from ..knobs import variables_set
+
+        return variables_set
+    if name in ("builtins", "copy", "hashlib", "json", "math", "os"):
+        return importlib.import_module(name)
     if name in ("get_cache_manager", "triton_key"):
         from . import cache
 

@@ -24,6 +24,7 @@ from .. import _core, errors
 from ..user_objects import attribute, has_attribute
 from ..frontend_rules import FORBIDDEN
 from .arguments import elements_spanned
+from .launch_method import LaunchableType
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
 from .specialization import native_specialize_impl  # noqa: F401 - libraries look for them here
@@ -152,7 +153,28 @@ def _told(read):
                     lambda self, value: self.__dict__.__setitem__(name, value), doc=read.__doc__)
 
 
-class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
+def _hook(knob):
+    """A hook of all kernels as releases up to 3.2 have it, an attribute of the class: the knob of later ones."""
+
+    def read(cls):
+        from .. import knobs
+
+        return getattr(knobs.runtime, knob)
+
+    def write(cls, function):
+        from .. import knobs
+
+        setattr(knobs.runtime, knob, function)
+
+    return property(read, write)
+
+
+class _JITFunctionType(LaunchableType):
+    cache_hook = _hook("jit_cache_hook")
+    compiled_hook = _hook("jit_post_compile_hook")
+
+
+class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunctionType):
     """A Python function that is compiled per specialisation and launched on a grid."""
 
     def __init__(self, fn, version=None, do_not_specialize=None, do_not_specialize_on_alignment=None, debug=None,
@@ -403,7 +425,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             if mode is not None:
                 return mode.submit(lambda: self._warm(args, kwargs, False), self._key_of_request(args, kwargs))
             return self._warm(args, kwargs, False)
-        return self[grid](*args, **kwargs)
+        return _core.KernelDispatcher.__getitem__(self, grid)(*args, **kwargs)
 
     def _types_of_constants(self, args, kwargs):
         """Arguments of a warm-up: a dtype stands for a tensor, but for a constexpr for itself."""
@@ -700,3 +722,16 @@ def reinterpret(tensor, dtype):
     if has_attribute(tensor, "data_ptr"):
         return TensorWrapper(tensor, dtype)
     raise TypeError(f"cannot reinterpret a {type(tensor).__name__}")
+
+
+def __getattr__(name):
+    """What else Triton's module has; the modules that define it stand above this one."""
+    if name in ("find_paths_if", "get_iterable_path"):
+        from .. import _utils
+
+        return getattr(_utils, name)
+    if name == "DependenciesFinder":
+        from .dependencies import DependenciesFinder
+
+        return DependenciesFinder
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)
