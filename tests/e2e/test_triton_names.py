@@ -515,3 +515,18 @@ def test_a_configuration_has_triton_s_attributes_and_no_others():
     assert tilewright.Config(**config.__dict__) == config
     options = {"kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook", "ir_override", "all_kwargs"}
     assert {name for name in dir(config) if not name.startswith("__")} == options
+
+
+@tilewright.jit
+def stores_one(pointer):
+    tl.store(pointer, 1)
+
+
+def test_what_programs_ask_of_a_compiled_kernel():
+    from tilewright.backends.compiler import GPUTarget
+
+    source = tilewright.compiler.ASTSource(stores_one, {"pointer": "*i32"})
+    compiled = tilewright.compile(source, target=GPUTarget("cuda", 80, 32))
+    assert (compiled.metadata.arch, compiled.metadata.backend_name) == ("sm80", "cuda")
+    assert compiled.metadata.triton_version == "3.9.0" and compiled.kernel is compiled.asm.get("cubin")
+    assert "arch" not in compiled.metadata._asdict() and compiled.metadata._replace(shared=4).shared == 4
