@@ -530,3 +530,26 @@ def test_what_programs_ask_of_a_compiled_kernel():
     assert (compiled.metadata.arch, compiled.metadata.backend_name) == ("sm80", "cuda")
     assert compiled.metadata.triton_version == "3.9.0" and compiled.kernel is compiled.asm.get("cubin")
     assert "arch" not in compiled.metadata._asdict() and compiled.metadata._replace(shared=4).shared == 4
+
+
+def test_a_driver_of_the_program_with_triton_s_interface():
+    from tilewright.backends.compiler import GPUTarget
+
+    class Offline:
+        """A machine without a GPU, for which kernels are compiled."""
+
+        def get_current_target(self):
+            return GPUTarget("cuda", 80, 32)
+
+        def get_current_device(self):
+            return 0
+
+        def get_current_stream(self, device):
+            return 0
+
+    tilewright.runtime.driver.set_active(Offline())
+    try:
+        compiled = tilewright.jit(stores_one.fn).warmup(tl.int32, grid=(1, ))
+    finally:
+        tilewright.runtime.driver.reset_active()
+    assert ".target sm_80" in compiled.asm["ptx"]

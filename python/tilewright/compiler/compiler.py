@@ -21,7 +21,7 @@ from typing import Optional
 
 from .. import _core, errors, knobs
 from ..backends.compiler import GPUTarget
-from ..runtime.driver import driver
+from ..runtime.driver import driver, target_of
 from ..runtime.jit import _short_types, recorded_lookups
 from ..runtime.source import text_from_def
 from .disk_cache import PackedText, Request, load_or_compile, one_thread
@@ -653,7 +653,7 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     options.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
     _set_default_precision(options)
     options = parse_options(options)
-    target = driver.active.get_current_target(device if device >= 0 else None)
+    target = target_of(driver.active, device if device >= 0 else None)
     src = source_of_specialization(fn, specs)
     request = Request(src, _targeted(target, options), options)
     key = request.key
