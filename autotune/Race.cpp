@@ -81,32 +81,4 @@ std::vector<size_t> Race::nextRound() {
   return order;
 }
 
-std::optional<Verdict> Race::verdict(std::optional<size_t> incumbent) const {
-  std::vector<std::pair<double, size_t>> order;
-  for (size_t i = 0; i < entries.size(); ++i)
-    if (!entries[i].samples.empty())
-      order.emplace_back(summary(i).median, i);
-  if (order.empty())
-    return std::nullopt;
-  std::sort(order.begin(), order.end());
-  Verdict verdict;
-  verdict.winner = order[0].second;
-  Summary best = summary(verdict.winner);
-  verdict.interval = best.median > 0 ? (best.high - best.low) / 2 / best.median : 0;
-  if (order.size() > 1) {
-    Summary next = summary(order[1].second);
-    verdict.second = order[1].second;
-    verdict.difference = best.median > 0 ? (next.median - best.median) / best.median : 0;
-    verdict.insideNoise = next.low <= best.high;
-  }
-  if (incumbent && *incumbent != verdict.winner && !entries[*incumbent].samples.empty()) {
-    Summary earlier = summary(*incumbent);
-    bool cannotTell =
-        earlier.low <= best.high || earlier.median <= best.median * (1 + options.tolerance);
-    if (cannotTell)
-      verdict.winner = *incumbent;
-  }
-  return verdict;
-}
-
 } // namespace tilewright::autotune

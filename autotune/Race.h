@@ -17,9 +17,8 @@
 // one is left, when the leaders are so close that it does not matter, after
 // `maxRounds`, or when the caller's budget is spent.
 //
-// The winner: the smallest median. Where an incumbent (an earlier choice) cannot
-// be told from it, the incumbent stays: a choice that flips with the noise changes
-// the low bits of results from run to run.
+// Which candidate wins is decided where earlier choices are known, by the figures of all
+// (python/tilewright/tuning/tuner.py).
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +28,6 @@
 #include "autotune/Statistics.h"
 
 #include <cstdint>
-#include <optional>
 
 namespace tilewright::autotune {
 
@@ -39,17 +37,9 @@ struct RaceOptions {
   double confidence = 0.95;
   /// Far beyond what clocks and neighbours do to a timing on one machine.
   double clearMargin = 0.25;
-  /// Leaders within this fraction of each other are equally good.
-  double tolerance = 0.005;
+  /// Leaders within this fraction of each other are equally good. The caller says what it is.
+  double tolerance = 0;
   uint64_t seed = 0;
-};
-
-struct Verdict {
-  size_t winner = 0;
-  std::optional<size_t> second;
-  double difference = 0; ///< of the two medians, as a fraction of the winner's
-  double interval = 0;   ///< half the winner's interval, as a fraction
-  bool insideNoise = false;
 };
 
 class Race {
@@ -64,9 +54,6 @@ public:
 
   Summary summary(size_t candidate) const;
   size_t roundsDone() const { return round; }
-  /// Of all that have samples; nothing where none has. `incumbent` is an earlier
-  /// choice among them.
-  std::optional<Verdict> verdict(std::optional<size_t> incumbent = std::nullopt) const;
 
 private:
   struct Candidate {

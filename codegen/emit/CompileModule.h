@@ -19,6 +19,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,19 @@ struct CompileOptions {
   std::string lastStage = "cubin";
   /// Most registers per thread; 0 leaves it to the assembler.
   int maxRegisters = 0;
+  /// Optimisations to leave out, by the names of their passes.
+  std::vector<std::string> skippedPasses;
+  /// Where the module is already, in passes::pipelineSteps().
+  size_t firstStep = 0;
+  /// Runs MLIR's verifier after each pass.
+  bool verifyEach = false;
+  /// The reproducer that the module comes from; empty where a failure is to write one.
+  std::string reproducerPath;
+  /// Of this build, for reproducers.
+  std::string version;
+  /// Called with the name of each step before it runs and its place among the passes;
+  /// may be empty.
+  std::function<void(const std::string &, size_t)> beforeStep;
 };
 
 /// A tensor map that the launch makes from other arguments and passes behind them
@@ -72,7 +86,8 @@ struct CompiledModule {
 };
 
 /// Compiles a kernel module of tile level. Raises Error: E0301 where shared
-/// memory does not fit, E0304 from the assembler, E0900 for our own faults.
+/// memory does not fit, E0304 from the assembler, E0305 after too long, E0708 for a pass
+/// that cannot be skipped, E0900 for our own faults.
 CompiledModule compileModule(mlir::ModuleOp module, const CompileOptions &options);
 
 /// The frame that an MLIR location of the front end stands for, innermost

@@ -91,10 +91,7 @@ static void verifyModule(mlir::ModuleOp module) {
   });
   if (mlir::succeeded(mlir::verify(module)))
     return;
-  Error error = makeError(ErrorCode::E0900, fmt::arg("pass", "frontend"), fmt::arg("message", text),
-                          fmt::arg("path", ""));
-  error.setHelp("this is a bug of tilewright; please report it with the source of the kernel");
-  throw error;
+  throw makeInternalError("frontend", text);
 }
 
 static py::object requireJitFunction(py::handle object) {

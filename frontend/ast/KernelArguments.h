@@ -7,7 +7,7 @@
 // have inside. A scalar or pointer is one argument; a tuple has those of its
 // elements; a descriptor has a tensor map where the target copies by TMA, then
 // base, extents (i32) and strides (i64). The launch passes them in this order
-// (python/bindings/CompositeArguments.cpp).
+// (python/bindings/launch/CompositeArguments.cpp).
 //
 //===----------------------------------------------------------------------===//
 

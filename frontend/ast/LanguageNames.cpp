@@ -75,24 +75,22 @@ Builtin LanguageNames::builtin(py::handle callee) const {
   return found == builtins.end() ? Builtin::None : found->second;
 }
 
-/// By its interface, not its class: subclasses and interpreter stand-ins count,
-/// and frontend does not import the runtime package.
+/// By what its class says of itself (python/tilewright/runtime/interface.py): subclasses and
+/// stand-ins count, and the front end imports no package of the launcher.
 bool LanguageNames::isJitFunction(py::handle object) const {
+  static const InternedName kernelMark("__tilewright_kernel__");
   PyObject *type = reinterpret_cast<PyObject *>(Py_TYPE(object.ptr()));
-  return PyObject_HasAttrString(type, "lookup_global") && PyObject_HasAttrString(type, "parse");
+  return PyObject_HasAttr(type, kernelMark);
 }
 
 py::object LanguageNames::innerJitFunction(py::handle object) const {
-  py::object inner = py::reinterpret_borrow<py::object>(object);
-  // Tuners and heuristics stack in any order, each holding the next as `fn`.
-  for (int depth = 0; depth < 32; ++depth) {
-    if (isJitFunction(inner))
-      return inner;
-    if (PyFunction_Check(inner.ptr()) || PyType_Check(inner.ptr()) || !py::hasattr(inner, "fn"))
-      return {};
-    inner = inner.attr("fn");
-  }
-  return {};
+  if (isJitFunction(object))
+    return py::reinterpret_borrow<py::object>(object);
+  if (PyFunction_Check(object.ptr()) || PyType_Check(object.ptr()))
+    return {};
+  py::module_ interface = py::module_::import("tilewright.runtime.interface");
+  py::object inner = interface.attr("kernel_inside")(object);
+  return inner.is_none() ? py::object() : inner;
 }
 
 bool LanguageNames::isMarked(py::handle object, py::handle mark) const {

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ir/dialect/TileDialect.h"
+#include "ir/dialect/Rings.h"
 
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/support/TmaBox.h"
@@ -147,6 +147,8 @@ LogicalResult DescriptorStoreOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult AllocSharedOp::verify() {
+  if (Attribute ring = (*this)->getAttr(ringAttr); ring && !ringOf(*this))
+    return emitOpError("has an unknown fill or release in tw.ring: ") << ring;
   if (!getInit())
     return success();
   if (failed(verifyOneSlot(*this, getType())))

@@ -93,4 +93,12 @@ std::string Error::render() const {
   return out;
 }
 
+Error makeInternalError(const std::string &where, const std::string &message) {
+  Error error = makeError(ErrorCode::E0900, fmt::arg("pass", where), fmt::arg("message", message),
+                          fmt::arg("path", ""));
+  error.setHelp("this is a bug; please report it with the kernel, its arguments and what "
+                "'tilewright doctor' prints");
+  return error;
+}
+
 } // namespace tilewright

@@ -102,6 +102,9 @@ template <typename... Args> Error makeError(ErrorCode code, const Args &...args)
                fmt::vformat(entry.help, fmt::make_format_args(args...)));
 }
 
+/// E0900 for a defect that no reproducer shows, as one of the interpreter or the launch.
+Error makeInternalError(const std::string &where, const std::string &message);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_IR_SUPPORT_ERROR_H

@@ -3,11 +3,35 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// What: the order of the passes. The list below is the only one: the pipeline, the passes
+// of tilewright-opt, what may be skipped and where a reproducer begins all follow from it.
+//
+//      tile IR of the front end         tiles have a shape and no layout
+//               |
+//        [ tile level ]                 fewer and smaller ops; numbers of warps and the
+//               |                       units of products are chosen
+//        [ layout level ]               every tile says which thread holds which element
+//               |  tw-verify-layouts    ... and no op sees two layouts of one tile
+//               |
+//        [ asynchrony ]                 loads are copies into rings; descriptors are TMA or
+//               |  tw-verify-async      pointers; what is started is waited for
+//               |
+//        [ resources ]                  scratch and buffers have offsets, barriers stand
+//               |  tw-verify-resources  between accesses; what is alive has its own bytes
+//               v
+//        codegen/lower
+//
+// What breaks if a step is moved stands beside it: its comment says what it finds done.
+// Lowering steps cannot be left out; optimisations can (TILEWRIGHT_SKIP_PASSES), and a
+// kernel is right without any of them, which tests/e2e/test_skipped_passes.py checks.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/pipeline/Pipeline.h"
 
 #include "ir/dialect/TileDialect.h"
+#include "ir/support/Error.h"
+#include "ir/support/Knobs.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/IR/Verifier.h"
@@ -16,93 +40,218 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
 
 using namespace mlir;
 
 namespace tilewright::passes {
 
-/// The whole way from tile level to what code generation takes.
-static void buildPipeline(OpPassManager &manager, const PassContext &context) {
-  //===--- tile level ------------------------------------------------------===//
-  // Before anything deletes a promise that stands as a statement.
-  manager.addPass(createExtendHints(context));
-  // Before whatever a mask that is known makes simpler.
-  manager.addPass(createVersionMasks(context));
-  // Constants and broadcasts first: all that follows sees fewer and smaller ops.
-  manager.addPass(createCombineOps(context));
-  // Equal addresses and masks become one value, which analyses rely on.
-  manager.addPass(createCSEPass());
-  // Equal masks are one value now.
-  manager.addPass(createSimplifyMasked(context));
-  // Before layouts, so that an invariant tile is converted once, outside.
-  manager.addPass(createHoistInvariants(context));
-  // Bounds of inner loops are outside now, where they do not change.
-  manager.addPass(createFlattenLoops(context));
-  // Only tiles that are left count.
-  manager.addPass(createChooseNumWarps(context));
-  // Layouts follow from what computes the products.
-  manager.addPass(createSelectMatrixUnit(context));
-  // Invariant tiles are outside of loops now; they are stored there.
-  manager.addPass(createPromoteGathers(context));
+//===----------------------------------------------------------------------===//
+// The list
+//===----------------------------------------------------------------------===//
 
-  //===--- layout level ----------------------------------------------------===//
-  // Everything below reads layouts from the types.
-  manager.addPass(createAssignLayouts(context));
-  // Values recomputed for several users in one layout become one again.
-  manager.addPass(createCSEPass());
-  // After CSE has shown which conversions are the same.
-  manager.addPass(createRemoveConversions(context));
-  // Whether an operand is in its registers already is known now.
-  manager.addPass(createPromoteShared(context));
-  // Which elements of an axis a thread holds is known now.
-  manager.addPass(createDeferReductions(context));
-  // Registers per thread are known now.
-  manager.addPass(createNarrowLiveTiles(context));
-  // The phase ends: no op may see two layouts of one tile.
-  manager.addPass(createVerifyLayouts(context));
+namespace {
 
-  //===--- asynchrony ------------------------------------------------------===//
-  // Copies instead of loads and rings instead of buffers, before they are placed.
-  manager.addPass(createPipelineLoops(context));
-  // Reads the rings that are there now, one slot further.
-  manager.addPass(createPrefetchOperands(context));
-  // What is not in flight round a loop is waited for where it is used.
-  manager.addPass(createOverlapProducts(context));
-  // The expander repeats address arithmetic per stage.
-  manager.addPass(createCSEPass());
-  // What no loop has taken into its pipeline; makes buffers.
-  manager.addPass(createLowerDescriptors(context));
-  // Knows which loads are left, and how much shared memory.
-  manager.addPass(createStageLoads(context));
-  // How many maps are in use together follows from the rings; makes a buffer.
-  manager.addPass(createPlaceTensorMaps(context));
+enum class Role {
+  Lowering,     ///< what follows cannot do without it
+  Optimisation, ///< the module is right without it, so it can be skipped by name
+  Verifier      ///< changes nothing
+};
 
-  //===--- resources -------------------------------------------------------===//
-  // Which reductions cross blocks does not change any more; makes barriers.
-  manager.addPass(createPrepareExchanges(context));
-  // Last change of the set of ops with scratch is behind us.
-  manager.addPass(createAllocateShared(context));
-  // Needs the offsets: disjoint scratch needs no barrier.
-  manager.addPass(createInsertBarriers(context));
-  // Attributes of existing ops only; last, so that no pass has to keep them.
-  manager.addPass(createMarkConstancy(context));
+struct Step {
+  std::unique_ptr<Pass> (*create)(PassContext context);
+  Role role;
+};
+
+} // namespace
+
+static std::unique_ptr<Pass> createCSE(PassContext) { return createCSEPass(); }
+static std::unique_ptr<Pass> createFenceMerger(PassContext) { return createMergeFences(); }
+
+/// The whole way from tile level to what code generation takes, in order.
+static constexpr Step steps[] = {
+    //===--- tile level ----------------------------------------------------===//
+    // Before anything deletes a promise that stands as a statement.
+    {createExtendHints, Role::Optimisation},
+    // Before whatever a mask that is known makes simpler.
+    {createVersionMasks, Role::Optimisation},
+    // Constants and broadcasts first: all that follows sees fewer and smaller ops.
+    {createCombineOps, Role::Optimisation},
+    // Equal addresses and masks become one value, which analyses rely on.
+    {createCSE, Role::Optimisation},
+    // Equal masks are one value now.
+    {createSimplifyMasked, Role::Optimisation},
+    // Before layouts, so that an invariant tile is converted once, outside.
+    {createHoistInvariants, Role::Optimisation},
+    // Bounds of inner loops are outside now, where they do not change.
+    {createFlattenLoops, Role::Optimisation},
+    // Only tiles that are left count.
+    {createChooseNumWarps, Role::Lowering},
+    // Layouts follow from what computes the products.
+    {createSelectMatrixUnit, Role::Lowering},
+    // Invariant tiles are outside of loops now; they are stored there.
+    {createPromoteGathers, Role::Optimisation},
+
+    //===--- layout level --------------------------------------------------===//
+    // Everything below reads layouts from the types.
+    {createAssignLayouts, Role::Lowering},
+    // Values recomputed for several users in one layout become one again.
+    {createCSE, Role::Optimisation},
+    // After CSE has shown which conversions are the same.
+    {createRemoveConversions, Role::Optimisation},
+    // Whether an operand is in its registers already is known now.
+    {createPromoteShared, Role::Lowering},
+    // Which elements of an axis a thread holds is known now.
+    {createDeferReductions, Role::Optimisation},
+    // Registers per thread are known now.
+    {createNarrowLiveTiles, Role::Optimisation},
+    // The phase ends: no op may see two layouts of one tile.
+    {createVerifyLayouts, Role::Verifier},
+
+    //===--- asynchrony ----------------------------------------------------===//
+    // Copies instead of loads and rings instead of buffers, before they are placed.
+    {createPipelineLoops, Role::Optimisation},
+    // Reads the rings that are there now, one slot further.
+    {createPrefetchOperands, Role::Optimisation},
+    // What is not in flight round a loop is waited for where it is used.
+    {createOverlapProducts, Role::Optimisation},
+    // The expander repeats address arithmetic per stage.
+    {createCSE, Role::Optimisation},
+    // What no loop has taken into its pipeline; makes buffers.
+    {createLowerDescriptors, Role::Lowering},
+    // Knows which loads are left, and how much shared memory.
+    {createStageLoads, Role::Optimisation},
+    // How many maps are in use together follows from the rings; makes a buffer.
+    {createPlaceTensorMaps, Role::Lowering},
+    // The phase ends: nothing that was started may be left alone.
+    {createVerifyAsync, Role::Verifier},
+
+    //===--- resources -----------------------------------------------------===//
+    // Which reductions cross blocks does not change any more; makes barriers.
+    {createPrepareExchanges, Role::Lowering},
+    // The set of ops with scratch does not change any more.
+    {createAllocateShared, Role::Lowering},
+    // Needs the offsets: disjoint scratch needs no barrier.
+    {createInsertBarriers, Role::Lowering},
+    // All fences are there now.
+    {createFenceMerger, Role::Optimisation},
+    // Attributes of existing ops only; last, so that no pass has to keep them.
+    {createMarkConstancy, Role::Optimisation},
+    // The phase ends: no two pieces that are alive together may share bytes.
+    {createVerifyResources, Role::Verifier},
+};
+
+/// Passes that only tests run, each alone.
+static constexpr std::unique_ptr<Pass> (*testingPasses[])(PassContext) = {
+    createDeleteBarrier, createPrintAxisInfo, createPrintLoopSchedule, createTestFault};
+
+const std::vector<PipelineStep> &pipelineSteps() {
+  static const std::vector<PipelineStep> names = [] {
+    std::vector<PipelineStep> result;
+    for (const Step &step : steps)
+      result.push_back(
+          {step.create(PassContext())->getArgument().str(), step.role == Role::Optimisation});
+    return result;
+  }();
+  return names;
+}
+
+//===----------------------------------------------------------------------===//
+// Skipping
+//===----------------------------------------------------------------------===//
+
+/// Passes go by their flags, with or without our prefix.
+static bool isName(llvm::StringRef name, llvm::StringRef step) {
+  return name == step || (step.consume_front("tw-") && name == step);
+}
+
+bool isSkipped(const PipelineStep &step, llvm::ArrayRef<std::string> skipped) {
+  return llvm::any_of(skipped, [&](llvm::StringRef name) { return isName(name, step.name); });
+}
+
+void checkSkippedPasses(llvm::ArrayRef<std::string> skipped) {
+  for (const std::string &name : skipped) {
+    auto found =
+        llvm::find_if(pipelineSteps(), [&](auto &step) { return isName(name, step.name); });
+    if (found != pipelineSteps().end() && found->isOptional)
+      continue;
+    bool isKnown = found != pipelineSteps().end();
+    std::string nearest;
+    unsigned least = ~0u;
+    for (const PipelineStep &step : pipelineSteps()) {
+      unsigned distance = llvm::StringRef(step.name).edit_distance(name);
+      if (step.isOptional && distance < least) {
+        least = distance;
+        nearest = step.name;
+      }
+    }
+    throw makeError(ErrorCode::E0708, fmt::arg("p", name),
+                    fmt::arg("problem", isKnown ? "is no optimisation: what follows needs it"
+                                                : "is no pass of the pipeline"),
+                    fmt::arg("help", isKnown ? "'tilewright passes' lists those that can be skipped"
+                                             : "did you mean '" + nearest + "'?"));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+/// For tests of what happens when a pass fails: TILEWRIGHT_TEST_FAULT is "kind@pass", and
+/// the faulty pass stands before that one. Only builds with tests read it.
+static std::unique_ptr<Pass> faultBefore(llvm::StringRef step) {
+#ifdef TILEWRIGHT_TEST_FAULTS
+  std::string wanted = knobText(Knob::TEST_FAULT);
+  auto [kind, place] = llvm::StringRef(wanted).split('@');
+  if (!kind.empty() && isName(place, step)) {
+    std::unique_ptr<Pass> fault = createTestFault(PassContext());
+    if (succeeded(fault->initializeOptions("kind=" + kind.str(),
+                                           [](const Twine &) { return failure(); })))
+      return fault;
+  }
+#endif
+  (void)step;
+  return nullptr;
+}
+
+/// Adds the steps that `options` asks for; `positions` gets the place in the list of each.
+static void buildPipeline(OpPassManager &manager, const PassContext &context,
+                          const PipelineOptions &options, std::vector<size_t> &positions) {
+  for (size_t index = options.first; index < std::min(options.end, std::size(steps)); ++index) {
+    if (isSkipped(pipelineSteps()[index], options.skipped))
+      continue;
+    if (std::unique_ptr<Pass> fault = faultBefore(pipelineSteps()[index].name)) {
+      manager.addPass(std::move(fault));
+      positions.push_back(index);
+    }
+    manager.addPass(steps[index].create(context));
+    positions.push_back(index);
+  }
 }
 
 namespace {
 
-/// Tells the caller of each step that has run.
+/// Tells the caller of each step that runs.
 class StepCallback : public PassInstrumentation {
 public:
-  explicit StepCallback(const PipelineOptions &options) : options(options) {}
+  StepCallback(const PipelineOptions &options, const std::vector<size_t> &positions)
+      : options(options), positions(positions) {}
+
+  void runBeforePass(Pass *pass, Operation *op) override {
+    if (options.beforeStep && llvm::isa<ModuleOp>(op))
+      options.beforeStep(pass->getArgument(), positions[numBegun++]);
+  }
 
   void runAfterPass(Pass *pass, Operation *op) override {
-    if (auto module = llvm::dyn_cast<ModuleOp>(op))
+    if (auto module = llvm::dyn_cast<ModuleOp>(op); module && options.afterStep)
       options.afterStep(pass->getArgument(), module);
   }
 
 private:
   const PipelineOptions &options;
+  const std::vector<size_t> &positions;
+  size_t numBegun = 0;
 };
 
 } // namespace
@@ -114,25 +263,26 @@ LogicalResult runPipeline(ModuleOp module, const PipelineOptions &options) {
   context.remarks = options.remarks;
 
   PassManager manager(module->getContext(), ModuleOp::getOperationName());
-  // Upstream's verifier costs as much as the passes; VerifyLayouts closes the
-  // phase, and the module is verified once at the end in debug builds.
+  // Upstream's verifier costs as much as the passes; ours close their phases, and the
+  // module is verified after each step in debug builds, and where somebody asks for it.
 #ifdef NDEBUG
-  manager.enableVerifier(false);
+  manager.enableVerifier(options.verifyEach);
 #endif
-  if (options.afterStep)
-    manager.addInstrumentation(std::make_unique<StepCallback>(options));
-  buildPipeline(manager, context);
+  std::vector<size_t> positions;
+  manager.addInstrumentation(std::make_unique<StepCallback>(options, positions));
+  buildPipeline(manager, context, options, positions);
   return manager.run(module);
 }
 
 //===----------------------------------------------------------------------===//
-// tilewright-opt
+// Fewer stages
 //===----------------------------------------------------------------------===//
 
-/// Without a target at hand tests see a GPU of ordinary size.
 std::optional<FittingStages> findFittingStages(ModuleOp module, const PipelineOptions &options) {
   PipelineOptions quiet;
   quiet.target = options.target;
+  quiet.skipped = options.skipped;
+  quiet.first = options.first;
   ScopedDiagnosticHandler silence(module.getContext(), [](Diagnostic &) { return success(); });
   auto launch = module->getAttrOfType<IntegerAttr>(ir::numStagesAttr);
   int64_t most = launch ? launch.getInt() : 1;
@@ -161,6 +311,11 @@ std::optional<FittingStages> findFittingStages(ModuleOp module, const PipelineOp
   return std::nullopt;
 }
 
+//===----------------------------------------------------------------------===//
+// tilewright-opt
+//===----------------------------------------------------------------------===//
+
+/// Without a target at hand tests see a GPU of ordinary size.
 static PassContext testContext() {
   static llvm::cl::opt<bool> remarks("tw-remarks",
                                      llvm::cl::desc("print remarks of passes as diagnostics"));
@@ -177,35 +332,15 @@ static PassContext testContext() {
 void registerPasses() {
   // The option must exist before the command line is read.
   (void)testContext();
-  registerPass([] { return createExtendHints(testContext()); });
-  registerPass([] { return createVersionMasks(testContext()); });
-  registerPass([] { return createCombineOps(testContext()); });
-  registerPass([] { return createSimplifyMasked(testContext()); });
-  registerPass([] { return createHoistInvariants(testContext()); });
-  registerPass([] { return createFlattenLoops(testContext()); });
-  registerPass([] { return createChooseNumWarps(testContext()); });
-  registerPass([] { return createSelectMatrixUnit(testContext()); });
-  registerPass([] { return createPromoteGathers(testContext()); });
-  registerPass([] { return createAssignLayouts(testContext()); });
-  registerPass([] { return createRemoveConversions(testContext()); });
-  registerPass([] { return createPromoteShared(testContext()); });
-  registerPass([] { return createNarrowLiveTiles(testContext()); });
-  registerPass([] { return createVerifyLayouts(testContext()); });
-  registerPass([] { return createPipelineLoops(testContext()); });
-  registerPass([] { return createPrefetchOperands(testContext()); });
-  registerPass([] { return createDeferReductions(testContext()); });
-  registerPass([] { return createOverlapProducts(testContext()); });
-  registerPass([] { return createLowerDescriptors(testContext()); });
-  registerPass([] { return createStageLoads(testContext()); });
-  registerPass([] { return createPlaceTensorMaps(testContext()); });
-  registerPass([] { return createPrepareExchanges(testContext()); });
-  registerPass([] { return createAllocateShared(testContext()); });
-  registerPass([] { return createInsertBarriers(testContext()); });
-  registerPass([] { return createMarkConstancy(testContext()); });
-  registerPass([] { return createDeleteBarrier(testContext()); });
-  registerPass([] { return createPrintAxisInfo(testContext()); });
+  for (const Step &step : steps)
+    registerPass([create = step.create] { return create(testContext()); });
+  for (auto *create : testingPasses)
+    registerPass([create] { return create(testContext()); });
   PassPipelineRegistration<>("tw-pipeline", "the whole pipeline from tile level",
-                             [](OpPassManager &manager) { buildPipeline(manager, testContext()); });
+                             [](OpPassManager &manager) {
+                               std::vector<size_t> positions;
+                               buildPipeline(manager, testContext(), PipelineOptions(), positions);
+                             });
 }
 
 } // namespace tilewright::passes

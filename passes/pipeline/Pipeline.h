@@ -16,6 +16,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tilewright::passes {
 
@@ -23,10 +24,33 @@ struct PipelineOptions {
   const TargetInfo *target = nullptr;
   /// May be null.
   RemarkCollector *remarks = nullptr;
+  /// Called with the name of each step before it runs, and its place in pipelineSteps();
+  /// may be empty.
+  std::function<void(llvm::StringRef, size_t)> beforeStep;
   /// Called with the name of each step and the module after it, for
   /// TILEWRIGHT_DUMP and for timing; may be empty.
   std::function<void(llvm::StringRef, mlir::ModuleOp)> afterStep;
+  /// Names of passes to leave out; checkSkippedPasses says which may be here.
+  std::vector<std::string> skipped;
+  /// The part of pipelineSteps() to run.
+  size_t first = 0, end = ~size_t(0);
+  /// Runs MLIR's verifier after each step.
+  bool verifyEach = false;
 };
+
+struct PipelineStep {
+  std::string name; ///< its flag, as "tw-pipeline-loops"
+  bool isOptional;  ///< an optimisation, which may be skipped
+};
+
+/// All steps in order; a pass may be there more than once.
+const std::vector<PipelineStep> &pipelineSteps();
+
+/// Whether one of the names, with or without "tw-", is that of the step.
+bool isSkipped(const PipelineStep &step, llvm::ArrayRef<std::string> skipped);
+
+/// Raises E0708 for the name of no pass, and of one that is no optimisation.
+void checkSkippedPasses(llvm::ArrayRef<std::string> skipped);
 
 /// Takes a module from tile level to layout level with layouts assigned, shared
 /// memory allocated and barriers in place. Sets the module attributes

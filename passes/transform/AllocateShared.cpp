@@ -28,6 +28,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/dialect/Rings.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/ScratchSize.h"
 #include "passes/transform/Passes.h"
@@ -232,8 +233,8 @@ public:
     bool isFree = apart <= std::max(totalBytes, spare);
     // Beside large buffers a little more, if as many blocks fit. Rings take all there is.
     bool hasRing = llvm::any_of(pieces, [](const Piece &piece) {
-      auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(piece.op);
-      return alloc && alloc.getType().getSlots() > 1;
+      return ir::ringOf(piece.op) &&
+             llvm::cast<ir::AllocSharedOp>(piece.op).getType().getSlots() > 1;
     });
     bool isLittle = !hasRing && apart <= limit && totalBytes > 0 &&
                     apart - totalBytes <= littleSharedBytes && limit / apart == limit / totalBytes;

@@ -49,6 +49,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/dialect/Rings.h"
 #include "ir/layout/LayoutMemory.h"
 #include "passes/analysis/AddressRange.h"
 #include "passes/analysis/AliasInfo.h"
@@ -199,36 +200,11 @@ private:
     return {begin, begin + (bytes ? bytes : scratchBytes(piece))};
   }
 
-  static bool isRing(Operation *piece) {
-    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(piece);
-    return alloc && llvm::any_of(alloc->getUsers(), llvm::IsaPred<ir::BufferSlotOp>);
-  }
-
-  /// Whether each thread only reads what it has copied there itself, once (StageLoads).
-  static bool isPrivate(Operation *piece) {
-    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(piece);
-    if (!alloc || alloc.getInit() || alloc->getParentOfType<LoopLikeOpInterface>())
-      return false;
-    RankedTensorType copied;
-    for (Operation *user : alloc->getUsers())
-      if (auto copy = llvm::dyn_cast<ir::AsyncCopyOp>(user)) {
-        if (copied || copy->getBlock() != alloc->getBlock())
-          return false;
-        copied = tileType(copy.getPointer());
-      }
-    return copied && duplicateThreadMasks(ir::getLinearLayout(copied)).isZero() &&
-           llvm::all_of(alloc->getUsers(), [&](Operation *user) {
-             auto load = llvm::dyn_cast<ir::SharedLoadOp>(user);
-             return llvm::isa<ir::AsyncCopyOp>(user) ||
-                    (load && load.getIsOwn() &&
-                     load.getType().getEncoding() == copied.getEncoding());
-           });
-  }
-
-  /// Whether two accesses of these may be of the same bytes.
+  /// Whether two accesses of these may be of the same bytes. Who makes a ring orders the
+  /// accesses of its slots.
   static bool meet(Operation *lhs, Operation *rhs) {
     if (lhs == rhs)
-      return !isRing(lhs) && !isPrivate(lhs);
+      return !ir::ringOf(lhs);
     auto [lhsBegin, lhsEnd] = byteRange(lhs);
     auto [rhsBegin, rhsEnd] = byteRange(rhs);
     return lhsBegin < rhsEnd && rhsBegin < lhsEnd;

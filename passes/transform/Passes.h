@@ -61,10 +61,15 @@ std::unique_ptr<mlir::Pass> createStageLoads(PassContext context);
 std::unique_ptr<mlir::Pass> createPlaceTensorMaps(PassContext context);
 std::unique_ptr<mlir::Pass> createAllocateShared(PassContext context);
 std::unique_ptr<mlir::Pass> createInsertBarriers(PassContext context);
+std::unique_ptr<mlir::Pass> createMergeFences();
 std::unique_ptr<mlir::Pass> createMarkConstancy(PassContext context);
 std::unique_ptr<mlir::Pass> createExtendHints(PassContext context);
 std::unique_ptr<mlir::Pass> createDeleteBarrier(PassContext context);
 std::unique_ptr<mlir::Pass> createPrintAxisInfo(PassContext context);
+std::unique_ptr<mlir::Pass> createPrintLoopSchedule(PassContext context);
+std::unique_ptr<mlir::Pass> createVerifyAsync(PassContext context);
+std::unique_ptr<mlir::Pass> createVerifyResources(PassContext context);
+std::unique_ptr<mlir::Pass> createTestFault(PassContext context);
 
 #define GEN_PASS_DECL
 #include "passes/transform/Passes.h.inc"

@@ -91,7 +91,8 @@ def VerifyLayouts : TilewrightPass<"tw-verify-layouts"> {
 
 def PipelineLoops : TilewrightPass<"tw-pipeline-loops"> {
   let summary = "starts loads of later iterations of a loop while earlier ones compute";
-  let statistics = [Statistic<"numPipelined", "pipelined", "Number of loops pipelined">];
+  let statistics = [Statistic<"numPipelined", "pipelined", "Number of loops pipelined">,
+                    Statistic<"numRefused", "refused", "Number of loads that are not copied ahead">];
 }
 
 def PrefetchOperands : TilewrightPass<"tw-prefetch-operands"> {
@@ -112,7 +113,7 @@ def LowerDescriptors : TilewrightPass<"tw-lower-descriptors"> {
 }
 
 def StageLoads : TilewrightPass<"tw-stage-loads"> {
-  let summary = "starts loads behind a reduction in front of it, into shared memory";
+  let summary = "starts loads that follow a reduction before it, into shared memory";
   let statistics = [Statistic<"numStaged", "staged", "Number of loads that start earlier">,
                     Statistic<"numRefused", "refused", "Number of loads without room or cp.async">];
 }
@@ -120,6 +121,10 @@ def StageLoads : TilewrightPass<"tw-stage-loads"> {
 def PlaceTensorMaps : TilewrightPass<"tw-place-tensor-maps"> {
   let summary = "gives tensor maps that programs make their place in global memory";
   let statistics = [Statistic<"numPlaced", "placed", "Number of descriptors with a place">];
+}
+
+def VerifyAsync : TilewrightPass<"tw-verify-async"> {
+  let summary = "checks that copies, products and stores that are started are waited for";
 }
 
 def PrepareExchanges : TilewrightPass<"tw-prepare-exchanges"> {
@@ -141,9 +146,18 @@ def InsertBarriers : TilewrightPass<"tw-insert-barriers"> {
                     Statistic<"numGlobal", "global", "Number of barriers for global memory">];
 }
 
+def MergeFences : TilewrightPass<"tw-merge-fences"> {
+  let summary = "deletes fences that a later one makes superfluous";
+  let statistics = [Statistic<"numMerged", "merged", "Number of fences deleted">];
+}
+
 def MarkConstancy : TilewrightPass<"tw-mark-constancy"> {
   let summary = "marks integer tiles whose neighbouring elements are provably equal";
   let statistics = [Statistic<"numMarked", "marked", "Number of ops marked">];
+}
+
+def VerifyResources : TilewrightPass<"tw-verify-resources"> {
+  let summary = "checks that what is alive together has bytes of its own in shared memory";
 }
 
 def DeleteBarrier : TilewrightPass<"tw-delete-barrier"> {
@@ -152,8 +166,18 @@ def DeleteBarrier : TilewrightPass<"tw-delete-barrier"> {
                         "which, in program order from 0; without it, remarks say where they are">];
 }
 
+def PrintLoopSchedule : TilewrightPass<"tw-print-loop-schedule"> {
+  let summary = "prints the schedule that PipelineLoops would give to each loop";
+}
+
 def PrintAxisInfo : TilewrightPass<"tw-print-axis-info"> {
   let summary = "prints what is known of values along each dimension";
+}
+
+def TestFault : TilewrightPass<"tw-test-fault"> {
+  let summary = "fails in the way that it is told, for tests of what happens then";
+  let options = [Option<"kind", "kind", "std::string", /*default=*/"\"fail\"",
+                        "fail, break (leave wrong IR), abort, segfault, loop, or grow (take memory)">];
 }
 
 #endif // TILEWRIGHT_PASSES_TRANSFORM_PASSES_TD

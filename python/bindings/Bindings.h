@@ -10,6 +10,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <string>
+
 namespace tilewright {
 
 /// Error translation, knobs, driver, assembler.
@@ -28,6 +30,10 @@ void bindCache(pybind11::module_ &module);
 void bindAutotune(pybind11::module_ &module);
 /// compile_kernel and IR tools.
 void bindCompile(pybind11::module_ &module);
+
+/// A digest of the linked library: part of every key, so that a kernel is never
+/// taken for one of another compiler build.
+std::string buildId();
 
 } // namespace tilewright
 

@@ -63,9 +63,7 @@ void setPythonErrorFromCurrentException() noexcept {
   } catch (const std::bad_alloc &) {
     PyErr_NoMemory();
   } catch (const std::exception &error) {
-    setPythonError(makeError(ErrorCode::E0900, fmt::arg("pass", "native code"),
-                             fmt::arg("message", error.what()),
-                             fmt::arg("path", "this traceback")));
+    setPythonError(makeInternalError("native code", error.what()));
   } catch (...) {
     PyErr_SetString(PyExc_SystemError, "unknown C++ exception");
   }

@@ -16,37 +16,34 @@ Importing this package touches neither CUDA nor a framework; submodules are
 loaded when first named.
 """
 
-import importlib as _importlib
 import os as _os
 import sys as _sys
 
-from . import _core, errors
+from . import _core, errors, wiring
 from ._version import __version__
 from .errors import CompilationError, InterpreterError, OutOfResources, TilewrightError, TritonError
+from .lazy_names import lazy_names as _lazy_names
 
 if _core.version() != __version__:
     raise errors.make("E0703", a=__version__, b=_core.version())
 
-from .runtime.jit import (JITFunction, KernelInterface, MockTensor, TensorWrapper, constexpr_function, jit,
-                          must_use_result, reinterpret)
-from .runtime.mathematics import cdiv, next_power_of_2
+wiring.answers["session of a checked program"] = "checking.session:Session"
 
-# name -> (module, attribute); None as attribute means the module itself.
-_lazy = {
-    "autotune": ("runtime.autotuner", "autotune"),
-    "Autotuner": ("runtime.autotuner", "Autotuner"),
-    "Config": ("runtime.autotuner", "Config"),
-    "heuristics": ("runtime.autotuner", "heuristics"),
-    "install_as_triton": ("triton_alias", "install_as_triton"),
-    "set_allocator": ("runtime.allocation", "set_allocator"),
-    "AsyncCompileMode": ("runtime._async_compile", "AsyncCompileMode"),
-    "FutureKernel": ("runtime._async_compile", "FutureKernel"),
-    "aggregate": ("language.aggregates", "aggregate"),
-    "compile": ("compiler.compiler", "compile"),
-    "ASTSource": ("compiler.compiler", "ASTSource"),
-    "CompiledKernel": ("compiler.compiler", "CompiledKernel"),
-    **{name: (name, None) for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
-                                      "cli", "triton_alias", "tuning", "profiler", "ops", "_C", "_utils", "torch")},
+# Where what users find here lives. A program that declares a kernel loads the compiler with it.
+_homes = {
+    **{name: f"runtime.jit:{name}" for name in ("JITFunction", "KernelInterface", "MockTensor", "TensorWrapper",
+                                                "constexpr_function", "jit", "must_use_result", "reinterpret")},
+    "cdiv": "runtime.mathematics:cdiv",
+    "next_power_of_2": "runtime.mathematics:next_power_of_2",
+    **{name: f"runtime.autotuner:{name}" for name in ("autotune", "Autotuner", "Config", "heuristics")},
+    "install_as_triton": "triton_alias:install_as_triton",
+    "set_allocator": "runtime.allocation:set_allocator",
+    "AsyncCompileMode": "runtime._async_compile:AsyncCompileMode",
+    "FutureKernel": "runtime._async_compile:FutureKernel",
+    "aggregate": "language.aggregates:aggregate",
+    **{name: f"compiler.compiler:{name}" for name in ("compile", "ASTSource", "CompiledKernel")},
+    **{name: name for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
+                               "cli", "triton_alias", "tuning", "profiler", "ops", "_C", "_utils", "torch")},
 }
 
 __all__ = [
@@ -57,19 +54,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
-    try:
-        module, attribute = _lazy[name]
-    except KeyError:
-        raise AttributeError(f"module 'tilewright' has no attribute '{name}'") from None
-    loaded = _importlib.import_module("." + module, __name__)
-    value = loaded if attribute is None else getattr(loaded, attribute)
-    globals()[name] = value
-    return value
+__getattr__ = _lazy_names(__name__, _homes)
 
 
 def __dir__():
-    return sorted(set(globals()) | set(_lazy))
+    return sorted(set(globals()) | set(_homes))
 
 
 if _os.environ.get("TILEWRIGHT_AS_TRITON") and "triton" not in _sys.modules:

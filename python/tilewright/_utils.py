@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 
 from . import errors
-from .runtime.jit import _annotation_text, type_canonicalisation_dict
+from .scalar_types import last_part, type_canonicalisation_dict
 
 TRITON_MAX_TENSOR_NUMEL = 1 << 20
 BITWIDTH_DICT = {
@@ -24,7 +24,7 @@ def get_primitive_bitwidth(dtype: str) -> int:
 
 def canonicalize_dtype(dtype) -> str:
     """The short name of an element type: `torch.float16` and "float16" are "fp16"."""
-    text = _annotation_text(str(dtype))
+    text = last_part(str(dtype).strip().strip("'\""))
     return type_canonicalisation_dict.get(text, text)
 
 

@@ -2,4 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The version of the Python package; the native library carries the same."""
 
+from . import _core
+
 __version__ = "0.1.0"
+
+
+def compiler_key() -> str:
+    """Identity of this compiler build, part of every key."""
+    return f"tilewright-{__version__}-{_core.build_id()}"

@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import functools
 import re
+import warnings
+
+from . import _core
 
 __all__ = [
     "TilewrightError", "TritonError", "CompilationError",
@@ -426,8 +429,6 @@ def from_native(code, class_name, message, help="", frames=(), notes=(), text=No
 
 def rendered(error):
     """The error with its text made anew from its parts: places, carets, notes, help."""
-    from . import _core
-
     rows = [(f.file, f.function, f.line, f.column, f.end_line, f.end_column, f.source_line) for f in error.frames]
     error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes),
                                      error.sentence), )
@@ -463,8 +464,6 @@ def _rebuild(code, class_name, message, help, frames, notes, text):
 
 def make(code, /, *, frames=(), notes=(), cause=None, help=None, sentence="", **arguments):
     """The error of `code` with the catalogue's patterns filled in, to be raised."""
-    from . import _core
-
     class_name, pattern, help_pattern = _core.error_catalogue()[code]
     message = pattern.format(**arguments)
     if help is None:
@@ -487,17 +486,10 @@ _warned = set()
 
 def warn(code, **arguments):
     """Issues a W code once per process and text."""
-    import warnings
-
-    error_class, pattern, help_pattern = _catalogue_row(code)
+    error_class, pattern, help_pattern = _core.error_catalogue()[code]
     text = f"[{code}] {pattern.format(**arguments)}"
     if text in _warned:
         return
     _warned.add(text)
     warnings.warn(f"{text}\n  help: {help_pattern.format(**arguments)}", globals()[error_class], stacklevel=3)
 
-
-def _catalogue_row(code):
-    from . import _core
-
-    return _core.error_catalogue()[code]

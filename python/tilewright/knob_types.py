@@ -17,7 +17,7 @@ import re
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import _core
+from . import _core, toolkit
 
 _TRUE = {"1", "true", "on", "yes", "y"}
 
@@ -48,11 +48,13 @@ def toenv(value):
     return (str(value), ) if isinstance(value, (str, int)) else None
 
 
+#: Whether what programs set is exported: `knobs` answers with its `propagate_env`.
+is_exported = [lambda: True]
+
+
 def setenv(key, value):
     """Exports a value, unless `knobs.propagate_env` is off."""
-    from . import knobs
-
-    if not knobs.propagate_env:
+    if not is_exported[0]():
         return
     if value is None:
         os.environ.pop(key, None)
@@ -220,9 +222,7 @@ class env_nvidia_tool(env_base):
         return self.transform(getenv(self.variables[1]) or getenv(self.key))
 
     def transform(self, value):
-        from .tools.disasm import find_tool
-
-        for path in (value, find_tool(self.binary)):
+        for path in (value, toolkit.find_tool(self.binary)):
             tool = NvidiaTool.from_path(str(path)) if path else None
             if tool is not None:
                 return tool

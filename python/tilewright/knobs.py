@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from typing import Callable, NamedTuple
 
-from . import _core, errors
+from . import _core, errors, knob_types
 from .knob_types import (  # noqa: F401 - programs find Triton's names here
     Env, HookChain, NvidiaTool, base_knobs, env, env_base, env_bool, env_class, env_int, env_nvidia_tool, env_opt_bool,
     env_opt_str, env_str, env_str_callable_default, getenv, getenv_bool, native_knob, setenv, toenv)
@@ -28,6 +28,7 @@ JITHookCompileInfo = dict
 
 # Whether what is set in Python is exported; knobs of Tilewright itself always are.
 propagate_env: bool = True
+knob_types.is_exported[0] = lambda: propagate_env
 
 _entries = [native_knob(index, row) for index, row in enumerate(_core.knob_table())]
 
@@ -76,9 +77,13 @@ class _CacheDirectory(native_knob):
     def __get__(self, group, owner=None):
         if group is None:
             return self
-        from .compiler.disk_cache import default_directory
-
-        return default_directory()
+        named = configured("CACHE_DIR")
+        if named:
+            return os.path.abspath(os.path.expanduser(named))
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        if not os.path.isabs(base):
+            base = os.path.join(os.path.expanduser("~"), ".cache")
+        return os.path.join(base, "tilewright")
 
 
 _backend_dirs = property(lambda self: {p for p in (self.cudacrt_path, self.cudart_path) if p is not None},
@@ -179,9 +184,14 @@ def configured(variable):
     return next(entry for entry in _entries if entry.variable == variable).get()
 
 
-def variables_set():
-    """{variable: text} of the knobs that the environment names, for keys that programs make of it."""
-    return {variable: os.environ[variable] for entry in _entries for variable in entry.variables if variable in os.environ}
+def is_set(variable) -> bool:
+    """Whether the environment says anything for one of Tilewright's knobs."""
+    return _core.knob_setting(next(entry for entry in _entries if entry.variable == variable).index) is not None
+
+
+def switches() -> dict:
+    """What the environment sets of all knobs: for a process that is to see what this one sees now."""
+    return {name: os.environ[name] for entry in _entries for name in entry.variables if name in os.environ}
 
 
 def table():

@@ -10,7 +10,7 @@
 The test runs twice: `interpreted`, on NumPy arrays and with the interpreter's checks, and
 `compiled`, on the GPU, or skipped with the reason where there is none. `--kernel-checks`
 names checks beside the defaults, as TILEWRIGHT_CHECK does. pytest loads this module in every
-run of an environment that has Tilewright, so the package itself is imported by the fixture.
+run of an environment that has Tilewright, so the fixture alone loads more than the native library.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from __future__ import annotations
 import os
 
 import pytest
+
+from . import _core
 
 
 class KernelMode:
@@ -57,7 +59,6 @@ class _DeviceArray:
     """A NumPy array's elements on the GPU, with what a launch asks of a tensor."""
 
     def __init__(self, array):
-        from . import _core
         import numpy as np
 
         self._host = np.ascontiguousarray(array)
@@ -75,8 +76,6 @@ class _DeviceArray:
 
     def numpy(self):
         import numpy as np
-
-        from . import _core
 
         _core.synchronize(0)
         result = np.empty_like(self._host)
@@ -115,8 +114,6 @@ def _checks(config) -> str:
 
 def _gpu_problem() -> str:
     """Why no kernel can run compiled here, or nothing."""
-    from . import _core
-
     return "" if _core.driver_available() else "no GPU: the compiled kernel did not run"
 
 

@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import numpy as np
 
-import tilewright
-import tilewright.language as tl
+from . import _core
+from . import language as tl
+from .compiler.compiler import compile
+from .compiler.sources import ASTSource
+from .runtime.jit import jit
+from .runtime.mathematics import cdiv
 
 
-@tilewright.jit
+@jit
 def saxpy(x, y, out, a, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n
@@ -28,26 +32,24 @@ def interpret(n=1000) -> bool:
     """Runs the kernel on the CPU."""
     x, y, expected = _inputs(n)
     out = np.zeros_like(x)
-    saxpy[(tilewright.cdiv(n, 256), )](x, y, out, 3.0, n, BLOCK=256)
+    saxpy[(cdiv(n, 256), )](x, y, out, 3.0, n, BLOCK=256)
     return bool((out == expected).all())
 
 
 def compile_for(target):
     """Compiles the kernel for a target; needs no GPU."""
     signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "a": "fp32", "n": "i32"}
-    source = tilewright.ASTSource(saxpy, signature, {"BLOCK": 256}, {"x": 16, "y": 16, "out": 16})
-    return tilewright.compile(source, target)
+    source = ASTSource(saxpy, signature, {"BLOCK": 256}, {"x": 16, "y": 16, "out": 16})
+    return compile(source, target)
 
 
 def run_on_gpu(n=100_000, device=0) -> bool:
     """Runs the kernel on a GPU with memory of the driver's own."""
-    from tilewright import _core
-
     x, y, expected = _inputs(n)
     buffers = [_core.DeviceBuffer(x.nbytes, "float32", device) for _ in range(3)]
     buffers[0].copy_from(x)
     buffers[1].copy_from(y)
-    saxpy[lambda meta: (tilewright.cdiv(n, meta["BLOCK"]), )](*buffers, 3.0, n, BLOCK=256)
+    saxpy[lambda meta: (cdiv(n, meta["BLOCK"]), )](*buffers, 3.0, n, BLOCK=256)
     out = np.empty_like(x)
     _core.synchronize(device)
     buffers[2].copy_to(out)

@@ -35,14 +35,10 @@ class _TritonModule(types.ModuleType):
     __version__ = TRITON_VERSION
 
     def __getattr__(self, name):
-        import tilewright
-
-        return getattr(tilewright, name)
+        return getattr(sys.modules[__package__], name)
 
     def __dir__(self):
-        import tilewright
-
-        return dir(tilewright)
+        return dir(sys.modules[__package__])
 
 
 class _ModuleName(str):

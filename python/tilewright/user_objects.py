@@ -27,6 +27,11 @@ def has_attribute(value, *names) -> bool:
     return all(attribute(value, name, _absent) is not _absent for name in names)
 
 
+def printable(text) -> str:
+    """A text without control characters: it goes to terminals."""
+    return "".join(c if c.isprintable() else "?" for c in str(text))
+
+
 def text_of(value) -> str:
     """`repr(value)`, or nothing where that fails."""
     try:

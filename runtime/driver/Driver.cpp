@@ -306,8 +306,7 @@ void Driver::check(CudaResult result, const char *what) {
   if (result == kCudaNotInitialized || result == kCudaDeinitialized)
     throw makeError(ErrorCode::E0404)
         .addNote(fmt::format("{} returned {}", what, errorName(result)));
-  throw makeError(ErrorCode::E0900, fmt::arg("pass", what), fmt::arg("message", errorName(result)),
-                  fmt::arg("path", "the message above"));
+  throw makeInternalError(what, errorName(result));
 }
 
 void Driver::raiseLaunchError(CudaResult result, const LaunchSite &site) {

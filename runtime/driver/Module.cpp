@@ -96,11 +96,9 @@ static std::string firstErrorLine(const std::string &log) {
                     fmt::arg("path", "asm['ptx'] of the kernel"));
   case kCudaNoBinaryForGpu:
   case kCudaInvalidImage:
-    throw makeError(
-        ErrorCode::E0900, fmt::arg("pass", "load"),
-        fmt::arg("message", fmt::format("{} on {} (sm_{})", driver.errorName(result),
-                                        driver.propertiesOf(device).name, device.capability)),
-        fmt::arg("path", "asm of the kernel"));
+    throw makeInternalError("load",
+                            fmt::format("{} on {} (sm_{})", driver.errorName(result),
+                                        driver.propertiesOf(device).name, device.capability));
   default:
     driver.check(result, "cuModuleLoadDataEx");
     throw std::logic_error("check() returned for an error");

@@ -229,10 +229,9 @@ static BinaryKernel kernelFor(BinaryOp op, ScalarKind kind) {
 
 /// A builder that is asked for something no type rule allows is our bug.
 [[noreturn]] static void throwNoKernel(const char *what, const Value &operand) {
-  throw makeError(ErrorCode::E0900, fmt::arg("pass", "interpreter"),
-                  fmt::arg("message", fmt::format("no {} operation on elements of kind {}", what,
-                                                  static_cast<int>(operand.type.scalar.kind()))),
-                  fmt::arg("path", "-"));
+  throw makeInternalError("interpreter",
+                          fmt::format("no {} operation on elements of kind {}", what,
+                                      static_cast<int>(operand.type.scalar.kind())));
 }
 
 static void binarySmallFloat(BinaryKernel kernel, ScalarKind kind, const void *lhs, const void *rhs,

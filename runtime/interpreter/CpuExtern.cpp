@@ -437,6 +437,18 @@ void ExternTable::addBits() {
   addInteger("umul24", [](const Scalar *x) -> int64_t {
     return (x[0].bits & 0xffffff) * (x[1].bits & 0xffffff);
   });
+  addInteger("mulhi", [](const Scalar *x) -> int64_t { return (x[0].bits * x[1].bits) >> 32; });
+  addInteger("umulhi", [](const Scalar *x) -> int64_t {
+    return static_cast<int64_t>(
+        static_cast<uint64_t>(x[0].bits) * static_cast<uint64_t>(x[1].bits) >> 32);
+  });
+  addInteger("mul64hi", [](const Scalar *x) -> int64_t {
+    return static_cast<int64_t>(static_cast<__int128>(x[0].bits) * x[1].bits >> 64);
+  });
+  addInteger("umul64hi", [](const Scalar *x) -> int64_t {
+    unsigned __int128 wide = static_cast<uint64_t>(x[0].bits);
+    return static_cast<int64_t>(wide * static_cast<uint64_t>(x[1].bits) >> 64);
+  });
   for (const char *symbol : {"sad", "usad"})
     addInteger(symbol, [](const Scalar *x) -> int64_t {
       int64_t difference = x[0].bits - x[1].bits;

@@ -52,7 +52,7 @@ CAMPAIGNS = {
     "T2": (tuning, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 2}, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 200}),
     "T3": (tuning, {"name": "T3", "selection": "noise", "trials": 20}, {"name": "T3", "selection": "noise", "trials": 1000}),
     "T4": (tuning, {"name": "T4", "selection": "killed", "trials": 5}, {"name": "T4", "selection": "killed", "trials": 200}),
-    "F3": (differential.run, {"count": 12}, {"count": 2000}),
+    "F3": (differential.run, {"count": 64, "jobs": 2}, {"count": 20000, "jobs": os.cpu_count()}),
     "K9": (corruption.run, {"count": 100, "seed": 9, "kind": "K9"}, {"count": 20000, "seed": 9, "kind": "K9"}),
 }
 

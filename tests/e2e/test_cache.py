@@ -17,8 +17,9 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.mock_driver import run_in_mock_process
-from tilewright import _core, cli, errors, knobs
+from tilewright import _core, cli, errors, kernel_arguments, knobs
 from tilewright.compiler import cache_tools, disk_cache
+from tilewright.compiler import request as requests
 from tilewright.compiler.compiler import request_of
 from tilewright.runtime import dependencies
 from tilewright.runtime.dependencies import Dependencies
@@ -294,7 +295,7 @@ def test_what_is_at_its_default_is_left_out(monkeypatch):
                     {"sanitize_overflow": False}, {"sanitize_overflow": 1}, {"supported_fp8_dtypes": ["fp8e5", "fp8e4nv"]}):
         keys.add(request_of(source(), "sm_90a", options).key)
     assert len(keys) == 9, "1 and True differ, as do a list and a tuple"
-    entry = next(e for e in disk_cache._key_knobs.values() if e.type == "bool")
+    entry = next(e for e in requests._key_knobs.values() if e.type == "bool")
     monkeypatch.setenv(entry.key, "yes" if entry.default_value else "no")
     assert request_of(source(), "sm_90a").key == plain.key
     monkeypatch.setenv(entry.key, "no" if entry.default_value else "yes")
@@ -427,7 +428,7 @@ def test_hostile_names_do_not_reach_the_file_system(cache, tmp_path):
     for name in ("a" * 300, "_" * 50, "ü" * 120, "CON", "tmp_x"):
         path = tmp_path / "module.py"
         path.write_text(text.format(name))
-        function = cli.load_function(f"{path}:{name}")
+        function = kernel_arguments.load_function(f"{path}:{name}")
         tilewright.compile(tilewright.ASTSource(function, {"x": "*fp32"}), "sm_90a")
         sys.modules.pop("module", None)
     for path in cache.rglob("*.bin"):

@@ -18,7 +18,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.devices import Emulator
-from tilewright import errors
+from tilewright import cli, errors, knobs
 from tilewright.checking import journal, replay
 from tilewright.checking.comparison import first_difference
 from tilewright.checking.saved import SavedLaunch
@@ -222,6 +222,30 @@ def test_the_command_runs_a_saved_launch(saved_file):
     assert done.returncode == 0 and "scale_add[4, 1, 1]" in done.stdout and "nothing found" in done.stdout, done.stderr
     done = subprocess.run([*command, "--program", "3"], capture_output=True, text=True, timeout=120)
     assert "(3, 0, 0)" in done.stdout and "store" in done.stdout
+
+
+@pytest.mark.parametrize("culprit", ["tw-combine-ops", "tw-mark-constancy", None])
+def test_bisect_finds_the_optimisation_that_changes_the_result(saved_file, monkeypatch, capsys, culprit):
+    """A compiled side that is wrong only with one pass, or always."""
+    _, right, _ = replay.run_interpreted(SavedLaunch(saved_file))
+    asked = []
+
+    def run_compiled(saved):
+        skipped = (knobs.compilation.skip_passes or "").split(",")
+        asked.append(skipped)
+        return [codes + (1 << 22) * (culprit not in skipped) for codes in right]
+
+    monkeypatch.setattr(replay, "run_compiled", run_compiled)
+    assert cli.main(["replay", str(saved_file), "--bisect"]) == 1
+    out = capsys.readouterr().out
+    if culprit is None:
+        assert "results differ without any optimisation, so none of them is the cause" in out
+    else:
+        assert f"first pass with which results differ: {culprit}\n" in out
+        assert f"TILEWRIGHT_SKIP_PASSES={culprit} computes the interpreter's results (tried)" in out
+    assert len(asked) < 10 and knobs.compilation.skip_passes is None
+    monkeypatch.setattr(replay, "run_compiled", lambda saved: right)
+    assert cli.main(["replay", str(saved_file), "--bisect"]) == 0 and "both sides agree" in capsys.readouterr().out
 
 
 def test_compiled_replay_without_a_gpu_is_a_coded_error(saved_file):

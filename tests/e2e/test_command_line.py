@@ -10,7 +10,7 @@ import textwrap
 import pytest
 
 import tilewright
-from tilewright import cli
+from tilewright import kernel_arguments
 
 
 def command(*arguments, ok=True, **environment):
@@ -105,9 +105,9 @@ def test_signatures():
     def f(a, b, c, D: constexpr, E: constexpr):
         pass
 
-    assert cli.parse_signature(f, "*fp32:16, i32:1, fp32, (1, 2), 'a,b'") == (
+    assert kernel_arguments.parse_signature(f, "*fp32:16, i32:1, fp32, (1, 2), 'a,b'") == (
         {"a": "*fp32", "c": "fp32"}, {"b": 1, "D": (1, 2), "E": "a,b"}, {"a": 16})
-    assert cli.parse_signature(f, "D=4, *fp32, i64:8, i32, E=None") == (
+    assert kernel_arguments.parse_signature(f, "D=4, *fp32, i64:8, i32, E=None") == (
         {"a": "*fp32", "b": "i64", "c": "i32"}, {"D": 4, "E": None}, {"b": 8})
 
 

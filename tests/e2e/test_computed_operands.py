@@ -206,3 +206,12 @@ def test_few_words_are_loaded_as_far_ahead_as_the_copies():
     arguments = [x, y, np.zeros(256, np.float16), np.zeros((64, 32), np.float32), 256, 64, 32, 32]
     remarks = " ".join(assemble_for(weighted_steps_kernel, "sm_90a", arguments, {"num_warps": 2, "num_stages": 5}).remarks)
     assert re.search("early-load: applied, iterations=4, words=1 ", remarks)
+
+
+def test_a_loop_of_one_large_accumulator_has_registers_for_loads_ahead():
+    """128 carried words, which are the product's: nothing else of that size is alive."""
+    x, y = np.zeros((128, 256), np.float16), np.zeros((256, 128), np.float16)
+    arguments = [x, y, np.zeros(256, np.float16), np.zeros((128, 128), np.float32), 256, 128, 128, 32]
+    made = assemble_for(weighted_steps_kernel, "sm_90a", arguments, {"num_warps": 4, "num_stages": 3})
+    assert re.search("early-load: applied, iterations=2, words=1 ", " ".join(made.remarks))
+    assert made.n_spills == 0

@@ -539,3 +539,31 @@ def test_names_that_the_compiler_allows():
     out = scalars()
     run(allowed_names, out, 5, 1, FLAG=True)
     assert out[0] == 5 + (1 + 5) + 1 + 2 + 5 + 6 + 5
+
+
+@tilewright.jit
+def successor(x):
+    return x + 1
+
+
+@tilewright.jit
+def successor_of_small_numbers(x):
+    if x > 100:
+        x = no_such_function(x)  # noqa: F821
+    return x + 1
+
+
+def add_one(out):
+    tl.store(out, successor(tl.load(out)))
+
+
+def test_helper_that_was_replaced_is_judged(monkeypatch):
+    """What the compiler refuses in it is refused, though the branch is not taken and the kernel has been launched before."""
+    out, kernel = scalars(1), interpreted(add_one)
+    run(kernel, out)
+    assert out[0] == 0
+    monkeypatch.setitem(globals(), "successor", successor_of_small_numbers)
+    with pytest.raises(errors.UndefinedName):
+        run(kernel, out)
+    monkeypatch.undo()
+    run(kernel, out)

@@ -207,6 +207,15 @@ def test_low_products(device, type_name):
     assert_same(run(device, "mul24", [x, y], type_name), product.astype(np.uint32).view(x.dtype))
 
 
+@pytest.mark.parametrize("type_name", ["int32", "uint32", "int64", "uint64"])
+def test_high_products(device, type_name):
+    """Signed of signed integers, where tl.umulhi takes all for unsigned ones."""
+    width = int(type_name[-2:])
+    x, y = (np.concatenate([random_values(type_name, 56, seed=i), special_values(type_name)]) for i in range(2))
+    product = [int(a) * int(b) >> width for a, b in zip(x, y[::-1])]
+    assert_same(run(device, "mulhi", [x, y[::-1].copy()], type_name), np.array(product, type_name))
+
+
 def test_bytes(device):
     x, y = random_values("uint32", 64), random_values("uint32", 64, seed=1)
     z = random_values("uint32", 64, seed=2) & np.uint32(0x7777)

@@ -5,6 +5,7 @@
 import importlib
 import os
 import pathlib
+import pkgutil
 import subprocess
 import sys
 import textwrap
@@ -40,6 +41,22 @@ def test_names_are_there(module):
     loaded = importlib.import_module("tilewright" + module.removeprefix("triton"))
     missing = [name for name in recorded()[module] if not hasattr(loaded, name)]
     assert not missing
+
+
+def test_every_lazily_loaded_name_has_a_home():
+    found = 0
+    for place in pkgutil.walk_packages(tilewright.__path__, "tilewright."):
+        if place.name.split(".")[-1] in ("__main__", "_core", "sitecustomize", "torch", "mxfp"):
+            continue
+        module = importlib.import_module(place.name)
+        for name in getattr(vars(module).get("__getattr__"), "homes", ()):
+            getattr(module, name)
+            found += 1
+    for name in tilewright.__getattr__.homes:
+        if name != "torch":
+            getattr(tilewright, name)
+            found += 1
+    assert found > 50
 
 
 def run_as_triton(text):
@@ -195,11 +212,10 @@ def test_directories_and_tools(monkeypatch, tmp_path):
     tool.chmod(0o755)
     monkeypatch.setenv("TRITON_PTXAS_PATH", str(tool))
     assert (knobs.nvidia.ptxas.path, knobs.nvidia.ptxas.version) == (str(tool), "12.4")
-    from tilewright import _core
-    from tilewright.tools import disasm
+    from tilewright import _core, toolkit
 
     monkeypatch.delenv("TRITON_PTXAS_PATH")
-    monkeypatch.setattr(disasm, "find_tool", lambda name: None)
+    monkeypatch.setattr(toolkit, "find_tool", lambda name: None)
     monkeypatch.setattr(_core, "assembler_info", lambda: ("12.9.86", "/usr/lib/libnvJitLink.so.12"))
     assert knobs.nvidia.ptxas == ("/usr/lib/libnvJitLink.so.12", "12.9")
     monkeypatch.setattr(_core, "assembler_info", lambda: ("", ""))

@@ -128,7 +128,8 @@ def _assembled(kernel, target, specialised, options):
         source = tilewright.ASTSource(kernel, signature, constants, divisibility)
         compiled = tilewright.compile(source, target, compile_options)
         assert compiled.asm["cubin"][:4] == b"\x7fELF", "no machine code"
-        serialized = [remark for remark in compiled.remarks if "wgmma-serialized" in remark]
+        # Beside calls that are not inlined, which a kernel may ask for, products follow one another.
+        serialized = [remark for remark in compiled.remarks if "wgmma-serialized" in remark and "Extern calls" not in remark]
         assert not serialized, serialized
         check_resources(compiled, target)
         _done[key] = compiled

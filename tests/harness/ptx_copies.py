@@ -19,24 +19,26 @@ def async_copy(machine, instruction):
     if "bulk" in parts:
         bulk(machine, instruction)
     elif "commit_group" in parts:
-        whole_block(machine, "closes a group of copies")
-        machine.copy_groups.append(machine.copies)
-        machine.copies = []
+        machine.closed_groups[machine.active] += 1
     elif "wait_group" in parts:
-        whole_block(machine, "waits for copies")
-        while len(machine.copy_groups) > int(instruction.operands[0]):
-            for finish in machine.copy_groups.pop(0):
-                finish()
+        wait_for_groups(machine, int(instruction.operands[0]))
     elif "mbarrier" in parts or "wait_all" in parts:
         raise EmulationError(f"not emulated: {instruction.text}")
     else:
         start_copy(machine, instruction)
 
 
-def whole_block(machine, what):
-    """Groups belong to threads; here there is one list of them."""
-    if not machine.active.all():
-        raise EmulationError(f"a part of the block {what}")
+def wait_for_groups(machine, most_open):
+    """Groups belong to threads: each waits for its own copies."""
+    over = np.where(machine.active, machine.closed_groups - most_open, 0)
+    left = []
+    for places, data, threads, groups in machine.copies:
+        is_over = groups < over[threads]
+        if is_over.any():
+            machine.shared.finish_copy(places[is_over], data[is_over], threads[is_over])
+        if not is_over.all():
+            left.append((places[~is_over], data[~is_over], threads[~is_over], groups[~is_over]))
+    machine.copies = left
 
 
 def start_copy(machine, instruction):
@@ -58,7 +60,5 @@ def start_copy(machine, instruction):
     places = shared.places(machine.address(place)[active], size)
     shared.start_copy(places, active)
 
-    def finish():
-        shared.finish_copy(places, data, active)
-
-    machine.copies.append(finish)
+    # A copy belongs to the group that its thread closes next.
+    machine.copies.append((places, data, active, machine.closed_groups[active]))

@@ -238,6 +238,16 @@ def insert_bits(machine, instruction):
     machine.write(instruction.operands[0], (result & (2**int(kind[1:]) - 1)).astype(DTYPES[kind]), kind)
 
 
+@handles("bfind")
+def find_bit(machine, instruction):
+    """The highest bit that is set, or how far it is from the top; all ones where none is."""
+    if instruction.type not in ("u32", "b32"):
+        raise EmulationError(f"not emulated: {instruction.text}")
+    lengths = np.array([int(v).bit_length() for v in machine.read(instruction.operands[1], "u32")], np.int64)
+    places = 32 - lengths if "shiftamt" in instruction.parts else lengths - 1
+    machine.write(instruction.operands[0], np.where(lengths == 0, 0xFFFFFFFF, places).astype(np.uint32), "u32")
+
+
 @handles("popc", "clz", "brev")
 def count_bits(machine, instruction):
     kind = instruction.type

@@ -361,6 +361,7 @@ class Machine:
         self.memory, self.shared = memory, SharedMemory(-(-self.num_threads // 32), knowledge, rank)
         self.parameters, self.block, self.grid = parameters, block, grid
         self.registers: dict[str, np.ndarray] = {}
+        self.constants: dict[str, np.ndarray] = {}
         self.counters = np.zeros(self.num_threads, np.int64)
         self.is_done = np.zeros(self.num_threads, bool)
         self.at_barrier = np.zeros(self.num_threads, bool)
@@ -382,8 +383,8 @@ class Machine:
         self.mbarriers: dict[int, object] = {}
         self.maps: object = None
         self.open_stores, self.stores = [], []
-        # cp.async: the open group and the closed ones, as functions that finish a copy.
-        self.copies, self.copy_groups = [], []
+        # Copies by threads that are in flight, and how many groups of them each thread has closed.
+        self.copies, self.closed_groups = [], np.zeros(self.num_threads, np.int64)
         self.active = np.ones(self.num_threads, bool)
         self.all_active = True
 
@@ -412,6 +413,8 @@ class Machine:
         """The 64-bit words of a register, number or symbol."""
         if operand in self.registers:
             return self.registers[operand]
+        if operand in self.constants:
+            return self.constants[operand]
         if operand[0] == "%":
             value = self.special(operand)
             if value is None:
@@ -428,7 +431,8 @@ class Machine:
             number = int(operand.rstrip("U"), 0)
         else:
             return np.full(self.num_threads, 0xDEADBEEFDEADBEEF, np.uint64)
-        return np.full(self.num_threads, number & (2**64 - 1), np.uint64)
+        self.constants[operand] = np.full(self.num_threads, number & (2**64 - 1), np.uint64)
+        return self.constants[operand]
 
     def read(self, operand: str, kind: str) -> np.ndarray:
         """An operand as an array of a PTX type."""
@@ -451,7 +455,9 @@ class Machine:
             words = np.asarray(value, np.uint64)
         else:
             dtype = np.dtype(DTYPES[kind])
-            value = np.ascontiguousarray(np.broadcast_to(value, self.num_threads)).astype(dtype, copy=False)
+            if np.shape(value) != (self.num_threads, ):
+                value = np.broadcast_to(value, self.num_threads)
+            value = np.ascontiguousarray(value).astype(dtype, copy=False)
             # A register is wider than a byte, and a value of a signed type is extended to it by its sign.
             extended = value.astype(np.int64) if dtype.kind == "i" else value.view(UNSIGNED[dtype.itemsize])
             words = extended.astype(np.uint64)
@@ -485,21 +491,39 @@ class Machine:
             self.active = ready & (self.counters == counter)
             instruction = self.program.instructions[counter]
             if is_noted_for_all(instruction):
-                # Products and copies in flight are noted for the whole block: its warps go together.
+                # Products in flight are noted for the whole block: its warps go together.
                 live = ~self.is_done
                 if (self.counters[live] != counter).any():
                     self.is_stalled |= self.active
                     continue
                 self.active = live
                 self.is_stalled[:] = False
-            self.program.executed.add(int(counter))
-            self.steps += 1
-            if self.steps > MOST_STEPS:
-                raise EmulationError("the kernel does not end")
+            if self.program.is_plain[counter]:
+                self.run_plain(int(counter), ready, execute)
+                continue
+            self.note_step(int(counter))
             self.counters[self.active] += 1
             self.step(instruction, execute)
         if self.products:
             raise EmulationError("the kernel ends with a product in flight")
+
+    def note_step(self, counter):
+        self.program.executed.add(counter)
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise EmulationError("the kernel does not end")
+
+    def run_plain(self, counter, ready, execute):
+        """The active threads, up to an instruction that others may have to do with, or that others stand before."""
+        group, instructions, is_plain = self.active, self.program.instructions, self.program.is_plain
+        others = self.counters[ready & ~group]
+        limit = others.min() if len(others) else len(instructions)
+        while counter < limit and is_plain[counter]:
+            self.note_step(counter)
+            self.active = group
+            self.step(instructions[counter], execute)
+            counter += 1
+        self.counters[group] = counter
 
     def receive(self, where, values, at, sender, thread):
         """Bytes from a thread of another block, or of this one."""
@@ -544,8 +568,7 @@ class Machine:
 
 
 def is_noted_for_all(instruction: Instruction) -> bool:
-    groups = ("commit_group", "wait_group")
-    return instruction.name == "wgmma" or instruction.parts[:2] == ["cp", "async"] and instruction.parts[2] in groups
+    return instruction.name == "wgmma"
 
 
 def run_cluster(machines, execute, finish):

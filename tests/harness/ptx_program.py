@@ -43,10 +43,17 @@ class Program:
     executed: set[int] = dataclasses.field(default_factory=set)
 
     @functools.cached_property
+    def is_plain(self):
+        """Of each instruction, and of the end: whether it only computes, or reads and writes memory by threads."""
+        return [instruction.name in PLAIN and "async" not in instruction.parts for instruction in self.instructions] + [False]
+
+    @functools.cached_property
     def parameter_offsets(self):
         return {name: offset for name, offset, _ in self.parameters}
 
 
+PLAIN = {"add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "and", "or", "xor", "not", "shl", "shr", "shf",
+         "prmt", "bfe", "bfi", "mov", "setp", "selp", "cvt", "cvta", "ld", "st", "shfl", "mma", "ldmatrix", "popc", "clz", "brev"}  # fmt: skip
 WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 

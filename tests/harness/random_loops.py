@@ -46,8 +46,11 @@ FOOTER = """    tl.store(out_ptr + tile, one)
 class Loop:
     """One kernel: its text, and how it is launched."""
 
+    grid = (1,)
+    constants = {"B": SIZE, "T": TILES}
+
     def __init__(self, seed):
-        self.random = random.Random(seed)
+        self.seed, self.random = seed, random.Random(seed)
         self.lines, self.loaded = [], []
         self.moves = False
         # Which argument the loop stores to, and whether it is an array that is read as well.
@@ -168,16 +171,18 @@ class Loop:
         self.add("one = (one.to(tl.int32) % 1024).to(tl.float32)" if self.chance(0.3) else "pass")
 
     def arguments(self, device):
-        """Arrays for a launch: a, b, c, d, index and out."""
-        numbers = np.random.default_rng(self.random.randint(0, 1 << 30))
+        """What a launch takes, and the arrays by name: the same numbers each time."""
+        source = random.Random(self.seed + 1)
+        numbers = np.random.default_rng(self.seed)
         # One tile more than the loop takes, for pointers that have moved on.
         shape = (TILES + 2, SIZE, SIZE)
         a, b, c, d = (device.array(numbers.integers(-2, 3, shape).astype(np.float16)) for _ in range(4))
         if self.aliased:
-            d = self.random.choice([a, b, c])
+            d = source.choice([a, b, c])
         index = device.array(numbers.permutation(SIZE).astype(np.int32))
         out = device.array(np.zeros((5, SIZE, SIZE), np.float32))
-        return a, b, c, d, index, out
+        arrays = dict(a=a, b=b, c=c, d=d, index=index, out=out)
+        return [*arrays.values(), source.choice([0, 1, 2, 3, 4, 5])], arrays
 
     def options(self, random_source):
         """How one run of it is compiled."""

@@ -31,7 +31,14 @@ ALLOWED = {
     "runtime": ["ir/support"],
     "runtime/interpreter": ["ir/support", "frontend/semantic"],
     "autotune": ["ir/support", "runtime"],
-    "python/bindings": ["ir", "frontend", "passes", "codegen", "runtime", "autotune"],
+    # The module's root knows none of its topics: each registers what it has (Bindings.h). A "/" at the end of
+    # a name means that folder alone.
+    "python/bindings": ["ir/support"],
+    "python/bindings/launch": ["ir/support", "frontend/ast", "codegen/emit", "runtime", "python/bindings/"],
+    "python/bindings/tuning": ["frontend/ast", "autotune", "python/bindings/", "python/bindings/launch"],
+    "python/bindings/interpreter": ["ir/support", "frontend", "runtime/interpreter", "python/bindings/"],
+    "python/bindings/language": ["ir/support", "frontend", "python/bindings/"],
+    "python/bindings/compile": ["ir", "frontend", "passes", "codegen", "runtime", "python/bindings/"],
     "tools": ["ir", "frontend", "passes", "codegen"],
     "tests": ["ir", "frontend", "passes", "codegen", "runtime", "autotune", "tests"],
 }
@@ -73,7 +80,7 @@ def problems_in(path: Path, text: str) -> list[str]:
             continue
         folder = Path(name).parent.as_posix()
         same = target == row
-        allowed = any(folder == a or folder.startswith(a + "/") for a in ALLOWED[row])
+        allowed = any(folder == a.rstrip("/") or (not a.endswith("/") and folder.startswith(a + "/")) for a in ALLOWED[row])
         # The interpreter's row is narrower than the runtime's, not part of it.
         if not same and not allowed:
             problems.append(f"{path}: {row} must not include {name}")

@@ -5,7 +5,7 @@
     python tests/tools/check_names.py
 
 For a pass HoistLoads of passes/transform/Passes.td: the flag is tw-hoist-loads, the
-source passes/transform/HoistLoads.cpp (with the DEBUG_TYPE of the flag, where it
+source HoistLoads.cpp in a folder of passes/ (with the DEBUG_TYPE of the flag, where it
 has one), the test tests/lit/passes/hoist-loads.mlir. A unit test file is called
 after what it tests: FooTest.cpp.
 """
@@ -15,6 +15,8 @@ import sys
 
 from tools.sources import ROOT, files, read
 
+# Of passes/, with one pass a file.
+FOLDERS = ("transform", "async")
 PASS = re.compile(r'^def (\w+) *: *\w*Pass<"([^"]+)"', re.MULTILINE)
 DEBUG_TYPE = re.compile(r'#define DEBUG_TYPE "([^"]+)"')
 
@@ -31,9 +33,10 @@ def pass_problems(table: str, exists, debug_type) -> list[str]:
         expected = "tw-" + dashed(name)
         if flag != expected:
             problems.append(f"pass {name} has the flag {flag}, not {expected}")
-        source = f"passes/transform/{name}.cpp"
-        if not exists(source):
-            problems.append(f"pass {name} has no {source}")
+        sources = [f"passes/{folder}/{name}.cpp" for folder in FOLDERS]
+        source = next((path for path in sources if exists(path)), None)
+        if source is None:
+            problems.append(f"pass {name} has no {name}.cpp in {', '.join(FOLDERS)} of passes/")
         elif debug_type(source) not in (None, expected):
             problems.append(f"{source}: DEBUG_TYPE is {debug_type(source)}, not {expected}")
         test = f"tests/lit/passes/{dashed(name)}.mlir"

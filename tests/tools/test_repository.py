@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tools import check_includes, check_messages, check_names, check_words
+from tools import check_imports, check_includes, check_messages, check_names, check_words
 
 
-@pytest.mark.parametrize("check", [check_includes, check_names, check_messages, check_words], ids=lambda c: c.__name__.split(".")[-1])
+@pytest.mark.parametrize("check", [check_includes, check_imports, check_names, check_messages, check_words], ids=lambda c: c.__name__.split(".")[-1])
 def test_repository(check):
     problems = check.problems()
     assert not problems, "\n" + "\n".join(problems)
@@ -30,6 +30,9 @@ def test_repository(check):
     ("python/bindings/A.cpp", "frontend/semantic/SemanticInternal.h"),
     ("ir/dialect/A.cpp", "python/bindings/Bindings.h"),
     ("elsewhere/A.cpp", "ir/support/Error.h"),
+    ("python/bindings/launch/A.cpp", "python/bindings/tuning/A.h"),
+    ("python/bindings/compile/A.cpp", "python/bindings/interpreter/InterpreterContext.h"),
+    ("python/bindings/A.cpp", "python/bindings/launch/LaunchRequest.h"),
 ])
 def test_include_is_refused(path, include):
     assert check_includes.problems_in(Path(path), f'#include "{include}"\n')
@@ -41,10 +44,65 @@ def test_include_is_refused(path, include):
     ("runtime/launch/A.cpp", "runtime/driver/Driver.h"),
     ("passes/transform/A.cpp", "passes/analysis/AxisInfo.h"),
     ("frontend/semantic/A.cpp", "frontend/semantic/SemanticInternal.h"),
-    ("python/bindings/A.cpp", "codegen/emit/CompileModule.h"),
+    ("python/bindings/compile/A.cpp", "codegen/emit/CompileModule.h"),
+    ("python/bindings/tuning/A.cpp", "python/bindings/launch/LaunchRequest.h"),
+    ("python/bindings/launch/A.cpp", "python/bindings/PythonError.h"),
 ])
 def test_include_is_accepted(path, include):
     assert not check_includes.problems_in(Path(path), f'#include "{include}"\n')
+
+
+def import_problems(texts):
+    """What the check of imports says of files of the package."""
+    return check_imports.problems_in({check_imports.FOLDER / f"{name}.py": text for name, text in texts.items()}, reasons={})
+
+
+@pytest.mark.parametrize("module, text, problem", [
+    ("errors", "from . import knobs", ""),
+    ("errors", "from .runtime import jit", "base must not import runtime.jit"),
+    ("language/core", "from ..runtime.jit import JITFunction", "language must not import runtime.jit"),
+    ("tuning/table", "import tilewright.runtime.jit", "tuning must not import runtime.jit"),
+    ("errors", "def f():\n    from . import knobs", "f imports knobs"),
+    ("errors", "call = lambda: importlib.import_module('.knobs', __package__)", "by its name"),
+    ("errors", "from .lazy_names import deferred\ncall = deferred('runtime.jit:jit')", "base must not import runtime.jit"),
+    ("errors", "wiring.answers['x'] = 'runtime.jit:jit'", "base must not import runtime.jit"),
+    ("runtime/jit", "from ..names import late", "names holds 'late' for users"),
+    ("runtime/jit", "from ..names import early", ""),
+    ("nowhere", "x = 1", "is in no layer"),
+    ("runtime/nowhere", "x = 1", "is in no layer"),
+    ("runtime/jit", "from ..knobs import x\nfrom ..missing import y", "there is no module 'missing'"),
+])
+def test_import_is_judged(module, text, problem, monkeypatch):
+    monkeypatch.setitem(check_imports.LAYERS, "names", "base")
+    others = {"errors": "", "knobs": "", "lazy_names": "", "runtime/jit": "", "names": "early = lazy_names(__name__, {})"}
+    found = import_problems({**others, module: text})
+    assert any(problem in one for one in found) if problem else not found, found
+
+
+def test_circular_imports_are_refused():
+    assert import_problems({"errors": "from . import knobs", "knobs": "from . import foreign",
+                            "foreign": "from . import errors"}) == ["modules import each other: errors, foreign, knobs"]
+    # Also by way of what a package loads with any of its modules.
+    assert import_problems({"language/core": "from ..runtime import source", "runtime/source": "",
+                            "runtime/__init__": "from ..language import core"})[-1] == "modules import each other: language.core, runtime"
+
+
+def test_imports_in_functions_are_few_and_have_reasons():
+    package = check_imports.Package({check_imports.FOLDER / "errors.py": "def f():\n    from . import knobs",
+                                     check_imports.FOLDER / "knobs.py": ""})
+    assert not check_imports.lazy_problems(package, {("errors", "knobs"): "why"})
+    assert check_imports.lazy_problems(package, {("errors", "knobs"): "why", ("knobs", "errors"): "gone"})
+    many = "\n".join(f"    from . import m{n}" for n in range(check_imports.MOST_LAZY))
+    package = check_imports.Package({check_imports.FOLDER / "errors.py": "def f():\n" + many,
+                                     **{check_imports.FOLDER / f"m{n}.py": "" for n in range(check_imports.MOST_LAZY)}})
+    reasons = {("errors", f"m{n}"): "why" for n in range(check_imports.MOST_LAZY)}
+    assert "fewer than" in check_imports.lazy_problems(package, reasons)[0]
+
+
+def test_the_layers_are_in_order(monkeypatch):
+    assert not check_imports.order_problems()
+    monkeypatch.setitem(check_imports.ALLOWED, "base", ["cli"])
+    assert check_imports.order_problems()
 
 
 def test_names_can_fail():
@@ -72,6 +130,29 @@ TILEWRIGHT_ERROR(E0106, "InvalidShape",
     assert check_messages.message_problems(rows, set(), good, set())
     assert check_messages.message_problems(rows, {"E0106", "E9999"}, good, set())
     assert check_messages.raised_in('makeError(ErrorCode::E0106) errors.make("E0205", a=1)') == {"E0106", "E0205"}
+
+
+def test_a_code_without_words_needs_a_place_for_them():
+    rows = [("E0999", "Any", "{message}", "{help}")]
+    (problem, ) = check_messages.message_problems(rows, {"E0999"}, {"t.py": "E0999"}, set())
+    assert "E0999 has no words of its own" in problem
+    assert check_messages.message_problems([("E0116", "TypeMismatch", "{message}", "")], {"E0116"}, {"t.py": ""}, set())
+
+
+def test_literals_can_fail():
+    code = """
+        return emitOpError("ranks differ: ") << a << " and " << b;
+        throwInvalidShape("reshape it", "cannot reshape {} "
+                          "to {}", a, b);
+        return refuse("it contains no loop");
+    """
+    emitted = {"A.cpp": check_messages.emitted_in(code)}
+    assert sorted(emitted["A.cpp"]) == ["cannot reshape {} to {}", "it contains no loop", "ranks differ: "]
+    good = {"t.mlir": "ranks differ: 1", "t.py": "cannot reshape i32", "u.py": "it contains no loop"}
+    assert not check_messages.literal_problems(emitted, good, {})
+    assert len(check_messages.literal_problems(emitted, {}, {})) == 3
+    assert not check_messages.literal_problems(emitted, {"t.mlir": good["t.mlir"], "t.py": good["t.py"]}, {"it contains no loop": "why"})
+    assert check_messages.literal_problems(emitted, good, {"it contains no loop": "why"})
 
 
 @pytest.mark.parametrize("text", ["import pickle", "from marshal import loads", "eval('1')", "import os\nos.system('x')",

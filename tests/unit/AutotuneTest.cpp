@@ -54,10 +54,20 @@ TEST(TuningStatistics, IntervalHasItsConfidence) {
   EXPECT_GE(inside, 1900);
 }
 
-/// Runs a race over candidates with these true times and this relative noise.
-Verdict runRace(const std::vector<double> &times, double noise, uint64_t seed,
-                std::optional<size_t> incumbent = std::nullopt, size_t *measured = nullptr) {
+/// The candidate with the smallest median.
+size_t fastest(const Race &race, size_t candidates) {
+  size_t best = 0;
+  for (size_t i = 1; i < candidates; ++i)
+    if (race.summary(i).count && race.summary(i).median < race.summary(best).median)
+      best = i;
+  return best;
+}
+
+/// Runs a race over candidates with these true times and this relative noise; the fastest.
+size_t runRace(const std::vector<double> &times, double noise, uint64_t seed,
+               size_t *measured = nullptr) {
   RaceOptions options;
+  options.tolerance = 0.005;
   options.seed = seed;
   Race race(times.size(), options);
   std::mt19937_64 random(seed);
@@ -73,35 +83,21 @@ Verdict runRace(const std::vector<double> &times, double noise, uint64_t seed,
     }
   if (measured)
     *measured = count;
-  return *race.verdict(incumbent);
+  return fastest(race, times.size());
 }
 
 TEST(Race, FivePercentFasterWins) {
   int right = 0;
   for (uint64_t seed = 0; seed < 1000; ++seed)
-    right += runRace({1.05, 1.0, 1.2, 1.1}, 0.02, seed).winner == 1;
+    right += runRace({1.05, 1.0, 1.2, 1.1}, 0.02, seed) == 1;
   EXPECT_GE(right, 990);
-}
-
-TEST(Race, EqualCandidatesKeepTheIncumbent) {
-  int flips = 0;
-  for (uint64_t seed = 0; seed < 1000; ++seed)
-    flips += runRace({1.0, 1.0}, 0.02, seed, /*incumbent=*/0).winner != 0;
-  EXPECT_LE(flips, 50);
-}
-
-TEST(Race, ABetterOneReplacesTheIncumbent) {
-  int replaced = 0;
-  for (uint64_t seed = 0; seed < 200; ++seed)
-    replaced += runRace({1.1, 1.0}, 0.02, seed, /*incumbent=*/0).winner == 1;
-  EXPECT_GE(replaced, 198);
 }
 
 TEST(Race, HopelessCandidatesCostLittle) {
   size_t measured = 0;
   std::vector<double> times(24, 3.0);
   times[7] = 1.0;
-  EXPECT_EQ(runRace(times, 0.01, 1, std::nullopt, &measured).winner, 7u);
+  EXPECT_EQ(runRace(times, 0.01, 1, &measured), 7u);
   EXPECT_LE(measured, 24u + 2) << "what loses clearly is measured in one round";
 }
 
@@ -117,7 +113,7 @@ TEST(Race, OneBadSampleDecidesNothing) {
   race.add(0, {1.0, 1.0, 1.0});
   race.add(1, {0.9, 0.9, 0.9});
   race.nextRound();
-  EXPECT_EQ(race.verdict()->winner, 1u);
+  EXPECT_EQ(fastest(race, 2), 1u);
 }
 
 TEST(Race, EveryRoundVisitsAllInAnotherOrder) {
@@ -133,10 +129,9 @@ TEST(Race, FailedCandidatesAreOut) {
   race.add(0, {1, 1, 1});
   race.add(1, {0.5});
   race.drop(1);
-  EXPECT_EQ(race.verdict()->winner, 0u);
-  EXPECT_FALSE(race.verdict()->second);
+  EXPECT_EQ(race.nextRound(), std::vector<size_t>{0});
+  EXPECT_EQ(race.summary(1).count, 0u) << "what it measured does not count";
   race.drop(0);
-  EXPECT_FALSE(race.verdict());
   EXPECT_TRUE(race.nextRound().empty());
 }
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Triton's path to its native module, for what libraries ask of it."""
 
-from . import libtriton
+from ..lazy_names import lazy_names
 
 __all__ = ["libtriton"]
+
+__getattr__ = lazy_names(__name__, {"libtriton": "_C.libtriton"})

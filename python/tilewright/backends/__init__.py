@@ -2,25 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Names that libraries import from Triton's backend packages."""
 
+from ..lazy_names import lazy_names
 from .compiler import BaseBackend, GPUTarget
 
-
-class Backend:
-    def __init__(self, compiler, driver):
-        self.compiler, self.driver = compiler, driver
-
-
-def __getattr__(name):
-    if name == "DriverBase":
-        from ..runtime.driver import DriverBase
-
-        return DriverBase
-    if name != "backends":
-        raise AttributeError(f"module 'tilewright.backends' has no attribute '{name}'")
-    from ..runtime.driver import CudaDriver
-    from .nvidia.compiler import CUDABackend
-
-    return {"nvidia": Backend(CUDABackend, CudaDriver)}
-
+__getattr__ = lazy_names(__name__, {"Backend": "backends.registry:Backend", "backends": "backends.registry:backends",
+                                    "DriverBase": "runtime.driver:DriverBase"})
 
 __all__ = ["BaseBackend", "GPUTarget", "backends"]

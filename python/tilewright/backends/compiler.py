@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Union
 
+from .. import _core
+
 
 @dataclass(frozen=True)
 class GPUTarget:
@@ -20,8 +22,6 @@ class GPUTarget:
     @property
     def name(self) -> str:
         """As the assembler spells it: sm_90a."""
-        from .. import _core
-
         if isinstance(self.arch, str):
             return self.arch if self.arch.startswith("sm_") else "sm_" + self.arch.removeprefix("sm")
         return _core.target_name(self.arch)

@@ -12,6 +12,7 @@ Not handled: what a kernel writes outside of its arguments' elements.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from .. import errors
 from ..runtime.host_arrays import DeviceCopies, size_of
 from ..runtime.interpreter import InterpretedLaunch, running_frames
 from .findings import Collector, Finding, frame_record, is_finding
+from .saved import save
 from .views import contents, decoded
 
 #: (relative, absolute) by element type: some roundings of the type for what was summed in
@@ -131,10 +133,6 @@ class Comparison:
         return finding
 
     def _save(self, path, finding):
-        import os
-
-        from .saved import save
-
         if os.path.exists(path):
             return  # the first launch that differs is the one to look at
         try:

@@ -7,27 +7,10 @@ from __future__ import annotations
 import sys
 
 from .. import _core
-from ..runtime.jit import JITFunction
 
 
 def has_gpu() -> bool:
     return _core.driver_available()
-
-
-def compiled_form(jit_function) -> JITFunction:
-    """The function as a kernel that is compiled; in a checked program every kernel is interpreted."""
-    form = jit_function.__dict__.get("_compiled_form")
-    if form is None:
-        form = JITFunction(jit_function.fn, version=jit_function.version,
-                           do_not_specialize=jit_function.do_not_specialize,
-                           do_not_specialize_on_alignment=jit_function.do_not_specialize_on_alignment,
-                           debug=jit_function.debug, noinline=jit_function.noinline, repr=jit_function._repr,
-                           launch_metadata=jit_function.launch_metadata)
-        form._source = jit_function._source
-        form.interpreted = False
-        form._tell_native_side()
-        jit_function._compiled_form = form
-    return form
 
 
 def call_of(jit_function, bound):
@@ -47,7 +30,7 @@ def call_of(jit_function, bound):
 def run_compiled(jit_function, sizes, bound, options):
     """Launches the compiled kernel as the program would have; returns it."""
     positional, keywords = call_of(jit_function, bound)
-    return compiled_form(jit_function)[tuple(sizes)](*positional, **keywords, **(options or {}))
+    return jit_function.compiled_form()[tuple(sizes)](*positional, **keywords, **(options or {}))
 
 
 def is_capturing() -> bool:
@@ -75,4 +58,4 @@ class CheckedKernel:
 
 def _warm(jit_function, bound, options):
     positional, keywords = call_of(jit_function, bound)
-    return compiled_form(jit_function)._warm(tuple(positional), {**keywords, **(options or {})}, has_gpu())
+    return jit_function.compiled_form()._warm(tuple(positional), {**keywords, **(options or {})}, has_gpu())

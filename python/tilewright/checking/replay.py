@@ -4,6 +4,7 @@
 
 In the interpreter with the checks, and compiled where a GPU is; then both results are
 compared, and each with nothing else. With one side alone that side's findings are told.
+`--bisect` finds the optimisation with which the results differ.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ import sys
 
 import numpy as np
 
-from .. import _core, errors
+from .. import _core, errors, knobs
+from ..compiler.bisect import find_culprit
+from ..runtime.accesses import AccessTable, program_of
 from ..runtime.interpreter import InterpretedLaunch
 from . import compiled
 from .comparison import first_difference
 from .findings import Collector
 from .report import Report
 from .saved import SavedLaunch
+from .saved_values import SavedArray
 from .views import contents, numpy_type
 
 _LONG_NAMES = {"i1": "bool", "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}
@@ -74,8 +78,6 @@ class _DeviceArray:
 
 
 def _arrays(saved):
-    from .saved_values import SavedArray
-
     return [SavedArray.of(record, saved.memory) for record in saved.record["arrays"]]
 
 
@@ -94,8 +96,6 @@ def run_interpreted(saved, check="", program=None):
     collector.listen_to(launch.context)
     table = None
     if program is not None:
-        from ..runtime.accesses import AccessTable, program_of
-
         launch.context.choose([program_of(program, saved.grid)])
         table = AccessTable()
         table.listen_to(launch.context)
@@ -149,6 +149,8 @@ def replay_command(arguments) -> int:
     saved = SavedLaunch(arguments.file)
     versions = saved.record["versions"]
     print(f"{saved.name}{list(saved.grid)}, saved by Tilewright {versions['tilewright']}, Python {versions['python']}")
+    if arguments.bisect:
+        return _bisect(arguments)
     program = _position(arguments.program) if arguments.program else None
     status, interpreted, computed = 0, None, None
     if not arguments.compiled:
@@ -170,6 +172,30 @@ def replay_command(arguments) -> int:
     elif not arguments.interpret and not arguments.compiled:
         print("compiled: not run, as there is no GPU", file=sys.stderr)
     return status
+
+
+def _bisect(arguments) -> int:
+    """Compiles without the later optimisations, again and again, and compares with the interpreter."""
+    _, interpreted, _ = run_interpreted(SavedLaunch(arguments.file))
+    given = [name.strip() for name in (knobs.compilation.skip_passes or "").split(",") if name.strip()]
+
+    def differs(skipped):
+        with knobs.compilation.scope():
+            knobs.compilation.skip_passes = ",".join([*given, *skipped])
+            saved = SavedLaunch(arguments.file)  # a kernel that is compiled anew
+            return bool(differences(saved, interpreted, run_compiled(saved), arguments.rtol, arguments.atol))
+
+    if not differs([]):
+        print("compared: both sides agree")
+        return 0
+    culprit, _ = find_culprit(differs)
+    if culprit is None:
+        print("results differ without any optimisation, so none of them is the cause")
+        return 1
+    print(f"first pass with which results differ: {culprit}")
+    if not differs([culprit]):
+        print(f"TILEWRIGHT_SKIP_PASSES={','.join([*given, culprit])} computes the interpreter's results (tried)")
+    return 1
 
 
 def _tell_differences(found) -> int:

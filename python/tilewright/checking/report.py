@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from .. import __version__
+from .._version import __version__
 
 
 class Report:

@@ -19,7 +19,8 @@ import zlib
 
 import numpy as np
 
-from .. import __version__, _core, errors
+from .. import _core, errors
+from .._version import __version__
 from .saved_functions import decode, encode_functions
 from .saved_values import SavedArray, ValueReader, ValueWriter
 

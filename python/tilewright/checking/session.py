@@ -16,7 +16,9 @@ import numpy as np
 from .. import errors
 from ..user_objects import attribute, has_attribute
 from ..runtime.interpreter import InterpretedLaunch, grid_sizes
+from ..tools.tensor_descriptor import TensorDescriptor
 from . import compiled
+from .comparison import Comparison
 from .findings import Collector
 from .journal import Journal
 
@@ -110,8 +112,6 @@ class _Launch:
     def _comparison(self, launch):
         if not self.session.options.compare or not self._can_run_compiled():
             return None
-        from .comparison import Comparison  # of this option only
-
         return Comparison(self.call, launch)
 
     def _finish(self, launch, comparison, chosen):
@@ -183,8 +183,6 @@ def chosen_programs(sizes, limit):
 
 def _has_host_arrays(value) -> bool:
     """Whether any array among the arguments lies in the host's memory."""
-    from ..tools.tensor_descriptor import TensorDescriptor
-
     if isinstance(value, dict):
         return any(map(_has_host_arrays, value.values()))
     if isinstance(value, (tuple, list)):

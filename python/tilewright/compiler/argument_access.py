@@ -9,6 +9,8 @@ arguments, never too few (codegen/emit/ArgumentAccess.h).
 from __future__ import annotations
 
 from .. import _core, errors
+from .._C.libtriton import ir
+from ..scalar_types import map_types, plain_type
 from .options import parse_options
 
 
@@ -18,9 +20,7 @@ def _runtime_signature(source) -> dict:
     torch gives the scalars of a launch as constants; a store that one value of them
     avoids is a store nevertheless.
     """
-    from .compiler import _map_types, _plain_type
-
-    return {name: _map_types(source.signature[name], _plain_type) for name in source.fn.arg_names
+    return {name: map_types(source.signature[name], plain_type) for name in source.fn.arg_names
             if source.signature.get(name, "constexpr") != "constexpr"}
 
 
@@ -49,8 +49,6 @@ def module_of(source, target):
 
     A descriptor is followed by its extents and strides, as in Triton's modules.
     """
-    from .._C.libtriton import ir
-
     written, read = argument_access(source, target)
     arguments = []
     for name, kind in source.runtime_signature.items():

@@ -1,9 +1,9 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The cache of compiled kernels on disk: keys, entries, and what goes wrong.
+"""The cache of compiled kernels on disk: entries, and what goes wrong.
 
 The files are the native side's (runtime/cache); here is what they mean. A key is
-the digest of named fields (`Request.fields`), which are kept in the entry, so that
+the digest of named fields (request.py), which are kept in the entry, so that
 `tilewright cache why` can name what differs. Whatever goes wrong is a miss and one
 warning; TILEWRIGHT_CACHE_STRICT=1 makes it an error.
 """
@@ -11,7 +11,6 @@ warning; TILEWRIGHT_CACHE_STRICT=1 makes it an error.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import sys
@@ -20,19 +19,13 @@ import time
 import zlib
 
 from .. import _core, errors, knobs
-from .._version import __version__
-from ..runtime.dependencies import Dependencies
-from .options import DEFAULTS
+from .explain import explain_miss
+from .request import Request, key_of, package_digest  # noqa: F401 - as all that says what the cache holds
 
 AREA = "kernels-1"
 _TEXT_STAGES = ("ttir", "ttgir", "llir", "ptx")
 _MAX_TEXT = 256 << 20  # an unpacked stage; larger is no text of ours
 _LOCK_SECONDS = 30
-
-# Knobs of these groups are part of every key, except those that only show things
-# or name places. A new knob is therefore in the keys unless it is listed here.
-_KEY_GROUPS = ("compilation", "language")
-_NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR", "CHECK", "COMPILE_TIMEOUT"}
 
 
 # ---------------------------------------------------------------------------
@@ -42,13 +35,7 @@ _NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR",
 
 def default_directory() -> str:
     """TILEWRIGHT_CACHE_DIR, else the per-user cache directory."""
-    configured = knobs.configured("CACHE_DIR")
-    if configured:
-        return os.path.abspath(os.path.expanduser(configured))
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):
-        base = os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(base, "tilewright")
+    return knobs.cache.dir
 
 
 _scan_json = json.JSONDecoder().scan_once
@@ -132,115 +119,6 @@ def store_of(area=AREA, capacity=None):
     if store is None:
         store = _stores[key] = Store(*key)
     return store
-
-
-# ---------------------------------------------------------------------------
-# Keys
-# ---------------------------------------------------------------------------
-
-def _digest_of_package() -> str:
-    package = os.path.dirname(os.path.dirname(__file__))
-    total = hashlib.sha256()
-    folder = os.path.join(package, "language")
-    files = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".py")]
-    for path in (*files, os.path.join(package, "frontend_rules.py"), os.path.join(package, "compiler", "options.py")):
-        with open(path, "rb") as file:
-            total.update(file.read())
-    return total.hexdigest()[:32]
-
-
-# With the import of this module, which the first declared kernel brings: a first
-# launch should not wait for a dozen files.
-_package_digest = _digest_of_package()
-
-
-def package_digest() -> str:
-    """Digest of the Python files that take part in the meaning of a kernel.
-
-    The native library has its build id; these files can change without it.
-    """
-    return _package_digest
-
-
-_key_knobs = {e.key: e for e in knobs._entries if e.group in _KEY_GROUPS and e.variable not in _NOT_IN_KEYS}
-
-
-def _knob_fields() -> dict:
-    """Knobs that are not at their default; those stand in the native library, which has its build id."""
-    values = {name: (entry.get(), entry.default_value) for name, entry in _key_knobs.items()}
-    return {name: str(value) for name, (value, default) in values.items() if value != default}
-
-
-def _option_fields(dependencies, options) -> dict:
-    """Options that are not at their default; those stand in options.py, which is in the package's digest."""
-    return {f"option {k}": _option_text(dependencies, k, v) for k, v in options.items()
-            if v is not DEFAULTS[k] and (type(v) is not type(DEFAULTS[k]) or v != DEFAULTS[k])}
-
-
-def default_text(field):
-    """What a field would hold that is left out because it is at its default; None where it is no such field."""
-    if field in _key_knobs:
-        return str(_key_knobs[field].default_value)
-    option = field.removeprefix("option ")
-    return Dependencies().encode(DEFAULTS[option]) if option != field and option in DEFAULTS else None
-
-
-class Request:
-    """One compilation: what is asked for, its fields, its key."""
-
-    def __init__(self, src, target, options):
-        self.src, self.target, self.options = src, target, options
-        self.dependencies = dependencies = Dependencies(src.fn)
-        constants = {f"constant {k}": dependencies.encode(v) for k, v in src.constants.items()}
-        _core.find_wheel_folders(sys.path)
-        self.fields = {
-            "compiler": f"{__version__} {_core.build_id()}",
-            "package": package_digest(),
-            "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
-            "assembler": _core.toolchain_identity(),
-            "target": target.name,
-            "signature": ", ".join(f"{k}: {v}" for k, v in src.runtime_signature.items()),
-            "divisibility": ", ".join(f"{k}: {v}" for k, v in sorted(src.divisibility.items())),
-            **constants,
-            **_option_fields(dependencies, options),
-            **_knob_fields(),
-        }
-        if options["debug"]:
-            # Assertions carry their place, so here it is part of the meaning.
-            self.fields["place"] = f"{src.fn.file}:{src.fn.starting_line_number}"
-        self.fields.update(dependencies.fields)
-        self.key = key_of(self.fields)
-
-    @property
-    def inexact(self) -> str:
-        return self.dependencies.inexact
-
-    def is_current(self) -> bool:
-        """Whether the same request has the same key now: no global has changed."""
-        return Request(self.src, self.target, self.options).key == self.key
-
-    def covers(self, lookups) -> bool:
-        """Whether every name that the front end has looked up is in the key."""
-        names = self.dependencies.names
-        return all((self.dependencies.index_of(function), name) in names for function, name in lookups)
-
-
-def _option_text(dependencies, name, value) -> str:
-    text = dependencies.encode(value)
-    paths = [value] if name == "ir_override" else list(dict(value).values()) if name == "extern_libs" and value else []
-    for path in paths:
-        if path:
-            try:
-                with open(path, "rb") as file:
-                    text += ":" + hashlib.sha256(file.read()).hexdigest()
-            except OSError:
-                text += ":missing"
-    return text
-
-
-def key_of(fields: dict) -> str:
-    # All are texts, so Python's own form of them says which is which.
-    return _core.sha256(repr(sorted(fields.items())).encode())
 
 
 # ---------------------------------------------------------------------------
@@ -395,8 +273,6 @@ def load_or_compile(request, compile_now, refresh=False):
     if not refresh and (result := load(store, request)) is not None:
         return result
     if knobs.cache.why and not refresh:
-        from .cache_tools import explain_miss
-
         print(explain_miss(store, request), file=sys.stderr)
     lock = store.lock(request.key)
     try:

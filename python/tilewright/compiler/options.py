@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import difflib
+import contextvars
 
-from .. import errors, foreign
+from .. import errors, foreign, knobs
 
 # None as a default means that the compiler chooses. Those that only other GPU
 # families or later releases use are accepted, and part of the key.
@@ -25,6 +25,8 @@ DEFAULTS = {
 def _reject(name):
     if name in foreign.OPTIONS:
         raise foreign.error(name, *foreign.OPTIONS[name])
+    import difflib  # for a mistake alone
+
     near = difflib.get_close_matches(name, DEFAULTS, n=1)
     help = None if near else "pass it as a parameter of the kernel, or remove it"
     raise errors.make("E0210", o=name, near=near[0] if near else "", help=help)
@@ -68,3 +70,19 @@ def _wrong(options, name, rule):
     # E0209 names num_warps in its pattern; the other options share its code.
     message = f"{name}={options[name]!r}; use {rule}"
     raise errors.from_native("E0209", "InvalidOption", message, f"use {rule}")
+
+
+# ---------------------------------------------------------------------------
+# Where it is compiled
+# ---------------------------------------------------------------------------
+
+#: Whether what this thread compiles has to be compiled in a worker process; the tuner asks for it after a crash.
+must_isolate = contextvars.ContextVar("tilewright_must_isolate", default=False)
+
+
+def is_isolated() -> bool:
+    """Whether to compile in a worker process (isolated.py)."""
+    mode = knobs.compilation.mode
+    if mode not in (None, "isolated"):
+        raise errors.make("E0701", X="COMPILE", v=mode, type="'isolated', or nothing")
+    return mode is not None or must_isolate.get()

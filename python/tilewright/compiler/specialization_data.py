@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What compile hooks are told of a specialisation, and a kernel made from what one of them has recorded."""
+"""What compile hooks are told of a specialisation, as JSON too, and what that says."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ import importlib
 import json
 from collections import namedtuple
 
-from .. import _core, knobs
+from .. import knobs
 from ..language import dtype, str_to_ty
 from ..language._values import unwrap
-from ..runtime.driver import driver
-from ..runtime.jit import JITFunction
-from .compiler import ASTSource, compile
+from ..runtime.interface import is_kernel
 
-__all__ = ["call_hook", "preload", "specialization_json"]
+__all__ = ["call_hook", "constants_from_json", "specialization_json"]
 
 _JitFunctionInfo = namedtuple("JitFunctionInfo", ["module", "name", "jit_function"])
 
@@ -42,7 +40,7 @@ def _constant_as_json(value):
         return value, True
     if isinstance(value, dtype):
         return {"dtype": value.cache_key_part}, True
-    if isinstance(value, JITFunction):
+    if is_kernel(value):
         return {"jit_function": f"{value.module}:{value.__qualname__}"}, True
     if type(value) in (tuple, list):
         items = [_constant_as_json(item) for item in value]
@@ -65,20 +63,14 @@ def _constant_from_json(value):
     return found
 
 
+def constants_from_json(constants) -> dict:
+    """The constants of a specialisation as `specialization_json` has written them."""
+    return {name: _constant_from_json(value) for name, value in constants.items()}
+
+
 def specialization_json(fn, src, options) -> str:
     constants = {name: _constant_as_json(value) for name, value in src.constants.items()}
     return json.dumps({"name": fn.__name__, "signature": src.runtime_signature,
                        "constants": {name: value for name, (value, known) in constants.items() if known},
                        "complete": all(known for _, known in constants.values()), "attrs": src.divisibility,
                        "options": {k: v for k, v in options.items() if isinstance(v, (bool, int, float, str))}})
-
-
-def preload(fn, text):
-    """Compiles from `specialization_json`, for launches on the current device."""
-    data = json.loads(text)
-    if data["name"] != fn.__name__:
-        raise RuntimeError(f"Specialization data is for '{data['name']}', not for '{fn.__name__}'")
-    constants = {name: _constant_from_json(value) for name, value in data["constants"].items()}
-    kernel = compile(ASTSource(fn, data["signature"], constants, data["attrs"]), None, data["options"])
-    device = driver.active.get_current_device() if _core.driver_available() else -1
-    return fn.device_caches[device][0].setdefault(kernel.hash, kernel)

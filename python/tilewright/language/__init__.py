@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tile language: `import tilewright.language as tl`."""
 
+import sys as _sys
+
+from ..foreign import check_attribute as _check_attribute
 from . import math, extra, target_info
 from ._values import (PropagateNan, const, constexpr, constexpr_type, range, slice, slice_type, static_range, tuple,
                       tuple_type)
@@ -37,8 +40,4 @@ __all__ = [name for name in dir() if not name.startswith("_")]
 
 
 def __getattr__(name):
-    import sys
-
-    from ..foreign import check_attribute  # rarely needed
-
-    check_attribute(sys.modules[__name__], name)
+    _check_attribute(_sys.modules[__name__], name)

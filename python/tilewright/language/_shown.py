@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import html
-
 from .. import _core
 
 # Tiles up to this size are shown whole, larger ones by a corner.
@@ -62,6 +60,8 @@ def text(tensor) -> str:
 
 def as_html(tensor) -> str:
     """A table of the corner under a line with type and statistics."""
+    import html  # for notebooks alone
+
     array = _core.kernel.contents(tensor)
     if array is None:
         return f"<code>{html.escape(_type_text(tensor))}</code>"

@@ -24,6 +24,7 @@ import inspect
 import types
 import typing
 
+from ..runtime.interface import is_kernel
 from ._values import constexpr, tuple
 from .core import builtin, tensor
 
@@ -38,10 +39,6 @@ class _Method:
 
     def __get__(self, instance, owner=None):
         return self.function if instance is None else types.MethodType(self.function, instance)
-
-
-def _is_jit_function(value) -> bool:
-    return hasattr(type(value), "lookup_global") and hasattr(type(value), "parse")
 
 
 def _as_field(value):
@@ -171,7 +168,7 @@ def aggregate(cls):
     left_out = {"__dict__", "__weakref__", "__annotations__", "__annotate__", "__annotate_func__",
                 "__annotations_cache__", *fields}
     members = {name: member for name, member in vars(cls).items() if name not in left_out}
-    namespace = {name: _Method(member) if _is_jit_function(member) else member for name, member in members.items()}
+    namespace = {name: _Method(member) if is_kernel(member) else member for name, member in members.items()}
     functions = {name: _plain(member) for name, member in members.items() if _is_function(member)}
     namespace.update(_fields_of=fields, _defaults_of=defaults, __annotations__=dict(own_fields),
                      __tilewright_members__=functions)
@@ -179,7 +176,7 @@ def aggregate(cls):
 
 
 def _is_function(member) -> bool:
-    return _is_jit_function(_plain(member)) or isinstance(_plain(member), types.FunctionType)
+    return is_kernel(_plain(member)) or isinstance(_plain(member), types.FunctionType)
 
 
 def _plain(member):

@@ -14,8 +14,9 @@ import re
 
 from . import aggregates, core, descriptors, math, random, scaled, standard
 from .. import _utils
-from ..runtime.jit import jit, must_use_result
+from ..lazy_names import lazy_names
 from ..runtime.mathematics import constexpr_function
+from .extra import libdevice
 from ._values import constexpr, constexpr_type, slice, slice_type, tuple, tuple_type
 from .core import dtype, pointer_type, tensor, unwrap
 
@@ -97,6 +98,19 @@ def _tensor_member_fn(function):
     return core.method(function)
 
 
+def _function_of_libdevice(name):
+    """The functions of libdevice, which `tl.math` held in Triton 2."""
+    function = vars(libdevice).get(name)
+    if name.startswith("_") or not core.is_builtin(function):
+        raise AttributeError(f"module '{math.__name__}' has no attribute '{name}'")
+    return function
+
+
+math.__getattr__ = _function_of_libdevice
+for _module in (standard, random):
+    _module.__getattr__ = lazy_names(_module.__name__, {"jit": "runtime.jit:jit"})
+
+
 def _put(module, **members):
     for name, member in members.items():
         if not hasattr(module, name):
@@ -106,7 +120,7 @@ def _put(module, **members):
 _put(core, base_value=base_value, base_type=base_type, aggregate_replace=aggregates.aggregate_replace,
      _aggregate=aggregates.aggregate, check_bit_width=check_bit_width, is_negative_zero=is_negative_zero,
      _wrap_axis=_wrap_axis, _shape_check_impl=_shape_check_impl, _tensor_member_fn=_tensor_member_fn,
-     must_use_result=must_use_result, validate_block_shape=_utils.validate_block_shape, warn_once=_utils.warn_once,
+     validate_block_shape=_utils.validate_block_shape, warn_once=_utils.warn_once,
      get_primitive_bitwidth=_utils.get_primitive_bitwidth, builtin_max=builtins.max, builtin_min=builtins.min,
      advance=descriptors.advance, make_block_ptr=descriptors.make_block_ptr,
      make_tensor_descriptor=descriptors.make_tensor_descriptor,
@@ -115,7 +129,6 @@ _put(core, base_value=base_value, base_type=base_type, aggregate_replace=aggrega
      tensor_descriptor_base=descriptors.tensor_descriptor, tensor_descriptor_type=descriptors.tensor_descriptor_type,
      tensor_descriptor_base_type=descriptors.tensor_descriptor_type, dot_scaled=scaled.dot_scaled,
      gather=standard.gather, histogram=standard.histogram)
-_put(standard, jit=jit, constexpr_function=constexpr_function, squeeze=core.squeeze, unsqueeze=core.unsqueeze)
+_put(standard, constexpr_function=constexpr_function, squeeze=core.squeeze, unsqueeze=core.unsqueeze)
 _put(tensor, advance=descriptors.advance)
-_put(random, jit=jit)
 _put(math, core=core)

@@ -11,122 +11,21 @@ is the tensor.
 from __future__ import annotations
 
 import builtins
-import enum
-import functools
+import sys
 
-from .. import _core, errors
+from .. import errors, foreign
+from . import _shown, basics
 from ._values import (PropagateNan, const, constexpr, constexpr_type, range, shape_argument, slice,
                       slice_type, static_range, tuple, tuple_type, unwrap, unwrap_all)
+from .basics import (CONSTEXPR_0, TRITON_BUILTIN, TRITON_MAX_TENSOR_NUMEL, _axis, _language, _unwrap_if_constexpr,
+                     _unwrap_iterable, _unwrap_shape, bfloat16, block_type, builtin, extern, float8e4b8, float8e4b15,
+                     float8e4nv, float8e5, float8e5b16, float16, float32, float64, get_int_dtype, int1, int8, int16,
+                     int32, int64, is_builtin, method, must_use_result, pi32_t, pointer_type, tensor, uint8, uint16,
+                     uint32, uint64, void)
+from .memory import (atomic_add, atomic_and, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_or, atomic_poll,
+                     atomic_store, atomic_xchg, atomic_xor, load, store)
 
-_language = _core.language
-
-tensor = _language.tensor
-dtype = _language.dtype
-pointer_type = _language.pointer_type
-block_type = _language.block_type
-
-void = _language.void
-int1, int8, int16 = _language.int1, _language.int8, _language.int16
-int32, int64 = _language.int32, _language.int64
-uint8, uint16 = _language.uint8, _language.uint16
-uint32, uint64 = _language.uint32, _language.uint64
-float8e5, float8e4nv, float8e4b15 = _language.float8e5, _language.float8e4nv, _language.float8e4b15
-float8e4b8, float8e5b16 = _language.float8e4b8, _language.float8e5b16
-float16, bfloat16 = _language.float16, _language.bfloat16
-float32, float64 = _language.float32, _language.float64
-pi32_t = pointer_type(int32)
-
-
-class _Signedness(enum.Enum):
-    SIGNED = 0
-    UNSIGNED = 1
-
-
-class _Kind(enum.Enum):
-    BOOLEAN = 0
-    INTEGRAL = 1
-    FLOATING = 2
-
-
-def _signedness(self):
-    """Of an integer type; int1 counts as unsigned."""
-    return _Signedness.SIGNED if self.is_int_signed() else _Signedness.UNSIGNED
-
-
-def _kind(self):
-    """The rank of a type in promotion."""
-    if self.is_bool():
-        return _Kind.BOOLEAN
-    return _Kind.FLOATING if self.is_floating() else _Kind.INTEGRAL
-
-
-dtype.SIGNEDNESS, dtype.KIND = _Signedness, _Kind
-# Names of types by family, as Triton lists them.
-dtype.SINT_TYPES = ["int8", "int16", "int32", "int64"]
-dtype.UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
-dtype.FP_TYPES = ["fp8e4b15", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"]
-dtype.STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
-dtype.OTHER_TYPES = ["void"]
-dtype.is_dtype = staticmethod(
-    lambda name: name in (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtype.FP_TYPES, *dtype.OTHER_TYPES))
-dtype.int_signedness, dtype.kind = property(_signedness), _kind
-
-
-TRITON_MAX_TENSOR_NUMEL = 1 << 20
-TRITON_BUILTIN = "__tilewright_builtin__"
-# The default of parameters that are 0 as a compile-time value.
-CONSTEXPR_0 = constexpr(0)
-
-_unwrap_if_constexpr = unwrap
-
-
-def _unwrap_shape(shape):
-    """The ints of a shape whose extents may be constexpr."""
-    return [unwrap(extent) for extent in unwrap(shape)]
-
-
-def _unwrap_iterable(values):
-    """f(4, 8) and f((4, 8)) alike: the values."""
-    return values[0] if len(values) == 1 and isinstance(unwrap(values[0]), (builtins.tuple, list)) else values
-
-
-def builtin(fn):
-    """Marks a Python function that kernels may call: it runs while they are evaluated.
-
-    The package's own take constants as they are. Those of other libraries get them as
-    `constexpr` objects, which they may test for.
-    """
-    if str(getattr(fn, "__module__", "")).split(".")[0] != "tilewright":
-        inner = fn
-
-        @functools.wraps(inner)
-        def fn(*args, **kwargs):
-            return inner(*map(_as_constexpr, args), **{name: _as_constexpr(value) for name, value in kwargs.items()})
-
-    fn.__tilewright_builtin__ = True
-    return fn
-
-
-def _as_constexpr(value):
-    return constexpr(value) if type(value) in (bool, int, float, str) else value
-
-
-# Triton's decorator of functions that call extern_elementwise.
-extern = builtin
-
-
-def is_builtin(fn):
-    return getattr(fn, "__tilewright_builtin__", False)
-
-
-def method(fn):
-    """Also makes the function a method of tensors."""
-    setattr(tensor, fn.__name__, fn)
-    return fn
-
-
-def _axis(axis):
-    return unwrap(axis)
+dtype = basics.dtype  # a parameter of some functions below has the same name
 
 
 # ---------------------------------------------------------------------------
@@ -200,18 +99,8 @@ _to.__name__ = _to.__qualname__ = "to"
 tensor.to = _to
 
 
-def _shown(name):
-    """A method that debuggers and notebooks call."""
-
-    def show(self):
-        from . import _shown  # when something is shown, which few programs ask for
-
-        return getattr(_shown, name)(self)
-
-    return show
-
-
-tensor.__repr__, tensor._repr_html_ = _shown("text"), _shown("as_html")
+# What debuggers and notebooks call.
+tensor.__repr__, tensor._repr_html_ = _shown.text, _shown.as_html
 
 
 @builtin
@@ -339,154 +228,6 @@ def squeeze(x, dim):
 def unsqueeze(x, dim):
     """As expand_dims with one axis."""
     return _language.expand_dims(x, dim)
-
-
-# ---------------------------------------------------------------------------
-# Memory
-# ---------------------------------------------------------------------------
-
-
-@builtin
-def load(pointer, mask=None, other=None, boundary_check=(), padding_option="", cache_modifier="", eviction_policy="",
-         volatile=False):
-    """The elements behind a pointer or a tile of pointers.
-
-    Lanes whose `mask` is false touch no memory and hold `other`, or an undefined
-    value where it is absent. `mask` and `other` may have more elements than the
-    pointer. Block pointers take `boundary_check` and `padding_option` ("", "zero",
-    "nan") instead. cache_modifier: "", ".ca", ".cg", ".cs", ".cv"; eviction_policy:
-    "", "evict_first", "evict_last".
-    """
-    if isinstance(pointer, tensor):
-        if boundary_check or padding_option:
-            _check_no_boundary(boundary_check, padding_option)
-        return _language.load(pointer, mask, other, cache_modifier, eviction_policy, volatile)
-    if hasattr(pointer, "_load_block"):
-        _check_no_mask("load", mask, other)
-        return pointer._load_block(unwrap_all(boundary_check), unwrap(padding_option), cache_modifier,
-                                   eviction_policy, volatile)
-    return _language.load(pointer, mask, other, cache_modifier, eviction_policy, volatile)
-
-
-@method
-@builtin
-def store(pointer, value, mask=None, boundary_check=(), cache_modifier="", eviction_policy=""):
-    """Writes `value`, broadcast and cast to what the pointer points to.
-
-    Lanes whose `mask` is false are not written. cache_modifier: "", ".wb", ".cg",
-    ".cs", ".wt"; eviction_policy as for load.
-    """
-    if hasattr(pointer, "_store_block"):
-        _check_no_mask("store", mask)
-        return pointer._store_block(value, unwrap_all(boundary_check), cache_modifier, eviction_policy)
-    if boundary_check:
-        _check_no_boundary(boundary_check, "")
-    return _language.store(pointer, value, mask, cache_modifier, eviction_policy)
-
-
-def _check_no_boundary(boundary_check, padding_option):
-    if unwrap_all(boundary_check) != () or unwrap(padding_option):
-        raise errors.make("E0117", message="boundary_check and padding_option apply to block pointers only",
-                          help="use mask= and other=, or tl.make_block_ptr")
-
-
-def _check_no_mask(name, *values):
-    if builtins.any(unwrap(v) is not None for v in values):
-        raise errors.make("E0117", message=f"tl.{name}: a block pointer takes no mask",
-                          help="use boundary_check=")
-
-
-@method
-@builtin
-def atomic_add(pointer, val, mask=None, sem=None, scope=None):
-    """Adds `val` to memory at once and returns the old value.
-
-    sem: "acquire", "release", "acq_rel" (default), "relaxed"; scope: "cta", "gpu"
-    (default), "sys". Integers of 32 and 64 bits, floats of 16 to 64 bits.
-    """
-    return _language.atomic_add(pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_max(pointer, val, mask=None, sem=None, scope=None):
-    """As atomic_add with the maximum; 32 and 64 bits. Floats order by sign and bits."""
-    return _language.atomic_max(pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_min(pointer, val, mask=None, sem=None, scope=None):
-    """As atomic_add with the minimum; 32 and 64 bits. Floats order by sign and bits."""
-    return _language.atomic_min(pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_and(pointer, val, mask=None, sem=None, scope=None):
-    """As atomic_add with bitwise and; integers of 32 and 64 bits."""
-    return _language.atomic_and(pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_or(pointer, val, mask=None, sem=None, scope=None):
-    """As atomic_add with bitwise or; integers of 32 and 64 bits."""
-    return _language.atomic_or(pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_xor(pointer, val, mask=None, sem=None, scope=None):
-    """As atomic_add with exclusive or; integers of 32 and 64 bits."""
-    return _language.atomic_xor(pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_xchg(pointer, val, mask=None, sem=None, scope=None):
-    """Replaces the value in memory and returns the old one; 32 and 64 bits."""
-    return _language.atomic_xchg(pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_cas(pointer, cmp, val, sem=None, scope=None):
-    """Writes `val` where memory holds `cmp`; returns the old value.
-
-    16, 32 and 64 bits; run-time operands must have the pointer's element type.
-    """
-    return _language.atomic_cas(pointer, cmp, val, sem, scope)
-
-
-@method
-@builtin
-def atomic_load(pointer, mask=None, sem=None, scope=None):
-    """The elements behind the pointers, each read at once; unspecified where `mask` is false.
-
-    sem: "acquire" (default) or "relaxed"; scope: "cta", "gpu" (default), "sys". Elements of 8 to 64 bits.
-    """
-    return _language.atomic_load(pointer, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_store(pointer, val, mask=None, sem=None, scope=None):
-    """Writes `val`, each element of 8 to 64 bits at once.
-
-    sem: "release" (default) or "relaxed"; scope as for atomic_load.
-    """
-    _language.atomic_store(pointer, val, mask, sem, scope)
-
-
-@method
-@builtin
-def atomic_poll(pointer, expected_value, sem=None, scope=None, timeout_ns=None):
-    """Waits until memory holds `expected_value`; whether it does, which only `timeout_ns` can prevent.
-
-    One integer of 16, 32 or 64 bits; acquire (the default) or relaxed.
-    """
-    return _language.atomic_poll(pointer, expected_value, sem, scope, timeout_ns)
 
 
 # ---------------------------------------------------------------------------
@@ -735,31 +476,12 @@ def device_assert(cond, msg="", mask=None):
     return _language.device_assert(cond, msg, mask)
 
 
-# ---------------------------------------------------------------------------
-# Types by their width
-# ---------------------------------------------------------------------------
-
-
-def get_int_dtype(bitwidth, signed):
-    """The integer type of a width and signedness."""
-    bitwidth, signed = unwrap(bitwidth), unwrap(signed)
-    table = {1: (int1, int1), 8: (uint8, int8), 16: (uint16, int16), 32: (uint32, int32), 64: (uint64, int64)}
-    if bitwidth not in table:
-        raise errors.make("E0120", message=f"there is no integer type of {bitwidth} bits",
-                          help="use 1, 8, 16, 32 or 64")
-    return table[bitwidth][bool(signed)]
-
-
-get_int_dtype.__tilewright_builtin__ = True
-
-
 def explain_type_error(text):
     """The E0122 or E0125 that Python's message about a call of a language function stands for, or None."""
     import inspect
     import re
 
-    from .. import foreign, language
-
+    language = sys.modules[__package__]
     match = re.fullmatch(r"(?:[\w.]+\.)?(\w+)\(\) (.+)", text)
     function = match and (getattr(language, match[1], None) or getattr(tensor, match[1], None))
     if not function or not is_builtin(function):

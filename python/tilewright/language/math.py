@@ -9,7 +9,7 @@ cast other types first.
 from __future__ import annotations
 
 from .. import _core
-from .core import builtin, clamp, is_builtin, maximum, method, minimum
+from .core import builtin, clamp, maximum, method, minimum
 
 _language = _core.language
 
@@ -84,12 +84,3 @@ def umulhi(x, y):
 def abs(x):
     """Absolute value; unsigned integers stay as they are."""
     return _language.abs(x)
-
-
-def __getattr__(name):
-    """The functions of libdevice, which `tl.math` held in Triton 2."""
-    from .extra import libdevice  # it is made of this module
-
-    if not name.startswith("_") and name in vars(libdevice) and is_builtin(vars(libdevice)[name]):
-        return vars(libdevice)[name]
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

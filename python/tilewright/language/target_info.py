@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 from .. import _core
+from ..backends.compiler import GPUTarget
 from ._values import unwrap
 from .core import builtin
 
@@ -22,8 +23,6 @@ def current_target():
     """The target as the back ends describe it; None outside kernels and in the interpreter."""
     if not _core.language.in_kernel() or _capability() is None:
         return None
-    from ..backends.compiler import GPUTarget
-
     major, minor = _capability()
     return GPUTarget("cuda", major * 10 + minor, 32)
 

@@ -12,14 +12,9 @@
 `prove_launch` is about one launch, `prove_conditions` about all that satisfy conditions; both give a Proof.
 """
 
+from ..lazy_names import lazy_names
 
 __all__ = ["Proof", "prove_conditions", "prove_launch"]
 
-
-def __getattr__(name):
-    # The command line adds its parser without loading the rest.
-    if name in __all__:
-        from . import proof
-
-        return getattr(proof, name)
-    raise AttributeError(name)
+# The command line adds its parser without loading the rest.
+__getattr__ = lazy_names(__name__, {name: f"proving.proof:{name}" for name in __all__})

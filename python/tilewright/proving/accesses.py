@@ -101,6 +101,16 @@ class _Collector:
         if any("atomic" in reason or op.name == "scf.while" for reason, _ in reasons):
             self.waits = op.frames
 
+    def assumed_at(self, op):
+        """The assumptions before an access but for those about iterations of loops that it is not in.
+
+        They say nothing of it, and what is known of such an iteration (narrowing.py) holds where there is one.
+        """
+        counters = self.evaluator.counters
+        here = frozenset().union(*(counters[loop].symbols for loop, _ in op.parents if loop in counters))
+        others = frozenset().union(*(counter.symbols for counter in counters.values())) - here
+        return [condition for condition in self.assumed if not condition.symbols & others]
+
     def access(self, op):
         evaluator = self.evaluator
         access = Access(_KINDS[op.name], op.frames, [], waits=self.waits)
@@ -115,7 +125,7 @@ class _Collector:
             access.is_atomic_for_all = op.attributes["cache"] == "#tw.cache<wt>" and not is_tile
         access.index, access.shape = evaluator.lanes(op.operands[0], len(self.found))
         try:
-            access.before = [*self.assumed, *evaluator.path(op)]
+            access.before = [*self.assumed_at(op), *evaluator.path(op)]
             mask = _mask_of(op)
             if mask is not None:
                 access.has_mask = True

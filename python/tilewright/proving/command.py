@@ -10,29 +10,17 @@ import os
 import runpy
 import sys
 
-__all__ = ["add_parser", "prove_command", "proving_launches"]
+from .. import errors, knobs
+from ..kernel_arguments import load_function, parse_signature
+from ..runtime import interpreter
+from ..triton_alias import install_as_triton
+from .encode import solver_library
+from .proof import prove_conditions, prove_launch
 
-_SUMMARY = "prove that a kernel stays in bounds and that its programs do not race"
-
-
-def add_parser(commands):
-    one = commands.add_parser("prove", help=_SUMMARY, description=_SUMMARY[0].upper() + _SUMMARY[1:] + ". Needs z3-solver.")
-    one.set_defaults(call=prove_command)
-    one.add_argument("kernel", metavar="FILE:KERNEL | SCRIPT", help="a kernel, for all sizes; or a script, for its launches")
-    one.add_argument("rest", nargs="*", metavar="ARGUMENTS", help="of the script, after --")
-    one.add_argument("--signature", "-s", help='"*fp32,*fp32,i32,BLOCK=1024", as for tilewright compile')
-    one.add_argument("--grid", "-g", help='the programs: "cdiv(n, BLOCK)"')
-    one.add_argument("--array", "-a", action="append", default=[], metavar="NAME=EXTENTS",
-                     help='the extents of an array, "x=[m, n]", or its number of elements (repeatable)')
-    one.add_argument("--assume", default="", metavar="CONDITIONS", help='"n > 0, stride >= n, n %% 16 == 0"')
-    one.add_argument("--launches", type=int, default=3, metavar="N", help="of a script, prove N launches of each kernel (3)")
-    one.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="for one question (10)")
-    one.add_argument("--json", metavar="FILE", help="write the answers as JSON; - for standard output")
+__all__ = ["prove_command", "proving_launches"]
 
 
 def prove_command(arguments) -> int:
-    from .encode import solver_library
-
     solver_library()
     path, _, name = arguments.kernel.rpartition(":")
     proofs = _prove_kernel(arguments) if path and name.isidentifier() else _prove_script(arguments)
@@ -44,9 +32,6 @@ def prove_command(arguments) -> int:
 
 
 def _prove_kernel(arguments):
-    from ..cli import load_function, parse_signature
-    from . import prove_conditions
-
     if not arguments.signature or not arguments.grid:
         raise SystemExit("tilewright prove: a kernel needs --signature and --grid")
     kernel = load_function(arguments.kernel)
@@ -59,8 +44,6 @@ def _prove_kernel(arguments):
 def _prove_script(arguments):
     if not os.path.isfile(arguments.kernel):
         raise SystemExit(f"tilewright prove: no file '{arguments.kernel}'")
-    from ..triton_alias import install_as_triton
-
     install_as_triton()
     sys.argv = [arguments.kernel, *arguments.rest]
     sys.path.insert(0, os.path.dirname(os.path.abspath(arguments.kernel)))
@@ -79,10 +62,6 @@ def proving_launches(most=3, timeout=10.0):
 
     At most so many of each kernel, those with equal arguments once.
     """
-    from .. import errors, knobs
-    from ..runtime import interpreter
-    from . import prove_launch
-
     proofs, seen, run = [], {}, interpreter.run_interpreted
 
     def prove_and_run(kernel, grid, bound, options=None):
@@ -129,5 +108,3 @@ def _write_json(path, proofs):
         return
     with open(path, "w") as file:
         json.dump(content, file, indent=1)
-
-

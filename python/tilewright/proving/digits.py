@@ -11,28 +11,9 @@ from __future__ import annotations
 
 import math
 
-from .terms import ONE, ZERO, Formula, Poly, and_, at_most, equal, less
+from .terms import ONE, Poly, and_, at_most, less
 
-__all__ = ["equalities", "into_digits", "replaced"]
-
-
-def equalities(formula):
-    """The polynomials that a formula says are 0."""
-    if formula.kind == "eq":
-        return [formula.args[0]]
-    if formula.kind in ("and", "or"):
-        return list(dict.fromkeys(poly for part in formula.args for poly in equalities(part)))
-    return []
-
-
-def replaced(formula, by):
-    """The formula with other conditions in place of equalities; `by` maps polynomials to them."""
-    if formula.kind == "eq":
-        return by.get(formula.args[0], formula)
-    if formula.kind in ("and", "or"):
-        parts = [replaced(part, by) for part in formula.args]
-        return and_(*parts) if formula.kind == "and" else Formula("or", tuple(parts))
-    return formula
+__all__ = ["digits_of_zero"]
 
 
 def _parts(poly, shared):
@@ -55,17 +36,17 @@ def _parts(poly, shared):
     return found
 
 
-def into_digits(poly, shared, holds):
-    """That a polynomial is 0, digit by digit; `holds(condition)` says whether a condition is known to hold."""
+def digits_of_zero(poly, shared, holds):
+    """Polynomials that are all 0 where `poly` is; `holds(condition)` says whether a condition is known to hold."""
     zeros, parts = [], _parts(poly, shared)
     while parts:
         for base, digit in parts:
             rest = poly - base * digit
             if holds(and_(at_most(ONE, base), less(-base, rest), less(rest, base))):
-                zeros.append(equal(digit, ZERO))
+                zeros.append(digit)
                 poly = rest
                 break
         else:
             break
         parts = _parts(poly, shared)
-    return and_(*zeros, equal(poly, ZERO))
+    return [zero for zero in (*zeros, poly) if zero.terms]

@@ -9,12 +9,14 @@ choice among those.
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
 
 from .. import errors
 from .terms import EVERYTHING, INFINITY, Formula, Poly
 
-__all__ = ["Question", "solver_library"]
+__all__ = ["Question", "now", "solver_library"]
 
 #: A divisor with at most so many values is split into its cases.
 _MOST_CASES = 64
@@ -29,6 +31,31 @@ def solver_library():
     except ImportError:
         raise errors.make("E0427") from None
     return z3
+
+
+def now():
+    """Seconds that this thread has computed. Deadlines are such times, so that answers do not depend on what else runs."""
+    return time.thread_time()
+
+
+@contextlib.contextmanager
+def _interrupted(solver, deadline):
+    """Interrupts what the solver does in the block once this thread has computed until the deadline."""
+    clock, ended = time.pthread_getcpuclockid(threading.get_ident()), threading.Event()
+
+    def watch():
+        # Again and again: an interrupt between two phases of the solver is lost.
+        while not ended.wait(max(0.01, deadline - time.clock_gettime(clock))):
+            if time.clock_gettime(clock) >= deadline:
+                solver.interrupt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def _towards_minus_infinity(z3, value, n, quotient, rest):
@@ -194,28 +221,29 @@ class Question:
             parts.append(z3.Or(value < low, value > high))
         return z3.Or(parts) if parts else None
 
-    def ask(self, conditions, deadline, with_limits=True):
+    def ask(self, conditions, deadline, with_limits=True, about_products=True):
         """Without limits, only the answer "no" is one: products are easier to reason about where nothing is large.
+
+        about_products: whether there are products of symbols, so that something has to be said about them
 
         (answer, value): "no", "yes" with a function that gives the value of a polynomial, or "unknown"."""
         stated = [self.condition(c) if isinstance(c, Formula) else c for c in conditions]
         stated += [*self.definitions, *(self.limits if with_limits else ())]
-        more = self._about_products()
+        more = self._about_products() if about_products else ()
         if more:
             # What helps with one question is a burden to another.
-            answer = self._check(stated, (time.monotonic() + deadline) / 2)
+            answer = self._check(stated, (now() + deadline) / 2)
             if answer[0] != "unknown":
                 return answer
         return self._check([*more, *stated], deadline)
 
     def _check(self, stated, deadline):
-        seconds = deadline - time.monotonic()
-        if seconds <= 0:
+        if now() >= deadline:
             return "unknown", None
         solver = self.z3.Solver()
-        solver.set("timeout", max(1, int(seconds * 1000)))
         solver.add(*stated)
-        answer = solver.check()
+        with _interrupted(solver, deadline):
+            answer = solver.check()
         if answer == self.z3.unsat:
             return "no", None
         if answer != self.z3.sat:

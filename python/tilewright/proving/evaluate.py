@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from . import operations
+from .operations import Pointers
 from .terms import FALSE, INFINITY, TRUE, ZERO, Formula, Poly, and_, bits_interval, equal, less, not_, or_
 
 __all__ = ["Evaluator", "Op", "OutsideTheFragment", "Pointers", "functions_ops"]
@@ -34,14 +35,6 @@ class Op:
     regions: list
     frames: tuple
     parents: tuple = ()  # (op, number of its region), outermost first
-
-
-@dataclass
-class Pointers:
-    """Where a pointer may point: (condition, array, offset in bytes) each."""
-
-    choices: list
-    element_bytes: int
 
 
 @dataclass
@@ -295,13 +288,30 @@ class Evaluator:
 
     # -- conditions ---------------------------------------------------------
 
+    def in_grid(self):
+        """That the program is one of the grid."""
+        return [less(p, extent) for p, extent in zip(self.program, self.programs)]
+
+    def loop_conditions(self, symbols):
+        """What holds of the iterations among the symbols: that the loop has come to them.
+
+        Not of a `while`, which computes its condition once more than it runs.
+        """
+        for op, counter in list(self.counters.items()):
+            if op.name == "scf.for" and counter.symbols <= symbols:
+                yield from self._runs_on(op)
+
+    def _runs_on(self, op):
+        """That a for loop comes to an iteration."""
+        low, high, step = (self.at(operand) for operand in op.operands[:3])
+        return less(ZERO, step), less(low + self.counter(op) * step, high)
+
     def path(self, op):
         """What holds where an operation runs: a condition for each loop and branch around it, outermost first."""
         conditions = []
         for parent, which in op.parents:
             if parent.name == "scf.for":
-                low, high, step = (self.at(operand) for operand in parent.operands[:3])
-                conditions += [less(ZERO, step), less(low + self.counter(parent) * step, high)]
+                conditions += self._runs_on(parent)
             elif parent.name == "scf.while" and which == 1:
                 conditions.append(self.condition(parent.regions[0].ops[-1].operands[0]))
             elif parent.name == "scf.if":

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..runtime import kernel_helpers
 from ..runtime.host_arrays import read_array, size_of
+from ..runtime.interface import is_kernel
 from ..runtime.interpreter import grid_sizes
 from ..tools.tensor_descriptor import TensorDescriptor
 from ..user_objects import attribute
@@ -34,7 +35,7 @@ class _Reader:
     def _entry(self, param, name, value, specialize):
         if isinstance(value, np.generic):
             value = value.item()
-        if value is None or kernel_helpers._is_jit_function(value):
+        if value is None or is_kernel(value):
             self.constants[name] = value
             return "constexpr"
         if isinstance(value, (bool, int, float)):

@@ -11,10 +11,19 @@ Integers are kept as signed numbers, conditions (i1) as formulas.
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 
 from .terms import FALSE, ONE, TRUE, ZERO, Formula, Poly, and_, at_most, equal, less, not_, or_
 
 TABLE = {}
+
+
+@dataclass
+class Pointers:
+    """Where a pointer may point: (condition, array, offset in bytes) each."""
+
+    choices: list
+    element_bytes: int
 
 
 def _operation(*names):
@@ -169,8 +178,6 @@ def byte_offset(evaluator, op, index):
 
 @_operation("tw.addptr")
 def _addptr(evaluator, op, index, position):
-    from .evaluate import Pointers
-
     pointer, offset = evaluator.at(op.operands[0], index), byte_offset(evaluator, op, index)
     if not isinstance(pointer, Pointers) or offset is None:
         return None

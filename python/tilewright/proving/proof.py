@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from dataclasses import dataclass, field
 
 from .. import errors
-from . import replay
+from . import replay, report
 from .conditions import setting_of_conditions
-from .encode import solver_library
+from .encode import now, solver_library
 from .launch import setting_of_launch
 from .numbers import evaluated
 from .questions import OUTSIDE, REFUTED, Prover, expressions
@@ -49,14 +48,10 @@ class Proof:
 
     def rows(self):
         """A dict of plain values per access, for tables and JSON."""
-        from .report import row
-
-        return [row(finding) for finding in self.findings]
+        return [report.row(finding) for finding in self.findings]
 
     def __str__(self):
-        from .report import text
-
-        return text(self)
+        return report.text(self)
 
 
 @contextlib.contextmanager
@@ -74,7 +69,7 @@ def _deep_expressions():
 def prove_launch(kernel, grid, bound, options=None, timeout=DEFAULT_TIMEOUT):
     """Proves or refutes for `kernel[grid](...)`; `bound` maps every parameter to its value."""
     solver_library()
-    start = time.monotonic()
+    start = now()
     setting = setting_of_launch(kernel, grid, bound, options)
     prover = Prover(setting, timeout)
     findings = prover.findings()
@@ -85,14 +80,14 @@ def prove_launch(kernel, grid, bound, options=None, timeout=DEFAULT_TIMEOUT):
 
     _confirm(setting, findings, arguments)
     sizes = tuple(extent.constant for extent in setting.grid)
-    return Proof(kernel.__name__, f"a launch of {' x '.join(map(str, sizes))} programs", findings, time.monotonic() - start)
+    return Proof(kernel.__name__, f"a launch of {' x '.join(map(str, sizes))} programs", findings, now() - start)
 
 
 @_deep_expressions()
 def prove_conditions(kernel, signature, constants, grid, arrays, assume="", options=None, timeout=DEFAULT_TIMEOUT):
     """Proves or refutes for all launches that satisfy `assume`; see conditions.setting_of_conditions."""
     solver_library()
-    start = time.monotonic()
+    start = now()
     setting = setting_of_conditions(kernel, signature, constants, grid, arrays, assume, options)
     findings = Prover(setting, timeout).findings()
 
@@ -102,7 +97,7 @@ def prove_conditions(kernel, signature, constants, grid, arrays, assume="", opti
 
     _confirm(setting, findings, arguments)
     return Proof(kernel.__name__, f"all launches with {assume or 'any sizes'}, grid ({grid})", findings,
-                 time.monotonic() - start)
+                 now() - start)
 
 
 def _confirm(setting, findings, arguments):
@@ -121,22 +116,28 @@ def _confirm(setting, findings, arguments):
                 witness["confirmed"] = None
                 continue
             programs = [witness["program"], *([witness["other program"]] if "other program" in witness else [])]
-            error = replay.Replay(setting.kernel, witness["grid"], arguments(witness), setting.options).finds(programs, codes)
+            run = replay.Replay(setting.kernel, witness["grid"], arguments(witness), setting.options)
+            error, other = run.finds(programs, codes)
             witness["confirmed"] = error is not None
             if error is not None:
                 witness["report"] = f"{error.code}: {error.message}"
                 outcome.verdict, outcome.reason = REFUTED, ""
             elif outcome.verdict == REFUTED:
-                _not_confirmed(finding, outcome, witness)
+                _not_confirmed(finding, outcome, witness, other)
 
 
-def _not_confirmed(finding, outcome, witness):
-    """A refutation without its error: equal values may be stored twice, anything else is a mistake in here."""
+def _not_confirmed(finding, outcome, witness, other):
+    """A refutation without its error: equal values may be stored twice, anything else is a mistake in here.
+
+    other: another error that ended one of the programs
+    """
     kinds = {finding.access.kind, witness.get("other kind", "")}
     if divisors(expressions([finding.access])):
         outcome.verdict, outcome.reason = OUTSIDE, "a division that may be by zero"
     elif outcome is finding.races and kinds == {"store"}:
         outcome.verdict, outcome.reason = OUTSIDE, "two programs store one element; the replay found equal values"
+    elif other is not None:
+        outcome.verdict, outcome.reason = OUTSIDE, f"a program of the witness ends earlier, with {other.code}"
     else:
         raise errors.make("E0429", line=finding.access.frames[0][2], p=witness["program"], a=witness["array"],
                           i=witness["element"])

@@ -12,22 +12,20 @@ from __future__ import annotations
 
 import functools
 import itertools
-import time
 from dataclasses import dataclass, field
 
 from .accesses import accesses_of, runs
-from .encode import Question
-from .digits import equalities, into_digits, replaced
+from .draws import SMALL_SIZES, draws
+from .encode import Question, now
+from .equations import consequences
+from .narrowing import Narrowing
 from .ranges import lies_within
 from .rebuild import Rebuilder, divisors
-from .terms import TRUE, Poly, and_, at_most, equal, less, not_, or_
+from .terms import FALSE, TRUE, Poly, and_, at_most, equal, less, not_, or_
 
 __all__ = ["Finding", "Outcome", "Prover", "expressions"]
 
 PROVED, REFUTED, OUTSIDE, UNDECIDED = "proved", "refuted", "outside", "undecided"
-
-#: A witness is looked for with sizes up to these first: small ones are read and run easily.
-_SMALL_SIZES = (8, 40, 300, 5000)
 
 
 @dataclass
@@ -67,13 +65,14 @@ class Prover:
         self.first, self.second = (accesses_of(evaluator, ops) for evaluator in self.evaluators)
         self.positive, self.exactly = [], None
         self._find_positive_divisors()
+        self.is_narrowed, self.draws = not setting.sizes, draws(setting)
         self.exactly = Rebuilder(setting.atoms, True, self.positive)
         self.wrapping = Rebuilder(setting.atoms, False, self.positive)
 
     def findings(self):
         found = []
         for access in self.first:
-            start = time.monotonic()
+            start = now()
             finding = Finding(access)
             if access.outside:
                 reason = _said(access.outside)
@@ -85,7 +84,7 @@ class Prover:
                 finding.exact = finding.wraps.verdict == PROVED
                 finding.bounds = self._bounds(finding)
                 finding.mask = self._mask(finding)
-            finding.seconds = time.monotonic() - start
+            finding.seconds = now() - start
             found.append(finding)
         self._all_races(found)
         return found
@@ -93,7 +92,7 @@ class Prover:
     def _find_positive_divisors(self):
         """Divisors that are positive in every program, in the order of the program: one may need another."""
         pairs = zip(*(divisors(expressions(accesses)) for accesses in (self.first, self.second)))
-        deadline = time.monotonic() + self.timeout
+        deadline = now() + self.timeout
         for here, there in pairs:
             known = Rebuilder(self.setting.atoms, True, self.positive)
             question = Question(exact=True)
@@ -101,11 +100,37 @@ class Prover:
             wrong = and_(*self._known_positive(known), at_most(known.poly(here), Poly.of(0)))
             leaves = question.can_leave_its_bits([here])
             parts = [question.condition(wrong), *([leaves] if leaves is not None else [])]
-            if question.ask([*self._launch(1), question.z3.Or(parts)], min(deadline, time.monotonic() + 2),
+            if question.ask([*self._launch(1), question.z3.Or(parts)], min(deadline, now() + 2),
                             with_limits=leaves is not None)[0] == "no":
                 for divisor in (here, there):
                     if not divisor.narrow(1) and divisor not in self.positive:
                         self.positive.append(divisor)
+
+    def _narrow_quotients(self):
+        """Builds the accesses again from numbers whose intervals are better known."""
+        self.is_narrowed, twins = True, None
+        for evaluator, accesses in zip(self.evaluators, (self.first, self.second)):
+
+            def conditions_of(poly, evaluator=evaluator):
+                return [*self.setting.facts, *evaluator.in_grid(), *evaluator.loop_conditions(poly.symbols)]
+
+            build = Narrowing(self.setting.atoms, self.positive, conditions_of, self.timeout / 5, twins)
+            for access in accesses:
+                access.before = [build.formula(condition) for condition in access.before]
+                access.mask = build.formula(access.mask)
+                access.choices = [(build.formula(c), name, build.poly(offset)) for c, name, offset in access.choices]
+            twins = self._twins()
+
+    def _twins(self):
+        """Builds expressions of the second program for the first one."""
+        first, second = self.evaluators
+        pairs = [*zip(first.program, second.program)]
+        pairs += [(counter, second.counters[op]) for op, counter in first.counters.items() if op in second.counters]
+        pairs += [pair for here, there in zip(self.first, self.second) for pair in zip(here.index, there.index)]
+        build = Rebuilder(self.setting.atoms, False)
+        for here, there in pairs:
+            build.known.update((atom, here) for atom in there.symbols)
+        return build
 
     def _known_positive(self, rebuilder):
         """That the positive divisors are positive, as conditions."""
@@ -123,29 +148,36 @@ class Prover:
         if rebuilder is not None and rebuilder is self.exactly:
             conditions += self._known_positive(rebuilder)
         for evaluator in self.evaluators[:which]:
-            conditions += [less(p, extent) for p, extent in zip(evaluator.program, self.setting.grid)]
+            conditions += evaluator.in_grid()
         return [c for c in conditions if c != TRUE]
 
     def _ask(self, question, conditions):
         """As Question.ask; with sizes to choose, tries to find small ones."""
-        deadline = time.monotonic() + self.timeout
+        deadline = now() + self.timeout
         sizes = list(self.setting.sizes.values())
-        if sizes:
-            answer, value = question.ask(conditions, time.monotonic() + self.timeout / 4, with_limits=False)
-            if answer == "no":
-                return answer, value
-        answer, value = question.ask(conditions, time.monotonic() + (self.timeout / 2 if sizes else self.timeout))
-        if answer == "no" or not sizes:
-            return answer, value
-        for most in _SMALL_SIZES:
+        if not sizes:
+            return question.ask(conditions, deadline)
+        answer = question.ask(conditions, now() + self.timeout / 4, with_limits=False)
+        if answer[0] == "no":
+            return answer
+        # With numbers for all sizes there are no products left, and an answer comes at once.
+        for drawn in self.draws:
+            until = min(deadline, now() + self.timeout / 20)
+            answer = question.ask([*conditions, *drawn], until, about_products=False)
+            if answer[0] == "yes":
+                return answer
+        answer = question.ask(conditions, deadline)
+        if answer[0] != "yes":
+            return answer
+        for most in SMALL_SIZES:
             small = [at_most(size, Poly.of(most)) for size in sizes]
-            smaller = question.ask([*conditions, *small], min(deadline, time.monotonic() + self.timeout / 8))
+            smaller = question.ask([*conditions, *small], min(deadline, now() + self.timeout / 8))
             if smaller[0] == "yes":
                 return smaller
-        return answer, value
+        return answer
 
     def _outcome(self, access, answer, value, start, describe):
-        seconds = time.monotonic() - start
+        seconds = now() - start
         if answer == "no":
             return Outcome(PROVED, seconds=seconds)
         unknowns = access.unknowns()
@@ -162,7 +194,7 @@ class Prover:
 
     def _wraps(self, access):
         """Whether a number that decides where and whether the access goes leaves its bits."""
-        start = time.monotonic()
+        start = now()
         question = Question(exact=True)
         parts, guard = [], []
         # In the order of the program: the first number that wraps is computed from numbers that have not.
@@ -177,7 +209,13 @@ class Prover:
             parts.append(question.z3.And([*guard, leaves]))
         if not parts:
             return Outcome(PROVED)
-        answer, value = self._ask(question, [*self._launch(1), question.z3.Or(parts)])
+        conditions = [*self._launch(1), question.z3.Or(parts)]
+        if not self.is_narrowed:
+            if question.ask(conditions, now() + self.timeout / 10, with_limits=False)[0] == "no":
+                return Outcome(PROVED, seconds=now() - start)
+            self._narrow_quotients()
+            return self._wraps(access)
+        answer, value = self._ask(question, conditions)
 
         def describe(value):
             for atom in question.wraps:
@@ -190,7 +228,7 @@ class Prover:
         return self._outcome(access, answer, value, start, describe)
 
     def _bounds(self, finding):
-        access, start = finding.access, time.monotonic()
+        access, start = finding.access, now()
         outside, offset_of = [], {}
         for choice, name, offset in access.choices:
             array = self.setting.arrays[name]
@@ -200,7 +238,7 @@ class Prover:
         question, build = Question(finding.exact), self._rebuilder(finding)
         wrong = build.formula(or_(*outside))
         if self.setting.sizes and wrong.kind != "false" and self._in_bounds_by_digits(access, build):
-            return Outcome(PROVED, seconds=time.monotonic() - start)
+            return Outcome(PROVED, seconds=now() - start)
         answer, value = self._ask(question, [*self._launch(1, build), wrong]) if wrong.kind != "false" else ("no", None)
 
         def describe(value):
@@ -214,7 +252,7 @@ class Prover:
 
     def _in_bounds_by_digits(self, access, build):
         """Whether rows and columns, each for itself, show that the access lies in its array."""
-        until = time.monotonic() + self.timeout / 2
+        until = now() + self.timeout / 2
         for choice, name, offset in access.choices:
             array, size = self.setting.arrays[name], access.element_bytes
             place, count = (build.poly(number).divided(size) for number in (offset - array.low, array.high - array.low))
@@ -230,7 +268,7 @@ class Prover:
         """Whether a condition holds wherever `known` does; False may be for want of time."""
         # Most follow from what the numbers themselves are, and the rest would only keep the solver busy.
         for given, share in (((), 20), (known, 5)):
-            end = min(until, time.monotonic() + self.timeout / share)
+            end = min(until, now() + self.timeout / share)
             if Question(build.exact).ask([*given, not_(condition)], end, with_limits=False)[0] == "no":
                 return True
         return False
@@ -243,7 +281,7 @@ class Prover:
             return "superfluous"
         question, build = Question(finding.exact), self._rebuilder(finding)
         always = [build.formula(condition) for condition in (*access.before, not_(access.mask))]
-        answer, _ = question.ask([*self._launch(1, build), *always], time.monotonic() + min(self.timeout, 2))
+        answer, _ = question.ask([*self._launch(1, build), *always], now() + min(self.timeout, 2))
         return {"no": "superfluous", "yes": "needed"}.get(answer, "undecided")
 
     def _where(self, value, access):
@@ -273,43 +311,22 @@ class Prover:
                 if _worse(outcome, finding.races):
                     finding.races = outcome
 
-    def _by_digits(self, meets, build):
-        """(the same condition with the equality of addresses taken apart where that can be shown, those equalities)"""
-        shared = frozenset().union(*(size.symbols for size in self.setting.sizes.values()))
-        addresses = equalities(meets)
-        others = replaced(meets, dict.fromkeys(addresses, TRUE))
-
-        holds = functools.partial(self._holds, build, [*self._launch(2, build), others], time.monotonic() + self.timeout)
-
-        apart = {poly: into_digits(poly, shared, holds) for poly in addresses}
-        # A choice between pairs of arrays keeps its parts together.
-        return replaced(meets, apart), and_(*apart.values()) if meets.kind != "or" else replaced(meets, apart)
-
     def _share(self, a, b):
         regions = {self.setting.arrays[name].region for name in a.arrays}
         return any(self.setting.arrays[name].region in regions for name in b.arrays)
 
     def _race(self, finding, other, second, is_same):
-        start, access = time.monotonic(), finding.access
-        meeting = []
-        for (c1, name1, offset1), (c2, name2, offset2) in itertools.product(access.choices, second.choices):
-            one, two = self.setting.arrays[name1], self.setting.arrays[name2]
-            if one.region == two.region:
-                here, there = one.base + offset1, two.base + offset2
-                meeting.append(and_(runs(access, c1), runs(second, c2),
-                                    _overlap(here, access.element_bytes, there, second.element_bytes)))
+        start, access = now(), finding.access
         build = self._rebuilder(finding, other)
         question = Question(build.exact)
-        meets = build.formula(or_(*meeting))
         known = [*self._launch(2, build), self._two_programs(is_same)]
-        answer, value = "unknown", None
-        if self.setting.sizes and meets.kind != "false":
-            meets, addresses = self._by_digits(meets, build)
-            # Often no masks are needed, and without them the answer comes sooner.
-            answer, value = Question(build.exact).ask([*known, addresses], time.monotonic() + self.timeout / 4, with_limits=False)
-        if answer != "no":
-            conditions = [*known, meets]
-            answer, value = ("no", None) if any(c.kind == "false" for c in conditions) else self._ask(question, conditions)
+        answer, value = "no", None
+        for meets in self._meetings(access, second):
+            one, found = self._meet(question, build, known, build.formula(meets))
+            if one != "no":
+                answer, value = one, found
+            if one == "yes":
+                break
 
         def describe(value):
             name, offset = access.choices[0][1:]
@@ -326,6 +343,31 @@ class Prover:
         if outcome.verdict == REFUTED and waits:
             outcome.verdict, outcome.reason = OUTSIDE, f"programs may wait for each other at line {waits[0][2]}"
         return outcome
+
+    def _meetings(self, access, second):
+        """When the accesses touch the same bytes: a condition for each pair of arrays that may be meant."""
+        for (c1, name1, offset1), (c2, name2, offset2) in itertools.product(access.choices, second.choices):
+            one, two = self.setting.arrays[name1], self.setting.arrays[name2]
+            if one.region == two.region:
+                here, there = one.base + offset1, two.base + offset2
+                yield and_(runs(access, c1), runs(second, c2),
+                           _overlap(here, access.element_bytes, there, second.element_bytes))
+
+    def _meet(self, question, build, known, meets):
+        """As Question.ask. For all sizes the equality of the addresses is followed up before the solver gets it whole."""
+        conditions = [*known, meets]
+        if FALSE in conditions:
+            return "no", None
+        if self.setting.sizes:
+            shared = frozenset().union(*(size.symbols for size in self.setting.sizes.values()))
+            until = now() + self.timeout
+            found = consequences(self.setting.atoms, conditions, shared,
+                                 lambda given, condition: self._holds(build, given, until, condition))
+            if FALSE in found:
+                return "no", None
+            if Question(build.exact).ask(found, now() + self.timeout / 4, with_limits=False)[0] == "no":
+                return "no", None
+        return self._ask(question, conditions)
 
     def _two_programs(self, is_same):
         """That the two programs differ; of a pair of equal accesses the first one has the lower number."""

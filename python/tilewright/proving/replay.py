@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from .. import _core, errors
+from .. import _core, errors, language
 from ..runtime import checks, interpreter
 from ..runtime.host_arrays import DeviceCopies, read_array
 from ..tools.tensor_descriptor import TensorDescriptor
@@ -133,15 +133,22 @@ class Replay:
         self.options = {k: v for k, v in (options or {}).items() if k != "check"}
 
     def finds(self, programs, codes):
-        """The error of one of these codes that the interpreter raises in these programs, or None."""
-        wanted = {tuple(program) for program in programs}
-        try:
-            self._run(wanted)
-        except errors.TilewrightError as error:
-            return error if error.code in codes else None
-        return None
+        """(the first error of one of these codes that the interpreter reports in these programs, the first other one)."""
+        wanted, found = {tuple(program) for program in programs}, []
 
-    def _run(self, wanted):
+        def ended(error):
+            # A program that goes out of bounds ends there, and may not have come to the race.
+            found.append(error)
+            return True
+
+        try:
+            self._run(wanted, found.append, ended)
+        except errors.TilewrightError as error:
+            found.append(error)
+        known = [error for error in found if isinstance(error, errors.TilewrightError)]
+        return next((e for e in known if e.code in codes), None), next((e for e in known if e.code not in codes), None)
+
+    def _run(self, wanted, reported, ended):
         native = interpreter.native_function(self.kernel)
         arguments = interpreter._Arguments(self.kernel, self.bound)
         copies = DeviceCopies([array for _, array, _ in arguments.arrays])
@@ -149,18 +156,13 @@ class Replay:
         for name, is_on in checks.selected("none,bounds,races").items():
             context.look_for(name, is_on)
         values = arguments.make(context, copies)
-        from .. import language
-
         def only_these(*args):
             if tuple(int(language.program_id(axis)) for axis in range(3)) in wanted:
                 native.function(*args)
 
         only = _core.NativeFunction(self.kernel, only_these, (0, -1))
-        try:
-            context.run(only, values, self.grid)
-        except errors.TilewrightError as error:
-            interpreter.with_frames(error, self.kernel)
-            raise
+        context.collect(reported, ended)
+        context.run(only, values, self.grid)
 
 
 def overlapping(setting, arrays):

@@ -48,6 +48,9 @@ class Atom:
         self.interval, self.origin = interval, origin
         self.symbols = symbols if symbols is not None else frozenset((self, ))
 
+    def narrow(self, interval):
+        self.interval = max(self.interval[0], interval[0]), min(self.interval[1], interval[1])
+
     def __lt__(self, other):
         return self.number < other.number
 
@@ -126,8 +129,8 @@ class Poly:
             self._interval = (low, high)
         return self._interval
 
-    def narrow(self, low):
-        """Notes that it is at least `low` in every launch, where it is one atom; whether it is.
+    def narrow(self, low=-INFINITY, high=INFINITY):
+        """Notes that it lies between two numbers in every launch, where it is one atom; whether it is.
 
         Polynomials that are built from now on have the narrower interval, and those that are there a wider one, which
         is right as well.
@@ -135,7 +138,7 @@ class Poly:
         (monomial, factor), *others = self.terms.items()
         if others or len(monomial) != 1 or factor != 1:
             return False
-        monomial[0].interval = max(low, monomial[0].interval[0]), monomial[0].interval[1]
+        monomial[0].narrow((low, high))
         return True
 
     @property
@@ -253,6 +256,8 @@ class Atoms:
         atom = self.known.get((kind, args))
         if atom is None:
             atom = self.known[(kind, args)] = Atom(len(self.known), kind, args, interval, symbols, origin)
+        # More may be known of what it is made of than when it was made first.
+        atom.narrow(interval)
         return Poly({(atom, ): 1})
 
     def symbol(self, name, interval=EVERYTHING, key=(), depends=frozenset(), origin=None):

@@ -2,18 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launching, tuning and the driver, under the names that libraries import."""
 
-import importlib as _importlib
-
-from ..errors import InterpreterError, OutOfResources
-from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret
-
-_lazy = {
-    "Autotuner": "autotuner", "Config": "autotuner", "Heuristics": "autotuner", "autotune": "autotuner",
-    "heuristics": "autotuner", "set_allocator": "allocation", "driver": "driver", "cache": "cache",
-    "autotuner": "autotuner", "errors": "errors", "interpreter": "interpreter", "build": "build",
-    "_allocation": "_allocation", "_async_compile": "_async_compile", "RemoteCacheBackend": "cache",
-    "RedisRemoteCacheBackend": "cache",
-}
+from ..lazy_names import lazy_names as _lazy_names
 
 __all__ = [
     "Autotuner", "Config", "Heuristics", "InterpreterError", "JITFunction", "KernelInterface", "MockTensor",
@@ -21,14 +10,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name):
-    if name not in _lazy:
-        raise AttributeError(f"module 'tilewright.runtime' has no attribute '{name}'")
-    module = _importlib.import_module("." + _lazy[name], __name__)
-    if name == "driver":
-        # Triton's `runtime.driver` is the object that owns `active`.
-        value = module.driver
-    else:
-        value = module if _lazy[name] == name else getattr(module, name)
-    globals()[name] = value
-    return value
+__getattr__ = _lazy_names(__name__, {
+    **{name: f"runtime.jit:{name}" for name in ("JITFunction", "KernelInterface", "MockTensor", "TensorWrapper",
+                                                "reinterpret")},
+    **{name: f"runtime.autotuner:{name}" for name in ("Autotuner", "Config", "Heuristics", "autotune", "heuristics")},
+    **{name: f"errors:{name}" for name in ("InterpreterError", "OutOfResources")},
+    **{name: f"runtime.cache:{name}" for name in ("RemoteCacheBackend", "RedisRemoteCacheBackend")},
+    "set_allocator": "runtime.allocation:set_allocator",
+    # Triton's `runtime.driver` is the object that owns `active`.
+    "driver": "runtime.driver:driver",
+    **{name: f"runtime.{name}" for name in ("cache", "autotuner", "errors", "interpreter", "build", "jit", "_allocation",
+                                            "_async_compile")},
+})

@@ -8,6 +8,9 @@ import csv
 from typing import NamedTuple
 
 from .. import errors
+from ..compiler.options import DEFAULTS, parse_options
+from .interpreter import InterpretedLaunch, grid_sizes
+from .kernel_frames import running_frames
 
 __all__ = ["Access", "AccessTable", "interpret"]
 
@@ -37,9 +40,6 @@ class AccessTable:
 
     def listen_to(self, context):
         """Fills the table while the context runs."""
-        # The interpreter's module is loaded by the first kernel that runs in it, not by the first declared.
-        from .interpreter import running_frames
-
         def note(kind, array, first, last, active, lanes, size):
             frames = running_frames()
             line = frames[0].line if frames else 0
@@ -80,9 +80,6 @@ class AccessTable:
 
 def interpret(jit_function, args, kwargs, grid, program, check):
     """JITFunction.interpret: one launch in the interpreter, with its table."""
-    from ..compiler.options import DEFAULTS, parse_options
-    from .interpreter import InterpretedLaunch, grid_sizes
-
     options = {name: value for name, value in kwargs.items() if name not in jit_function.arg_names}
     for name in options:
         if name not in DEFAULTS:

@@ -11,72 +11,41 @@ turn instead, hooks included, as in Triton.
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import importlib
+import builtins  # noqa: F401 - with hashlib and json, for programs that replace a tuner's methods
+import hashlib  # noqa: F401
 import inspect
-import sys
+import json  # noqa: F401
 import threading
 import time
 import warnings
 import weakref
+from dataclasses import fields
 
-from .. import _core, errors
+from .. import _core, errors, knobs
 from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
+from ..lazy_names import lazy_names
 from ..tools.tensor_descriptor import TensorDescriptor
+from ..tuning.choices import Choices, enter_choice, known_choice
+from ..tuning.config import Config, check_conflicts
+from ..tuning.options import TuningOptions
+from ..tuning.report import text_table
+from ..tuning.tuner import Tuner
 from ..user_objects import attribute
-from .jit import JITFunction, KernelInterface
+from .driver import driver as drivers
+from .heuristics import Heuristics, heuristics
+from .interface import KernelInterface, function_inside, kernel_inside
 from .launch_method import LaunchableType, launches_by_run, on_replacement
+from .tuned_attributes import OfThread, Option, ToldNative
 
 __all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
 
 PTXASError = AssemblerError
 
-# Medians of equal configurations in two processes differ by so much (a fraction).
-_SAME = 0.005
-
-
-class Config:
-    """One tuning point: constexpr meta-parameters in `kwargs`, and launch options.
-
-    It has Triton's attributes and no others: programs take its options from dir(), and
-    make copies by Config(**config.__dict__).
-    """
-
-    def __init__(self, kwargs, num_warps=4, num_stages=3, num_ctas=1, maxnreg=None, pre_hook=None, ir_override=None):
-        self.kwargs = kwargs
-        self.num_warps = num_warps
-        self.num_stages = num_stages
-        self.num_ctas = num_ctas
-        self.maxnreg = maxnreg
-        self.pre_hook = pre_hook
-        self.ir_override = ir_override
-
-    def all_kwargs(self):
-        """Meta-parameters and the options that are set."""
-        return {**self.kwargs, **{k: v for k, v in _options(self).items() if v is not None}}
-
-    def __eq__(self, other):
-        return isinstance(other, Config) and _identity(self) == _identity(other)
-
-    def __hash__(self):
-        return hash(_identity(self))
-
-    def __str__(self):
-        parts = [f"{k}: {v}" for k, v in self.kwargs.items()]
-        parts += [f"{k}: {v}" for k, v in _options(self).items() if k != "ir_override"]
-        return ", ".join(parts)
-
-    __repr__ = __str__
-
-
-def _options(config):
-    return {"num_warps": config.num_warps, "num_ctas": config.num_ctas, "num_stages": config.num_stages,
-            "maxnreg": config.maxnreg, "ir_override": config.ir_override}
-
-
-def _identity(config):
-    return (*config.all_kwargs().items(), config.pre_hook)
+# Triton's module holds these, and programs take them from it.
+__getattr__ = lazy_names(__name__, {"driver": "runtime.driver:driver", "JITFunction": "runtime.jit:JITFunction",
+                                    "get_cache_invalidating_env_vars": "knobs:switches",
+                                    "get_cache_manager": "runtime.cache:get_cache_manager",
+                                    "triton_key": "runtime.cache:triton_key"})
 
 
 def _device_of(nargs, kwargs) -> int:
@@ -87,22 +56,6 @@ def _device_of(nargs, kwargs) -> int:
         if isinstance(index, int) and attribute(device, "type", "cuda") == "cuda":
             return index
     return _core.current_device()
-
-
-@contextlib.contextmanager
-def _current(device):
-    """Makes a device the current one for the block: events and copies go there."""
-    from .driver import driver
-
-    before = _core.current_device()
-    if device == before:
-        yield
-        return
-    driver.active.set_current_device(device)
-    try:
-        yield
-    finally:
-        driver.active.set_current_device(before)
 
 
 # What has no dtype, and is asked on every launch.
@@ -125,33 +78,6 @@ def _dtype_text(value):
     except TypeError:  # not hashable
         text = str(dtype)
     return text
-
-
-class _Choices(dict):
-    """Choices by key. What the native side has made of them goes when one changes."""
-
-    def __init__(self, forget):
-        super().__init__()
-        self._forget = forget
-
-    def _changing(name):  # noqa: N805 - makes methods
-        change = getattr(dict, name)
-
-        @functools.wraps(change)
-        def method(self, *args, **kwargs):
-            try:
-                return change(self, *args, **kwargs)
-            finally:
-                self._forget()
-
-        return method
-
-    __setitem__, __delitem__, __ior__ = _changing("__setitem__"), _changing("__delitem__"), _changing("__ior__")
-    clear, pop, popitem, update = _changing("clear"), _changing("pop"), _changing("popitem"), _changing("update")
-
-    def enter(self, key, config):
-        """For a key that is new: nothing that is known changes."""
-        super().__setitem__(key, config)
 
 
 class _HookedLaunch:
@@ -183,63 +109,50 @@ def _look_at_kernels_again():
 
 
 class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType):
-    """A kernel with configurations to choose from.
+    """A kernel with configurations to choose from, as users hold and launch it.
 
     `tuned[grid](...)` is C++ down to the driver once the choice for such arguments is
-    known (python/bindings/TunedDispatcher.cpp); `_launch` is the way until then.
+    known (python/bindings/tuning/TunedDispatcher.cpp); `_launch` is the way until then. Which
+    configuration it is to be, the tuner finds out (tuning/tuner.py).
     """
 
-    def __init__(self, fn, arg_names, configs, key, reset_to_zero=None, restore_value=None, pre_hook=None,
-                 post_hook=None, prune_configs_by=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None,
-                 cache_results=False, *, budget=None, check=None, reference=None, tolerance=None, tune_memory="device",
-                 isolate=None):
+    fn = ToldNative()
+    configs = ToldNative(lambda configs: configs if type(configs) is list else list(configs))
+    #: The names of the arguments whose values tell launches apart.
+    keys = ToldNative(list)
+    #: The positional arguments by name, while a launch of this thread goes on.
+    nargs = OfThread()
+
+    reset_to_zero, restore_value = Option("reset_to_zero"), Option("restore_value")
+    perf_model, configs_top_k = Option("perf_model"), Option("top_k")
+    early_config_prune, cache_results = Option("early_config_prune"), Option("cache_results")
+    num_warmups, num_reps, use_cuda_graph = Option("warmup"), Option("rep"), Option("use_cuda_graph")
+    _do_bench, budget, check, reference = Option("do_bench"), Option("budget"), Option("check"), Option("reference")
+    tolerance, tune_memory, isolate = Option("tolerance"), Option("tune_memory"), Option("isolate")
+
+    def __init__(self, fn, arg_names, configs, key, *options, **more):
+        """`options` and `more` are those of TuningOptions."""
+        self.options = TuningOptions(*options, **more)
         # A space (tuning/space.py) that is too large to be listed is searched.
         self.space = configs if hasattr(configs, "search") and not configs.is_small else None
         if hasattr(configs, "search"):
             configs = configs.configs()
-        self._of_thread = threading.local()
-        self._keys = [key] if isinstance(key, str) else list(key or [])
-        self._choices = _Choices(self._forget)
         self._configs = list(configs) if configs else [Config({})]
         for config in self._configs:
             if not hasattr(config, "all_kwargs"):
                 raise TypeError(f"configs of autotune are Config objects, not {type(config).__name__}: "
                                 'Config({"BLOCK": 128}, num_warps=4)')
-        if len(self._configs) > 1:
-            # With the declaration: a first launch whose choice is on disk needs it.
-            from ..tuning import table  # noqa: F401
-        self._fn = fn
-        self.arg_names = arg_names
+        self._of_thread = threading.local()
+        self._fn, self.arg_names, self.base_fn = fn, arg_names, function_inside(fn)
+        self._keys = [key] if isinstance(key, str) else list(key or [])
+        self._choices = Choices(self._forget)
         self._places = {name: position for position, name in enumerate(arg_names)}
-        self.base_fn = fn
-        while not inspect.isfunction(self.base_fn):
-            self.base_fn = self.base_fn.fn
-        self.reset_to_zero = list(reset_to_zero or [])
-        self.restore_value = list(restore_value or [])
         self.restore_copies = {}
-        self.user_defined_pre_hook = pre_hook is not None
-        self.user_defined_post_hook = post_hook is not None
-        self.pre_hook = pre_hook or self._protect
-        self.post_hook = post_hook or self._restore
-        prune = prune_configs_by or {}
-        self.perf_model = prune.get("perf_model")
-        self.configs_top_k = prune.get("top_k", 1.0)
-        self.early_config_prune = prune.get("early_config_prune")
-        self.num_warmups, self.num_reps, self.use_cuda_graph = warmup, rep, use_cuda_graph
-        if warmup is not None or rep is not None or use_cuda_graph:
-            warnings.warn("warmup, rep and use_cuda_graph of autotune are deprecated; pass do_bench",
-                          DeprecationWarning, stacklevel=3)
-        self._do_bench = do_bench
-        self.cache_results = cache_results
-        self.budget, self.check, self.reference = budget, check, reference
-        self.tolerance, self.tune_memory, self.isolate = tolerance, tune_memory, isolate
-        if tune_memory not in ("device", "host"):
-            raise ValueError(f"tune_memory={tune_memory!r}: expected 'device' or 'host'")
-        self.configs_timings = None
-        self.bench_time = None
-        self._candidates: list = []
-        self._left_out: list = []  # (configuration, why it was not tried) of the latest pruning
-        self._bench_errors: dict = {}
+        given = self.options
+        self.user_defined_pre_hook, self.user_defined_post_hook = given.pre_hook is not None, given.post_hook is not None
+        self.pre_hook, self.post_hook = given.pre_hook or self._protect, given.post_hook or self._restore
+        self.configs_timings = self.bench_time = None
+        self.tuner = Tuner(self, self.options, self.space)
         # One thread tunes at a time: others would disturb its times, and what hooks keep
         # for a run is kept in this object. Recursive, as hooks may launch.
         self._tuning = threading.RLock()
@@ -251,61 +164,34 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         self._tell_native_side()
         _tuners.add(self)
 
+    # What programs ask to learn which options there are.
+    __init__.__signature__ = inspect.Signature([
+        *(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+          for name in ("self", "fn", "arg_names", "configs", "key")),
+        *(inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY if option.kw_only else
+                            inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option.default)
+          for option in fields(TuningOptions))])
+
     def __call__(self, *args, **kwargs):
         return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
 
     # -- what the native side knows of --------------------------------------
 
+    def given_parameters(self):
+        """Names of the parameters that a launch gets from here."""
+        return {name for config in self._configs for name in config.kwargs}
+
     def _tell_native_side(self):
         """What warm launches go by: the kernel, and the parameters that others give."""
-        base, added = self._fn, {name for config in self._configs for name in config.kwargs}
-        while isinstance(base, (Autotuner, Heuristics)):
-            if isinstance(base, Heuristics):
-                added.update(base.values)
-            else:
-                added.update(name for config in base.configs for name in config.kwargs)
+        base, added = self._fn, self.given_parameters()
+        while hasattr(type(base), "given_parameters"):
+            added |= base.given_parameters()
             base = base.fn
         # Others' interfaces, kernels with a `run` of the program's, and mappings that may
         # forget a choice or be given another are asked in Python on each launch.
-        is_plain = isinstance(base, JITFunction) and not launches_by_run(base) and type(self._choices) is _Choices
+        is_plain = (isinstance(base, _core.KernelDispatcher) and not launches_by_run(base)
+                    and type(self._choices) is Choices)
         self._set_up(base if is_plain else None, self._fn, self._configs, self._keys, added)
-
-    @property
-    def fn(self):
-        return self._fn
-
-    @fn.setter
-    def fn(self, fn):
-        self._fn = fn
-        self._tell_native_side()
-
-    @property
-    def configs(self):
-        return self._configs
-
-    @configs.setter
-    def configs(self, configs):
-        self._configs = configs if type(configs) is list else list(configs)
-        self._tell_native_side()
-
-    @property
-    def keys(self):
-        """The names of the arguments whose values tell launches apart."""
-        return self._keys
-
-    @keys.setter
-    def keys(self, keys):
-        self._keys = list(keys)
-        self._tell_native_side()
-
-    @property
-    def nargs(self):
-        """The positional arguments by name, while a launch of this thread goes on."""
-        return getattr(self._of_thread, "nargs", None)
-
-    @nargs.setter
-    def nargs(self, nargs):
-        self._of_thread.nargs = nargs
 
     @property
     def cache(self):
@@ -318,24 +204,10 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
 
     @cache.setter
     def cache(self, choices):
+        self._choices = Choices(self._forget) if type(choices) is dict else choices
         if type(choices) is dict:
-            self._choices = _Choices(self._forget)
             self._choices.update(choices)
-        else:
-            self._choices = choices
         self._tell_native_side()
-
-    def _known_choice(self, key):
-        choices = self._choices
-        if type(choices) is _Choices:
-            return choices.get(key)
-        return choices[key] if key in choices else None
-
-    def _enter_choice(self, key, config):
-        if type(self._choices) is _Choices:
-            self._choices.enter(key, config)
-        else:
-            self._choices[key] = config
 
     # -- what protects the caller's data --------------------------------------
 
@@ -352,43 +224,21 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
             named[name].copy_(copy)
         self.restore_copies = {}
 
-    # -- measuring ------------------------------------------------------------
+    # -- what subclasses override ---------------------------------------------
 
     @property
     def do_bench(self):
-        if self._do_bench is None:
-            from ..runtime.driver import driver
-            from ..testing import do_bench_cudagraph
-
-            rep = {} if self.num_reps is None else {"rep": self.num_reps}
-            if self.use_cuda_graph:
-                self._do_bench = lambda call, quantiles: do_bench_cudagraph(call, quantiles=quantiles, **rep)
-            else:
-                bench = driver.active.get_benchmarker()
-                warm = {} if self.num_warmups is None else {"warmup": self.num_warmups}
-                self._do_bench = lambda call, quantiles: bench(call, quantiles=quantiles, **rep, **warm)
-        return self._do_bench
+        return self.options.benchmark(drivers.active)
 
     @do_bench.setter
     def do_bench(self, function):
-        self._do_bench = function
-
-    @property
-    def _has_own_bench(self):
-        """Whether the caller said how to measure."""
-        return (self._do_bench is not None or self.num_warmups is not None or self.num_reps is not None
-                or self.use_cuda_graph or getattr(self._bench, "__func__", None) is not Autotuner._bench)
-
-    def _check_conflicts(self, config, kwargs):
-        for name in config.all_kwargs():
-            if name in kwargs:
-                raise errors.make("E0603", k=name)
+        self.options.do_bench = function
 
     def _bench(self, *args, config, **meta):
         """Timings of one configuration by the caller's function; infinite where it does not
         fit or does not compile. Subclasses call and override it, with `nargs` set.
         """
-        self._check_conflicts(config, meta)
+        check_conflicts(config, meta)
         current = {**meta, **config.all_kwargs()}
         full = {**self.nargs, **current}
 
@@ -406,18 +256,8 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         try:
             return self.do_bench(call, quantiles=(0.5, 0.2, 0.8))
         except (OutOfResources, errors.CompileTimeAssertionFailure, AssemblerError) as error:
-            self._bench_errors[id(config)] = error
+            self.tuner.bench_errors[id(config)] = error
             return [float("inf")] * 3
-
-    def _benched(self, args, kwargs, config):
-        """Timings of one configuration, and what went wrong."""
-        try:
-            timing = self._bench(*args, config=config, **kwargs)
-        except (errors.DeviceFault, errors.ContextLost):
-            raise  # nothing runs in this context any more
-        except Exception as error:  # noqa: BLE001 - recorded, and raised when all fail
-            return [float("inf")] * 3, error
-        return timing, self._bench_errors.pop(id(config), None)
 
     def check_disk_cache(self, tuning_key, configs, bench_fn):
         """For subclasses that measure in their own way: whether measuring was spared, which
@@ -425,195 +265,23 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         bench_fn()
         return False
 
-    def _tune_with_own_bench(self, nargs, args, kwargs, configs):
-        """Triton's way: one configuration after the other, the smallest median wins."""
-        from ..tuning.session import Candidate
+    def prune_configs(self, kwargs):
+        """The configurations worth measuring for the arguments in `nargs` and `kwargs`."""
+        return self.tuner.prune(self.configs, self.nargs, kwargs)
 
-        timings, candidates = {}, []
-        for config in configs:
-            self.nargs = nargs
-            timings[config], error = self._benched(args, kwargs, config)
-            candidate = Candidate(config, "")
-            if error is None and _median(timings[config]) == float("inf"):
-                candidate.end("failed", "no time was measured")
-            else:
-                candidate.end("failed" if error else "ok", _first_line(error), error)
-            candidate.samples = [_median(timings[config])] if candidate.runs else []
-            candidates.append(candidate)
-        self.configs_timings = timings
-        self._raise_if_none_works(candidates)
-        return min(timings, key=lambda c: _median(timings[c])), candidates
+    def _pruned(self, nargs, kwargs):
+        """`prune_configs` in the form that subclasses override: the arguments are in `nargs`."""
+        self.nargs = nargs
+        return list(self.prune_configs(kwargs))
 
-    def _raise_if_none_works(self, candidates):
-        if any(c.runs for c in candidates):
-            return
-        problems = [c.error for c in candidates]
-        # One mistake in the kernel or the call is the error, not that of tuning.
-        texts = {(type(e), str(e)) for e in problems}
-        if problems and problems[0] is not None and len(texts) == 1 and not isinstance(problems[0], OutOfResources):
-            raise problems[0]
-        table = [f"{c.config}: {c.status}: {c.reason}" for c in candidates]
-        table += [f"{config}: not tried: {reason}" for config, reason in self._left_out]
-        if problems and all(isinstance(e, OutOfResources) for e in problems):
-            raise errors.NothingFits(problems[0], table)
-        raise errors.make("E0601", n=len(candidates), notes=table, cause=next((e for e in problems if e), None))
+    # -- choosing -------------------------------------------------------------
 
     def _tune(self, nargs, args, kwargs, key):
         """The configuration for these arguments, measured where nothing is known."""
-        from ..tuning.table import Table, config_identity
-
-        configs = self._pruned(nargs, kwargs)
-        for config in configs:
-            self._check_conflicts(config, kwargs)
-        device = _device_of(nargs, kwargs)
-        if self._has_own_bench and not self.cache_results:
-            _core.check_not_capturing(device, self.base_fn.__name__)
-            best, self._candidates = self._tune_with_own_bench(nargs, args, kwargs, configs)
-            return best
-        table = Table(self.fn, self.base_fn.__name__, key, device)
-        identities = [config_identity(c) for c in configs]
-        if not all(exact for _, exact in identities):
-            table.store = None  # a hook that has no name in another process
-        by_identity = {identity: config for config, (identity, _) in zip(configs, identities)}
-        known = self._known(table, by_identity)
-        if known is not None:
-            return known
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(_current(device))
-            _core.check_not_capturing(device, self.base_fn.__name__)
-            lock = table.lock()
-            if lock is not None:
-                stack.callback(lock.release)
-                # Another process may have measured while this one waited.
-                known = self._known(table, by_identity)
-                if known is not None:
-                    return known
-            if self._has_own_bench:
-                return self._tune_own_and_keep(nargs, args, kwargs, table, by_identity)
-            from ..tuning.bench import DeviceBench
-            from ..tuning.report import Progress
-            from ..tuning.session import Session
-
-            session = Session(self, nargs, args, kwargs, table, DeviceBench(), Progress.if_wanted(self.base_fn.__name__))
-            return self._measure(session, table, by_identity)
-
-    def _known(self, table, by_identity):
-        """The choice that needs no measuring, or None."""
-        from ..tuning.table import FINAL
-
-        if table.load():
-            if table.pinned in by_identity:
-                return self._chosen(table, by_identity, table.pinned)
-            records = table.records
-            complete = self.space is not None or all(records.get(i, {}).get("status") in FINAL for i in by_identity)
-            # A search has measured what it wanted when it has named its best.
-            if complete and records.get(table.best, {}).get("median") is not None and table.best in by_identity:
-                return self._chosen(table, by_identity, table.best)
-            if complete and self.space is None:
-                working = [(r["median"], i) for i, r in records.items() if r["status"] == "ok" and i in by_identity]
-                return self._chosen(table, by_identity, min(working)[1]) if working else None
-        shipped = table.shipped_best()
-        return by_identity.get(shipped)
-
-    def _chosen(self, table, by_identity, identity):
-        self._note_timings(table, by_identity)
-        return by_identity[identity]
-
-    def _note_timings(self, table, by_identity):
-        infinite = [float("inf")] * 3
-        timings = {}
-        for identity, config in by_identity.items():
-            record = table.records.get(identity)
-            if record is not None:
-                timings[config] = infinite if record["median"] is None or record["status"] not in ("ok", "slow") else [
-                    record["median"], record["q20"], record["q80"]]
-        self.configs_timings = timings
-
-    def _tune_own_and_keep(self, nargs, args, kwargs, table, by_identity):
-        best, candidates = self._tune_with_own_bench(nargs, args, kwargs, list(by_identity.values()))
-        self._candidates = candidates
-        for candidate, identity in zip(candidates, by_identity):
-            candidate.identity = identity
-        table.save({c.identity: c.record() for c in candidates}, best=next(i for i, c in by_identity.items() if c is best))
-        return best
-
-    def _measure(self, session, table, by_identity):
-        from ..tuning.table import FINAL
-
-        try:
-            if self.space is not None:
-                self._search(session, by_identity)
-            else:
-                # Where nothing works, what failed before is tried again: the reasons may be gone,
-                # and if not the error can tell them.
-                works = any(table.records.get(i, {}).get("status") == "ok" for i in by_identity)
-                session.measure([(c, i) for i, c in by_identity.items()
-                                 if _is_open(table.records.get(i, {}), FINAL, works)])
-        finally:
-            session.finish()
-        self._candidates = session.candidates
-        self._report_odd(session)
-        best = self._pick(session, table, by_identity)
-        if best is None:
-            self._raise_if_none_works(session.candidates + _earlier_failures(session, table, by_identity))
-        table.save({}, best=best)
-        self._note_timings(table, by_identity)
-        return by_identity[best]
-
-    def _search(self, session, by_identity):
-        """Batches of points until the search is satisfied or the budget is spent."""
-        from ..tuning.table import FINAL, config_identity
-
-        search = self.space.search()
-        while (batch := search.next_batch()) and not session.is_over():
-            points = {}
-            for point in batch:
-                config = self.space.config_at(point)
-                points[config_identity(config)[0]] = (point, config)
-            session.measure([(config, identity) for identity, (_, config) in points.items()
-                             if session.table.records.get(identity, {}).get("status") not in FINAL])
-            for identity, (point, config) in points.items():
-                record = session.table.records.get(identity, {})
-                works = record.get("status") in ("ok", "slow") and record.get("median") is not None
-                search.report(point, record["median"] if works else float("inf"))
-                by_identity.setdefault(identity, config)
-
-    def _pick(self, session, table, by_identity):
-        """The identity of the fastest, or of the earlier choice inside the noise."""
-        working = {i: r for i, r in table.records.items()
-                   if i in by_identity and r["status"] == "ok" and r["median"] is not None}
-        if not working:
-            return None
-        best = min(working, key=lambda i: working[i]["median"])
-        earlier = table.best
-        if earlier not in working or earlier == best:
-            return best
-        new, old = working[best], working[earlier]
-        if old["low"] <= new["high"] or old["median"] <= new["median"] * (1 + _SAME):
-            errors.warn("W0606", d=f"{(old['median'] / new['median'] - 1) * 100:.1f}",
-                        c=f"{(new['high'] - new['low']) / 2 / new['median'] * 100:.1f}")
-            return earlier
-        return best
-
-    def _report_odd(self, session):
-        """E0604: told, and with check='strict' raised; the choice is among the others."""
-        if not session.odd:
-            return
-        notes = [f"{c.config}: {c.reason}" for c in session.odd]
-        error = errors.make("E0604", k=len(session.odd), n=len(session.candidates), notes=notes)
-        if self.check == "strict":
-            raise error
-        warnings.warn(str(error), errors.TuneWarning, stacklevel=5)
-
-    def _is_interpreted_kernel(self):
-        kernel = self.fn
-        while not hasattr(kernel, "interpreted") and hasattr(kernel, "fn"):
-            kernel = kernel.fn
-        return getattr(kernel, "interpreted", False)
-
-    def _interpreted(self, all_args):
-        return self._is_interpreted_kernel() or any(
-            type(a).__module__ == "numpy" and type(a).__name__ == "ndarray" for a in all_args.values())
+        has_own_bench = (self.options.do_bench is not None or self.options.names_times
+                         or getattr(self._bench, "__func__", None) is not Autotuner._bench)
+        return self.tuner.tune((nargs, args, kwargs), self._pruned(nargs, kwargs), key, _device_of(nargs, kwargs),
+                               has_own_bench)
 
     def _key(self, args, kwargs):
         """Values of the arguments that `key` names, and the element types of all."""
@@ -643,36 +311,37 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         kwargs = {**kwargs, "grid": grid, "warmup": False}
         kernel, config = self._run(args, kwargs)
         takes_part = config.pre_hook is not None
-        return kernel, None if takes_part or self._interpreted({**dict(zip(self.arg_names, args)), **kwargs}) else config
+        named = {**dict(zip(self.arg_names, args)), **kwargs}
+        return kernel, None if takes_part or _runs_interpreted(self.fn, named) else config
 
     def _choose(self, nargs, args, kwargs):
         """The configuration of this call: the only one, the known one, or by tuning."""
         if len(self.configs) == 1:
-            self._check_conflicts(self.configs[0], kwargs)
+            check_conflicts(self.configs[0], kwargs)
             return self.configs[0]
         key = self._key(args, kwargs)
-        if self._interpreted({**nargs, **kwargs}):
+        if _runs_interpreted(self.fn, {**nargs, **kwargs}):
             return self._chosen_without_measuring(nargs, kwargs, key)
-        config = self._known_choice(key)
+        config = known_choice(self._choices, key)
         if config is None:
             with self._tuning:
-                config = self._known_choice(key)
+                config = known_choice(self._choices, key)
                 if config is None:
                     start = time.perf_counter()
-                    self._candidates = []
+                    self.tuner.candidates = []
                     config = self._tune(nargs, args, kwargs, key)
                     self.bench_time = time.perf_counter() - start
-                    self._enter_choice(key, config)
+                    enter_choice(self._choices, key, config)
                     # What `reset_to_zero` names starts at zero in the run that counts.
-                    if self._candidates:
+                    if self.tuner.candidates:
                         self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
-                    self._report(key, config, cache_hit=not self._candidates)
+                    _report(self, key, config, cache_hit=not self.tuner.candidates)
         return config
 
     def _chosen_without_measuring(self, nargs, kwargs, key):
         """Times mean nothing on the CPU: the first that pruning leaves is taken."""
-        only_here = self._is_interpreted_kernel()
-        config = self._known_choice(key) if only_here else None
+        only_here = _is_interpreted(self.fn)
+        config = known_choice(self._choices, key) if only_here else None
         if config is None:
             try:
                 config = self._pruned(nargs, kwargs)[0]
@@ -680,11 +349,11 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
                 if error.code != "E0404":
                     raise
                 config = self.configs[0]  # pruning asked a GPU that is not there, and any will do
-            self._check_conflicts(config, kwargs)
+            check_conflicts(config, kwargs)
             if only_here:  # else the GPU may be asked for the same key later
                 self.configs_timings, self.bench_time = {}, 0.0
-                self._enter_choice(key, config)
-                self._report(key, config, cache_hit=False)
+                enter_choice(self._choices, key, config)
+                _report(self, key, config, cache_hit=False)
         return config
 
     def run(self, *args, **kwargs):
@@ -696,7 +365,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         self.nargs = nargs
         config = self._choose(nargs, args, kwargs)
         self.best_config = config
-        self._check_conflicts(config, kwargs)
+        check_conflicts(config, kwargs)
         if config.pre_hook is not None:
             config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
         result = self.fn.run(*args, **kwargs, **config.all_kwargs())
@@ -709,7 +378,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         nargs = dict(zip(self.arg_names, args))
         config = self._choose(nargs, args, {**kwargs, "grid": grid, "warmup": False})
         self.best_config = config
-        self._check_conflicts(config, kwargs)
+        check_conflicts(config, kwargs)
         bound = self.fn.bind(*args, grid=grid, **kwargs, **config.all_kwargs())
         if config.pre_hook is None:
             return bound
@@ -718,7 +387,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
     def interpret(self, *args, grid, **kwargs):
         """JITFunction.interpret with the first configuration that pruning leaves."""
         config = self._pruned(dict(zip(self.arg_names, args)), kwargs)[0]
-        self._check_conflicts(config, kwargs)
+        check_conflicts(config, kwargs)
         return self.fn.interpret(*args, grid=grid, **kwargs, **config.all_kwargs())
 
     def precompile(self, *args, grid=(1, ), **kwargs):
@@ -734,89 +403,37 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
             kernel.load(_device_of(nargs, kwargs))
         return kernel
 
-    def _report(self, key, config, cache_hit):
-        """Tells of a choice that was made; `cache_hit`: from the disk, without measuring."""
-        from .. import knobs
-
-        if not cache_hit and knobs.autotuning.print:
-            print(f"Tilewright autotuning for function {self.base_fn.__name__},\nwith key as {key},\n"
-                  f"finished after {self.bench_time:.2f}s,\nbest config selected: {config};")
-            if self._candidates:
-                from ..tuning.report import text_table
-
-                print(text_table([c.record() for c in self._candidates]))
-        listener = knobs.autotuning.listener
-        if listener is not None:
-            kernel = self.fn
-            while not isinstance(kernel, JITFunction) and hasattr(kernel, "fn"):
-                kernel = kernel.fn
-            listener(fn=kernel, key=key, best_config=config, configs_timings=self.configs_timings,
-                     duration=None if cache_hit else self.bench_time, cache_hit=cache_hit)
-
-    def _pruned(self, nargs, kwargs):
-        """`prune_configs` in the form that subclasses override: the arguments are in `nargs`."""
-        self.nargs = nargs
-        return list(self.prune_configs(kwargs))
-
-    def prune_configs(self, kwargs):
-        """The configurations worth measuring for the arguments in `nargs` and `kwargs`."""
-        nargs, pruned = self.nargs, self.configs
-        self._left_out = []
-        if self.early_config_prune is not None:
-            pruned = list(self.early_config_prune(self.configs, nargs, **kwargs))
-            if not pruned:
-                raise errors.make("E0605")
-            self._leave_out(self.configs, pruned, "early_config_prune left it out")
-        if self.perf_model is not None:
-            top = self.configs_top_k
-            if isinstance(top, float) and top <= 1.0:
-                top = int(len(self.configs) * top)
-            elif not isinstance(top, int):
-                raise TypeError("top_k of prune_configs_by must be an int, or a float of at most 1")
-            if len(pruned) > top:
-                estimates = {c: self.perf_model(**nargs, **kwargs, **c.all_kwargs()) for c in pruned}
-                best = sorted(estimates, key=estimates.get)[:top]
-                self._leave_out(pruned, best, f"perf_model puts {len(best)} before it, of which top_k are tried")
-                pruned = best
-        return list(pruned)
-
-    def _leave_out(self, configs, kept, reason):
-        kept = set(map(id, kept))
-        self._left_out += [(c, reason) for c in configs if id(c) not in kept]
-
     def warmup(self, *args, **kwargs):
         """Compiles every configuration."""
         nargs = dict(zip(self.arg_names, args))
         return [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self._pruned(nargs, kwargs)]
 
 
-def _median(timing):
-    return timing[0] if isinstance(timing, (list, tuple)) else timing
+def _is_interpreted(fn) -> bool:
+    return getattr(kernel_inside(fn), "interpreted", False)
 
 
-def _first_line(error) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0] if error else ""
-
-
-def _is_open(record, final, works) -> bool:
-    """Whether a configuration is still to be measured."""
-    if record.get("status") not in final:
+def _runs_interpreted(fn, named) -> bool:
+    """Whether a launch with these arguments is the interpreter's."""
+    if getattr(kernel_inside(fn), "interpreted", False):
         return True
-    return not works and not record.get("lost") and record["status"] in ("failed", "pruned")
+    for value in named.values():
+        if type(value).__name__ == "ndarray" and type(value).__module__ == "numpy":
+            return True
+    return False
 
 
-def _earlier_failures(session, table, by_identity):
-    """What earlier sessions know of configurations that this one did not try."""
-    from ..tuning.session import Candidate
-
-    tried, earlier = {c.identity for c in session.candidates}, []
-    for identity, config in by_identity.items():
-        record = table.records.get(identity)
-        if record is not None and identity not in tried:
-            candidate = Candidate(config, identity)
-            candidate.end(record["status"], record["reason"] + " (in an earlier run)")
-            earlier.append(candidate)
-    return earlier
+def _report(tuned, key, config, cache_hit):
+    """Tells of a choice that was made; `cache_hit`: from the disk, without measuring."""
+    if not cache_hit and knobs.autotuning.print:
+        print(f"Tilewright autotuning for function {tuned.base_fn.__name__},\nwith key as {key},\n"
+              f"finished after {tuned.bench_time:.2f}s,\nbest config selected: {config};")
+        if tuned.tuner.candidates:
+            print(text_table([c.record() for c in tuned.tuner.candidates]))
+    listener = knobs.autotuning.listener
+    if listener is not None:
+        listener(fn=kernel_inside(tuned.fn) or tuned.base_fn, key=key, best_config=config, configs_timings=tuned.configs_timings,
+                 duration=None if cache_hit else tuned.bench_time, cache_hit=cache_hit)
 
 
 def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_value=None, pre_hook=None,
@@ -841,92 +458,5 @@ def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_va
                          use_cuda_graph=use_cuda_graph, do_bench=do_bench, cache_results=cache_results, budget=budget,
                          check=check, reference=reference, tolerance=tolerance, tune_memory=tune_memory,
                          isolate=isolate)
-
-    return decorate
-
-
-_native_heuristic_launcher = _core.HeuristicDispatcher.__getitem__
-
-
-def _follow_torch():
-    """Lets torch.compile follow launches with heuristics, where torch is loaded.
-
-    It follows Python, not native code, and finds the kernel below by way of `run`. Without torch a
-    launch stays native altogether.
-    """
-    is_compiling = attribute(attribute(sys.modules.get("torch"), "compiler"), "is_compiling")
-    if is_compiling is None or "__getitem__" in vars(Heuristics):
-        return
-
-    def __getitem__(self, grid):
-        if is_compiling():
-            return functools.partial(self.run, grid=grid, warmup=False)
-        return _native_heuristic_launcher(self, grid)
-
-    Heuristics.__getitem__ = __getitem__
-
-
-class Heuristics(_core.HeuristicDispatcher, KernelInterface, metaclass=LaunchableType):
-    """A kernel some of whose arguments are computed from the others.
-
-    The native base class calls the functions for `kernel[grid](...)`.
-    """
-
-    def __init__(self, fn, arg_names, values):
-        if not isinstance(values, dict):
-            raise TypeError(f"heuristics takes a dict of functions by parameter, not {type(values).__name__}")
-        self.fn = fn
-        self.values = values
-        self.arg_names = arg_names
-        _follow_torch()
-
-    def __call__(self, *args, **kwargs):
-        return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
-
-    def _with_values(self, args, kwargs):
-        for name, function in self.values.items():
-            # Later functions see what earlier ones found.
-            kwargs[name] = function({**dict(zip(self.arg_names, args)), **kwargs})
-        return kwargs
-
-    def run(self, *args, **kwargs):
-        return self.fn.run(*args, **self._with_values(args, kwargs))
-
-    def interpret(self, *args, grid, **kwargs):
-        return self.fn.interpret(*args, grid=grid, **self._with_values(args, kwargs))
-
-    def bind(self, *args, grid, **kwargs):
-        """The launch with these arguments and the values of now, frozen (JITFunction.bind)."""
-        return self.fn.bind(*args, grid=grid, **self._with_values(args, kwargs))
-
-
-def __getattr__(name):
-    """Triton's module holds these, and programs that replace a tuner's methods take them from it."""
-    if name == "driver":
-        from .driver import driver
-
-        return driver
-    if name == "knobs":
-        from .. import knobs
-
-        return knobs
-    if name == "get_cache_invalidating_env_vars":
-        from ..knobs import variables_set
-
-        return variables_set
-    if name in ("builtins", "copy", "hashlib", "json", "math", "os"):
-        return importlib.import_module(name)
-    if name in ("get_cache_manager", "triton_key"):
-        from . import cache
-
-        return getattr(cache, name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-
-
-def heuristics(values):
-    """Decorator: `values` maps parameters to functions of the bound arguments."""
-
-    def decorate(fn):
-        return Heuristics(fn, fn.arg_names, values)
 
     return decorate

@@ -9,19 +9,16 @@ it lies and give a manager for a caller's own files.
 from __future__ import annotations
 
 import abc
-import base64
 import hashlib
 import os
-import tempfile
 
 from .. import knobs
+from .._version import compiler_key
 
 
 def default_cache_dir() -> str:
     """The per-user directory; TILEWRIGHT_CACHE_DIR decides where set."""
-    from ..compiler.disk_cache import default_directory
-
-    return default_directory()
+    return knobs.cache.dir
 
 
 def default_dump_dir() -> str:
@@ -35,18 +32,20 @@ def default_override_dir() -> str:
 
 
 def get_cache_key(src, backend, backend_options, env_vars=None) -> str:
-    from ..compiler.compiler import compiler_key
-
     return hashlib.sha256(f"{compiler_key()}|{src.hash()}|{backend.hash()}|{backend_options}".encode()).hexdigest()
 
 
 def _base32(key: str) -> str:
     """A digest as the name of a folder, in Triton's way; libraries look for files there."""
+    import base64  # as below
+
     return base64.b32encode(bytes.fromhex(key)).decode().rstrip("=")
 
 
 def write_aside(path: str, content: bytes) -> str:
     """Makes a file that others see whole or not at all, in a folder for this user."""
+    import tempfile  # the first kernel that is declared loads this module, and does not wait for what few need
+
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder)
@@ -162,8 +161,6 @@ def get_cache_manager(key) -> CacheManager:
 
 def triton_key() -> str:
     """Identity of this compiler, which programs put into keys of their own."""
-    from ..compiler.compiler import compiler_key
-
     return compiler_key()
 
 

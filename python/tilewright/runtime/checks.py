@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import functools
 
-from .. import _core, errors, knobs
+from .. import _core, errors, knobs, wiring
 from ..user_objects import attribute
 
 __all__ = ["CODES", "DEADLOCK", "order_of_programs", "scalars_in_scope", "selected", "session"]
@@ -44,10 +44,7 @@ def session():
 
 @functools.cache
 def _session_of(folder):
-    # Only programs that are checked pay for its modules.
-    from ..checking.session import Session
-
-    return Session(folder)
+    return wiring.ask("session of a checked program")(folder)
 
 
 def selected(text):

@@ -25,7 +25,7 @@ import types
 
 from .. import _core
 from ..user_objects import attribute, has_attribute, text_of
-from .jit import JITFunction, KernelInterface
+from .interface import KernelInterface, is_kernel, kernel_inside
 
 _MAX_VALUES = 10_000  # of one kernel; beyond it is data, not configuration
 
@@ -294,12 +294,8 @@ def _is_ours(value) -> bool:
 
 def _jit_function(value):
     """The jit function inside tuners and heuristics, or None."""
-    # By type alone: some objects of other packages (torch.ops) answer to every name.
-    while not isinstance(value, JITFunction):
-        if not isinstance(value, KernelInterface):
-            return None
-        value = value.fn
-    return value
+    # A record of the user's that holds a kernel is more than the kernel.
+    return kernel_inside(value) if is_kernel(value) or isinstance(value, KernelInterface) else None
 
 
 def _lookup(function, name):
@@ -416,7 +412,7 @@ class DependenciesFinder(ast.NodeVisitor):
         for scope in (self.nonlocals, self.globals):
             if node.id in scope:
                 value = scope[node.id]
-                if isinstance(value, JITFunction):
+                if is_kernel(value):
                     self._parts.append(value.cache_key)
                 elif scope is self.globals:
                     self.used_global_vals[node.id, id(scope)] = (value, scope)

@@ -7,9 +7,10 @@ from __future__ import annotations
 import sys
 import types
 
-from .. import _core, errors
+from .. import _core, errors, knobs
 from ..backends.compiler import GPUTarget
 from ..user_objects import attribute
+from .timing import do_bench
 
 
 class CudaUtils:
@@ -64,8 +65,6 @@ class CudaDriver(DriverBase):
 
     def get_current_target(self, device=None) -> GPUTarget:
         """The target of a device; TILEWRIGHT_OVERRIDE_ARCH needs no device."""
-        from .. import knobs
-
         override = knobs.runtime.override_arch
         if override:
             return GPUTarget("cuda", int(override) if override.isdigit() else override, 32)
@@ -82,8 +81,6 @@ class CudaDriver(DriverBase):
         return torch.cuda
 
     def get_benchmarker(self):
-        from ..testing import do_bench
-
         return do_bench
 
     def get_empty_cache_for_benchmark(self):

@@ -17,32 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import errors, knobs
+from ..scalar_types import short_type, size_of
 from ..user_objects import attribute, has_attribute
-
-_numpy_types = {
-    "bool": "i1", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16",
-    "uint32": "u32", "uint64": "u64", "float16": "fp16", "float32": "fp32", "float64": "fp64", "bfloat16": "bf16",
-    "float8_e4m3fn": "fp8e4nv", "float8_e5m2": "fp8e5",
-    # torch and the language spell some of them in their own way
-    "int1": "i1", "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
-    "float8_e4m3fnuz": "fp8e4b8", "float8_e5m2fnuz": "fp8e5b16", "float8e4b8": "fp8e4b8", "float8e5b16": "fp8e5b16",
-}
-_sizes = {"i1": 1, "fp8e4nv": 1, "fp8e5": 1, "fp8e4b15": 1, "fp8e4b8": 1, "fp8e5b16": 1, "bf16": 2}
-
-
-def short_type(name: str, dtype) -> str:
-    """The language's short name of a framework's dtype."""
-    text = str(attribute(dtype, "name", dtype)).rsplit(".", 1)[-1]
-    if text in _numpy_types:
-        return _numpy_types[text]
-    if text in _numpy_types.values():
-        return text
-    raise errors.make("E0206", a=name, d=str(dtype))
-
-
-def size_of(short: str) -> int:
-    return _sizes.get(short) or int(short.lstrip("iufp")) // 8
-
 
 class HostArray(NamedTuple):
     """Element [0, ..., 0] at `address`; strides in bytes. `device` marks a GPU address."""

@@ -10,21 +10,20 @@ program of the grid is one call. Tile operations are computed in C++.
 
 from __future__ import annotations
 
-import ast
 import functools
 import operator
-import sys
 import types
-import weakref
 
 import numpy as np
 
-from .. import _core, errors, knobs, language
-from ..user_objects import attribute
-from ..language import core as tl_core, descriptors
+from .. import _core, errors, knobs
+from ..language import descriptors
 from ..tools.tensor_descriptor import TensorDescriptor
+from ..user_objects import attribute
 from . import checks, kernel_helpers, kernel_rewriter, rehearsal, unwritten
 from .host_arrays import DeviceCopies, read_array
+from .interface import is_kernel
+from .kernel_frames import explained, remember_code, running_frames, running_place, with_frames, with_running_frames
 
 __all__ = ["InterpretedLaunch", "grid_sizes", "native_function", "run_interpreted", "running_frames",
            "running_place", "with_frames", "with_running_frames"]
@@ -34,15 +33,6 @@ _grid_limits = (2147483647, 65535, 65535)
 # ---------------------------------------------------------------------------
 # Functions
 # ---------------------------------------------------------------------------
-
-#: code object -> weak reference to its jit function, for the places of errors.
-_jit_function_of_code = weakref.WeakKeyDictionary()
-
-
-def _jit_function(code):
-    reference = _jit_function_of_code.get(code)
-    return reference() if reference is not None else None
-
 
 def native_function(jit_function):
     """The NativeFunction of a jit function; rewritten again only if its source changed."""
@@ -57,7 +47,7 @@ def native_function(jit_function):
     native = _core.NativeFunction(jit_function, function, _positional_arguments(jit_function))
     jit_function._native_tree = tree
     jit_function._native_function = native
-    _jit_function_of_code[function.__code__] = weakref.ref(jit_function)
+    remember_code(function.__code__, jit_function)
     return native
 
 
@@ -77,7 +67,7 @@ class _Functions:
             function = kernel_rewriter.rewrite(jit_function, place, self._stop)
             native = _core.NativeFunction(jit_function, function, _positional_arguments(jit_function))
             self.stopped[jit_function] = native
-            _jit_function_of_code[function.__code__] = weakref.ref(jit_function)
+            remember_code(function.__code__, jit_function)
         return native
 
     def _stop(self):
@@ -100,7 +90,7 @@ def _plain_function(jit_function):
     plain.__kwdefaults__ = {name: unwrap(value) for name, value in (fn.__kwdefaults__ or {}).items()}
     native = _core.NativeFunction(jit_function, plain, _positional_arguments(jit_function))
     jit_function._native_tree, jit_function._native_function = None, native
-    _jit_function_of_code[code] = weakref.ref(jit_function)
+    remember_code(code, jit_function)
     return native
 
 
@@ -176,7 +166,7 @@ class _Arguments:
         return self._run_time(param, param.name, value, not param.do_not_specialize)
 
     def _run_time(self, param, name, value, specialize):
-        if value is None or kernel_helpers._is_jit_function(value):
+        if value is None or is_kernel(value):
             return lambda context: value
         if isinstance(value, np.generic):
             value = value.item()
@@ -301,7 +291,7 @@ class InterpretedLaunch:
             errors.found_by_interpreter(error)
             raise with_frames(error, self.jit_function)
         except (NameError, AttributeError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-            better = _explained(error)
+            better = explained(error)
             if better is None:
                 raise
             errors.found_by_interpreter(better)
@@ -343,173 +333,3 @@ def run_interpreted(jit_function, grid, bound, options=None):
 
 def do_nothing():
     """What C++ calls to let Python raise an exception that this thread was sent."""
-
-
-# ---------------------------------------------------------------------------
-# Errors
-# ---------------------------------------------------------------------------
-
-
-def _positions(code, instruction, line):
-    """(line, end line, column, end column) of one instruction; columns count bytes from 0."""
-    if sys.version_info >= (3, 11):
-        for index, position in enumerate(code.co_positions()):
-            if index == instruction // 2:
-                return position
-    return line, line, None, None
-
-
-def _frame_at(code, instruction, line):
-    """The place of an instruction in a kernel; None in other code."""
-    jit_function = _jit_function(code)
-    if jit_function is None:
-        return None
-    start_line, end_line, start, end = _positions(code, instruction, line)
-    line, end_line = start_line or line, end_line or start_line or line
-    text = jit_function.source_line(line)
-
-    def column(of, offset):
-        return 0 if offset is None else len(of.encode()[:offset].decode(errors="replace")) + 1
-
-    end_text = text if end_line == line else jit_function.source_line(end_line)
-    return errors.Frame(jit_function.file, jit_function.__name__, line, column(text, start), end_line,
-                        column(end_text, end), text)
-
-
-def running_place():
-    """(code, instruction) of the innermost kernel through which this call was reached."""
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_code in _jit_function_of_code:
-            return frame.f_code, frame.f_lasti
-        frame = frame.f_back
-    return None
-
-
-def running_frames():
-    """The places in kernels through which this call was reached, innermost first."""
-    frames, frame = [], sys._getframe()
-    while frame is not None:
-        if (place := _frame_at(frame.f_code, frame.f_lasti, frame.f_lineno)) is not None:
-            frames.append(place)
-        frame = frame.f_back
-    return frames
-
-
-def with_running_frames(error):
-    """What a check found, with the places and the scalars of the kernel that goes on, as with_frames adds them."""
-    if not error.frames:
-        error.frames = tuple(running_frames())
-    frame = sys._getframe()
-    while frame is not None and frame.f_code not in _jit_function_of_code:
-        frame = frame.f_back
-    return _with_scalars(error, frame)
-
-
-def _kernel_frames(error):
-    """The places in kernels that the error passed, innermost first."""
-    frames, traceback = [], error.__traceback__
-    while traceback is not None:
-        frame = _frame_at(traceback.tb_frame.f_code, traceback.tb_lasti, traceback.tb_lineno)
-        if frame is not None:
-            frames.append(frame)
-        traceback = traceback.tb_next
-    return frames[::-1]
-
-
-def _nodes_of(jit_function):
-    """The syntax tree's nodes; none of a function without a source."""
-    try:
-        return ast.walk(jit_function.parse())
-    except errors.SourceUnavailable:
-        return ()
-
-
-def _with_scalars(error, frame):
-    """With a note of the scalars of a kernel's function, whose Python frame this is; None: there is none."""
-    if frame is not None and (text := checks.scalars_in_scope(frame)):
-        error.notes = (*error.notes, text)
-    return error
-
-
-def _innermost_kernel_frame(error):
-    """The Python frame of the kernel's function that was running; None where the error passed none."""
-    traceback, innermost = error.__traceback__, None
-    while traceback is not None:
-        innermost = traceback.tb_frame if _jit_function(traceback.tb_frame.f_code) is not None else innermost
-        traceback = traceback.tb_next
-    return innermost
-
-
-def _returns_a_value(node):
-    return isinstance(node, ast.Return) and node.value is not None
-
-
-def with_frames(error, jit_function):
-    """An error of ours with the places in kernels that it passed, rendered again."""
-    frames = _kernel_frames(error)
-    if error.code in checks.CODES:
-        _with_scalars(error, _innermost_kernel_frame(error))
-        if error.frames:
-            frames = []  # the check knows a better place than where it came to light
-    if not frames and not error.frames:
-        # Found when the kernel was over: it returned a value.
-        returns = filter(_returns_a_value, _nodes_of(jit_function))
-        frames = [kernel_rewriter.frame_of_node(jit_function, node) for node in returns][:1]
-    if error.frames or not frames:
-        # Found while rewriting: the place is the one in the source; callers follow.
-        frames = [*error.frames, *frames]
-    if frames:
-        error.frames = tuple(frames)
-        errors.rendered(error)
-    return error
-
-
-def _attribute_text(jit_function, line, attribute):
-    """The expression in this line that ends in `.attribute`."""
-    for node in _nodes_of(jit_function):
-        if isinstance(node, ast.Attribute) and node.attr == attribute and node.lineno <= line <= node.end_lineno:
-            return ast.unparse(node)
-    return attribute
-
-
-def _explained_type_error(error, jit_function, frame):
-    """The error that a call of something that is no function, or with wrong arguments, is; or None."""
-    if not str(error).endswith("object is not callable"):
-        return tl_core.explain_type_error(str(error))
-    for node in _nodes_of(jit_function):
-        if isinstance(node, ast.Call):
-            place = kernel_rewriter.frame_of_node(jit_function, node)
-            if place.line == frame.line and frame.column in (0, place.column):
-                return errors.make("E0123", n=ast.unparse(node.func))
-    return None
-
-
-def _explained(error):
-    """The error of the language that an exception of Python stands for; None where it is the user's own."""
-    frames = _kernel_frames(error)
-    traceback = error.__traceback__
-    # A name that the language's module lacks is raised by a function of that module.
-    while traceback.tb_next is not None and traceback.tb_next.tb_frame.f_code is not language.__getattr__.__code__:
-        traceback = traceback.tb_next
-    if not frames or _jit_function(traceback.tb_frame.f_code) is None:
-        return None  # raised below the kernel, not by it
-    jit_function = _jit_function(traceback.tb_frame.f_code)
-    if not isinstance(error, (NameError, AttributeError)):
-        better = (_explained_type_error(error, jit_function, frames[0]) if isinstance(error, TypeError) else None) \
-            or errors.make("E0117", message=str(error) or type(error).__name__,
-                           help=f"{type(error).__name__} was raised by Python code that runs at compile time")
-        better.frames = tuple(frames)
-        return errors.rendered(better)
-    if isinstance(error, AttributeError):
-        name = _attribute_text(jit_function, frames[0].line, error.name or "")
-        candidates = dir(error.obj) if hasattr(error, "obj") else ()
-        near = _core.nearest_name(error.name or "", list(candidates))
-        help = None if near else "see the list of names in the language reference"
-    else:
-        name = getattr(error, "name", None) or str(error).split("'")[1]
-        local = traceback.tb_frame.f_locals
-        near = _core.nearest_name(name, [*local, *traceback.tb_frame.f_globals])
-        help = None if near else "assign it before use, or pass it as an argument"
-    return errors.rendered(errors.make("E0104", n=name, near=near, help=help, frames=frames))
-

@@ -10,33 +10,38 @@ module is the rest: source, signature, and the slow path that compiles.
 from __future__ import annotations
 
 import builtins
-import contextlib
-import functools
 import inspect
 import sys
-import threading
 import weakref
 from collections import defaultdict
 from types import SimpleNamespace
-from typing import Any, Callable, Generic, Optional, TypeVar
+from typing import Any, Callable, Optional
 
-from .. import _core, errors
-from ..user_objects import attribute, has_attribute
+from .. import _core, errors, foreign, knobs
+from ..compiler.compiler import compile_for_launch, preload
+from ..compiler.options import DEFAULTS, parse_options
 from ..frontend_rules import FORBIDDEN
+from ..language import constexpr, constexpr_type
+from ..language.core import must_use_result
+from ..lazy_names import lazy_names
+from . import checks
 from .arguments import elements_spanned
+from .dependencies import digest, digest_of_text
+from .interface import KernelInterface, T
 from .launch_method import LaunchableType
+from .lookups import compilation_of, compiling
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
+from .params import KernelParam, mangle_type, type_canonicalisation_dict  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
-from .specialization import native_specialize_impl  # noqa: F401 - libraries look for them here
+from .specialization import native_specialize_impl
+from .tensors import MockTensor, TensorWrapper, reinterpret
 
 __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "constexpr_function", "jit",
            "must_use_result", "reinterpret"]
 
-T = TypeVar("T")
-
-# `.kernel`: the function whose launch this thread is compiling; `.lookups`: the
-# (function, name) pairs that its compilation has looked up.
-_compiling = threading.local()
+# Triton's module has these as well, and programs take them from it.
+__getattr__ = lazy_names(__name__, {name: f"{home}:{name}" for name, home in (
+    ("find_paths_if", "_utils"), ("get_iterable_path", "_utils"), ("DependenciesFinder", "runtime.dependencies"))})
 
 
 def _async_mode():
@@ -48,104 +53,6 @@ def _async_mode():
 _async_module = __name__.rpartition(".")[0] + "._async_compile"
 
 
-@contextlib.contextmanager
-def recorded_lookups():
-    """Collects what the front end looks up in this thread inside the block."""
-    before = getattr(_compiling, "lookups", None)
-    _compiling.lookups = lookups = set()
-    try:
-        yield lookups
-    finally:
-        _compiling.lookups = before
-
-
-# ---------------------------------------------------------------------------
-# Parameters
-# ---------------------------------------------------------------------------
-
-_short_types = {
-    "bool": "i1", "int1": "i1", "uint1": "i1", "u1": "i1",
-    **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
-    **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
-    "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64",
-    "float8e4nv": "fp8e4nv", "float8e5": "fp8e5", "float8e4b15": "fp8e4b15",
-    "float8e4b8": "fp8e4b8", "float8e5b16": "fp8e5b16",
-}
-_known_types = set(_short_types.values())
-# Triton's name for the same table, with the short names themselves.
-type_canonicalisation_dict = {**_short_types, **{short: short for short in _short_types.values()}, "void": "void"}
-
-
-def _annotation_text(annotation) -> str:
-    """An annotation as text without its module: `tl.int64`, "tl.int64" and int64 alike."""
-    if annotation is inspect.Parameter.empty:
-        return ""
-    if isinstance(annotation, str):
-        text = annotation.strip().strip("'\"")
-    elif isinstance(annotation, type):
-        text = annotation.__name__
-    else:
-        text = str(annotation)
-    star = text[:len(text) - len(text.lstrip("*"))]
-    return star + text[len(star):].rsplit(".", 1)[-1]
-
-
-class KernelParam:
-    """One parameter of a kernel: what its declaration says."""
-
-    def __init__(self, num: int, param: inspect.Parameter, do_not_specialize: bool,
-                 do_not_specialize_on_alignment: bool):
-        self.num = num
-        self._param = param
-        self.name = param.name
-        self.do_not_specialize = do_not_specialize
-        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
-        self.annotation = _annotation_text(param.annotation)
-        self.is_constexpr = self.annotation.startswith("constexpr")
-        self.is_const = self.annotation == "const" or self.annotation.startswith("*k")
-        self.default = param.default
-        self.has_default = param.default is not inspect.Parameter.empty
-        self.annotation_type = self._annotation_type()
-
-    def _annotation_type(self) -> str:
-        """The short name of an explicit type ("i64", "*fp32"), else empty."""
-        text = self.annotation
-        star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
-        base = _short_types.get(text[len(star):], text[len(star):])
-        return star + base if base in _known_types else ""
-
-    def __getstate__(self):
-        # The declaration's own objects, an annotation or a default, may be anything.
-        return {**self.__dict__, "_param": None, "default": None}
-
-    def __repr__(self):
-        return f"KernelParam({self.name!r})"
-
-
-# ---------------------------------------------------------------------------
-# Things with [grid]
-# ---------------------------------------------------------------------------
-
-
-class KernelInterface(Generic[T]):
-    """Anything that can be launched: subclasses provide `run(*args, grid, warmup, **kwargs)`."""
-
-    run: T
-
-    def warmup(self, *args, grid, **kwargs):
-        """Compiles without launching; dtypes may stand for tensors."""
-        return self.run(*(MockTensor.wrap_dtype(a) for a in args), grid=grid, warmup=True,
-                        **{k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()})
-
-    def bind(self, *args, grid, **kwargs):
-        """A function that launches with these arguments. Here everything is still decided by
-        each call; plain kernels freeze it (JITFunction.bind)."""
-        return functools.partial(self[grid], *args, **kwargs)
-
-    def __getitem__(self, grid) -> T:
-        return lambda *args, **kwargs: self.run(*args, grid=grid, warmup=False, **kwargs)
-
-
 def _told(read):
     """A property that programs may set: generators of kernels say of which text theirs was made. The compiler reads its own."""
     name = "_told_" + read.__name__
@@ -153,20 +60,16 @@ def _told(read):
                     lambda self, value: self.__dict__.__setitem__(name, value), doc=read.__doc__)
 
 
+def _interpreter():
+    # It brings NumPy, which compiled programs do without.
+    from . import interpreter
+
+    return interpreter
+
+
 def _hook(knob):
     """A hook of all kernels as releases up to 3.2 have it, an attribute of the class: the knob of later ones."""
-
-    def read(cls):
-        from .. import knobs
-
-        return getattr(knobs.runtime, knob)
-
-    def write(cls, function):
-        from .. import knobs
-
-        setattr(knobs.runtime, knob, function)
-
-    return property(read, write)
+    return property(lambda cls: getattr(knobs.runtime, knob), lambda cls, function: setattr(knobs.runtime, knob, function))
 
 
 class _JITFunctionType(LaunchableType):
@@ -177,15 +80,12 @@ class _JITFunctionType(LaunchableType):
 class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunctionType):
     """A Python function that is compiled per specialisation and launched on a grid."""
 
+    __tilewright_kernel__ = True
+
     def __init__(self, fn, version=None, do_not_specialize=None, do_not_specialize_on_alignment=None, debug=None,
                  noinline=None, repr=None, launch_metadata=None, source=None):
         if not inspect.isfunction(fn):
             raise errors.make("E0123", n=getattr(fn, "__name__", type(fn).__name__))
-        from .. import knobs
-        # With the first kernel that is declared: neither the package's import nor a
-        # first launch from the cache (a millisecond) should wait for these modules.
-        from ..compiler import compiler  # noqa: F401
-
         self.fn = fn
         self.module = fn.__module__
         self.version = version
@@ -305,7 +205,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         """
         fn = self.fn
         free = fn.__code__.co_freevars
-        lookups = getattr(_compiling, "lookups", None)
+        lookups = getattr(compiling, "lookups", None)
         if lookups is not None and (name in free or name in fn.__globals__):
             lookups.add((self, name))
         if name in free:
@@ -328,7 +228,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         key = (name, id(owner))
         self.used_global_vals.setdefault(key, (value, owner))
         # The kernel that is being compiled watches what its helpers have read, too.
-        kernel = getattr(_compiling, "kernel", None)
+        kernel = getattr(compiling, "kernel", None)
         if kernel is not None and key not in kernel._watched_keys:
             kernel._watched_keys.add(key)
             kernel._watch_global(name, value, owner)
@@ -351,8 +251,6 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
 
     def _check_constants(self):
         """Raises where a constexpr has another value than the one that the kernel was compiled with."""
-        from ..language import constexpr
-
         for constant, before in self._constants_before.values():
             name = next((key[0] for key, (value, _) in self.used_global_vals.items() if value is constant), "")
             self._global_changed(name, constexpr(before), constant)
@@ -366,8 +264,6 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         The line counts for programs that keep what they make of a kernel, with its places,
         under this key; the cache on disk does not look at it.
         """
-        from .dependencies import digest, digest_of_text
-
         # A description has no globals to look at: what they were, and else the text, tells it from others.
         if self.fn is None:
             return self.hash or digest_of_text(self._source.text)
@@ -378,8 +274,6 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
     @property
     def type(self):
         """The type of a function as a constexpr argument, under Triton's name."""
-        from ..language import constexpr_type
-
         return constexpr_type(self)
 
     def repr(self, proxy) -> str:
@@ -406,7 +300,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
 
     def __call__(self, *args, **kwargs):
         # Inside a natively running kernel a helper is called like any function.
-        result = _core.call_in_context(self, args, kwargs) if hasattr(_core, "call_in_context") else NotImplemented
+        result = _core.call_in_context(self, args, kwargs)
         if result is NotImplemented:
             raise RuntimeError(f"a kernel cannot be called directly from the host; "
                                f"give it a grid: {self.__name__}[grid](...)")
@@ -458,13 +352,22 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
 
     def _compiled_form_if_checked(self):
         """In a program that `tilewright check` runs, the function as others have it; else this one."""
-        from .checks import session
-
-        if not self.interpreted or session() is None:
+        if not self.interpreted or checks.session() is None:
             return self
-        from ..checking.compiled import compiled_form  # in such programs only
+        return self.compiled_form()
 
-        return compiled_form(self)
+    def compiled_form(self):
+        """The function as a kernel that is compiled; in a checked program every kernel is interpreted."""
+        form = self.__dict__.get("_compiled_form")
+        if form is None:
+            form = JITFunction(self.fn, version=self.version, do_not_specialize=self.do_not_specialize,
+                               do_not_specialize_on_alignment=self.do_not_specialize_on_alignment, debug=self.debug,
+                               noinline=self.noinline, repr=self._repr, launch_metadata=self.launch_metadata)
+            form._source = self._source
+            form.interpreted = False
+            form._tell_native_side()
+            self._compiled_form = form
+        return form
 
     def precompile(self, *args, **kwargs):
         """Compiles and loads for these arguments, on their device, without launching.
@@ -485,7 +388,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         `program` is one program of the grid, as an int or a tuple, and no other runs then. `check` is what
         TILEWRIGHT_CHECK may be.
         """
-        from .accesses import interpret
+        from .accesses import interpret  # as above
 
         return interpret(self, args, kwargs, grid, program, check)
 
@@ -509,8 +412,6 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
 
     def preload(self, specialization_data: str):
         """Compiles a specialisation that a compile hook recorded as JSON."""
-        from ..compiler.specialization_data import preload
-
         return preload(self, specialization_data)
 
     # -- slow paths, called from C++ ----------------------------------------
@@ -521,28 +422,19 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         `specs` has one entry per parameter: ("c", value) for a constexpr, ("t", type
         string, divisibility), or ("tuple", class, [entries]). `device` is the ordinal or -1 for none.
         """
-        from ..compiler.compiler import compile_for_launch
-
         self._check_constants()
-        before = getattr(_compiling, "kernel", None)
-        _compiling.kernel = self
-        try:
+        with compilation_of(self):
             return compile_for_launch(self, specs, options, device, warmup)
-        finally:
-            _compiling.kernel = before
 
     def _reject_keyword(self, name):
         """Raises the error of a keyword that is no parameter and no option."""
-        import difflib
-
-        from .. import foreign
-        from ..compiler.options import DEFAULTS
-
         if name in foreign.OPTIONS:
             raise foreign.error(name, *foreign.OPTIONS[name])
         if name in ("grid", "warmup", "stream", "device", "device_type"):
             raise errors.make("E0210", o=name, help="device and stream come from the framework; the grid goes in "
                               "brackets before the call", near="")
+        import difflib  # for a mistake alone
+
         near = difflib.get_close_matches(name, [*self.arg_names, *DEFAULTS], n=1)
         raise errors.make("E0210", o=name, near=near[0] if near else "",
                           help=None if near else f"parameters are {', '.join(self.arg_names)}")
@@ -556,21 +448,16 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
 
     def _call_launch_hook(self, entering, kernel, grid, stream, args):
         """Runs the global hooks around a launch."""
-        from .. import knobs
-
         chain = knobs.runtime.launch_enter_hook if entering else knobs.runtime.launch_exit_hook
         if chain:
             chain(kernel.launch_metadata(grid, stream, *args))
 
     def _run_interpreted(self, grid, bound, options):
         """Runs the function on the CPU: `bound` maps every parameter to its value."""
-        from ..compiler.options import parse_options
-        from .checks import session
-        from .interpreter import run_interpreted
-
         parse_options(options)  # the same mistakes are refused as on the GPU
-        checked = session()
-        return (run_interpreted if checked is None else checked.launch)(self, grid, bound, options)
+        checked = checks.session()
+        launch = _interpreter().run_interpreted if checked is None else checked.launch
+        return launch(self, grid, bound, options)
 
 
 # What torch asks of the function of a kernel that another process has compiled.
@@ -597,22 +484,6 @@ def _is_frozen_value(value) -> bool:
 JITCallable = JITFunction
 
 
-def mangle_type(arg, specialize=False) -> str:
-    """The type that an argument has in a signature: "*fp32", "i32", "constexpr"."""
-    if arg is None or isinstance(arg, (str, JITFunction)) or type(arg).__name__ in ("constexpr", "dtype"):
-        return "constexpr"
-    if isinstance(arg, bool):
-        return "u1"
-    if isinstance(arg, int):
-        return "i32" if -2**31 <= arg < 2**31 else "i64" if -2**63 <= arg < 2**63 else "u64"
-    if isinstance(arg, float):
-        return "fp32"
-    if isinstance(arg, tuple):
-        return tuple(mangle_type(item) for item in arg)
-    text = _annotation_text(str(attribute(arg, "dtype", type(arg).__name__)))
-    return "*" + type_canonicalisation_dict.get(text, text)
-
-
 def get_full_name(fn) -> str:
     """A function's module and qualified name."""
     return f"{fn.__module__}.{fn.__qualname__}"
@@ -632,106 +503,3 @@ def jit(fn: Optional[Callable] = None, *, version=None, repr=None, launch_metada
                            noinline=noinline, repr=repr, launch_metadata=launch_metadata, source=source)
 
     return decorate if fn is None else decorate(fn)
-
-
-def must_use_result(x, s=True):
-    """Marks a builtin: calling it as a bare statement is an error, `s` may be its text."""
-    if isinstance(x, str):
-        return lambda fn: must_use_result(fn, x)
-    x._must_use_result = s
-    return x
-
-
-# ---------------------------------------------------------------------------
-# Stand-ins for tensors
-# ---------------------------------------------------------------------------
-
-
-class MockTensor:
-    """Stands for a tensor in `warmup`: a dtype, a null pointer (so 16-byte aligned)."""
-
-    @staticmethod
-    def wrap_dtype(arg):
-        kind = type(arg)
-        # NumPy's dtypes are instances of classes such as Float32DType.
-        if kind.__name__.lower().endswith("dtype") and kind.__module__.split(".")[0] in ("torch", "tilewright", "numpy"):
-            return MockTensor(arg)
-        return arg
-
-    def __init__(self, dtype, shape=None):
-        self.dtype = dtype
-        self.shape = [1] if shape is None else shape
-
-    def stride(self):
-        strides = [1]
-        for size in self.shape[1:]:
-            strides.append(strides[-1] * size)
-        return tuple(reversed(strides))
-
-    @staticmethod
-    def data_ptr():
-        return 0
-
-    @staticmethod
-    def ptr_range():
-        return 0
-
-
-class TensorWrapper:
-    """A framework tensor seen with another element type."""
-
-    def __init__(self, base, dtype):
-        self.dtype = dtype
-        self.base = base
-        self.data = attribute(base, "data")
-        self.device = attribute(base, "device")
-        self.shape = attribute(base, "shape")
-
-    def data_ptr(self):
-        return self.base.data_ptr()
-
-    def stride(self, *args):
-        return self.base.stride(*args)
-
-    def __str__(self):
-        return f"TensorWrapper[{self.dtype}]({self.base})"
-
-    def element_size(self):
-        return self.base.element_size()
-
-    def cpu(self):
-        return TensorWrapper(self.base.cpu(), self.dtype)
-
-    def copy_(self, other):
-        self.base.copy_(other.base)
-
-    def clone(self):
-        return TensorWrapper(self.base.clone(), self.dtype)
-
-    def to(self, device):
-        return TensorWrapper(self.base.to(device), self.dtype)
-
-    def new_empty(self, sizes):
-        return TensorWrapper(self.base.new_empty(sizes), self.dtype)
-
-
-def reinterpret(tensor, dtype):
-    """`tensor` with its bytes read as `dtype`; wrappers are not nested."""
-    if isinstance(tensor, TensorWrapper):
-        return tensor.base if dtype == tensor.base.dtype else TensorWrapper(tensor.base, dtype)
-    if has_attribute(tensor, "data_ptr"):
-        return TensorWrapper(tensor, dtype)
-    raise TypeError(f"cannot reinterpret a {type(tensor).__name__}")
-
-
-def __getattr__(name):
-    """What else Triton's module has; the modules that define it stand above this one."""
-    if name in ("find_paths_if", "get_iterable_path"):
-        from .. import _utils
-
-        return getattr(_utils, name)
-    if name == "DependenciesFinder":
-        from .dependencies import DependenciesFinder
-
-        return DependenciesFinder
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'", name=name)

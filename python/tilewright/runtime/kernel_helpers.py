@@ -13,8 +13,8 @@ import operator
 
 from .. import _core, errors
 from .. import language as tl
-from ..user_objects import has_attribute
 from ..frontend_rules import FORBIDDEN
+from .interface import is_kernel, kernel_inside
 
 _kernel = _core.kernel
 _tensor = tl.tensor
@@ -78,17 +78,10 @@ def refused(key):
     raise errors.make("E0102", stmt=construct, alternative=alternative)
 
 
-def inner_function(wrapper):
-    """The jit function inside tuning and heuristics wrappers."""
-    while not _is_jit_function(wrapper) and has_attribute(wrapper, "fn"):
-        wrapper = wrapper.fn
-    return wrapper
-
-
 def kind_of_callee(callee) -> str:
     """How a kernel calls a callable that it found by a global name: frontend/ast/LanguageNames.h knows."""
     kind = _kernel.kind_of_callee(callee)
-    return "wrapped" if kind == "kernel" and not _is_jit_function(callee) else kind
+    return "wrapped" if kind == "kernel" and not is_kernel(callee) else kind
 
 
 # ---------------------------------------------------------------------------
@@ -243,7 +236,7 @@ closure = {
         "join_or", "unwrap", "promote", "is_tensor", "unpack")},
     "stop": None, "unset": unset, "branch": branch, "value_of": value_of, "type_of": type_of,
     "is_same": is_same, "counter_after": counter_after, "is_not_same": is_not_same, "iterate": iterate,
-    "device_assert": device_assert, "refused": refused, "inner_function": inner_function,
+    "device_assert": device_assert, "refused": refused, "inner_function": kernel_inside,
     "make_tuple": tuple, "set_attribute": set_attribute,
     **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
 }
@@ -255,8 +248,3 @@ closure = {
 
 def is_constexpr_object(value) -> bool:
     return isinstance(value, tl.constexpr)
-
-
-def _is_jit_function(value) -> bool:
-    return has_attribute(value, "parse", "params", "fn")
-

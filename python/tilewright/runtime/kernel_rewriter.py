@@ -34,28 +34,10 @@ import ast
 import types
 
 from .. import _core, errors
-from ..user_objects import attribute, has_attribute
-from ..frontend_rules import DEBUGGERS, FORBIDDEN
+from ..frontend_rules import DEBUGGERS
 from . import kernel_helpers
+from .expression_rewriter import PREFIX, ExpressionRewriter, call_node, helper_name, load_node
 from .kernel_scopes import counters, names_read_outside_loops
-
-#: Builtins that mean something of their own in a kernel.
-_replaced_builtins = kernel_helpers.builtins_of_the_language
-
-_prefix = "__tw_"
-
-
-def _helper(name):
-    return _prefix + name
-
-
-def _load(name):
-    return ast.Name(id=name, ctx=ast.Load())
-
-
-def _call(helper, *args):
-    return ast.Call(func=_load(_helper(helper)), args=list(args), keywords=[])
-
 
 class _AssignedNames(ast.NodeVisitor):
     """Names that the function body binds, and those declared constexpr without a value."""
@@ -83,7 +65,7 @@ def is_constexpr(jit_function, annotated) -> bool:
     return _core.kernel.is_constexpr_annotation(jit_function, annotated.annotation)
 
 
-class Rewriter(ast.NodeTransformer):
+class Rewriter(ExpressionRewriter):
     """Rewrites the body of one jit function."""
 
     def __init__(self, jit_function, place=None):
@@ -108,17 +90,6 @@ class Rewriter(ast.NodeTransformer):
         self.constants = assigned.constants
         self.temporaries = 0
 
-    # -- what kernels may not contain -------------------------------------------
-
-    def _refused(self, key, node):
-        """In place of `node`: raised where it is reached, a branch that is never taken may hold it."""
-        refusal = self._at(_call("refused", ast.Constant(key)), node)
-        return self._at(ast.Expr(value=refusal), node) if isinstance(node, ast.stmt) else refusal
-
-    def generic_visit(self, node):
-        key = type(node).__name__
-        return self._refused(key, node) if key in FORBIDDEN else super().generic_visit(node)
-
     # -- function -------------------------------------------------------------
 
     def run(self) -> ast.FunctionDef:
@@ -131,13 +102,13 @@ class Rewriter(ast.NodeTransformer):
                                   vararg=None if old.vararg is None else bare(old.vararg),
                                   kwonlyargs=[bare(a) for a in old.kwonlyargs],
                                   kw_defaults=[None for _ in old.kwonlyargs], kwarg=None, defaults=[])
-        body = [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=_load(_helper("unset")),
+        body = [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=load_node(helper_name("unset")),
                                     type_comment=None), self.tree) for name in self.unset]
         # The cached tree is shared with the compiler: change a copy.
         body += self._block(_copy(self.tree.body))
         # Under its own name the function would be a local of the factory and hide
         # the global that recursive calls mean.
-        function = ast.FunctionDef(name=_prefix + "body", args=arguments, body=body or [ast.Pass()], decorator_list=[],
+        function = ast.FunctionDef(name=PREFIX + "body", args=arguments, body=body or [ast.Pass()], decorator_list=[],
                                    returns=None, type_comment=None)
         if hasattr(self.tree, "type_params"):
             function.type_params = []
@@ -145,29 +116,20 @@ class Rewriter(ast.NodeTransformer):
 
     # -- statements -----------------------------------------------------------
 
-    def _at(self, new, old):
-        return ast.copy_location(new, old)
-
-    def _fault_of_target(self, target):
-        """The key of what kernels may not assign to; None for a name, or a tuple of targets that may be."""
-        if isinstance(target, (ast.Tuple, ast.List)):
-            return next(filter(None, map(self._fault_of_target, target.elts)), None)
-        return _faulty_targets.get(type(target))
-
     def _assigned(self, target, value):
         """`value` as `target` holds it."""
         if isinstance(target, (ast.Tuple, ast.List)):
-            return self._at(_call("unpack", value, ast.Constant(len(target.elts))), target)
+            return self._at(call_node("unpack", value, ast.Constant(len(target.elts))), target)
         if isinstance(target, ast.Name) and target.id in self.constants:
-            return self._at(_call("unwrap", value), value)
-        return self._at(_call("assign", value), value)
+            return self._at(call_node("unwrap", value), value)
+        return self._at(call_node("assign", value), value)
 
     def visit_Assign(self, node):
         if len(node.targets) != 1:
             return self._refused("ChainedAssign", node)
         target = node.targets[0]
         if isinstance(target, ast.Attribute):
-            call = _call("set_attribute", self.visit(target.value), ast.Constant(target.attr), self.visit(node.value))
+            call = call_node("set_attribute", self.visit(target.value), ast.Constant(target.attr), self.visit(node.value))
             return self._at(ast.Expr(self._at(call, target)), node)
         if key := self._fault_of_target(target):
             return self._refused(key, node)
@@ -181,7 +143,7 @@ class Rewriter(ast.NodeTransformer):
             return self._refused(key, node)
         value = self.visit(node.value)
         if is_constexpr(self.jit_function, node):
-            value = self._at(_call("unwrap", value), node.value)
+            value = self._at(call_node("unwrap", value), node.value)
         else:
             value = self._assigned(node.target, value)
         return self._at(ast.Assign(targets=[node.target], value=value, type_comment=None), node)
@@ -191,14 +153,14 @@ class Rewriter(ast.NodeTransformer):
             return self._refused(key, node)
         name = self._at(ast.Name(id=node.target.id, ctx=ast.Load()), node.target)
         operation = self.visit(self._at(ast.BinOp(left=name, op=node.op, right=node.value), node))
-        value = self._at(_call("assign", operation), node)
+        value = self._at(call_node("assign", operation), node)
         return self._at(ast.Assign(targets=[node.target], value=value, type_comment=None), node)
 
     def visit_NamedExpr(self, node):
-        if node.target.id.startswith(_prefix):  # of _chain: no name of the kernel
+        if node.target.id.startswith(PREFIX):  # of _chain: no name of the kernel
             node.value = self.visit(node.value)
             return node
-        node.value = self._at(_call("assign", self.visit(node.value)), node.value)
+        node.value = self._at(call_node("assign", self.visit(node.value)), node.value)
         return node
 
     def visit_Expr(self, node):
@@ -207,7 +169,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Assert(self, node):
         message = ast.Constant(ast.unparse(node.test)) if node.msg is None else self.visit(node.msg)
-        check = self._at(_call("device_assert", self.visit(node.test), message), node)
+        check = self._at(call_node("device_assert", self.visit(node.test), message), node)
         return self._at(ast.Expr(value=check), node)
 
     def visit_If(self, node):
@@ -217,13 +179,13 @@ class Rewriter(ast.NodeTransformer):
         test = self.visit(node.test)
         node.body, node.orelse = self._block(node.body), self._block(node.orelse)
         if not meeting:
-            node.test = self._at(_call("truth_if", test), node.test)
+            node.test = self._at(call_node("truth_if", test), node.test)
             return node
         # A number meets what a run-time branch made of it as a run-time scalar, also where that is not taken.
         held = self._temporary()
         keep = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=test), node.test)
-        node.test = self._at(_call("truth_if", keep), node.test)
-        was_run_time = self._at(_call("is_tensor", _load(held)), node)
+        node.test = self._at(call_node("truth_if", keep), node.test)
+        was_run_time = self._at(call_node("is_tensor", load_node(held)), node)
         return [node, self._at(ast.If(test=was_run_time, body=self._made_run_time(meeting, node), orelse=[]), node)]
 
     def visit_While(self, node):
@@ -243,7 +205,7 @@ class Rewriter(ast.NodeTransformer):
         changed = self._made_run_time((self._assigned_by(node.body) - {node.target.id}) & self.bound, node) \
             if is_run_time else []
         iterator = self._call_of_range(node.iter) if is_run_time else self.visit(node.iter)
-        node.iter = self._at(_call("iterate", iterator), node.iter)
+        node.iter = self._at(call_node("iterate", iterator), node.iter)
         node.body = self._block(node.body)
         return [*changed, *self._counted_loop(node)] if is_run_time else node
 
@@ -267,7 +229,7 @@ class Rewriter(ast.NodeTransformer):
 
     def _made_run_time(self, names, node):
         """Numbers that these names hold as run-time scalars."""
-        return [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=_call("assign", _load(name)),
+        return [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=call_node("assign", load_node(name)),
                                     type_comment=None), node) for name in sorted(names)]
 
     def _counted_loop(self, node):
@@ -277,9 +239,9 @@ class Rewriter(ast.NodeTransformer):
             return [node]
         held, before = self._temporary(), self._temporary()
         node.iter = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=node.iter), node.iter)
-        keep = self._at(ast.Assign(targets=[ast.Name(id=before, ctx=ast.Store())], value=_load(name), type_comment=None),
+        keep = self._at(ast.Assign(targets=[ast.Name(id=before, ctx=ast.Store())], value=load_node(name), type_comment=None),
                         node)
-        after = _call("counter_after", _load(held), _load(before), _load(name))
+        after = call_node("counter_after", load_node(held), load_node(before), load_node(name))
         settled = self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=after, type_comment=None), node)
         return [keep, node, settled]
 
@@ -302,7 +264,7 @@ class Rewriter(ast.NodeTransformer):
         place = self.place
         where = {"lineno": place.line, "end_lineno": place.end_line or place.line, "col_offset": max(place.column - 1, 0),
                  "end_col_offset": max(place.end_column - 1, 0)}
-        call = _call("stop")
+        call = call_node("stop")
         for node in ast.walk(call):
             vars(node).update(where)
         return ast.Expr(value=call, **where)
@@ -312,207 +274,11 @@ class Rewriter(ast.NodeTransformer):
             return self._refused("Import", node)
         return node
 
-    # -- expressions ----------------------------------------------------------
-
-    def _truth(self, node, construct):
-        return self._at(_call("truth_" + construct, self.visit(node)), node)
-
-    def _temporary(self):
-        self.temporaries += 1
-        return f"{_prefix}{self.temporaries}"
-
-    def visit_BoolOp(self, node):
-        """(t if decides_and(t := a) else join_and(t, b)), nested to the right."""
-        name = "and" if isinstance(node.op, ast.And) else "or"
-        values = [self.visit(value) for value in node.values]
-        result = values.pop()
-        while values:
-            value, held = values.pop(), self._temporary()
-            keep = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=value), value)
-            result = self._at(
-                ast.IfExp(test=self._at(_call(f"decides_{name}", keep), value), body=self._at(_load(held), value),
-                          orelse=self._at(_call(f"join_{name}", self._at(_load(held), value), result), node)), node)
-        return result
-
-    def visit_UnaryOp(self, node):
-        node.operand = self.visit(node.operand)
-        if isinstance(node.op, ast.Not):
-            return self._at(_call("logical_not", node.operand), node)
-        return node
-
-    def visit_IfExp(self, node):
-        held = self._temporary()
-        keep = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=self.visit(node.test)), node.test)
-        choice = self._at(ast.IfExp(test=self._at(_call("truth_choice", keep), node.test), body=self.visit(node.body),
-                                    orelse=self.visit(node.orelse)), node)
-        return self._at(_call("branch", choice, self._at(_load(held), node.test)), node)
-
-    def visit_Compare(self, node):
-        if len(node.ops) != 1:
-            return self._chain(node)
-        operator = node.ops[0]
-        if type(operator).__name__ in FORBIDDEN:
-            return self._refused(type(operator).__name__, node)
-        node.left, right = self.visit(node.left), self.visit(node.comparators[0])
-        if isinstance(operator, (ast.Is, ast.IsNot)):
-            return self._at(_call("is_same" if isinstance(operator, ast.Is) else "is_not_same", node.left, right), node)
-        node.comparators = [right]
-        return node
-
-    def _chain(self, node):
-        """`a < b < c` as `a < (t := b) and t < c`."""
-        parts, left = [], node.left
-        for position, (operator, right) in enumerate(zip(node.ops, node.comparators)):
-            following = right
-            if position + 1 < len(node.ops):
-                held = self._temporary()
-                keep = ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=right)
-                right, following = self._at(keep, right), self._at(_load(held), right)
-            parts.append(self._at(ast.Compare(left=left, ops=[operator], comparators=[right]), node))
-            left = following
-        return self.visit(self._at(ast.BoolOp(op=ast.And(), values=parts), node))
-
-    def visit_BinOp(self, node):
-        if isinstance(node.op, ast.MatMult):
-            return self._refused("MatMult", node)
-        return self.generic_visit(node)
-
-    def visit_Call(self, node):
-        if any(keyword.arg is None for keyword in node.keywords):
-            return self._refused("KeywordArguments", node)
-        found, callee = self._resolve(node.func)
-        if found and kernel_helpers.is_run_time_range(callee) and callee is not kernel_helpers.tl.range:
-            # Outside of `for` a range is its values.
-            return self._at(_call("make_tuple", self._call_of_range(node)), node)
-        kind = kernel_helpers.kind_of_callee(callee) if found else "value"
-        # What computes at compile time takes Python's values, and may give back a constexpr.
-        visit = self._unwrapped if kind == "static" else self.visit
-        call = self._at(ast.Call(func=self._callee(node.func, kind), args=[self._argument(a, visit) for a in node.args],
-                                 keywords=[self._at(ast.keyword(arg=k.arg, value=visit(k.value)), k)
-                                           for k in node.keywords]), node)
-        return self._at(_call("unwrap", call), node) if kind == "static" else call
-
-    def _call_of_range(self, node):
-        node.func = self.visit(node.func)
-        node.args = [self._argument(a, self.visit) for a in node.args]
-        node.keywords = [self._at(ast.keyword(arg=k.arg, value=self.visit(k.value)), k) for k in node.keywords]
-        return node
-
-    def _callee(self, node, kind):
-        if kind == "constant":
-            return self._at(_load(_helper("unwrap")), node)
-        callee = self.visit(node)
-        return self._at(_call("inner_function", callee), node) if kind == "wrapped" else callee
-
-    def _argument(self, node, visit):
-        return self.visit(node) if isinstance(node, ast.Starred) else visit(node)
-
-    def visit_Starred(self, node):
-        """`*x` among arguments or elements; a starred target has been refused."""
-        node.value = self.visit(node.value)
-        return node
-
-    def _unwrapped(self, node):
-        return self._at(_call("unwrap", self.visit(node)), node)
-
-    def _resolve(self, node):
-        """(True, value) for a dotted name that starts at a global; modules and classes are looked into."""
-        if isinstance(node, ast.Name):
-            if node.id in self.locals:
-                return False, None
-            try:
-                return True, self.jit_function.lookup_global(node.id)
-            except KeyError:
-                return False, None
-        if isinstance(node, ast.Attribute):
-            found, base = self._resolve(node.value)
-            if found and isinstance(base, (types.ModuleType, type)) and has_attribute(base, node.attr):
-                return True, getattr(base, node.attr)
-        return False, None
-
-    def visit_Attribute(self, node):
-        if not isinstance(node.ctx, ast.Load):
-            return self.generic_visit(node)
-        found, base = self._resolve(node.value)
-        node.value = self.visit(node.value)
-        if found and isinstance(base, types.ModuleType):
-            value = attribute(base, node.attr)
-            return self._at(_call("unwrap", node), node) if kernel_helpers.is_constexpr_object(value) else node
-        if node.attr in ("value", "type"):
-            return self._at(_call(f"{node.attr}_of", node.value), node)
-        if node.attr in kernel_helpers.tensor_attributes:
-            node.value = self._at(_call("promote", node.value), node.value)
-        return node
-
-    def visit_Subscript(self, node):
-        node.value = self.visit(node.value)
-        if isinstance(node.slice, ast.Slice):
-            for name in ("lower", "upper", "step"):
-                bound = getattr(node.slice, name)
-                if bound is not None:
-                    setattr(node.slice, name, self._unwrapped(bound))
-        elif isinstance(node.slice, (ast.Constant, ast.Tuple)):
-            node.slice = self.visit(node.slice)
-        else:
-            node.slice = self._unwrapped(node.slice)
-        return node
-
-    def visit_List(self, node):
-        elements = [self.visit(element) for element in node.elts]
-        return self._at(ast.Tuple(elts=elements, ctx=node.ctx), node)
-
-    def visit_ListComp(self, node):
-        if len(node.generators) != 1:
-            return self._refused("NestedComprehension", node)
-        generator = node.generators[0]
-        if key := self._fault_of_target(generator.target):
-            return self._refused(key, node)
-        # The target is local to the comprehension; inside it, it hides a global.
-        inner = {n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name)}
-        generator.iter = self._unwrapped(generator.iter)
-        added = inner - self.locals
-        self.locals |= added
-        generator.ifs = [self._unwrapped(condition) for condition in generator.ifs]
-        node.elt = self.visit(node.elt)
-        self.locals -= added
-        return self._at(_call("make_tuple", node), node)
-
-    def visit_Constant(self, node):
-        if isinstance(node.value, bytes):
-            return self._refused("Bytes", node)
-        if isinstance(node.value, complex):
-            return self._refused("Complex", node)
-        return node
-
-    def visit_Name(self, node):
-        name = node.id
-        if not isinstance(node.ctx, ast.Load) or name in self.locals or name.startswith(_prefix):
-            return node
-        try:
-            value = self.jit_function.lookup_global(name)
-        except KeyError:
-            return node
-        function = self.jit_function.fn
-        if name not in function.__code__.co_freevars and name not in function.__globals__:
-            return self._builtin(node)
-        if kernel_helpers.is_constexpr_object(value):
-            return self._at(_call("unwrap", node), node)
-        return node
-
-    def _builtin(self, node):
-        if node.id in _replaced_builtins:
-            return self._at(_load(_helper("builtin_" + node.id)), node)
-        return node
-
 
 def _names_of(targets) -> set:
     """Names that an assignment to these targets binds."""
     return {node.id for target in targets for node in ast.walk(target)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-
-
-#: What kernels may not assign to, by the keys of FORBIDDEN.
-_faulty_targets = {ast.Attribute: "AttributeTarget", ast.Subscript: "SubscriptTarget", ast.Starred: "Starred"}
 
 
 def _position(node):
@@ -562,11 +328,11 @@ def rewrite(jit_function, place=None, stop=None):
     definition = Rewriter(jit_function, place).run()
     original = jit_function.fn
     free = original.__code__.co_freevars
-    enclosed = [*free, *(_helper(name) for name in kernel_helpers.closure)]
+    enclosed = [*free, *(helper_name(name) for name in kernel_helpers.closure)]
     # Names assigned in an enclosing function are closure variables of the kernel.
     bindings = [ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=ast.Constant(None), type_comment=None)
                 for name in enclosed]
-    factory_name = _prefix + "factory"
+    factory_name = PREFIX + "factory"
     factory = ast.FunctionDef(name=factory_name, body=[*bindings, definition], decorator_list=[], returns=None,
                               type_comment=None,
                               args=ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[],
@@ -585,8 +351,8 @@ def rewrite(jit_function, place=None, stop=None):
         code = code.replace(co_qualname=original.__qualname__)
 
     cells = dict(zip(free, original.__closure__ or ()))
-    cells.update({_helper(name): types.CellType(value) for name, value in kernel_helpers.closure.items()})
-    cells[_helper("stop")] = types.CellType(stop)
+    cells.update({helper_name(name): types.CellType(value) for name, value in kernel_helpers.closure.items()})
+    cells[helper_name("stop")] = types.CellType(stop)
     defaults = tuple(kernel_helpers.unwrap(value) for value in original.__defaults__ or ())
     function = types.FunctionType(code, original.__globals__, original.__name__, defaults or None,
                                   tuple(cells[name] for name in code.co_freevars))

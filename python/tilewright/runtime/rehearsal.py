@@ -5,8 +5,9 @@
 The rules of the statement level (what may be called, which globals may be read, where a
 `return` may stand, which types meet after an `if`, how long loops may be unrolled) are the
 front end's alone. It walks each kernel once per set of argument types and constants before
-the kernel runs natively, makes nothing of it, and what it refuses is refused. So neither a
-branch that is not taken nor a loop that does not run hides a mistake.
+the kernel runs natively, and again where what the kernel reaches by name has changed. It makes
+nothing of it, and what it refuses is refused. So neither a branch that is not taken nor a loop
+that does not run hides a mistake.
 
 A refused kernel still runs up to the line of the mistake, in the first program of the grid:
 what it prints on the way is seen, breakpoints stop, and a debugger finds the error in the
@@ -16,6 +17,7 @@ kernel's own frame.
 from __future__ import annotations
 
 from .. import _core, errors
+from . import dependencies
 
 #: Rehearsals that a kernel remembers: one per set of types and constants.
 _most_remembered = 256
@@ -36,10 +38,12 @@ def _key(value):
 def refusal(jit_function, arguments, options):
     """The compiler's error for a kernel with these arguments (by name); None where it takes it."""
     try:
-        tree = jit_function.parse()
+        jit_function.parse()
+        # The helpers and globals of now: another one may be refused.
+        state = dependencies.digest(jit_function)
         key = (tuple(map(_key, arguments.values())), tuple(sorted((name, repr(o)) for name, o in options.items())))
         known = jit_function.__dict__.setdefault("_rehearsed", {})
-        if known.get(key) is tree:
+        if known.get(key) == state:
             return None
     except errors.SourceUnavailable:
         return None  # runs as it is (W0127)
@@ -54,5 +58,5 @@ def refusal(jit_function, arguments, options):
     if key is not None:
         if len(known) >= _most_remembered:
             known.clear()
-        known[key] = tree
+        known[key] = state
     return None

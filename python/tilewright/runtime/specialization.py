@@ -8,11 +8,7 @@ asks for the same facts when it looks at a kernel without launching it.
 
 from __future__ import annotations
 
-
-def _short_type(name, dtype) -> str:
-    from .host_arrays import short_type  # brings NumPy, which the package's import does without
-
-    return short_type(name, dtype)
+from ..scalar_types import short_type
 
 
 def _integer(value, specialize_value):
@@ -40,8 +36,8 @@ def native_specialize_impl(backend, argument, is_const, specialize_value, align)
     base = getattr(argument, "base", None)
     if base is not None and hasattr(argument, "block_shape"):
         block = ",".join(str(extent) for extent in argument.block_shape)
-        return f"tensordesc<{_short_type('descriptor', base.dtype)}[{block}]>", None
+        return f"tensordesc<{short_type('descriptor', base.dtype)}[{block}]>", None
     if hasattr(argument, "data_ptr"):
         aligned = align and argument.data_ptr() % 16 == 0
-        return ("*k" if is_const else "*") + _short_type("tensor", argument.dtype), "D" if aligned else ""
+        return ("*k" if is_const else "*") + short_type("tensor", argument.dtype), "D" if aligned else ""
     return "constexpr", argument

@@ -2,13 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tools around compiled kernels."""
 
+from ..lazy_names import lazy_names
+
 __all__ = ["LinearLayout"]
 
-
-def __getattr__(name):
-    # Every tuner comes by here, and few programs ask for layouts.
-    if name == "LinearLayout":
-        from .linear_layout import LinearLayout
-
-        return LinearLayout
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+# Every tuner comes by here, and few programs ask for layouts.
+__getattr__ = lazy_names(__name__, {"LinearLayout": "tools.linear_layout:LinearLayout"})

@@ -5,12 +5,9 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
 
-from .. import _core, knobs
+from .. import knobs
+from ..toolkit import find_tool
 
 
 def path_to_binary(name: str):
@@ -21,23 +18,12 @@ def path_to_binary(name: str):
     return find_tool(name)
 
 
-def find_tool(name: str):
-    """The absolute path of a program of the CUDA toolkit, or None: PATH, toolkits, wheels."""
-    found = shutil.which(name)
-    if found:
-        return os.path.abspath(found)
-    candidates = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
-    for folder in _core.find_wheel_folders(sys.path):
-        candidates += [os.path.join(folder, sub) for sub in ("cu13", "cuda_nvcc", "cuda_cuobjdump", "cuda_nvdisasm")]
-    for folder in filter(None, candidates):
-        path = os.path.join(folder, "bin", name)
-        if os.access(path, os.X_OK):
-            return path
-    return None
-
-
 def get_sass(cubin: bytes, fun=None) -> str:
     """The machine code of a cubin as text; `fun` picks one function."""
+    # A first launch, which loads this module, waits for neither.
+    import subprocess
+    import tempfile
+
     nvdisasm, cuobjdump = path_to_binary("nvdisasm"), path_to_binary("cuobjdump")
     if nvdisasm is None and cuobjdump is None:
         raise FileNotFoundError("neither nvdisasm nor cuobjdump was found; install the CUDA toolkit's binary "

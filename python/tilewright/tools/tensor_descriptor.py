@@ -45,6 +45,7 @@ class TensorDescriptor:
             self._check("descriptor", with_block=False)
 
     def _check(self, name, with_block=True):
+        # It brings NumPy, which compiled programs do without.
         from ..runtime.host_arrays import read_array
 
         data_ptr = attribute(self.base, "data_ptr")

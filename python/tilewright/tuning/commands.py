@@ -8,7 +8,8 @@ import json
 import os
 
 from . import table
-from .report import html_page, plain, text_table
+from ..user_objects import printable
+from .report import html_page, text_table
 
 
 def _require_store():
@@ -29,10 +30,10 @@ def show_command(arguments) -> int:
         print("no tables: nothing was tuned, or nothing matches")
     for key, header in found:
         best = header["records"].get(header.get("pinned") or header.get("best"))
-        print(f"{key[:12]}  {plain(header['kernel'])} for {plain(header.get('key', ''))}")
-        print(f"  {plain(header['fields'].get('device'))}, {plain(header['fields'].get('driver'))}")
+        print(f"{key[:12]}  {printable(header['kernel'])} for {printable(header.get('key', ''))}")
+        print(f"  {printable(header['fields'].get('device'))}, {printable(header['fields'].get('driver'))}")
         if best is not None:
-            print(f"  {'pinned' if header.get('pinned') else 'best'}: {plain(best['config'])}")
+            print(f"  {'pinned' if header.get('pinned') else 'best'}: {printable(best['config'])}")
         if arguments.all:
             print(text_table(header["records"].values()))
     return 0
@@ -59,11 +60,11 @@ def pin_command(arguments) -> int:
     found = _tables(arguments)
     if len(found) != 1:
         raise SystemExit(f"tilewright tune: {len(found)} tables match; name one with --kernel or --key" + _lines(
-            f"--key {key[:12]}  {plain(header['kernel'])} for {plain(header.get('key', ''))}" for key, header in found))
+            f"--key {key[:12]}  {printable(header['kernel'])} for {printable(header.get('key', ''))}" for key, header in found))
     key, header = found[0]
     chosen = None if arguments.config == "none" else _one_configuration(header["records"], arguments.config)
     header = table.pin(key, chosen)
-    print("nothing is pinned" if chosen is None else f"pinned: {plain(header['records'][chosen]['config'])}")
+    print("nothing is pinned" if chosen is None else f"pinned: {printable(header['records'][chosen]['config'])}")
     return 0
 
 
@@ -81,8 +82,8 @@ def _one_configuration(records, wanted) -> str:
     exact = [i for i, r in records.items() if i.startswith(wanted) or has(r)]
     found = exact or [i for i, r in records.items() if wanted in r["config"]]
     if len(found) != 1:
-        raise SystemExit(f"tilewright tune: {len(found)} configurations match '{plain(wanted)}'; there are" + _lines(
-            plain(records[i]["config"]) for i in (found or records)))
+        raise SystemExit(f"tilewright tune: {len(found)} configurations match '{printable(wanted)}'; there are" + _lines(
+            printable(records[i]["config"]) for i in (found or records)))
     return found[0]
 
 
@@ -99,30 +100,3 @@ def clear_command(arguments) -> int:
     removed = sum(table.store().native.remove(key) for key, _ in _tables(arguments))
     print(f"removed {removed} tables")
     return 0
-
-
-def add_parser(commands):
-    """The command `tune` with its own commands."""
-    tune = commands.add_parser("tune", help="look at measured configurations, ship them, pin one").add_subparsers(
-        dest="what_command", required=True)
-
-    def add(name, call, help, file=None):
-        parser = tune.add_parser(name, help=help)
-        parser.set_defaults(call=call)
-        if file is not None:
-            parser.add_argument("file", help=file)
-        return parser
-
-    def choose(parser):
-        parser.add_argument("--kernel", help="only tables of kernels of this name")
-        parser.add_argument("--key", help="only the table whose digest starts so")
-        return parser
-
-    choose(add("show", show_command, "what was measured and chosen")).add_argument(
-        "--all", action="store_true", help="every configuration")
-    choose(add("export", export_command, "write tables to a file that can lie beside a package", "the file"))
-    add("import", import_command, "merge an exported file into the cache", "the file")
-    pin = choose(add("pin", pin_command, "always take one configuration"))
-    pin.add_argument("config", help="part of its text, its identity, or 'none'")
-    choose(add("report", report_command, "write one HTML page", "the page"))
-    choose(add("clear", clear_command, "forget measurements"))

@@ -23,6 +23,7 @@ import os
 import sys
 import threading
 
+from .. import _core
 from . import table
 
 
@@ -105,8 +106,6 @@ class GpuPool(concurrent.futures.ProcessPoolExecutor):
 
 def visible_devices() -> list[str]:
     """The GPUs this process may use, as CUDA_VISIBLE_DEVICES would name them."""
-    from .. import _core
-
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is not None:
         return [d.strip() for d in named.split(",") if d.strip()]

@@ -11,15 +11,8 @@ measured in this process, like all others.
 
 from __future__ import annotations
 
-import json
-import os
-import select
-import struct
-import subprocess
-import sys
-import time
-
 from .. import _core
+from ..child_process import Child
 from ..user_objects import attribute, has_attribute
 from .memory import region_of
 
@@ -28,17 +21,6 @@ _START_SECONDS = 60  # of the child: Python, the driver, a context; or loading a
 
 class Unsupported(Exception):
     """This candidate cannot be described to the child; it goes on without a trial."""
-
-
-def frame(message: dict, blob: bytes = b"") -> bytes:
-    text = json.dumps(message).encode()
-    return struct.pack("<QQ", len(text), len(blob)) + text + blob
-
-
-def read_frame(read):
-    """(message, blob) from a function that reads exactly so many bytes."""
-    sizes = struct.unpack("<QQ", read(16))
-    return json.loads(read(sizes[0])), read(sizes[1])
 
 
 class Trials:
@@ -65,42 +47,19 @@ class Trials:
         (address, size), content = self.memory[name]
         if (address, size) not in self.sent:
             self.sent[(address, size)] = len(self.sent)
-            self.child.stdin.write(frame({"what": "memory"}, content))
+            self.child.send({"what": "memory"}, content)
         return {"memory": self.sent[(address, size)], "offset": value.data_ptr() - address}
 
     # -- the child -------------------------------------------------------------
 
     def _start(self):
-        # Its own standard output is the channel; what kernels print goes to the error stream.
-        self.child = subprocess.Popen([sys.executable, "-m", "tilewright.tuning.trial_worker", str(_core.current_device())],
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                      env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        self.child = Child("tilewright.tuning.trial_worker", _core.current_device())
         self.sent = {}
-        self._answer(_START_SECONDS)
-
-    def _answer(self, seconds):
-        """The child's next message; TimeoutError, or EOFError when it is gone."""
-        deadline = time.monotonic() + seconds
-
-        def read(size):
-            content = b""
-            while len(content) < size:
-                if not select.select([self.child.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                    raise TimeoutError
-                piece = os.read(self.child.stdout.fileno(), size - len(content))
-                if not piece:
-                    raise EOFError
-                content += piece
-            return content
-
-        return read_frame(read)[0]
+        self.child.answer(_START_SECONDS)
 
     def close(self):
         if self.child is not None:
-            self.child.kill()
-            self.child.wait()
-            self.child.stdin.close()
-            self.child.stdout.close()
+            self.child.close()
             self.child = None
 
     # -- one trial -------------------------------------------------------------
@@ -124,11 +83,10 @@ class Trials:
                        "programmatic": bool(metadata.launch_pdl), "maxnreg": metadata.maxnreg or 0,
                        "tensor_maps": list(metadata.tensor_maps), "host_tensor_maps": list(metadata.host_tensor_maps),
                        "arguments": described}
-            self.child.stdin.write(frame(message, image if image is not None else kernel.asm["ptx"].encode()))
-            self.child.stdin.flush()
-            answer = self._answer(_START_SECONDS)
+            self.child.send(message, image if image is not None else kernel.asm["ptx"].encode())
+            answer, _ = self.child.answer(_START_SECONDS)
             if answer["status"] == "launching":
-                answer = self._answer(self.timeout)
+                answer, _ = self.child.answer(self.timeout)
         except TimeoutError:
             self.close()
             return "hung", f"ran longer than {self.timeout:g} s"

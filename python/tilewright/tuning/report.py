@@ -8,9 +8,10 @@ text in it is escaped: names of kernels and configurations are the user's.
 
 from __future__ import annotations
 
-import html
 import sys
 import time
+
+from ..user_objects import printable
 
 _ORDER = {"ok": 0, "slow": 1, "wrong": 2, "pruned": 3, "failed": 4, "hung": 5, "skipped": 6}
 
@@ -20,22 +21,17 @@ def ordered(records):
     return sorted(records, key=lambda r: (_ORDER.get(r["status"], 9), r.get("median") or 0.0, r["config"]))
 
 
-def plain(text) -> str:
-    """A text without control characters: it goes to terminals."""
-    return "".join(c if c.isprintable() else "?" for c in str(text))
-
-
 def text_table(records) -> str:
     lines = [f"  {'ms':>10} {'interval':>19}  {'regs':>4} {'shared':>7}  configuration"]
     for r in ordered(records):
         if r.get("median") is None:
             lines.append(f"  {r['status']:>10} {'':>19}  {_number(r, 'registers'):>4} {_number(r, 'shared'):>7}  "
-                         f"{plain(r['config'])}: {plain(r['reason'])}")
+                         f"{printable(r['config'])}: {printable(r['reason'])}")
             continue
         interval = f"{r['low']:.4f} .. {r['high']:.4f}" if r.get("low") is not None else ""
-        note = "" if r["status"] == "ok" else f" ({r['status']}: {plain(r['reason'])})"
+        note = "" if r["status"] == "ok" else f" ({r['status']}: {printable(r['reason'])})"
         lines.append(f"  {r['median']:>10.4f} {interval:>19}  {_number(r, 'registers'):>4} {_number(r, 'shared'):>7}  "
-                     f"{plain(r['config'])}{note}")
+                     f"{printable(r['config'])}{note}")
     return "\n".join(lines)
 
 
@@ -48,7 +44,7 @@ class Progress:
     """One line on the terminal that is written over."""
 
     def __init__(self, name, stream):
-        self.name, self.stream = plain(name), stream
+        self.name, self.stream = printable(name), stream
         self.last = 0.0
 
     @classmethod
@@ -64,7 +60,7 @@ class Progress:
         best = min(measured, default=None, key=lambda c: sum(c.samples) / len(c.samples))
         text = f"tuning {self.name}: {len(measured) + ended} of {len(session.candidates)}, {session.elapsed():.1f} s"
         if best is not None:
-            text += f", best {sum(best.samples) / len(best.samples):.4f} ms with {plain(best.config)}"
+            text += f", best {sum(best.samples) / len(best.samples):.4f} ms with {printable(best.config)}"
         self.stream.write("\r\x1b[2K" + text[:150])
         self.stream.flush()
 
@@ -104,9 +100,11 @@ def _bar(record, scale, best) -> str:
 
 
 def _row(record, scale, best, peak) -> str:
+    import html  # pages are few, and the module is large
+
     esc = html.escape
     has_time = record.get("median") is not None
-    cells = [f"<td><code>{esc(plain(record['config']))}</code></td>",
+    cells = [f"<td><code>{esc(printable(record['config']))}</code></td>",
              f"<td class=n>{record['median']:.4f}</td>" if has_time else "<td class=n>-</td>",
              f"<td>{_bar(record, scale, best)}</td>" if has_time else "<td></td>",
              f"<td class=n>{best['median'] / record['median'] * 100:.0f} %</td>" if has_time and best else "<td></td>"]
@@ -114,12 +112,14 @@ def _row(record, scale, best, peak) -> str:
         cells.append(f"<td class=n>{peak / record['median'] * 100:.0f} %</td>" if has_time else "<td></td>")
     for name in ("registers", "spills", "shared", "blocks"):
         cells.append(f"<td class=n>{esc(_number(record, name))}</td>")
-    text = "" if record["status"] == "ok" else f"{record['status']}: {plain(record['reason'])}"
+    text = "" if record["status"] == "ok" else f"{record['status']}: {printable(record['reason'])}"
     cells.append(f"<td class=muted>{esc(text)}</td>")
     return f"<tr{' class=best' if record is best else ''}>{''.join(cells)}</tr>"
 
 
 def _section(header) -> str:
+    import html  # pages are few, and the module is large
+
     esc = html.escape
     records = ordered(header["records"].values())
     timed = [r for r in records if r.get("median") is not None]
@@ -138,8 +138,8 @@ def _section(header) -> str:
     if clocks:
         note += f"<p class=muted>Clocks when it began: {esc(', '.join(f'{k} {v} MHz' for k, v in clocks.items()))}.</p>"
     rows = "\n".join(_row(r, scale, best, peak) for r in records)
-    return f"""<h2><code>{esc(plain(header.get('kernel', '?')))}</code> for {esc(plain(header.get('key', '')))}</h2>
-<p>{esc(plain(fields.get('device', '')))}, {esc(plain(fields.get('driver', '')))}; {esc(', '.join(f'{n} {s}' for s, n in counts.items()))}
+    return f"""<h2><code>{esc(printable(header.get('kernel', '?')))}</code> for {esc(printable(header.get('key', '')))}</h2>
+<p>{esc(printable(fields.get('device', '')))}, {esc(printable(fields.get('driver', '')))}; {esc(', '.join(f'{n} {s}' for s, n in counts.items()))}
 {'; pinned' if header.get('pinned') else ''}</p>{note}
 <table><thead><tr><th>configuration</th><th class=n>ms</th><th>median and 95 % interval</th><th class=n>of best</th>{roof}
 <th class=n>registers</th><th class=n>spills</th><th class=n>shared</th><th class=n>blocks</th><th></th></tr></thead>

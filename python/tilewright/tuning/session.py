@@ -3,7 +3,8 @@
 """One tuning: from configurations to figures.
 
   1. compile all candidates on all cores; what does not fit the device, or does not
-     compile, ends here with its reason
+     compile, ends here with its reason. They are marked before: where an earlier process
+     has ended in it, all are compiled in worker processes (compiler/isolated.py)
   2. as each is ready: run it once on the caller's data, compare what it wrote with
      the first that worked, and estimate its time
   3. measure the ones that can still win in interleaved rounds (autotune/Race.h)
@@ -22,10 +23,15 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout  # another class before Python 3.11
 
-from .. import _core, errors
+from .. import _core, errors, knobs
+from ..compiler.options import must_isolate
 from ..tools.tensor_descriptor import TensorDescriptor, copy_of_descriptor
+from . import bench as benches
+from .candidate import Candidate
 from .isolation import Trials, Unsupported
 from .memory import Protection, region_of
+from .options import SAME
+from .report import Progress
 
 # A candidate so much slower than the best estimate is not measured further.
 _HOPELESS = 4.0
@@ -33,44 +39,15 @@ _ROUND_MILLISECONDS = 2.0
 _MAX_SAMPLES = 8
 
 
-class Candidate:
-    """One configuration on its way through a session."""
-
-    def __init__(self, config, identity):
-        self.config, self.identity = config, identity
-        self.status, self.reason = "new", ""
-        self.lost = False  # whether it took the process's GPU with it
-        self.kernel = None
-        self.future = None
-        self.estimate = math.inf
-        self.samples: list = []
-        self.resources: dict = {}
-        self.error = None
-
-    def end(self, status, reason="", error=None):
-        self.status, self.reason, self.error = status, reason, error
-
-    @property
-    def runs(self):
-        return self.status in ("new", "ready", "running", "ok")
-
-    def record(self) -> dict:
-        summary = _core.summarize(self.samples) if self.samples else None
-        return {"config": str(self.config), "kwargs": {k: repr(v) for k, v in self.config.all_kwargs().items()},
-                "status": self.status, "reason": self.reason,
-                "median": summary["median"] if summary else None,
-                "low": summary["low"] if summary else None, "high": summary["high"] if summary else None,
-                "q20": summary["q20"] if summary else None, "q80": summary["q80"] if summary else None,
-                "samples": [round(s, 6) for s in self.samples[-64:]], **({"lost": True} if self.lost else {}),
-                **self.resources}
+def start(tuner, nargs, args, kwargs, table):
+    """A session on the current device, which shows its progress where somebody looks."""
+    return Session(tuner, nargs, args, kwargs, table, benches.DeviceBench(), Progress.if_wanted(tuner.base_fn.__name__))
 
 
 class Session:
     """Measures configurations of one kernel for one set of arguments."""
 
     def __init__(self, tuner, nargs, args, kwargs, table, bench, progress=None):
-        from .. import knobs
-
         self.tuner, self.nargs, self.args, self.kwargs = tuner, nargs, args, kwargs
         self.table, self.bench, self.progress = table, bench, progress
         self.started = time.monotonic()
@@ -88,6 +65,7 @@ class Session:
         if isolate:
             self.trials = Trials(self.timeout)
             self.trials.keep(named)
+        self.isolates_compiling = any(map(_has_cost_a_compiler, table.records.values()))
         self.reference = None  # what the first working candidate wrote
         self.candidates: list = []
         self.odd: list = []  # candidates that disagree with the reference
@@ -104,7 +82,11 @@ class Session:
     # -- 1: compile -----------------------------------------------------------
 
     def _compile(self, candidate, args, kwargs):
-        return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
+        token = must_isolate.set(self.isolates_compiling)
+        try:
+            return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
+        finally:
+            must_isolate.reset(token)
 
     def _arguments_for(self, candidate):
         """(args, kwargs) that the candidate is compiled for: its hook completes descriptors, each candidate's its own.
@@ -126,6 +108,9 @@ class Session:
 
     def start_compiling(self, candidates, pool):
         for candidate in candidates:
+            candidate.status = "compiling"
+        self.table.save({c.identity: c.record() for c in candidates})
+        for candidate in candidates:
             try:
                 args, kwargs = self._arguments_for(candidate)
             except Exception as error:  # noqa: BLE001 - a hook that fails is this candidate's alone
@@ -146,6 +131,7 @@ class Session:
             return False
         except Exception as error:  # noqa: BLE001 - any failure is this candidate's alone
             candidate.end("failed", _first_line(error), error)
+            candidate.crashed = getattr(error, "code", "") == "E0901"
             return False
         metadata = getattr(candidate.kernel, "metadata", None)
         if metadata is None:
@@ -346,7 +332,7 @@ class Session:
     def _rounds(self, candidates, seed):
         """Interleaved rounds over the candidates that can still win."""
         best = self._best_of_estimates(candidates)
-        race = _core.Race(len(candidates), seed=seed)
+        race = _core.Race(len(candidates), seed=seed, tolerance=SAME)
         for index, candidate in enumerate(candidates):
             if candidate.samples:  # of a tuning that was killed
                 race.add(index, candidate.samples)
@@ -412,7 +398,8 @@ class Session:
             pool.shutdown(wait=False, cancel_futures=True)
         self.settle_disagreement()
         self._rounds([c for c in batch if c.status == "ready"], seed)
-        self.table.save({c.identity: c.record() for c in batch if c.status != "skipped"})
+        # What was skipped is saved too: its mark must go, or the next process would take it for a crash.
+        self.table.save({c.identity: c.record() for c in batch})
         return sorted((c for c in batch if c.status == "ok"), key=lambda c: c.record()["median"])
 
     def finish(self):
@@ -424,6 +411,11 @@ class Session:
             self.bench.synchronize()
         if self.progress is not None:
             self.progress.close()
+
+
+def _has_cost_a_compiler(record) -> bool:
+    """Whether the compiler, or the process that it ran in, ended while it compiled its configuration."""
+    return record.get("crashed") is True or record["status"] == "compiling"
 
 
 def _has_cost_a_process(record) -> bool:
@@ -440,8 +432,6 @@ def _roof(arguments):
 
 
 def _compile_threads(count):
-    from .. import knobs
-
     return max(1, min(count, knobs.autotuning.threads or os.cpu_count() or 1))
 
 

@@ -8,6 +8,7 @@ import itertools
 import math
 
 from .. import _core
+from .config import Config
 
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 
@@ -42,8 +43,6 @@ class Space:
 
     def config_at(self, point):
         """The configuration at one index per dimension, or None where `where` excludes it."""
-        from ..runtime.autotuner import Config
-
         chosen = {n: v[0] for n, v in (*self.meta.items(), *self.options.items())}
         chosen.update({name: values[i] for (name, values), i in zip(self.dimensions.items(), point)})
         if self.where is not None and not self.where(dict(chosen)):

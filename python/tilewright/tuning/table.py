@@ -22,9 +22,11 @@ import json
 import os
 import time
 
-from .. import _core
+from .. import _core, knobs
+from .._version import __version__
 from ..compiler import disk_cache
 from ..runtime.dependencies import Dependencies
+from ..runtime.interface import kernel_inside
 
 AREA = "tuning-1"
 FORMAT = "tilewright-tuning-1"
@@ -35,16 +37,7 @@ FINAL = ("ok", "pruned", "failed", "wrong", "slow", "hung")
 
 
 def store():
-    from .. import knobs
-
     return disk_cache.store_of(AREA, _CAPACITY) if knobs.autotuning.tables else None
-
-
-def base_function(fn):
-    """The jit function inside tuners and heuristics, or None."""
-    while fn is not None and not hasattr(fn, "parse"):
-        fn = getattr(fn, "fn", None)
-    return fn
 
 
 _encode_parts = json.JSONEncoder(sort_keys=True).encode  # json.dumps would make one for each configuration
@@ -70,9 +63,7 @@ class Table:
     """Records of one kernel, key and device: `records` by identity of configuration."""
 
     def __init__(self, fn, name, key, device):
-        from .. import __version__
-
-        function = base_function(fn)
+        function = kernel_inside(fn)
         dependencies = Dependencies(function) if function is not None else Dependencies()
         self.name = name
         encoded = dependencies.encode(tuple(key))
@@ -168,8 +159,6 @@ def valid_records(records) -> bool:
 
 def shipped_files(kernel_file):
     """Tables beside a kernel's file and its package, and those of TILEWRIGHT_TUNE_PATH."""
-    from .. import knobs
-
     folders = []
     if kernel_file:
         folder = os.path.dirname(os.path.abspath(kernel_file))

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import numpy as np
 
 from .. import _core, errors
-from .isolation import frame, read_frame
+from ..child_process import serve
 
 
 class _Pointer:
@@ -48,33 +47,17 @@ def _run(message, image, memory, device, answer) -> dict:
 
 def main() -> int:
     device = int(sys.argv[1])
-    source = sys.stdin.buffer
-    # Nothing else may write into the channel, not even a kernel's print.
-    channel = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-
-    def read(size):
-        content = source.read(size)
-        if len(content) < size:
-            raise EOFError
-        return content
-
-    def answer(message):
-        channel.write(frame(message))
-        channel.flush()
-
     _core.set_current_device(device)
-    answer({"status": "ready"})
     memory = []
-    while True:
-        try:
-            message, blob = read_frame(read)
-        except EOFError:
-            return 0
+
+    def handle(message, blob, answer):
         if message["what"] == "memory":
             memory.append((_core.DeviceBuffer(len(blob), "uint8", device), blob))
         else:
             answer(_run(message, blob, memory, device, answer))
+
+    serve(handle)
+    return 0
 
 
 if __name__ == "__main__":

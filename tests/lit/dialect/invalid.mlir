@@ -149,3 +149,131 @@ func.func @map_shape(%x: tensor<8xf32>) -> tensor<16xf32> {
   } : (tensor<8xf32>) -> tensor<16xf32>
   return %0 : tensor<16xf32>
 }
+
+// -----
+
+func.func @expand_elements(%x: tensor<8xf32>) {
+  // expected-error @+1 {{element types differ: 'f32' and 'f16'}}
+  %0 = tw.expand_dims %x, 0 : tensor<8xf32> -> tensor<1x8xf16>
+  return
+}
+
+// -----
+
+func.func @expand_elsewhere(%x: tensor<8xf32>) {
+  // expected-error @+1 {{result shape does not insert a 1 at axis 0}}
+  %0 = tw.expand_dims %x, 0 : tensor<8xf32> -> tensor<8x1xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_rank(%x: tensor<4xf32>) {
+  // expected-error @+1 {{ranks differ: 1 and 2}}
+  %0 = tw.broadcast %x : tensor<4xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @permute_rank(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{order has 1 entries for rank 2}}
+  %0 = tw.permute %x [0] : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @permute_extent(%x: tensor<4x8xf32>) {
+  // expected-error @+1 {{result extent}}
+  %0 = tw.permute %x [1, 0] : tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @split_types(%x: tensor<8x2xf32>) {
+  // expected-error @+1 {{result types differ}}
+  %0, %1 = tw.split %x : tensor<8x2xf32> -> tensor<8xf32>, tensor<8xf16>
+  return
+}
+
+// -----
+
+func.func @concat_extent(%x: tensor<8xf32>) {
+  // expected-error @+1 {{result must double the first extent}}
+  %0 = tw.concat %x, %x : tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @no_source() {
+  // expected-error @+1 {{needs at least one source}}
+  "tw.reduce"() ({
+    "tw.yield"() : () -> ()
+  }) {axis = 0 : i32} : () -> ()
+  return
+}
+
+// -----
+
+func.func @scan_region_argument(%x: tensor<8xf32>) {
+  // expected-error @+1 {{region argument 1 is 'i32', elements are 'f32'}}
+  %0 = tw.scan %x axis 0 reverse {
+  ^bb0(%a: f32, %b: i32):
+    tw.yield %a : f32
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @scan_yield(%x: tensor<8xf32>) {
+  // expected-error @+1 {{region must yield 1 values}}
+  %0 = tw.scan %x axis 0 reverse {
+  ^bb0(%a: f32, %b: f32):
+    tw.yield %a, %b : f32, f32
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @no_layouts(%x: tensor<8xf32>) {
+  // expected-error @+1 {{needs layouts on both sides, got 'tensor<8xf32>'}}
+  %0 = tw.convert_layout %x : tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @slot_of_a_ring(%r: !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>, 2>, %i: i32) {
+  // expected-error @+1 {{result must be one slot of}}
+  %0 = tw.buffer_slot %r[%i] : !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>, 2> -> !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>, 2>
+  return
+}
+
+// -----
+
+func.func @tile_and_memory(%m: !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>>, %x: tensor<8xf16>) {
+  // expected-error @+1 {{tile and memory differ}}
+  tw.shared_store %x, %m : tensor<8xf16>, !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>>
+  return
+}
+
+// -----
+
+func.func @copy_of_no_pointers(%m: !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>>, %x: tensor<8xf32>) {
+  // expected-error @+1 {{needs a tile of pointers, got 'tensor<8xf32>'}}
+  tw.async_copy %x, %m : tensor<8xf32>, !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>>
+  return
+}
+
+// -----
+
+func.func @ring_of_another_kind() {
+  // expected-error @+1 {{has an unknown fill or release in tw.ring}}
+  %0 = tw.alloc_shared {tw.ring = {fill = "nothing", release = "barrier"}} : !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>>
+  return
+}

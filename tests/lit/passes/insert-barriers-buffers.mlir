@@ -98,8 +98,8 @@ module attributes {tw.num_warps = 4 : i32} {
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>
 
-// Each thread reads what it copied itself; without the attribute lanes may read for each
-// other.
+// A ring in which each thread reads what it copied itself; without the attribute other
+// threads may read it.
 // CHECK-LABEL: @own_copies
 // CHECK: tw.async_copy
 // CHECK-NOT: tw.barrier
@@ -110,7 +110,7 @@ module attributes {tw.num_warps = 4 : i32} {
 // CHECK-NEXT: tw.shared_load
 module attributes {tw.num_warps = 4 : i32} {
   func.func @own_copies(%p: tensor<512x!tw.ptr<f32>, #a>) {
-    %m = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<512xf32, #s>
+    %m = tw.alloc_shared {tw.ring = {fill = "own cp.async", release = "none"}, tw.scratch_offset = 0 : i32} : !tw.buffer<512xf32, #s>
     tw.async_copy %p, %m : tensor<512x!tw.ptr<f32>, #a>, !tw.buffer<512xf32, #s>
     tw.async_commit
     tw.async_wait 0
@@ -122,7 +122,7 @@ module attributes {tw.num_warps = 4 : i32} {
     tw.async_copy %p, %m : tensor<512x!tw.ptr<f32>, #a>, !tw.buffer<512xf32, #s>
     tw.async_commit
     tw.async_wait 0
-    %0 = tw.shared_load %m : !tw.buffer<512xf32, #s> -> tensor<512xf32, #a>
+    %0 = tw.shared_load %m {isOwn} : !tw.buffer<512xf32, #s> -> tensor<512xf32, #a>
     return
   }
 }
@@ -212,7 +212,7 @@ module attributes {tw.num_warps = 4 : i32} {
 module attributes {tw.num_warps = 4 : i32} {
   func.func @ring(%x: tensor<512xf32, #a>, %d: !tw.descriptor<512xf32>, %i: i32) {
     %bar = tw.mbarrier_alloc 1 {tw.scratch_offset = 4096 : i32} : !tw.mbarrier<2>
-    %ring = tw.alloc_shared {tw.scratch_offset = 0 : i32} : !tw.buffer<512xf32, #s, 2>
+    %ring = tw.alloc_shared {tw.ring = {fill = "tma", release = "barrier"}, tw.scratch_offset = 0 : i32} : !tw.buffer<512xf32, #s, 2>
     %m = tw.buffer_slot %ring[%i] : !tw.buffer<512xf32, #s, 2> -> !tw.buffer<512xf32, #s>
     tw.shared_store %x, %m : tensor<512xf32, #a>, !tw.buffer<512xf32, #s>
     %0 = tw.shared_load %m : !tw.buffer<512xf32, #s> -> tensor<512xf32, #a>

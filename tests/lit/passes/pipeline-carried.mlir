@@ -3,7 +3,7 @@
 // iteration before, and an argument of the function. They are pipelined like others, and no op is left of the exchange.
 
 // CHECK-LABEL: @exchange
-// CHECK: tw.alloc_shared : <64x64xf16, {{.*}}, 3>
+// CHECK: tw.alloc_shared {tw.ring = {{.*}}} : <64x64xf16, {{.*}}, 3>
 // CHECK: scf.for %[[I:[a-z0-9]+]] = {{.*}} iter_args(%[[X:[a-z0-9]+]] = {{[^,]*}}, %[[Y:[a-z0-9]+]] =
 // CHECK: tw.async_wait 1
 // CHECK: %[[D:.*]] = tw.wgmma %{{.*}}, %{{.*}}, %[[X]] warps

@@ -7,8 +7,8 @@
 // first one, which it need not wait for.
 
 // CHECK-LABEL: @attend
-// CHECK: [[K:%.*]] = tw.alloc_shared : <64x128xf16, {{[^:]*}}>
-// CHECK: [[V:%.*]] = tw.alloc_shared : <64x128xf16, {{[^:]*}}>
+// CHECK: [[K:%.*]] = tw.alloc_shared {tw.ring = {fill = "tma", release = "arrivals"}} : <64x128xf16, {{[^:]*}}>
+// CHECK: [[V:%.*]] = tw.alloc_shared {tw.ring = {{.*}}} : <64x128xf16, {{[^:]*}}>
 // CHECK: [[KFULL:%.*]] = tw.mbarrier_alloc 1 : <1>
 // CHECK: [[KFREE:%.*]] = tw.mbarrier_alloc 4 : <1>
 // CHECK: [[VFULL:%.*]] = tw.mbarrier_alloc 1 : <1>
@@ -64,7 +64,7 @@ module attributes {tw.num_warps = 4 : i32, tw.num_stages = 2 : i32} {
 // beside the second one of the iteration before, and the arithmetic beside that.
 
 // CHECK-LABEL: @attend
-// CHECK: tw.alloc_shared : <128x128xf16, {{[^:]*}}, 3>
+// CHECK: tw.alloc_shared {tw.ring = {fill = "tma", release = "arrivals"}} : <128x128xf16, {{[^:]*}}, 3>
 // CHECK: scf.for
 // CHECK-NOT: tw.barrier
 // CHECK: [[S:%.*]] = tw.wgmma {{.*}} async

@@ -5,8 +5,8 @@
 // would cost a resident block, so the copies wait for the product before, behind a
 // second barrier. A loop of no iterations goes around the wait for its product.
 
-// CHECK: tw.alloc_shared : <64x64xf16, {{.*}}, 3>
-// CHECK: tw.alloc_shared : <64x64xf16, {{.*}}, 3>
+// CHECK: tw.alloc_shared {tw.ring = {fill = "cp.async", release = "barrier"}} : <64x64xf16, {{.*}}, 3>
+// CHECK: tw.alloc_shared {tw.ring = {fill = "cp.async", release = "barrier"}} : <64x64xf16, {{.*}}, 3>
 // CHECK: tw.barrier
 // CHECK: scf.if
 // CHECK-NEXT: tw.async_copy
@@ -33,7 +33,7 @@
 // CHECK-NEXT: tw.barrier
 
 // An operand that is computed from what is loaded: each thread reads its own copies.
-// COMPUTED-COUNT-2: tw.alloc_shared : <64x64xf16, {{.*}}, 3>
+// COMPUTED-COUNT-2: tw.alloc_shared {tw.ring = {fill = "{{(own )?}}cp.async", release = "barrier"}} : <64x64xf16, {{.*}}, 3>
 // COMPUTED: scf.for
 // COMPUTED: tw.async_wait 1
 // COMPUTED: tw.barrier

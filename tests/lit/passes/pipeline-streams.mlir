@@ -6,7 +6,7 @@
 // RUN: sed 's/{tw.vector_elements = 4 : i32}/{isVolatile, tw.vector_elements = 4 : i32}/' %t/sum.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 
 // Three slots; the copies of two iterations in front of the loop.
-// CHECK: %[[RING:.*]] = tw.alloc_shared : <512xf32, {{.*}}, 3>
+// CHECK: %[[RING:.*]] = tw.alloc_shared {tw.ring = {fill = "own cp.async", release = "none"}} : <512xf32, {{.*}}, 3>
 // CHECK: tw.async_copy
 // CHECK: tw.async_commit
 // CHECK: tw.async_copy

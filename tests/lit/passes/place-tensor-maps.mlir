@@ -34,7 +34,7 @@ func.func @twice(%x: !tw.ptr<f16>, %n: i64) {
 
 // -----
 
-// In a loop there are more slots than the longest ring has, a power of two. Stores may
+// In a loop there are more slots than the longest ring has that TMA fills, a power of two. Stores may
 // read a map that is made again, here one that went through a branch.
 // REMARK: remark: tensor-map: applied, slots=8
 // CHECK: module attributes {tw.global_scratch_bytes = 2048 : i64
@@ -47,7 +47,8 @@ module attributes {tw.num_warps = 4 : i32} {
 func.func @loop(%x: !tw.ptr<f32>, %out: !tw.descriptor<32xf32>, %n: i64, %trips: i32, %c: i1) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %ring = tw.mbarrier_alloc 1 : !tw.mbarrier<4>
+  %ring = tw.alloc_shared {tw.ring = {fill = "tma", release = "barrier"}} : !tw.buffer<32xf32, #s, 4>
+  %copied = tw.alloc_shared {tw.ring = {fill = "cp.async", release = "barrier"}} : !tw.buffer<32xf32, #s, 9>
   %b = tw.alloc_shared : !tw.buffer<32xf32, #s>
   scf.for %i = %zero to %trips step %one : i32 {
     %p = tw.addptr %x, %i : !tw.ptr<f32>, i32

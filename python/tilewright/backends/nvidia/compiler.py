@@ -8,7 +8,9 @@ import hashlib
 from types import SimpleNamespace
 
 from ... import knobs
+from ..._version import compiler_key
 from ...compiler.options import DEFAULTS, parse_options
+from ...compiler.request import package_digest
 from ...errors import PTXASError
 from ..compiler import BaseBackend, GPUTarget, Language
 
@@ -34,11 +36,12 @@ class CUDABackend(BaseBackend):
         return CUDAOptions(**parse_options({k: v for k, v in options.items() if k in DEFAULTS}))
 
     def hash(self) -> str:
-        from ...compiler.compiler import compiler_key
-        from ...compiler.disk_cache import package_digest
-
         # torch keeps machine code under keys with this one in them.
         return f"{compiler_key()}-{package_digest()}-{self.target.name}"
+
+
+def make_backend(target):
+    return CUDABackend(target)
 
 
 def get_ptxas(arch=None):

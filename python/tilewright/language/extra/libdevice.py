@@ -78,7 +78,6 @@ sin = math.sin
 sqrt = math.sqrt
 sqrt_rn = math.sqrt_rn
 div_rn = math.div_rn
-mulhi = math.umulhi
 fma_rn = math.fma
 
 # The approximate forms are allowed to be better than their name.
@@ -408,6 +407,9 @@ byte_perm = _of_integers("byte_perm", "Four of the eight bytes of x and y, picke
     "int32": ("byte_perm", core.int32), "uint32": ("byte_perm", core.uint32)})
 mul24 = _of_integers("mul24", "Product of the lower 24 bits, its lower 32 bits.", 2,
                      {"int32": ("mul24", core.int32), "uint32": ("umul24", core.uint32)})
+mulhi = _of_integers("mulhi", "Upper half of the product; signed of signed integers, unlike tl.umulhi.", 2, {
+    "int32": ("mulhi", core.int32), "uint32": ("umulhi", core.uint32), "int64": ("mul64hi", core.int64),
+    "uint64": ("umul64hi", core.uint64)})
 sad = _of_integers("sad", "|x - y| + z.", 3, _by_sign("sad"))
 hadd = _of_integers("hadd", "(x + y) >> 1 without overflow inside.", 2, _by_sign("hadd"))
 rhadd = _of_integers("rhadd", "(x + y + 1) >> 1 without overflow inside.", 2,

@@ -1,0 +1,228 @@
+//===- AssembleKernel.cpp - PTX to machine code, with how many registers --===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/emit/AssembleKernel.h"
+
+#include "codegen/emit/NvJitLink.h"
+#include "ir/dialect/TileDialect.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::codegen {
+
+//===----------------------------------------------------------------------===//
+// Registers against occupancy
+//===----------------------------------------------------------------------===//
+
+// Measured on an H200, November 2026: a layer norm of 16384 f16 columns with 16
+// warps takes 91 registers and one block per multiprocessor, 2494 GB/s; held to
+// 64 registers two blocks overlap, 3916 GB/s. The assembler spends registers on
+// loads in flight that a second block provides for nothing.
+
+/// Threads that should be resident on a multiprocessor, unless a pass says otherwise.
+constexpr int64_t usualThreads = 1024;
+/// A few spilled bytes (four registers of 32 bits) cost less than the missing
+/// block; beyond that the measurements turn.
+constexpr int acceptedSpillBytes = 16;
+
+/// The directive goes behind the block size: an assembler given a block size
+/// ignores a limit among its options.
+static std::string withRegisterLimit(const std::string &ptx, int limit) {
+  size_t directive = ptx.find(".reqntid");
+  if (directive == std::string::npos)
+    return ptx;
+  size_t lineEnd = ptx.find('\n', directive);
+  return ptx.substr(0, lineEnd + 1) + ".maxnreg " + std::to_string(limit) + "\n" +
+         ptx.substr(lineEnd + 1);
+}
+
+/// Products that wait for each other lose most of the tensor cores' speed.
+static bool isSerializedProduct(const std::string &warning) {
+  return warning.find("wgmma") != std::string::npos;
+}
+static bool serializesProducts(const AssembleResult &assembled) {
+  return llvm::any_of(assembled.warnings, isSerializedProduct);
+}
+
+/// Assembles with a limit, and keeps what came before where that is worse.
+static AssembleResult assembleWithLimit(CompiledModule &compiled, const TargetInfo &target,
+                                        const AssembleOptions &options, int limit, int spillBytes,
+                                        AssembleResult assembled) {
+  // What spills with all registers spills more with fewer, and large kernels that spill are
+  // those that take the assembler seconds.
+  if (assembled.spillStoreBytes > spillBytes)
+    return assembled;
+  std::string limitedPtx = withRegisterLimit(compiled.ptx, limit);
+  AssembleResult limited;
+  bool isPossible = true;
+  try {
+    limited = assemblePtx(limitedPtx, target.name, options);
+  } catch (const Error &) {
+    // An instruction may need more registers than that by itself.
+    isPossible = false;
+  }
+  // Accumulators that do not fit make products wait for each other.
+  bool isSerialized = serializesProducts(limited) && !serializesProducts(assembled);
+  bool isBetter = isPossible && !isSerialized && limited.spillStoreBytes <= spillBytes;
+  Remark remark;
+  remark.kind = "register-limit";
+  remark.applied = isBetter;
+  remark.numbers = {{"registers", assembled.registers},
+                    {"limit", limit},
+                    {"spillBytes", std::max(limited.spillStoreBytes, 0)}};
+  remark.reason = isBetter       ? "more blocks overlap on a multiprocessor"
+                  : !isPossible  ? "an instruction needs more registers"
+                  : isSerialized ? "the limit would serialize products"
+                                 : "the limit would spill too much";
+  compiled.remarks.add(std::move(remark));
+  if (!isBetter)
+    return assembled;
+  compiled.ptx = std::move(limitedPtx);
+  return limited;
+}
+
+int64_t wantedThreads(ModuleOp module) {
+  auto wanted = module->getAttrOfType<IntegerAttr>(ir::wantedThreadsAttr);
+  return wanted ? wanted.getInt() : usualThreads;
+}
+
+int registersFor(int64_t threads, const TargetInfo &target) {
+  return static_cast<int>(target.registersPerMultiprocessor / threads / 8 * 8);
+}
+
+/// Assembles; where the kernel's registers leave too few threads resident and
+/// nobody asked for a limit, tries again with a limit and keeps the better one.
+static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
+                                           AssembleOptions options, int64_t wanted) {
+  AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
+  int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
+  if (options.maxRegisters || assembled.registers < 0)
+    return assembled;
+  int64_t resident = target.residentBlocks(threads, assembled.registers, 0) * threads;
+  int limit = registersFor(wanted, target);
+  // Twice the limit was never met without heavy spills, and assembling a large kernel again
+  // for nothing would double its compile time.
+  if (threads <= wanted / 2 && resident < wanted && assembled.registers <= 2 * limit)
+    return assembleWithLimit(compiled, target, options, limit, acceptedSpillBytes,
+                             std::move(assembled));
+  // One block more may be near. nvJitLink makes code that could be linked with other code,
+  // and is then generous with registers: a layer norm of 4096 columns with 8 warps takes 56
+  // of them and does with 48, 78.8 and 72.9 us; its backward pass of 8192 columns takes 144
+  // and does with 128, 153.7 and 112.4 us (H200, November 2026). That kernels without
+  // barriers and blocks of less than 8 warps do better as they are is a guess.
+  limit = registersFor(resident + threads, target);
+  bool isNear = limit * 4 >= assembled.registers * 3;
+  bool isEnough = resident >= wanted && threads < usualThreads / 4;
+  bool isFull = resident + threads > target.maxThreadsPerMultiprocessor;
+  if (compiled.sharedBytes == 0 || !isNear || isEnough || isFull)
+    return assembled;
+  return assembleWithLimit(compiled, target, options, limit,
+                           resident < wanted ? acceptedSpillBytes : 0, std::move(assembled));
+}
+
+/// Accumulators of products fill the registers by design. But where shared memory has
+/// room for one block more and the registers nearly have, assemblers often manage
+/// with those as well: an epilogue with an address per element took 181 of them and does
+/// with 128. With 512 threads resident a block more gains little.
+static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInfo &target,
+                                       const AssembleOptions &options) {
+  AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
+  if (options.maxRegisters || assembled.registers <= 0 || compiled.sharedBytes == 0)
+    return assembled;
+  int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
+  int64_t blocks = target.residentBlocks(threads, assembled.registers, 0);
+  int64_t limit = target.registersPerMultiprocessor / ((blocks + 1) * threads) / 8 * 8;
+  if (blocks * threads >= usualThreads / 2)
+    return assembled;
+  bool isNear = limit * 3 >= int64_t(assembled.registers) * 2;
+  if (blocks >= target.maxSharedBytesPerBlock / compiled.sharedBytes || !isNear)
+    return assembled;
+  return assembleWithLimit(compiled, target, options, static_cast<int>(limit), /*spillBytes=*/0,
+                           std::move(assembled));
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Registers of 32 bits that a thread can have.
+constexpr int64_t registersPerThread = 255;
+
+std::optional<int64_t> largestAccumulator(ModuleOp module) {
+  std::optional<int64_t> largest;
+  module.walk([&](Operation *op) {
+    if (!llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op))
+      return;
+    auto type = llvm::cast<RankedTensorType>(op->getResult(0).getType());
+    int64_t elements = int64_t(1) << ir::getLinearLayout(type).numInBits(InDim::Register);
+    int64_t registers = elements * ir::elementBits(type.getElementType()) / 32;
+    largest = std::max(largest.value_or(0), registers);
+  });
+  return largest;
+}
+
+/// An accumulator of twice the registers is spilled whatever the assembler tries,
+/// and it tries for minutes: ptxas needs 125 s for a 128x128x64 product in one warp
+/// with -O3, 3 s with -O0. The levels in between spill as much and take 10 s.
+static void limitEffort(CompiledModule &compiled, int64_t accumulator, AssembleOptions &options) {
+  if (accumulator <= 2 * registersPerThread)
+    return;
+  options.optimizationLevel = 0;
+  Remark remark;
+  remark.kind = "assembler-effort";
+  remark.applied = false;
+  remark.numbers = {{"accumulatorRegisters", accumulator}, {"limit", registersPerThread}};
+  remark.reason = "the accumulator is twice what fits the registers, so the code is not "
+                  "optimised; more warps or a smaller tile would help";
+  compiled.remarks.add(std::move(remark));
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+static void remarkOnAssembly(CompiledModule &result, const AssembleResult &assembled) {
+  for (const std::string &warning : assembled.warnings) {
+    Remark remark;
+    // Tests look for the first kind.
+    remark.kind = isSerializedProduct(warning) ? "wgmma-serialized" : "assembler-warning";
+    remark.applied = false;
+    remark.reason = warning;
+    result.remarks.add(std::move(remark));
+  }
+  if (result.spillBytes > 0) {
+    Remark remark;
+    remark.kind = "register-spills";
+    remark.applied = false;
+    remark.numbers = {{"spillBytes", result.spillBytes}, {"registers", result.registers}};
+    remark.reason = "the values alive at once do not fit the registers; more warps or a smaller "
+                    "tile would help";
+    result.remarks.add(std::move(remark));
+  }
+}
+
+void assembleKernel(CompiledModule &result, const TargetInfo &target, const CompileOptions &options,
+                    std::optional<int64_t> accumulator, int64_t wanted) {
+  AssembleOptions assembleOptions;
+  assembleOptions.lineInfo = options.lineInfo;
+  assembleOptions.maxRegisters = options.maxRegisters;
+  assembleOptions.kernelName = result.kernelName;
+  if (accumulator)
+    limitEffort(result, *accumulator, assembleOptions);
+  AssembleResult assembled = accumulator
+                                 ? assembleProducts(result, target, assembleOptions)
+                                 : assembleForOccupancy(result, target, assembleOptions, wanted);
+  result.cubin = std::move(assembled.cubin);
+  result.registers = assembled.registers;
+  result.spillBytes = assembled.spillStoreBytes;
+  result.assembler = assembled.assembler;
+  remarkOnAssembly(result, assembled);
+}
+
+} // namespace tilewright::codegen

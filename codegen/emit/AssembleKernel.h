@@ -1,0 +1,37 @@
+//===- AssembleKernel.h - PTX to machine code, with how many registers ----===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: assembles a kernel, and once more with a limit of registers where that lets another
+// block be resident on a multiprocessor. The better code is kept; remarks say why.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_CODEGEN_EMIT_ASSEMBLEKERNEL_H
+#define TILEWRIGHT_CODEGEN_EMIT_ASSEMBLEKERNEL_H
+
+#include "codegen/emit/CompileModule.h"
+
+#include <optional>
+
+namespace tilewright::codegen {
+
+/// Threads that should be resident on a multiprocessor: what a pass asks for, or the usual.
+int64_t wantedThreads(mlir::ModuleOp module);
+
+/// Registers that each of so many resident threads can have: multiples of eight, as the
+/// hardware hands them out.
+int registersFor(int64_t threads, const TargetInfo &target);
+
+/// The most registers of 32 bits that an accumulator takes of a thread; nothing where there
+/// is no product.
+std::optional<int64_t> largestAccumulator(mlir::ModuleOp module);
+
+/// Makes result.cubin of result.ptx. `accumulator` is what largestAccumulator found.
+void assembleKernel(CompiledModule &result, const TargetInfo &target, const CompileOptions &options,
+                    std::optional<int64_t> accumulator, int64_t wanted);
+
+} // namespace tilewright::codegen
+
+#endif // TILEWRIGHT_CODEGEN_EMIT_ASSEMBLEKERNEL_H

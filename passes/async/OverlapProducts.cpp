@@ -1,0 +1,169 @@
+//===- OverlapProducts.cpp - Products in flight until they are read -------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: makes wgmma asynchronous and waits where its result is first used, so that
+// independent products queue up and arithmetic runs beside them.
+//
+// Why here: behind PipelineLoops, which has decided what stays in flight round a
+// loop; before AllocateShared, since operands live until the wait.
+//
+// How: a product starts as soon as its operands are there, before arithmetic and
+// loads that it does not need. The wait goes in front of the first op of the block
+// that uses the result, at the latest its end; products finish in the order in which
+// they start, so it leaves those in flight that started later. A left side in
+// registers goes through the wait too: assemblers before 13.3 may reuse its registers
+// before they are read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ir/dialect/Rings.h"
+#include "passes/analysis/LayoutRules.h"
+#include "passes/transform/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+#define GEN_PASS_DEF_OVERLAPPRODUCTS
+#include "passes/transform/Passes.h.inc"
+
+namespace {
+
+Operation *firstUser(ir::WgmmaOp product) {
+  Block *block = product->getBlock();
+  Operation *first = block->getTerminator();
+  for (Operation *user : product.getResult().getUsers())
+    if (Operation *op = block->findAncestorOpInBlock(*user); op && op->isBeforeInBlock(first))
+      first = op;
+  return first;
+}
+
+/// Copies into a ring go to slots that no product in flight reads.
+bool fillsRing(Operation *op) { return op->hasAttr(ir::fillsRingAttr); }
+
+/// What must not run while products read their operands and the wait is further on:
+/// it may reuse their memory, or wait itself.
+bool isObstacle(Operation *op) {
+  return (op->getNumRegions() != 0 && !fillsRing(op)) ||
+         llvm::isa<ir::BarrierOp, ir::SharedStoreOp>(op);
+}
+
+/// Registers of a thread that the results of all products of a block may take for two
+/// of them to be computed at once: the rest is for operands, addresses and arithmetic.
+constexpr int64_t maxResultWords = 160;
+
+int64_t wordsOfResults(Block *block) {
+  int64_t words = 0;
+  for (auto product : block->getOps<ir::WgmmaOp>())
+    words += wordsPerThread(tileType(product.getResult()));
+  return words;
+}
+
+/// Moves a product up, as far as nothing stands in front of it that it needs or must
+/// stay behind, but not in front of an earlier product.
+void startEarly(ir::WgmmaOp product) {
+  if (product.getIsAsync() || product.getUseAcc())
+    return;
+  ir::WgmmaOp earlier;
+  llvm::SmallVector<Operation *> views;
+  llvm::SmallPtrSet<Value, 8> needed(product->operand_begin(), product->operand_end());
+  Operation *last = nullptr; // that must stay in front
+  for (Operation *op = product->getPrevNode(); op && !last; op = op->getPrevNode()) {
+    bool isNeeded =
+        llvm::any_of(op->getResults(), [&](Value value) { return needed.contains(value); });
+    if (isNeeded && llvm::isa<ir::BufferPermuteOp, ir::BufferSlotOp>(op)) {
+      views.push_back(op);
+      needed.insert(op->operand_begin(), op->operand_end());
+      continue;
+    }
+    auto other = llvm::dyn_cast<ir::WgmmaOp>(op);
+    if (isNeeded ||
+        (!other && !isMemoryEffectFree(op) && !fillsRing(op) && !llvm::isa<ir::LoadOp>(op)))
+      last = op;
+    else if (other)
+      earlier = other;
+  }
+  if (earlier) {
+    if (wordsOfResults(product->getBlock()) > maxResultWords)
+      return;
+    last = earlier;
+  }
+  if (!last)
+    return;
+  product->moveAfter(last);
+  // Views in front of it may be those of the earlier product.
+  for (Operation *view : views)
+    if (last->isBeforeInBlock(view))
+      view->moveAfter(last);
+}
+
+/// Asynchronous products of the block between `product` and `end`.
+int startedBehind(ir::WgmmaOp product, Operation *end) {
+  int count = 0;
+  for (Operation *op = product->getNextNode(); op != end; op = op->getNextNode())
+    if (auto other = llvm::dyn_cast<ir::WgmmaOp>(op))
+      count += other.getIsAsync();
+  return count;
+}
+
+class OverlapProductsPass : public impl::OverlapProductsBase<OverlapProductsPass> {
+public:
+  explicit OverlapProductsPass(PassContext context) : context(std::move(context)) {}
+
+  void runOnOperation() override {
+    getOperation().walk([](Block *block) {
+      for (auto product : llvm::make_early_inc_range(block->getOps<ir::WgmmaOp>()))
+        startEarly(product);
+    });
+    llvm::MapVector<Operation *, llvm::SmallVector<ir::WgmmaOp>> waits;
+    getOperation().walk([&](ir::WgmmaOp product) {
+      unsigned bits = ir::elementBits(tileType(product.getAcc()).getElementType());
+      if (product.getIsAsync() || product.getMaxImprecise() != 0 || bits != 32)
+        return;
+      Operation *first = firstUser(product);
+      for (Operation *op = product->getNextNode(); op != first; op = op->getNextNode())
+        if (isObstacle(op)) {
+          first = op;
+          break;
+        }
+      if (first != product->getNextNode())
+        waits[first].push_back(product);
+    });
+    for (auto &[at, products] : waits)
+      for (ir::WgmmaOp product : products)
+        product.setIsAsync(true);
+    for (auto &[at, products] : waits) {
+      llvm::SmallVector<Value> tiles;
+      for (ir::WgmmaOp product : products) {
+        tiles.push_back(product.getResult());
+        if (isTile(product.getA()))
+          tiles.push_back(product.getA());
+      }
+      OpBuilder builder(at);
+      auto wait =
+          builder.create<ir::WgmmaWaitOp>(products.front().getLoc(), TypeRange(ValueRange(tiles)),
+                                          tiles, startedBehind(products.back(), at));
+      for (auto [tile, result] : llvm::zip(tiles, wait.getResults()))
+        if (tile.getDefiningOp<ir::WgmmaOp>())
+          tile.replaceAllUsesExcept(result, wait);
+      numOverlapped += products.size();
+    }
+  }
+
+private:
+  PassContext context;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createOverlapProducts(PassContext context) {
+  return std::make_unique<OverlapProductsPass>(std::move(context));
+}
+
+} // namespace tilewright::passes

@@ -1,0 +1,157 @@
+//===- PipelineLoops.cpp - Loads of later iterations during earlier ones --===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: in loops that load operands of products into shared memory the loads become
+// asynchronous copies into rings, started num_stages - 1 iterations before they are used,
+// and the products stay in flight across the back edge.
+//
+// Why here: layouts and buffers are final; AllocateShared then sees the rings.
+//
+// How (LoopSchedule.h): analyse the loop, plan its schedule, verify that, rewrite the body
+// as it says, and expand the body into prologue, loop and epilogue. The plan makes all
+// decisions. One iteration of each kind, for copies d = num_stages - 1 iterations ahead:
+//
+// Plain:
+//
+//     wait for the copies of k            (cp.async: all but d - 1 groups;
+//                                          TMA: the mbarrier of the slot)
+//     wait for all products but that of k - 1
+//     barrier                             (copies of all threads are visible, and no
+//                                          thread reads the slot of k - 2 any more)
+//     start the product of k
+//     start the copies of k + d           into the slot of k - 2
+//
+// So a ring has d + 2 slots. Where memory is short it has d + 1: the copies then go to the
+// slot of k - 1, after a wait for that product and a second barrier. Products by mma read
+// registers, so that the slot of k - 1 is free at the barrier: d + 1 slots.
+//
+// Chained products, as in attention, where the loop computes one product (S), then
+// arithmetic (softmax), then a second product of its result (O += P V). With one iteration
+// between the two, the arithmetic of k + 1 runs while the tensor cores work on the second
+// product of k:
+//
+//     wait for copies; barrier, unless TMA copies for several warpgroups
+//     start S of k + 1
+//     scale the accumulator of k          (what depends on the second product)
+//     start P V of k
+//     start copies
+//     wait for S; softmax of k + 1
+//     wait for P V
+//
+// Several warpgroups should be out of phase, so that one runs its softmax while another
+// runs its products. So no barrier holds them together: each warp arrives at an mbarrier of
+// the slot when it has read the slot, and whoever fills it again waits for all warps.
+//
+// The loop then stops one iteration early; the second part of the last one follows it.
+//
+// In turn: a chain takes registers for two iterations' tiles, and a slot more. Where the
+// same products one after the other leave room for another block on a multiprocessor,
+// other blocks keep the tensor cores busy during the softmax. Rings then have d slots,
+// since a slot is filled again in the iteration that has used it, long before its next use:
+//
+//     wait for the tiles of S; start S of k
+//     fill the slot that the second product of k - 1 used, with tiles of k - 1 + d
+//     wait for S; arrive; fill its slot, with tiles of k + d
+//     softmax of k
+//     wait for the tiles of P V; start P V of k; wait for it; arrive
+//
+// With cp.async a barrier follows each wait for tiles, and another one stands where the
+// warps arrive after S.
+//
+// H200, attention forward, head dimension 128, blocks of 64x64: 557 instead of 460
+// TFLOP/s at length 1024, 632 instead of 572 at 16384 (November 2026).
+//
+// Operands that are computed from what is loaded, as from quantised weights, are loaded
+// ahead all the same: each thread copies to a ring what it then reads itself, with the
+// waits of the other rings. Where several elements have one address, as the words of
+// packed 4-bit weights, each thread loads its few words ahead into registers.
+//
+// Stream: loops without products that ask for stages (tl.range) send what they load
+// through rings of d + 1 slots. Each thread reads what it has copied itself, so that no
+// barrier is needed:
+//
+//     wait for the own copies of k
+//     start the own copies of k + d       into the slot of k - 1, which has been read
+//     read the tile of k
+//
+// This pass places the barriers and fences of rings, and marks the rings (ir/dialect/
+// Rings.h); InsertBarriers leaves what is marked alone.
+//
+// Not handled: loads whose address comes from another pipelined load of the loop; loops
+// that store where they load from.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/async/LoopSchedule.h"
+#include "passes/transform/Passes.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+#define GEN_PASS_DEF_PIPELINELOOPS
+#include "passes/transform/Passes.h.inc"
+
+/// What the user is told of a loop that was pipelined.
+static Remark describe(const LoopSchedule &schedule) {
+  std::string text = schedule.hasTma() ? "TMA" : "cp.async";
+  if (schedule.kind == LoopKind::Chained)
+    text += ", chained products overlap";
+  if (schedule.kind == LoopKind::InTurn)
+    text += ", chained products in turn";
+  return {"pipeline",
+          true,
+          {},
+          {{"stages", schedule.distance + 1},
+           {"slots", schedule.slots()},
+           {"loads", int64_t(schedule.loads.size())},
+           {"bytes", schedule.ringBytes()}},
+          text};
+}
+
+namespace {
+
+class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
+public:
+  explicit PipelineLoopsPass(PassContext context) : context(std::move(context)) {}
+
+  void runOnOperation() override {
+    for (scf::ForOp loop : innermostLoops(getOperation()))
+      if (failed(pipeline(loop)))
+        return signalPassFailure();
+  }
+
+private:
+  PassContext context;
+
+  LogicalResult pipeline(scf::ForOp loop) {
+    LoopPlan made = plan(analyse(loop, context.target), resourcesFor(loop, context.target));
+    for (const PlanNote &note : made.notes)
+      context.remark(note.op, note.remark);
+    numRefused +=
+        llvm::count_if(made.notes, [](const PlanNote &note) { return !note.remark.applied; });
+    if (!made.schedule)
+      return success();
+    // The loop is as it was until here, and right without a schedule.
+    if (std::string problem = verify(*made.schedule); !problem.empty()) {
+      context.remark(loop, {"pipeline", false, {}, {}, "[internal] " + problem});
+      return success();
+    }
+    FailureOr<scf::ForOp> expanded = expand(rewrite(loop, *made.schedule), *made.schedule);
+    if (failed(expanded))
+      return failure();
+    context.remark(*expanded, describe(*made.schedule));
+    ++numPipelined;
+    return success();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createPipelineLoops(PassContext context) {
+  return std::make_unique<PipelineLoopsPass>(std::move(context));
+}
+
+} // namespace tilewright::passes

@@ -1,0 +1,143 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The types of the language, and the marks on functions that kernels may call."""
+
+from __future__ import annotations
+
+import builtins
+import enum
+import functools
+
+from .. import _core, errors
+from ._values import constexpr, unwrap
+
+_language = _core.language
+
+tensor = _language.tensor
+dtype = _language.dtype
+pointer_type = _language.pointer_type
+block_type = _language.block_type
+
+void = _language.void
+int1, int8, int16 = _language.int1, _language.int8, _language.int16
+int32, int64 = _language.int32, _language.int64
+uint8, uint16 = _language.uint8, _language.uint16
+uint32, uint64 = _language.uint32, _language.uint64
+float8e5, float8e4nv, float8e4b15 = _language.float8e5, _language.float8e4nv, _language.float8e4b15
+float8e4b8, float8e5b16 = _language.float8e4b8, _language.float8e5b16
+float16, bfloat16 = _language.float16, _language.bfloat16
+float32, float64 = _language.float32, _language.float64
+pi32_t = pointer_type(int32)
+
+
+class _Signedness(enum.Enum):
+    SIGNED = 0
+    UNSIGNED = 1
+
+
+class _Kind(enum.Enum):
+    BOOLEAN = 0
+    INTEGRAL = 1
+    FLOATING = 2
+
+
+def _signedness(self):
+    """Of an integer type; int1 counts as unsigned."""
+    return _Signedness.SIGNED if self.is_int_signed() else _Signedness.UNSIGNED
+
+
+def _kind(self):
+    """The rank of a type in promotion."""
+    if self.is_bool():
+        return _Kind.BOOLEAN
+    return _Kind.FLOATING if self.is_floating() else _Kind.INTEGRAL
+
+
+dtype.SIGNEDNESS, dtype.KIND = _Signedness, _Kind
+# Names of types by family, as Triton lists them.
+dtype.SINT_TYPES = ["int8", "int16", "int32", "int64"]
+dtype.UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
+dtype.FP_TYPES = ["fp8e4b15", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"]
+dtype.STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
+dtype.OTHER_TYPES = ["void"]
+dtype.is_dtype = staticmethod(
+    lambda name: name in (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtype.FP_TYPES, *dtype.OTHER_TYPES))
+dtype.int_signedness, dtype.kind = property(_signedness), _kind
+
+
+TRITON_MAX_TENSOR_NUMEL = 1 << 20
+TRITON_BUILTIN = "__tilewright_builtin__"
+# The default of parameters that are 0 as a compile-time value.
+CONSTEXPR_0 = constexpr(0)
+
+_unwrap_if_constexpr = unwrap
+
+
+def _unwrap_shape(shape):
+    """The ints of a shape whose extents may be constexpr."""
+    return [unwrap(extent) for extent in unwrap(shape)]
+
+
+def _unwrap_iterable(values):
+    """f(4, 8) and f((4, 8)) alike: the values."""
+    return values[0] if len(values) == 1 and isinstance(unwrap(values[0]), (builtins.tuple, list)) else values
+
+
+def builtin(fn):
+    """Marks a Python function that kernels may call: it runs while they are evaluated.
+
+    The package's own take constants as they are. Those of other libraries get them as
+    `constexpr` objects, which they may test for.
+    """
+    if str(getattr(fn, "__module__", "")).split(".")[0] != "tilewright":
+        inner = fn
+
+        @functools.wraps(inner)
+        def fn(*args, **kwargs):
+            return inner(*map(_as_constexpr, args), **{name: _as_constexpr(value) for name, value in kwargs.items()})
+
+    fn.__tilewright_builtin__ = True
+    return fn
+
+
+def _as_constexpr(value):
+    return constexpr(value) if type(value) in (bool, int, float, str) else value
+
+
+# Triton's decorator of functions that call extern_elementwise.
+extern = builtin
+
+
+def is_builtin(fn):
+    return getattr(fn, "__tilewright_builtin__", False)
+
+
+def must_use_result(x, s=True):
+    """Marks a builtin: calling it as a bare statement is an error, `s` may be its text."""
+    if isinstance(x, str):
+        return lambda fn: must_use_result(fn, x)
+    x._must_use_result = s
+    return x
+
+
+def method(fn):
+    """Also makes the function a method of tensors."""
+    setattr(tensor, fn.__name__, fn)
+    return fn
+
+
+def _axis(axis):
+    return unwrap(axis)
+
+
+def get_int_dtype(bitwidth, signed):
+    """The integer type of a width and signedness."""
+    bitwidth, signed = unwrap(bitwidth), unwrap(signed)
+    table = {1: (int1, int1), 8: (uint8, int8), 16: (uint16, int16), 32: (uint32, int32), 64: (uint64, int64)}
+    if bitwidth not in table:
+        raise errors.make("E0120", message=f"there is no integer type of {bitwidth} bits",
+                          help="use 1, 8, 16, 32 or 64")
+    return table[bitwidth][bool(signed)]
+
+
+get_int_dtype.__tilewright_builtin__ = True

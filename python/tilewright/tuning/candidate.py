@@ -1,0 +1,48 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A configuration on its way through a tuning."""
+
+from __future__ import annotations
+
+import math
+
+from .. import _core
+
+
+class Candidate:
+    """One configuration on its way through a session."""
+
+    def __init__(self, config, identity):
+        self.config, self.identity = config, identity
+        self.status, self.reason = "new", ""
+        self.lost = False  # whether it took the process's GPU with it
+        self.crashed = False  # whether it took the compiler's process with it
+        self.kernel = None
+        self.future = None
+        self.estimate = math.inf
+        self.samples: list = []
+        self.resources: dict = {}
+        self.error = None
+
+    def end(self, status, reason="", error=None):
+        self.status, self.reason, self.error = status, reason, error
+
+    @property
+    def runs(self):
+        return self.status in ("new", "compiling", "ready", "running", "ok")
+
+    def record(self) -> dict:
+        summary = _core.summarize(self.samples) if self.samples else None
+        return {"config": str(self.config), "kwargs": {k: repr(v) for k, v in self.config.all_kwargs().items()},
+                "status": self.status, "reason": self.reason,
+                "median": summary["median"] if summary else None,
+                "low": summary["low"] if summary else None, "high": summary["high"] if summary else None,
+                "q20": summary["q20"] if summary else None, "q80": summary["q80"] if summary else None,
+                "samples": [round(s, 6) for s in self.samples[-64:]], **({"lost": True} if self.lost else {}),
+                **({"crashed": True} if self.crashed else {}),
+                **self.resources}
+
+
+def first_line(error) -> str:
+    """The first line of an error's text, or its class; empty where there is none."""
+    return (str(error).splitlines() or [type(error).__name__])[0] if error else ""

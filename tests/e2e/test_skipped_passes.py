@@ -1,0 +1,105 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""TILEWRIGHT_SKIP_PASSES: a kernel is right without any optimisation, and lowering steps stay."""
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.benchmark_launches import attention_arrays, attention_reference, multiply, run_forward
+from harness.compare import assert_near, assert_same
+from harness.devices import Emulator
+from tilewright import _core, errors
+from tilewright.compiler.bisect import optimisations
+
+PASSES = _core.pipeline_passes()
+
+
+@tilewright.jit
+def softmax(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    row = tl.program_id(0)
+    x = tl.load(x_ptr + row * n + offsets, mask=offsets < n, other=-float("inf"))
+    numerator = tl.exp(x - tl.max(x, axis=0))
+    tl.store(out_ptr + row * n + offsets, numerator / tl.sum(numerator, axis=0), mask=offsets < n)
+
+
+def check_product(device):
+    actual, expected = multiply(device, "float16", 128, 64, 160, (64, 64, 32, 4, 3), False, "pointers")
+    assert_same(actual, expected, signed_zeros=False)
+
+
+def check_described_product(device):
+    actual, expected = multiply(device, "float16", 128, 128, 96, (64, 64, 32, 4, 3), False, "descriptors")
+    assert_same(actual, expected, signed_zeros=False)
+
+
+def check_attention(device):
+    arrays = attention_arrays(1, 128, 64)
+    out, _ = run_forward(device, arrays, True, (64, 64, 4, 2), False)
+    assert_near(out, attention_reference(*arrays, True)[0], absolute=2e-3)
+
+
+def check_softmax(device):
+    x = np.random.default_rng(0).standard_normal((2, 1000)).astype(np.float32)
+    out = device.empty(x.shape, np.float32)
+    device.run(softmax, (2,), device.array(x), out, 1000, BLOCK=1024)
+    expected = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    assert_near(device.numpy(out), expected / expected.sum(axis=1, keepdims=True), absolute=1e-6)
+
+
+# Copies by cp.async and mma.sync; TMA and wgmma; chained products; long rows and reductions.
+CHECKS = [(check_product, "sm_80"), (check_described_product, "sm_90a"), (check_attention, "sm_90a"), (check_softmax, "sm_90a")]
+
+
+@pytest.mark.parametrize("check, target", CHECKS)
+@pytest.mark.parametrize("skipped", [*optimisations(), ",".join(optimisations())],
+                         ids=lambda names: names if "," not in names else "all")
+def test_results_without(monkeypatch, skipped, check, target):
+    monkeypatch.setenv("TILEWRIGHT_SKIP_PASSES", skipped)
+    check(Emulator(target))
+
+
+def test_code_changes_where_a_pass_is_skipped(monkeypatch):
+    """Else the tests above would show nothing."""
+    def code():
+        source = tilewright.ASTSource(softmax, {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}, {"BLOCK": 1024})
+        return tilewright.compile(source, "sm_90a").asm["ptx"]
+
+    usual = code()
+    monkeypatch.setenv("TILEWRIGHT_SKIP_PASSES", "combine-ops, tw-version-masks")
+    assert code() != usual
+    monkeypatch.delenv("TILEWRIGHT_SKIP_PASSES")
+    assert code() == usual
+
+
+@pytest.mark.parametrize("skipped, problem, help", [
+    ("tw-combine-opps", "tw-combine-opps' is no pass of the pipeline", "did you mean 'tw-combine-ops'?"),
+    ("cse,nothing", "nothing' is no pass of the pipeline", "did you mean '"),
+    ("assign-layouts", "assign-layouts' is no optimisation: what follows needs it", "'tilewright passes' lists those"),
+    ("tw-verify-layouts", "tw-verify-layouts' is no optimisation", "'tilewright passes' lists those"),
+])
+def test_refused(monkeypatch, skipped, problem, help):
+    monkeypatch.setenv("TILEWRIGHT_SKIP_PASSES", skipped)
+    with pytest.raises(errors.ConfigError) as info:
+        _core.compile_ir("module {}", "ttir", {}, "sm_90a")
+    assert str(info.value).startswith(f"[E0708] TILEWRIGHT_SKIP_PASSES: '{problem}") and f"help: {help}" in str(info.value)
+
+
+def test_every_lowering_step_is_refused(monkeypatch):
+    needed = {name for name, may_be_skipped in PASSES if not may_be_skipped}
+    assert "tw-assign-layouts" in needed and len(needed) > 8
+    for name in needed:
+        monkeypatch.setenv("TILEWRIGHT_SKIP_PASSES", name)
+        with pytest.raises(errors.ConfigError, match=r"\[E0708\]"):
+            _core.compile_ir("module {}", "ttir", {}, "sm_90a")
+
+
+def test_passes_are_listed(capsys):
+    from tilewright import cli
+
+    assert cli.main(["passes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(PASSES) and {line.split()[0] for line in lines} == {name for name, _ in PASSES}
+    assert {line.split()[0] for line in lines if line.endswith("may be skipped")} == set(optimisations())
