@@ -12,6 +12,7 @@ from typing import Optional
 from .. import _core, errors, knobs
 from ..runtime.source import text_from_def
 from ..tools.disasm import get_sass
+from ..triton_alias import TRITON_VERSION
 from .disk_cache import PackedText
 
 
@@ -93,8 +94,6 @@ class KernelMetadata(_MetadataFields):
 
     @property
     def triton_version(self) -> str:
-        from ..triton_alias import TRITON_VERSION  # the alias stands above the compiler
-
         return TRITON_VERSION
 
 

@@ -20,7 +20,13 @@ from argparse import ArgumentParser
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilewright import errors  # by its full name: programs run this file as a script
+# By their full names: programs run this file as a script.
+from tilewright import errors
+from tilewright.backends.compiler import GPUTarget
+from tilewright.compiler.compiler import ASTSource, compile
+from tilewright.kernel_arguments import load_function, parse_signature
+from tilewright.runtime.driver import driver
+from tilewright.triton_alias import install
 
 _C_TYPES = {"i1": "int8_t", "fp32": "float", "fp64": "double", **{f"i{n}": f"int{n}_t" for n in (8, 16, 32, 64)},
             **{f"u{n}": f"uint{n}_t" for n in (8, 16, 32, 64)}}
@@ -109,9 +115,6 @@ def _c_type(name, kind) -> str:
 
 
 def _target(text):
-    from tilewright.backends.compiler import GPUTarget
-    from tilewright.runtime.driver import driver
-
     if text is None:
         return driver.active.get_current_target()
     backend, architecture, *warp_size = text.split(":")
@@ -119,8 +122,6 @@ def _target(text):
 
 
 def _compiled(args, kernel, types, constants, divisibility):
-    from tilewright.compiler.compiler import ASTSource, compile
-
     compiled = compile(ASTSource(kernel, types, constants, divisibility), _target(args.target),
                        {"num_warps": args.num_warps, "num_stages": args.num_stages})
     metadata = compiled.metadata
@@ -134,8 +135,6 @@ def _compiled(args, kernel, types, constants, divisibility):
 
 def compile_kernel(args: CompileArgs):
     """Writes the source and header of one specialisation: (name of its C function, files)."""
-    from tilewright.cli import load_function, parse_signature  # here, as the command stands above this module
-
     kernel = load_function(f"{args.path}:{args.kernel_name}")
     grid = [part.strip() for part in args.grid.split(",")]
     if len(grid) != 3:
@@ -181,9 +180,7 @@ def main(arguments=None):
     parser.add_argument("--out-path", "-o", type=Path, help="the files' path without their endings")
     parser.add_argument("--signature", "-s", required=True, help="types and constants by position: '*fp32:16, i32, 1024'")
     parser.add_argument("--grid", "-g", required=True, help="three C expressions")
-    from tilewright.triton_alias import install  # the kernel's file may import either name
-
-    install()
+    install()  # the kernel's file may import either name
     compile_kernel(CompileArgs(**vars(parser.parse_args(arguments))))
 
 
