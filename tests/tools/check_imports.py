@@ -51,7 +51,7 @@ LAYERS = {
     "compiler.options": "base", "compiler.bisect": "base", "child_process": "base", "runtime.errors": "base", "runtime.source": "base", "runtime.mathematics": "base",
     "runtime.arguments": "base", "runtime.allocation": "base", "runtime._allocation": "base",
     "runtime.tracebacks": "base", "runtime.interface": "base", "runtime.tensors": "base", "runtime.lookups": "base",
-    "runtime.specialization": "base", "runtime.params": "base", "tools.linear_layout": "base",
+    "runtime.launch_method": "base", "runtime.specialization": "base", "runtime.params": "base", "tools.linear_layout": "base",
     "_C.libtriton": "base", "triton_alias": "base",
     "language": "language",
     # The machine and the caller's data: driver, files, arrays, time.

@@ -18,7 +18,7 @@ from .. import _core, knobs
 from .._version import compiler_key
 from ..backends.compiler import GPUTarget
 from ..lazy_names import deferred, lazy_names
-from ..runtime.driver import driver
+from ..runtime.driver import driver, target_of
 from ..runtime.lookups import recorded_lookups
 from . import recompiles, specialization_data
 from .disk_cache import load_or_compile, one_thread
@@ -202,7 +202,7 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     options.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
     _set_default_precision(options)
     options = parse_options(options)
-    target = driver.active.get_current_target(device if device >= 0 else None)
+    target = target_of(driver.active, device if device >= 0 else None)
     src = source_of_specialization(fn, specs)
     request = Request(src, _targeted(target, options), options)
     key = request.key

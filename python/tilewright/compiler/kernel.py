@@ -13,6 +13,7 @@ from typing import Optional
 from .. import _core, errors, knobs
 from ..runtime.source import text_from_def
 from ..tools.disasm import get_sass
+from ..triton_alias import TRITON_VERSION
 from .disk_cache import PackedText
 
 
@@ -72,11 +73,29 @@ class AsmDict(dict):
         return text
 
 
-KernelMetadata = namedtuple("KernelMetadata", [
+_MetadataFields = namedtuple("KernelMetadata", [
     "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
     "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "needs_distinct_arguments", "tensor_maps",
     "host_tensor_maps", "work", "n_regs", "n_spills", "assembler", "warp_size", "hash"])
+
+
+class KernelMetadata(_MetadataFields):
+    """What is known of a compiled kernel; under Triton's names where it has one."""
+
+    __slots__ = ()
+
+    @property
+    def arch(self) -> str:
+        return f"sm{self.target.arch}"
+
+    @property
+    def backend_name(self) -> str:
+        return self.target.backend
+
+    @property
+    def triton_version(self) -> str:
+        return TRITON_VERSION
 
 
 def _make_metadata(result, options, target, digest) -> KernelMetadata:
@@ -227,6 +246,11 @@ class CompiledKernel:
         # torch puts None there in kernels that it sends, and expects this to mend it.
         self.__dict__.pop("run", None)
         return self.load()
+
+    @property
+    def kernel(self):
+        """The machine code; None where nothing assembled it."""
+        return self.asm.get("cubin")
 
     @property
     def n_regs(self):

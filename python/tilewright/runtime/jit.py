@@ -23,11 +23,12 @@ from ..compiler.options import DEFAULTS, parse_options
 from ..frontend_rules import FORBIDDEN
 from ..language import constexpr, constexpr_type
 from ..language.core import must_use_result
-from ..lazy_names import deferred
+from ..lazy_names import deferred, lazy_names
 from . import checks
 from .arguments import elements_spanned
 from .dependencies import digest, digest_of_text
 from .interface import KernelInterface, T
+from .launch_method import LaunchableType
 from .lookups import compilation_of, compiling
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .params import KernelParam, mangle_type, type_canonicalisation_dict  # noqa: F401 - libraries look for them here
@@ -39,6 +40,10 @@ _explain_call = deferred("explaining.facts:explain_call")  # few programs ask
 
 __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "constexpr_function", "jit",
            "must_use_result", "reinterpret"]
+
+# Triton's module has these as well, and programs take them from it.
+__getattr__ = lazy_names(__name__, {name: f"{home}:{name}" for name, home in (
+    ("find_paths_if", "_utils"), ("get_iterable_path", "_utils"), ("DependenciesFinder", "runtime.dependencies"))})
 
 
 def _async_mode():
@@ -64,7 +69,17 @@ def _interpreter():
     return interpreter
 
 
-class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
+def _hook(knob):
+    """A hook of all kernels as releases up to 3.2 have it, an attribute of the class: the knob of later ones."""
+    return property(lambda cls: getattr(knobs.runtime, knob), lambda cls, function: setattr(knobs.runtime, knob, function))
+
+
+class _JITFunctionType(LaunchableType):
+    cache_hook = _hook("jit_cache_hook")
+    compiled_hook = _hook("jit_post_compile_hook")
+
+
+class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunctionType):
     """A Python function that is compiled per specialisation and launched on a grid."""
 
     __tilewright_kernel__ = True
@@ -306,7 +321,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             if mode is not None:
                 return mode.submit(lambda: self._warm(args, kwargs, False), self._key_of_request(args, kwargs))
             return self._warm(args, kwargs, False)
-        return self[grid](*args, **kwargs)
+        return _core.KernelDispatcher.__getitem__(self, grid)(*args, **kwargs)
 
     def _types_of_constants(self, args, kwargs):
         """Arguments of a warm-up: a dtype stands for a tensor, but for a constexpr for itself."""
