@@ -99,7 +99,7 @@ def test_recordings_follow_each_other(add):
 
 def test_only_one_at_a_time():
     with launches.record():
-        with pytest.raises(errors.TilewrightError, match="E0712.*launches are being recorded already"):
+        with pytest.raises(errors.TilewrightError, match="E0714.*launches are being recorded already"):
             with launches.record():
                 pass
 
@@ -220,7 +220,7 @@ def test_ranges_stand_around_launches(add):
 
 @pytest.mark.skipif(os.environ.get("MOCK_CUPTI") != "fails", reason="only where CUPTI fails")
 def test_events_step_in_and_say_why(add):
-    with pytest.warns(errors.ConfigWarning, match=r"W0709.*events time the kernels, as CUPTI does not work here: .*"
+    with pytest.warns(errors.ConfigWarning, match=r"W0711.*events time the kernels, as CUPTI does not work here: .*"
                       "CUPTI_ERROR_NOT_INITIALIZED"):
         with launches.record() as profile:
             launch(add)
@@ -229,7 +229,7 @@ def test_events_step_in_and_say_why(add):
 
 @pytest.mark.skipif(os.environ.get("MOCK_CUPTI") != "loses", reason="only where CUPTI loses records")
 def test_lost_records_leave_no_wrong_times(add):
-    with pytest.warns(errors.ConfigWarning, match="W0710.*2 of 3 launches have no time in the profile: "):
+    with pytest.warns(errors.ConfigWarning, match="W0712.*2 of 3 launches have no time in the profile: "):
         with launches.record() as profile:
             launch(add, grid=(4, 1, 1))
             launch(add, grid=(4, 1, 1))

@@ -154,7 +154,7 @@ def run(tmp_path, *arguments, interpret="1", **environment):
 def test_a_program_in_the_interpreter(tmp_path):
     done = run(tmp_path, "--json", "p.json", "--trace", "t.json", "script.py", "--json", "7")
     assert done.returncode == 0 and "sum 800.0 ['--json', '7']" in done.stdout, done.stderr
-    assert "W0711" in done.stderr and "the times are those of the interpreter on the CPU, not of a GPU" in done.stderr
+    assert "W0713" in done.stderr and "the times are those of the interpreter on the CPU, not of a GPU" in done.stderr
     assert "3 launches" in done.stderr and "in the interpreter" in done.stderr
     profile = json.loads((tmp_path / "p.json").read_text())
     (row, ) = profile["interpreter"]
@@ -170,7 +170,7 @@ def test_modules_and_programs_that_fail(tmp_path):
 
 def test_without_a_gpu_it_says_so(tmp_path):
     done = run(tmp_path, "script.py", interpret="0", TILEWRIGHT_LIBCUDA_PATH="/nowhere")
-    assert done.returncode == 1 and "E0708" in done.stderr and "TILEWRIGHT_INTERPRET=1" in done.stderr
+    assert done.returncode == 1 and "E0710" in done.stderr and "TILEWRIGHT_INTERPRET=1" in done.stderr
     assert "'tilewright profile' needs a GPU: no CUDA driver, or no GPU that it shows" in done.stderr
 
 

@@ -21,9 +21,9 @@ from . import launches
 def _check_device():
     """Says what will be timed, or raises where nothing can be."""
     if knobs.runtime.interpret:
-        errors.warn("W0711")
+        errors.warn("W0713")
     elif not _core.driver_available():
-        raise errors.make("E0708", reason="no CUDA driver, or no GPU that it shows")
+        raise errors.make("E0710", reason="no CUDA driver, or no GPU that it shows")
 
 
 def _run(program):

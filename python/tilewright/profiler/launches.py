@@ -164,11 +164,11 @@ class Recording:
         try:
             reason = _core.profile_start(candidates, label_of, ranges)
         except ValueError:
-            raise errors.make("E0712") from None
+            raise errors.make("E0714") from None
         self.begin = _core.profile_now()
         self.cupti = "" if reason else _core.cupti_path()
         if reason and knobs.nvidia.cupti != "off" and _core.driver_available():
-            errors.warn("W0709", reason=reason)
+            errors.warn("W0711", reason=reason)
         observers.choices.append(self._note_choice)
         observers.interpreted_launches.append(self._timed_interpreter)
 
@@ -183,7 +183,7 @@ class Recording:
                          for row in sorted(log["launches"], key=lambda row: row[5])]
         untimed = sum(launch.start is None and not launch.is_captured for launch in self.launches)
         if self.uncounted or untimed:
-            errors.warn("W0710", n=self.uncounted + untimed, m=self.uncounted + len(self.launches),
+            errors.warn("W0712", n=self.uncounted + untimed, m=self.uncounted + len(self.launches),
                         reason=f"{self.uncounted} beyond the limit of the log, {untimed} without a time "
                         f"({self.dropped} records were lost)")
 
