@@ -334,6 +334,7 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
     if (!isProduct(op))
       return;
     facts.hasProduct = true;
+    facts.feedsWgmma |= llvm::isa<ir::WgmmaOp>(op);
     facts.productWords += wordsPerThread(tileType(op->getResult(0)));
   });
   facts.hasWgmma = !loop.getBody()->getOps<ir::WgmmaOp>().empty();

