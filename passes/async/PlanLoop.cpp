@@ -83,6 +83,11 @@ static bool canStayInFlight(ir::WgmmaOp product, scf::ForOp loop, const ChosenLo
 // Plain loops and streams
 //===----------------------------------------------------------------------===//
 
+/// Whether wgmma reads tiles of the loop, perhaps in a branch of its body.
+static bool isReadByWgmma(scf::ForOp loop) {
+  return loop.walk([](ir::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resources,
                               const ChosenLoads &loads) {
   ScheduleDraft draft(facts, resources, loads,
@@ -111,7 +116,7 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   if (numCarried > 0 && !needsSecondBarrier)
     draft.place({Action::WaitProducts, distance, nullptr, -1, numCarried});
   // cp.async writes like a thread; wgmma reads like TMA.
-  if (hasCpAsync && facts.hasWgmma)
+  if (hasCpAsync && isReadByWgmma(facts.loop))
     draft.place({Action::Fence, distance});
   // What TMA brings is visible after its mbarrier; the second barrier frees slots then.
   if (!isPrivate && (hasCpAsync || !needsSecondBarrier))

@@ -189,6 +189,11 @@ private:
     llvm_unreachable("all actions are handled");
   }
 
+  /// Whether wgmma reads the tile, itself or in a branch.
+  static bool hasWgmma(Operation *reader) {
+    return reader->walk([](ir::WgmmaOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  }
+
   std::string read(const Step &step, int iteration) {
     std::vector<Slot *> read;
     for (int ring = 0; ring < static_cast<int>(slots.size()); ++ring) {
@@ -197,7 +202,7 @@ private:
       Slot &slot = slotOf(ring, iteration);
       if (slot.tile != iteration)
         return llvm::formatv("a slot of ring {0} is read without its tile", ring);
-      bool isProduct = llvm::isa<ir::WgmmaOp>(step.op);
+      bool isProduct = hasWgmma(step.op);
       bool hasOthersCopies = schedule.hasFill(ir::RingFill::CpAsync, ring);
       if ((schedule.hasTma(ring) && !slot.hasTmaArrived) ||
           (schedule.hasCpAsync(ring) && !slot.haveCopiesArrived))
