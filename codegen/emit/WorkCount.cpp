@@ -32,10 +32,9 @@ namespace tilewright::codegen {
 // Expressions
 //===----------------------------------------------------------------------===//
 
-/// Bounds of loops are a few operations; deeper ones are given up.
-constexpr int maxExpressionDepth = 24;
-
-static json::Value expressionOf(Value value, int depth = 0);
+/// Bounds of loops are a few operations; longer expressions are given up. A value that is used
+/// twice is written twice, so that a chain of sums of the two values before grows exponentially.
+constexpr int maxExpressionNodes = 512;
 
 static llvm::StringRef comparisonName(arith::CmpIPredicate predicate) {
   using P = arith::CmpIPredicate;
@@ -77,10 +76,11 @@ static llvm::StringRef operationName(Operation *op) {
       .Default([](Operation *) { return ""; });
 }
 
-/// An integer scalar as an expression; null where it is none of parameters and places.
-static json::Value expressionOf(Value value, int depth) {
+/// An integer scalar as an expression; null where it is none of parameters and places, or has
+/// more than `nodesLeft` nodes.
+static json::Value expressionOf(Value value, int &nodesLeft) {
   APInt constant;
-  if (!value.getType().isIntOrIndex() || depth > maxExpressionDepth)
+  if (!value.getType().isIntOrIndex() || --nodesLeft < 0)
     return nullptr;
   if (matchPattern(value, m_ConstantInt(&constant)))
     return value.getType().isInteger(1) ? int64_t(constant.getZExtValue())
@@ -98,18 +98,23 @@ static json::Value expressionOf(Value value, int depth) {
   // What only changes the width, or tells a fact.
   if (llvm::isa<arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, arith::IndexCastOp, ir::HintOp>(
           op))
-    return expressionOf(op->getOperand(0), depth + 1);
+    return expressionOf(op->getOperand(0), nodesLeft);
   llvm::StringRef name = operationName(op);
   if (name.empty())
     return nullptr;
   json::Array result{name};
   for (Value operand : op->getOperands()) {
-    json::Value inner = expressionOf(operand, depth + 1);
+    json::Value inner = expressionOf(operand, nodesLeft);
     if (inner.kind() == json::Value::Null)
       return nullptr;
     result.push_back(std::move(inner));
   }
   return result;
+}
+
+static json::Value expressionOf(Value value) {
+  int nodesLeft = maxExpressionNodes;
+  return expressionOf(value, nodesLeft);
 }
 
 //===----------------------------------------------------------------------===//

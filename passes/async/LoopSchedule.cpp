@@ -41,8 +41,8 @@ int64_t LoopSchedule::ringBytes() const {
 
 int LoopSchedule::lastStage() const {
   int last = 0;
-  for (const RingPlan &ring : rings)
-    last = std::max(last, ring.useStage);
+  for (const Step &step : steps)
+    last = std::max(last, step.stage);
   return last;
 }
 

@@ -232,6 +232,45 @@ def test_chained_products_of_the_same_tile(warps, trips):
 
 
 @tilewright.jit
+def constant_values_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr):
+    """Chained products whose second factor stays the same, so that only the first one has a ring."""
+    rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
+    q = tl.load(q_ptr + rows[:, None] * DIM + dims[None, :])
+    v = tl.load(v_ptr + keys[:, None] * DIM + dims[None, :])
+    acc = tl.zeros((BLOCK_M, DIM), tl.float32)
+    for start in range(0, length, BLOCK_N):
+        k = tl.load(k_ptr + (start + keys)[:, None] * DIM + dims[None, :])
+        acc = tl.dot(tl.dot(q, k.T).to(v.dtype), v, acc)
+    tl.store(out_ptr + rows[:, None] * DIM + dims[None, :], acc)
+
+
+def test_chained_products_with_a_ring_for_the_first_are_pipelined():
+    pointers = ["q_ptr", "k_ptr", "v_ptr", "out_ptr"]
+    types = dict(zip(pointers, ["*fp16", "*fp16", "*fp16", "*fp32"])) | {"length": "i32"}
+    tile = {"BLOCK_M": 128, "BLOCK_N": 128, "DIM": 64}
+    source = tilewright.ASTSource(constant_values_kernel, types, tile, {name: 16 for name in pointers})
+    remarks = [str(remark) for remark in tilewright.compile(source, "sm_90a").remarks]
+    assert any("pipeline: applied" in remark for remark in remarks), remarks
+    assert not any("[internal]" in remark for remark in remarks), remarks
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 4])
+def test_chained_products_with_a_ring_for_the_first(trips):
+    block_m, block_n, dim = 128, 128, 64
+    length = trips * block_n
+    q = exact_values("float16", (block_m, dim), 0, 0, 1)
+    k = exact_values("float16", (max(length, block_n), dim), 1, 0, 1)
+    v = exact_values("float16", (block_n, dim), 2, 0, 1)
+    out = np.zeros((block_m, dim), np.float32)
+    Emulator("sm_90a").run(constant_values_kernel, (1, ), q, k, v, out, length, BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim)
+    expected = np.zeros((block_m, dim))
+    for start in range(0, length, block_n):
+        scores = q.astype(np.float64) @ k[start:start + block_n].astype(np.float64).T
+        expected += scores.astype(np.float16).astype(np.float64) @ v.astype(np.float64)
+    assert_near(out, expected.astype(np.float32), absolute=1e-2)
+
+
+@tilewright.jit
 def values_kernel(q_ptr, k_ptr, v_array, v_ptr, place_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
                   DIM: tl.constexpr, FORM: tl.constexpr):
     """Chained products whose second factor is transposed, gathered, or computed."""

@@ -72,10 +72,27 @@ def data_dependent(x, y, B: tl.constexpr):
     tl.store(x + i, tl.exp(total))
 
 
+@tilewright.jit
+def sums_of_sums(x, n, STEPS: tl.constexpr):
+    first, second = tl.program_id(0), n
+    for _ in tl.static_range(STEPS):
+        first, second = second, first + second
+    if second > 0:
+        tl.store(x, 1.0)
+
+
 def work_of(function, *signature, **constants):
     types = dict(zip(function.arg_names, signature))
     source = tilewright.ASTSource(function, types, constants)
     return tilewright.compile(source, "sm_90a").metadata.work
+
+
+def test_conditions_that_share_values_are_given_up():
+    """Written as a tree, the condition has a million parts after 30 steps."""
+    short, long = (work_of(sums_of_sums, "*fp32", "i32", STEPS=steps) for steps in (4, 30))
+    assert amounts_of(short, {"n": 1, "x": 4}, (2, 1, 1)).unknown == set()
+    assert amounts_of(long, {"n": 1, "x": 4}, (2, 1, 1)).unknown == {"bytes"}
+    assert len(long) < 1000 and len(work_of(sums_of_sums, "*fp32", "i32", STEPS=22)) < 1000
 
 
 def test_a_product_is_counted():
