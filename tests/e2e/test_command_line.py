@@ -91,6 +91,13 @@ def test_compile_for_a_newer_chip_says_what_it_makes(kernel_file):
     assert done.returncode == 0 and "sm_100 is not known; this is code for sm_90" in done.stderr
 
 
+def test_prove_a_kernel_whose_file_imports_triton(kernel_file):
+    pytest.importorskip("z3")
+    output = command("prove", f"{kernel_file}:fill", "--signature", "*fp32,fp32,i32,64", "--grid", "(n+63)//64",
+                     "--array", "x=n")
+    assert b"proved" in output
+
+
 def test_compile_of_a_module_that_is_not_there():
     output = command("compile", "no.such.module:f", "-s", "*fp32", ok=False)
     assert output == "tilewright compile: no module 'no.such.module'; a file ends in .py\n"
