@@ -28,6 +28,9 @@ if _core.version() != __version__:
     raise errors.make("E0703", a=__version__, b=_core.version())
 
 wiring.answers["session of a checked program"] = "checking.session:Session"
+# Where programs put a benchmark of their own.
+wiring.answers["benchmark"] = "testing:do_bench"
+wiring.answers["benchmark in a CUDA graph"] = "testing:do_bench_cudagraph"
 
 # Where what users find here lives. A program that declares a kernel loads the compiler with it.
 _homes = {

@@ -6,6 +6,9 @@ from . import _core
 
 __version__ = "0.1.0"
 
+# The release of Triton whose names and meanings are all present.
+TRITON_VERSION = "3.9.0"
+
 
 def compiler_key() -> str:
     """Identity of this compiler build, part of every key."""

@@ -46,14 +46,17 @@ class Child:
     def answer(self, seconds):
         """(message, blob), the child's next; TimeoutError, or EOFError when it is gone. None waits for ever."""
         deadline = None if seconds is None else time.monotonic() + seconds
+        stream = self.process.stdout.fileno()
+        poll = select.poll()  # select() knows file descriptors below 1024 only
+        poll.register(stream, select.POLLIN)
 
         def read(size):
             content = b""
             while len(content) < size:
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                if not select.select([self.process.stdout], [], [], left)[0]:
+                left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+                if not poll.poll(left):
                     raise TimeoutError
-                piece = os.read(self.process.stdout.fileno(), min(size - len(content), 1 << 20))
+                piece = os.read(stream, min(size - len(content), 1 << 20))
                 if not piece:
                     raise EOFError
                 content += piece

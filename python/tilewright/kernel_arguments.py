@@ -15,7 +15,8 @@ from .triton_alias import install
 
 
 def load_function(text):
-    """The jit function of FILE:FUNCTION, or of package.module:function."""
+    """The jit function of FILE:FUNCTION, or of package.module:function, whose 'import triton' means Tilewright."""
+    install()
     path, separator, name = text.rpartition(":")
     if not separator or not path or not name:
         raise SystemExit(f"tilewright compile: '{text}' is not of the form FILE:FUNCTION")
@@ -109,7 +110,6 @@ def _option(text):
 
 def source_of_arguments(arguments, kernel):
     """(ASTSource, options) of a command line that names a kernel."""
-    install()
     function = load_function(kernel)
     source = ASTSource(function, *parse_signature(function, arguments.signature))
     # What a launch on separate arrays runs.

@@ -26,7 +26,8 @@ __all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_ben
 
 
 # Programs reach for `triton.testing.runtime.driver`.
-__getattr__ = lazy_names(__name__, {"runtime": "runtime", "_summarize_statistics": "runtime.timing:_summarize_statistics"})
+__getattr__ = lazy_names(__name__, {"runtime": "runtime", "_quantile": "runtime.timing:_quantile",
+                                    "_summarize_statistics": "runtime.timing:_summarize_statistics"})
 
 
 # ---------------------------------------------------------------------------

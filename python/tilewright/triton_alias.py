@@ -21,9 +21,7 @@ import sys
 import types
 
 from . import foreign
-
-# The release whose names and meanings are all present.
-TRITON_VERSION = "3.9.0"
+from ._version import TRITON_VERSION
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 STARTUP_FOLDER = os.path.join(_PACKAGE, "startup")

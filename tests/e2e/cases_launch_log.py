@@ -227,6 +227,18 @@ def test_events_step_in_and_say_why(add):
     assert profile.cupti == "" and profile.launches[0].seconds == 1e-3
 
 
+@pytest.mark.skipif(os.environ.get("MOCK_CUPTI") != "fails", reason="only where CUPTI fails")
+def test_a_warning_that_is_an_error_leaves_no_recording_and_say_why(add):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(errors.ConfigWarning, match="W0711"):
+            launches.Recording().start(ranges=False)
+    assert not observers.choices[1:] and not observers.interpreted_launches
+    with launches.record() as profile:
+        launch(add)
+    assert len(profile.launches) == 1
+
+
 @pytest.mark.skipif(os.environ.get("MOCK_CUPTI") != "loses", reason="only where CUPTI loses records")
 def test_lost_records_leave_no_wrong_times(add):
     with pytest.warns(errors.ConfigWarning, match="W0712.*2 of 3 launches have no time in the profile: "):

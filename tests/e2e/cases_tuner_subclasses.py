@@ -11,7 +11,7 @@ import pytest
 
 from harness.simulated import Array
 from harness.tuner_cases import Planted, launch, nothing, records, simulated_device, tuned  # noqa: F401
-from tilewright import errors
+from tilewright import errors, testing
 from tilewright.runtime.autotuner import Autotuner
 from tilewright.tuning.memory import Protection, region_of
 
@@ -268,3 +268,11 @@ class Endless:
 
 def test_memory_of_what_answers_to_every_name():
     assert region_of(Endless()) is None
+
+
+@pytest.mark.parametrize("options, name", [({"rep": 1}, "do_bench"), ({"use_cuda_graph": True}, "do_bench_cudagraph")])
+def test_a_benchmark_that_a_program_has_put_in_the_place_of_ours(monkeypatch, options, name):
+    monkeypatch.setattr(testing, name, lambda call, quantiles, **more: [len(quantiles)])
+    with pytest.warns(DeprecationWarning):
+        tuner = tuned(nothing, {64: 3.0, 128: 1.0}, **options)
+    assert tuner.do_bench(None, quantiles=(0.5, 0.2)) == [2]

@@ -91,6 +91,22 @@ def test_compile_for_a_newer_chip_says_what_it_makes(kernel_file):
     assert done.returncode == 0 and "sm_100 is not known; this is code for sm_90" in done.stderr
 
 
+def test_a_program_with_a_kernel_waits_for_no_names_of_triton():
+    code = ("import sys, tilewright; tilewright.autotune([tilewright.Config({})], key=[]); tilewright.jit; "
+            "print([name for name in ('tilewright.triton_alias', 'pathlib', 'importlib.util') if name in sys.modules])")
+    # -S: what starts with Python in this environment is no matter of the package's.
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TILEWRIGHT_AS_TRITON": ""})
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_prove_a_kernel_whose_file_imports_triton(kernel_file):
+    pytest.importorskip("z3")
+    output = command("prove", f"{kernel_file}:fill", "--signature", "*fp32,fp32,i32,64", "--grid", "(n+63)//64",
+                     "--array", "x=n")
+    assert b"proved" in output
+
+
 def test_compile_of_a_module_that_is_not_there():
     output = command("compile", "no.such.module:f", "-s", "*fp32", ok=False)
     assert output == "tilewright compile: no module 'no.such.module'; a file ends in .py\n"

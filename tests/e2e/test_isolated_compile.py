@@ -5,6 +5,7 @@
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import textwrap
@@ -108,6 +109,24 @@ def test_worker_that_died_while_it_was_idle():
     os.kill(pid, 9)
     isolated._idle[0].child.process.wait()
     assert compile_shifted(2.5).asm["ptx"] and pid not in workers()
+
+
+def test_worker_of_a_program_with_many_open_files():
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limits[1] not in (resource.RLIM_INFINITY, ) and limits[1] < 1200:
+        pytest.skip("no more than 1,200 files may be open here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 1200), limits[1]))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1050)]
+    worker = None
+    try:
+        worker = isolated._Worker(0)
+        assert worker.child.process.stdout.fileno() > 1024
+    finally:
+        if worker is not None:
+            worker.close()
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_threads_have_workers_of_their_own():

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs that put a `run` of their own into a kernel, its class or a tuner: a launch goes through it, as in Triton."""
 
+import abc
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -99,6 +101,49 @@ def test_run_of_a_subclass(kernel, calls):
     assert (target == 2 * source).all() and len(calls) == 2
     check(kernel, 16)
     assert len(calls) == 2
+
+
+def test_run_of_a_class_that_is_none_of_ours():
+
+    class Answering:
+
+        def run(self, *args, grid, warmup):
+            return args, grid
+
+    class Tuner(Answering, Autotuner):
+        pass
+
+    kernel = tilewright.jit(twice)
+    tuner = Tuner(kernel, kernel.arg_names, CONFIGS[:1], [])
+    assert tuner[(1, )]("source", "target") == (("source", "target"), (1, ))
+
+
+@pytest.mark.parametrize("kind", [JITFunction, Autotuner, Heuristics])
+def test_a_class_launches_natively_again_without_what_replaced_run(kind):
+    """The patch restores what the dictionary of a class holds, and deletes what it did not hold."""
+    derived = type("Derived", (kind, ), {})
+    native = kind.__getitem__
+    for owner in (kind, derived):
+        with mock.patch.object(owner, "run"):
+            assert owner.__getitem__ is not native
+        assert owner.__getitem__ is native
+
+
+@pytest.mark.parametrize("kind", [JITFunction, Autotuner, Heuristics])
+def test_abstract_classes_beside_ours(kind):
+
+    class Abstract(abc.ABC):
+
+        @abc.abstractmethod
+        def plan(self):
+            pass
+
+    class Planned(kind, Abstract):
+
+        def plan(self):
+            return 1
+
+    assert issubclass(Planned, Abstract) and Planned.run is kind.run
 
 
 def test_a_tuner_whose_methods_a_library_replaces(kernel, calls, monkeypatch):

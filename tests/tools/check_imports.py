@@ -39,7 +39,7 @@ ALLOWED = {
     "tools": ["base", "language", "host", "compiler", "interpreter", "launch"],
     "commands": ["base", "host", "compiler", "interpreter", "explaining", "tuning", "checking", "proving", "profiler", "tools"],
     "cli": ["base", "checking", "tools", "commands"],
-    "names": ["base", "checking"],
+    "names": ["base", "checking", "tools"],
 }
 
 # Module or package -> its layer; the longest name decides. The packages of the layer "names" are themselves alone.

@@ -11,9 +11,9 @@ from collections import namedtuple
 from typing import Optional
 
 from .. import _core, errors, knobs
+from .._version import TRITON_VERSION
 from ..runtime.source import text_from_def
 from ..tools.disasm import get_sass
-from ..triton_alias import TRITON_VERSION
 from .disk_cache import PackedText
 
 

@@ -167,10 +167,14 @@ class Recording:
             raise errors.make("E0714") from None
         self.begin = _core.profile_now()
         self.cupti = "" if reason else _core.cupti_path()
-        if reason and knobs.nvidia.cupti != "off" and _core.driver_available():
-            errors.warn("W0711", reason=reason)
         observers.choices.append(self._note_choice)
         observers.interpreted_launches.append(self._timed_interpreter)
+        if reason and knobs.nvidia.cupti != "off" and _core.driver_available():
+            try:
+                errors.warn("W0711", reason=reason)
+            except Warning:  # a program may make errors of warnings
+                self.stop()
+                raise
 
     def stop(self):
         observers.interpreted_launches.remove(self._timed_interpreter)

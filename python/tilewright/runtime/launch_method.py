@@ -10,6 +10,7 @@ gets a subscript in Python; without one nothing is asked at a launch.
 
 from __future__ import annotations
 
+import abc
 import types
 
 _listeners: list = []  # called after each replacement: launches that went past `run` are looked at again
@@ -61,28 +62,61 @@ def _tell():
         listener()
 
 
-class LaunchableType(type):
-    """The class of JITFunction, Autotuner and Heuristics, which sees that a `run` is put into one of them."""
+class LaunchableType(abc.ABCMeta):
+    """The class of JITFunction, Autotuner and Heuristics, which sees that a `run` is put into one of them.
+
+    It derives from the class of abstract classes, as programs join one of ours with one of those.
+    """
 
     def __init__(cls, name, bases, namespace):
         super().__init__(name, bases, namespace)
         if not any(isinstance(base, LaunchableType) for base in bases):
             cls._own_run = namespace["run"]
-        if "run" in namespace and "__getitem__" not in namespace:
+        if "__getitem__" in namespace:
+            return
+        if "run" in namespace:
             cls.run = namespace["run"]
+        elif cls._has_run_of_another():
+            cls._launch_by_run()
 
     def __setattr__(cls, name, value):
         if name != "run":
             super().__setattr__(name, value)
             return
+        if isinstance(value, _Run):  # what a test took from the class's dictionary, and puts back
+            value = value.function
         is_ours = value is cls._own_run
         super().__setattr__(name, _Run(value) if is_ours else value)
-        if not is_ours and cls.__dict__.get("__getitem__") is not _subscript:
+        if is_ours:
+            cls._launch_natively()
+        else:
+            cls._launch_by_run()
+        _tell()
+
+    def __delattr__(cls, name):
+        super().__delattr__(name)
+        if name == "run":
+            cls._launch_natively()
+            _tell()
+
+    def _has_run_of_another(cls) -> bool:
+        """Whether `run` comes from a base class that is none of ours, and no subscript with it."""
+        for kind in cls.__mro__:
+            if "__getitem__" in vars(kind):
+                return False
+            if "run" in vars(kind):
+                return not isinstance(kind, LaunchableType)
+        return False
+
+    def _launch_by_run(cls):
+        if cls.__dict__.get("__getitem__") is not _subscript:
             cls._subscript_before = cls.__dict__.get("__getitem__")
             cls.__getitem__ = _subscript
-        elif is_ours and cls.__dict__.get("__getitem__") is _subscript:
-            if cls._subscript_before is None:
-                del cls.__getitem__
-            else:
-                cls.__getitem__ = cls._subscript_before
-        _tell()
+
+    def _launch_natively(cls):
+        if cls.__dict__.get("__getitem__") is not _subscript:
+            return
+        if cls._subscript_before is None:
+            del cls.__getitem__
+        else:
+            cls.__getitem__ = cls._subscript_before

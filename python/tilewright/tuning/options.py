@@ -8,7 +8,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
-from ..runtime.timing import do_bench_cudagraph
+from ..wiring import ask
 
 #: Medians of equal configurations in two processes differ by so much (a fraction).
 SAME = 0.005
@@ -57,7 +57,8 @@ class TuningOptions:
         if self.do_bench is None:
             rep = {} if self.rep is None else {"rep": self.rep}
             if self.use_cuda_graph:
-                self.do_bench = lambda call, quantiles: do_bench_cudagraph(call, quantiles=quantiles, **rep)
+                bench = ask("benchmark in a CUDA graph")
+                self.do_bench = lambda call, quantiles: bench(call, quantiles=quantiles, **rep)
             else:
                 bench = driver.get_benchmarker()
                 warm = {} if self.warmup is None else {"warmup": self.warmup}
