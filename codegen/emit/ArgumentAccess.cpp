@@ -102,6 +102,22 @@ static Flags effectsOf(Operation *op) {
   return flags;
 }
 
+std::string parameterName(BlockArgument argument) {
+  auto function = llvm::cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto names = function->getAttrOfType<ArrayAttr>(ir::parametersAttr);
+  unsigned number = argument.getArgNumber();
+  return names && number < names.size() ? llvm::cast<StringAttr>(names[number]).str()
+                                        : std::to_string(number);
+}
+
+std::string baseParameter(Value address) {
+  llvm::DenseSet<unsigned> bases;
+  if (!BaseFinder().follow(address, bases) || bases.size() != 1)
+    return "";
+  auto function = address.getParentRegion()->getParentOfType<func::FuncOp>();
+  return parameterName(function.getArgument(*bases.begin()));
+}
+
 ArgumentAccess findArgumentAccess(ModuleOp module) {
   ArgumentAccess access;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -128,10 +144,8 @@ ArgumentAccess findArgumentAccess(ModuleOp module) {
       if (names.empty() || names.back() != name) // a tuple has several arguments
         names.push_back(std::move(name));
     };
-    auto names = function->getAttrOfType<ArrayAttr>(ir::parametersAttr);
     for (unsigned i = 0; i < flags.size(); ++i) {
-      bool isNamed = names && i < names.size();
-      std::string name = isNamed ? llvm::cast<StringAttr>(names[i]).str() : std::to_string(i);
+      std::string name = parameterName(function.getArgument(i));
       if (flags[i].written)
         add(access.written, name);
       if (flags[i].read)

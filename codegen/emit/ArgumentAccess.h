@@ -34,6 +34,13 @@ struct ArgumentAccess {
 
 ArgumentAccess findArgumentAccess(mlir::ModuleOp module);
 
+/// The name of the parameter that an address is based on; empty where there are several, or
+/// where it comes from somewhere else.
+std::string baseParameter(mlir::Value address);
+
+/// The name of an argument's parameter, or its number where it has none.
+std::string parameterName(mlir::BlockArgument argument);
+
 } // namespace tilewright::codegen
 
 #endif // TILEWRIGHT_CODEGEN_EMIT_ARGUMENTACCESS_H

@@ -13,9 +13,11 @@
 #include "codegen/emit/EmitPtx.h"
 #include "codegen/emit/NvJitLink.h"
 #include "codegen/emit/Reproducer.h"
+#include "codegen/emit/WorkCount.h"
 #include "codegen/lower/Lowering.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/Knobs.h"
+#include "passes/pipeline/KernelFacts.h"
 #include "passes/pipeline/Pipeline.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -243,6 +245,7 @@ void Compilation::checkTime() {
 void Compilation::describeTileLevel() {
   result.ttir = printModule(module);
   result.access = findArgumentAccess(module);
+  result.work = countWork(module);
   result.tensorMaps = findTensorMaps(module);
   result.hostTensorMaps = findHostTensorMaps(module);
   observer.finished("frontend", [&](llvm::raw_ostream &stream) { stream << result.ttir; });
@@ -265,6 +268,8 @@ void Compilation::runPasses() {
     raise();
   }
   result.ttgir = printModule(module);
+  if (options.facts)
+    result.facts = passes::describeKernel(module);
   result.numWarps = ir::numWarps(module);
   accumulator = largestAccumulator(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))

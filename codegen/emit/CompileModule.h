@@ -30,6 +30,8 @@ struct CompileOptions {
   std::string target;
   bool enableFpFusion = true;
   bool lineInfo = true;
+  /// Whether CompiledModule::facts is wanted.
+  bool facts = false;
   /// Where to stop: "ttir", "ttgir", "llir", "ptx" or "cubin".
   std::string lastStage = "cubin";
   /// Most registers per thread; 0 leaves it to the assembler.
@@ -72,6 +74,10 @@ struct CompiledModule {
   int registers = -1, spillBytes = -1;
   std::string assembler;
   ArgumentAccess access;
+  /// Bytes and operations of a launch, as WorkCount.h says.
+  std::string work;
+  /// What the passes have decided, as KernelFacts.h says; empty where nobody asked.
+  std::string facts;
   /// The code is right only where no array that the kernel writes overlaps the array of
   /// another argument (passes/analysis/AliasInfo.h).
   bool needsDistinctArguments = false;

@@ -136,5 +136,47 @@ std::vector<std::string> knownTargets() {
   return names;
 }
 
+//===----------------------------------------------------------------------===//
+// Peaks
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct PeakRow {
+  int capability;
+  /// Products of 8 bits, of the whole chip per second. Those of one board where only it counts.
+  double products8;
+  /// The same for each multiprocessor and cycle, where products8 is 0.
+  double products8PerCycle;
+  /// Of a multiprocessor in a cycle; a multiplication with an addition counts twice.
+  double elements32PerCycle, products64PerCycle;
+};
+
+} // namespace
+
+/// From the data sheets: A100 (624e12), RTX 4090 (330.3e12 with fp32 accumulators), H100 PCIe
+/// (1513e12 with 114 multiprocessors at 1755 MHz, which is below 8192 per cycle as the clock of the
+/// data sheet is not the highest one). Half of it for each doubling of the width.
+static const PeakRow peakRows[] = {
+    {80, 624e12, 0, 128, 128},
+    {86, 0, 2048, 256, 0},
+    {89, 330.3e12, 0, 256, 0},
+    {90, 0, 1513e12 / 114 / 1755e6, 256, 256},
+};
+
+PeakRates peakRates(int capability, int multiprocessors, int64_t clockRateInKHz) {
+  PeakRates rates;
+  double cycles = double(multiprocessors) * double(clockRateInKHz) * 1e3;
+  for (const PeakRow &row : peakRows)
+    if (row.capability == capability) {
+      rates.products8 = row.products8 ? row.products8 : row.products8PerCycle * cycles;
+      rates.products16 = rates.products8 / 2;
+      rates.productsTf32 = rates.products8 / 4;
+      rates.products64 = row.products64PerCycle * cycles;
+      rates.elements32 = row.elements32PerCycle * cycles;
+    }
+  return rates;
+}
+
 } // namespace codegen
 } // namespace tilewright

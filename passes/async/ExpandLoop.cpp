@@ -148,7 +148,7 @@ private:
     if (auto wait = llvm::dyn_cast<ir::WgmmaWaitOp>(op))
       wait.setPending(0);
     if (auto defines = op->getAttrOfType<DenseI32ArrayAttr>(definesAttr))
-      for (size_t index = 0; index < defines.size(); index += 2)
+      for (int64_t index = 0; index < defines.size(); index += 2)
         versions[defines[index]].push_back(op->getResult(defines[index + 1]));
   }
 

@@ -104,9 +104,9 @@ private:
     slotsInUse.resize(buffers.size());
     for (auto [index, ring] : llvm::enumerate(schedule.rings)) {
       RingState state;
+      auto type = ir::MbarrierType::get(loop.getContext(), ring.slots);
       auto makeBarriers = [&](int arrivals) {
-        return rewriter.create<ir::MbarrierAllocOp>(
-            loc(), ir::MbarrierType::get(loop.getContext(), ring.slots), arrivals);
+        return rewriter.create<ir::MbarrierAllocOp>(loc(), type, arrivals);
       };
       if (schedule.hasTma(static_cast<int>(index)))
         state.arrived = makeBarriers(/*arrivals=*/1);

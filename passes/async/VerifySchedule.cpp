@@ -104,10 +104,12 @@ struct Slot {
 class SlotSimulation {
 public:
   explicit SlotSimulation(const LoopSchedule &schedule) : schedule(schedule) {
-    for (auto [number, ring] : llvm::enumerate(schedule.rings)) {
+    for (auto [index, ring] : llvm::enumerate(schedule.rings)) {
       slots.emplace_back(ring.slots);
-      readers.push_back(llvm::count_if(
-          schedule.steps, [&](const Step &step) { return reads(step, static_cast<int>(number)); }));
+      // A lambda of C++17 captures no name of a structured binding.
+      int number = static_cast<int>(index);
+      readers.push_back(
+          llvm::count_if(schedule.steps, [&](const Step &step) { return reads(step, number); }));
       rounds = std::max(rounds, schedule.lastStage() + 3 * ring.slots + 2);
     }
   }

@@ -127,8 +127,13 @@ private:
     return lhsBegin < rhsEnd && rhsBegin < lhsEnd;
   }
 
+  /// The first of `pieces` that may share bytes with `piece`, or null.
+  static Operation *firstOverlapping(Operation *piece, const Pieces &pieces) {
+    auto found = llvm::find_if(pieces, [&](Operation *other) { return overlap(piece, other); });
+    return found == pieces.end() ? nullptr : *found;
+  }
   static bool overlapsAny(Operation *piece, const Pieces &pieces) {
-    return llvm::any_of(pieces, [&](Operation *other) { return overlap(piece, other); });
+    return firstOverlapping(piece, pieces) != nullptr;
   }
 
   static Needed neededFor(Operation *piece, bool isWrite, bool isAsyncProxy,
@@ -140,6 +145,14 @@ private:
     if (isAsyncProxy) {
       needed.fence = overlapsAny(piece, pending.unfenced);
       needed.barrier |= needed.fence || overlapsAny(piece, pending.fenced);
+    }
+    if (needed.barrier) {
+      needed.cause = firstOverlapping(piece, pending.writes);
+      needed.causeIsWritten = needed.cause != nullptr || !isWrite;
+      if (!needed.cause)
+        needed.cause = isWrite && overlapsAny(piece, pending.reads)
+                           ? firstOverlapping(piece, pending.reads)
+                           : piece;
     }
     return needed;
   }
@@ -312,11 +325,29 @@ private:
     pending.passBarrier(allBlocks || numBlocks == 1);
   }
 
+  void remarkShared(Operation *before, const Needed &needed) const {
+    if (!needed.cause || !context.wantsRemarks())
+      return;
+    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(needed.cause);
+    std::string what = alloc                       ? describeBuffer(alloc.getType())
+                       : bufferBytes(needed.cause) ? "barriers of copies"
+                                                   : describeScratch(needed.cause);
+    context.remark(before, {"barrier",
+                            true,
+                            {},
+                            {},
+                            std::string(needed.causeIsWritten ? "other threads write"
+                                                              : "other threads still read") +
+                                " the shared memory of " + what +
+                                (needed.fence ? ", which an asynchronous unit reads" : "")});
+  }
+
   void insertShared(Operation *before, const Needed &needed, Pending &pending) {
     if (!needed.barrier)
       return;
     ++numShared;
     numFences += needed.fence;
+    remarkShared(before, needed);
     insertBarrier(before, pending, needed.allBlocks, needed.fence);
   }
 

@@ -98,7 +98,14 @@ struct Needed {
   bool barrier = false, fence = false;
   /// The barrier is one of all blocks.
   bool allBlocks = false;
+  /// A piece of shared memory that somebody may still be at.
+  mlir::Operation *cause = nullptr;
+  bool causeIsWritten = false;
   Needed &operator|=(const Needed &other) {
+    if (!cause) {
+      cause = other.cause;
+      causeIsWritten = other.causeIsWritten;
+    }
     barrier |= other.barrier;
     fence |= other.fence;
     allBlocks |= other.allBlocks;

@@ -30,6 +30,8 @@ void bindLanguage(pybind11::module_ &module);
 void bindLanguageTypes(pybind11::module_ &language);
 /// The context of a natively running kernel and its memory.
 void bindInterpreter(pybind11::module_ &module);
+/// The log of launches that a profile keeps.
+void bindProfile(pybind11::module_ &module);
 /// The cache on disk.
 void bindCache(pybind11::module_ &module);
 /// The tuner's decisions.

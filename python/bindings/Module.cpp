@@ -19,4 +19,5 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   tilewright::bindCache(module);
   tilewright::bindAutotune(module);
   tilewright::bindLaunch(module);
+  tilewright::bindProfile(module);
 }

@@ -1,39 +1,26 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, run, check, prove, repro, passes, replay, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, explain, run, check, prove, repro, passes, replay, profile, cache, tune, knobs."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import runpy
 import sys
 
 from . import compile_arguments, errors, knobs
 from .checking import arguments as check_arguments
 from .compiler import cache_arguments, repro_arguments
+from .explaining import arguments as explain_arguments
 from .lazy_names import deferred
+from .profiler import arguments as profile_arguments
 from .proving import arguments as prove_arguments
-from .triton_alias import install_as_triton
+from .run_program import run_program
 from .tuning import arguments as tune_arguments
 
 
 def run_command(arguments) -> int:
-    install_as_triton()
-    sys.argv = arguments.rest
-    if not sys.argv:
-        raise SystemExit("tilewright run: name a script, or -m and a module")
-    if sys.argv[0] == "-m":
-        if len(sys.argv) < 2:
-            raise SystemExit("tilewright run: -m needs the name of a module")
-        del sys.argv[0]
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-        return 0
-    if not os.path.isfile(sys.argv[0]):
-        raise SystemExit(f"tilewright run: no file '{sys.argv[0]}'")
-    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    run_program(arguments.rest)
     return 0
 
 
@@ -52,6 +39,8 @@ def _parser():
     run.set_defaults(call=run_command)
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
     check_arguments.add_parser(commands)
+    explain_arguments.add_parser(commands)
+    profile_arguments.add_parser(commands)
     prove_arguments.add_parser(commands)
     repro_arguments.add_parser(commands)
     cache_arguments.add_parser(commands)
@@ -67,10 +56,11 @@ def main(argv=None) -> int:
         # All that follows belongs to the script, options too: nothing for argparse.
         return run_command(argparse.Namespace(rest=argv[1:]))
     program = []
-    if argv[:1] == ["check"]:
+    splitters = {"check": check_arguments.split_arguments, "profile": profile_arguments.split_arguments}
+    if argv[:1] and argv[0] in splitters:
         # As above, from the script on.
-        own, program = check_arguments.split_arguments(argv[1:])
-        argv = ["check", *own]
+        own, program = splitters[argv[0]](argv[1:])
+        argv = [argv[0], *own]
     arguments = _parser().parse_args(argv)
     if program:
         arguments.rest = program

@@ -26,7 +26,7 @@ __all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_ben
 
 
 # Programs reach for `triton.testing.runtime.driver`.
-__getattr__ = lazy_names(__name__, {"runtime": "runtime"})
+__getattr__ = lazy_names(__name__, {"runtime": "runtime", "_summarize_statistics": "runtime.timing:_summarize_statistics"})
 
 
 # ---------------------------------------------------------------------------

@@ -76,6 +76,10 @@ class _Loader(importlib.abc.Loader):
         _name_as_triton(module)
         return module
 
+    def get_code(self, fullname):
+        """For `python -m triton.tools.compile`."""
+        return importlib.util.find_spec(self.target).loader.get_code(self.target)
+
     def exec_module(self, module):
         # The import system has put its own spec on the shared module: put it back.
         if self.spec is not None:

@@ -466,3 +466,106 @@ def test_the_old_performance_model(monkeypatch):
     large = {"M": 8192, "N": 8192, "K": 8192}
     assert 1.0 < time(128, 256, 64, **large) < time(16, 16, 16, **large)
     assert time(128, 256, 64, **large) < time(128, 256, 64, M=16384, N=8192, K=8192)
+
+
+def test_the_allocator_that_is_set_can_be_asked():
+    from tilewright.runtime import _allocation
+
+    def mine(size, alignment, stream):
+        raise AssertionError("no kernel asks")
+
+    assert not isinstance(_allocation._allocator.get(), _allocation.NullAllocator)
+    tilewright.set_allocator(mine)
+    try:
+        assert _allocation._allocator.get() is mine
+    finally:
+        tilewright.set_allocator(None)
+
+
+def test_variables_for_keys_of_programs(monkeypatch):
+    from tilewright._C.libtriton import get_cache_invalidating_env_vars
+
+    monkeypatch.delenv("TILEWRIGHT_WATCHDOG", raising=False)
+    before = get_cache_invalidating_env_vars()
+    monkeypatch.setenv("TILEWRIGHT_WATCHDOG", "7")
+    assert get_cache_invalidating_env_vars() == {**before, "TILEWRIGHT_WATCHDOG": "7"}
+
+
+def test_digests_of_a_kernels_text():
+    from tilewright.runtime.jit import DependenciesFinder
+
+    @tilewright.jit
+    def helper(x):
+        return x + 1
+
+    @tilewright.jit
+    def kernel(p):
+        tl.store(p, helper(tl.load(p)))
+
+    def digest(scope, src=kernel.src):
+        finder = DependenciesFinder(name="kernel", globals=scope, src=src)
+        finder.visit(kernel.parse())
+        return finder.ret
+
+    assert digest({}) == digest({}) != digest({}, kernel.src + "#")
+    assert digest({"helper": helper}) == digest({"helper": helper}) != digest({})
+
+
+def test_hooks_as_attributes_of_the_class():
+    from tilewright.runtime.jit import JITFunction
+
+    def hook(**facts):
+        return False
+
+    assert JITFunction.cache_hook is None and JITFunction.compiled_hook is None
+    try:
+        JITFunction.cache_hook = JITFunction.compiled_hook = hook
+        assert knobs.runtime.jit_cache_hook is hook and knobs.runtime.jit_post_compile_hook is hook
+    finally:
+        JITFunction.cache_hook = JITFunction.compiled_hook = None
+    assert knobs.runtime.jit_cache_hook is None and knobs.runtime.jit_post_compile_hook is None
+
+
+def test_a_configuration_has_triton_s_attributes_and_no_others():
+    config = tilewright.Config({"BLOCK": 64}, num_warps=8)
+    assert tilewright.Config(**config.__dict__) == config
+    options = {"kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg", "pre_hook", "ir_override", "all_kwargs"}
+    assert {name for name in dir(config) if not name.startswith("__")} == options
+
+
+@tilewright.jit
+def stores_one(pointer):
+    tl.store(pointer, 1)
+
+
+def test_what_programs_ask_of_a_compiled_kernel():
+    from tilewright.backends.compiler import GPUTarget
+
+    source = tilewright.compiler.ASTSource(stores_one, {"pointer": "*i32"})
+    compiled = tilewright.compile(source, target=GPUTarget("cuda", 80, 32))
+    assert (compiled.metadata.arch, compiled.metadata.backend_name) == ("sm80", "cuda")
+    assert compiled.metadata.triton_version == "3.9.0" and compiled.kernel is compiled.asm.get("cubin")
+    assert "arch" not in compiled.metadata._asdict() and compiled.metadata._replace(shared=4).shared == 4
+
+
+def test_a_driver_of_the_program_with_triton_s_interface():
+    from tilewright.backends.compiler import GPUTarget
+
+    class Offline:
+        """A machine without a GPU, for which kernels are compiled."""
+
+        def get_current_target(self):
+            return GPUTarget("cuda", 80, 32)
+
+        def get_current_device(self):
+            return 0
+
+        def get_current_stream(self, device):
+            return 0
+
+    tilewright.runtime.driver.set_active(Offline())
+    try:
+        compiled = tilewright.jit(stores_one.fn).warmup(tl.int32, grid=(1, ))
+    finally:
+        tilewright.runtime.driver.reset_active()
+    assert ".target sm_80" in compiled.asm["ptx"]

@@ -19,14 +19,14 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def build(folder) -> str:
-    """Compiles tests/mock/MockCuda.cpp; the path of the library."""
+def build(folder, name="MockCuda") -> str:
+    """Compiles a source of tests/mock; the path of the library."""
     compiler = shutil.which("clang++-19") or shutil.which("c++") or shutil.which("g++")
     if compiler is None:
         pytest.skip("no C++ compiler for the mock driver")
-    library = pathlib.Path(folder) / "libmockcuda.so"
+    library = pathlib.Path(folder) / f"lib{name.lower()}.so"
     command = [compiler, "-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{ROOT}",
-               str(ROOT / "tests" / "mock" / "MockCuda.cpp"), "-o", str(library)]
+               str(ROOT / "tests" / "mock" / f"{name}.cpp"), "-o", str(library)]
     subprocess.run(command, check=True)
     return str(library)
 
@@ -153,7 +153,7 @@ class FakeCompiler:
                     **self.metadata}
         image = f"\x7fELF|{sizes}|{self.registers}|{self.max_threads}\0".encode("latin-1")
         return {"name": fn.__name__, "ttir": "module {}", "ttgir": "module {}", "llir": "", "ptx": "// ptx",
-                "cubin": image, "metadata": metadata, "remarks": []}
+                "cubin": image, "metadata": metadata, "remarks": [], "step_seconds": {"fake": 0.001}}
 
     @property
     def last(self):

@@ -16,6 +16,7 @@
 
 #include "runtime/driver/CudaApi.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -37,6 +38,7 @@ struct MockModule {
   int registers = 32, maxThreads = 1024;
   int fault = 0; // what its launches return; -1: they never end
   bool isPtx = false;
+  std::string name;
 };
 struct MockLaunch {
   unsigned grid[3], threads, shared, numAttributes;
@@ -45,7 +47,15 @@ struct MockLaunch {
   int device;
   std::string parameters;
   bool cooperative, programmatic;
+  std::string name;
+  uint64_t time; // nanoseconds of the host's steady clock
 };
+
+uint64_t steadyNow() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 constexpr int kDevices = 2;
 MockContext contexts[kDevices] = {{0}, {1}};
@@ -128,6 +138,11 @@ EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
   std::memcpy(parameters, l.parameters.data(), l.parameters.size());
   return static_cast<int>(l.parameters.size());
 }
+
+/// What MockCupti tells of launches: how many are known, their symbol, and when they were.
+EXPORT long mockRecordedCount() { return static_cast<long>(launches.size()); }
+EXPORT const char *mockLaunchName(long index) { return launches.at(index).name.c_str(); }
+EXPORT uint64_t mockLaunchTime(long index) { return launches.at(index).time; }
 
 //===--- The driver's functions ---------------------------------------------===//
 
@@ -272,7 +287,8 @@ EXPORT int cuModuleUnload(MockModule *module) {
   ++unloaded;
   return 0;
 }
-EXPORT int cuModuleGetFunction(MockModule **function, MockModule *module, const char *) {
+EXPORT int cuModuleGetFunction(MockModule **function, MockModule *module, const char *name) {
+  module->name = name;
   *function = module;
   return 0;
 }
@@ -333,7 +349,9 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
                   current()->device,
                   {},
                   false,
-                  false};
+                  false,
+                  function->name,
+                  steadyNow()};
   readAttributes(*config, l);
   for (size_t i = 0; i < function->parameterSizes.size(); ++i)
     l.parameters.append(static_cast<const char *>(parameters[i]), function->parameterSizes[i]);

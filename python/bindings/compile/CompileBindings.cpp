@@ -16,9 +16,11 @@
 #include "codegen/emit/ArgumentAccess.h"
 #include "codegen/emit/CompileModule.h"
 #include "codegen/emit/Reproducer.h"
+#include "codegen/target/Targets.h"
 #include "frontend/ast/EmitModule.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/Knobs.h"
+#include "passes/pipeline/KernelFacts.h"
 #include "passes/pipeline/Pipeline.h"
 #include "passes/pipeline/ReduceModule.h"
 
@@ -95,6 +97,7 @@ codegen::CompileOptions compileOptions(const py::dict &options, const std::strin
   result.lineInfo = !knobBool(Knob::DISABLE_LINE_INFO);
   result.lastStage = optionOr<std::string>(options, "last_stage", "cubin");
   result.maxRegisters = optionOr(options, "maxnreg", 0);
+  result.facts = optionOr(options, "facts", false);
   std::string skipped = knobText(Knob::SKIP_PASSES);
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(skipped).split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
@@ -129,6 +132,7 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   metadata["global_scratch_align"] = codegen::globalScratchAlignment;
   metadata["written_args"] = compiled.access.written;
   metadata["read_args"] = compiled.access.read;
+  metadata["work"] = compiled.work;
   metadata["needs_distinct_arguments"] = compiled.needsDistinctArguments;
   metadata["tensor_maps"] = compiled.tensorMaps;
   py::list recipes;
@@ -163,6 +167,10 @@ py::dict resultDict(const codegen::CompiledModule &compiled, const py::dict &opt
   result["metadata"] = metadata;
   result["remarks"] = remarks;
   result["step_seconds"] = times;
+  if (!compiled.facts.empty()) {
+    result["facts"] = compiled.facts;
+    result["remark_facts"] = passes::describeRemarks(compiled.remarks);
+  }
   return result;
 }
 
@@ -326,7 +334,34 @@ size_t countOps(const std::string &text) {
 
 } // namespace
 
+/// What reports ask about chips.
+static void bindTargets(py::module_ &module) {
+  module.def(
+      "peak_rates",
+      [](int capability, int multiprocessors, int64_t clockRateInKHz) {
+        codegen::PeakRates rates = codegen::peakRates(capability, multiprocessors, clockRateInKHz);
+        return py::dict(
+            py::arg("products8") = rates.products8, py::arg("products16") = rates.products16,
+            py::arg("products_tf32") = rates.productsTf32, py::arg("products64") = rates.products64,
+            py::arg("elements32") = rates.elements32);
+      },
+      py::arg("capability"), py::arg("multiprocessors"), py::arg("clock_rate"),
+      "Operations per second of a chip at best; `clock_rate` in kHz, 0 what is not known.");
+  module.def(
+      "resident_blocks",
+      [](const std::string &name, int64_t threads, int64_t registers, int64_t sharedBytes) {
+        TargetInfo target = getTargetInfo(name);
+        return py::dict(py::arg("registers") = target.residentBlocks(threads, registers, 0),
+                        py::arg("shared_memory") = target.residentBlocks(threads, 0, sharedBytes),
+                        py::arg("threads") = target.maxThreadsPerMultiprocessor / threads,
+                        py::arg("max_threads") = target.maxThreadsPerMultiprocessor);
+      },
+      py::arg("target"), py::arg("threads"), py::arg("registers"), py::arg("shared"),
+      "Blocks that a multiprocessor holds at once, by what limits them.");
+}
+
 void bindCompile(py::module_ &module) {
+  bindTargets(module);
   module.def("compile_kernel", &compileKernel, py::arg("function"), py::arg("signature"),
              py::arg("constexprs"), py::arg("divisibility"), py::arg("options"), py::arg("target"),
              "Compiles one specialisation of a jit function; returns the text of every stage.");

@@ -66,6 +66,7 @@ PyObject *makeBoundLaunch(std::unique_ptr<LaunchRequest> request, Entry *entry, 
   if (!object)
     throw py::error_already_set();
   object->vectorcall = boundVectorcall;
+  request->called = request->missed = 0; // those are of bind(), not of the launches
   object->state = new BoundState{std::move(request), entry, grid};
   Py_INCREF(object->state->request->dispatcher);
   for (size_t i = 0; i < numValues(*object->state); ++i)

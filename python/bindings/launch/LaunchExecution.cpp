@@ -7,6 +7,7 @@
 
 #include "python/bindings/launch/LaunchExecution.h"
 #include "python/bindings/launch/GridReader.h"
+#include "python/bindings/launch/LaunchProfile.h"
 
 #include <chrono>
 #include <thread>
@@ -149,19 +150,23 @@ static driver::CudaResult waitFor(const LoadedKernelHandle &handle, const Grid &
   }
 }
 
-/// Context, GIL, result.
+/// Context, GIL, result. `profiled` is null where nobody keeps a log.
 static void launchNow(const LoadedKernelHandle &handle, const Grid &grid, uint64_t stream,
-                      void **parameters) {
+                      void **parameters, ProfiledLaunch *profiled) {
   driver::Driver &driver = driver::Driver::get(); // raises E0213 after a fork
   auto streamHandle = reinterpret_cast<driver::CudaStream>(stream);
   driver::CudaResult result;
   {
     driver::ContextGuard guard(driver, handle.kernel.device());
+    if (profiled)
+      profiled->begin();
     {
       // A full queue blocks in the driver; other Python threads must run then.
       GilRelease release;
       result = handle.kernel.launch(driver.api(), grid.size, streamHandle, parameters);
     }
+    if (profiled)
+      profiled->end(result == driver::kCudaSuccess);
     if (launchFlags.waits && result == driver::kCudaSuccess)
       result = waitFor(handle, grid, streamHandle);
   }
@@ -171,13 +176,21 @@ static void launchNow(const LoadedKernelHandle &handle, const Grid &grid, uint64
 
 /// Launches with scratch memory behind the other parameters.
 static void launchWithScratch(const LoadedKernelHandle &handle, const Grid &grid, uint64_t stream,
-                              const LaunchArguments &arguments) {
+                              const LaunchArguments &arguments, ProfiledLaunch *profiled) {
   // A copy: the address differs from launch to launch of one bound request.
   std::vector<void *> parameters(arguments.parameters(), arguments.parameters() + arguments.size());
   uint64_t slot = 0;
   py::object scratch = allocateScratch(handle, grid, stream, slot);
   parameters.push_back(&slot);
-  launchNow(handle, grid, stream, parameters.data());
+  launchNow(handle, grid, stream, parameters.data(), profiled);
+}
+
+static void launchAnyhow(const LoadedKernelHandle &handle, const Grid &grid, uint64_t stream,
+                         const LaunchArguments &arguments, ProfiledLaunch *profiled) {
+  if (handle.scratchBytes > 0)
+    launchWithScratch(handle, grid, stream, arguments, profiled);
+  else
+    launchNow(handle, grid, stream, arguments.parameters(), profiled);
 }
 
 void finishParameters(LaunchRequest &request, const Entry &entry) {
@@ -195,10 +208,12 @@ void launchEntry(const LaunchRequest &request, const Entry &entry, const Grid &g
   bool hasHooks = launchFlags.hooks;
   if (hasHooks)
     callLaunchHook(request, /*entering=*/true, entry, grid, stream);
-  if (handle.scratchBytes > 0)
-    launchWithScratch(handle, grid, stream, request.arguments);
-  else
-    launchNow(handle, grid, stream, request.arguments.parameters());
+  if (launchFlags.profiled) {
+    ProfiledLaunch profiled(handle, grid, stream, request);
+    launchAnyhow(handle, grid, stream, request.arguments, &profiled);
+  } else {
+    launchAnyhow(handle, grid, stream, request.arguments, nullptr);
+  }
   if (hasHooks)
     callLaunchHook(request, /*entering=*/false, entry, grid, stream);
 }
@@ -226,10 +241,12 @@ void launchLoaded(LoadedKernelHandle &handle, const py::object &gridObject, uint
     packTyped(handle.types[i], value.ptr(), i, params[i].nameText, packed);
   }
   packed.makeTensorMaps(handle.tensorMaps, handle.recipes, params);
-  if (handle.scratchBytes > 0)
-    launchWithScratch(handle, grid, stream, packed);
-  else
-    launchNow(handle, grid, stream, packed.parameters());
+  if (launchFlags.profiled) {
+    ProfiledLaunch profiled(handle, grid, stream, arguments);
+    launchAnyhow(handle, grid, stream, packed, &profiled);
+  } else {
+    launchAnyhow(handle, grid, stream, packed, nullptr);
+  }
 }
 
 } // namespace tilewright

@@ -125,12 +125,14 @@ static uint64_t writtenMaskOf(const DispatcherState &state, const py::object &wr
 
 /// Compiles, loads and enters; null where a compile hook cancelled.
 Entry *LaunchRequest::handleMiss(uint64_t hash) {
+  uint64_t began = launchFlags.profiled ? profile::hostNow() : 0;
   py::object kernel = compile(/*isWarmup=*/false);
   if (kernel.is_none())
     return nullptr;
   py::object handle = kernel.attr("load")(deviceOrdinal);
   auto entry = std::make_unique<Entry>();
   entry->handle = handle.cast<LoadedKernelHandle *>();
+  missed += began ? profile::hostNow() - began : 0;
   py::object metadata = kernel.attr("metadata");
   entry->writtenMask = writtenMaskOf(state, metadata.attr("written_args"));
   entry->needsDistinctArguments = py::bool_(metadata.attr("needs_distinct_arguments"));

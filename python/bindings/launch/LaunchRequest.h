@@ -22,6 +22,7 @@
 
 #include "python/bindings/PythonError.h"
 #include "python/bindings/launch/CallBinding.h"
+#include "runtime/profile/LaunchLog.h"
 
 namespace tilewright {
 
@@ -29,7 +30,8 @@ class LaunchRequest {
 public:
   /// With `isWarmup` nothing needs to be in the GPU's memory: dtypes stand for tensors.
   LaunchRequest(DispatcherObject *dispatcher, bool isWarmup)
-      : dispatcher(dispatcher), state(*dispatcher->state), storage(state.params.size()),
+      : dispatcher(dispatcher), state(*dispatcher->state),
+        called(launchFlags.profiled ? profile::hostNow() : 0), storage(state.params.size()),
         key(state.params.size(), state.params.size()),
         reader(state.params, state.tokens, key, storage.slots, arguments, isWarmup) {}
   LaunchRequest(const LaunchRequest &) = delete;
@@ -80,6 +82,8 @@ public:
   DispatcherState &state;
   OptionList options;
   LaunchArguments arguments;
+  /// For profiles, in nanoseconds: when the call began, and what it took to compile and load.
+  uint64_t called, missed = 0;
 
 private:
   Entry *handleMiss(uint64_t hash);

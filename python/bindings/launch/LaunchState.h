@@ -95,6 +95,7 @@ struct LaunchFlags {
   LaunchFlag<bool> waits;             // for each launch
   LaunchFlag<double> watchdogSeconds; // 0: as long as it takes
   LaunchFlag<bool> tunerListener;     // is told of each launch of a tuned kernel
+  LaunchFlag<bool> profiled;          // LaunchProfile.h
 };
 
 extern LaunchFlags launchFlags;

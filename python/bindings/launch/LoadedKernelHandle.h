@@ -13,6 +13,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ struct LoadedKernelHandle {
   std::vector<launch::TensorMapRecipe> recipes;
   int64_t scratchBytes = 0; ///< global scratch of one block
   int64_t scratchAlignment = 1;
+  /// A weak reference to the CompiledKernel.
+  pybind11::object owner;
+  /// Its number in the log of that profile (LaunchProfile.h); 0 is none.
+  mutable std::atomic<uint64_t> profile{0};
+  mutable uint32_t profileNumber = 0;
 
   LoadedKernelHandle(int device, const std::string &image,
                      const driver::KernelRequirements &requirements)

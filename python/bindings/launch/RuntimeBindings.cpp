@@ -325,6 +325,7 @@ static void bindDriver(py::module_ &module) {
                              [](const LoadedKernelHandle &h) {
                                return reinterpret_cast<uint64_t>(h.kernel.function());
                              })
+      .def_readwrite("owner", &LoadedKernelHandle::owner)
       .def_property_readonly("n_regs",
                              [](const LoadedKernelHandle &h) { return h.kernel.numRegisters(); })
       .def_property_readonly("n_spills",

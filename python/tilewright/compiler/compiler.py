@@ -18,9 +18,9 @@ from .. import _core, knobs
 from .._version import compiler_key
 from ..backends.compiler import GPUTarget
 from ..lazy_names import deferred, lazy_names
-from ..runtime.driver import driver
+from ..runtime.driver import driver, target_of
 from ..runtime.lookups import recorded_lookups
-from . import specialization_data
+from . import recompiles, specialization_data
 from .disk_cache import load_or_compile, one_thread
 from .kernel import CompilationResult, CompiledKernel
 from .machine_code_files import write_for_other_launchers
@@ -202,7 +202,7 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     options.setdefault("enable_fp_fusion", knobs.language.default_fp_fusion)
     _set_default_precision(options)
     options = parse_options(options)
-    target = driver.active.get_current_target(device if device >= 0 else None)
+    target = target_of(driver.active, device if device >= 0 else None)
     src = source_of_specialization(fn, specs)
     request = Request(src, _targeted(target, options), options)
     key = request.key
@@ -223,7 +223,10 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
 
         kernel = known()
         if kernel is None:
+            started = time.perf_counter()
             kernel = _compile(request, known, lambda made: kernels.setdefault(key, made))
+            if recompiles.is_on():
+                recompiles.note_specialization(request, time.perf_counter() - started, bool(kernel.step_seconds))
         # Another thread may have been faster; one kernel object serves all.
         kernel = kernels.setdefault(key, kernel)
         if knobs.runtime.jit_post_compile_hook:

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import threading
+import weakref
 from collections import namedtuple
 from typing import Optional
 
 from .. import _core, errors, knobs
 from ..runtime.source import text_from_def
 from ..tools.disasm import get_sass
+from ..triton_alias import TRITON_VERSION
 from .disk_cache import PackedText
 
 
@@ -71,11 +73,29 @@ class AsmDict(dict):
         return text
 
 
-KernelMetadata = namedtuple("KernelMetadata", [
+_MetadataFields = namedtuple("KernelMetadata", [
     "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
     "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
     "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "needs_distinct_arguments", "tensor_maps",
-    "host_tensor_maps", "n_regs", "n_spills", "assembler", "warp_size", "hash"])
+    "host_tensor_maps", "work", "n_regs", "n_spills", "assembler", "warp_size", "hash"])
+
+
+class KernelMetadata(_MetadataFields):
+    """What is known of a compiled kernel; under Triton's names where it has one."""
+
+    __slots__ = ()
+
+    @property
+    def arch(self) -> str:
+        return f"sm{self.target.arch}"
+
+    @property
+    def backend_name(self) -> str:
+        return self.target.backend
+
+    @property
+    def triton_version(self) -> str:
+        return TRITON_VERSION
 
 
 def _make_metadata(result, options, target, digest) -> KernelMetadata:
@@ -87,7 +107,7 @@ def _make_metadata(result, options, target, digest) -> KernelMetadata:
         "cluster_dims": (options["num_ctas"], 1, 1), "launch_pdl": bool(options["launch_pdl"]),
         "launch_cooperative_grid": bool(options["launch_cooperative_grid"]), "maxnreg": options["maxnreg"],
         "debug": bool(options["debug"]), "written_args": None, "read_args": None, "needs_distinct_arguments": False, "tensor_maps": (),
-        "host_tensor_maps": (), "n_regs": None, "n_spills": None, "assembler": None,
+        "host_tensor_maps": (), "work": None, "n_regs": None, "n_spills": None, "assembler": None,
         "warp_size": target.warp_size, "hash": digest,
     }
     # The target stays an object; the compiler reports its name.
@@ -213,6 +233,7 @@ class CompiledKernel:
             meta.num_warps * meta.warp_size, meta.shared, meta.num_ctas, bool(meta.launch_cooperative_grid),
             bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0,
             list(meta.tensor_maps), list(meta.host_tensor_maps))
+        loaded.owner = weakref.ref(self)
         self._loaded[device] = loaded
         self._n_regs = loaded.n_regs
         self._n_spills = loaded.n_spills if self._n_spills is None else self._n_spills
@@ -225,6 +246,11 @@ class CompiledKernel:
         # torch puts None there in kernels that it sends, and expects this to mend it.
         self.__dict__.pop("run", None)
         return self.load()
+
+    @property
+    def kernel(self):
+        """The machine code; None where nothing assembled it."""
+        return self.asm.get("cubin")
 
     @property
     def n_regs(self):

@@ -12,13 +12,17 @@
 Under the names of Triton's profiler. Times are those of events around each launch of
 Tilewright's; work of others (cuBLAS through torch, say) is seen where a scope holds
 nothing else, as the time between events around the scope. `profiler.viewer` shows a file.
+
+`record` is Tilewright's own: it times every launch at a fraction of the cost, with bytes,
+operations and the share of the roofline. `tilewright profile SCRIPT` does that for a program (docs/profiling.md).
 """
 
 from . import context, data, flags, mode, specs
+from .launches import record
 from .profile import DEFAULT_PROFILE_NAME, activate, deactivate, finalize, profile, start
 from .scope import cpu_timed_scope, enter_scope, exit_scope, scope
 from .state import enter_state, exit_state, metadata_state, state
 
 __all__ = ["DEFAULT_PROFILE_NAME", "activate", "context", "cpu_timed_scope", "data", "deactivate", "enter_scope", "enter_state",
-           "exit_scope", "exit_state", "finalize", "flags", "metadata_state", "mode", "profile", "scope", "specs", "start",
+           "exit_scope", "exit_state", "finalize", "flags", "metadata_state", "mode", "profile", "record", "scope", "specs", "start",
            "state"]

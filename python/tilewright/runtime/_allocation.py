@@ -4,7 +4,7 @@
 
 from typing import Optional, Protocol
 
-from .allocation import set_allocator
+from .allocation import _allocator, set_allocator
 
 
 class Buffer(Protocol):
@@ -20,7 +20,7 @@ class Allocator(Protocol):
 
 
 class NullAllocator:
-    """An allocator that refuses."""
+    """An allocator that refuses; programs ask whether the one that is set is of this class."""
 
     def __call__(self, size, alignment, stream):
         raise RuntimeError(f"the kernel needs {size} bytes of memory and no allocator was set; call "
@@ -35,4 +35,4 @@ def has_profile_allocator() -> bool:
     return False
 
 
-__all__ = ["Allocator", "Buffer", "NullAllocator", "has_profile_allocator", "set_allocator", "set_profile_allocator"]
+__all__ = ["Allocator", "Buffer", "NullAllocator", "_allocator", "has_profile_allocator", "set_allocator", "set_profile_allocator"]

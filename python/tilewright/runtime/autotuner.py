@@ -11,13 +11,17 @@ turn instead, hooks included, as in Triton.
 
 from __future__ import annotations
 
+import builtins  # noqa: F401 - with hashlib and json, for programs that replace a tuner's methods
+import hashlib  # noqa: F401
 import inspect
+import json  # noqa: F401
 import threading
 import time
 import warnings
+import weakref
 from dataclasses import fields
 
-from .. import _core, errors, knobs
+from .. import _core, errors, knobs, observers
 from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
 from ..lazy_names import lazy_names
 from ..tools.tensor_descriptor import TensorDescriptor
@@ -30,6 +34,7 @@ from ..user_objects import attribute
 from .driver import driver as drivers
 from .heuristics import Heuristics, heuristics
 from .interface import KernelInterface, function_inside, kernel_inside
+from .launch_method import LaunchableType, launches_by_run, on_replacement
 from .tuned_attributes import OfThread, Option, ToldNative
 
 __all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
@@ -38,6 +43,7 @@ PTXASError = AssemblerError
 
 # Triton's module holds these, and programs take them from it.
 __getattr__ = lazy_names(__name__, {"driver": "runtime.driver:driver", "JITFunction": "runtime.jit:JITFunction",
+                                    "get_cache_invalidating_env_vars": "knobs:switches",
                                     "get_cache_manager": "runtime.cache:get_cache_manager",
                                     "triton_key": "runtime.cache:triton_key"})
 
@@ -93,7 +99,16 @@ class _HookedLaunch:
         return self._bound()
 
 
-class Autotuner(_core.TunedDispatcher, KernelInterface):
+_tuners: weakref.WeakSet = weakref.WeakSet()
+
+
+@on_replacement
+def _look_at_kernels_again():
+    for tuner in list(_tuners):
+        tuner._tell_native_side()
+
+
+class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType):
     """A kernel with configurations to choose from, as users hold and launch it.
 
     `tuned[grid](...)` is C++ down to the driver once the choice for such arguments is
@@ -147,6 +162,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                 text = str(errors.make("E0602", k=name, name=self.base_fn.__name__, list=", ".join(arg_names)))
                 warnings.warn(text, ConfigWarning, stacklevel=3)
         self._tell_native_side()
+        _tuners.add(self)
 
     # What programs ask to learn which options there are.
     __init__.__signature__ = inspect.Signature([
@@ -171,9 +187,9 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         while hasattr(type(base), "given_parameters"):
             added |= base.given_parameters()
             base = base.fn
-        # Others' interfaces, subclasses that launch in a way of their own, and mappings that
-        # may forget a choice or be given another are asked in Python on each launch.
-        is_plain = (isinstance(base, _core.KernelDispatcher) and type(self).run is Autotuner.run
+        # Others' interfaces, kernels with a `run` of the program's, and mappings that may
+        # forget a choice or be given another are asked in Python on each launch.
+        is_plain = (isinstance(base, _core.KernelDispatcher) and not launches_by_run(base)
                     and type(self._choices) is Choices)
         self._set_up(base if is_plain else None, self._fn, self._configs, self._keys, added)
 
@@ -293,8 +309,6 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
         Nothing is entered where Python has to take part in each launch.
         """
         kwargs = {**kwargs, "grid": grid, "warmup": False}
-        if type(self).run is not Autotuner.run:
-            return self.run(*args, **kwargs), None
         kernel, config = self._run(args, kwargs)
         takes_part = config.pre_hook is not None
         named = {**dict(zip(self.arg_names, args)), **kwargs}
@@ -315,13 +329,15 @@ class Autotuner(_core.TunedDispatcher, KernelInterface):
                 if config is None:
                     start = time.perf_counter()
                     self.tuner.candidates = []
-                    config = self._tune(nargs, args, kwargs, key)
+                    with observers.tuning():
+                        config = self._tune(nargs, args, kwargs, key)
                     self.bench_time = time.perf_counter() - start
                     enter_choice(self._choices, key, config)
                     # What `reset_to_zero` names starts at zero in the run that counts.
                     if self.tuner.candidates:
                         self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)
                     _report(self, key, config, cache_hit=not self.tuner.candidates)
+                    observers.tell_of_choice(self, nargs, kwargs, key, config)
         return config
 
     def _chosen_without_measuring(self, nargs, kwargs, key):

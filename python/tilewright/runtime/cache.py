@@ -21,6 +21,16 @@ def default_cache_dir() -> str:
     return knobs.cache.dir
 
 
+def default_dump_dir() -> str:
+    """As releases up to 3.3 ask for the knob."""
+    return knobs.cache.dump_dir
+
+
+def default_override_dir() -> str:
+    """As releases up to 3.3 ask for the knob."""
+    return knobs.cache.override_dir
+
+
 def get_cache_key(src, backend, backend_options, env_vars=None) -> str:
     return hashlib.sha256(f"{compiler_key()}|{src.hash()}|{backend.hash()}|{backend_options}".encode()).hexdigest()
 

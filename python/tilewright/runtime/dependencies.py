@@ -389,3 +389,31 @@ def encode_value(value) -> str:
 
 def digest(jit_function) -> str:
     return Dependencies(jit_function).digest()
+
+
+class DependenciesFinder(ast.NodeVisitor):
+    """Triton's class, for programs that make keys of a kernel's text: `visit(tree)`, then `ret`.
+
+    It takes in the text, and the meaning of the jit functions that it names, as far as
+    `globals` and `nonlocals` have them.
+    """
+
+    def __init__(self, name, globals, nonlocals=None, src=""):
+        super().__init__()
+        self.name, self.globals, self.nonlocals = name, globals, nonlocals or {}
+        self.used_global_vals = {}
+        self._parts = [src]
+
+    @property
+    def ret(self) -> str:
+        return digest_of_text("|".join(self._parts))
+
+    def visit_Name(self, node):
+        for scope in (self.nonlocals, self.globals):
+            if node.id in scope:
+                value = scope[node.id]
+                if is_kernel(value):
+                    self._parts.append(value.cache_key)
+                elif scope is self.globals:
+                    self.used_global_vals[node.id, id(scope)] = (value, scope)
+                return

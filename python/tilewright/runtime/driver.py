@@ -99,6 +99,17 @@ class CudaDriver(DriverBase):
             ty, ("u" if ty.startswith("u") else "") + f"int{ty[1:]}_t")
 
 
+def target_of(active, device) -> GPUTarget:
+    """The target that a driver names for a device; None is the current one.
+
+    A program's driver has Triton's interface, whose question takes no argument.
+    """
+    asked = active.get_current_target
+    if getattr(asked, "__func__", None) is CudaDriver.get_current_target:
+        return asked(device)
+    return asked()
+
+
 class DriverConfig:
     """Holds the active driver; libraries may put their own in its place."""
 

@@ -10,6 +10,7 @@ import sys
 from .. import _core
 from ..user_objects import attribute
 from .interface import KernelInterface
+from .launch_method import LaunchableType
 
 __all__ = ["Heuristics", "heuristics"]
 
@@ -34,7 +35,7 @@ def _follow_torch():
     Heuristics.__getitem__ = __getitem__
 
 
-class Heuristics(_core.HeuristicDispatcher, KernelInterface):
+class Heuristics(_core.HeuristicDispatcher, KernelInterface, metaclass=LaunchableType):
     """A kernel some of whose arguments are computed from the others.
 
     The native base class calls the functions for `kernel[grid](...)`.

@@ -17,16 +17,18 @@ from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any, Callable, Optional
 
-from .. import _core, errors, foreign, knobs
+from .. import _core, errors, foreign, knobs, observers
 from ..compiler.compiler import compile_for_launch, preload
 from ..compiler.options import DEFAULTS, parse_options
 from ..frontend_rules import FORBIDDEN
 from ..language import constexpr, constexpr_type
 from ..language.core import must_use_result
+from ..lazy_names import deferred, lazy_names
 from . import checks
 from .arguments import elements_spanned
 from .dependencies import digest, digest_of_text
 from .interface import KernelInterface, T
+from .launch_method import LaunchableType
 from .lookups import compilation_of, compiling
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .params import KernelParam, mangle_type, type_canonicalisation_dict  # noqa: F401 - libraries look for them here
@@ -34,8 +36,14 @@ from .source import FunctionSource
 from .specialization import native_specialize_impl
 from .tensors import MockTensor, TensorWrapper, reinterpret
 
+_explain_call = deferred("explaining.facts:explain_call")  # few programs ask
+
 __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "constexpr_function", "jit",
            "must_use_result", "reinterpret"]
+
+# Triton's module has these as well, and programs take them from it.
+__getattr__ = lazy_names(__name__, {name: f"{home}:{name}" for name, home in (
+    ("find_paths_if", "_utils"), ("get_iterable_path", "_utils"), ("DependenciesFinder", "runtime.dependencies"))})
 
 
 def _async_mode():
@@ -61,7 +69,17 @@ def _interpreter():
     return interpreter
 
 
-class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
+def _hook(knob):
+    """A hook of all kernels as releases up to 3.2 have it, an attribute of the class: the knob of later ones."""
+    return property(lambda cls: getattr(knobs.runtime, knob), lambda cls, function: setattr(knobs.runtime, knob, function))
+
+
+class _JITFunctionType(LaunchableType):
+    cache_hook = _hook("jit_cache_hook")
+    compiled_hook = _hook("jit_post_compile_hook")
+
+
+class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunctionType):
     """A Python function that is compiled per specialisation and launched on a grid."""
 
     __tilewright_kernel__ = True
@@ -303,7 +321,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
             if mode is not None:
                 return mode.submit(lambda: self._warm(args, kwargs, False), self._key_of_request(args, kwargs))
             return self._warm(args, kwargs, False)
-        return self[grid](*args, **kwargs)
+        return _core.KernelDispatcher.__getitem__(self, grid)(*args, **kwargs)
 
     def _types_of_constants(self, args, kwargs):
         """Arguments of a warm-up: a dtype stands for a tensor, but for a constexpr for itself."""
@@ -376,6 +394,13 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
 
         return interpret(self, args, kwargs, grid, program, check)
 
+    def explain(self, *args, **kwargs):
+        """What the compiler makes of the kernel for these arguments, line by line; launches nothing.
+
+        The result has `text()`, `page()` (HTML) and `write(path)`.
+        """
+        return _explain_call(self, args, kwargs)
+
     def bind(self, *args, grid, **kwargs):
         """The launch with these arguments, frozen: calling the result launches.
 
@@ -441,7 +466,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T]):
         parse_options(options)  # the same mistakes are refused as on the GPU
         checked = checks.session()
         launch = _interpreter().run_interpreted if checked is None else checked.launch
-        return launch(self, grid, bound, options)
+        return observers.observed(launch)(self, grid, bound, options)
 
 
 # What torch asks of the function of a kernel that another process has compiled.

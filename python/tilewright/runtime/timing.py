@@ -27,7 +27,7 @@ def _quantile(values, q):
     return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
-def _summarize(times, quantiles, return_mode):
+def _summarize_statistics(times, quantiles, return_mode):
     if quantiles is not None:
         result = [_quantile(times, q) for q in quantiles]
         return result[0] if len(result) == 1 else result
@@ -64,7 +64,7 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
     """
     _check_mode(return_mode)
     if _is_checked_program():
-        return _summarize([_once(fn)], quantiles, return_mode)
+        return _summarize_statistics([_once(fn)], quantiles, return_mode)
     device = _core.current_device()
     stream = _core.current_stream(device)
     fn()
@@ -95,7 +95,7 @@ def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_m
         fn()
         end.record(stream)
     _core.synchronize(device)
-    return _summarize([end.elapsed_since(start) for start, end in events], quantiles, return_mode)
+    return _summarize_statistics([end.elapsed_since(start) for start, end in events], quantiles, return_mode)
 
 
 @contextlib.contextmanager
@@ -117,7 +117,7 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
     """Milliseconds per call of `fn` replayed in a CUDA graph: no host time in it. Needs torch."""
     _check_mode(return_mode)
     if _is_checked_program():
-        return _summarize([_once(fn)], quantiles, return_mode)
+        return _summarize_statistics([_once(fn)], quantiles, return_mode)
     import torch
 
     with torch.cuda.stream(torch.cuda.Stream()):
@@ -150,4 +150,4 @@ def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mod
             end.record()
             torch.cuda.synchronize()
             times.append(start.elapsed_time(end) / count)
-    return _summarize(times, quantiles, return_mode)
+    return _summarize_statistics(times, quantiles, return_mode)

@@ -8,7 +8,11 @@ from .. import errors
 
 
 class Config:
-    """One tuning point: constexpr meta-parameters in `kwargs`, and launch options."""
+    """One tuning point: constexpr meta-parameters in `kwargs`, and launch options.
+
+    It has Triton's attributes and no others: programs take its options from dir(), and
+    make copies by Config(**config.__dict__).
+    """
 
     def __init__(self, kwargs, num_warps=4, num_stages=3, num_ctas=1, maxnreg=None, pre_hook=None, ir_override=None):
         self.kwargs = kwargs
@@ -19,29 +23,31 @@ class Config:
         self.pre_hook = pre_hook
         self.ir_override = ir_override
 
-    def _options(self):
-        return {"num_warps": self.num_warps, "num_ctas": self.num_ctas, "num_stages": self.num_stages,
-                "maxnreg": self.maxnreg, "ir_override": self.ir_override}
-
     def all_kwargs(self):
         """Meta-parameters and the options that are set."""
-        return {**self.kwargs, **{k: v for k, v in self._options().items() if v is not None}}
-
-    def _identity(self):
-        return (*self.all_kwargs().items(), self.pre_hook)
+        return {**self.kwargs, **{k: v for k, v in _options(self).items() if v is not None}}
 
     def __eq__(self, other):
-        return isinstance(other, Config) and self._identity() == other._identity()
+        return isinstance(other, Config) and _identity(self) == _identity(other)
 
     def __hash__(self):
-        return hash(self._identity())
+        return hash(_identity(self))
 
     def __str__(self):
         parts = [f"{k}: {v}" for k, v in self.kwargs.items()]
-        parts += [f"{k}: {v}" for k, v in self._options().items() if k != "ir_override"]
+        parts += [f"{k}: {v}" for k, v in _options(self).items() if k != "ir_override"]
         return ", ".join(parts)
 
     __repr__ = __str__
+
+
+def _options(config):
+    return {"num_warps": config.num_warps, "num_ctas": config.num_ctas, "num_stages": config.num_stages,
+            "maxnreg": config.maxnreg, "ir_override": config.ir_override}
+
+
+def _identity(config):
+    return (*config.all_kwargs().items(), config.pre_hook)
 
 
 def check_conflicts(config, kwargs):

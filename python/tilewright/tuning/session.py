@@ -23,7 +23,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout  # another class before Python 3.11
 
-from .. import _core, errors, knobs
+from .. import _core, errors, knobs, observers
 from ..compiler.options import must_isolate
 from ..tools.tensor_descriptor import TensorDescriptor, copy_of_descriptor
 from . import bench as benches
@@ -84,7 +84,8 @@ class Session:
     def _compile(self, candidate, args, kwargs):
         token = must_isolate.set(self.isolates_compiling)
         try:
-            return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
+            with observers.tuning():  # this is a thread of the pool
+                return self.tuner.fn.run(*args, **{**kwargs, **candidate.config.all_kwargs(), "warmup": True})
         finally:
             must_isolate.reset(token)
 

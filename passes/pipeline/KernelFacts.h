@@ -1,0 +1,41 @@
+//===- KernelFacts.h - What was decided, by line of the source --*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the outcome of the pipeline as JSON, for reports: the remarks, each tile that lives in
+// registers with its layout, and each piece of shared memory with its place and the
+// places of its uses.
+//
+//   {"remarks": [{"kind": ..., "applied": ..., "place": "file:line:col", "numbers": {...}, "reason": ...}],
+//    "tiles": [{"op": "tw.load", "place": ..., "shape": [128, 64], "type": "f16",
+//               "register": [[0, 1], ...], "lane": [...], "warp": [...], "block": [...]}],
+//    "shared": [{"what": "3 x tile<64x128xf16>", "offset": 0, "bytes": 49152, "place": ...,
+//                "first": 12, "last": 80}], "positions": 91}
+//
+// `register` and so on are the columns of the layout as coordinates. `first` and `last` count
+// ops in the order of the program, of which there are `positions`.
+//
+// Why here: at the end of the pipeline, which knows all of it. Nothing is computed anew.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PASSES_PIPELINE_KERNELFACTS_H
+#define TILEWRIGHT_PASSES_PIPELINE_KERNELFACTS_H
+
+#include "ir/support/Remark.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+
+namespace tilewright::passes {
+
+/// Of a module as runPipeline leaves it, without the remarks.
+std::string describeKernel(mlir::ModuleOp module);
+/// Remarks as a JSON array.
+std::string describeRemarks(const RemarkCollector &remarks);
+
+} // namespace tilewright::passes
+
+#endif // TILEWRIGHT_PASSES_PIPELINE_KERNELFACTS_H

@@ -1,0 +1,61 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilewright profile SCRIPT ...`, `tilewright profile -m MODULE ...`.
+
+The program runs in this process, as `tilewright run` would run it, and the table is
+written to standard error however it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+
+from .. import _core, errors, knobs
+from ..run_program import run_program
+from . import launches
+
+
+def _check_device():
+    """Says what will be timed, or raises where nothing can be."""
+    if knobs.runtime.interpret:
+        errors.warn("W0713")
+    elif not _core.driver_available():
+        raise errors.make("E0710", reason="no CUDA driver, or no GPU that it shows")
+
+
+def _run(program):
+    run_program(program, "profile")
+    # What other threads launch belongs to the program; Python waits for them after the main one.
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
+def profile_command(arguments) -> int:
+    program = arguments.rest
+    if not program or (program[0] == "-m" and len(program) < 2):
+        raise SystemExit("tilewright profile: name a script, or -m and a module")
+    _check_device()
+    # Before the program changes the folder.
+    files = {name: os.path.abspath(path) for name in ("json", "trace") if (path := getattr(arguments, name))}
+    profile = None
+    try:
+        with launches.record(ranges=False if arguments.no_ranges else None) as profile:
+            _run(program)
+    finally:
+        if profile is not None:
+            _show(profile, arguments, files)
+    return 0
+
+
+def _show(profile, arguments, files):
+    sys.stdout.flush()
+    print(profile.table(sort=arguments.sort, limit=arguments.top), file=sys.stderr)
+    if "json" in files:
+        with open(files["json"], "w", encoding="utf-8") as file:
+            json.dump(profile.as_json(), file, indent=1)
+    if "trace" in files:
+        profile.write_trace(files["trace"])

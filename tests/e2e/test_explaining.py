@@ -1,0 +1,200 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tilewright explain`: what the compiler says of a kernel, by line."""
+
+import html.parser
+import inspect
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.mock_driver import FakeTensor
+from tilewright.explaining import machine_code
+from tilewright.explaining.facts import explain, occupancy_of
+from tilewright.explaining.findings import findings, formula
+from tools.sources import ROOT
+
+ATTENTION = ("*fp16:16,*fp16:16,*fp16:16,*fp16:16,*fp32:16,fp32,i32:16,128,64,128,True", "--num-warps", "8")
+
+
+@tilewright.jit
+def scatter(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    good = tl.load(x + i)
+    bad = tl.load(x + i * 32)  # a sector per element
+    tl.store(y + i, good + bad)
+
+
+@tilewright.jit
+def transpose(x, y, B: tl.constexpr):
+    i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+    tl.store(y + j * B + i, tl.load(x + i * B + j))
+
+
+def explained(function, *signature, divisible=(), target="sm_90a", options=None, **constants):
+    source = tilewright.ASTSource(function, dict(zip(function.arg_names, signature)), constants,
+                                  dict.fromkeys(divisible, 16))
+    return explain(source, target, {"arguments_may_overlap": False, **(options or {})})
+
+
+def line_of(function, text):
+    """The number of the line of `function` that holds `text`."""
+    lines, first = inspect.getsourcelines(function.fn)
+    return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+def test_an_access_that_is_not_coalesced():
+    explanation = explained(scatter, "*fp32", "*fp32", "i32", divisible=("x", "y"), B=1024)
+    bad = {number for kind, number, _ in findings(explanation) if kind == "bad" and number}
+    assert bad == {line_of(scatter, "bad = ")}
+    (sentence, ) = [sentence for _, number, sentence in findings(explanation) if number in bad]
+    assert "coalesced" in sentence and "100%" not in sentence
+
+
+def test_tiles_hold_each_element():
+    explanation = explained(scatter, "*fp32", "*fp32", "i32", divisible=("x", "y"), B=1024)
+    tiles = [tile for line in explanation.lines() for tile in line.tiles]
+    assert tiles and {tile["type"] for tile in tiles} >= {"f32"}
+    for tile in tiles:
+        columns = [column for name in ("register", "lane", "warp", "block") for column in tile[name]]
+        reached = {(0, ) * len(tile["shape"])}
+        for column in columns:
+            reached |= {tuple(a ^ b for a, b in zip(point, column)) for point in reached}
+        assert len(reached) == 1024, "every element has a thread"
+
+
+def test_code_belongs_to_lines():
+    explanation = explained(scatter, "*fp32", "*fp32", "i32", divisible=("x", "y"), B=1024)
+    lines = {line.number: line for line in explanation.lines()}
+    load, store = lines[line_of(scatter, "good = ")], lines[line_of(scatter, "tl.store")]
+    assert any("ld.global" in text for text in load.ptx) and any("st.global" in text for text in store.ptx)
+    assert not any("st.global" in text for text in load.ptx)
+    kinds = dict(explanation.mix)
+    assert kinds["global memory"] > 0 and sum(kinds.values()) > 10
+
+
+def test_shared_memory_and_exchanges():
+    explanation = explained(transpose, "*fp32", "*fp32", divisible=("x", "y"), B=64)
+    (piece, ) = explanation.shared
+    assert piece["what"] == "layout change of tile<64x64xf32>" and piece["bytes"] == explanation.resources["shared_bytes"] > 0
+    assert 0 <= piece["first"] <= piece["last"] < explanation.positions
+    kinds = [remark["kind"] for line in explanation.lines() for remark in line.remarks]
+    assert "layout-conversion" in kinds
+
+
+def test_barriers_have_reasons():
+    @tilewright.jit
+    def two_sums(x, y, B: tl.constexpr):
+        i, j = tl.arange(0, B)[:, None], tl.arange(0, B)[None, :]
+        tile = tl.load(x + i * B + j)
+        tl.store(y + j * B + i, tl.trans(tl.trans(tile) + tl.sum(tile, 0)[:, None]))
+
+    explanation = explained(two_sums, "*fp32", "*fp32", divisible=("x", "y"), B=64, options={"num_warps": 4})
+    reasons = [remark["reason"] for line in explanation.lines() for remark in line.remarks if remark["kind"] == "barrier"]
+    assert reasons and all("other threads" in reason and "shared memory of" in reason for reason in reasons)
+
+
+def test_occupancy_names_its_limit():
+    few = occupancy_of("sm_90a", 128, 255, 0)
+    assert few["blocks"] == 2 and few["limited_by"] == ["registers"] and "shared_memory" not in few["limits"]
+    assert occupancy_of("sm_90a", 128, 32, 100_000)["limited_by"] == ["shared_memory"]
+    full = occupancy_of("sm_90a", 1024, 16, 0)
+    assert full["limited_by"] == ["threads"] and full["threads"] == full["max_threads"] == 2048
+
+
+def test_formulas():
+    assert formula(["trips", 0, ["div", ["add", ["parameter", "K"], 31], 32], 1]) == "len(range(0, ((K + 31) // 32), 1))"
+    assert formula(None) == "unknown" and formula(["program", 1]) == "program_id(1)"
+
+
+def test_machine_code_by_line():
+    text = """
+	//## File "/a/k.py", line 4
+        /*0000*/                   LDC R1, c[0x0][0x28] ;        // |   1  |
+        /*0010*/              @!P0 LDG.E.128 R4, [R2.64] ;       // |   9  |
+	//## File "/a/k.py", line 5
+        /*0020*/                   HFMA2.MMA R1, -RZ, RZ ;       // |   7  |
+"""
+    found, live, every = machine_code.sass_by_line(text)
+    assert found == {("/a/k.py", 4): ["LDC R1, c[0x0][0x28]", "@!P0 LDG.E.128 R4, [R2.64]"], ("/a/k.py", 5): ["HFMA2.MMA R1, -RZ, RZ"]}
+    assert live == {("/a/k.py", 4): 9, ("/a/k.py", 5): 7}
+    assert dict(machine_code.mix(every)) == {"moves": 1, "global memory": 1, "float arithmetic": 1}
+
+
+def command(*arguments, **environment):
+    full = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
+    return subprocess.run([sys.executable, "-m", "tilewright", "explain", *arguments], cwd=ROOT, env=full, capture_output=True, text=True)
+
+
+class _Page(html.parser.HTMLParser):
+    """Checks that elements nest, and that nothing is loaded from elsewhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links = [], set(), []
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        assert "src" not in values and tag != "link"
+        self.ids.add(values.get("id"))
+        self.links += [values["href"]] if "href" in values else []
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_of_attention(tmp_path):
+    signature, *options = ATTENTION
+    (tmp_path / "p.json").write_text(json.dumps({"kernels": [{
+        "kernel": "forward_kernel", "seconds": 1.0, "timed": 4, "mean_seconds": 5e-4, "roofline_share": 0.62, "limit": "compute"}]}))
+    page = tmp_path / "page.html"
+    done = command("tutorials/06_fused_attention.py:forward_kernel", "-s", signature, *options, "-o", str(page),
+                   "--profile", str(tmp_path / "p.json"))
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    assert len(text) < 3_000_000
+    parsed = _Page()
+    parsed.feed(text)
+    assert parsed.open == [] and parsed.links and {link[1:] for link in parsed.links} <= parsed.ids
+    for wanted in ("limited by", "scores = tl.dot(q, k.T)", "data-layout=", "500.0 us", "62% of the roofline", "wgmma", "slots 3"):
+        assert wanted in text, wanted
+
+
+def test_the_text(tmp_path):
+    done = command("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024", "--tiles")
+    assert done.returncode == 0 and "what stands out" in done.stdout and "vectors of 4 (128 bits), 100% coalesced" in done.stdout
+    assert "tile<1024xf32> of tw.load" in done.stdout
+
+
+def test_two_configurations():
+    kernel, signature = "tutorials/01_vector_add.py:add_kernel", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024"
+    done = command(kernel, "-s", signature, "--num-warps", "8", "--diff", "BLOCK=2048,num_warps=4")
+    rows = {tuple(line.split()) for line in done.stdout.splitlines()}
+    assert done.returncode == 0 and {("BLOCK", "1,024", "2,048"), ("num_warps", "8", "4"), ("threads", "256", "128")} <= rows, done.stderr
+    same = command(kernel, "-s", signature, "--diff", kernel)
+    assert same.returncode == 0 and "nothing differs" in same.stdout
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (("tutorials/01_vector_add.py:nothing", "-s", "i32"), "is no jit function"),
+    (("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32"), "E0205"),
+    (("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32,*fp32,*fp32,i32,1024", "-t", "sm_10"), "E0306"),
+    (("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32,*fp32,*fp32,i32,1024", "--profile", "README.md"), "is no profile"),
+])
+def test_mistakes_are_told(arguments, words):
+    done = command(*arguments)
+    assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_from_a_kernel(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_OVERRIDE_ARCH", "sm_90a")
+    explanation = scatter.explain(FakeTensor(), FakeTensor(), 1000, B=256, num_warps=2)
+    assert explanation.resources["threads"] == 64 and explanation.configuration["B"] == 256
+    assert "<canvas" in explanation.page()
