@@ -372,7 +372,7 @@ LogicalResult lowerWgmma(Operation *op, FunctionLowering &lowering) {
 }
 
 /// Holds the code that follows back until `word` is there. The assembler moves a
-/// wait up to the products, in front of arithmetic that should run beside them, but
+/// wait up to the products, before arithmetic that should run beside them, but
 /// not across a branch. The one taken here sleeps for no time where `word` is a NaN
 /// that nothing computes, so that it does no harm if it is taken after all.
 void holdBack(AsmBuilder &code, llvm::StringRef word) {

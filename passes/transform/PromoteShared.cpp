@@ -128,7 +128,7 @@ public:
 private:
   llvm::DenseMap<std::pair<Value, int>, Value> buffers;
 
-  /// The tile in shared memory with dimension `fast` fastest, stored right behind
+  /// The tile in shared memory with dimension `fast` fastest, stored right after
   /// its definition.
   Value bufferOf(Value tile, int fast) {
     Value &buffer = buffers[{tile, fast}];
