@@ -100,7 +100,8 @@ void moveWithOperands(llvm::Value *root, llvm::Instruction *place,
 
 /// Whether a load may have got after a store.
 bool orderBlock(llvm::BasicBlock &block, const llvm::DataLayout &layout, int64_t registers) {
-  // The run begins after the last barrier or shuffle, and after what was exchanged through shared memory.
+  // The run begins after the last barrier or shuffle, and after what was exchanged through
+  // shared memory.
   bool hasBarrier = false;
   llvm::Instruction *first = nullptr;
   for (llvm::Instruction &instruction : block) {
