@@ -105,6 +105,29 @@ def test_commands_exist(page):
     assert not unknown_commands((ROOT / page).read_text())
 
 
+def missing_files(text, names, is_page):
+    """Files of C++ and pages that a page, or a comment of a source, names and that are not in the tree."""
+    lines = [line for line in text.splitlines() if is_page or re.match(r"\s*(//|#(?!include))", line)]
+    named = re.findall(r"(?<![\w{<.*])(?:\w+/)*([A-Z]\w+\.(?:h|cpp|md|td|def))\b", "\n".join(lines))
+    return set(named) - names
+
+
+def test_missing_file_is_found():
+    text = '// Gone.cpp has it, and ir/dialect/Rings.h.\n#include "Lost.h"\nread("Other.md")\n# see Away.md\n'
+    assert missing_files(text, {"Rings.h"}, is_page=False) == {"Gone.cpp", "Away.md"}
+    assert missing_files(text, {"Rings.h"}, is_page=True) == {"Gone.cpp", "Away.md", "Lost.h", "Other.md"}
+
+
+def test_files_named_exist():
+    """What a comment or a page refers to can be opened."""
+    sources = files(".h", ".cpp", ".td", ".def", ".md", ".py")
+    names = {path.name for path in [*sources, *PAGES]} | {"HoistLoads.cpp"}  # the example of CONTRIBUTING
+    suites = [path for path in sources if path.parts[:2] == ("tests", "suites")]  # of other people's trees
+    missing = {str(path): missing_files((ROOT / path).read_text(), names, path.suffix == ".md")
+               for path in {*sources, *PAGES} - {*suites}}
+    assert not {path: found for path, found in missing.items() if found}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_make_targets_exist(page):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
