@@ -23,7 +23,7 @@ struct KernelResources {
   int64_t threads = 128;  ///< per block
 };
 
-/// Of one device; the driver's numbers.
+/// The limits of one device: the driver's numbers.
 struct DeviceLimits {
   int64_t sharedPerBlock = 0;
   int64_t registersPerBlock = 65536;

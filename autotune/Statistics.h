@@ -31,7 +31,7 @@ struct Summary {
 /// Linear interpolation between order statistics.
 double quantile(const std::vector<double> &sorted, double q);
 
-/// Of no samples: all zeros.
+/// The summary of the samples; all zeros where there are none.
 Summary summarize(std::vector<double> samples, double confidence = 0.95);
 
 } // namespace tilewright::autotune

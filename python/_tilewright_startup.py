@@ -86,7 +86,7 @@ class TritonFinder:
 
 
 def install():
-    """Puts the finder in front of all others; idempotent."""
+    """Puts the finder before all others; idempotent."""
     if fits_this_python() and not any(isinstance(finder, TritonFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, TritonFinder())
 

@@ -71,7 +71,7 @@ private:
     auto loop = llvm::dyn_cast<scf::ForOp>(parent);
     if (!loop || argument.getArgNumber() == 0)
       return false;
-    unsigned number = argument.getArgNumber() - 1; // behind the induction variable
+    unsigned number = argument.getArgNumber() - 1; // after the induction variable
     return follow(loop.getInitArgs()[number], bases) &&
            follow(loop.getYieldedValues()[number], bases);
   }

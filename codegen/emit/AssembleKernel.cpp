@@ -31,7 +31,7 @@ constexpr int64_t usualThreads = 1024;
 /// block; beyond that the measurements turn.
 constexpr int acceptedSpillBytes = 16;
 
-/// The directive goes behind the block size: an assembler given a block size
+/// The directive goes after the block size: an assembler given a block size
 /// ignores a limit among its options.
 static std::string withRegisterLimit(const std::string &ptx, int limit) {
   size_t directive = ptx.find(".reqntid");

@@ -3,7 +3,7 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the whole way behind the front end, in this process: passes, lowering,
+// What: the whole way after the front end, in this process: passes, lowering,
 // LLVM, PTX, assembler. It keeps the text of every stage, the remarks and the
 // time of every step, and turns MLIR diagnostics into coded errors.
 //
@@ -44,14 +44,14 @@ struct CompileOptions {
   bool verifyEach = false;
   /// The reproducer that the module comes from; empty where a failure is to write one.
   std::string reproducerPath;
-  /// Of this build, for reproducers.
+  /// The version of this build, for reproducers.
   std::string version;
   /// Called with the name of each step before it runs and its place among the passes;
   /// may be empty.
   std::function<void(const std::string &, size_t)> beforeStep;
 };
 
-/// A tensor map that the launch makes from other arguments and passes behind them
+/// A tensor map that the launch makes from other arguments and passes after them
 /// (runtime/launch/TensorMapRecipe.h).
 struct HostTensorMap {
   std::string element;
@@ -61,7 +61,7 @@ struct HostTensorMap {
   std::vector<std::vector<int64_t>> shape, strides;
 };
 
-/// Of each program's part: that of tensor maps.
+/// How each program's part of the scratch memory is aligned: as its tensor maps must be.
 constexpr int64_t globalScratchAlignment = 128;
 
 struct CompiledModule {
@@ -70,7 +70,7 @@ struct CompiledModule {
   std::string cubin; // empty where no assembler library was found
   int numWarps = 0;
   int64_t sharedBytes = 0;
-  /// Of the assembler's report; -1 where there was none.
+  /// What the assembler reports; -1 where there was no report.
   int registers = -1, spillBytes = -1;
   std::string assembler;
   ArgumentAccess access;

@@ -20,7 +20,7 @@ struct EmitOptions {
   /// Lets LLVM contract a*b+c to an fma.
   bool enableFpFusion = true;
   bool lineInfo = true;
-  /// Registers of a thread that the instructions behind a reduction should do with; 0
+  /// Registers of a thread that the instructions after a reduction should do with; 0
   /// leaves their order alone.
   int64_t orderRegisters = 0;
   /// Path of libdevice.10.bc; empty where none was found. Linked only into

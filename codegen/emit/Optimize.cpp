@@ -18,7 +18,7 @@
 namespace tilewright::codegen {
 
 /// |x| of f16 as abs.f16, which LLVM 19 does not know: it widens to f32 and rounds back, two
-/// conversions at a quarter of the usual rate. Behind its passes, which make f16 of the f32
+/// conversions at a quarter of the usual rate. After its passes, which make f16 of the f32
 /// that a kernel was written in, and know |x|.
 static void selectHalfAbsolute(llvm::Module &module) {
   llvm::Type *i16 = llvm::Type::getInt16Ty(module.getContext());

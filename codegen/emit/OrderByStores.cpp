@@ -5,9 +5,9 @@
 //
 // What: tiles are lowered op by op: all loads of weights, all loads of biases, all
 // products, all sums, all stores. A thread that holds several vectors of a row then
-// needs registers for all of them at once. Here the instructions behind the last
-// barrier or shuffle in front of a run of stores are put into the order in which the
-// stores need them, vector by vector, each store behind what it needs.
+// needs registers for all of them at once. Here the instructions after the last
+// barrier or shuffle before a run of stores are put into the order in which the
+// stores need them, vector by vector, each store after what it needs.
 //
 // Why here: LLVM keeps the order of independent instructions in a block as it finds it,
 // and the assembler moves no load across a store.
@@ -75,7 +75,7 @@ struct Run {
   }
 };
 
-/// Moves `root` and what of `waiting` it needs in front of `place`, operands first.
+/// Moves `root` and what of `waiting` it needs before `place`, operands first.
 void moveWithOperands(llvm::Value *root, llvm::Instruction *place,
                       llvm::DenseSet<llvm::Instruction *> &waiting) {
   auto isWaiting = [&](llvm::Value *value) {
@@ -100,7 +100,8 @@ void moveWithOperands(llvm::Value *root, llvm::Instruction *place,
 
 /// Whether a load may have got after a store.
 bool orderBlock(llvm::BasicBlock &block, const llvm::DataLayout &layout, int64_t registers) {
-  // Behind the last barrier or shuffle, and what was exchanged through shared memory.
+  // The run begins after the last barrier or shuffle, and after what was exchanged through
+  // shared memory.
   bool hasBarrier = false;
   llvm::Instruction *first = nullptr;
   for (llvm::Instruction &instruction : block) {

@@ -16,7 +16,7 @@ class Module;
 
 namespace tilewright::codegen {
 
-/// Puts what the stores behind a reduction need into the order of the stores, where what
+/// Puts what the stores after a reduction need into the order of the stores, where what
 /// is loaded for them would take most of a thread's `registers`. True where a load may now
 /// follow a store that it preceded, through another argument of the kernel.
 bool orderByStores(llvm::Module &module, int64_t registers);

@@ -178,7 +178,7 @@ Value FunctionLowering::applyThreadColumns(const Columns &lanes, const Columns &
                                            const Columns &blocks) {
   if (llvm::any_of(blocks, [](uint32_t column) { return column != 0; })) {
     Value threads = applyThreadColumns(lanes, warps), rank = blockRank();
-    // Behind the columns of threads, which are no longer than this.
+    // It comes after the columns of threads, which are no longer than this.
     Columns key(32, 0);
     llvm::copy(lanes, key.begin());
     key.insert(key.end(), warps.begin(), warps.end());

@@ -22,7 +22,7 @@
 // tell what was acquired, so acquire becomes relaxed and acq_rel release.
 //
 // An ordered atomic waits for all of its thread's accesses. Where a thread has several
-// elements it waits once: a fence in front, relaxed atomics, and a fence behind if
+// elements it waits once: a fence before them, relaxed atomics, and a fence after them if
 // something is acquired (PTX ISA, release and acquire patterns).
 //
 //===----------------------------------------------------------------------===//
@@ -116,7 +116,7 @@ static std::string retriedOperation(ir::AtomicKind kind, Type type, const Target
 
 /// How the atomics of one op are ordered.
 struct AtomicOrder {
-  /// Of each atomic.
+  /// The order of each single atomic.
   ir::MemorySemantic semantic;
   ir::MemoryScope scope;
   bool hasFenceBefore = false, hasFenceBehind = false;

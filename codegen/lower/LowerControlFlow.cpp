@@ -22,7 +22,7 @@ namespace tilewright::codegen {
 /// Whether the registers of a tile cross blocks two to a word, as matrix
 /// instructions have them. Words of a product in flight must not be taken apart
 /// and put together again; and the rounding of a carried operand would be moved
-/// behind the start of the next product, whose accumulator it reads.
+/// after the start of the next product, whose accumulator it reads.
 static bool crossesPacked(Type type) {
   Type element = getElementTypeOrSelf(type);
   return (element.isF16() || element.isBF16()) && FunctionLowering::numRegisters(type) > 1;

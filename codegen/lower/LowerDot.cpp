@@ -23,7 +23,7 @@
 //   tf32x3, bf16x3   2 parts, 3 products       bf16x6   3 parts, 6 products
 //
 // An operand that is read in pieces (tw.shared_load) has been read by the time the product
-// is lowered; each ldmatrix, and what unpacks it, moves in front of the first mma that
+// is lowered; each ldmatrix, and what unpacks it, moves before the first mma that
 // needs it. Not across barriers and writes, those to scratch included: the memory may be
 // another's then.
 //

@@ -314,7 +314,7 @@ llvm::SmallVector<Value> emitClusterLoad(FunctionLowering &lowering, Value addre
   for (int word = 0; word < format.numWords; ++word)
     constraints += std::string("=") + format.constraint() + ",";
   Type wordType = format.wordBits == 8 ? builder.getIntegerType(16) : format.wordType(builder);
-  // Reads memory: not before the barrier in front of it.
+  // It reads memory, so it must stay after the preceding barrier.
   Registers words = lowering.inlineAsmResults(
       llvm::SmallVector<Type>(format.numWords, wordType), {address},
       "ld.shared::cluster" + widthSuffix(format) + " " + wordList(0, format.numWords) + ", [$" +

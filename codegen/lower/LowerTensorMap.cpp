@@ -15,8 +15,8 @@
 //
 // The other warps pass all that by predicates: a branch among products in flight makes
 // the assembler wait for them. Since the copies that use the map are started by the same
-// thread, behind that in its program, no barrier is needed and one acquire serves them all. A map of zeros
-// is the form without interleave, swizzle or promotion to L2.
+// thread and come later in its program, no barrier is needed and one acquire serves them all.
+// A map of zeros is the form without interleave, swizzle or promotion to L2.
 //
 // A descriptor is the generic address of its map, with bit 0 set where the array has
 // no elements: a map cannot say so, since it holds extents less 1. Of a kernel's

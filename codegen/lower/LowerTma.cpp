@@ -39,7 +39,7 @@ namespace tilewright::codegen {
 /// Bytes of one barrier object.
 static constexpr int64_t mbarrierBytes = 8;
 
-/// The predicate of each block's thread 0 as a guard in front of an instruction.
+/// The predicate of each block's thread 0 as a guard before an instruction.
 static std::string onlyThread0(PtxText &text, FunctionLowering &lowering) {
   return "@" + text.operand(lowering.ownsElementsInBlock(lowering.builder.getI32Type()), 'b') + " ";
 }

@@ -16,7 +16,7 @@
 // (ir/layout/WgmmaOperand.h): the low half comes in a register that is equal in
 // all lanes, steps add constants to it, and the high half is a constant.
 //
-// Not handled: products of three dimensions; the caller loops over batches.
+// Not handled: products of three dimensions, for which SelectMatrixUnit takes another unit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -80,8 +80,9 @@ private:
   //===--- decisions ------------------------------------------------------===//
   LogicalResult chooseInstruction();
   LogicalResult checkLayouts();
-  /// log2 of the columns of one instruction whose results leave half of the registers:
-  /// assemblers refuse one that does not fit, and keep others elsewhere meanwhile.
+  /// log2 of the most columns of one instruction, whose results then take at most half of a
+  /// thread's registers. Assemblers refuse an instruction whose results do not fit, and keep
+  /// other values elsewhere while it runs.
   int mostColumns();
   LogicalResult planShared(SharedOperand &operand, Value buffer, bool isA);
   int stepsOfK() const { return k / instruction.k; }
@@ -112,7 +113,7 @@ private:
   ir::MatrixInstruction instruction;
   int k = 0;
   SharedOperand a, b;
-  /// Where `a` is a tile.
+  /// The registers of `a` where it is a tile and not a buffer.
   Registers aWords;
   int log2InstructionN = 0;
   Type wordType;
@@ -372,7 +373,7 @@ LogicalResult lowerWgmma(Operation *op, FunctionLowering &lowering) {
 }
 
 /// Holds the code that follows back until `word` is there. The assembler moves a
-/// wait up to the products, in front of arithmetic that should run beside them, but
+/// wait up to the products, before arithmetic that should run beside them, but
 /// not across a branch. The one taken here sleeps for no time where `word` is a NaN
 /// that nothing computes, so that it does no harm if it is taken after all.
 void holdBack(AsmBuilder &code, llvm::StringRef word) {

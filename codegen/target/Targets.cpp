@@ -148,7 +148,7 @@ struct PeakRow {
   double products8;
   /// The same for each multiprocessor and cycle, where products8 is 0.
   double products8PerCycle;
-  /// Of a multiprocessor in a cycle; a multiplication with an addition counts twice.
+  /// What a multiprocessor does in a cycle; a multiplication with an addition counts twice.
   double elements32PerCycle, products64PerCycle;
 };
 

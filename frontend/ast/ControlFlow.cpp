@@ -208,7 +208,7 @@ void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
 
 /// Visits what comes after an `if` up to the end of the function, inside the
 /// branch that the insertion point is in. Where both branches go on and one of
-/// them may return further inside, that is made twice, and each such `if` behind
+/// them may return further inside, that is made twice, and each such `if` after
 /// it doubles it again.
 void FunctionWalker::finishRest(const Rest *rest) {
   constexpr int maxRepetitions = 64;

@@ -47,7 +47,7 @@ private:
   struct Argument {
     semantic::Type type;
     int64_t divisibility = 0;
-    /// Of the base of a descriptor: the argument with its tensor map, -1 for none.
+    /// Set for the base of a descriptor: the argument with its tensor map, -1 for none.
     std::optional<int> tensorMap;
   };
   /// "tensordesc<fp16[128,64],nan>" taken apart.

@@ -186,7 +186,7 @@ public:
                   const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
   Value atomicCas(const Value &pointer, const Operand &compare, const Operand &value,
                   MemorySemantic semantic, MemoryScope scope);
-  /// Of integers and floats of any width; `semantic`: acquire or relaxed.
+  /// Takes integers and floats of any width; `semantic`: acquire or relaxed.
   Value atomicLoad(const Value &pointer, const std::optional<Operand> &mask,
                    MemorySemantic semantic, MemoryScope scope);
   /// `semantic`: release or relaxed.

@@ -56,7 +56,7 @@ public:
   bool isPointer() const { return scalarKind == ScalarKind::Pointer; }
   const DType &pointee() const { return *pointeeType; }
   bool isDescriptor() const { return scalarKind == ScalarKind::Descriptor; }
-  /// Of a descriptor; its element type is the pointee.
+  /// The block shape of a descriptor, whose element type is the pointee.
   const std::vector<int64_t> &block() const { return *blockShape; }
   bool isConst() const { return constPointer; }
   int addressSpace() const { return space; }

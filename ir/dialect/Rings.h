@@ -46,11 +46,11 @@ struct Ring {
 };
 
 /// On tw.alloc_shared (dictionary of strings: fill, release): the buffer is a ring, also
-/// where it has a single slot. PipelineLoops and StageLoads set it; PrefetchOperands,
-/// PlaceTensorMaps, AllocateShared and InsertBarriers read it.
+/// where it has a single slot. PipelineLoops and StageLoads set it; PlaceTensorMaps,
+/// AllocateShared and InsertBarriers read it.
 constexpr llvm::StringLiteral ringAttr = "tw.ring";
 /// On an op of a block (unit): it only fills slots of rings, which products in flight do
-/// not read. PipelineLoops sets it; OverlapProducts reads it.
+/// not read. PipelineLoops sets it; OverlapProducts and PrefetchOperands read it.
 constexpr llvm::StringLiteral fillsRingAttr = "tw.fills_ring";
 /// On scf.for (string, the kind of its LoopSchedule): PipelineLoops has expanded the loop.
 /// PrefetchOperands reads it.

@@ -885,7 +885,7 @@ def TW_SharedDotOp : TW_Op<"shared_dot", [AllTypesMatch<["acc", "result"]>, Memo
 def TW_WgmmaWaitOp : TW_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until at most `pending` groups are unfinished; results are the tiles, now readable if their group is done";
   let description = [{
-    The last `settled` tiles belong to no product: the wait stands behind their
+    The last `settled` tiles belong to no product: the wait stands after their
     computation, however early the assembler would like to wait.
   }];
   let arguments = (ins Variadic<TW_Tile>:$tiles, I32Attr:$pending, DefaultValuedAttr<I32Attr, "0">:$settled);

@@ -51,7 +51,7 @@
 // vector accesses of each side.
 //
 // How blocks exchange values (ClusterPlan): each writes all that it holds to its own
-// shared memory; behind a barrier of all blocks every thread reads what it wants, in
+// shared memory; after a barrier of all blocks every thread reads what it wants, in
 // the memory of a block that has it. Memory is written plainly, in the order that
 // gives both sides vectors: such conversions are rare and wait for each other anyway.
 //
@@ -123,7 +123,7 @@ struct SharedMemoryPlan {
 /// Through the shared memory of all blocks.
 struct ClusterPlan {
   int storedBits = 0;
-  /// Of one block.
+  /// The scratch of one block.
   int64_t scratchBytes = 0;
   int log2BlockElements = 0;
   /// Into the own memory.

@@ -79,7 +79,7 @@ LinearLayout makeFmaOperand(const LinearLayout &accumulator, DotOperand operand,
 
 /// A shared-memory tile as TMA writes and wgmma reads it. Rows of
 /// `swizzleBytes` (128, 64 or 32) along order[0] follow each other along
-/// order[1] and the further dimensions; a wider tile has further panels behind. Within, the 16-byte
+/// order[1] and the further dimensions; a wider tile has further panels after it. Within, the 16-byte
 /// chunk index is XORed with address bits 7 and up. 16: panels of 16 bytes
 /// without XOR (wgmma's no-swizzle core matrices). 0: plain, without panels. A
 /// row narrower than `swizzleBytes` uses the largest mode that fits.

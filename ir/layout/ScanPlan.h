@@ -10,7 +10,7 @@
 // the bits 0..k-1 every position holds the scan within its run of 2^k, and the
 // total of the run is known to all holders of the run. A step for bit k joins
 // two neighbouring runs: positions of the upper run combine the lower run's
-// total in front of theirs, and both take the joint total. Where the bit lives
+// total before theirs, and both take the joint total. Where the bit lives
 // decides how the lower total is reached:
 //   Register  it is in this thread already
 //   Lane      one butterfly shuffle per total

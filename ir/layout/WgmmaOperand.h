@@ -47,7 +47,7 @@ struct WgmmaOperand {
   /// MN-major: neighbouring elements of a row of memory differ in MN. Taken for
   /// 16-bit elements only.
   bool isMnMajor = false;
-  /// Of the descriptor. An offset that the hardware does not use is 0.
+  /// The offsets in the descriptor. One that the hardware does not use is 0.
   int64_t leadingBytes = 0, strideBytes = 0;
   /// What one instruction covers of MN: the largest extent up to the one asked
   /// for.

@@ -9,7 +9,7 @@
 //
 // How: in shared memory a block is makeSwizzledShared(shape, bits, 128)
 // (ir/layout/LayoutConstructors.h): rows of at most 128 bytes in row-major order,
-// and a wider block as several such panels one behind the other. A box is what one
+// and a wider block as several such panels one after the other. A box is what one
 // instruction copies to consecutive bytes: a panel, and where an extent passes
 // the 256 of the hardware, a part of it; dimensions outside a cut one then are 1.
 //

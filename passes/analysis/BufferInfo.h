@@ -35,7 +35,7 @@ enum class Completion : uint8_t {
 struct BufferUse {
   mlir::Value buffer;
   bool isWrite = false;
-  /// wgmma and TMA; needs a fence behind generic writes.
+  /// wgmma and TMA; needs a fence after generic writes.
   bool isAsyncProxy = false;
   Completion completion = Completion::AtOnce;
 };
@@ -55,7 +55,7 @@ int64_t bufferBytes(mlir::Operation *op);
 /// "tile<128x64xf16>", "4 x tile<128x64xf16>".
 std::string describeBuffer(ir::BufferType type);
 
-/// Whether a buffer made outside of the loop is needed in it or behind it.
+/// Whether a buffer made outside of the loop is needed in it or after it.
 bool isLiveIn(ir::AllocSharedOp alloc, mlir::Operation *loop);
 
 /// Allocations by value, for one module.

@@ -17,7 +17,7 @@
 // Conversions and atomics that cross blocks wait for all blocks of the program and read
 // what others wrote. Reductions that do (exchanges) write to the scratch of the others,
 // and each block waits for what the others write to its own.
-// There is no barrier behind the last read: the next op that writes the same
+// There is no barrier after the last read: the next op that writes the same
 // bytes needs one before, and that is InsertBarriers' work.
 //
 //===----------------------------------------------------------------------===//

@@ -106,7 +106,7 @@ private:
   void markStages() {
     for (auto [op, stage] : body.ops)
       op->setAttr(stageAttr, rewriter.getI32IntegerAttr(static_cast<int32_t>(stage)));
-    // Of variables that are read after the loop all versions are needed.
+    // A variable that is read after the loop needs all of its versions.
     for (OpOperand &yielded : loop.getBody()->getTerminator()->getOpOperands()) {
       Operation *op = yielded.get().getDefiningOp();
       if (!op || op->getBlock() != loop.getBody() ||

@@ -15,10 +15,10 @@
 //
 // Why here: all other buffers and scratch are there, so what is left is known.
 //
-// How: only where a multiprocessor holds a single block. Of several, one's reduction runs
-// beside another's loads. And only tiles that are more together than the L1, where each
-// program would find them otherwise: copies to shared memory come from the L2, and leave
-// less of the L1.
+// How: this is done only where a multiprocessor holds a single block, since with several
+// blocks the reduction of one runs beside the loads of another. It is done only for tiles
+// that are more together than the L1. Smaller ones are found in the L1 by each program,
+// while copies to shared memory come from the L2 and leave less of the L1.
 //
 // H200, layer norm of 32768 f32 columns: 3926 instead of 3797 GB/s; of 16384 f16 columns,
 // with all weights copied, 3674 instead of 3962 (November 2026).

@@ -31,7 +31,7 @@
 
 namespace tilewright::passes {
 
-/// Of a module as runPipeline leaves it, without the remarks.
+/// The facts of a module as runPipeline leaves it, without the remarks.
 std::string describeKernel(mlir::ModuleOp module);
 /// Remarks as a JSON array.
 std::string describeRemarks(const RemarkCollector &remarks);

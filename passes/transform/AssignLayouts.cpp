@@ -89,7 +89,7 @@ private:
   const PassContext &context;
   AxisAnalysis axes;
   int log2Warps;
-  /// Of blocks that share tiles; 0 where all have copies.
+  /// The number of blocks that share tiles; 0 where all have copies.
   int log2Blocks;
   /// The size of the largest tile that is loaded or stored.
   int64_t mostElements = 0;
@@ -278,7 +278,7 @@ private:
         prefer(result, attr(*layout));
   }
 
-  /// A reduction decides the layout of a source that has none: nobody behind it
+  /// A reduction decides the layout of a source that has none: no later op
   /// can say what it should be.
   void forwardReduce(ir::ReduceOp reduce) {
     LayoutAttr layout;
@@ -703,7 +703,7 @@ void remarkConversions(func::FuncOp function, const PassContext &context) {
 void eraseDead(func::FuncOp function) {
   llvm::SmallVector<Operation *> ops;
   function.walk([&](Operation *op) { ops.push_back(op); });
-  // Users come behind their operands in the walk. Ops with regions stay: erasing
+  // Users come after their operands in the walk. Ops with regions stay: erasing
   // one would leave its inner ops dangling in the list.
   for (Operation *op : llvm::reverse(ops))
     if (op->getNumRegions() == 0 && isOpTriviallyDead(op))
@@ -716,7 +716,7 @@ public:
 
   void runOnOperation() override {
     int numWarps = ir::numWarps(getOperation()), numBlocks = ir::numBlocks(getOperation());
-    // Those of the language. Passes behind this one order the threads of a block.
+    // A barrier that the kernel asks for holds all blocks. Later passes add barriers of one block.
     if (numBlocks > 1)
       getOperation().walk([](ir::BarrierOp barrier) { barrier.setAllBlocks(true); });
     for (auto function : getOperation().getOps<func::FuncOp>()) {

@@ -9,7 +9,7 @@
 // that only tiles count which are really loaded, stored or reduced.
 //
 // How: such kernels are limited by memory, so what counts is bytes in flight per
-// multiprocessor: 4.8 TB/s times some 700 ns are 25 KB (HOPPER.md 2.14), held in
+// multiprocessor: an H200's 4.8 TB/s times some 700 ns are 25 KB, held in
 // registers. Threads with few elements leave registers unused (2048 threads with
 // 32 each); threads with many spill or leave room for one block only, whose
 // phases (load, reduce, store) then do not overlap with another's. Fewer warps

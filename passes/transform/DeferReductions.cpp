@@ -8,9 +8,9 @@
 //     total = total * scale + sum(tile, axis)        or  largest = max(largest, max(tile))
 //
 // keeps what each thread has gathered. The shuffles and the exchange through shared
-// memory, which each iteration would wait for, happen once behind the loop.
+// memory, which each iteration would wait for, happen once after the loop.
 //
-// Why here: behind RemoveConversions, when it is known which elements a thread
+// Why here: after RemoveConversions, when it is known which elements a thread
 // holds; before PipelineLoops, which moves the loop's arithmetic about.
 //
 // How: the axis is split into the index bits that a thread holds in registers and

@@ -23,7 +23,7 @@
 // are made again from them in each, as registers are dearer than arithmetic. An
 // inner loop that may not run at all keeps its two loops, on a branch.
 //
-// Not handled: memory accesses in front of the inner loop, scalars there that come
+// Not handled: memory accesses before the inner loop, scalars there that come
 // from tiles (they would need the tiles in the branch), several inner loops,
 // bounds of the inner loop that change with the outer one, variables of the outer
 // loop that the inner one changes.
@@ -146,8 +146,8 @@ private:
     return found;
   }
 
-  /// By the inner loop, what is behind it, or a tile, all of which are made in
-  /// each iteration.
+  /// Whether the inner loop, an op after it, or an op on tiles uses `value`: all of them
+  /// are made in each iteration.
   bool isUsedOutside(Value value) {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       Operation *op = outer.getBody()->findAncestorOpInBlock(*user);
@@ -273,7 +273,7 @@ private:
     return llvm::to_vector_of<Value>(branch.getResults());
   }
 
-  /// What is behind the inner loop; the outer loop's variables behind it.
+  /// Makes what comes after the inner loop; gives the outer loop's variables after that.
   llvm::SmallVector<Value> finishTile(Value isLast, IRMapping &mapping, ValueRange carried) {
     auto branch = builder.create<scf::IfOp>(loc, TypeRange(carried), isLast,
                                             /*withElseRegion=*/!carried.empty());

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: a tile of 32 bits that is used on both sides of a reduction, and that little
-// arithmetic makes from a tile of 16 or 8 bits, is made again behind the reduction:
+// arithmetic makes from a tile of 16 or 8 bits, is made again after the reduction:
 //
 //     x = load : f16                        x = load : f16
 //     wide = cast x : f32                   wide = cast x : f32
@@ -184,7 +184,7 @@ private:
       }
       mapping.map(narrow, copy);
     }
-    // In front of the first user.
+    // It goes before the first user.
     Operation *first = nullptr;
     for (Operation *user : value.getUsers()) {
       Operation *inBlock = reduce->getBlock()->findAncestorOpInBlock(*user);

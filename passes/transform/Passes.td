@@ -76,7 +76,7 @@ def PromoteGathers : TilewrightPass<"tw-promote-gathers"> {
 }
 
 def DeferReductions : TilewrightPass<"tw-defer-reductions"> {
-  let summary = "keeps running sums and extrema of a loop per thread, and combines the threads' behind it";
+  let summary = "keeps running sums and extrema of a loop per thread, and combines the threads' after it";
   let statistics = [Statistic<"numDeferred", "deferred", "Number of variables that gather per thread">];
 }
 

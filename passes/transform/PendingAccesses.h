@@ -41,7 +41,7 @@ struct Pending {
   llvm::SetVector<std::pair<mlir::Operation *, mlir::Operation *>> globals;
   /// A scalar atomic acquired for all threads, without a barrier since.
   bool acquired = false;
-  /// Of programs of several blocks.
+  /// What matters only for programs of several blocks.
   ClusterAccesses cluster;
 
   /// A barrier of all threads: those of the program, or of one of its blocks.

@@ -11,10 +11,10 @@
 //
 // How:
 //  1. one ring of barriers at the start of the kernel, one slot per reduction, and
-//     behind it tw.cluster_arrive.
-//  2. tw.cluster_wait in front of the first op of the kernel's own block that contains
+//     after it tw.cluster_arrive.
+//  2. tw.cluster_wait before the first op of the kernel's own block that contains
 //     such a reduction, or anything for which all blocks meet or may have to: other
-//     ops that cross blocks, barriers, writes of global memory. Loads stay in front of
+//     ops that cross blocks, barriers, writes of global memory. Loads stay before
 //     it, so that blocks wait for each other while memory is read.
 //
 //===----------------------------------------------------------------------===//

@@ -9,7 +9,7 @@
 // conversion.
 //
 // Why here: layouts are final, so that an operand is known to be in the product's
-// registers already or not; Pipeline then makes rings of the buffers whose
+// registers already or not; PipelineLoops then makes rings of the buffers whose
 // contents a loop loads.
 //
 // How: an operand is stored where it is defined, once, in the order in which it
@@ -128,7 +128,7 @@ public:
 private:
   llvm::DenseMap<std::pair<Value, int>, Value> buffers;
 
-  /// The tile in shared memory with dimension `fast` fastest, stored right behind
+  /// The tile in shared memory with dimension `fast` fastest, stored right after
   /// its definition.
   Value bufferOf(Value tile, int fast) {
     Value &buffer = buffers[{tile, fast}];

@@ -9,15 +9,15 @@
 // How:
 //  1. loop variables: where a variable of a loop is converted inside the loop to
 //     one layout by all its users, or on the way round, it takes that layout; the
-//     conversions move in front of the loop and behind it.
+//     conversions move before the loop and after it.
 //  2. folding: conversions of conversions, of cheap values and of broadcasts and
 //     widening casts (TileMaterializer) are redone on what they come from.
 //  3. sinking: a conversion whose only user narrows the value (truncation)
-//     happens behind it, on fewer bits.
+//     happens after it, on fewer bits.
 //  4. loading: what all users of a load want in one layout is loaded in it where
 //     that costs less, as of a short row that all warps work with. Copies in several
 //     warps count as accesses of the cache only (CostModel.h); InsertBarriers keeps
-//     them in front of a later store.
+//     them before a later store.
 //  5. waiting: outside of loops, a conversion that is needed only after later loads
 //     follows them. Its barrier would keep them from starting together.
 //
@@ -132,7 +132,7 @@ int retypeLoopVariables(scf::ForOp loop) {
 // 2. and 3. Folding and sinking
 //===----------------------------------------------------------------------===//
 
-/// A conversion before a narrowing cast goes behind it.
+/// Moves a conversion before a narrowing cast to after it.
 bool sinkBehindNarrowing(ir::ConvertLayoutOp convert) {
   if (!convert->hasOneUse())
     return false;

@@ -6,7 +6,7 @@
 // What: sets `unit` and `warps` of every tw.dot: wgmma, mma or fma, and how the
 // warps of the program share the result.
 //
-// Why here: behind ChooseNumWarps; AssignLayouts takes the accumulator's layout
+// Why here: after ChooseNumWarps; AssignLayouts takes the accumulator's layout
 // from these attributes.
 //
 // How: the first unit that the target has, that computes the types and that the

@@ -6,7 +6,7 @@
 // What: a value that only a store under a mask needs may be anything where the mask is
 // false. So on the way to the store select(mask, a, b) becomes a.
 //
-// Why here: behind CSE, which makes one value of equal masks; in front of whatever
+// Why here: after CSE, which makes one value of equal masks; before whatever
 // copies the selects.
 //
 // How: from each store backwards over elementwise ops all of whose users are on the

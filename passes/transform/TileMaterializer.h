@@ -10,7 +10,7 @@
 // How: ranges, constants and arithmetic on them are repeated up to a limit
 // (CostModel.h). A broadcast is repeated on its converted source, which is
 // smaller; a widening cast on its converted source, which is narrower. All else
-// gets a convert_layout right behind its definition, so that a value from
+// gets a convert_layout right after its definition, so that a value from
 // outside a loop is converted outside.
 //
 //===----------------------------------------------------------------------===//

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: a kernel over long rows whose mask is `range < n` gets two bodies, and a test
-// in front of them:
+// before them:
 //
 //     if n >= the tile's extent: the body with a mask that is true
 //     else:                      the body as it is

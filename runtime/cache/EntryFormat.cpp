@@ -74,7 +74,7 @@ std::string encodeEntry(const Digest &key, const Entry &entry) {
   return file;
 }
 
-/// Reads the sections behind the header; every length is checked first.
+/// Reads the sections after the header; every length is checked first.
 static std::string decodeSections(std::string_view file, size_t offset, uint32_t count,
                                   Entry &entry) {
   size_t end = file.size() - kTrailerBytes;

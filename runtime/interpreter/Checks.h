@@ -30,7 +30,7 @@ struct CheckEntry {
   const char *name;
   Check check;
   bool isDefault;
-  /// Of what it finds, with spaces between them.
+  /// The codes of what it finds, with spaces between them.
   const char *codes;
   const char *meaning;
 };

@@ -60,7 +60,7 @@ template <typename T> static T combineNumbers(AtomicOp op, T old, T operand) {
     return old + operand;
   if (old != old || operand != operand)
     return old != old ? operand : old;
-  // Of equal ones only zeros differ, in their signs.
+  // Equal values differ in bits only for +0 and -0.
   bool isOldLess = old == operand ? std::signbit(old) : old < operand;
   return isOldLess == (op == AtomicOp::FloatMax) ? operand : old;
 }

@@ -103,7 +103,7 @@ private:
   ProgramPosition position;
   AccessOrder order;
   std::vector<ShadowRegion> regions;
-  /// Of each array.
+  /// The index of each array's region.
   std::vector<size_t> regionOfArray;
   std::vector<AccessId> releases;
   /// What has been reported: places and array, once each.

@@ -5,7 +5,7 @@
 //
 // What: a descriptor made inside a kernel, where base, extents and strides follow
 // from the arguments alone: the launch makes its tensor map, as if the descriptor
-// had been an argument. The kernel takes it behind its other parameters.
+// had been an argument. The kernel takes it after its other parameters.
 //
 // How: extents and strides are expressions in postfix form, pairs of a RecipeOp
 // and its operand.

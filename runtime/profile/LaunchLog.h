@@ -39,7 +39,7 @@ struct LaunchRecord {
   unsigned grid[3] = {1, 1, 1};
   uint64_t stream = 0;
   uint64_t thread = 0;
-  /// Of the host: the call begins, the driver is called, the driver has returned.
+  /// Times of the host: the call begins, the driver is called, the driver has returned.
   uint64_t called = 0, submitted = 0, returned = 0;
   uint64_t missed = 0;                        // time in which the call compiled and loaded
   int64_t start = kNotTimed, end = kNotTimed; // of the kernel, in the host's clock

@@ -6,7 +6,8 @@
 
 Caches and messages between processes hold data, never code for the host: no
 pickle and its relatives, no eval or exec outside the places listed with their
-reason, no shell. Every source file starts with the licence.
+reason, no shell. Every source file starts with the licence. A comment does not
+begin with "Of", which leaves out what it is about, and says before and after.
 """
 
 import ast
@@ -14,7 +15,7 @@ import re
 import sys
 from pathlib import Path
 
-from tools.sources import files, read
+from tools.sources import ROOT, files, read
 
 FORBIDDEN_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "imp"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
@@ -74,6 +75,22 @@ def licence_problems(path: Path, text: str) -> list[str]:
     return []
 
 
+COMMENT = re.compile(r"\s*(?:///?|#)(?: (.*)|$)")
+
+
+def wording_problems(path: Path, text: str) -> list[str]:
+    """Comments of sources; all text of pages."""
+    found, inside = [], False
+    for number, line in enumerate(text.splitlines(), 1):
+        comment = COMMENT.match(line)
+        if comment and not inside and (comment.group(1) or "").startswith("Of "):
+            found.append(f"{path}:{number}: the comment begins with 'Of'; name what it is about")
+        if (comment or path.suffix == ".md") and re.search(r"\bin front of\b", line, re.IGNORECASE):
+            found.append(f"{path}:{number}: say 'before'")
+        inside = comment is not None
+    return found
+
+
 def problems() -> list[str]:
     found = []
     shipped = ["python", "autotune", "runtime", "frontend"]
@@ -83,6 +100,10 @@ def problems() -> list[str]:
         found += cpp_problems(path, read(path))
     for path in files(".py", ".cpp", ".h", ".td", ".def"):
         found += licence_problems(path, read(path))
+    for path in files(".py", ".cpp", ".h", ".td", ".def", folders=[*shipped, "ir", "passes", "codegen"]):
+        found += wording_problems(path, read(path))
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]):
+        found += wording_problems(page.relative_to(ROOT), page.read_text(encoding="utf-8"))
     return found
 
 

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Generated pages are up to date, and links between the pages lead somewhere."""
 
+import argparse
+import fnmatch
 import importlib.util
 import re
+import subprocess
 
 import pytest
 
+from tilewright import cli
 from tilewright.runtime import checks
-from tools.sources import ROOT
+from tools.sources import ROOT, files
 
 spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
 generate_docs = importlib.util.module_from_spec(spec)
@@ -72,6 +76,58 @@ def test_switches_exist(page):
     assert set(re.findall(r"\bTILEWRIGHT_[A-Z0-9_]*[A-Z0-9]\b", (ROOT / page).read_text())) <= known
 
 
+def commands_of(parser):
+    """The words after `tilewright` that its parser takes: {command: the words after that, where it has such}."""
+    subparsers = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return {name: commands_of(one) for action in subparsers for name, one in action.choices.items()}
+
+
+def unknown_commands(text):
+    """What a text calls as `tilewright X` or `tilewright X Y` in code or quotes, and the command line does not know."""
+    known = commands_of(cli._parser())
+    unknown = set()
+    for command, rest in re.findall(r"""(?:[`'"]|bin/|^    |, )tilewright ([a-z]+)(?: ([a-z]+))?""", text, re.MULTILINE):
+        if command not in known:
+            unknown.add(command)
+        elif rest and known[command] and rest not in known[command]:
+            unknown.add(f"{command} {rest}")
+    return unknown
+
+
+def test_unknown_command_is_found():
+    text = "`tilewright run x.py`, 'tilewright reproduce x', `bin/tilewright cache list`\n    tilewright tune sing\n"
+    assert unknown_commands(text) == {"reproduce", "tune sing"}
+
+
+@pytest.mark.parametrize("page", [*PAGES, *files(".def")], ids=str)
+def test_commands_exist(page):
+    """The catalogue of errors and the table of switches name commands as well as the pages do."""
+    assert not unknown_commands((ROOT / page).read_text())
+
+
+def missing_files(text, names, is_page):
+    """Files of C++ and pages that a page, or a comment of a source, names and that are not in the tree."""
+    lines = [line for line in text.splitlines() if is_page or re.match(r"\s*(//|#(?!include))", line)]
+    named = re.findall(r"(?<![\w{<.*])(?:\w+/)*([A-Z]\w+\.(?:h|cpp|md|td|def))\b", "\n".join(lines))
+    return set(named) - names
+
+
+def test_missing_file_is_found():
+    text = '// Gone.cpp has it, and ir/dialect/Rings.h.\n#include "Lost.h"\nread("Other.md")\n# see Away.md\n'
+    assert missing_files(text, {"Rings.h"}, is_page=False) == {"Gone.cpp", "Away.md"}
+    assert missing_files(text, {"Rings.h"}, is_page=True) == {"Gone.cpp", "Away.md", "Lost.h", "Other.md"}
+
+
+def test_files_named_exist():
+    """What a comment or a page refers to can be opened."""
+    sources = files(".h", ".cpp", ".td", ".def", ".md", ".py")
+    names = {path.name for path in [*sources, *PAGES]} | {"HoistLoads.cpp"}  # the example of CONTRIBUTING
+    suites = [path for path in sources if path.parts[:2] == ("tests", "suites")]  # of other people's trees
+    missing = {str(path): missing_files((ROOT / path).read_text(), names, path.suffix == ".md")
+               for path in {*sources, *PAGES} - {*suites}}
+    assert not {path: found for path, found in missing.items() if found}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_make_targets_exist(page):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -79,9 +135,29 @@ def test_make_targets_exist(page):
     assert named <= targets
 
 
-def test_folders_of_the_readme_exist():
-    for folder in re.findall(r"^\| `(\w+)/` \|", (ROOT / "README.md").read_text(), re.MULTILINE):
-        assert (ROOT / folder).is_dir(), folder
+def test_folders_of_the_readme():
+    """The map of the README has a row for each folder of the tree that holds a file of the repository, and for no other."""
+    shown = re.findall(r"^\| `([\w.]+)/` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(shown) == len(set(shown))
+    assert set(shown) == folders_of_the_tree()
+
+
+def folders_of_the_tree():
+    """Top folders with files that git tracks; where there is no git, as in an archive, those that it would not ignore."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        return {name.partition("/")[0] for name in listed.stdout.splitlines() if "/" in name}
+    ignored = [".git", *(line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines())]
+    return {path.name for path in ROOT.iterdir() if path.is_dir()
+            and not any(fnmatch.fnmatch(path.name, pattern) for pattern in ignored)}
+
+
+def test_folders_named_on_the_map_exist():
+    """What a row calls a part of its folder (`ast/` in the row of `frontend/`) is one."""
+    rows = re.findall(r"^\| `([\w.]+)/` \|(.*)\|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    for folder, text in rows:
+        for part in re.findall(r"`([\w/]+)/`", text):
+            assert (ROOT / folder / part).is_dir(), f"{folder}/{part}"
 
 
 def test_versions_agree():

@@ -125,7 +125,7 @@ bool readPlainSource(const char *path, std::string &text) {
          std::string_view(text).substr(0, secondEnd).find("coding") == std::string_view::npos;
 }
 
-/// The position behind `count` lines from `at` on, at most the end.
+/// The position after `count` lines from `at` on, at most the end.
 size_t skipLines(const std::string &text, size_t at, size_t count) {
   for (; count > 0 && at < text.size(); --count) {
     size_t end = text.find('\n', at);

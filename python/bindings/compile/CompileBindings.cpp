@@ -5,7 +5,7 @@
 //
 // What: the way of a kernel from a jit function, or from the text of a stage, to
 // a dictionary of stages. The front end needs the interpreter lock because it
-// walks Python objects; everything behind it runs without.
+// walks Python objects; everything after it runs without them.
 //
 //===----------------------------------------------------------------------===//
 

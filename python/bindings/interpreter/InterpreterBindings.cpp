@@ -23,7 +23,7 @@ namespace py = pybind11;
 
 namespace tilewright {
 
-// Of frontend/ast/Names.cpp, whose header would bring MLIR into this file.
+// Defined in frontend/ast/Names.cpp, whose header would bring MLIR into this file.
 std::string nearestName(const std::string &name, py::handle candidates);
 
 /// What a name holds after `name = object`: numbers become run-time scalars of

@@ -18,7 +18,7 @@ namespace py = pybind11;
 
 namespace tilewright {
 
-// Of frontend/ast/Walker.h, which would bring MLIR's headers into this file.
+// Declared in frontend/ast/Walker.h, which would bring MLIR's headers into this file.
 py::dict bindArguments(py::handle jitFunction, const py::tuple &args, const py::dict &kwargs);
 
 using interpreter::AllocationId;

@@ -33,7 +33,7 @@ private:
   /// What `current` looks at of a frame.
   struct Instruction {
     PyCodeObject *code;
-    /// Of the instruction, or of the line where Python does not tell the former.
+    /// The place of the instruction, or of the line where Python does not tell the former.
     int position;
     bool operator==(const Instruction &other) const {
       return code == other.code && position == other.position;

@@ -86,7 +86,7 @@ bool argumentsOverlap(const ReadArguments &read, uint64_t writtenMask) {
   auto isWritten = [&](size_t param) { return param >= 64 || (writtenMask >> param & 1); };
   for (size_t i = 0; i < read.params.size(); ++i) {
     uint8_t code = plainCode(read.codes[i]);
-    // Of arrays inside it is not known which ones the kernel writes.
+    // It is not known which of the arrays inside a tuple the kernel writes.
     if (code == kTuple && (!PyTuple_Check(read.bound[i]) || mayHoldArray(read.bound[i])))
       return true;
     bool isPointer = code >= kPointer || code == kAnnotatedPointer;

@@ -115,7 +115,7 @@ public:
   size_t size() const { return count; }
   void **parameters() const { return addresses; }
 
-  /// A descriptor, in front of whose base, shape and strides stands its tensor map
+  /// A descriptor, before whose base, shape and strides stands its tensor map
   /// where the kernel takes one.
   launch::DescriptorArgument &addDescriptor(size_t param) {
     Descriptor &descriptor = descriptors.push();

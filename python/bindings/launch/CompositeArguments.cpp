@@ -9,7 +9,7 @@
 // the code and value of each element; a descriptor is its element type, block,
 // padding and whether its last extent is a multiple of 16 bytes. Both become several
 // parameters of the kernel:
-//   tuple        what its elements become, one behind the other
+//   tuple        what its elements become, one after the other
 //   descriptor   tensor map (where TMA is used), base, extents as i32, strides as i64
 //
 //===----------------------------------------------------------------------===//
@@ -42,7 +42,7 @@ void ArgumentReader::readTuple(ArgumentPlace &place, PyObject *value) {
     ArgumentPlace element{elementParam, place.index, arguments.newSlot()};
     element.outer = &place;
     element.position = static_cast<size_t>(i);
-    // The elements of an element stand behind it, here as in the key.
+    // The elements of an element stand after it, here as in the key.
     uint8_t &code = elementCodes.push();
     size_t word = key.reserveWord();
     read(element, PyTuple_GET_ITEM(value, i));

@@ -174,7 +174,7 @@ static void launchNow(const LoadedKernelHandle &handle, const Grid &grid, uint64
     raiseLaunchError(result, handle, grid);
 }
 
-/// Launches with scratch memory behind the other parameters.
+/// Launches with scratch memory after the other parameters.
 static void launchWithScratch(const LoadedKernelHandle &handle, const Grid &grid, uint64_t stream,
                               const LaunchArguments &arguments, ProfiledLaunch *profiled) {
   // A copy: the address differs from launch to launch of one bound request.

@@ -23,7 +23,7 @@ class ProfiledLaunch {
 public:
   ProfiledLaunch(const LoadedKernelHandle &handle, const launch::Grid &grid, uint64_t stream,
                  const LaunchRequest &request);
-  /// Of a kernel that is launched directly, on its run-time arguments.
+  /// For a kernel that is launched directly, on its run-time arguments.
   ProfiledLaunch(const LoadedKernelHandle &handle, const launch::Grid &grid, uint64_t stream,
                  const pybind11::sequence &arguments);
 

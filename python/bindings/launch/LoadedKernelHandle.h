@@ -27,7 +27,7 @@ struct LoadedKernelHandle {
   std::vector<pybind11::object> types;
   /// Which descriptors the kernel takes as tensor maps, in order.
   std::vector<bool> tensorMaps;
-  /// Tensor maps that the launch makes, behind all other parameters.
+  /// Tensor maps that the launch makes, after all other parameters.
   std::vector<launch::TensorMapRecipe> recipes;
   int64_t scratchBytes = 0; ///< global scratch of one block
   int64_t scratchAlignment = 1;

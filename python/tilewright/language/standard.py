@@ -368,7 +368,7 @@ def topk(x, k, dim=None, descending=True):
     log_k, log_all = _log2(k), _log2(x.shape[-1])
     keys = _sort_runs(_hypercube(x), log_k, log_all, descending)
     for steps in builtins.range(log_k + 1, log_all + 1):
-        # Of two runs in opposite order, the better of each pair form a bitonic run
+        # Take two runs in opposite order: the better elements of all pairs form a bitonic run
         # that holds the best k.
         keys = core.reduce(keys, len(keys.shape) - 1 - log_k, "max" if descending else "min")
         rank = len(keys.shape)
@@ -447,7 +447,7 @@ def gather(src, index, axis):
     return _from_bits(_chosen(_bits(src), index, axis), src.dtype)
 
 
-# Of one gather's source, which lies in shared memory.
+# The most bytes of one gather's source, which lies in shared memory.
 _MOST_GATHERED_BYTES = 32768
 
 

@@ -38,7 +38,7 @@ class Narrowing(Rebuilder):
         (monomial, factor), *others = poly.terms.items() or [((), 0)]
         if others or factor != 1 or len(monomial) != 1 or poly.interval[1] < 1 << _LEAST_BITS:
             return poly
-        # Of what a symbol divides; other bounds are as good as those of what they are made of.
+        # Bounds of what is divided by a symbol; other bounds are as good as those of what they are made of.
         if monomial[0].kind in ("floor", "quotient") and monomial[0].args[1].constant is None:
             if self.twins:
                 poly.narrow(high=self.twins.poly(poly).interval[1])

@@ -204,7 +204,7 @@ class Dependencies:
         parts = [f"{k}={self.encode(v)}" for k, v in sorted(vars(cls).items())
                  if isinstance(v, (types.FunctionType, int, str, float, bool, tuple)) and not k.startswith("__")]
         parts.append(str(sorted(map(str, vars(cls).get("__annotations__", {}).items()))))
-        # Of records of the language: methods that are jit functions, constructors, operators.
+        # Records of the language have these members: methods that are jit functions, constructors, operators.
         parts.append(self.encode(vars(cls).get("__tilewright_members__", {})))
         if "__tilewright_members__" in vars(cls):
             parts.append(self.encode(cls._defaults_of))

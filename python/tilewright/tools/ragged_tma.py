@@ -49,7 +49,7 @@ def to_ragged_indices(slice_off, slice_size, row):
 
 @jit
 def load_ragged(TMA, slice_off, slice_size, coords, ragged_dim: tl.constexpr = 0):
-    """A block of the group at `coords`, counted from its first row; rows behind its end are zero."""
+    """A block of the group at `coords`, counted from its first row; rows after its end are zero."""
     tl.static_assert(len(TMA.shape) == len(coords) + 2, "the descriptor must be one of create_ragged_descriptor")
     first, second, row = to_ragged_indices(slice_off, slice_size, coords[ragged_dim])
     block = TMA.load([first, second] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1:])
@@ -58,7 +58,7 @@ def load_ragged(TMA, slice_off, slice_size, coords, ragged_dim: tl.constexpr = 0
 
 @jit
 def store_ragged(TMA, slice_off, slice_size, coords, data, ragged_dim: tl.constexpr = 0):
-    """Writes a block of the group at `coords`; rows behind its end are left alone."""
+    """Writes a block of the group at `coords`; rows after its end are left alone."""
     first, second, row = to_ragged_indices(slice_off, slice_size, coords[ragged_dim])
     TMA.store([first, second] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1:],
               tl.reshape(data, [1, 1] + data.shape))
@@ -66,7 +66,7 @@ def store_ragged(TMA, slice_off, slice_size, coords, data, ragged_dim: tl.conste
 
 @jit
 def atomic_add_ragged(TMA, slice_off, slice_size, coords, data, ragged_dim: tl.constexpr = 0):
-    """Adds a block to the group at `coords`; rows behind its end are left alone."""
+    """Adds a block to the group at `coords`; rows after its end are left alone."""
     first, second, row = to_ragged_indices(slice_off, slice_size, coords[ragged_dim])
     TMA.atomic_add([first, second] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1:],
                    tl.reshape(data, [1, 1] + data.shape))

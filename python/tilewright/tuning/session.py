@@ -321,7 +321,7 @@ class Session:
         """The least estimate, after those that look hopeless have been timed again.
 
         The first runs share the processor with the compiler's threads: a launch that
-        comes late behind its event looks like a slow kernel.
+        comes late after its event looks like a slow kernel.
         """
         best = min((c.estimate for c in candidates), default=math.inf)
         for candidate in candidates:

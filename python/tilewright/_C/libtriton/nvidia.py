@@ -18,7 +18,7 @@ __all__ = ["cublas"]
 _LIBRARIES = [f"libcublasLt.so{end}" for end in (".13", ".12", ".11", "")]
 _POINTER = ctypes.c_void_p
 
-# Of library_types.h and cublasLt.h: element types, and attributes of a product.
+# Numbers from library_types.h and cublasLt.h: element types, and attributes of a product.
 _REAL_32F = 0
 _TYPES = {"float32": _REAL_32F, "float16": 2, "bfloat16": 14, "float8_e4m3fn": 28}
 _COMPUTE_32F, _COMPUTE_32F_FAST_TF32 = 68, 77
