@@ -204,6 +204,19 @@ TEST_F(LoopScheduleTest, CopiesByThreadsMustBecomeVisible) {
   EXPECT_EQ(verify(schedule), notVisible);
 }
 
+TEST_F(LoopScheduleTest, ProductsInBranchesReadThroughTheirProxy) {
+  std::string text = productByCpAsync();
+  auto replace = [&](const std::string &from, const std::string &to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("%n: i32", "%n: i32, %c: i1");
+  replace("%o = tw.wgmma", "%o = scf.if %c -> (tensor<64x64xf32, #acc>) {\n      %p0 = tw.wgmma");
+  replace("scf.yield %o", "scf.yield %p0 : tensor<64x64xf32, #acc>\n      } else {\n      "
+                          "scf.yield %sum : tensor<64x64xf32, #acc>\n      }\n      scf.yield %o");
+  LoopSchedule schedule = planOf(text);
+  EXPECT_EQ(without(schedule, Action::Fence), notVisible);
+}
+
 TEST_F(LoopScheduleTest, StreamsWaitForTheirOwnCopiesOnly) {
   LoopSchedule schedule = planOf(stream());
   ASSERT_EQ(schedule.kind, LoopKind::Stream);
