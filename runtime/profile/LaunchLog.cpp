@@ -16,8 +16,6 @@ namespace tilewright::profile {
 
 using namespace driver;
 
-/// Events that wait to be read: two for each launch.
-constexpr size_t kMostPending = 4096;
 /// Nanoseconds for what is on the stream before the first launch. Where that takes longer,
 /// kernels are drawn so much too early; their durations are right all the same.
 constexpr uint64_t kOriginPatience = 2'000'000;
@@ -130,8 +128,11 @@ void LaunchLog::finish(const CudaApi &api, OpenLaunch &launch, const std::vector
     return;
   }
   pending.push_back({taken.launches.size() - 1, launch.before, after});
-  if (pending.size() >= kMostPending)
+  // Where the GPU is far behind, most are asked in vain: not again for each launch.
+  if (pending.size() >= readAgainAt) {
     readTimings(api);
+    readAgainAt = pending.size() + mostPending;
+  }
 }
 
 /// Reads the events that are over, in their order; those of a kernel that still runs stay.

@@ -77,6 +77,9 @@ struct OpenLaunch {
   driver::CudaEvent before = nullptr;
 };
 
+/// Launches whose events wait, after which they are asked again.
+constexpr size_t mostPending = 4096;
+
 /// One profile. All methods are called by one thread at a time (under the caller's lock).
 class LaunchLog {
 public:
@@ -128,6 +131,8 @@ private:
   TakenLog taken;
   std::vector<LoggedKernel> kernels;
   std::vector<Timing> pending;
+  /// Launches in `pending` at which their events are asked next.
+  size_t readAgainAt = mostPending;
   std::vector<PerDevice> devices;
 };
 

@@ -17,8 +17,8 @@ nothing else, as the time between events around the scope. `profiler.viewer` sho
 operations and the share of the roofline. `tilewright profile SCRIPT` does that for a program (docs/profiling.md).
 """
 
+from ..lazy_names import lazy_names
 from . import context, data, flags, mode, specs
-from .launches import record
 from .profile import DEFAULT_PROFILE_NAME, activate, deactivate, finalize, profile, start
 from .scope import cpu_timed_scope, enter_scope, exit_scope, scope
 from .state import enter_state, exit_state, metadata_state, state
@@ -26,3 +26,6 @@ from .state import enter_state, exit_state, metadata_state, state
 __all__ = ["DEFAULT_PROFILE_NAME", "activate", "context", "cpu_timed_scope", "data", "deactivate", "enter_scope", "enter_state",
            "exit_scope", "exit_state", "finalize", "flags", "metadata_state", "mode", "profile", "record", "scope", "specs", "start",
            "state"]
+
+# It brings NumPy, which a program that only asks for help does without.
+__getattr__ = lazy_names(__name__, {"record": "profiler.launches:record"})
