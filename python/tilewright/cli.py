@@ -61,6 +61,8 @@ def main(argv=None) -> int:
         # As above, from the script on.
         own, program = splitters[argv[0]](argv[1:])
         argv = [argv[0], *own]
+        if argv[0] == "check" and "--prove" in own:
+            argv, program = check_arguments.as_proof(own, program), []
     arguments = _parser().parse_args(argv)
     if program:
         arguments.rest = program

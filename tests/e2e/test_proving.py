@@ -396,11 +396,27 @@ def test_command_for_a_kernel(script, capsys):
     assert (access["line"], access["access"], access["array"]) == (9, "store", "x")
 
 
-def test_command_for_a_script(script, capsys):
+@pytest.mark.parametrize("command", [["prove"], ["check", "--prove"]])
+def test_command_for_a_script(command, script, capsys):
     before = list(sys.argv), list(sys.path)
     try:
-        assert main(["prove", script]) == 0
+        assert main([*command, script]) == 0
     finally:
         sys.argv, sys.path[:] = before
     # Launches that are alike are proved once.
     assert capsys.readouterr().out.count("a launch of 2 x 1 x 1 programs") == 1
+
+
+def test_check_gives_its_options_and_those_of_the_script_to_proofs(tmp_path, capsys):
+    path, answers = tmp_path / "with_arguments.py", tmp_path / "answers.json"
+    path.write_text(SCRIPT.replace("if __name__", "import sys\nprint('given', sys.argv[1:])\nif __name__"))
+    before = list(sys.argv), list(sys.path)
+    try:
+        assert main(["check", "--prove", "--json", str(answers), str(path), "--launches", "7"]) == 0
+    finally:
+        sys.argv, sys.path[:] = before
+    assert "given ['--launches', '7']" in capsys.readouterr().err  # what the script prints
+    assert json.loads(answers.read_text())
+    # A kernel's options are those of the proof.
+    assert main(["check", "--prove", f"{path}:kernel", "-s", "*fp32,i32,BLOCK=16", "-g", "cdiv(n, BLOCK)", "-a", "x=n - 1",
+                 "--assume", "n > 0"]) == 1

@@ -25,6 +25,7 @@ def add_parser(commands):
     check.add_argument("--rtol", type=float, help="relative tolerance of --compare; by default one of the dtype")
     check.add_argument("--atol", type=float, help="absolute tolerance of --compare; by default one of the dtype")
     check.add_argument("--save", metavar="FILE", help="save the first launch that differs, for tilewright replay")
+    check.add_argument("--prove", action="store_true", help="prove the launches of the script, or a FILE:KERNEL: as tilewright prove")
     check.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
     replay = commands.add_parser("replay", help="run a launch that 'tilewright check --save' has saved")
     replay.set_defaults(call=deferred("checking.replay:replay_command"))
@@ -51,3 +52,11 @@ def split_arguments(argv):
             break
         position += 2 if word in takes_value else 1
     return argv[:position], argv[position:]
+
+
+def as_proof(own, program):
+    """The command line of `tilewright prove` for that of `tilewright check --prove`: what follows a script is the script's."""
+    target, rest = program[:1], program[1:]
+    if rest and ":" not in target[0]:
+        rest = ["--", *rest]
+    return ["prove", *(word for word in own if word != "--prove"), *target, *rest]
