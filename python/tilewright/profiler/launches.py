@@ -18,7 +18,6 @@ import glob
 import os
 import sys
 import threading
-import time
 from dataclasses import dataclass
 
 from .. import _core, errors, knobs, observers
