@@ -14,16 +14,11 @@
 
 namespace tilewright::autotune {
 
-/// Registers are handed out to a warp in units of eight per thread.
-static constexpr int64_t kRegisterUnit = 8;
-/// The driver keeps this much of a block's shared memory for itself.
-static constexpr int64_t kReservedShared = 1024;
-
 Fit judgeFit(const KernelResources &kernel, const DeviceLimits &device) {
   Fit fit;
   int64_t registers = std::max<int64_t>(kernel.registers, 0);
-  int64_t perBlock = (registers + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit *
-                     std::max<int64_t>(kernel.threads, 1);
+  int64_t unit = device.multiprocessor.registerUnit;
+  int64_t perBlock = (registers + unit - 1) / unit * unit * std::max<int64_t>(kernel.threads, 1);
   if (kernel.threads > device.threadsPerBlock)
     fit.problem = fmt::format("{} threads, {} allowed", kernel.threads, device.threadsPerBlock);
   else if (kernel.sharedBytes > device.sharedPerBlock)
@@ -34,13 +29,9 @@ Fit judgeFit(const KernelResources &kernel, const DeviceLimits &device) {
                               kernel.threads, device.registersPerBlock);
   if (!fit.problem.empty())
     return fit;
-  // A multiprocessor has as much shared memory as its largest block may ask for.
-  int64_t byShared = (device.sharedPerBlock + kReservedShared) /
-                     std::max<int64_t>(kernel.sharedBytes + kReservedShared, 1);
-  int64_t byRegisters = perBlock ? device.registersPerBlock / perBlock : 32;
-  int64_t byThreads = 2 * device.threadsPerBlock / std::max<int64_t>(kernel.threads, 1);
-  fit.blocksAtOnce =
-      std::max<int64_t>(1, std::min({byShared, byRegisters, byThreads, int64_t(32)}));
+  fit.blocksAtOnce = std::max<int64_t>(
+      1, residentBlocks(device.multiprocessor, {kernel.threads, registers, kernel.sharedBytes})
+             .least());
   return fit;
 }
 

@@ -12,7 +12,8 @@
 #ifndef TILEWRIGHT_AUTOTUNE_FIT_H
 #define TILEWRIGHT_AUTOTUNE_FIT_H
 
-#include <cstdint>
+#include "ir/support/Occupancy.h"
+
 #include <string>
 
 namespace tilewright::autotune {
@@ -26,13 +27,14 @@ struct KernelResources {
 /// The limits of one device: the driver's numbers.
 struct DeviceLimits {
   int64_t sharedPerBlock = 0;
-  int64_t registersPerBlock = 65536;
-  int64_t threadsPerBlock = 1024;
+  int64_t registersPerBlock = 0;
+  int64_t threadsPerBlock = 0;
+  Multiprocessor multiprocessor;
 };
 
 struct Fit {
   std::string problem;      ///< empty where it fits
-  int64_t blocksAtOnce = 0; ///< per multiprocessor, by registers and shared memory
+  int64_t blocksAtOnce = 0; ///< per multiprocessor
 };
 
 Fit judgeFit(const KernelResources &kernel, const DeviceLimits &device);

@@ -92,10 +92,6 @@ int64_t wantedThreads(ModuleOp module) {
   return wanted ? wanted.getInt() : usualThreads;
 }
 
-int registersFor(int64_t threads, const TargetInfo &target) {
-  return static_cast<int>(target.registersPerMultiprocessor / threads / 8 * 8);
-}
-
 /// Assembles; where the kernel's registers leave too few threads resident and
 /// nobody asked for a limit, tries again with a limit and keeps the better one.
 static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
@@ -105,10 +101,11 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
   if (options.maxRegisters || assembled.registers < 0)
     return assembled;
   int64_t resident = target.residentBlocks(threads, assembled.registers, 0) * threads;
-  int limit = registersFor(wanted, target);
+  int limit = static_cast<int>(target.registersFor(wanted));
   // Twice the limit was never met without heavy spills, and assembling a large kernel again
   // for nothing would double its compile time.
-  if (threads <= wanted / 2 && resident < wanted && assembled.registers <= 2 * limit)
+  if (threads <= wanted / 2 && resident < wanted && assembled.registers > limit &&
+      assembled.registers <= 2 * limit)
     return assembleWithLimit(compiled, target, options, limit, acceptedSpillBytes,
                              std::move(assembled));
   // One block more may be near. nvJitLink makes code that could be linked with other code,
@@ -116,10 +113,10 @@ static AssembleResult assembleForOccupancy(CompiledModule &compiled, const Targe
   // of them and does with 48, 78.8 and 72.9 us; its backward pass of 8192 columns takes 144
   // and does with 128, 153.7 and 112.4 us (H200, November 2026). That kernels without
   // barriers and blocks of less than 8 warps do better as they are is a guess.
-  limit = registersFor(resident + threads, target);
-  bool isNear = limit * 4 >= assembled.registers * 3;
+  limit = static_cast<int>(target.registersFor(resident + threads));
+  bool isNear = assembled.registers > limit && limit * 4 >= assembled.registers * 3;
   bool isEnough = resident >= wanted && threads < usualThreads / 4;
-  bool isFull = resident + threads > target.maxThreadsPerMultiprocessor;
+  bool isFull = resident + threads > target.multiprocessor.threads;
   if (compiled.sharedBytes == 0 || !isNear || isEnough || isFull)
     return assembled;
   return assembleWithLimit(compiled, target, options, limit,
@@ -137,11 +134,11 @@ static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInf
     return assembled;
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
   int64_t blocks = target.residentBlocks(threads, assembled.registers, 0);
-  int64_t limit = target.registersPerMultiprocessor / ((blocks + 1) * threads) / 8 * 8;
+  int64_t limit = target.registersFor((blocks + 1) * threads);
   if (blocks * threads >= usualThreads / 2)
     return assembled;
-  bool isNear = limit * 3 >= int64_t(assembled.registers) * 2;
-  if (blocks >= target.maxSharedBytesPerBlock / compiled.sharedBytes || !isNear)
+  bool isNear = assembled.registers > limit && limit * 3 >= int64_t(assembled.registers) * 2;
+  if (blocks >= target.blocksBySharedMemory(compiled.sharedBytes) || !isNear)
     return assembled;
   return assembleWithLimit(compiled, target, options, static_cast<int>(limit), /*spillBytes=*/0,
                            std::move(assembled));
@@ -150,9 +147,6 @@ static AssembleResult assembleProducts(CompiledModule &compiled, const TargetInf
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
-
-/// Registers of 32 bits that a thread can have.
-constexpr int64_t registersPerThread = 255;
 
 std::optional<int64_t> largestAccumulator(ModuleOp module) {
   std::optional<int64_t> largest;
@@ -170,16 +164,17 @@ std::optional<int64_t> largestAccumulator(ModuleOp module) {
 /// An accumulator of twice the registers is spilled whatever the assembler tries,
 /// and it tries for minutes: ptxas needs 125 s for a 128x128x64 product in one warp
 /// with -O3, 3 s with -O0. The levels in between spill as much and take 10 s.
-static void limitEffort(CompiledModule &compiled, int64_t accumulator, AssembleOptions &options) {
-  if (accumulator <= 2 * registersPerThread)
+static void limitEffort(CompiledModule &compiled, int64_t accumulator, const TargetInfo &target,
+                        AssembleOptions &options) {
+  if (accumulator <= 2 * target.maxRegistersPerThread)
     return;
   options.optimizationLevel = 0;
   Remark remark;
   remark.kind = "assembler-effort";
   remark.applied = false;
-  remark.numbers = {{"accumulatorRegisters", accumulator}, {"limit", registersPerThread}};
-  remark.reason = "the accumulator is twice what fits the registers, so the code is not "
-                  "optimised; more warps or a smaller tile would help";
+  remark.numbers = {{"accumulatorRegisters", accumulator}, {"limit", target.maxRegistersPerThread}};
+  remark.reason = "the accumulator needs over twice the registers of a thread, so the code "
+                  "is not optimised; more warps or a smaller tile would help";
   compiled.remarks.add(std::move(remark));
 }
 
@@ -214,7 +209,7 @@ void assembleKernel(CompiledModule &result, const TargetInfo &target, const Comp
   assembleOptions.maxRegisters = options.maxRegisters;
   assembleOptions.kernelName = result.kernelName;
   if (accumulator)
-    limitEffort(result, *accumulator, assembleOptions);
+    limitEffort(result, *accumulator, target, assembleOptions);
   AssembleResult assembled = accumulator
                                  ? assembleProducts(result, target, assembleOptions)
                                  : assembleForOccupancy(result, target, assembleOptions, wanted);

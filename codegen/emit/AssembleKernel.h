@@ -20,10 +20,6 @@ namespace tilewright::codegen {
 /// Threads that should be resident on a multiprocessor: what a pass asks for, or the usual.
 int64_t wantedThreads(mlir::ModuleOp module);
 
-/// Registers that each of so many resident threads can have: multiples of eight, as the
-/// hardware hands them out.
-int registersFor(int64_t threads, const TargetInfo &target);
-
 /// The most registers of 32 bits that an accumulator takes of a thread; nothing where there
 /// is no product.
 std::optional<int64_t> largestAccumulator(mlir::ModuleOp module);

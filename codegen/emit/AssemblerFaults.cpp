@@ -8,8 +8,12 @@
 #include "codegen/emit/AssemblerFaults.h"
 
 #include <cstdio>
+#include <limits>
 
 namespace tilewright::codegen {
+
+/// Later than all: no version is known to be right.
+static constexpr AssemblerVersion notFixed = std::numeric_limits<AssemblerVersion>::max();
 
 const std::vector<AssemblerFault> &assemblerFaults() {
   static const std::vector<AssemblerFault> faults = {
@@ -24,6 +28,12 @@ const std::vector<AssemblerFault> &assemblerFaults() {
        "the registers may be written before the product has read them",
        "with every assembler the operand stays alive until the product is waited for",
        [](const TargetInfo &target) { return target.hasWgmma; }, nullptr},
+      // Seen in the machine code of 12.5, 12.8, 13.0 and 13.5 for sm_90a, and on an H200 with the
+      // driver's assembler: F2FP.F16.E5M2.UNPACK_B of 0x1 where RZ.H1 is meant.
+      {"fp8-unpack-of-zero", notFixed, "cvt of the upper fp8 pair of a register that is zero",
+       "the pair becomes 2^-16 (E5M2) or 2^-9 (E4M3) and 0",
+       "with every assembler pairs are given in registers of their own, E5M2 without cvt",
+       [](const TargetInfo &target) { return target.hasFp8Conversions; }, nullptr},
   };
   return faults;
 }

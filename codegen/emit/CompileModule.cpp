@@ -269,7 +269,7 @@ void Compilation::runPasses() {
   }
   result.ttgir = printModule(module);
   if (options.facts)
-    result.facts = passes::describeKernel(module);
+    result.facts = passes::describeKernel(module, target);
   result.numWarps = ir::numWarps(module);
   accumulator = largestAccumulator(module);
   if (auto bytes = module->getAttrOfType<IntegerAttr>(ir::sharedBytesAttr))
@@ -296,7 +296,7 @@ void Compilation::emit() {
   int64_t wanted = wantedThreads(module), threads = int64_t(result.numWarps) << target.log2WarpSize;
   bool argumentsOverlap = module->hasAttr(ir::argumentsOverlapAttr);
   if (!accumulator && !argumentsOverlap && threads <= wanted / 2 && threads >= wanted / 4)
-    emitOptions.orderRegisters = registersFor(wanted, target);
+    emitOptions.orderRegisters = static_cast<int>(target.registersFor(wanted));
   FailureOr<EmittedKernel> emitted = emitPtx(module, target, emitOptions);
   if (failed(emitted))
     raise();

@@ -177,8 +177,7 @@ FailureOr<EmittedKernel> emitPtx(ModuleOp module, const TargetInfo &target,
                                  const EmitOptions &options) {
   EmittedKernel result;
   result.kernelName = kernelNameOf(module);
-  if (result.kernelName.empty())
-    return module.emitError("module has no kernel");
+  assert(!result.kernelName.empty() && "verifyKernels sees that there is one");
   std::unique_ptr<llvm::TargetMachine> machine = makeTargetMachine(target, options.enableFpFusion);
   if (!machine)
     return module.emitError("LLVM was built without its NVPTX back end");

@@ -7,20 +7,19 @@
 
 #include "codegen/lower/BlockExchange.h"
 
+#include "ir/support/Hardware.h"
+
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
 namespace tilewright::codegen {
 
-/// Bytes of one barrier object.
-static constexpr int64_t barrierBytes = 8;
-
 BlockExchange::BlockExchange(FunctionLowering &lowering, Operation *op, int64_t bytes)
     : lowering(lowering) {
   OpBuilder &builder = lowering.builder;
   int64_t number = op->getAttrOfType<IntegerAttr>(ir::exchangeAttr).getInt();
-  barrier = lowering.sharedAddress(lowering.exchangeBarriers + number * barrierBytes);
+  barrier = lowering.sharedAddress(lowering.exchangeBarriers + number * hardware::mbarrierBytes);
   // The first phase has parity 0; asking for parity 0 is answered by "complete" as soon
   // as parity 1 is under way.
   phase = lowering.constantI32(0);

@@ -19,6 +19,7 @@
 #include "codegen/lower/MemoryInternal.h"
 #include "codegen/lower/SharedTile.h"
 #include "ir/layout/LayoutMemory.h"
+#include "ir/support/Hardware.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Matchers.h"
@@ -26,10 +27,6 @@
 using namespace mlir;
 
 namespace tilewright::codegen {
-
-/// The bytes that one cp.async can move.
-static constexpr int minCopyBytes = 4;
-static constexpr int maxCopyBytes = 16;
 
 /// log2 of the elements that lie together in shared memory as they do along
 /// `dim` of the tile, at most `limit`: element bits 0, 1, ... of the dimension are
@@ -89,7 +86,7 @@ public:
     auto dimension = op->getAttrOfType<IntegerAttr>(ir::vectorDimensionAttr);
     int dim = dimension ? static_cast<int>(dimension.getInt()) : layout.rank() - 1;
     auto proven = op->getAttrOfType<IntegerAttr>(ir::vectorElementsAttr);
-    int64_t widest = std::max<int64_t>(1, maxCopyBytes * 8 / elementBits);
+    int64_t widest = std::max<int64_t>(1, hardware::maxCopyBytes * 8 / elementBits);
     int64_t elements = std::min<int64_t>(widest, proven ? proven.getInt() : 1);
     int log2Elements = log2SharedRun(layout, *offsets, dim, llvm::Log2_64(elements));
     AccessPlan plan = planAccesses(op, tile, lowering.target, 1 << log2Elements);
@@ -108,7 +105,7 @@ public:
     // 3. The copies.
     for (const AccessRegisters &access : plan.accesses) {
       uint32_t offset = offsets->apply(InDim::Register, access.front())[InDim::Offset];
-      if (static_cast<int>(access.size()) * elementBits / 8 >= minCopyBytes)
+      if (static_cast<int>(access.size()) * elementBits / 8 >= hardware::minCopyBytes)
         emitCopy(access, addresses.address(offset));
       else
         emitLoadAndStore(access, addresses.address(offset));
@@ -137,7 +134,7 @@ private:
     if (predicate)
       assembly = "@" + addOperand(predicate, "b") + " ";
     // Only 16 bytes can go past L1; they do unless asked not to.
-    bool pastL1 = bytes == maxCopyBytes && op.getCache() != ir::CacheModifier::ca;
+    bool pastL1 = bytes == hardware::maxCopyBytes && op.getCache() != ir::CacheModifier::ca;
     assembly += std::string("cp.async.") + (pastL1 ? "cg" : "ca") + ".shared.global";
     Value policy;
     if (op.getEviction() != ir::Eviction::normal && lowering.target.hasCopyEvictionHints) {

@@ -29,9 +29,30 @@ namespace tilewright::codegen {
 /// As the names of PTX and of the device library spell it.
 static const char *fp8Name(Type type) { return llvm::isa<Float8E5M2Type>(type) ? "e5m2" : "e4m3"; }
 
-static Value extendToI16(FunctionLowering &lowering, Value byte) {
-  return lowering.builder.create<LLVM::ZExtOp>(lowering.loc, lowering.builder.getIntegerType(16),
+static Value extendByte(FunctionLowering &lowering, Value byte, unsigned width) {
+  return lowering.builder.create<LLVM::ZExtOp>(lowering.loc, lowering.builder.getIntegerType(width),
                                                byte);
+}
+
+/// Two fp8 bytes to a word of two f16 values; without `high` the upper one is unused.
+///
+/// The bytes are given in a register of 32 bits. From a pair of 16 bits that is the upper half
+/// of a register the assembler makes UNPACK_B R.H1, and where it then finds that the register
+/// is zero it converts the constant 1 (AssemblerFaults.cpp). E5M2 is the upper byte of f16.
+static Value widenToWord(FunctionLowering &lowering, Type from, Value low, Value high) {
+  OpBuilder &builder = lowering.builder;
+  Value pair = extendByte(lowering, low, 32);
+  if (high) {
+    Value shifted = builder.create<LLVM::ShlOp>(lowering.loc, extendByte(lowering, high, 32),
+                                                lowering.constantI32(8));
+    pair = builder.create<LLVM::OrOp>(lowering.loc, pair, shifted);
+  }
+  const char *assembly = llvm::isa<Float8E5M2Type>(from)
+                             ? "prmt.b32 $0, $1, 0, 0x1404;"
+                             : "{ .reg .b16 pair, rest; mov.b32 {pair, rest}, $1; "
+                               "cvt.rn.f16x2.e4m3x2 $0, pair; }";
+  return lowering.inlineAsm(builder.getI32Type(), {pair}, assembly, "=r,r",
+                            /*hasSideEffects=*/false);
 }
 
 /// Two fp8 bytes to two f16 values.
@@ -39,17 +60,9 @@ static std::pair<Value, Value> widenPair(FunctionLowering &lowering, Type from, 
                                          Value high) {
   OpBuilder &builder = lowering.builder;
   Location loc = lowering.loc;
-  Type half = builder.getF16Type(), word = builder.getI32Type();
-  Value pair = extendToI16(lowering, low);
-  // The upper byte of a single conversion may stay zero.
-  if (high) {
-    Value shifted = builder.create<LLVM::ShlOp>(loc, extendToI16(lowering, high),
-                                                lowering.constantInt(pair.getType(), 8));
-    pair = builder.create<LLVM::OrOp>(loc, pair, shifted);
-  }
-  std::string assembly = std::string("cvt.rn.f16x2.") + fp8Name(from) + "x2 $0, $1;";
-  Value both = lowering.inlineAsm(word, {pair}, assembly, "=r,h", /*hasSideEffects=*/false);
-  Value vector = builder.create<LLVM::BitcastOp>(loc, VectorType::get({2}, half), both);
+  Value both = widenToWord(lowering, from, low, high);
+  Value vector =
+      builder.create<LLVM::BitcastOp>(loc, VectorType::get({2}, builder.getF16Type()), both);
   return {builder.create<LLVM::ExtractElementOp>(loc, vector, lowering.constantI32(0)),
           builder.create<LLVM::ExtractElementOp>(loc, vector, lowering.constantI32(1))};
 }
@@ -57,16 +70,15 @@ static std::pair<Value, Value> widenPair(FunctionLowering &lowering, Type from, 
 static Value fp8ToHalf(FunctionLowering &lowering, Value byte, Type from) {
   OpBuilder &builder = lowering.builder;
   Location loc = lowering.loc;
+  if (llvm::isa<Float8E5M2Type>(from)) {
+    Value bits = builder.create<LLVM::ShlOp>(loc, extendByte(lowering, byte, 16),
+                                             lowering.constantInt(builder.getIntegerType(16), 8));
+    return builder.create<LLVM::BitcastOp>(loc, builder.getF16Type(), bits);
+  }
   if (lowering.target.hasFp8Conversions)
     return widenPair(lowering, from, byte, Value()).first;
-  Type half = builder.getF16Type(), i16 = builder.getIntegerType(16);
-  Value bits = extendToI16(lowering, byte);
-  // E5M2 is the upper byte of f16.
-  if (llvm::isa<Float8E5M2Type>(from)) {
-    bits = builder.create<LLVM::ShlOp>(loc, bits, lowering.constantInt(i16, 8));
-    return builder.create<LLVM::BitcastOp>(loc, half, bits);
-  }
-  return lowering.callExternal("__tw_e4m3_to_half", half, {bits});
+  return lowering.callExternal("__tw_e4m3_to_half", builder.getF16Type(),
+                               {extendByte(lowering, byte, 16)});
 }
 
 /// Two floats of `from` (f32 or f16) to two fp8 bytes.

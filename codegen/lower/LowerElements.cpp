@@ -181,10 +181,14 @@ private:
 static LogicalResult lowerInlineAsm(Operation *op, FunctionLowering &lowering) {
   auto assembly = llvm::cast<ir::InlineAsmOp>(op);
   // Blocks would each decide for themselves whether time is up.
-  if (lowering.numBlocks > 1 && assembly.getAssembly().contains("bar.red"))
-    return op->emitError("[E0209] num_ctas=")
-           << lowering.numBlocks
-           << "; bar.red, which a timeout of atomic_poll uses, needs programs of one block";
+  if (lowering.numBlocks > 1 && assembly.getAssembly().contains("bar.red")) {
+    InFlightDiagnostic error = op->emitError("[E0209] num_ctas=")
+                               << lowering.numBlocks
+                               << "; bar.red, which a timeout of atomic_poll uses, needs programs "
+                                  "of one block";
+    error.attachNote() << "use num_ctas=1, or leave timeout_ns out";
+    return error;
+  }
   AssemblyLowering group(assembly, lowering);
   if (op->getNumResults() == 0) {
     group.lower({});

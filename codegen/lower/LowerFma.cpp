@@ -75,7 +75,7 @@ void FmaProduct::multiply(TileRegisters &acc, const TileRegisters &a, const Tile
 
 namespace {
 
-/// Operand registers of one round: enough loads in flight, and room for the sums.
+/// Operand registers of one round: enough loads in flight, and room for the sums. A guess.
 constexpr int roundRegisters = 96;
 /// Elements of K per round: one vector of f32 at least.
 constexpr int minLog2Round = 2, maxLog2Round = 4;

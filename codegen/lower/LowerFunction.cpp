@@ -16,15 +16,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/lower/Lowering.h"
+#include "codegen/lower/VerifyKernels.h"
+#include "ir/support/Hardware.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
 namespace tilewright::codegen {
-
-/// CUtensorMap.
-static constexpr int64_t tensorMapBytes = 128, tensorMapAlignment = 64;
 
 static LoweringTable makeTable(MLIRContext *context) {
   LoweringTable table;
@@ -66,29 +65,56 @@ static void setKernelAttributes(LLVM::LLVMFuncOp kernel, ModuleOp module, int nu
 /// `grid_constant` keeps it from being copied to local memory.
 static void setTensorMapAttributes(LLVM::LLVMFuncOp kernel, unsigned index) {
   Builder builder(kernel.getContext());
-  auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), tensorMapBytes);
+  auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), hardware::tensorMapBytes);
   kernel.setArgAttr(index, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(bytes));
   kernel.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(),
-                    builder.getI64IntegerAttr(tensorMapAlignment));
+                    builder.getI64IntegerAttr(hardware::tensorMapAlignment));
   kernel.setArgAttr(index, NVVM::NVVMDialect::getGridConstantAttrName(), builder.getUnitAttr());
 }
 
+/// Whether a launch can pass an argument of this type.
+static bool isParameterType(Type type) {
+  return llvm::isa<ir::PointerType, ir::DescriptorType, IntegerType>(type) ||
+         (llvm::isa<FloatType>(type) && type.getIntOrFloatBitWidth() >= 16);
+}
+
+static LogicalResult verifyKernel(func::FuncOp function) {
+  if (function.isExternal())
+    return function.emitOpError("has no body");
+  if (!function.isPublic())
+    return success();
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("has unstructured control flow");
+  if (function.getNumResults() != 0)
+    return function.emitOpError("is a kernel and cannot return values");
+  for (Type type : function.getArgumentTypes())
+    if (!isParameterType(type))
+      return function.emitOpError("argument type has no place in a launch: ") << type;
+  return success();
+}
+
+LogicalResult verifyKernels(ModuleOp module) {
+  bool hasKernel = false;
+  for (func::FuncOp function : module.getOps<func::FuncOp>()) {
+    if (failed(verifyKernel(function)))
+      return failure();
+    hasKernel |= function.isPublic();
+  }
+  if (!hasKernel)
+    return module.emitError("has no kernel: no function is public");
+  return success();
+}
+
 /// The llvm.func with the argument types and attributes of `source`, no body.
-static FailureOr<LLVM::LLVMFuncOp> declareKernel(func::FuncOp source) {
+static LLVM::LLVMFuncOp declareKernel(func::FuncOp source) {
   MLIRContext *context = source.getContext();
-  if (source.getNumResults() != 0)
-    return source.emitOpError("is a kernel and cannot return values");
   llvm::SmallVector<Type> types;
   for (Type type : source.getArgumentTypes()) {
     if (auto pointer = llvm::dyn_cast<ir::PointerType>(type))
-      types.push_back(LLVM::LLVMPointerType::get(context, pointer.getAddressSpace()));
+      type = LLVM::LLVMPointerType::get(context, pointer.getAddressSpace());
     else if (llvm::isa<ir::DescriptorType>(type))
-      types.push_back(LLVM::LLVMPointerType::get(context));
-    else if (llvm::isa<IntegerType>(type) ||
-             (llvm::isa<FloatType>(type) && type.getIntOrFloatBitWidth() >= 16))
-      types.push_back(type);
-    else
-      return source.emitOpError("argument type has no place in a launch: ") << type;
+      type = LLVM::LLVMPointerType::get(context);
+    types.push_back(type);
   }
   OpBuilder builder(source);
   auto kernel = builder.create<LLVM::LLVMFuncOp>(
@@ -109,8 +135,6 @@ static FailureOr<LLVM::LLVMFuncOp> declareKernel(func::FuncOp source) {
 static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table,
                                  const TargetInfo &target, RemarkCollector *remarks) {
   auto module = source->getParentOfType<ModuleOp>();
-  if (!source.getBody().hasOneBlock())
-    return source.emitOpError("has unstructured control flow");
   int numBlocks = ir::numBlocks(module);
   if (numBlocks > target.maxBlocksPerCluster)
     return source.emitOpError("spans ") << numBlocks << " blocks, " << target.name
@@ -118,10 +142,7 @@ static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table
   // The symbol must be free for the kernel of the same name.
   std::string name = source.getName().str();
   source.setName(name + ".tile");
-  auto declared = declareKernel(source);
-  if (failed(declared))
-    return failure();
-  LLVM::LLVMFuncOp kernel = *declared;
+  LLVM::LLVMFuncOp kernel = declareKernel(source);
   kernel.setName(name);
   int numWarps = ir::numWarps(module);
   setKernelAttributes(kernel, module, numWarps << target.log2WarpSize);
@@ -145,10 +166,10 @@ static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table
 LogicalResult lowerToLLVM(ModuleOp module, const TargetInfo &target, RemarkCollector *remarks) {
   MLIRContext *context = module.getContext();
   context->loadDialect<LLVM::LLVMDialect, NVVM::NVVMDialect>();
+  if (failed(verifyKernels(module)))
+    return failure();
   LoweringTable table = makeTable(context);
   for (func::FuncOp source : llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-    if (source.isExternal())
-      return source.emitOpError("has no body");
     if (source.isPublic() && failed(lowerKernel(source, table, target, remarks)))
       return failure();
     source.erase();

@@ -115,6 +115,7 @@ private:
   }
 
   LogicalResult foldRegisters() {
+    // Sums that do not wait for each other; the latency of an addition is four cycles.
     constexpr size_t numChains = 4;
     for (const std::vector<int> &group : plan.groups) {
       SmallVector<Registers> tuples;

@@ -31,6 +31,7 @@
 
 #include "codegen/lower/PtxText.h"
 
+#include "ir/support/Hardware.h"
 #include "ir/support/TmaBox.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -38,8 +39,6 @@
 using namespace mlir;
 
 namespace tilewright::codegen {
-
-static constexpr int64_t tensorMapBytes = 128;
 
 TensorMapUse useTensorMap(FunctionLowering &lowering, Value descriptor) {
   Value value = lowering.getScalar(descriptor);
@@ -72,7 +71,8 @@ static Value nextSlot(ir::MakeDescriptorOp op, FunctionLowering &lowering) {
       loc, builder.create<LLVM::AddOp>(loc, slot, lowering.constantI32(1)),
       lowering.constantI32(op.getSlots() - 1));
   builder.create<LLVM::StoreOp>(loc, next, counter);
-  Value offset = builder.create<LLVM::MulOp>(loc, slot, lowering.constantI32(tensorMapBytes));
+  Value offset =
+      builder.create<LLVM::MulOp>(loc, slot, lowering.constantI32(hardware::tensorMapBytes));
   return builder.create<LLVM::GEPOp>(loc, first.getType(), builder.getI8Type(), first,
                                      llvm::ArrayRef<LLVM::GEPArg>{offset}, /*inbounds=*/true);
 }
@@ -176,7 +176,7 @@ static void writeFields(ir::MakeDescriptorOp op, FunctionLowering &lowering, Fie
                                                lowering.getScalar(op.getStrides()[rank - 1 - dim]),
                                                lowering.constantI64(bytes));
     fields.wide("global_stride", dim - 1,
-                unlessEmpty(stride, lowering.constantI64(tensorMapBytes)));
+                unlessEmpty(stride, lowering.constantI64(hardware::tensorMapBytes)));
   }
   fields.number("elemtype", elementTypeNumber(type.getElementType(), op.getIsUnsigned()));
   fields.number("interleave_layout", 0);
@@ -211,9 +211,9 @@ LogicalResult lowerMakeDescriptor(Operation *op, FunctionLowering &lowering) {
             "\tbar.warp.sync -1;\n"
             "\t@mine tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu"
             ".sync.aligned [" +
-            target + "], [" + staging + "], " + std::to_string(tensorMapBytes) +
+            target + "], [" + staging + "], " + std::to_string(hardware::tensorMapBytes) +
             ";\n\t@mine fence.proxy.tensormap::generic.acquire.gpu [" + target + "], " +
-            std::to_string(tensorMapBytes) + ";\n\t}");
+            std::to_string(hardware::tensorMapBytes) + ";\n\t}");
   auto generic = LLVM::LLVMPointerType::get(builder.getContext());
   Value bits = builder.create<LLVM::PtrToIntOp>(
       lowering.loc, builder.getI64Type(),

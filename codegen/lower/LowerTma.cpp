@@ -26,6 +26,7 @@
 #include "codegen/lower/MemoryInternal.h"
 #include "codegen/lower/PtxText.h"
 
+#include "ir/support/Hardware.h"
 #include "ir/support/TmaBox.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -35,9 +36,6 @@
 using namespace mlir;
 
 namespace tilewright::codegen {
-
-/// Bytes of one barrier object.
-static constexpr int64_t mbarrierBytes = 8;
 
 /// The predicate of each block's thread 0 as a guard before an instruction.
 static std::string onlyThread0(PtxText &text, FunctionLowering &lowering) {
@@ -73,8 +71,8 @@ static Value mbarrierAddress(FunctionLowering &lowering, Value barrier, Value in
   Value base = lowering.getScalar(barrier);
   if (ring.getSlots() == 1)
     return base;
-  Value offset = lowering.builder.create<LLVM::MulOp>(lowering.loc, lowering.getScalar(index),
-                                                      lowering.constantI32(mbarrierBytes));
+  Value offset = lowering.builder.create<LLVM::MulOp>(
+      lowering.loc, lowering.getScalar(index), lowering.constantI32(hardware::mbarrierBytes));
   return byteOffset(lowering, base, offset);
 }
 
@@ -86,7 +84,8 @@ static LogicalResult lowerMbarrierAlloc(Operation *op, FunctionLowering &lowerin
   for (int64_t slot = 0; slot < alloc.getType().getSlots(); ++slot) {
     PtxText text(lowering);
     std::string guard = onlyThread0(text, lowering);
-    std::string address = text.operand(lowering.sharedAddress(offset + slot * mbarrierBytes), 'r');
+    std::string address =
+        text.operand(lowering.sharedAddress(offset + slot * hardware::mbarrierBytes), 'r');
     text.emit(guard + "mbarrier.init.shared::cta.b64 [" + address + "], " +
               std::to_string(alloc.getArrivals()) + ";");
   }

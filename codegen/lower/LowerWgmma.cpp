@@ -164,7 +164,7 @@ LogicalResult WgmmaLowering::checkLayouts() {
 
 int WgmmaLowering::mostColumns() {
   int64_t threads = int64_t(lowering.numWarps) << lowering.target.log2WarpSize;
-  int64_t registers = lowering.target.registersPerMultiprocessor / threads;
+  int64_t registers = lowering.target.multiprocessor.registers / threads;
   int perWord = elementsPerWord(lowering.registerType(getElementTypeOrSelf(op.getAcc())));
   // N columns are N / 2 elements of a thread.
   return std::min<int>(maxLog2InstructionN, llvm::Log2_64(registers * perWord));

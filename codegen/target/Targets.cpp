@@ -25,8 +25,9 @@ namespace {
 struct TargetRow {
   const char *name;
   int capability;
-  int64_t maxSharedBytesPerBlock;
-  int64_t maxThreadsPerMultiprocessor;
+  /// The shared memory of a multiprocessor.
+  int64_t sharedBytes;
+  int64_t threads, blocks;
   /// Ada's fp8: conversions and mma.
   bool hasFp8;
   /// Hopper's native bf16 arithmetic and atomics, stmatrix, TMA, clusters, dependent launches.
@@ -37,14 +38,21 @@ struct TargetRow {
 
 } // namespace
 
-/// Shared memory: 1 KB of what the chip has belongs to the system.
+/// From the table of technical specifications per compute capability in the CUDA C++
+/// programming guide.
 static const TargetRow rows[] = {
-    {"sm_80", 80, 166912, 2048, false, false, false},
-    {"sm_86", 86, 101376, 1536, false, false, false},
-    {"sm_89", 89, 101376, 1536, true, false, false},
-    {"sm_90", 90, 232448, 2048, true, true, false},
-    {"sm_90a", 90, 232448, 2048, true, true, true},
+    {"sm_80", 80, 164 * 1024, 2048, 32, false, false, false},
+    {"sm_86", 86, 100 * 1024, 1536, 16, false, false, false},
+    {"sm_89", 89, 100 * 1024, 1536, 24, true, false, false},
+    {"sm_90", 90, 228 * 1024, 2048, 32, true, true, false},
+    {"sm_90a", 90, 228 * 1024, 2048, 32, true, true, true},
 };
+
+/// What all of them have in common.
+static constexpr int64_t registersPerMultiprocessor = 64 * 1024, maxRegistersPerThread = 255;
+static constexpr int64_t registerUnit = 8, multiprocessorParts = 4, maxWarpsPerBlock = 32;
+/// Shared memory of each block that belongs to the system.
+static constexpr int64_t reservedSharedBytes = 1024;
 
 /// The version of PTX that LLVM 19 can write and CUDA 12.5 or later reads.
 static constexpr int ptxVersion = 85;
@@ -54,8 +62,17 @@ static TargetInfo makeTarget(const TargetRow &row) {
   info.name = row.name;
   info.capability = row.capability;
   info.ptxVersion = ptxVersion;
-  info.maxSharedBytesPerBlock = row.maxSharedBytesPerBlock;
-  info.maxThreadsPerMultiprocessor = row.maxThreadsPerMultiprocessor;
+  info.maxWarpsPerBlock = maxWarpsPerBlock;
+  info.maxRegistersPerThread = maxRegistersPerThread;
+  info.multiprocessor.registers = registersPerMultiprocessor;
+  info.multiprocessor.threads = row.threads;
+  info.multiprocessor.blocks = row.blocks;
+  info.multiprocessor.sharedBytes = row.sharedBytes;
+  info.multiprocessor.reservedSharedBytes = reservedSharedBytes;
+  info.multiprocessor.parts = multiprocessorParts;
+  info.multiprocessor.registerUnit = registerUnit;
+  // One block may have all that the system leaves.
+  info.maxSharedBytesPerBlock = row.sharedBytes - reservedSharedBytes;
   info.hasFp8Conversions = row.hasFp8;
   info.hasFp8Mma = row.hasFp8;
   info.hasBf16Arithmetic = row.isHopper;

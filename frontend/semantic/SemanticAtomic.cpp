@@ -246,7 +246,7 @@ Value Semantic::atomicPoll(const Value &pointer, const Operand &expected,
                          "tl.atomic_poll cannot release");
   Value wanted = cast(expected, type);
   if (wanted.type.isTile())
-    throwTypeMismatch("compare with one value", "tl.atomic_poll: expected_value is {}",
+    throwTypeMismatch("compare with one value", "tl.atomic_poll needs a scalar to wait for, got {}",
                       wanted.type.name());
   std::optional<Value> limit;
   if (timeout)

@@ -8,6 +8,7 @@
 #include "ir/dialect/TileDialect.h"
 
 #include "ir/layout/LayoutMemory.h"
+#include "ir/support/Hardware.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -170,7 +171,8 @@ int64_t BufferType::slotBytes() const {
 }
 
 int64_t BufferType::slotStride() const {
-  return (slotBytes() + swizzlePatternBytes - 1) / swizzlePatternBytes * swizzlePatternBytes;
+  return (slotBytes() + hardware::swizzlePatternBytes - 1) / hardware::swizzlePatternBytes *
+         hardware::swizzlePatternBytes;
 }
 
 Type DescriptorType::parse(AsmParser &parser) {

@@ -116,10 +116,6 @@ unsigned elementBits(mlir::Type elementType);
 /// one shape: arith, math, and the elementwise ops of tw.
 bool isElementwise(mlir::Operation *op);
 
-/// Swizzles depend on the address: their patterns repeat after so many bytes, and
-/// every tile in shared memory begins at a multiple of it.
-constexpr int64_t swizzlePatternBytes = 1024;
-
 /// A ring of buffers that TMA fills with blocks of `descriptor`: rows of at most
 /// 128 bytes, swizzled (ir/support/TmaBox.h).
 BufferType tmaBuffer(DescriptorType descriptor, int64_t slots = 1);

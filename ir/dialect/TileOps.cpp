@@ -149,9 +149,6 @@ static LogicalResult verifyJoined(Operation *op, RankedTensorType half, RankedTe
 }
 
 LogicalResult JoinOp::verify() {
-  if (getLhs().getType() != getRhs().getType())
-    return emitOpError("operand types differ: ")
-           << getLhs().getType() << " and " << getRhs().getType();
   return verifyJoined(*this, tileType(getLhs()), tileType(getResult()));
 }
 

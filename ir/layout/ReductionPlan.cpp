@@ -15,13 +15,14 @@
 
 #include "ir/layout/F2.h"
 #include "ir/layout/LayoutTransforms.h"
+#include "ir/support/Hardware.h"
 
 #include <algorithm>
 
 namespace tilewright {
 
 /// Partial results are read as vectors of up to 16 bytes.
-static constexpr int64_t scratchAlignment = 16;
+static constexpr int64_t scratchAlignment = hardware::maxSharedAccessBytes;
 /// The least that a block writes to another one's memory at once.
 static constexpr int minExchangeBits = 32;
 

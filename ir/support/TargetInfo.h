@@ -11,8 +11,8 @@
 #ifndef TILEWRIGHT_IR_SUPPORT_TARGETINFO_H
 #define TILEWRIGHT_IR_SUPPORT_TARGETINFO_H
 
-#include <algorithm>
-#include <cstdint>
+#include "ir/support/Occupancy.h"
+
 #include <string>
 
 namespace tilewright {
@@ -26,22 +26,28 @@ struct TargetInfo {
   int ptxVersion = 0;
 
   int log2WarpSize = 5;
-  int maxWarpsPerBlock = 32;
+  int maxWarpsPerBlock = 0;
   /// Blocks of a cluster, which read each other's shared memory; 1: there are none.
   int maxBlocksPerCluster = 1;
   /// Bytes of shared memory that one block may ask for (opt-in maximum).
   int64_t maxSharedBytesPerBlock = 0;
-  int64_t registersPerMultiprocessor = 65536;
-  int64_t maxThreadsPerMultiprocessor = 2048;
-  int maxRegistersPerThread = 255;
+  /// Registers of 32 bits that one thread may have.
+  int64_t maxRegistersPerThread = 0;
+  Multiprocessor multiprocessor;
 
-  /// Blocks that a multiprocessor holds at once, as registers and shared memory allow.
+  /// Blocks that a multiprocessor holds at once.
   int64_t residentBlocks(int64_t threads, int64_t registersPerThread, int64_t sharedBytes) const {
-    // The hardware hands out registers to a warp in units of eight per thread.
-    int64_t registers = (std::max<int64_t>(registersPerThread, 1) + 7) / 8 * 8 * threads;
-    // A block may have nearly all shared memory of its multiprocessor.
-    return std::min(registersPerMultiprocessor / registers,
-                    maxSharedBytesPerBlock / std::max<int64_t>(sharedBytes, 1));
+    return tilewright::residentBlocks(multiprocessor, {threads, registersPerThread, sharedBytes})
+        .least();
+  }
+  /// As many as shared memory allows, whatever else they take.
+  int64_t blocksBySharedMemory(int64_t sharedBytes) const {
+    return tilewright::residentBlocks(multiprocessor, {1, 0, sharedBytes}).bySharedMemory;
+  }
+  /// Registers that each thread may have where so many threads are resident.
+  int64_t registersFor(int64_t threads) const {
+    int64_t unit = multiprocessor.registerUnit;
+    return multiprocessor.registers / threads / unit * unit;
   }
 
   /// Widest global access of one thread in bytes.

@@ -10,6 +10,8 @@
 
 #include "passes/analysis/AliasInfo.h"
 
+#include "passes/analysis/RegionFlow.h"
+
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -37,53 +39,6 @@ static Value arrayOf(BlockArgument argument) {
         of && of.getInt() == index)
       return other;
   return argument;
-}
-
-/// The values that may be carried into a block argument; false where unknown.
-static bool carriedInto(BlockArgument argument, llvm::SmallVectorImpl<Value> &sources) {
-  Operation *parent = argument.getOwner()->getParentOp();
-  if (auto loop = llvm::dyn_cast<scf::ForOp>(parent)) {
-    unsigned index = argument.getArgNumber() - loop.getNumInductionVars();
-    sources.push_back(loop.getInitArgs()[index]);
-    sources.push_back(loop.getBody()->getTerminator()->getOperand(index));
-    return true;
-  }
-  if (auto loop = llvm::dyn_cast<scf::WhileOp>(parent)) {
-    unsigned index = argument.getArgNumber();
-    if (argument.getOwner() == loop.getAfterBody()) {
-      sources.push_back(loop.getConditionOp().getArgs()[index]);
-    } else {
-      sources.push_back(loop.getInits()[index]);
-      sources.push_back(loop.getYieldOp()->getOperand(index));
-    }
-    return true;
-  }
-  return false;
-}
-
-/// The values that may become a result of a region op; false where unknown.
-static bool carriedOutOf(OpResult result, llvm::SmallVectorImpl<Value> &sources) {
-  unsigned index = result.getResultNumber();
-  if (auto loop = llvm::dyn_cast<scf::ForOp>(result.getOwner())) {
-    sources.push_back(loop.getRegionIterArgs()[index]);
-    return true;
-  }
-  if (auto loop = llvm::dyn_cast<scf::WhileOp>(result.getOwner())) {
-    sources.push_back(loop.getConditionOp().getArgs()[index]);
-    return true;
-  }
-  if (auto branch = llvm::dyn_cast<scf::IfOp>(result.getOwner())) {
-    sources.push_back(branch.thenYield()->getOperand(index));
-    sources.push_back(branch.elseYield()->getOperand(index));
-    return true;
-  }
-  return false;
-}
-
-bool carriedFrom(Value value, llvm::SmallVectorImpl<Value> &sources) {
-  if (auto argument = llvm::dyn_cast<BlockArgument>(value))
-    return carriedInto(argument, sources);
-  return carriedOutOf(llvm::cast<OpResult>(value), sources);
 }
 
 AliasInfo::AliasInfo(ModuleOp module)
@@ -120,23 +75,20 @@ const PointerBases &AliasInfo::bases(Value pointer) {
     Value value = worklist.pop_back_val();
     if (!seen.insert(value).second)
       continue;
-    if (auto argument = llvm::dyn_cast<BlockArgument>(value)) {
-      if (llvm::isa<func::FuncOp>(argument.getOwner()->getParentOp()))
-        bases.arguments.insert(arrayOf(argument));
-      else if (!carriedInto(argument, worklist))
-        bases.anywhere = true;
+    auto argument = llvm::dyn_cast<BlockArgument>(value);
+    if (argument && llvm::isa<func::FuncOp>(argument.getOwner()->getParentOp())) {
+      bases.arguments.insert(arrayOf(argument));
       continue;
     }
     Operation *op = value.getDefiningOp();
+    if (argument || op->getNumRegions() != 0) {
+      bases.anywhere |= !carriedFrom(value, worklist);
+      continue;
+    }
     // What a variable is before anything was assigned to it.
     if (auto null = llvm::dyn_cast<ir::IntToPtrOp>(op);
         null && matchPattern(null.getSource(), m_Zero()))
       continue;
-    if (op->getNumRegions() != 0) {
-      if (!carriedOutOf(llvm::cast<OpResult>(value), worklist))
-        bases.anywhere = true;
-      continue;
-    }
     // Pointers come from pointers, unless loaded or made from an integer.
     auto operands = llvm::make_filter_range(op->getOperands(), isPointer);
     if (op->getNumOperands() == 0 || operands.empty() || !isMemoryEffectFree(op))

@@ -30,10 +30,6 @@ struct PointerBases {
   bool anywhere = false;
 };
 
-/// Appends the values that a value may be a copy of, where it is carried round a loop
-/// or out of a region; false where it is not, or nothing is known.
-bool carriedFrom(mlir::Value value, llvm::SmallVectorImpl<mlir::Value> &sources);
-
 class AliasInfo {
 public:
   explicit AliasInfo(mlir::ModuleOp module);

@@ -3,272 +3,21 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How: every rule speaks of aligned groups of g elements along one dimension. Two
-// helpers carry the argument: divisorAt (what divides the first element of each
-// group of g) and the observation that a group of g consecutive integers whose
-// first is divisible by g meets no multiple of g but its first. The latter gives
-// the rules of comparison, /, % and of widening, where an integer that wraps
-// around would break a run.
+// What: the rules of constants, conversions and shapes, and which op has which rule.
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/analysis/AxisInfo.h"
+#include "passes/analysis/AxisRules.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace tilewright::passes {
 
 namespace {
-
-/// The facts of the operands and the result of one op, with its dimensions.
-struct Transfer {
-  Operation *op;
-  llvm::ArrayRef<AxisInfo> operands;
-  AxisInfo result;
-
-  Transfer(Operation *op, llvm::ArrayRef<AxisInfo> operands)
-      : op(op), operands(operands), result(AxisInfo::unknown(op->getResult(0).getType())) {}
-
-  const AxisInfo &lhs() const { return operands[0]; }
-  const AxisInfo &rhs() const { return operands[1]; }
-  int rank() const { return result.rank(); }
-};
-
-/// What an integer step means in the unit of divisibility: bytes for pointers.
-int64_t unitOf(Type type) {
-  auto pointer = llvm::dyn_cast<ir::PointerType>(getElementTypeOrSelf(type));
-  return pointer ? ir::elementBits(pointer.getPointee()) / 8 : 1;
-}
-
-int64_t extentOf(Type type, int dim) {
-  auto tile = llvm::dyn_cast<RankedTensorType>(type);
-  return tile && tile.getRank() > 0 ? tile.getDimSize(dim) : 1;
-}
-
-unsigned integerWidth(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  return element.isIndex() || llvm::isa<ir::PointerType>(element) ? 64
-                                                                  : element.getIntOrFloatBitWidth();
-}
-
-int64_t multiply(int64_t lhs, int64_t rhs) {
-  return llvm::Log2_64(lhs) + llvm::Log2_64(rhs) >= 62 ? maxDivisibility : lhs * rhs;
-}
-
-/// What divides the first elements of aligned groups of `group` along `dim`,
-/// judged from this dimension alone.
-int64_t divisorAlong(const AxisInfo &info, int dim, int64_t group, int64_t unit = 1) {
-  if (group >= info.contiguity[dim])
-    return info.divisibility[dim];
-  return std::min(info.divisibility[dim], multiply(group, unit));
-}
-
-/// What divides every element.
-int64_t divisorOfAll(const AxisInfo &info, int64_t unit = 1) {
-  int64_t divisor = 1;
-  for (int dim = 0; dim < info.rank(); ++dim)
-    divisor = std::max(divisor, divisorAlong(info, dim, 1, unit));
-  return divisor;
-}
-
-/// What divides the first elements of aligned groups of `group` along `dim`.
-int64_t divisorAt(const AxisInfo &info, int dim, int64_t group, int64_t unit = 1) {
-  return std::max(divisorAlong(info, dim, group, unit), divisorOfAll(info, unit));
-}
-
-/// The length of runs that are aligned to their own length: such a run does not
-/// pass a multiple of it, hence not the end of the type's range.
-int64_t alignedRun(const AxisInfo &info, int dim) {
-  return std::min(info.contiguity[dim], divisorAt(info, dim, info.contiguity[dim]));
-}
-
-void setGroups(Transfer &t, int dim, int64_t contiguity, int64_t divisibility, int64_t constancy) {
-  t.result.contiguity[dim] = contiguity;
-  t.result.divisibility[dim] = divisibility;
-  t.result.constancy[dim] = constancy;
-  t.result.run[dim] = std::max(t.result.run[dim], contiguity);
-}
-
-/// `info` with its runs cut to those that no wrap-around breaks.
-AxisInfo withoutWrap(const AxisInfo &info) {
-  AxisInfo cut = info;
-  for (int dim = 0; dim < info.rank(); ++dim) {
-    cut.contiguity[dim] = alignedRun(info, dim);
-    cut.divisibility[dim] = divisorAt(info, dim, cut.contiguity[dim]);
-  }
-  return cut;
-}
-
-//===----------------------------------------------------------------------===//
-// Arithmetic
-//===----------------------------------------------------------------------===//
-
-/// lhs + rhs, where a step of rhs counts `unit` units of divisibility.
-void transferAdd(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, int64_t unit) {
-  auto runs = [](llvm::ArrayRef<int64_t> lhsRuns, llvm::ArrayRef<int64_t> rhsConstancy, int dim) {
-    return std::min(lhsRuns[dim], rhsConstancy[dim]);
-  };
-  for (int dim = 0; dim < t.rank(); ++dim) {
-    t.result.run[dim] =
-        std::max(runs(lhs.run, rhs.constancy, dim), runs(rhs.run, lhs.constancy, dim));
-    int64_t group = std::max(runs(lhs.contiguity, rhs.constancy, dim),
-                             runs(rhs.contiguity, lhs.constancy, dim));
-    setGroups(
-        t, dim, group,
-        std::min(divisorAt(lhs, dim, group, unit), multiply(divisorAt(rhs, dim, group), unit)),
-        std::min(lhs.constancy[dim], rhs.constancy[dim]));
-  }
-  t.result.nonNegative = lhs.nonNegative && rhs.nonNegative;
-}
-
-void transferSub(Transfer &t) {
-  for (int dim = 0; dim < t.rank(); ++dim) {
-    t.result.run[dim] = std::min(t.lhs().run[dim], t.rhs().constancy[dim]);
-    int64_t group = std::min(t.lhs().contiguity[dim], t.rhs().constancy[dim]);
-    setGroups(t, dim, group,
-              std::min(divisorAt(t.lhs(), dim, group), divisorAt(t.rhs(), dim, group)),
-              std::min(t.lhs().constancy[dim], t.rhs().constancy[dim]));
-  }
-}
-
-/// Both factors, or a factor and a power of two for shifts.
-void transferMul(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs) {
-  for (const auto &[one, other] : {std::pair(&lhs, &rhs), std::pair(&rhs, &lhs)})
-    if (one->constant == 1) {
-      std::optional<int64_t> constant = t.result.constant;
-      t.result = *other;
-      t.result.constant = constant;
-      return;
-    }
-  for (int dim = 0; dim < t.rank(); ++dim)
-    setGroups(t, dim, 1, multiply(divisorAt(lhs, dim, 1), divisorAt(rhs, dim, 1)),
-              std::min(lhs.constancy[dim], rhs.constancy[dim]));
-  t.result.nonNegative = lhs.nonNegative && rhs.nonNegative;
-}
-
-/// lhs / rhs rounding down: groups that lie between two multiples of the divisor
-/// have one quotient. `floors` says that it is so for negative values too.
-void transferDiv(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool floors) {
-  // An unknown divisor counts as positive (AxisInfo.h, Assumption).
-  bool isPositive = lhs.nonNegative && (rhs.nonNegative || !rhs.constant);
-  bool useRuns = floors || isPositive;
-  for (int dim = 0; dim < t.rank(); ++dim) {
-    int64_t constancy = std::min(lhs.constancy[dim], rhs.constancy[dim]);
-    if (useRuns) {
-      int64_t group = std::min({alignedRun(lhs, dim), divisorOfAll(rhs), rhs.constancy[dim]});
-      constancy = std::max(constancy, group);
-    }
-    int64_t divisibility = 1;
-    // Exact division, whichever way it rounds: 2^a * x / 2^b. Other divisors promise nothing.
-    if (rhs.constant && *rhs.constant > 0 && llvm::isPowerOf2_64(*rhs.constant) &&
-        divisorOfAll(lhs) > *rhs.constant)
-      divisibility = divisorOfAll(lhs) / *rhs.constant;
-    setGroups(t, dim, 1, divisibility, constancy);
-  }
-  if (rhs.constant == 1) {
-    t.result = lhs;
-    return;
-  }
-  t.result.nonNegative = isPositive;
-}
-
-/// lhs % rhs: a run that starts at a multiple of its length, in a modulus that is
-/// a multiple too, stays a run. The sign is that of lhs, whatever rhs is.
-void transferRem(Transfer &t, const AxisInfo &lhs, const AxisInfo &rhs, bool wraps) {
-  bool useRuns = wraps || lhs.nonNegative;
-  for (int dim = 0; dim < t.rank(); ++dim) {
-    int64_t group =
-        useRuns ? std::min({alignedRun(lhs, dim), divisorOfAll(rhs), rhs.constancy[dim]}) : 1;
-    // Rounding towards zero keeps divisors that both sides share.
-    int64_t divisibility = std::min(divisorAt(lhs, dim, group), divisorOfAll(rhs));
-    setGroups(t, dim, group, divisibility, std::min(lhs.constancy[dim], rhs.constancy[dim]));
-  }
-  t.result.nonNegative = lhs.nonNegative || (wraps && rhs.nonNegative);
-}
-
-/// The facts of a value that is the constant `value` everywhere.
-AxisInfo constantInfo(const AxisInfo &like, int64_t value) {
-  AxisInfo info = like;
-  for (int dim = 0; dim < info.rank(); ++dim)
-    info.divisibility[dim] = powerOfTwoDivisor(value);
-  info.constant = value;
-  info.nonNegative = value >= 0;
-  return info;
-}
-
-void transferAnd(Transfer &t) {
-  for (const auto &[mask, other] : {std::pair(&t.rhs(), &t.lhs()), std::pair(&t.lhs(), &t.rhs())}) {
-    if (!mask->constant)
-      continue;
-    int64_t value = *mask->constant;
-    // Low bits: the remainder by a power of two, for negative values as well.
-    if (value > 0 && llvm::isMask_64(value))
-      return transferRem(t, *other, constantInfo(*mask, value + 1), /*wraps=*/true);
-    // High bits: rounds down to a multiple.
-    if (value < 0 && llvm::isPowerOf2_64(-value)) {
-      transferDiv(t, *other, constantInfo(*mask, -value), /*floors=*/true);
-      for (int64_t &divisibility : t.result.divisibility)
-        divisibility = std::max(-value, divisorOfAll(*other));
-      t.result.nonNegative = other->nonNegative;
-      return;
-    }
-  }
-  for (int dim = 0; dim < t.rank(); ++dim)
-    setGroups(t, dim, 1, std::max(divisorAt(t.lhs(), dim, 1), divisorAt(t.rhs(), dim, 1)),
-              std::min(t.lhs().constancy[dim], t.rhs().constancy[dim]));
-  t.result.nonNegative = t.lhs().nonNegative || t.rhs().nonNegative;
-}
-
-/// |, ^, min, max: nothing but what all elements share.
-void transferMixed(Transfer &t) {
-  for (int dim = 0; dim < t.rank(); ++dim)
-    setGroups(t, dim, 1, std::min(divisorAt(t.lhs(), dim, 1), divisorAt(t.rhs(), dim, 1)),
-              std::min(t.lhs().constancy[dim], t.rhs().constancy[dim]));
-  t.result.nonNegative = t.lhs().nonNegative && t.rhs().nonNegative;
-}
-
-/// A run against a bound: with both aligned to g, a group of g lies on one side.
-/// True of v < n and v >= n, where n itself is on the side of the values above
-/// it; of v <= n only where n is one less, so not claimed.
-void transferCompare(Transfer &t, arith::CmpIPredicate predicate) {
-  using P = arith::CmpIPredicate;
-  const AxisInfo *run = nullptr, *bound = nullptr;
-  if (llvm::is_contained({P::slt, P::sge, P::ult, P::uge}, predicate))
-    run = &t.lhs(), bound = &t.rhs();
-  if (llvm::is_contained({P::sgt, P::sle, P::ugt, P::ule}, predicate))
-    run = &t.rhs(), bound = &t.lhs();
-  for (int dim = 0; dim < t.rank(); ++dim) {
-    int64_t constancy = std::min(t.lhs().constancy[dim], t.rhs().constancy[dim]);
-    if (run) {
-      int64_t group =
-          std::min({alignedRun(*run, dim), bound->constancy[dim], divisorOfAll(*bound)});
-      constancy = std::max(constancy, group);
-    }
-    setGroups(t, dim, 1, 1, constancy);
-  }
-}
-
-void transferSelect(Transfer &t) {
-  const AxisInfo &lhs = t.operands[1], &rhs = t.operands[2];
-  bool scalarCondition =
-      !llvm::isa<RankedTensorType>(llvm::cast<arith::SelectOp>(t.op).getCondition().getType());
-  for (int dim = 0; dim < t.rank(); ++dim) {
-    int64_t choice = scalarCondition ? extentOf(t.op->getResult(0).getType(), dim)
-                                     : t.operands[0].constancy[dim];
-    int64_t unit = unitOf(t.op->getResult(0).getType());
-    int64_t group = std::min({choice, lhs.contiguity[dim], rhs.contiguity[dim]});
-    t.result.run[dim] = std::min({choice, lhs.run[dim], rhs.run[dim]});
-    setGroups(t, dim, group,
-              std::min(divisorAt(lhs, dim, group, unit), divisorAt(rhs, dim, group, unit)),
-              std::min({choice, lhs.constancy[dim], rhs.constancy[dim]}));
-  }
-  t.result.nonNegative = lhs.nonNegative && rhs.nonNegative;
-}
 
 //===----------------------------------------------------------------------===//
 // Conversions
@@ -454,17 +203,6 @@ void transferHint(Transfer &t, ir::HintOp op) {
   raise(t.result.constancy, op.getConstancy(), /*isGroup=*/true);
 }
 
-/// A value that is constant in groups wherever its operands are.
-void transferElementwise(Transfer &t) {
-  for (int dim = 0; dim < t.rank(); ++dim) {
-    int64_t constancy = extentOf(t.op->getResult(0).getType(), dim);
-    for (auto [operand, info] : llvm::zip(t.op->getOperands(), t.operands))
-      if (llvm::isa<RankedTensorType>(operand.getType()))
-        constancy = std::min(constancy, info.constancy[dim]);
-    t.result.constancy[dim] = constancy;
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // Constants
 //===----------------------------------------------------------------------===//
@@ -511,25 +249,6 @@ void transferConstant(Transfer &t, arith::ConstantOp op) {
     t.result.constancy[dim] = extentOf(op.getType(), dim);
   if (std::optional<int64_t> constant = signedValue(value))
     t.result = constantInfo(t.result, *constant);
-}
-
-void transferShift(Transfer &t) {
-  std::optional<int64_t> amount = t.rhs().constant;
-  bool isKnown = amount && *amount >= 0 &&
-                 *amount < std::min<int64_t>(62, integerWidth(t.op->getResult(0).getType()));
-  if (!isKnown) {
-    transferElementwise(t);
-    // Shifting left by anything keeps zeros at the bottom.
-    if (llvm::isa<arith::ShLIOp>(t.op))
-      for (int dim = 0; dim < t.rank(); ++dim)
-        t.result.divisibility[dim] = divisorOfAll(t.lhs());
-    return;
-  }
-  AxisInfo factor = constantInfo(t.rhs(), int64_t(1) << *amount);
-  if (llvm::isa<arith::ShLIOp>(t.op))
-    return transferMul(t, t.lhs(), factor);
-  transferDiv(t, t.lhs(), factor, /*floors=*/true);
-  t.result.nonNegative = t.lhs().nonNegative || (llvm::isa<arith::ShRUIOp>(t.op) && *amount > 0);
 }
 
 } // namespace

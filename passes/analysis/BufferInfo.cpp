@@ -7,7 +7,10 @@
 
 #include "passes/analysis/BufferInfo.h"
 
+#include "passes/analysis/RegionFlow.h"
+
 #include "ir/layout/LayoutConstructors.h"
+#include "ir/support/Hardware.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -85,9 +88,8 @@ int64_t bufferBytes(Operation *op) {
   if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op))
     return (alloc.getType().getSlots() - 1) * alloc.getType().slotStride() +
            alloc.getType().slotBytes();
-  constexpr int64_t barrierBytes = 8;
   if (auto alloc = llvm::dyn_cast<ir::MbarrierAllocOp>(op))
-    return alloc.getType().getSlots() * barrierBytes;
+    return alloc.getType().getSlots() * hardware::mbarrierBytes;
   return 0;
 }
 
@@ -111,29 +113,9 @@ std::string describeBuffer(ir::BufferType type) {
 /// and what a region op makes of its operands and of what its regions yield.
 static llvm::SmallVector<Value> passedOn(OpOperand &use) {
   Operation *op = use.getOwner();
-  unsigned index = use.getOperandNumber();
-  if (llvm::isa<ir::BufferSlotOp, ir::BufferPermuteOp>(op))
+  if (llvm::isa<ir::BufferSlotOp, ir::BufferPermuteOp, arith::SelectOp>(op))
     return {op->getResult(0)};
-  if (auto select = llvm::dyn_cast<arith::SelectOp>(op))
-    return {select.getResult()};
-  if (auto loop = llvm::dyn_cast<scf::ForOp>(op)) {
-    unsigned carried = index - loop.getNumControlOperands();
-    return {loop.getRegionIterArg(carried), loop.getResult(carried)};
-  }
-  if (auto loop = llvm::dyn_cast<scf::WhileOp>(op))
-    return {loop.getBeforeArguments()[index]};
-  if (llvm::isa<scf::ConditionOp>(op)) {
-    auto loop = llvm::cast<scf::WhileOp>(op->getParentOp());
-    return {loop.getAfterArguments()[index - 1], loop.getResult(index - 1)};
-  }
-  if (!llvm::isa<scf::YieldOp>(op))
-    return {};
-  Operation *parent = op->getParentOp();
-  if (auto loop = llvm::dyn_cast<scf::ForOp>(parent))
-    return {loop.getRegionIterArg(index), loop.getResult(index)};
-  if (auto loop = llvm::dyn_cast<scf::WhileOp>(parent))
-    return {loop.getBeforeArguments()[index]};
-  return {parent->getResult(index)};
+  return carriedTo(use);
 }
 
 BufferAnalysis::BufferAnalysis(ModuleOp module) {

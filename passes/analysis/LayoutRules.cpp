@@ -185,7 +185,7 @@ LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index) {
 }
 
 /// Operand registers of an fma product that may be filled all at once: beyond,
-/// the assembler takes minutes to find out that they do not fit.
+/// the assembler takes minutes to find out that they do not fit. The number is a guess.
 static constexpr int64_t maxFmaOperandRegisters = 64;
 
 bool readsOperandsFromShared(ir::DotOp dot) {

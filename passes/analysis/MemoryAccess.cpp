@@ -8,6 +8,7 @@
 #include "passes/analysis/MemoryAccess.h"
 
 #include "ir/layout/LayoutMemory.h"
+#include "ir/support/Hardware.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
@@ -45,11 +46,9 @@ int bytesAtOnce(ir::LoadOp load) {
 }
 
 std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &target) {
-  /// cp.async copies 4, 8 or 16 bytes.
-  constexpr int minCopyBytes = 4;
   if (!target.hasCpAsync)
     return "the target has no cp.async";
-  if (bytesAtOnce(load) < minCopyBytes)
+  if (bytesAtOnce(load) < hardware::minCopyBytes)
     return "accesses of " + std::to_string(bytesAtOnce(load)) + " bytes; cp.async needs 4";
   if (load.getIsVolatile())
     return "it is volatile";

@@ -125,17 +125,21 @@ std::string describeScratch(Operation *op) {
                 .Default([](Operation *) { return "result of an atomic on "; });
   Type type = op->getNumOperands() ? op->getOperand(0).getType() : Type();
   Type element = getElementTypeOrSelf(type);
-  if (auto pointer = llvm::dyn_cast<ir::PointerType>(element))
+  // A layout change moves the addresses themselves, an atomic what they point to.
+  std::string kind;
+  if (auto pointer = llvm::dyn_cast<ir::PointerType>(element)) {
     element = pointer.getPointee();
+    kind = llvm::isa<ir::ConvertLayoutOp>(op) ? "*" : "";
+  }
   auto tile = llvm::dyn_cast<RankedTensorType>(type);
   if (!tile) {
-    stream << element;
+    stream << kind << element;
     return text;
   }
   stream << "tile<";
   for (int64_t extent : tile.getShape())
     stream << extent << "x";
-  stream << element << ">";
+  stream << kind << element << ">";
   return text;
 }
 

@@ -26,11 +26,12 @@
 #define TILEWRIGHT_PASSES_ANALYSIS_SCRATCHSIZE_H
 
 #include "ir/dialect/TileDialect.h"
+#include "ir/support/Hardware.h"
 
 namespace tilewright::passes {
 
 /// Scratch starts at multiples of this: the widest access of shared memory.
-constexpr int64_t scratchAlignment = 16;
+constexpr int64_t scratchAlignment = hardware::maxSharedAccessBytes;
 
 /// Bytes of scratch, 0 for most ops. At layout level only.
 int64_t scratchBytes(mlir::Operation *op);

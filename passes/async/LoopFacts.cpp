@@ -13,11 +13,12 @@
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
-#include "passes/analysis/ScratchSize.h"
+#include "passes/analysis/Resources.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <numeric>
 
@@ -100,8 +101,29 @@ static llvm::SmallVector<Value> writtenAddresses(scf::ForOp loop) {
     if (!llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
       if (Value address = addressOf(op))
         addresses.push_back(address);
+    // Assembly with effects may store through each pointer that it gets.
+    if (auto assembly = llvm::dyn_cast<ir::InlineAsmOp>(op); assembly && !assembly.getIsPure())
+      for (Value source : assembly.getSources())
+        if (llvm::isa<ir::PointerType>(getElementTypeOrSelf(source)))
+          addresses.push_back(source);
   });
   return addresses;
+}
+
+/// Whether an atomic of the loop acquires what others have stored, and somebody asks what it
+/// found: a load after it must not run before it.
+static bool acquires(scf::ForOp loop) {
+  auto result = loop->walk([](Operation *op) {
+    auto acquired = [&](auto atomic) {
+      return atomic.getSemantic() == ir::MemorySemantic::acquire ||
+             atomic.getSemantic() == ir::MemorySemantic::acq_rel;
+    };
+    bool isAcquire = llvm::TypeSwitch<Operation *, bool>(op)
+                         .Case<ir::AtomicRmwOp, ir::AtomicCasOp>(acquired)
+                         .Default([](Operation *) { return false; });
+    return isAcquire && !op->use_empty() ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
 }
 
 int64_t LoadFacts::tileBytes() const { return passes::tileBytes(tileType(load->getResult(0))); }
@@ -129,12 +151,16 @@ public:
     return facts;
   }
 
+  bool isForAddresses(Operation *load) const { return addressLoads.contains(load); }
+
 private:
   scf::ForOp loop;
   const TargetInfo &target;
   AliasInfo aliases;
   int numBlocks;
   std::optional<AxisAnalysis> axes;
+  /// What addresses of other loads are computed from.
+  llvm::DenseSet<Operation *> addressLoads;
 
   void describeStored(LoadFacts &facts) {
     facts.type = facts.allocs.front().getType();
@@ -204,18 +230,39 @@ private:
     facts.own.feedsProduct = llvm::any_of(usersOf(loop, {load.getResult()}), isProduct);
   }
 
+  /// Addresses that are computed from what another load brings are known ahead where that
+  /// load is repeated ahead, too: each iteration then waits for it, but not for both.
   std::string addressObstacle(Operation *load) {
-    Slice slice(loop);
+    Slice slice(loop), changes(loop);
     for (Value operand : load->getOperands())
       slice.add(operand);
-    slice.followVariables();
+    changes.variables = slice.variables;
+    changes.followVariables();
+    auto isKnown = [](Operation *op) {
+      return isMemoryEffectFree(op) && !llvm::isa<LoopLikeOpInterface>(op);
+    };
+    llvm::SmallVector<Operation *> loads;
     for (Operation *op : slice.ops)
-      if (!isMemoryEffectFree(op) || llvm::isa<LoopLikeOpInterface>(op))
+      if (auto before = llvm::dyn_cast<ir::LoadOp>(op); before && !before.getIsVolatile())
+        loads.push_back(op);
+      else if (!isKnown(op))
         return "its address depends on what the loop computes";
-    bool mayBeStoredTo = llvm::any_of(writtenAddresses(loop), [&](Value address) {
+    if (!llvm::all_of(changes.ops, isKnown))
+      return "its address depends on what the loop computes";
+    if (llvm::any_of(loads, [&](Operation *op) { return mayBeStoredTo(op); }))
+      return "the loop may store to what its address is loaded from";
+    if (mayBeStoredTo(load))
+      return "the loop may store to what it loads";
+    if (acquires(loop))
+      return "an atomic of the loop orders what it loads";
+    addressLoads.insert(loads.begin(), loads.end());
+    return "";
+  }
+
+  bool mayBeStoredTo(Operation *load) {
+    return llvm::any_of(writtenAddresses(loop), [&](Value address) {
       return aliases.mayAliasAcrossThreads(address, addressOf(load));
     });
-    return mayBeStoredTo ? "the loop may store to what it loads" : "";
   }
 };
 
@@ -345,6 +392,9 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   for (Operation &op : *loop.getBody())
     if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
       facts.loads.push_back(loads.of(&op));
+  // What is repeated ahead for an address stays as it is for its other users.
+  for (LoadFacts &load : facts.loads)
+    load.own.isCandidate &= !loads.isForAddresses(load.load);
   facts.chain = findChain(loop);
   return facts;
 }
@@ -364,7 +414,7 @@ llvm::SmallVector<scf::ForOp> innermostLoops(ModuleOp module) {
 /// Bytes that others take while the loop runs, at most: tiles from outside, what stays in
 /// shared memory inside, and what its layout changes go through.
 static int64_t sharedBytesOutside(scf::ForOp loop) {
-  int64_t bytes = 0, scratch = 0;
+  int64_t bytes = 0;
   Operation *outermost = loop;
   for (Operation *parent = loop; parent; parent = parent->getParentOp())
     if (llvm::isa<scf::ForOp>(parent))
@@ -375,19 +425,12 @@ static int64_t sharedBytesOutside(scf::ForOp loop) {
     if (stored.insert(store.getDescriptor().getType()).second)
       bytes += tileBytes(tileType(store.getValue()));
   });
-  loop->getParentOfType<ModuleOp>().walk([&](Operation *op) {
-    bool isInside = loop->isAncestor(op);
-    // Tiles that this loop loads become rings, which are counted apart.
-    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
-    bool isLoaded =
-        alloc && isInside && alloc.getInit() &&
-        llvm::isa_and_nonnull<ir::LoadOp, ir::DescriptorLoadOp>(alloc.getInit().getDefiningOp());
-    if (alloc && !isLoaded && (isInside || isLiveIn(alloc, loop)))
-      bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
-    if (isInside && llvm::isa<ir::ConvertLayoutOp>(op))
-      scratch = std::max(scratch, scratchBytes(op));
-  });
-  return bytes + scratch;
+  // Tiles that this loop loads become rings, which are counted apart.
+  return bytes + sharedBytesDuring(loop, [&](ir::AllocSharedOp alloc) {
+           return !loop->isAncestor(alloc) || !alloc.getInit() ||
+                  !llvm::isa_and_nonnull<ir::LoadOp, ir::DescriptorLoadOp>(
+                      alloc.getInit().getDefiningOp());
+         });
 }
 
 LoopResources resourcesFor(scf::ForOp loop, const TargetInfo &target) {

@@ -52,7 +52,7 @@ namespace tilewright::passes {
 namespace {
 
 /// Stores of one block that may be under way together: more would take shared
-/// memory that pipelined loads of a loop around them could use.
+/// memory that pipelined loads of a loop around them could use. A guess.
 constexpr int64_t maxPendingStoreBytes = 64 * 1024;
 
 //===----------------------------------------------------------------------===//

@@ -56,6 +56,7 @@ bool isObstacle(Operation *op) {
 
 /// Registers of a thread that the results of all products of a block may take for two
 /// of them to be computed at once: the rest is for operands, addresses and arithmetic.
+/// A guess.
 constexpr int64_t maxResultWords = 160;
 
 int64_t wordsOfResults(Block *block) {

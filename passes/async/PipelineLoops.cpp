@@ -79,8 +79,11 @@
 // This pass places the barriers and fences of rings, and marks the rings (ir/dialect/
 // Rings.h); InsertBarriers leaves what is marked alone.
 //
-// Not handled: loads whose address comes from another pipelined load of the loop; loops
-// that store where they load from.
+// An address that another load of the loop brings is computed for the copy, d iterations
+// ahead, with that load repeated: the loop waits for it, and not for the tile as well.
+//
+// Not handled: addresses that the iteration before has loaded; loops that store where they
+// load from.
 //
 //===----------------------------------------------------------------------===//
 

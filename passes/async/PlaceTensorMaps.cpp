@@ -33,7 +33,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/analysis/AliasInfo.h"
+#include "ir/support/Hardware.h"
+#include "passes/analysis/RegionFlow.h"
 #include "passes/transform/Passes.h"
 
 #include "ir/dialect/Rings.h"
@@ -50,8 +51,6 @@ namespace tilewright::passes {
 #include "passes/transform/Passes.h.inc"
 
 namespace {
-
-constexpr int64_t tensorMapBytes = 128;
 
 /// Slots for maps of an op in a loop, from the longest ring of the kernel that TMA fills.
 int64_t slotsInLoops(func::FuncOp function) {
@@ -90,7 +89,7 @@ Value makeScratch(func::FuncOp function, int64_t bytes, OpBuilder &builder) {
   unsigned position = function.getNumArguments();
   auto type = ir::PointerType::get(builder.getI8Type());
   NamedAttrList attributes;
-  attributes.set(ir::divisibilityAttr, builder.getI64IntegerAttr(tensorMapBytes));
+  attributes.set(ir::divisibilityAttr, builder.getI64IntegerAttr(hardware::tensorMapBytes));
   function.insertArgument(position, type, attributes.getDictionary(function.getContext()), loc);
   auto wide = [&](Value value) {
     return builder.create<arith::ExtUIOp>(loc, builder.getI64Type(), value);
@@ -145,14 +144,15 @@ private:
     int64_t slots = slotsInLoops(function), bytes = 0;
     for (ir::MakeDescriptorOp maker : makers) {
       maker.setSlots(isInLoop(maker) ? slots : 1);
-      bytes += maker.getSlots() * tensorMapBytes;
+      bytes += maker.getSlots() * hardware::tensorMapBytes;
     }
     llvm::DenseSet<Operation *> ofStores = makersOfStores(function);
     OpBuilder builder = OpBuilder::atBlockBegin(&function.getBody().front());
     getOperation()->setAttr(ir::globalScratchAttr, builder.getI64IntegerAttr(bytes));
     Value scratch = makeScratch(function, bytes, builder);
     // As many bytes as a map: a row of them.
-    auto row = ir::DescriptorType::get(builder.getContext(), {tensorMapBytes}, builder.getI8Type());
+    auto row = ir::DescriptorType::get(builder.getContext(), {hardware::tensorMapBytes},
+                                       builder.getI8Type());
     Value staging =
         builder.create<ir::AllocSharedOp>(function.getLoc(), ir::tmaBuffer(row), Value());
     int64_t offset = 0;
@@ -162,7 +162,7 @@ private:
           builder.create<ir::AddPtrOp>(function.getLoc(), scratch, distance));
       maker.getStagingMutable().assign(staging);
       maker.setFollowsStores(isInLoop(maker) && ofStores.contains(maker));
-      offset += maker.getSlots() * tensorMapBytes;
+      offset += maker.getSlots() * hardware::tensorMapBytes;
       context.remark(maker, {"tensor-map",
                              true,
                              {},

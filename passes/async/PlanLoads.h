@@ -12,7 +12,8 @@
 
 namespace tilewright::passes {
 
-/// Room for the barriers of all rings, which count little beside the tiles.
+/// Room for the barriers of all rings, which count little beside the tiles: 64 of them, more
+/// than any kernel of the tests has. A guess.
 constexpr int64_t maxMbarrierBytes = 512;
 
 /// The loads that happen ahead of their use, and by how many iterations.

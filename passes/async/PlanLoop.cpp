@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/support/Hardware.h"
 #include "passes/async/ScheduleDraft.h"
 
 #include "passes/analysis/LayoutRules.h"
@@ -20,9 +21,6 @@ using namespace mlir;
 namespace tilewright::passes {
 
 using Action = Step::Action;
-
-/// Warps that work on one wgmma.
-static constexpr int warpgroupWarps = 4;
 
 //===----------------------------------------------------------------------===//
 // What several kinds ask
@@ -176,7 +174,7 @@ static LoopSchedule planChained(const LoopFacts &facts, const LoopResources &res
   bool hasCpAsync = llvm::any_of(loads.rings, [](const LoadFacts *load) { return !load->isTma(); });
   // Several warpgroups should be out of phase, so that one runs its arithmetic while another
   // runs its products: no barrier holds them together.
-  bool releases = !hasCpAsync && resources.numWarps > warpgroupWarps;
+  bool releases = !hasCpAsync && resources.numWarps > hardware::warpgroupWarps;
   // A slot more saves the wait for the slower warpgroup.
   int slots = distance + 1 + (releases && draft.fitsAnotherSlot(distance + 1));
   ir::SlotRelease release = releases ? ir::SlotRelease::Arrivals : ir::SlotRelease::Barrier;

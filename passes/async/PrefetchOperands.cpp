@@ -43,7 +43,7 @@
 #include "ir/dialect/Rings.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
-#include "passes/analysis/ScratchSize.h"
+#include "passes/analysis/Resources.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/Analysis/Liveness.h"
@@ -61,13 +61,11 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Registers of a thread that are for addresses.
-constexpr int64_t addressWords = 32;
-
-/// Those for sums and operands.
+/// Registers of a thread for sums and operands.
 int64_t registerBudget(ModuleOp module, const TargetInfo &target) {
   int64_t threads = int64_t(ir::numWarps(module)) << target.log2WarpSize;
-  return std::min<int64_t>(256, target.registersPerMultiprocessor / threads) - addressWords;
+  return std::min(target.maxRegistersPerThread, target.registersFor(threads)) -
+         registersBeside(RegisterContext::Operands);
 }
 
 /// A loop of the form above.
@@ -267,20 +265,6 @@ int64_t remainingWords(ir::DotOp dot, const Liveness &liveness) {
   return words + (isOneValue(dot.getAcc()) ? wordsPerThread(tileType(dot.getResult())) : 0);
 }
 
-/// Bytes of shared memory that are needed while `loop` runs, at most.
-int64_t sharedBytesDuring(LoopLikeOpInterface loop) {
-  int64_t bytes = 0, scratch = 0;
-  loop->getParentOfType<func::FuncOp>().walk([&](Operation *op) {
-    auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(op);
-    bool isInside = loop->isAncestor(op);
-    if (alloc && (isInside || isLiveIn(alloc, loop)))
-      bytes += alloc.getType().slotBytes() * alloc.getType().getSlots();
-    if (isInside)
-      scratch = std::max(scratch, scratchBytes(op));
-  });
-  return bytes + scratch;
-}
-
 /// The tile in shared memory from which `load` reads; null where it is a ring's slot.
 ir::AllocSharedOp tileOf(ir::SharedLoadOp load) {
   Value buffer = load.getBuffer();
@@ -296,7 +280,7 @@ void readInLoop(ir::DotOp dot, int64_t budget, const TargetInfo &target) {
   auto loop = llvm::dyn_cast<LoopLikeOpInterface>(dot->getParentOp());
   if (!loop)
     return;
-  int64_t bytes = sharedBytesDuring(loop);
+  int64_t bytes = sharedBytesDuring(loop, [](ir::AllocSharedOp) { return true; });
   int64_t threads = int64_t(ir::numWarps(dot->getParentOfType<ModuleOp>())) << target.log2WarpSize;
   for (OpOperand &operand : dot->getOpOperands()) {
     auto load = operand.get().getDefiningOp<ir::SharedLoadOp>();

@@ -427,6 +427,11 @@ StagedBody rewrite(scf::ForOp loop, const LoopSchedule &schedule) {
                                        schedule.registerLoads.end());
   for (const RingLoad &load : schedule.loads)
     ahead.push_back(load.load);
+  // What their addresses are loaded from is read ahead, too.
+  Slice addresses(loop);
+  for (Operation *load : ahead)
+    addresses.addOperands(load);
+  llvm::copy_if(addresses.ops, std::back_inserter(ahead), llvm::IsaPred<ir::LoadOp>);
   markDistinctArguments(loop, ahead);
   return LoopRewriter(loop, schedule).run();
 }

@@ -33,6 +33,7 @@
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
+#include "passes/analysis/Resources.h"
 #include "passes/analysis/ScratchSize.h"
 #include "passes/async/AsyncCopy.h"
 #include "passes/transform/Passes.h"
@@ -51,9 +52,6 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Registers of a thread that kernels have whose threads hold 32 elements of a row.
-constexpr int64_t usualRegisters = 64;
-
 /// Loads that start after `anchor`, a load before a reduction.
 struct Stage {
   Operation *anchor;
@@ -68,11 +66,9 @@ public:
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    int64_t threads = int64_t(ir::numWarps(module)) << context.target.log2WarpSize;
-    int64_t blocks = context.target.residentBlocks(threads, usualRegisters, 0);
-    if (blocks != 1 || ir::numBlocks(module) != 1)
+    if (ir::numBlocks(module) != 1 || !isAlone(module))
       return;
-    module.walk([&](Operation *op) { sharedBytes += bufferBytes(op) + scratchBytes(op); });
+    sharedBytes = sharedBytesApart(module);
     llvm::SmallVector<Stage> stages;
     module.walk([&](Block *block) {
       // Regions of reductions and maps hold scalars.
@@ -172,6 +168,25 @@ private:
   }
 
   //===--- profitability -------------------------------------------------===//
+
+  /// Whether a multiprocessor holds one block only.
+  bool isAlone(ModuleOp module) {
+    const TargetInfo &target = context.target;
+    int64_t threads = int64_t(ir::numWarps(module)) << target.log2WarpSize, registers = 1;
+    // Most kernels need no forecast: they have too few warps, or none that wait for others.
+    auto waits = [](Operation *op) {
+      bool isReduction = llvm::isa<ir::ReduceOp, ir::ScanOp>(op) && scratchBytes(op) != 0;
+      return isReduction ? WalkResult::interrupt() : WalkResult::advance();
+    };
+    if (target.residentBlocks(threads, target.maxRegistersPerThread, 0) > 1 ||
+        !module.walk(waits).wasInterrupted())
+      return false;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal())
+        registers = std::max(registers,
+                             forecastRegisters(RegisterAnalysis(function), module, context.target));
+    return target.residentBlocks(threads, registers, 0) == 1;
+  }
 
   static int64_t bytesOf(ir::LoadOp load) { return tileBytes(tileType(load.getResult())); }
 

@@ -9,6 +9,7 @@
 
 #include "ir/dialect/TileDialect.h"
 #include "passes/analysis/BufferInfo.h"
+#include "passes/analysis/Resources.h"
 #include "passes/analysis/ScratchSize.h"
 #include "passes/transform/Passes.h"
 
@@ -142,7 +143,23 @@ private:
 // All of it
 //===----------------------------------------------------------------------===//
 
-std::string describeKernel(ModuleOp module) {
+/// The kernel's registers, as they are forecast.
+static json::Object describeRegisters(ModuleOp module, const TargetInfo &target) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (!function.isExternal() && function.isPublic()) {
+      RegisterAnalysis analysis(function);
+      RegisterUse peak = analysis.peak();
+      Operation *op = analysis.peakOp();
+      return json::Object{{"forecast", forecastRegisters(analysis, module, target)},
+                          {"data", peak.data},
+                          {"addresses", peak.addresses},
+                          {"scalars", peak.scalars},
+                          {"place", op ? renderLocation(op->getLoc()) : ""}};
+    }
+  return {};
+}
+
+std::string describeKernel(ModuleOp module, const TargetInfo &target) {
   json::Array tiles;
   llvm::StringSet<> seen; // ops of one place that are alike, as pipelining makes them
   module.walk([&](Operation *op) {
@@ -156,6 +173,7 @@ std::string describeKernel(ModuleOp module) {
   SharedPieces pieces(module);
   return asText(json::Object{{"tiles", std::move(tiles)},
                              {"shared", pieces.describe()},
+                             {"registers", describeRegisters(module, target)},
                              {"positions", pieces.numPositions()}});
 }
 

@@ -11,12 +11,14 @@
 //    "tiles": [{"op": "tw.load", "place": ..., "shape": [128, 64], "type": "f16",
 //               "register": [[0, 1], ...], "lane": [...], "warp": [...], "block": [...]}],
 //    "shared": [{"what": "3 x tile<64x128xf16>", "offset": 0, "bytes": 49152, "place": ...,
-//                "first": 12, "last": 80}], "positions": 91}
+//                "first": 12, "last": 80}], "positions": 91,
+//    "registers": {"forecast": 168, "data": 128, "addresses": 12, "scalars": 9, "place": ...}}
 //
 // `register` and so on are the columns of the layout as coordinates. `first` and `last` count
-// ops in the order of the program, of which there are `positions`.
+// ops in the order of the program, of which there are `positions`. `registers` is what
+// Resources.h forecasts: of the place where most are alive, by what they hold.
 //
-// Why here: at the end of the pipeline, which knows all of it. Nothing is computed anew.
+// Why here: at the end of the pipeline, which knows all of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +26,7 @@
 #define TILEWRIGHT_PASSES_PIPELINE_KERNELFACTS_H
 
 #include "ir/support/Remark.h"
+#include "ir/support/TargetInfo.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -32,7 +35,7 @@
 namespace tilewright::passes {
 
 /// The facts of a module as runPipeline leaves it, without the remarks.
-std::string describeKernel(mlir::ModuleOp module);
+std::string describeKernel(mlir::ModuleOp module, const TargetInfo &target);
 /// Remarks as a JSON array.
 std::string describeRemarks(const RemarkCollector &remarks);
 

@@ -144,7 +144,8 @@ static constexpr Step steps[] = {
 
 /// Passes that only tests run, each alone.
 static constexpr std::unique_ptr<Pass> (*testingPasses[])(PassContext) = {
-    createDeleteBarrier, createPrintAxisInfo, createPrintLoopSchedule, createTestFault};
+    createDeleteBarrier, createPrintAxisInfo, createPrintLoopSchedule, createPrintResources,
+    createTestFault};
 
 const std::vector<PipelineStep> &pipelineSteps() {
   static const std::vector<PipelineStep> names = [] {
@@ -315,16 +316,12 @@ std::optional<FittingStages> findFittingStages(ModuleOp module, const PipelineOp
 // tilewright-opt
 //===----------------------------------------------------------------------===//
 
-/// Without a target at hand tests see a GPU of ordinary size.
+/// Without a target at hand tests see this GPU.
 static PassContext testContext() {
   static llvm::cl::opt<bool> remarks("tw-remarks",
                                      llvm::cl::desc("print remarks of passes as diagnostics"));
   PassContext context;
-  context.target.name = "sm_90a";
-  context.target.maxSharedBytesPerBlock = 232448;
-  context.target.hasCpAsync = context.target.hasWgmma = context.target.hasTma = true;
-  context.target.hasMma = true;
-  context.target.maxBlocksPerCluster = 16;
+  context.target = getTargetInfo("sm_90a");
   context.remarksAsDiagnostics = remarks;
   return context;
 }

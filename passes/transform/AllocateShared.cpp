@@ -26,6 +26,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/dialect/Rings.h"
+#include "ir/support/Hardware.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LiveRanges.h"
 #include "passes/analysis/ScratchSize.h"
@@ -73,7 +74,7 @@ int64_t alignUp(int64_t value, int64_t alignment) {
 /// Also for tiles smaller than the pattern: what they hold of it depends on where
 /// they begin.
 int64_t alignmentOf(Operation *op) {
-  return llvm::isa<ir::AllocSharedOp>(op) ? ir::swizzlePatternBytes : scratchAlignment;
+  return llvm::isa<ir::AllocSharedOp>(op) ? hardware::swizzlePatternBytes : scratchAlignment;
 }
 
 //===----------------------------------------------------------------------===//

@@ -60,7 +60,7 @@ constexpr int64_t bytesPerThreadInLoop = 32;
 /// leave one block in any case. (As loaded: NarrowLiveTiles keeps them so.)
 constexpr int64_t maxBytesPerThread = 128;
 constexpr int64_t cappedWarps = 16;
-/// Below it warps are too few to hide the latency of a reduction.
+/// Below it one warp is enough for a reduction (the same rows of 1024 columns).
 constexpr int64_t minElementsForTwoWarps = 1024;
 /// Where no tile says anything: the default of the language.
 constexpr int64_t defaultWarps = 4;

@@ -31,6 +31,7 @@
 
 #include "passes/analysis/CostModel.h"
 #include "passes/analysis/LayoutRules.h"
+#include "passes/analysis/Resources.h"
 #include "passes/transform/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -48,13 +49,11 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Registers of a thread besides the row, in layer norms and softmaxes.
-constexpr int64_t otherWords = 24;
 /// With more blocks on a multiprocessor one more gains nothing, and making tiles again
 /// costs: softmax of 4096 f16 columns, of which 9 blocks fit, was at 0.997 of Triton's with
 /// it and at 1.008 without (H200, November 2026).
 constexpr int64_t manyBlocks = 4;
-/// With up to so many the assembler is held to the registers that another one leaves.
+/// With up to so many the assembler is held to the registers that another one leaves. A guess.
 constexpr int64_t fewBlocks = 2;
 
 /// How a tile is made from narrow ones.
@@ -126,7 +125,7 @@ private:
   }
 
   int64_t residentBlocks(int64_t words) {
-    return context.target.residentBlocks(threads, words + otherWords, 0);
+    return context.target.residentBlocks(threads, words + registersBeside(RegisterContext::Row), 0);
   }
 
   /// Whether a multiprocessor holds more blocks for it.

@@ -67,6 +67,7 @@ std::unique_ptr<mlir::Pass> createExtendHints(PassContext context);
 std::unique_ptr<mlir::Pass> createDeleteBarrier(PassContext context);
 std::unique_ptr<mlir::Pass> createPrintAxisInfo(PassContext context);
 std::unique_ptr<mlir::Pass> createPrintLoopSchedule(PassContext context);
+std::unique_ptr<mlir::Pass> createPrintResources(PassContext context);
 std::unique_ptr<mlir::Pass> createVerifyAsync(PassContext context);
 std::unique_ptr<mlir::Pass> createVerifyResources(PassContext context);
 std::unique_ptr<mlir::Pass> createTestFault(PassContext context);

@@ -174,6 +174,10 @@ def PrintAxisInfo : TilewrightPass<"tw-print-axis-info"> {
   let summary = "prints what is known of values along each dimension";
 }
 
+def PrintResources : TilewrightPass<"tw-print-resources"> {
+  let summary = "prints the registers that a thread is forecast to need";
+}
+
 def TestFault : TilewrightPass<"tw-test-fault"> {
   let summary = "fails in the way that it is told, for tests of what happens then";
   let options = [Option<"kind", "kind", "std::string", /*default=*/"\"fail\"",

@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/dialect/MatrixInstruction.h"
+#include "ir/support/Hardware.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/transform/Passes.h"
 
@@ -39,7 +40,7 @@ namespace tilewright::passes {
 namespace {
 
 /// One instruction of a warpgroup covers 64 rows, one of a warp 16 x 8.
-constexpr int64_t warpgroupWarps = 4, warpgroupRows = 64, mmaRows = 16, mmaColumns = 8;
+constexpr int64_t warpgroupRows = 64, mmaRows = 16, mmaColumns = 8;
 /// Bytes of K that one step of either takes.
 constexpr int64_t stepBytes = 32;
 
@@ -146,7 +147,7 @@ private:
   ir::MatrixUnit unitOf(const Product &product, std::string &reason) const {
     if (!context.target.hasWgmma)
       reason = "the target has no wgmma";
-    else if (numWarps % warpgroupWarps != 0)
+    else if (numWarps % hardware::warpgroupWarps != 0)
       reason = "wgmma needs a multiple of 4 warps";
     else if (product.rank != 2)
       reason = "wgmma has no batches";
@@ -167,9 +168,9 @@ private:
   void warpsOfWgmma(const Product &product, std::vector<int32_t> &warps) const {
     // Warpgroups along M share B, which all of them read; along N they would read
     // all of A.
-    int64_t groupsM = std::min(numWarps / warpgroupWarps, product.m / warpgroupRows);
-    warps[0] = llvm::Log2_64(groupsM * warpgroupWarps);
-    warps[1] = llvm::Log2_64(numWarps / warpgroupWarps / groupsM);
+    int64_t groupsM = std::min(numWarps / hardware::warpgroupWarps, product.m / warpgroupRows);
+    warps[0] = llvm::Log2_64(groupsM * hardware::warpgroupWarps);
+    warps[1] = llvm::Log2_64(numWarps / hardware::warpgroupWarps / groupsM);
   }
 
   void warpsOfMma(const Product &product, std::vector<int32_t> &warps) const {

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/analysis/LayoutRules.h"
+#include "passes/analysis/RegionFlow.h"
 #include "passes/transform/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -164,30 +165,11 @@ private:
 
   /// The types of what is carried must be equal; upstream verifiers see that, but
   /// do not run between steps of a release build.
-  LogicalResult verifyCarried(Operation *op, ValueRange from, ValueRange to) {
-    for (auto [source, target] : llvm::zip(from, to))
-      if (source.getType() != target.getType())
-        return op->emitError("carries ") << source.getType() << " into " << target.getType();
-    return success();
-  }
-
   LogicalResult verifyRegion(Operation *op) {
-    if (auto loop = llvm::dyn_cast<scf::ForOp>(op))
-      return success(succeeded(verifyCarried(op, loop.getInitArgs(), loop.getRegionIterArgs())) &&
-                     succeeded(verifyCarried(op, loop.getBody()->getTerminator()->getOperands(),
-                                             loop.getRegionIterArgs())) &&
-                     succeeded(verifyCarried(op, loop.getRegionIterArgs(), loop.getResults())));
-    if (auto loop = llvm::dyn_cast<scf::WhileOp>(op))
-      return success(
-          succeeded(verifyCarried(op, loop.getInits(), loop.getBeforeArguments())) &&
-          succeeded(verifyCarried(op, loop.getConditionOp().getArgs(), loop.getAfterArguments())) &&
-          succeeded(verifyCarried(op, loop.getConditionOp().getArgs(), loop.getResults())) &&
-          succeeded(
-              verifyCarried(op, loop.getYieldOp()->getOperands(), loop.getBeforeArguments())));
-    if (auto branch = llvm::dyn_cast<scf::IfOp>(op); branch && branch.getNumResults())
-      return success(
-          succeeded(verifyCarried(op, branch.thenYield()->getOperands(), branch.getResults())) &&
-          succeeded(verifyCarried(op, branch.elseYield()->getOperands(), branch.getResults())));
+    for (const FlowEdge &edge : flowEdges(op))
+      for (auto [source, target] : llvm::zip(edge.from, edge.to))
+        if (source.getType() != target.getType())
+          return op->emitError("carries ") << source.getType() << " into " << target.getType();
     return success();
   }
 };

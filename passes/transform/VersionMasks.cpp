@@ -44,6 +44,7 @@ namespace tilewright::passes {
 
 namespace {
 
+/// Longer kernels are not doubled, for the compiler's time. A guess.
 constexpr int64_t maxOps = 200;
 
 class VersionMasksPass : public impl::VersionMasksBase<VersionMasksPass> {
@@ -85,7 +86,7 @@ private:
         return false;
       RankedTensorType row = tileType(load.getResult());
       int64_t words = row.getNumElements() * ir::elementBits(row.getElementType()) / 32;
-      return words >= context.target.registersPerMultiprocessor / 2;
+      return words >= context.target.multiprocessor.registers / 2;
     });
   }
 

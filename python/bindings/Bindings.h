@@ -32,6 +32,8 @@ void bindLanguageTypes(pybind11::module_ &language);
 void bindInterpreter(pybind11::module_ &module);
 /// The log of launches that a profile keeps.
 void bindProfile(pybind11::module_ &module);
+/// Handlers of XLA's for kernels in programs of JAX.
+void bindXlaCalls(pybind11::module_ &module);
 /// The cache on disk.
 void bindCache(pybind11::module_ &module);
 /// The tuner's decisions.

@@ -20,4 +20,5 @@ PYBIND11_MODULE(_core, module, py::mod_gil_not_used()) {
   tilewright::bindAutotune(module);
   tilewright::bindLaunch(module);
   tilewright::bindProfile(module);
+  tilewright::bindXlaCalls(module);
 }

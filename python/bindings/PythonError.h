@@ -40,6 +40,14 @@ template <typename Body> PyObject *guarded(Body body) noexcept {
 /// The line of Python that runs now, as a frame of `kernel`.
 SourceFrame currentPythonFrame(const std::string &kernel);
 
+/// Forgets what an object of the user's raised when it was asked something: it may raise anything, and then
+/// does not tell. What ends a program (KeyboardInterrupt, SystemExit) is no answer of an object, and goes on.
+inline void forgetException() {
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception))
+    throw pybind11::error_already_set();
+  PyErr_Clear();
+}
+
 /// Throws the Python exception that is set; a no-op helper for C calls that
 /// return null.
 inline PyObject *checked(PyObject *result) {

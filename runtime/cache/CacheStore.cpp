@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cache/CacheStore.h"
+#include "runtime/cache/Draft.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -22,15 +23,14 @@ namespace tilewright::cache {
 static constexpr const char *kQuarantine = "quarantine";
 static constexpr const char *kSizeFile = "size";
 static constexpr const char *kLockFile = "locks";
-static constexpr std::string_view kTemporary = "tmp-";
 static constexpr std::string_view kSuffix = ".bin";
 static constexpr int kKeptDamaged = 16;
 /// A use is noted at most this often: a warm start should not write.
 static constexpr int64_t kUseGranularityInSeconds = 600;
 /// A holder of the count works for microseconds, or evicts for milliseconds.
 static constexpr std::chrono::seconds kPatienceForTheCount{10};
-/// Where locks do not work, a temporary file of this age is abandoned.
-static constexpr int64_t kAbandonedAgeInSeconds = 3600;
+/// A network disk says ESTALE where another host has replaced or evicted what was just opened.
+static constexpr int kMostStaleTries = 10;
 
 static std::string prefixOf(const Digest &key) { return toHex(key).substr(0, 2); }
 static std::string fileNameOf(const Digest &key) { return toHex(key) + std::string(kSuffix); }
@@ -44,15 +44,6 @@ static bool isEntryName(const std::string &name) {
 static bool isPrefixName(const std::string &name) {
   auto isDigit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   return name.size() == 2 && isDigit(name[0]) && isDigit(name[1]);
-}
-
-static int openFile(int parent, const std::string &name, int flags, mode_t mode = 0600) {
-  int descriptor;
-  do
-    // O_NONBLOCK: a planted FIFO must not hold the reader.
-    descriptor = ::openat(parent, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode);
-  while (descriptor < 0 && errno == EINTR);
-  return descriptor;
 }
 
 CacheStore::CacheStore(std::string root, std::string area, uint64_t capacityInBytes)
@@ -80,6 +71,15 @@ static void noteUse(const FileHandle &file, const struct stat &status) {
 }
 
 LoadResult CacheStore::load(const Digest &key) const {
+  LoadResult result = loadOnce(key);
+  for (int attempt = 1; attempt < kMostStaleTries && result.isStale; ++attempt) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(attempt)); // others replace it just now
+    result = loadOnce(key);
+  }
+  return result;
+}
+
+LoadResult CacheStore::loadOnce(const Digest &key) const {
   LoadResult result;
   FileHandle top = openArea(/*create=*/false, result.problem);
   if (!top)
@@ -88,6 +88,7 @@ LoadResult CacheStore::load(const Digest &key) const {
   if (!prefix)
     return result;
   auto damaged = [&](std::string reason, bool aside) {
+    result.isStale = !aside && errno == ESTALE;
     result.status = LoadResult::Status::Damaged;
     result.damage = std::move(reason);
     if (aside)
@@ -104,6 +105,7 @@ LoadResult CacheStore::load(const Digest &key) const {
     return result;
   }
   // What is no plain file of ours was put there by somebody else: it stays.
+  errno = 0;
   if (::fstat(file.get(), &status) != 0)
     damaged("it cannot be read: " + errnoName(errno), /*aside=*/false);
   else if (!S_ISREG(status.st_mode))
@@ -172,23 +174,7 @@ bool CacheStore::remove(const Digest &key) const {
 // Writing
 //===----------------------------------------------------------------------===//
 
-static std::string temporaryName() {
-  // Unpredictable is not needed in a private directory, unused is: O_EXCL tells.
-  static thread_local std::mt19937_64 generator{std::random_device{}() ^
-                                                static_cast<uint64_t>(::getpid()) << 32};
-  char name[32];
-  std::snprintf(name, sizeof(name), "%.*s%016llx", static_cast<int>(kTemporary.size()),
-                kTemporary.data(), static_cast<unsigned long long>(generator()));
-  return name;
-}
-
 namespace {
-/// A file under another name, whose bytes count as used from the moment it is there.
-struct Draft {
-  FileHandle file;
-  std::string name;
-};
-
 /// The shared count of bytes, held while this lives.
 class SizeCount {
 public:
@@ -226,42 +212,6 @@ private:
   bool busy = false;
 };
 } // namespace
-
-/// Makes a file of the size that it will have; 0 or an errno.
-static int makeDraft(const FileHandle &directory, uint64_t bytes, Draft &draft) {
-  // A forked child repeats its parent's names: another one is drawn.
-  for (int attempt = 0; attempt < 8 && !draft.file; ++attempt) {
-    draft.name = temporaryName();
-    draft.file = FileHandle(openFile(directory.get(), draft.name, O_WRONLY | O_CREAT | O_EXCL));
-    if (!draft.file && errno != EEXIST)
-      return errno;
-  }
-  if (!draft.file)
-    return EEXIST;
-  bool ignored;
-  tryLockByte(draft.file.get(), 0, ignored); // tells a sweeper that the writer lives
-  if (::ftruncate(draft.file.get(), static_cast<off_t>(bytes)) == 0)
-    return 0;
-  int error = errno;
-  ::unlinkat(directory.get(), draft.name.c_str(), 0);
-  draft.file.close();
-  return error;
-}
-
-/// Fills a draft and renames it; 0 or an errno. Leaves nothing on errors.
-static int finishDraft(const FileHandle &directory, Draft &draft, const std::string &name,
-                       const std::string &bytes) {
-  int error = writeAll(draft.file.get(), bytes) ? 0 : errno;
-  // The rename comes before the close gives the lock back, so no sweeper takes a
-  // finished file away; a close that fails is undone.
-  if (!error && ::renameat(directory.get(), draft.name.c_str(), directory.get(), name.c_str()) != 0)
-    error = errno;
-  else if (!error && (error = draft.file.close()) != 0)
-    ::unlinkat(directory.get(), name.c_str(), 0);
-  if (error)
-    ::unlinkat(directory.get(), draft.name.c_str(), 0);
-  return error;
-}
 
 StoreResult CacheStore::publish(const FileHandle &top, const Digest &key,
                                 const std::string &file) const {
@@ -310,6 +260,8 @@ StoreResult CacheStore::store(const Digest &key, const Entry &entry) const {
   if (!top)
     return result;
   result = publish(top, key, file);
+  for (int attempt = 1; attempt < kMostStaleTries && result.problem.isStale; ++attempt)
+    result = publish(top, key, file);
   if (result.problem.kind == Problem::Kind::NoSpace) {
     // The disk is smaller than the capacity: make room among our own.
     int evicted = result.evicted;
@@ -334,18 +286,6 @@ struct FoundEntry {
 };
 } // namespace
 
-/// Whether nobody writes this temporary file any more.
-static bool isAbandoned(const FileHandle &directory, const std::string &name,
-                        const struct stat &status) {
-  FileHandle file(openFile(directory.get(), name, O_RDWR));
-  if (!file)
-    return false;
-  bool unsupported = false;
-  if (tryLockByte(file.get(), 0, unsupported))
-    return true;
-  return unsupported && ::time(nullptr) - status.st_mtime > kAbandonedAgeInSeconds;
-}
-
 /// Visits every file of a known form: `visit(directory, prefix, name, status)`.
 static void visitFiles(const FileHandle &top,
                        const std::function<void(const FileHandle &, const std::string &,
@@ -358,7 +298,7 @@ static void visitFiles(const FileHandle &top,
     if (!directory)
       continue;
     for (const std::string &name : namesIn(directory)) {
-      bool isTemporary = name.compare(0, kTemporary.size(), kTemporary) == 0;
+      bool isTemporary = isDraftName(name);
       struct stat status;
       if ((isTemporary || isEntryName(name)) &&
           ::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&

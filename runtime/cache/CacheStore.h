@@ -7,8 +7,8 @@
 // of threads, processes and hosts, that never raises for what it finds there.
 //
 //   {root}/{area}/{2 digits}/{64 digits}.bin   an entry
-//   {root}/{area}/{2 digits}/tmp-{random}      being written; its writer holds a
-//                                              lock on it
+//   {root}/{area}/{2 digits}/tmp-{host}-{random}  being written; its writer holds
+//                                              a lock on it
 //   {root}/{area}/quarantine/{64 digits}.bin   damaged entries, the newest few
 //   {root}/{area}/size                         bytes of all of the above but the
 //                                              quarantine; byte 0 is its lock
@@ -19,6 +19,12 @@
 // verifies, and uses the bytes from memory. Who loses a race writes the same
 // content again. The locks only spare duplicate work and keep the capacity. Where
 // they fail, a kernel is compiled twice, and the count is off until a sweep.
+//
+// On network disks: every operation opens its directories anew, by which a client
+// learns of changes (close-to-open). The content is at the server before the rename;
+// what went away meanwhile (ESTALE) is asked for again; another host's temporary
+// files are judged by their age, as locks may be each host's own. Two hosts may then
+// compile the same kernel, and the count is off until a sweep.
 //
 // Eviction: a writer takes the lock of `size`, adds the bytes of its entry, makes
 // the file with its final length under another name, and gives the lock back; the
@@ -45,8 +51,9 @@ struct LoadResult {
   enum class Status { Hit, Miss, Damaged };
   Status status = Status::Miss;
   Entry entry;
-  std::string damage; ///< why the file was set aside
-  Problem problem;    ///< the directory cannot be used at all
+  std::string damage;   ///< why the file was set aside
+  bool isStale = false; ///< it went away while it was read: ask again
+  Problem problem;      ///< the directory cannot be used at all
 };
 
 struct StoreResult {
@@ -91,6 +98,7 @@ public:
   FileHandle lock(const Digest &key, double timeoutInSeconds) const;
 
 private:
+  LoadResult loadOnce(const Digest &key) const;
   FileHandle openArea(bool create, Problem &problem) const;
   StoreResult publish(const FileHandle &area, const Digest &key, const std::string &file) const;
   /// Where the files exceed `limit` bytes, evicts down to `wanted`.

@@ -56,7 +56,8 @@ std::string errnoName(int number) {
 
 Problem problemOf(int number) {
   bool isFull = number == ENOSPC || number == EDQUOT;
-  return {isFull ? Problem::Kind::NoSpace : Problem::Kind::NotWritable, errnoName(number)};
+  return {isFull ? Problem::Kind::NoSpace : Problem::Kind::NotWritable, errnoName(number),
+          number == ESTALE};
 }
 
 /// Why a directory cannot be trusted; empty where it can.
@@ -73,10 +74,10 @@ static std::string unsafeReason(const struct stat &status) {
 //===----------------------------------------------------------------------===//
 
 static int openRetrying(int parent, const char *name, int flags) {
-  int descriptor;
+  int descriptor, staleTries = 0;
   do
     descriptor = ::openat(parent, name, flags);
-  while (descriptor < 0 && errno == EINTR);
+  while (descriptor < 0 && (errno == EINTR || (errno == ESTALE && ++staleTries < 4)));
   return descriptor;
 }
 
@@ -90,7 +91,7 @@ static FileHandle checkOpened(FileHandle handle, Problem &problem) {
   std::string reason = unsafeReason(status);
   if (reason.empty())
     return handle;
-  problem = {Problem::Kind::Unsafe, reason};
+  problem = {Problem::Kind::Unsafe, reason, false};
   return {};
 }
 
@@ -113,9 +114,9 @@ static FileHandle openChecked(int parent, const char *name, bool create, Problem
   bool exists = ::fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0;
   // O_NOFOLLOW with O_DIRECTORY reports a link as ENOTDIR or as ELOOP.
   if (exists && S_ISLNK(status.st_mode))
-    problem = {Problem::Kind::Unsafe, "a symbolic link"};
+    problem = {Problem::Kind::Unsafe, "a symbolic link", false};
   else if (exists && !S_ISDIR(status.st_mode))
-    problem = {Problem::Kind::NotADirectory, "not a directory"};
+    problem = {Problem::Kind::NotADirectory, "not a directory", false};
   else
     problem = problemOf(error);
   return {};
@@ -176,6 +177,15 @@ std::vector<std::string> namesIn(const FileHandle &directory) {
 //===----------------------------------------------------------------------===//
 // Files
 //===----------------------------------------------------------------------===//
+
+int openFile(int parent, const std::string &name, int flags, mode_t mode) {
+  int descriptor;
+  do
+    // O_NONBLOCK: a planted FIFO must not hold the reader.
+    descriptor = ::openat(parent, name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode);
+  while (descriptor < 0 && errno == EINTR);
+  return descriptor;
+}
 
 bool writeAll(int descriptor, const std::string &bytes) {
   size_t done = 0;

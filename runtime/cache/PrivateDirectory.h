@@ -45,6 +45,7 @@ struct Problem {
   enum class Kind { None, NotWritable, Unsafe, NoSpace, NotADirectory };
   Kind kind = Kind::None;
   std::string reason;
+  bool isStale = false; ///< a network disk has lost a handle: opening anew may help
 
   explicit operator bool() const { return kind != Kind::None; }
 };
@@ -63,6 +64,8 @@ FileHandle openInside(const FileHandle &parent, const char *name, bool create, P
 /// Names in a directory, without the dots. Nothing where it cannot be read.
 std::vector<std::string> namesIn(const FileHandle &directory);
 
+/// Opens a file of a directory, never through a link; -1 and errno where that fails.
+int openFile(int parent, const std::string &name, int flags, mode_t mode = 0600);
 /// Whether every byte went to the file; errno says why not.
 bool writeAll(int descriptor, const std::string &bytes);
 /// Reads up to `size` bytes; false on an error, which errno names.

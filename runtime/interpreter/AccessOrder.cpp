@@ -22,7 +22,7 @@ AccessId AccessOrder::add(PlaceId place, uint8_t traits) {
 }
 
 AccessId AccessOrder::plain(PlaceId place, uint8_t traits) {
-  Shared &slot = shared[(place * 4 + traits) % shared.size()];
+  Shared &slot = shared[(place * 4 + traits + traits / ChangesNothing) % shared.size()];
   if (slot.id < firstShared || slot.place != place || slot.traits != traits)
     slot = {place, traits, add(place, traits)};
   return slot.id;

@@ -44,6 +44,8 @@ enum AccessTrait : uint8_t {
   IsRelease = 8,
   /// A release, or an atomic that hands on the releases that it found.
   CanBeAcquired = 16,
+  /// Writes the very bits that memory holds.
+  ChangesNothing = 32,
 };
 
 struct AccessRecord {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace tilewright::interpreter {
 
@@ -182,20 +183,51 @@ void RaceCheck::collectReleases(const Access &access) {
 void RaceCheck::note(Current &current) {
   if (regionOfArray.size() != memory.size())
     buildRegions();
-  const Access &access = current.access;
-  forEachRun(access, [&](const Run &run) {
-    regionOf(access, run.address)
-        .visit(run.address, run.lanes * access.sizeInBytes, current.traits & WritesMemory,
-               [&](ShadowCell &cell, uint64_t address, uint64_t size) {
-                 visitCell(current, run, cell, address, size);
-               });
+  forEachRun(current.access, [&](const Run &run) {
+    current.values ? noteStoredRun(current, run) : noteRun(current, run);
   });
 }
 
-void RaceCheck::visitCell(Current &current, const Run &run, ShadowCell &cell, uint64_t address,
-                          uint64_t size) {
+void RaceCheck::noteRun(Current &current, const Run &run) {
+  const Access &access = current.access;
+  regionOf(access, run.address)
+      .visit(
+          run.address, run.lanes * access.sizeInBytes, current.traits & WritesMemory,
+          [&](ShadowCell &cell, uint64_t address, uint64_t) { visitCell(current, cell, address); });
+}
+
+/// Elements of the run that get the bits that they have are noted as such.
+void RaceCheck::noteStoredRun(Current &current, const Run &run) {
+  dispatchWord(current.access.sizeInBytes, [&](auto word) {
+    using Word = decltype(word);
+    const Word *held = reinterpret_cast<const Word *>(run.address);
+    const Word *stored = reinterpret_cast<const Word *>(current.values) + run.firstLane;
+    auto isUnchanged = [&](int64_t lane) { return held[lane] == stored[lane * run.laneStep]; };
+    for (int64_t lane = 0; lane < run.lanes;) {
+      Run part{run.address + lane * sizeof(Word), 0, run.firstLane + lane * run.laneStep,
+               run.laneStep};
+      bool unchanged = isUnchanged(lane);
+      for (; lane < run.lanes && isUnchanged(lane) == unchanged; ++lane)
+        ++part.lanes;
+      unchanged ? noteUnchangedRun(current.access, part) : noteRun(current, part);
+    }
+  });
+}
+
+/// Such a store harms nobody who is there already; a later one of other bits meets it.
+void RaceCheck::noteUnchangedRun(const Access &access, const Run &run) {
+  AccessId id = order.plain(places.currentPlace(), WritesMemory | ChangesNothing);
+  regionOf(access, run.address)
+      .visit(run.address, run.lanes * access.sizeInBytes, true,
+             [&](ShadowCell &cell, uint64_t, uint64_t) {
+               if (!cell.writer || (order.record(cell.writer).traits & ChangesNothing))
+                 cell.writer = id;
+             });
+}
+
+void RaceCheck::visitCell(Current &current, ShadowCell &cell, uint64_t address) {
   if (cell.writer && !order.isRecent(cell.writer) && conflicts(current, cell.writer))
-    meet(current, run, cell.writer, cell, address, size);
+    report(current, cell.writer, cell, address);
   if (!(current.traits & WritesMemory)) {
     if (cell.reader && !order.isRecent(cell.reader))
       cell.other = cell.reader;
@@ -203,9 +235,9 @@ void RaceCheck::visitCell(Current &current, const Run &run, ShadowCell &cell, ui
     return;
   }
   if (cell.reader && !order.isRecent(cell.reader) && conflicts(current, cell.reader))
-    meet(current, run, cell.reader, cell, address, size);
+    report(current, cell.reader, cell, address);
   if (cell.other && !order.isRecent(cell.other) && conflicts(current, cell.other))
-    meet(current, run, cell.other, cell, address, size);
+    report(current, cell.other, cell, address);
   // Its own read stays: it tells a lost update from a plain race.
   if (cell.reader && order.record(cell.reader).program != order.runningProgram())
     cell.reader = 0;
@@ -221,25 +253,12 @@ bool RaceCheck::conflicts(Current &current, AccessId previous) {
   uint8_t both = order.record(previous).traits & current.traits;
   uint8_t either = order.record(previous).traits | current.traits;
   bool areAtomics = (both & IsAtomic) && !(either & HasBlockScope);
-  if (!areAtomics && (either & WritesMemory) && !order.isOrdered(previous))
+  bool changes = (current.traits & WritesMemory) ||
+                 (order.record(previous).traits & (WritesMemory | ChangesNothing)) == WritesMemory;
+  if (!areAtomics && changes && !order.isOrdered(previous))
     return true;
   current.harmless = previous;
   return false;
-}
-
-/// Reports the first element of the piece that really changes.
-void RaceCheck::meet(Current &current, const Run &run, AccessId previous, const ShadowCell &cell,
-                     uint64_t address, uint64_t size) {
-  if (current.reported)
-    return;
-  if (!current.values)
-    return report(current, previous, cell, address);
-  for (uint64_t at = address; at < address + size; ++at) {
-    uint64_t offset = at - run.address, width = current.access.sizeInBytes;
-    int64_t lane = run.firstLane + static_cast<int64_t>(offset / width) * run.laneStep;
-    if (*reinterpret_cast<const char *>(at) != current.values[lane * width + offset % width])
-      return report(current, previous, cell, at);
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,7 +282,8 @@ static const char *verbOf(uint8_t traits) {
 
 void RaceCheck::report(Current &current, AccessId previousId, const ShadowCell &cell,
                        uint64_t address) {
-  current.reported = true;
+  if (std::exchange(current.reported, true))
+    return;
   const AccessRecord previous = order.record(previousId);
   const AccessRecord own = order.record(current.id);
   AllocationId id = tileOf(current.access.pointer).allocation;

@@ -11,9 +11,9 @@
 // modifier ".cv", acquires; a store with ".wt" releases: kernels that spin that way
 // work on every GPU.
 //
-// What is left alone: a store of the very bits that memory holds, by whomever. The
-// result is the same in any order of the two, and kernels store one value from
-// several programs on purpose.
+// What is left alone: a store of the very bits that memory holds, by whomever, beside
+// loads and stores of the same bits, before it or after. The result is the same in any
+// order of the two, and kernels store one value from several programs on purpose.
 //
 // Not handled: an element's reads of a third program, and races that another order
 // of programs would show (TILEWRIGHT_ORDER runs them in another order).
@@ -90,11 +90,11 @@ private:
   template <typename F> void forEachRun(const Access &access, F function);
   void collectReleases(const Access &access);
   void note(Current &current);
-  void visitCell(Current &current, const Run &run, ShadowCell &cell, uint64_t address,
-                 uint64_t size);
+  void noteRun(Current &current, const Run &run);
+  void noteStoredRun(Current &current, const Run &run);
+  void noteUnchangedRun(const Access &access, const Run &run);
+  void visitCell(Current &current, ShadowCell &cell, uint64_t address);
   bool conflicts(Current &current, AccessId previous);
-  void meet(Current &current, const Run &run, AccessId previous, const ShadowCell &cell,
-            uint64_t address, uint64_t size);
   void report(Current &current, AccessId previous, const ShadowCell &cell, uint64_t address);
 
   Checks &checks;

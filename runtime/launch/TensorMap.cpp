@@ -145,6 +145,18 @@ static int swizzleMode(int swizzleBytes) {
                               : kTensorMapNoSwizzle;
 }
 
+TensorMapForm tensorMapForm(const DescriptorArgument &d) {
+  TmaBox box = tmaBox({d.block, d.block + d.rank}, elementTypeBytes(d.type));
+  TensorMapForm form = {};
+  form.dataType = dataType(d);
+  for (int dim = 0; dim < d.rank; ++dim)
+    form.box[dim] = static_cast<uint32_t>(box.extents[d.rank - 1 - dim]);
+  form.swizzle = swizzleMode(box.swizzleBytes);
+  form.promotion = kTensorMapPromote128;
+  form.fill = d.padsWithNan ? kTensorMapFillNan : kTensorMapFillZero;
+  return form;
+}
+
 static void encode(const DescriptorArgument &d, const std::string &name, TensorMap &result) {
   if (std::optional<DescriptorProblem> problem = checkDescriptor(d))
     raiseProblem(name, *problem);
@@ -161,22 +173,20 @@ static void encode(const DescriptorArgument &d, const std::string &name, TensorM
         .addNote("cuTensorMapEncodeTiled is missing from the driver");
 
   int64_t bytes = elementTypeBytes(d.type);
-  TmaBox box = tmaBox({d.block, d.block + d.rank}, bytes);
+  TensorMapForm form = tensorMapForm(d);
   uint64_t extents[kMaxDescriptorRank], strides[kMaxDescriptorRank];
-  uint32_t boxExtents[kMaxDescriptorRank], elementStrides[kMaxDescriptorRank];
+  uint32_t elementStrides[kMaxDescriptorRank];
   // The driver counts dimensions from the innermost one; its stride is implied.
   for (int dim = 0; dim < d.rank; ++dim) {
     int from = d.rank - 1 - dim;
     extents[dim] = d.shape[from];
-    boxExtents[dim] = static_cast<uint32_t>(box.extents[from]);
     elementStrides[dim] = 1;
     if (dim > 0)
       strides[dim - 1] = d.strides[from] * bytes;
   }
   CudaResult status = driver.api().tensorMapEncodeTiled(
-      result.bytes, dataType(d), d.rank, reinterpret_cast<void *>(d.address), extents, strides,
-      boxExtents, elementStrides, kTensorMapNoInterleave, swizzleMode(box.swizzleBytes),
-      kTensorMapPromote128, d.padsWithNan ? kTensorMapFillNan : kTensorMapFillZero);
+      result.bytes, form.dataType, d.rank, reinterpret_cast<void *>(d.address), extents, strides,
+      form.box, elementStrides, kTensorMapNoInterleave, form.swizzle, form.promotion, form.fill);
   if (status != kCudaSuccess)
     raiseProblem(name, {"the driver cannot encode it: " + driver.errorName(status),
                         "an address, shape and strides that describe memory of the GPU"});

@@ -61,6 +61,17 @@ std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &descr
 /// so other arrays are stored to by pointers: it would overwrite what follows each row.
 bool hasWholeRows(const DescriptorArgument &descriptor);
 
+/// What the driver is told of a tensor map beside the array, in its own numbers.
+/// The box counts from the innermost dimension.
+struct TensorMapForm {
+  int dataType;
+  uint32_t box[kMaxDescriptorRank];
+  int swizzle;
+  int promotion;
+  int fill;
+};
+TensorMapForm tensorMapForm(const DescriptorArgument &descriptor);
+
 /// Copies the tensor map of `descriptor` to `result`, encoding it unless it is
 /// known. Raises E0215, naming the argument `name`. Callable from many threads.
 void findTensorMap(const DescriptorArgument &descriptor, const std::string &name,

@@ -10,11 +10,13 @@
 // to it.
 //
 // A module image is "\x7fELF|parameter sizes with commas|registers|max threads";
-// an image that does not start so counts as PTX and takes no parameters.
+// of a real cubin the sizes are read (CubinParameters.h); every other image counts as
+// PTX and takes no parameters. MOCK_CAPABILITY=80 makes it another GPU than a 9.0.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/driver/CudaApi.h"
+#include "tests/mock/CubinParameters.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -84,6 +86,11 @@ uint64_t pinnedAddress = 0;
 bool foreignCapture = false;
 long encodeCount = 0;
 int nextEncodeResult = 0;
+
+int capability() {
+  const char *value = std::getenv("MOCK_CAPABILITY");
+  return value ? std::atoi(value) : 90;
+}
 
 MockContext *current() { return stack.empty() ? nullptr : stack.back(); }
 
@@ -204,10 +211,10 @@ EXPORT int cuDeviceGetAttribute(int *value, int attribute, int) {
     *value = 65536;
     break;
   case kAttrCapabilityMajor:
-    *value = 9;
+    *value = capability() / 10;
     break;
   case kAttrCapabilityMinor:
-    *value = 0;
+    *value = capability() % 10;
     break;
   case kAttrMultiprocessorCount:
     *value = 132;
@@ -274,6 +281,8 @@ EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned, 
     if (bar != std::string::npos)
       std::sscanf(rest.c_str() + bar, "|%d|%d|%d", &result->registers, &result->maxThreads,
                   &result->fault);
+  } else if (isCubin(text)) {
+    result->parameterSizes = cubinParameterSizes(text);
   } else {
     result->isPtx = true;
   }
@@ -407,6 +416,13 @@ EXPORT int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
   }
   *pointer = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   return *pointer ? 0 : 2;
+}
+EXPORT int cuMemAllocAsync(uint64_t *pointer, size_t bytes, void *) {
+  return cuMemAlloc_v2(pointer, bytes);
+}
+EXPORT int cuMemFreeAsync(uint64_t pointer, void *) {
+  std::free(reinterpret_cast<void *>(pointer));
+  return 0;
 }
 EXPORT int cuMemFree_v2(uint64_t pointer) {
   waits();

@@ -8,6 +8,7 @@
 #include "autotune/Fit.h"
 #include "autotune/Race.h"
 #include "autotune/Search.h"
+#include "ir/support/TargetInfo.h"
 
 #include <gtest/gtest.h>
 
@@ -205,7 +206,7 @@ TEST(Search, EndsWhereNothingWorks) {
 }
 
 TEST(Fit, NamesWhatIsTooMuch) {
-  DeviceLimits h100{232448, 65536, 1024};
+  DeviceLimits h100{232448, 65536, 1024, tilewright::getTargetInfo("sm_90a").multiprocessor};
   EXPECT_EQ(judgeFit({0, 32, 128}, h100).problem, "");
   EXPECT_EQ(judgeFit({300000, 32, 128}, h100).problem,
             "300000 bytes of shared memory, 232448 allowed");
@@ -215,7 +216,7 @@ TEST(Fit, NamesWhatIsTooMuch) {
 }
 
 TEST(Fit, BlocksAtOnce) {
-  DeviceLimits h100{232448, 65536, 1024};
+  DeviceLimits h100{232448, 65536, 1024, tilewright::getTargetInfo("sm_90a").multiprocessor};
   EXPECT_EQ(judgeFit({100000, 64, 128}, h100).blocksAtOnce, 2);
   EXPECT_EQ(judgeFit({0, 255, 256}, h100).blocksAtOnce, 1);
   EXPECT_EQ(judgeFit({0, 16, 64}, h100).blocksAtOnce, 32);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cache/CacheStore.h"
+#include "runtime/cache/Draft.h"
 
 #include <gtest/gtest.h>
 
@@ -178,7 +179,8 @@ TEST_F(CacheStoreTest, FilesBeingWrittenCount) {
   CacheStore store = makeStore(/*capacity=*/5000);
   store.store(key(1), entry(1, 300));
   fs::path prefix = fs::path(store.pathOf(key(1))).parent_path();
-  FileHandle writer(::open((prefix / "tmp-busy").c_str(), O_RDWR | O_CREAT, 0600));
+  FileHandle writer(
+      ::open((prefix / (temporaryPrefix() + "busy")).c_str(), O_RDWR | O_CREAT, 0600));
   bool unsupported = false;
   ASSERT_TRUE(tryLockByte(writer.get(), 0, unsupported));
   ASSERT_EQ(::ftruncate(writer.get(), 4800), 0);
@@ -240,17 +242,32 @@ TEST_F(CacheStoreTest, OnlyAbandonedTemporariesGo) {
   CacheStore store = makeStore();
   store.store(key(1), entry(1));
   fs::path prefix = fs::path(store.pathOf(key(1))).parent_path();
-  std::ofstream(prefix / "tmp-abandoned") << "half";
+  std::ofstream(prefix / (temporaryPrefix() + "abandoned")) << "half";
   std::ofstream(prefix / "notes.txt") << "somebody's";
-  FileHandle writer(::open((prefix / "tmp-busy").c_str(), O_RDWR | O_CREAT, 0600));
+  FileHandle writer(
+      ::open((prefix / (temporaryPrefix() + "busy")).c_str(), O_RDWR | O_CREAT, 0600));
   bool unsupported = false;
   ASSERT_TRUE(tryLockByte(writer.get(), 0, unsupported));
   SweepResult result = store.sweep(1 << 20);
   EXPECT_EQ(result.abandoned, 1);
   EXPECT_EQ(result.evicted, 0);
-  EXPECT_TRUE(fs::exists(prefix / "tmp-busy"));
+  EXPECT_TRUE(fs::exists(prefix / (temporaryPrefix() + "busy")));
   EXPECT_TRUE(fs::exists(prefix / "notes.txt"));
-  EXPECT_FALSE(fs::exists(prefix / "tmp-abandoned"));
+  EXPECT_FALSE(fs::exists(prefix / (temporaryPrefix() + "abandoned")));
+}
+
+TEST_F(CacheStoreTest, TemporariesOfOtherHostsGoByAge) {
+  CacheStore store = makeStore();
+  store.store(key(1), entry(1));
+  fs::path prefix = fs::path(store.pathOf(key(1))).parent_path();
+  std::ofstream(prefix / "tmp-00000000-young") << "half"; // nobody holds a lock that is seen here
+  std::ofstream(prefix / "tmp-00000000-old") << "half";
+  fs::last_write_time(prefix / "tmp-00000000-old",
+                      fs::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_EQ(store.sweep(1 << 20).abandoned, 1);
+  EXPECT_TRUE(fs::exists(prefix / "tmp-00000000-young"));
+  EXPECT_EQ(temporaryPrefix().size(), std::string("tmp-00000000-").size());
+  EXPECT_NE(temporaryPrefix(), "tmp-00000000-");
 }
 
 TEST_F(CacheStoreTest, LocksAreOnePerKey) {

@@ -148,6 +148,34 @@ TEST_F(InterpreterRaces, MaskedLanesAndGapsTouchNothing) {
             std::string::npos);
 }
 
+TEST_F(InterpreterRaces, BitsThatMemoryHoldsAreSilentInBothOrders) {
+  // Elements 0 and 2 hold zero already.
+  run(0);
+  builder.store(at({0, 1, 2, 3}), i32({0, 7, 0, 7}), std::nullopt, {});
+  run(1);
+  builder.load(at({0, 2}), std::nullopt, std::nullopt, {});
+  builder.load(at({4}), std::nullopt, std::nullopt, {});
+  run(2);
+  builder.store(at({4, 1}), i32({0, 7}), std::nullopt, {});
+  run(3);
+  EXPECT_NE(errorOf([&] {
+              builder.load(at({1}), std::nullopt, std::nullopt, {});
+            }).find("[E0409] program (0,0,0) writes 'x'[1] and program (3,0,0) reads it"),
+            std::string::npos)
+      << "the same bits again do not hide who changed them";
+}
+
+TEST_F(InterpreterRaces, OtherBitsAfterBitsThatMemoryHeld) {
+  run(0);
+  builder.store(at({0}), i32({0}), std::nullopt, {});
+  run(1);
+  EXPECT_NE(errorOf([&] {
+              builder.store(at({0}), i32({1}), std::nullopt, {});
+            }).find("[E0408] programs (0,0,0) and (1,0,0) write 'x'[0]"),
+            std::string::npos)
+      << "in the other order the result is another";
+}
+
 TEST_F(InterpreterRaces, LanesOfOneStoreFarApart) {
   // Too far apart for a bit per element.
   std::vector<int32_t> wide(100000);

@@ -110,10 +110,9 @@ module attributes {tw.num_stages = 2 : i32, tw.num_warps = 4 : i32} {
 
 /// A GPU with TMA; its shared memory decides which kinds fit.
 TargetInfo makeTarget(int64_t sharedBytes) {
-  TargetInfo target;
-  target.name = "sm_90a";
+  TargetInfo target = getTargetInfo("sm_90a");
   target.maxSharedBytesPerBlock = sharedBytes;
-  target.hasCpAsync = target.hasWgmma = target.hasTma = target.hasMma = true;
+  target.multiprocessor.sharedBytes = sharedBytes + target.multiprocessor.reservedSharedBytes;
   return target;
 }
 

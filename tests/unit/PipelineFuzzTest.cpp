@@ -307,7 +307,7 @@ protected:
     context.loadDialect<ir::TWDialect, arith::ArithDialect, math::MathDialect, scf::SCFDialect,
                         func::FuncDialect>();
     target.name = "sm_90a";
-    target.maxSharedBytesPerBlock = 232448;
+    target.maxSharedBytesPerBlock = getTargetInfo("sm_90a").maxSharedBytesPerBlock;
   }
   MLIRContext context;
   TargetInfo target;

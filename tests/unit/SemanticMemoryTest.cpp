@@ -95,6 +95,16 @@ TEST_F(MemoryTest, OptionsByName) {
   EXPECT_EQ(errorOf([] { Semantic::parseScope("grid"); }), "E0117 scope is 'grid'");
 }
 
+TEST_F(MemoryTest, EvaluatorWithoutTensorMaps) {
+  Value descriptor = scalarPointer;
+  descriptor.type.scalar = DType::descriptorOf(DType(ScalarKind::Float32), {8});
+  std::vector<Operand> offsets = {Literal::integer(0)};
+  EXPECT_EQ(errorOf([&] { semantic.descriptorLoad(descriptor, offsets, {}); }),
+            "E0117 a tensor map cannot be read here");
+  EXPECT_EQ(errorOf([&] { semantic.descriptorStore(descriptor, offsets, Literal::integer(0)); }),
+            "E0117 a tensor map cannot be written here");
+}
+
 TEST_F(MemoryTest, AtomicTypes) {
   EXPECT_EQ(text(atomic(Name::Add, pointers, Literal::integer(1), mask)), "old1");
   EXPECT_EQ(recorder.effects.back(), "AtomicFloatAdd(P, Splat(1:fp32), m)");

@@ -16,6 +16,7 @@
 #include "codegen/emit/ArgumentAccess.h"
 #include "codegen/emit/CompileModule.h"
 #include "codegen/emit/Reproducer.h"
+#include "codegen/lower/VerifyKernels.h"
 #include "codegen/target/Targets.h"
 #include "frontend/ast/EmitModule.h"
 #include "ir/dialect/TileDialect.h"
@@ -246,44 +247,49 @@ py::tuple argumentAccess(py::handle function, py::dict signature, py::dict const
   return py::make_tuple(access.written, access.read);
 }
 
-/// The module of a text. Raises E0801 where it does not parse and E0802 where it breaks a
-/// rule of an op.
-OwningOpRef<ModuleOp> parseModule(MLIRContext *context, const std::string &text) {
+/// The module of a text that `file` holds. Raises E0801 where it does not parse and E0802
+/// where it breaks a rule, `isKernel` adding those of kernels.
+OwningOpRef<ModuleOp> parseModule(MLIRContext *context, const std::string &text,
+                                  const std::string &file = "<text>", bool isKernel = false) {
   std::string message;
-  unsigned line = 0, column = 0;
+  SourceFrame place;
+  place.file = file;
   ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
     if (message.empty()) {
       message = diagnostic.str();
-      if (auto place = llvm::dyn_cast<FileLineColLoc>(diagnostic.getLocation())) {
-        line = place.getLine();
-        column = place.getColumn();
-      }
+      std::vector<SourceFrame> frames = codegen::framesOfLocation(diagnostic.getLocation());
+      if (!frames.empty())
+        place = frames[0];
     }
     return success();
   });
   ParserConfig config(context, /*verifyAfterParse=*/false);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, config, file);
   if (!module)
-    throw makeError(ErrorCode::E0801, fmt::arg("file", "<text>"), fmt::arg("l", line),
-                    fmt::arg("c", column), fmt::arg("message", message));
-  if (failed(verify(*module)))
-    throw makeError(ErrorCode::E0802, fmt::arg("op", "module"), fmt::arg("message", message));
+    throw makeError(ErrorCode::E0801, fmt::arg("file", place.file), fmt::arg("l", place.line),
+                    fmt::arg("c", place.column), fmt::arg("message", message));
+  if (failed(verify(*module)) || (isKernel && failed(codegen::verifyKernels(*module))))
+    throw makeError(ErrorCode::E0802,
+                    fmt::arg("op", fmt::format("{}:{}:{}", place.file, place.line, place.column)),
+                    fmt::arg("message", message));
   return module;
 }
 
 /// Compiles tile IR given as text. `onStep` is called with the name of each step before it
 /// runs, and its place.
 py::dict compileIr(const std::string &text, const std::string &stage, py::dict options,
-                   const std::string &target, const py::object &onStep) {
+                   const std::string &target, const py::object &onStep, const std::string &file) {
   if (stage != "ttir" && stage != "mlir")
     throw makeError(ErrorCode::E0117,
                     fmt::arg("message", "cannot compile from stage '" + stage + "'"),
                     fmt::arg("help", "give tile IR as a .ttir file"));
   checkClusterSize(options, target);
   PooledContext pooled;
-  OwningOpRef<ModuleOp> module = parseModule(pooled.context.get(), text);
   codegen::CompileOptions compile = compileOptions(options, target);
   addReplayOptions(compile, options);
+  // What a reproducer holds may be lowered already.
+  bool isKernel = compile.firstStep == 0;
+  OwningOpRef<ModuleOp> module = parseModule(pooled.context.get(), text, file, isKernel);
   if (!onStep.is_none())
     compile.beforeStep = [&](const std::string &step, size_t place) {
       py::gil_scoped_acquire acquire;
@@ -336,6 +342,8 @@ size_t countOps(const std::string &text) {
 
 /// What reports ask about chips.
 static void bindTargets(py::module_ &module) {
+  module.def("target_names", &codegen::knownTargets,
+             "The targets that code is made for, the oldest first.");
   module.def(
       "peak_rates",
       [](int capability, int multiprocessors, int64_t clockRateInKHz) {
@@ -348,13 +356,27 @@ static void bindTargets(py::module_ &module) {
       py::arg("capability"), py::arg("multiprocessors"), py::arg("clock_rate"),
       "Operations per second of a chip at best; `clock_rate` in kHz, 0 what is not known.");
   module.def(
+      "target_limits",
+      [](const std::string &name) {
+        TargetInfo target = getTargetInfo(name);
+        return py::dict(py::arg("shared") = target.maxSharedBytesPerBlock,
+                        py::arg("registers") = target.multiprocessor.registers,
+                        py::arg("registers_per_thread") = target.maxRegistersPerThread,
+                        py::arg("threads") = target.multiprocessor.threads);
+      },
+      py::arg("target"),
+      "What a target allows: bytes of shared memory of a block, registers of a multiprocessor and "
+      "of "
+      "a thread, threads of a multiprocessor.");
+  module.def(
       "resident_blocks",
       [](const std::string &name, int64_t threads, int64_t registers, int64_t sharedBytes) {
-        TargetInfo target = getTargetInfo(name);
-        return py::dict(py::arg("registers") = target.residentBlocks(threads, registers, 0),
-                        py::arg("shared_memory") = target.residentBlocks(threads, 0, sharedBytes),
-                        py::arg("threads") = target.maxThreadsPerMultiprocessor / threads,
-                        py::arg("max_threads") = target.maxThreadsPerMultiprocessor);
+        Multiprocessor machine = getTargetInfo(name).multiprocessor;
+        ResidentBlocks blocks = residentBlocks(machine, {threads, registers, sharedBytes});
+        return py::dict(py::arg("registers") = blocks.byRegisters,
+                        py::arg("shared_memory") = blocks.bySharedMemory,
+                        py::arg("threads") = blocks.byThreads, py::arg("blocks") = blocks.byBlocks,
+                        py::arg("max_threads") = machine.threads);
       },
       py::arg("target"), py::arg("threads"), py::arg("registers"), py::arg("shared"),
       "Blocks that a multiprocessor holds at once, by what limits them.");
@@ -379,7 +401,8 @@ void bindCompile(py::module_ &module) {
              py::arg("constexprs"), py::arg("divisibility"), py::arg("options"), py::arg("target"),
              "The parameters that one specialisation may write, and those that it may read.");
   module.def("compile_ir", &compileIr, py::arg("text"), py::arg("stage"), py::arg("options"),
-             py::arg("target"), py::arg("on_step") = py::none(), "Compiles tile IR given as text.");
+             py::arg("target"), py::arg("on_step") = py::none(), py::arg("file") = "<text>",
+             "Compiles tile IR given as text, which `file` holds.");
   module.def("write_reproducer", &writeReproducer, py::arg("text"), py::arg("options"),
              py::arg("target"), py::arg("step"), py::arg("place"), py::arg("message"),
              py::arg("runs_passes"),

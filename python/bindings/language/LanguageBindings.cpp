@@ -12,11 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/EvaluationContext.h"
-#include "frontend/ast/PythonValue.h"
 #include "ir/support/Error.h"
 #include "ir/support/TargetInfo.h"
 #include "python/bindings/Bindings.h"
+#include "python/bindings/language/LanguageArguments.h"
 
 namespace py = pybind11;
 
@@ -35,77 +34,8 @@ using semantic::Value;
 namespace {
 
 //===----------------------------------------------------------------------===//
-// Arguments
+// Results
 //===----------------------------------------------------------------------===//
-
-/// The arguments of one call, already bound to positions.
-class Arguments {
-public:
-  Arguments(EvaluationContext &context, const char *function, PyObject *const *values)
-      : context(context), function(function), values(values) {}
-
-  Semantic &language() const { return context.semantic(); }
-  EvaluationContext &evaluator() const { return context; }
-  py::handle raw(int i) const { return values[i]; }
-  bool isNone(int i) const { return unwrapConstexpr(values[i]).is_none(); }
-
-  Operand operand(int i, const char *name) const {
-    if (isTensor(values[i]))
-      return Operand(unwrapValue(values[i]));
-    return toOperand(values[i], text(name));
-  }
-  std::optional<Operand> optionalOperand(int i, const char *name) const {
-    if (values[i] == Py_None || isNone(i))
-      return std::nullopt;
-    return operand(i, name);
-  }
-  Value value(int i, const char *name) const {
-    if (isTensor(values[i]))
-      return unwrapValue(values[i]);
-    return toValue(language(), values[i], text(name));
-  }
-  int64_t integer(int i, const char *name) const {
-    return PyLong_CheckExact(values[i]) ? PyLong_AsLongLong(values[i])
-                                        : toInt(values[i], text(name));
-  }
-  bool flag(int i) const {
-    if (values[i] == Py_True || values[i] == Py_False)
-      return values[i] == Py_True;
-    int result = PyObject_IsTrue(unwrapConstexpr(values[i]).ptr());
-    if (result < 0)
-      throw py::error_already_set();
-    return result != 0;
-  }
-  std::string string(int i) const {
-    py::object object = unwrapConstexpr(values[i]);
-    return object.is_none() ? std::string() : py::cast<std::string>(py::str(object));
-  }
-  std::vector<int64_t> integers(int i, const char *name) const {
-    return toIntList(values[i], text(name));
-  }
-  semantic::DType dtype(int i, const char *name) const { return toDType(values[i], text(name)); }
-  NanMode nanMode(int i) const { return flag(i) ? NanMode::All : NanMode::None; }
-
-  std::vector<Operand> operandTuple(int i, const char *name) const {
-    std::vector<Operand> result;
-    for (py::handle item : py::reinterpret_borrow<py::tuple>(values[i]))
-      result.push_back(toOperand(item, text(name)));
-    return result;
-  }
-  std::vector<Value> valueTuple(int i, const char *name) const {
-    std::vector<Value> result;
-    for (py::handle item : py::reinterpret_borrow<py::tuple>(values[i]))
-      result.push_back(toValue(language(), item, text(name)));
-    return result;
-  }
-
-private:
-  std::string text(const char *name) const { return std::string(function) + ": " + name; }
-
-  EvaluationContext &context;
-  const char *function;
-  PyObject *const *values;
-};
 
 py::object none() { return py::none(); }
 
@@ -367,117 +297,6 @@ py::object atomicPoll(const Arguments &a) {
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
-
-/// The combine steps of the library, done here so that neither evaluator runs
-/// Python for a sum. Results keep the type of their input.
-using NativeStep = Value (*)(Semantic &, const Value &, const Value &);
-
-Value keepType(Semantic &language, Value result, const Value &like) {
-  return result.type.scalar == like.type.scalar ? result : language.cast(result, like.type.scalar);
-}
-
-template <Arithmetic op>
-Value arithmeticStep(Semantic &language, const Value &lhs, const Value &rhs) {
-  return language.arithmetic(op, lhs, rhs);
-}
-template <NanMode mode> Value maximumStep(Semantic &language, const Value &lhs, const Value &rhs) {
-  return keepType(language, language.maximum(lhs, rhs, mode), lhs);
-}
-template <NanMode mode> Value minimumStep(Semantic &language, const Value &lhs, const Value &rhs) {
-  return keepType(language, language.minimum(lhs, rhs, mode), lhs);
-}
-
-NativeStep findStep(const std::string &name) {
-  static const std::pair<const char *, NativeStep> steps[] = {
-      {"sum", arithmeticStep<Arithmetic::Add>}, {"prod", arithmeticStep<Arithmetic::Mul>},
-      {"or", arithmeticStep<Arithmetic::Or>},   {"and", arithmeticStep<Arithmetic::And>},
-      {"xor", arithmeticStep<Arithmetic::Xor>}, {"max", maximumStep<NanMode::None>},
-      {"min", minimumStep<NanMode::None>},      {"max_nan", maximumStep<NanMode::All>},
-      {"min_nan", minimumStep<NanMode::All>}};
-  for (const auto &[candidate, step] : steps)
-    if (name == candidate)
-      return step;
-  return nullptr;
-}
-
-/// (value, index) pairs: the better value wins, a number before NaN, and among
-/// equals the lower index where ties break to the left. So the result does not
-/// depend on the order of the steps.
-std::vector<Value> selectBetter(Semantic &language, const std::vector<Value> &lhs,
-                                const std::vector<Value> &rhs, bool isMaximum, bool tieBreakLeft) {
-  const Value &left = lhs[0], &right = rhs[0];
-  Value takeLeft =
-      language.compare(isMaximum ? Comparison::Greater : Comparison::Less, left, right);
-  bool isFloat = left.type.scalar.isFloating();
-  Value rightIsNan;
-  if (isFloat)
-    rightIsNan = language.compare(Comparison::NotEqual, right, right);
-  if (tieBreakLeft) {
-    Value equal = language.compare(Comparison::Equal, left, right);
-    if (isFloat) {
-      Value leftIsNan = language.compare(Comparison::NotEqual, left, left);
-      equal = language.logicalOr(equal, language.logicalAnd(leftIsNan, rightIsNan));
-      rightIsNan = language.logicalAnd(rightIsNan, language.logicalNot(leftIsNan));
-    }
-    Value isEarlier = language.compare(Comparison::Less, lhs[1], rhs[1]);
-    takeLeft = language.logicalOr(takeLeft, language.logicalAnd(equal, isEarlier));
-  }
-  if (isFloat)
-    takeLeft = language.logicalOr(takeLeft, rightIsNan);
-  return {language.where(takeLeft, left, right), language.where(takeLeft, lhs[1], rhs[1])};
-}
-
-CombineFunction nativeCombine(const std::string &name) {
-  if (NativeStep step = findStep(name))
-    return [step](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
-      Semantic &language = requireContext("tl.reduce").semantic();
-      std::vector<Value> results;
-      for (size_t i = 0; i < lhs.size(); ++i)
-        results.push_back(step(language, lhs[i], rhs[i]));
-      return results;
-    };
-  bool isMaximum = name.compare(0, 6, "argmax") == 0;
-  bool tieBreakLeft = name.find("fast") == std::string::npos;
-  return [=](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
-    return selectBetter(requireContext("tl.reduce").semantic(), lhs, rhs, isMaximum, tieBreakLeft);
-  };
-}
-
-/// What a jit function or builtin returned, as values.
-std::vector<Value> combineResults(Semantic &language, const py::object &returned,
-                                  const char *what = "the result of the combine function") {
-  std::vector<Value> results;
-  if (!PyTuple_Check(returned.ptr())) {
-    results.push_back(toValue(language, returned, what));
-    return results;
-  }
-  for (py::handle result : py::reinterpret_borrow<py::tuple>(returned))
-    results.push_back(toValue(language, result, what));
-  return results;
-}
-
-CombineFunction pythonCombine(py::object function) {
-  return [function](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
-    EvaluationContext &context = requireContext("tl.reduce");
-    py::tuple arguments(lhs.size() + rhs.size());
-    size_t position = 0;
-    for (const std::vector<Value> *side : {&lhs, &rhs})
-      for (const Value &value : *side)
-        arguments[position++] = wrapValue(value);
-    // A function of the language itself needs no instance of its own.
-    bool isBuiltin = py::hasattr(function, "__tilewright_builtin__");
-    py::object returned = isBuiltin ? py::object(function(*arguments))
-                                    : context.callFunction(function, arguments, py::dict());
-    return combineResults(context.semantic(), returned);
-  };
-}
-
-/// A name of the library's steps, or a function of the user.
-CombineFunction combineOf(const Arguments &a, int i) {
-  py::object function = unwrapConstexpr(a.raw(i));
-  return PyUnicode_Check(function.ptr()) ? nativeCombine(py::cast<std::string>(function))
-                                         : pythonCombine(function);
-}
 
 py::object reduce(const Arguments &a) {
   std::optional<int64_t> axis;

@@ -82,7 +82,7 @@ uint64_t ConstTokens::token(PyObject *value, const ArgumentPlace &place) {
   }
   py::object number = numberFor(dict, dictKey.ptr(), next);
   if (!number) {
-    PyErr_Clear();
+    forgetException();
     throw makeError(ErrorCode::E0204, fmt::arg("a", place.name()), fmt::arg("t", typeNameOf(value)))
         .addNote("a constexpr argument must be hashable: it is part of the "
                  "key of the compiled kernel");
@@ -275,19 +275,21 @@ void ArgumentReader::readOther(ArgumentPlace &place, PyObject *value) {
     return readDataPointerObject(place, value, method.ptr());
   if (py::object interface = py::reinterpret_steal<py::object>(tryAttribute(value, interfaceName)))
     return readArrayInterface(place, interface.ptr(), value);
+  if (moduleStartsWith(type, "jax") && std::strstr(type->tp_name, "Tracer"))
+    raiseArgumentType(place.name(), value); // has the attributes of an array, and no values yet
   if (py::reinterpret_steal<py::object>(tryAttribute(value, dlpackName)))
     return readDlpack(place, value);
   if (PyIndex_Check(value)) {
     py::object number = py::reinterpret_steal<py::object>(PyNumber_Index(value));
     if (number)
       return readInt(place, number.ptr());
-    PyErr_Clear();
+    forgetException();
   }
   if (type->tp_as_number && type->tp_as_number->nb_float) {
     double number = PyFloat_AsDouble(value);
     if (!PyErr_Occurred())
       return readFloat(place, number);
-    PyErr_Clear();
+    forgetException();
   }
   raiseArgumentType(place.name(), value);
 }

@@ -21,7 +21,7 @@ namespace tilewright {
 inline PyObject *tryAttribute(PyObject *object, PyObject *name) {
   PyObject *result = PyObject_GetAttr(object, name);
   if (!result)
-    PyErr_Clear();
+    forgetException();
   return result;
 }
 
@@ -42,7 +42,10 @@ inline bool moduleStartsWith(PyTypeObject *type, const char *prefix) {
 inline std::string typeNameOf(PyObject *value) { return Py_TYPE(value)->tp_name; }
 
 [[noreturn]] inline void raiseArgumentType(const std::string &name, PyObject *value) {
-  throw makeError(ErrorCode::E0204, fmt::arg("a", name), fmt::arg("t", typeNameOf(value)));
+  Error error = makeError(ErrorCode::E0204, fmt::arg("a", name), fmt::arg("t", typeNameOf(value)));
+  if (moduleStartsWith(Py_TYPE(value), "jax"))
+    error.setHelp("in a function that JAX traces, launch by tilewright.jax.call(kernel, ...)");
+  throw error;
 }
 
 /// The part of a type's name after the last dot.

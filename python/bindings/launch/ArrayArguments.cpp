@@ -271,6 +271,9 @@ void ArgumentReader::readDlpack(ArgumentPlace &place, PyObject *value) {
     address = hostVisiblePointer(place, address);
   else
     raiseArgumentType(place.name(), value);
+  // Arrays of JAX never change; DLPack in the form that all releases have does not tell.
+  if (moduleStartsWith(Py_TYPE(value), "jaxlib") && place.index < 64)
+    readOnly |= uint64_t(1) << place.index;
   // Its destructor gives the buffer back; the launch must come first.
   keepAlive.push_back(std::move(capsule));
   setPointer(place, address, type);

@@ -94,7 +94,7 @@ static void readIntegers(const ArgumentPlace &place, const char *what, PyObject 
                          Py_ssize_t rank, int64_t *result) {
   py::object fast = asTupleOrList(sequence);
   if (!fast) {
-    PyErr_Clear();
+    forgetException();
     refuse(place, fmt::format("{} is no list", what), "a list of integers");
   }
   if (PySequence_Fast_GET_SIZE(fast.ptr()) != rank)
@@ -114,7 +114,7 @@ static void readIntegers(const ArgumentPlace &place, const char *what, PyObject 
       plain = unwrapHostConstexpr(item);
       plain = py::reinterpret_steal<py::object>(PyNumber_Index(plain.ptr()));
       if (!plain) {
-        PyErr_Clear();
+        forgetException();
         refuse(place, fmt::format("{}[{}] is no integer", what, i), "integers");
       }
       item = plain.ptr();
@@ -140,7 +140,7 @@ static void readDescriptorFields(const ArgumentPlace &place, PyObject *value,
   py::object shape = attribute(value, shapeName);
   Py_ssize_t rank = PySequence_Size(shape.ptr());
   if (rank < 1 || rank > kMaxDescriptorRank) {
-    PyErr_Clear();
+    forgetException();
     refuse(place, rank < 0 ? "shape is no list" : fmt::format("it has {} dimensions", rank),
            fmt::format("1 to {} dimensions", kMaxDescriptorRank));
   }

@@ -19,7 +19,7 @@ using namespace launch;
 static std::string reprOf(PyObject *object) {
   PyObject *text = PyObject_Repr(object);
   if (!text) {
-    PyErr_Clear();
+    forgetException();
     return Py_TYPE(object)->tp_name;
   }
   return py::str(py::reinterpret_steal<py::object>(text));

@@ -9,6 +9,7 @@
 
 #include "frontend/ast/InternedName.h"
 #include "python/bindings/Bindings.h"
+#include "python/bindings/PythonError.h"
 #include "runtime/profile/Nvtx.h"
 
 #include <pybind11/stl.h>
@@ -58,7 +59,7 @@ Profile &current() {
 static py::object attributeOf(PyObject *value, const InternedName &name) {
   PyObject *found = PyObject_GetAttr(value, name);
   if (!found)
-    PyErr_Clear();
+    forgetException();
   return py::reinterpret_steal<py::object>(found);
 }
 
@@ -74,8 +75,11 @@ static int64_t wordOf(PyObject *value) {
     return kNoNumber;
   if (PyLong_Check(value))
     return asNumber(value);
-  py::object bytes = attributeOf(value, bytesName);
-  if (!bytes) // descriptors, and tensors seen with another element type
+  py::object bytes;
+  // A descriptor has none of its own, and to be told so by an exception takes longer than the launch.
+  if (!isTensorDescriptor(value))
+    bytes = attributeOf(value, bytesName);
+  if (!bytes) // also tensors seen with another element type
     if (py::object base = attributeOf(value, baseName))
       bytes = attributeOf(base.ptr(), bytesName);
   return bytes && PyLong_Check(bytes.ptr()) ? asNumber(bytes.ptr()) : kNoNumber;

@@ -19,6 +19,7 @@
 #ifndef TILEWRIGHT_PYTHON_BINDINGS_LAUNCH_TORCHACCESS_H
 #define TILEWRIGHT_PYTHON_BINDINGS_LAUNCH_TORCHACCESS_H
 
+#include "python/bindings/PythonError.h"
 #include "runtime/launch/DlpackTypes.h"
 
 #include <pybind11/pybind11.h>
@@ -47,7 +48,7 @@ public:
       return false;
     if (fillDlTensor(tensor, &facts) == 0)
       return true;
-    PyErr_Clear();
+    forgetException();
     return false;
   }
   uint64_t dataPointer(PyObject *tensor) const;

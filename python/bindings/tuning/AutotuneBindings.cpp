@@ -10,6 +10,7 @@
 #include "autotune/Fit.h"
 #include "autotune/Race.h"
 #include "autotune/Search.h"
+#include "ir/support/TargetInfo.h"
 
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
@@ -65,12 +66,13 @@ void bindAutotune(py::module_ &module) {
   module.def(
       "judge_fit",
       [](int64_t shared, int64_t registers, int64_t threads, int64_t maxShared,
-         int64_t maxRegisters, int64_t maxThreads) {
-        Fit fit = judgeFit({shared, registers, threads}, {maxShared, maxRegisters, maxThreads});
+         int64_t maxRegisters, int64_t maxThreads, const std::string &target) {
+        Fit fit = judgeFit({shared, registers, threads}, {maxShared, maxRegisters, maxThreads,
+                                                          getTargetInfo(target).multiprocessor});
         return py::make_tuple(fit.problem, fit.blocksAtOnce);
       },
       py::arg("shared"), py::arg("registers"), py::arg("threads"), py::arg("max_shared"),
-      py::arg("max_registers"), py::arg("max_threads"));
+      py::arg("max_registers"), py::arg("max_threads"), py::arg("target"));
 }
 
 } // namespace tilewright

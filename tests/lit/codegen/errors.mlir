@@ -69,3 +69,39 @@ module {
     func.return
   }
 }
+
+// -----
+
+module {
+  // expected-error @below {{has unstructured control flow}}
+  func.func @branches() {
+    func.return
+  ^next:
+    func.return
+  }
+}
+
+// -----
+
+module {
+  // expected-error @below {{has no body}}
+  func.func private @elsewhere()
+}
+
+// -----
+
+module {
+  // expected-error @below {{argument type has no place in a launch: 'f8E5M2'}}
+  func.func @float8(%x: f8E5M2) {
+    func.return
+  }
+}
+
+// -----
+
+// expected-error @below {{has no kernel: no function is public}}
+module {
+  func.func private @helper() {
+    func.return
+  }
+}

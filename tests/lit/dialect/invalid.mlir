@@ -286,3 +286,116 @@ func.func @ring_without_a_known_release() {
   %ring = tw.alloc_shared {tw.ring = {fill = "tma", release = "soon"}} : !tw.buffer<32xf32, #s, 2>
   return
 }
+
+// -----
+
+func.func @range_of_two_dimensions() {
+  // expected-error @+1 {{result must be a 1-D tile of i32, got 'tensor<2x2xi32>'}}
+  %0 = tw.range 0 to 4 : tensor<2x2xi32>
+  return
+}
+
+// -----
+
+func.func @other_without_a_mask(%p: tensor<8x!tw.ptr<f32>>, %o: tensor<8xf32>) {
+  // expected-error @+1 {{`other` needs a mask}}
+  %0 = "tw.load"(%p, %o) {operandSegmentSizes = array<i32: 1, 0, 1>} : (tensor<8x!tw.ptr<f32>>, tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @scan_of_two_shapes(%x: tensor<8xf32>, %y: tensor<16xf32>) {
+  // expected-error @+1 {{sources differ in shape: 'tensor<8xf32>' and 'tensor<16xf32>'}}
+  %0, %1 = tw.scan %x, %y axis 0 {
+  ^bb0(%a: f32, %b: f32, %c: f32, %d: f32):
+    tw.yield %a, %b : f32, f32
+  } : (tensor<8xf32>, tensor<16xf32>) -> (tensor<8xf32>, tensor<16xf32>)
+  return
+}
+
+// -----
+
+func.func @map_without_a_yield(%x: tensor<8xf32>) {
+  // expected-error @+1 {{region must end in tw.yield}}
+  %0 = "tw.map"(%x) ({
+  ^bb0(%a: f32):
+    "func.return"() : () -> ()
+  }) {pack = 1 : i32} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @join_types(%x: tensor<8xf32>, %y: tensor<8xf16>) {
+  // expected-error @+1 {{failed to verify that all of {lhs, rhs} have same type}}
+  %0 = "tw.join"(%x, %y) : (tensor<8xf32>, tensor<8xf16>) -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @product_ranks(%a: tensor<16xf16>, %b: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @+1 {{ranks must be equal, 2 or 3; got 1, 2 and 2}}
+  %0 = tw.dot %a, %b, %c : tensor<16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+  return
+}
+
+// -----
+
+func.func @product_warps(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @+1 {{warps has 1 entries for rank 2}}
+  %0 = tw.dot %a, %a, %c {warps = array<i32: 2>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+  return
+}
+
+// -----
+
+#s = #tw.shared<offset = [1, 2, 4]>
+func.func @shared_product_warps(%a: !tw.buffer<2x4xf32, #s>, %b: !tw.buffer<4x2xf32, #s>, %c: tensor<2x2xf32>) {
+  // expected-error @+1 {{warps has 3 entries for rank 2}}
+  %0 = tw.shared_dot %a, %b, %c warps [1, 0, 0] : !tw.buffer<2x4xf32, #s>, !tw.buffer<4x2xf32, #s>, tensor<2x2xf32>
+  return
+}
+
+// -----
+
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128]>
+func.func @wgmma_warps(%a: !tw.buffer<64x4xf16, #s>, %c: tensor<64x4xf32>) {
+  // expected-error @+1 {{warps has 1 entries for rank 2}}
+  %0 = tw.wgmma %a, %a, %c warps [2] : !tw.buffer<64x4xf16, #s>, !tw.buffer<64x4xf16, #s>, tensor<64x4xf32>
+  return
+}
+
+// -----
+
+#s = #tw.shared<offset = [1, 2, 4, 8, 16]>
+func.func @permuted_to_another_shape(%m: !tw.buffer<4x8xf32, #s>) {
+  // expected-error @+1 {{order does not give '!tw.buffer<4x8xf32, #tw.shared<offset = [1, 2, 4, 8, 16]>>' from}}
+  %0 = tw.buffer_permute %m [1, 0] : !tw.buffer<4x8xf32, #s> -> !tw.buffer<4x8xf32, #s>
+  return
+}
+
+// -----
+
+func.func @index_of_floats(%x: tensor<8xf32>) {
+  // expected-error @+1 {{needs i32 or i64 as index, got 'tensor<8xf32>'}}
+  %0 = tw.gather %x[%x] axis 0 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @gather_outside(%x: tensor<8xf32>, %i: tensor<8xi32>) {
+  // expected-error @+1 {{has no axis 1 of 'tensor<8xi32>'}}
+  %0 = tw.gather %x[%i] axis 1 : tensor<8xf32>, tensor<8xi32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @gather_of_other_rows(%x: tensor<4x8xf32>, %i: tensor<2x8xi32>) {
+  // expected-error @+1 {{index and source differ beside the axis: 'tensor<2x8xi32>'}}
+  %0 = tw.gather %x[%i] axis 1 : tensor<4x8xf32>, tensor<2x8xi32> -> tensor<2x8xf32>
+  return
+}

@@ -1,5 +1,6 @@
 // Layouts of programs that span two blocks. 4 warps of 32 lanes.
 // RUN: tilewright-opt %s --split-input-file --tw-assign-layouts --tw-verify-layouts | FileCheck %s
+// RUN: tilewright-opt %s --split-input-file --tw-assign-layouts --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // The upper half of a row belongs to the second block; a barrier of the program is one
 // of all blocks. Half as many elements: copies, since every thread has its own already.
@@ -30,6 +31,7 @@ module attributes {tw.num_warps = 4 : i32, tw.num_ctas = 2 : i32} {
 // CHECK: tw.load {{.*}}block = [512]>>
 // CHECK: %[[WHOLE:.*]] = tw.convert_layout {{.*}}block = [512]>> -> tensor<1024xf32, #tw.layout<register = [1, 2, 512], {{.*}}block = [0]>>
 // CHECK: tw.scan %[[WHOLE]]
+// REMARK: remark: layout-conversion: applied, bytes=4096 (across-blocks: values cross blocks of a cluster; 2048 bytes, write vectors of 4, read vectors of 4)
 module attributes {tw.num_warps = 4 : i32, tw.num_ctas = 2 : i32} {
   func.func @scan(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}) {
     %r = tw.range 0 to 1024 : tensor<1024xi32>

@@ -155,6 +155,16 @@ module attributes {tw.num_stages = 2 : i32, tw.num_warps = 4 : i32} {
 // CHECK: schedule: its address depends on what the loop computes
 // CHECK: schedule: none
 
+// The places are loaded: once more with the copies, and no ring of their own.
+// CHECK: schedule: stream, 2 ahead
+// CHECK-NEXT: ring 0: 3 slots, fill @0, use @2, release by none, load 0 by own cp.async
+// CHECK-NOT: ring 1
+// CHECK-NOT: illegal
+
+// The loop changes what the places are loaded from.
+// CHECK: schedule: the loop may store to what its address is loaded from
+// CHECK: schedule: none
+
 // One iteration has no later one.
 // CHECK: schedule: none
 
@@ -183,6 +193,35 @@ module attributes {tw.num_warps = 4 : i32} {
       scf.yield %x : tensor<512xi32, #line>
     } {tw.loop_stages = 3 : i32}
     return %r : tensor<512xi32, #line>
+  }
+  func.func @gather(%p: tensor<512x!tw.ptr<f32>, #line>, %places: tensor<512x!tw.ptr<i32>, #line>, %n: i32) -> tensor<512xf32, #line> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<512xf32, #line>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<512xf32, #line>) : i32 {
+      %off = tw.splat %k : i32 -> tensor<512xi32, #line>
+      %at = tw.addptr %places, %off : tensor<512x!tw.ptr<i32>, #line>, tensor<512xi32, #line>
+      %place = tw.load %at {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<i32>, #line> -> tensor<512xi32, #line>
+      %a = tw.addptr %p, %place : tensor<512x!tw.ptr<f32>, #line>, tensor<512xi32, #line>
+      %x = tw.load %a {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<f32>, #line> -> tensor<512xf32, #line>
+      %next = arith.addf %sum, %x : tensor<512xf32, #line>
+      scf.yield %next : tensor<512xf32, #line>
+    } {tw.loop_stages = 3 : i32}
+    return %r : tensor<512xf32, #line>
+  }
+  func.func @scatter(%p: tensor<512x!tw.ptr<f32>, #line>, %places: tensor<512x!tw.ptr<i32>, #line>, %n: i32) -> tensor<512xf32, #line> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<512xf32, #line>
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<512xf32, #line>) : i32 {
+      %place = tw.load %places {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<i32>, #line> -> tensor<512xi32, #line>
+      %a = tw.addptr %p, %place : tensor<512x!tw.ptr<f32>, #line>, tensor<512xi32, #line>
+      %x = tw.load %a {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<f32>, #line> -> tensor<512xf32, #line>
+      %next = arith.addf %sum, %x : tensor<512xf32, #line>
+      tw.store %places, %place : tensor<512x!tw.ptr<i32>, #line>, tensor<512xi32, #line>
+      scf.yield %next : tensor<512xf32, #line>
+    } {tw.loop_stages = 3 : i32}
+    return %r : tensor<512xf32, #line>
   }
   func.func @once(%p: tensor<512x!tw.ptr<f32>, #line>) {
     %c0 = arith.constant 0 : i32

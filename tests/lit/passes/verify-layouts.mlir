@@ -131,3 +131,68 @@ module attributes {tw.num_warps = 4 : i32, tw.num_ctas = 2 : i32} {
     return
   }
 }
+
+// -----
+#a = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [], block = []>
+#b = #tw.layout<register = [32], lane = [1, 2, 4, 8, 16], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @twoSources(%x: tensor<64xf32, #a>, %y: tensor<64xf32, #b>) {
+    // expected-error @below {{operands must have one layout, found #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [], block = []> and #tw.layout<register = [32]}}
+    %0, %1 = tw.reduce %x, %y axis 0 {
+    ^bb0(%a: f32, %b: f32, %c: f32, %d: f32):
+      tw.yield %a, %b : f32, f32
+    } : (tensor<64xf32, #a>, tensor<64xf32, #b>) -> (f32, f32)
+    return
+  }
+}
+
+// -----
+// Of a column that lies along both dimensions no reduction knows the axis.
+#wide = #tw.layout<register = [33], lane = [2, 4, 8, 16, 32], warp = [], block = []>
+#row = #tw.layout<register = [], lane = [0, 0, 0, 0, 1], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @swizzled(%x: tensor<2x32xf32, #wide>) {
+    // expected-error @below {{cannot take this operand layout: #tw.layout<register = [33]}}
+    %0 = tw.reduce %x axis 1 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<2x32xf32, #wide>) -> tensor<2xf32, #row>
+    return
+  }
+}
+
+// -----
+#c = #tw.layout<register = [1, 64], lane = [2, 4, 8, 16, 32], warp = [], block = []>
+#a = #tw.layout<register = [1, 128, 8], lane = [2, 4, 16, 32, 64], warp = [], block = []>
+#b = #tw.layout<register = [8, 64], lane = [16, 32, 1, 2, 4], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @unitless(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, %c: tensor<16x8xf32, #c>) {
+    // expected-error @below {{no unit was selected}}
+    %0 = tw.dot %a, %b, %c : tensor<16x16xf16, #a>, tensor<16x8xf16, #b>, tensor<16x8xf32, #c>
+    return
+  }
+}
+
+// -----
+// The rows and columns of the accumulator's registers are exchanged.
+#c = #tw.layout<register = [64, 1], lane = [2, 4, 8, 16, 32], warp = [], block = []>
+#a = #tw.layout<register = [1, 128, 8], lane = [2, 4, 16, 32, 64], warp = [], block = []>
+#b = #tw.layout<register = [8, 64], lane = [16, 32, 1, 2, 4], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @accumulator(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, %c: tensor<16x8xf32, #c>) {
+    // expected-error @below {{the unit needs the layout #tw.layout<register = [1, 64], lane = [2, 4, 8, 16, 32], warp = [], block = []>, found #tw.layout<register = [64, 1]}}
+    %0 = tw.dot %a, %b, %c {unit = #tw.unit<mma>, warps = array<i32: 0, 0>} : tensor<16x16xf16, #a>, tensor<16x8xf16, #b>, tensor<16x8xf32, #c>
+    return
+  }
+}
+
+// -----
+#a = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+  func.func @unknown(%x: tensor<64xf32, #a>) {
+    // expected-error @below {{no layout rule for this operation on tiles}}
+    %0 = builtin.unrealized_conversion_cast %x : tensor<64xf32, #a> to tensor<64xf32, #a>
+    return
+  }
+}

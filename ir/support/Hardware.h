@@ -1,0 +1,34 @@
+//===- Hardware.h - Sizes of the instruction set ----------------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: sizes that PTX fixes for every GPU that has the feature. What differs from one
+// GPU to another is in TargetInfo, which codegen/target fills in.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_IR_SUPPORT_HARDWARE_H
+#define TILEWRIGHT_IR_SUPPORT_HARDWARE_H
+
+#include <cstdint>
+
+namespace tilewright::hardware {
+
+/// Bytes of a tensor map (CUtensorMap), and the alignment that it needs.
+constexpr int64_t tensorMapBytes = 128, tensorMapAlignment = 64;
+/// Bytes of an mbarrier object.
+constexpr int64_t mbarrierBytes = 8;
+/// Warps that issue wgmma together.
+constexpr int64_t warpgroupWarps = 4;
+/// The smallest and the largest copy of cp.async.
+constexpr int minCopyBytes = 4, maxCopyBytes = 16;
+/// The widest access of one thread to shared memory.
+constexpr int64_t maxSharedAccessBytes = 16;
+/// Swizzles depend on the address: their patterns repeat after so many bytes, and every tile
+/// in shared memory begins at a multiple of it, as wgmma and TMA want.
+constexpr int64_t swizzlePatternBytes = 1024;
+
+} // namespace tilewright::hardware
+
+#endif // TILEWRIGHT_IR_SUPPORT_HARDWARE_H
