@@ -44,16 +44,17 @@ _homes = {
     "AsyncCompileMode": "runtime._async_compile:AsyncCompileMode",
     "FutureKernel": "runtime._async_compile:FutureKernel",
     "aggregate": "language.aggregates:aggregate",
+    "load": "exporting.package:load",
     **{name: f"compiler.compiler:{name}" for name in ("compile", "ASTSource", "CompiledKernel")},
     **{name: name for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
-                               "cli", "triton_alias", "tuning", "profiler", "ops", "_C", "_utils", "torch")},
+                               "cli", "triton_alias", "tuning", "profiler", "ops", "_C", "_utils", "torch", "jax")},
 }
 
 __all__ = [
     "ASTSource", "AsyncCompileMode", "Autotuner", "CompilationError", "CompiledKernel", "Config", "FutureKernel", "InterpreterError", "JITFunction",
     "KernelInterface", "MockTensor", "OutOfResources", "TensorWrapper", "TilewrightError", "TritonError", "aggregate", "autotune",
     "backends", "cdiv", "compile", "compiler", "constexpr_function", "errors", "heuristics", "install_as_triton", "jit", "knobs",
-    "language", "must_use_result", "next_power_of_2", "reinterpret", "runtime", "set_allocator", "testing", "tools",
+    "language", "load", "must_use_result", "next_power_of_2", "reinterpret", "runtime", "set_allocator", "testing", "tools",
 ]
 
 

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, explain, run, check, prove, repro, passes, replay, profile, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, explain, export, run, check, lint, prove, repro, passes, replay, profile, cache, tune, knobs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from . import compile_arguments, errors, knobs
 from .checking import arguments as check_arguments
 from .compiler import cache_arguments, repro_arguments
 from .explaining import arguments as explain_arguments
+from .exporting import arguments as export_arguments
 from .lazy_names import deferred
+from .linting import arguments as lint_arguments
 from .profiler import arguments as profile_arguments
 from .proving import arguments as prove_arguments
-from .run_program import run_program
+from .run_program import Misuse, run_program
 from .tuning import arguments as tune_arguments
 
 
@@ -39,7 +41,9 @@ def _parser():
     run.set_defaults(call=run_command)
     run.add_argument("rest", nargs=argparse.REMAINDER, metavar="SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
     check_arguments.add_parser(commands)
+    lint_arguments.add_parser(commands)
     explain_arguments.add_parser(commands)
+    export_arguments.add_parser(commands)
     profile_arguments.add_parser(commands)
     prove_arguments.add_parser(commands)
     repro_arguments.add_parser(commands)
@@ -52,6 +56,13 @@ def _parser():
 def main(argv=None) -> int:
     """Entry of the console script; errors of the user's kernel are printed without a traceback."""
     argv = sys.argv[1:] if argv is None else list(argv)
+    try:
+        return _run_command_line(argv)
+    except Misuse as misuse:
+        raise SystemExit(f"tilewright {argv[0]}: {misuse}") from None
+
+
+def _run_command_line(argv) -> int:
     if argv[:1] == ["run"] and argv[1:2] not in (["-h"], ["--help"]):
         # All that follows belongs to the script, options too: nothing for argparse.
         return run_command(argparse.Namespace(rest=argv[1:]))

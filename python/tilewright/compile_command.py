@@ -9,6 +9,7 @@ import sys
 
 from .compiler.compiler import compile
 from .kernel_arguments import source_of_arguments
+from .run_program import Misuse
 
 
 def compile_command(arguments) -> int:
@@ -17,8 +18,8 @@ def compile_command(arguments) -> int:
     stage = arguments.stages[arguments.emit]
     try:
         content = kernel.asm[stage]
-    except KeyError as error:
-        raise SystemExit(f"tilewright compile: no {arguments.emit}: {error.args[0]}") from None
+    except KeyError:  # the other stages are always there
+        raise Misuse(f"no {arguments.emit}: no assembler library was found; see tilewright doctor") from None
     made_for = re.search(r"\.target (\w+)", kernel.asm["ptx"])[1]
     if arguments.target.startswith("sm_") and made_for != arguments.target:
         print(f"tilewright compile: {arguments.target} is not known; this is code for {made_for}", file=sys.stderr)

@@ -345,6 +345,10 @@ class ConfigError(TilewrightError, ValueError):
     pass
 
 
+class InvalidPackage(TilewrightError, ValueError):
+    pass
+
+
 class InstallError(TilewrightError, ImportError):
     pass
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import threading
 
+from . import _core
+
 _thread = threading.local()
 
 #: Called with (tuner, arguments by name, keywords, key, configuration) after each choice that a launch had to make.
@@ -24,6 +26,8 @@ interpreted_launches: list = []
 def tuning():
     """Inside, what this thread compiles and launches belongs to a tuning."""
     before = is_tuning()
+    if not before:
+        _thread.tuning_began = _core.profile_now()
     _thread.is_tuning = True
     try:
         yield
@@ -33,6 +37,11 @@ def tuning():
 
 def is_tuning() -> bool:
     return getattr(_thread, "is_tuning", False)
+
+
+def tuning_began() -> int:
+    """When this thread's latest tuning began, by the clock of profiles."""
+    return _thread.tuning_began
 
 
 def tell_of_choice(tuner, nargs, kwargs, key, config):

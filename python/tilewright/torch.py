@@ -8,8 +8,7 @@
 
     y = scale(x, x.numel(), 2.0)
 
-Which arguments the operator changes is not said: it follows from the kernel. torch is
-imported here and nowhere else in the package.
+Which arguments the operator changes is not said: it follows from the kernel.
 """
 
 from __future__ import annotations
@@ -19,26 +18,11 @@ from typing import Callable, Optional
 import torch
 
 from . import errors
-from .compiler.argument_access import argument_access
 from .compiler.compiler import ASTSource
 from .compiler.options import DEFAULTS
-from .runtime.jit import JITFunction
+from .framework_calls import function_of, written_arguments
 
 __all__ = ["custom_op"]
-
-
-def _function_of(kernel) -> tuple[JITFunction, dict]:
-    """The jit function inside tuners and heuristics, and the constants of the first configuration."""
-    constants = {}
-    while not isinstance(kernel, JITFunction):
-        configurations = getattr(kernel, "configs", None)
-        if configurations:
-            constants.update(configurations[0].kwargs)
-        values = getattr(kernel, "values", None)
-        if isinstance(values, dict):  # of heuristics; any value will do, the accesses are those of all branches
-            constants.update({name: constants.get(name, True) for name in values})
-        kernel = kernel.fn
-    return kernel, constants
 
 
 def _types_of(function, signature, constants) -> dict:
@@ -76,26 +60,77 @@ def _schema(types, written, outputs) -> str:
     return f"({', '.join(parameters)}) -> " + (results[0] if len(results) == 1 else f"({', '.join(results)})")
 
 
-def custom_op(name: str, kernel, grid, signature, outputs: Optional[dict[str, Callable]] = None, **constants):
+def _register_backward(operator, passed, outputs, backward):
+    """Gives the operator the gradients that `backward` computes, by the names of its arguments."""
+
+    def setup_context(ctx, inputs, output):
+        results = output if len(outputs) > 1 else (output, )
+        values = {**dict(zip(passed, inputs)), **dict(zip(outputs, results))}
+        tensors = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
+        ctx.save_for_backward(*tensors.values())
+        ctx.names = tuple(tensors)
+        ctx.numbers = {name: value for name, value in values.items() if name not in tensors}
+
+    def gradients_of_arguments(ctx, *gradients):
+        values = {**ctx.numbers, **dict(zip(ctx.names, ctx.saved_tensors))}
+        # That of a sum is one number seen as a whole tensor, with strides of 0, which kernels do not expect.
+        known = {name: gradient.contiguous() for name, gradient in zip(outputs, gradients)}
+        found = backward(known, **values)
+        for argument in found:
+            if argument not in passed:
+                raise errors.make("E0205", problem="unexpected", a=argument, sig=f"the arguments of the operator ({', '.join(passed)})")
+        return tuple(found.get(argument) for argument in passed)
+
+    operator.register_autograd(gradients_of_arguments, setup_context=setup_context)
+
+
+def _register_vmap(operator, passed, written):
+    """Lets `torch.vmap` run the operator for one slice after the other; a better way can be registered over it."""
+
+    def one_by_one(info, in_dims, *values):
+        if info.batch_size == 0:
+            raise errors.make("E0122", name=operator._qualname, problem="torch.vmap over an axis of extent 0",
+                              help="leave the call out where there are no slices")
+        for argument, value, axis in zip(passed, values, in_dims):
+            if argument in written and axis is None:
+                raise errors.make("E0122", name=operator._qualname, problem=f"torch.vmap gives each slice the same '{argument}', "
+                                  "which the kernel changes", help="map over that argument too, or register a rule by register_vmap")
+        slices = [operator(*(value if axis is None else value.select(axis, i) for value, axis in zip(values, in_dims)))
+                  for i in range(info.batch_size)]
+        if slices[0] is None:
+            return None, None
+        if isinstance(slices[0], torch.Tensor):
+            return torch.stack(slices), 0
+        stacked = tuple(torch.stack(parts) for parts in zip(*slices))
+        return stacked, (0, ) * len(stacked)
+
+    operator.register_vmap(one_by_one)
+
+
+def custom_op(name: str, kernel, grid, signature, outputs: Optional[dict[str, Callable]] = None,
+              backward: Optional[Callable] = None, **constants):
     """Registers `kernel` as the operator `name` ("library::operator") and returns torch's object for it.
 
     `signature` has the types of the parameters, as a text in their order ("*fp32,*fp32,i32") or as a mapping;
     `constants` are constexpr arguments and launch options. The operator takes the other parameters in the
     kernel's order. `outputs` names those that are results instead: each is made by a function of
-    the operator's arguments, by name, which also runs where shapes are only traced. Gradients are registered as for
-    any operator (`register_autograd`).
+    the operator's arguments, by name, which also runs where shapes are only traced.
+
+    `backward(gradients, **arguments)` gets the gradients of the results by name, contiguous, and the operator's
+    arguments and results by name; it returns those of the arguments that have one, by name. In compiled functions
+    it is traced, so it launches kernels as operators, too.
     """
     outputs = dict(outputs or {})
-    function, known = _function_of(kernel)
+    function, known = function_of(kernel)
     options = {key: value for key, value in constants.items() if key in DEFAULTS and key not in function.arg_names}
     given = {key: value for key, value in constants.items() if key not in options}
     source = ASTSource(function, _types_of(function, signature, given), {**known, **given})
-    written, _ = argument_access(source)
-    for output in outputs:
-        if output not in written:
-            raise errors.make("E0205", problem="unexpected", a=output, sig=f"the arguments that {function.__name__} "
-                              f"writes ({', '.join(sorted(written))})")
+    written = written_arguments(source, outputs)
     passed = [parameter for parameter in source.runtime_signature if parameter not in outputs]
+    changed = [argument for argument in passed if argument in written]
+    if backward is not None and changed:
+        raise errors.make("E0122", name="custom_op", problem=f"{name} has no gradients, as it changes its argument "
+                          f"'{changed[0]}'", help="let the kernel write to results alone (outputs=)")
 
     def make_outputs(arguments):
         made = {}
@@ -118,4 +153,7 @@ def custom_op(name: str, kernel, grid, signature, outputs: Optional[dict[str, Ca
     operator = torch.library.custom_op(name, implementation, mutates_args=[p for p in passed if p in written],
                                        schema=_schema(source.runtime_signature, written, outputs))
     operator.register_fake(fake)
+    _register_vmap(operator, passed, written)
+    if backward is not None:
+        _register_backward(operator, passed, tuple(outputs), backward)
     return operator

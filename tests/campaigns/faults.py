@@ -34,11 +34,11 @@ ERRORS = ["ENOSPC", "EDQUOT", "EIO", "EROFS", "EACCES", "EPERM", "EMFILE", "ENFI
 # ---------------------------------------------------------------------------
 
 
-def build_shim(folder) -> str:
+def build_shim(folder, name="FaultShim") -> str:
     compiler = shutil.which("clang++-19") or shutil.which("c++") or shutil.which("g++")
     assert compiler, "no C++ compiler for the shim"
-    library = Path(folder) / "libfaultshim.so"
-    subprocess.run([compiler, "-std=c++17", "-O1", "-shared", "-fPIC", ROOT / "tests/mock/FaultShim.cpp", "-o", library,
+    library = Path(folder) / f"lib{name.lower()}.so"
+    subprocess.run([compiler, "-std=c++17", "-O1", "-shared", "-fPIC", ROOT / f"tests/mock/{name}.cpp", "-o", library,
                     "-ldl"], check=True)
     return str(library)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS))
 
-from campaigns import corruption, differential, faults, keys, sharing  # noqa: E402
+from campaigns import corruption, differential, faults, keys, network_disk, sharing  # noqa: E402
 from harness.mock_driver import run_in_mock_process  # noqa: E402
 
 
@@ -42,6 +42,7 @@ def tuning(name, selection, trials):
 CAMPAIGNS = {
     "K1": (corruption.run, {"count": 400}, {"count": 2000}),
     "K2": (sharing.run_shared, {"processes": 8, "rounds": 10}, {"processes": 16, "rounds": 50}),
+    "K2N": (network_disk.run, {"processes": 4, "rounds": 5, "kills": 5}, {"processes": 16, "rounds": 50, "kills": 50}),
     "K3": (sharing.run_threads, {"threads": 16, "rounds": 5}, {"threads": 64, "rounds": 20}),
     "K4": (sharing.run_kills, {"kills": 30}, {"kills": 500}),
     "K5": (faults.run_injected, {"errors": 3}, {}),

@@ -19,20 +19,31 @@ def test_ir_can_be_compiled(tmp_path):
     assert kernel.name == "empty" and ".entry empty" in kernel.asm["ptx"]
 
 
-def test_syntax(tmp_path):
-    with pytest.raises(errors.IRParseError) as info:
-        compile_text(tmp_path, "func.func @k() {\n  %0 = nonsense\n}\n")
-    first = str(info.value).splitlines()[0]
-    assert first.startswith("[E0801] ") and ":2:" in first
-    assert str(info.value).splitlines()[-1] == "  help: check the text of the IR"
+# What a launch could not start is the text's fault and no bug of the compiler.
+WRONG = [
+    ("syntax", "E0801", "2:8", "custom op 'nonsense' is unknown (tried 'func.nonsense' as well)",
+     "func.func @k() {\n  %0 = nonsense\n}\n"),
+    ("operation", "E0802", "3:3", "'func.return' op has 1 operands, but enclosing function (@k) returns 0",
+     'func.func @k() {\n  %0 = arith.constant 1 : i32\n  "func.return"(%0) : (i32) -> ()\n}\n'),
+    ("no kernel", "E0802", "0:0", "has no kernel: no function is public", "func.func private @k() {\n  return\n}\n"),
+    ("empty file", "E0802", "0:0", "has no kernel: no function is public", ""),
+    ("no body", "E0802", "4:1", "'func.func' op has no body",
+     "func.func public @k() {\n  return\n}\nfunc.func private @sine(f32) -> f32\n"),
+    ("two blocks", "E0802", "1:1", "'func.func' op has unstructured control flow",
+     "func.func public @k() {\n  return\n^next:\n  return\n}\n"),
+    ("result", "E0802", "1:1", "'func.func' op is a kernel and cannot return values",
+     "func.func public @k(%x: i32) -> i32 {\n  return %x : i32\n}\n"),
+    ("argument", "E0802", "1:1", "'func.func' op argument type has no place in a launch: 'f8E5M2'",
+     "func.func public @k(%x: f8E5M2) {\n  return\n}\n"),
+]
 
 
-def test_invalid_operation(tmp_path):
-    text = 'func.func @k() {\n  %0 = arith.constant 1 : i32\n  "func.return"(%0) : (i32) -> ()\n}\n'
-    with pytest.raises(errors.IRVerifyError) as info:
+@pytest.mark.parametrize("code,place,sentence,text", [case[1:] for case in WRONG], ids=[case[0] for case in WRONG])
+def test_wrong_text(tmp_path, code, place, sentence, text):
+    help = {"E0801": "check the text of the IR", "E0802": "this IR breaks a rule of its op"}[code]
+    with pytest.raises({"E0801": errors.IRParseError, "E0802": errors.IRVerifyError}[code]) as info:
         compile_text(tmp_path, text)
-    assert str(info.value).startswith("[E0802] module: ")
-    assert str(info.value).splitlines()[-1] == "  help: this IR breaks a rule of its op"
+    assert str(info.value) == f"[{code}] {tmp_path / 'kernel.ttir'}:{place}: {sentence}\n  help: {help}"
     # And the next one compiles.
     assert compile_text(tmp_path, "func.func public @empty() {\n  return\n}\n").name == "empty"
 

@@ -60,6 +60,26 @@ def launch(kernel, n=10, grid=(8, 1, 1), block=64, **options):
     return kernel[grid](Sized(0x10000000000), Sized(0x10000100000), n, BLOCK=block, **options)
 
 
+class Asked(FakeTensor):
+    """An array whose size raises something."""
+
+    def __init__(self, raises, *arguments):
+        super().__init__(*arguments)
+        self.raises = raises
+
+    @property
+    def nbytes(self):
+        raise self.raises
+
+
+def test_arrays_that_raise_when_they_are_asked(add):
+    with launches.record() as profile:
+        add[(8, )](Asked(ValueError("lazy")), Sized(), 10, BLOCK=64)
+        with pytest.raises(KeyboardInterrupt):  # that is the program's, not the array's
+            add[(8, )](Asked(KeyboardInterrupt()), Sized(), 10, BLOCK=64)
+    assert [each.words for each in profile.launches] == [(None, 100_000, 10)]
+
+
 def test_each_launch_has_its_times(add):
     with launches.record() as profile:
         for n in (10, 20, 30):

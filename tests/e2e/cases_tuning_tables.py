@@ -1,13 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tuner's tables as files, its command and sweeps over processes; run by test_tuning.py."""
+"""The tuner's tables as files, and its command; run by test_tuning.py."""
 
-import concurrent.futures
-import json
 import math
 import os
 import sys
-import textwrap
 import warnings
 
 import pytest
@@ -15,9 +12,9 @@ import pytest
 from harness import simulated
 from harness.simulated import Array
 from harness.tuner_cases import Planted, identity, launch, nothing, records, simulated_device, tuned  # noqa: F401
-from tilewright import cli, errors, tuning
+from tilewright import cli, errors
 from tilewright.compiler import disk_cache
-from tilewright.tuning import executors, report, table
+from tilewright.tuning import report, table
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_tuning.py", allow_module_level=True)
@@ -150,127 +147,7 @@ def test_text_table():
     assert text.splitlines()[1].endswith("A") and text.splitlines()[2].endswith("B: why?")
 
 
-# -- many processes ------------------------------------------------------------------
-
-def sweep_module(tmp_path):
-    path = tmp_path / "sweep_problems.py"
-    path.write_text(textwrap.dedent("""
-        import tilewright
-        from harness import simulated
-        from harness.simulated import Array, Simulated
-        from tilewright.runtime.autotuner import Autotuner
-        from tilewright.tuning import bench
-        bench.DeviceBench = simulated.Bench
-
-        @tilewright.jit
-        def identity(x, n, BLOCK):
-            pass
-
-        def add_configurations(number):
-            for block in range(number * 10 + 1, number * 10 + 6):
-                kernel = Simulated(lambda a: None, ["x", "n"], lambda a: float(a["BLOCK"]), jit=identity)
-                tuner = Autotuner(kernel, ["x", "n"], simulated.configs(block, 1000), ["n"])
-                tuner.run(Array([1.0]), 5, grid=(1, ), warmup=False)
-
-        def problem(n, best):
-            if n < 0:
-                raise ValueError("negative")
-            kernel = Simulated(lambda a: None, ["x", "n"], lambda a: 1.0 + (a["BLOCK"] != best), jit=identity)
-            tuner = Autotuner(kernel, ["x", "n"], simulated.configs(16, 32, 64), ["n"])
-            tuner.run(Array([1.0]), n, grid=(1, ), warmup=False)
-    """))
-    return f"{path}:problem"
-
-
-@pytest.mark.parametrize("kind", ["here", "threads", "processes"])
-def test_sweep(tmp_path, kind, monkeypatch):
-    target = sweep_module(tmp_path)
-    problems = [{"n": 1, "best": 16}, {"n": 2, "best": 32}, {"n": -1, "best": 0}, {"n": 3, "best": 64}]
-    if kind == "here":
-        outcome = tuning.sweep(target, problems)
-    elif kind == "threads":
-        with concurrent.futures.ThreadPoolExecutor(2) as executor:
-            outcome = tuning.sweep(target, problems, executor)
-    else:
-        monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        with tuning.GpuPool(devices=[0, 1]) as executor:
-            outcome = tuning.sweep(target, problems, executor)
-    assert outcome[:2] == ["", ""] and outcome[2].startswith("ValueError: negative") and outcome[3] == ""
-    best = {header["key"]: header["records"][header["best"]]["kwargs"]["BLOCK"] for _, header in table.all_tables()}
-    assert best == {"(1, 'float64')": "16", "(2, 'float64')": "32", "(3, 'float64')": "64"}
-
-
-def test_sweep_takes_only_tables_from_workers(tmp_path):
-    class Hostile(concurrent.futures.Executor):
-        def submit(self, function, *args):
-            future = concurrent.futures.Future()
-            future.set_result(json.dumps({"error": "", "tables": [{"fields": [], "records": {}}, {"fields": {}, "records": {"a": 1}}]}))
-            return future
-
-    assert tuning.sweep("nothing:at_all", [{}], Hostile()) == [""]
-    assert not table.all_tables()
-
-
-def test_worker_that_dies_is_a_line(tmp_path):
-    class Broken(concurrent.futures.Executor):
-        def submit(self, function, *args):
-            future = concurrent.futures.Future()
-            future.set_exception(BrokenPipeError("gone"))
-            return future
-
-    assert tuning.sweep("nothing:at_all", [{}], Broken()) == ["the worker failed: BrokenPipeError: gone"]
-
-
-def test_dask_adapter(tmp_path, monkeypatch):
-    """The recipe of docs/autotuner.md, with a worker in a process of its own."""
-    distributed = pytest.importorskip("distributed")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-    target = sweep_module(tmp_path)
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, \
-            distributed.Client(cluster) as client:
-        assert tuning.sweep(target, [{"n": 1, "best": 16}, {"n": -1, "best": 0}], client.get_executor()) == [
-            "", "ValueError: negative"]
-    assert len(table.all_tables()) == 1
-
-
-def test_ray_recipe(tmp_path, monkeypatch):
-    """The recipe of docs/autotuner.md."""
-    ray = pytest.importorskip("ray")
-
-    class RayExecutor(concurrent.futures.Executor):
-        def submit(self, function, *arguments):
-            return ray.remote(function).remote(*arguments).future()
-
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-    target = sweep_module(tmp_path)
-    ray.init(num_cpus=1, include_dashboard=False)
-    try:
-        assert tuning.sweep(target, [{"n": 1, "best": 16}, {"n": -1, "best": 0}], RayExecutor()) == [
-            "", "ValueError: negative"]
-    finally:
-        ray.shutdown()
-    assert len(table.all_tables()) == 1
-
-
-def test_visible_devices(monkeypatch):
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, GPU-abc")
-    assert executors.visible_devices() == ["3", "GPU-abc"]
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    assert executors.visible_devices() == ["0", "1"]
-
-
 def test_math_of_infinite_times():
     tuner = tuned(nothing, {64: 1.0, 128: 2.0}, resources=lambda c: {"shared": 10**6} if c["BLOCK"] == 128 else {})
     launch(tuner, Array([1.0]), 5)
     assert sorted(map(lambda t: math.isinf(t[0]), tuner.configs_timings.values())) == [False, True]
-
-
-def test_processes_lose_nothing(tmp_path, monkeypatch):
-    """Many processes add configurations to one table at once."""
-    target = sweep_module(tmp_path).replace(":problem", ":add_configurations")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-    with tuning.GpuPool(devices=range(4)) as executor:
-        outcome = tuning.sweep(target, [{"number": n} for n in range(8)], executor)
-    assert outcome == [""] * 8
-    wanted = {str(n * 10 + i) for n in range(8) for i in range(1, 6)} | {"1000"}
-    assert set(records()) == wanted and all(r["status"] in ("ok", "slow") for r in records().values())

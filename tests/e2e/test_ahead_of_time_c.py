@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels as C source (tools.compile) and the functions that choose among them (tools.link).
 
-The C code is compiled and run against a driver of twenty lines, which prints what is launched.
+The C code is compiled and run against the recording driver.
 """
 
+import os
 import shutil
 import subprocess
 import sys
 
 import pytest
 
+from harness import mock_driver
 from tilewright import errors
 from tilewright.tools.compile import CompileArgs, compile_kernel
 from tilewright.tools.link import LinkerError, link, read_headers
@@ -31,44 +33,53 @@ def copy(source, target, BLOCK: tl.constexpr):
 
 CUDA_H = """
 #pragma once
-#include <stdint.h>
-#include <stddef.h>
 typedef unsigned long long CUdeviceptr;
 typedef int CUresult;
-typedef void *CUmodule, *CUfunction, *CUstream;
+typedef struct CUstream_st *CUstream;
 #define CUDA_SUCCESS 0
 #define CUDA_ERROR_INVALID_VALUE 1
-#define CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES 8
-CUresult cuModuleLoadData(CUmodule *, const void *);
-CUresult cuModuleUnload(CUmodule);
-CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
-CUresult cuFuncSetAttribute(CUfunction, int, int);
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
 """
 
-DRIVER = """
+# Says what was launched; the driver is the recording one.
+PROGRAM = """
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include "all.h"
-static int loaded;
-CUresult cuModuleLoadData(CUmodule *m, const void *code) { ++loaded; *m = (CUmodule)code; return memcmp(code, "\\177ELF", 4) ? 200 : 0; }
-CUresult cuModuleUnload(CUmodule m) { --loaded; return 0; }
-CUresult cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) { *f = m; return strcmp(name, "scale") ? 500 : 0; }
-CUresult cuFuncSetAttribute(CUfunction f, int a, int v) { return 0; }
-CUresult cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned b, unsigned c, unsigned shared,
-                        CUstream s, void **a, void **e) {
-  printf("grid %u %u %u threads %u: %llu %llu %g %d\\n", x, y, z, threads, *(CUdeviceptr *)a[0], *(CUdeviceptr *)a[1], *(float *)a[2], *(int *)a[3]);
-  return 0;
+static void *driver;
+static void say(CUresult result) {
+  long count = ((long (*)(void))dlsym(driver, "mockLaunchCount"))();
+  uint64_t numbers[10];
+  char bytes[4096];
+  uint64_t x, y;
+  float factor;
+  int n;
+  if (count > 0) {
+    ((int (*)(long, uint64_t *, char *))dlsym(driver, "mockLaunch"))(0, numbers, bytes);
+    memcpy(&x, bytes, 8);
+    memcpy(&y, bytes + 8, 8);
+    memcpy(&factor, bytes + 16, 4);
+    memcpy(&n, bytes + 20, 4);
+    printf("grid %d %d %d threads %d: %d %d %g %d\\n", (int)numbers[0], (int)numbers[1], (int)numbers[2], (int)numbers[3], (int)x, (int)y,
+           factor, n);
+  } else {
+    printf("%d\\n", result);
+  }
+  ((void (*)(void))dlsym(driver, "mockReset"))();
 }
 int main(void) {
-  printf("%d ", scale_default(0, 4096, 8192, 2.5f, 256, 1));
-  printf("%d ", scale_default(0, 4096, 8192, 2.5f, 250, 3));
-  printf("%d ", scale(0, 4096, 8192, 0.5f, 250, 1, 1));
-  printf("%d ", scale_default(0, 4096, 8192, 2.5f, 0, 1));
-  printf("%d ", scale(0, 0, 0, 0, 0, 0, 2));
-  printf("%d of %d, ", loaded, scale_get_num_algos());
+  void *context = NULL;
+  driver = dlopen("libcuda.so.1", RTLD_NOW);
+  say(scale_default(0, 4096, 8192, 2.5f, 250, 3)); // no context yet
+  ((int (*)(void **, int))dlsym(driver, "cuDevicePrimaryCtxRetain"))(&context, 0);
+  ((int (*)(void *))dlsym(driver, "cuCtxSetCurrent"))(context);
+  say(scale_default(0, 4096, 8192, 2.5f, 256, 1));
+  say(scale_default(0, 4096, 8192, 2.5f, 250, 3));
+  say(scale(0, 4096, 8192, 0.5f, 250, 1, 1));
+  say(scale_default(0, 4096, 8192, 2.5f, 0, 1));
+  say(scale(0, 0, 0, 0, 0, 0, 2));
   unload_scale();
-  printf("%d\\n", loaded);
+  printf("%d of %d\\n", ((int (*)(void))dlsym(driver, "mockUnloaded"))(), scale_get_num_algos());
   return 0;
 }
 """
@@ -102,15 +113,20 @@ def test_linked_kernels_run_from_c(kernels, tmp_path):
     files = [file for _, group in made for file in group]
     header, source = link([file for file in files if file.suffix == ".h"], tmp_path / "all")
     (tmp_path / "cuda.h").write_text(CUDA_H)
-    (tmp_path / "driver.c").write_text(DRIVER)
-    sources = [file for file in (*files, source, tmp_path / "driver.c") if file.suffix == ".c"]
-    subprocess.run([compiler, "-std=c11", "-Wall", "-Werror", f"-I{tmp_path}", *map(str, sources), "-o", str(tmp_path / "program")], check=True)
-    said = subprocess.run([str(tmp_path / "program")], capture_output=True, text=True, check=True).stdout.splitlines()
+    (tmp_path / "program.c").write_text(PROGRAM)
+    sources = [file for file in (*files, source, tmp_path / "program.c") if file.suffix == ".c"]
+    subprocess.run([compiler, "-std=c11", "-Wall", "-Werror", f"-I{tmp_path}", *map(str, sources), "-o", str(tmp_path / "program"), "-ldl", "-lpthread"],
+                   check=True)
+    shutil.copy(mock_driver.build(tmp_path), tmp_path / "libcuda.so.1")
+    said = subprocess.run([str(tmp_path / "program")], env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, capture_output=True, text=True,
+                          check=True).stdout.splitlines()
     assert said == [
+        "1",
         "grid 2 1 1 threads 128: 4096 8192 2.5 256",  # divisible, and a step of 1 that is not passed
-        "0 grid 2 1 1 threads 128: 4096 8192 2.5 250",
-        "0 grid 2 1 1 threads 256: 4096 8192 0.5 250",  # the other constants, by their number
-        "0 0 1 3 of 2, 0",  # an empty grid launches nothing, an unknown number is refused, all were loaded
+        "grid 2 1 1 threads 128: 4096 8192 2.5 250",
+        "grid 2 1 1 threads 256: 4096 8192 0.5 250",  # the other constants, by their number
+        "0", "1",  # an empty grid launches nothing, an unknown number is refused
+        "3 of 2",
     ]
 
 
@@ -135,7 +151,7 @@ def test_as_scripts(kernels, tmp_path):
 @pytest.mark.parametrize("signature, more, words", [
     (GENERAL, {"grid": "1, 1"}, "2 parts"),
     (GENERAL.replace("fp32, i32", "fp16, i32"), {}, "no C type"),
-    ("tensordesc<fp32[128]>, tensordesc<fp32[128]>, 128", {"kernel_name": "copy"}, "tensor maps"),
+    ("tensordesc<fp32[128]>, tensordesc<fp32[128]>, 128", {"kernel_name": "copy"}, "has no type in C as Triton writes it"),
 ])
 def test_what_c_code_cannot_have(kernels, signature, more, words):
     with pytest.raises(errors.TilewrightError, match=words):

@@ -21,7 +21,7 @@ from harness.assemble import assemble_for
 from harness.compare import assert_same
 from harness.native import ROOT
 from harness.tensor_core_cases import all_cases
-from harness.types import exact_values
+from harness.types import FP8, NUMPY_TYPES, exact_values
 from tilewright import _core
 from tilewright.tools import disasm
 
@@ -91,12 +91,60 @@ def test_machine_code_reads_what_was_written(target):
     compiled += [case.compile() for case in first_cases() if case.target == target]
     for kernel in compiled:
         assert not uniform_registers_never_written(kernel.asm["sass"]), kernel.name
+        assert not odd_constants_unpacked(kernel.asm["sass"]), kernel.name
 
 
 def test_hints_are_left_out_where_the_assembler_gets_them_wrong():
     version = tuple(int(part) for part in _core.assembler_info()[0].split()[-1].split("."))
     assert "L2::cache_hint" in compile_hinted("sm_80").asm["ptx"]
     assert ("L2::cache_hint" in compile_hinted("sm_90a").asm["ptx"]) == (version >= (13, 4))
+
+
+# -- zeros of eight bits -----------------------------------------------------------
+
+
+@tilewright.jit
+def padded_kernel(x_ptr, out_ptr, columns, FIRST: tl.constexpr, ROWS: tl.constexpr):
+    """Of the block of 64 rows the last ones do not exist: the assembler sees that they are zero."""
+    block = tl.make_block_ptr(x_ptr, shape=(ROWS, columns), strides=(32, 1), offsets=(FIRST, 0), block_shape=(64, 32), order=(1, 0))
+    tile = tl.load(block, boundary_check=(0, 1), padding_option="zero")
+    index = tl.arange(0, 64)[:, None] * 32 + tl.arange(0, 32)[None, :]
+    tl.store(out_ptr + index, tile.to(tl.bfloat16) * 2)
+
+
+PADDED = {"FIRST": 29, "ROWS": 69}
+
+
+@pytest.mark.parametrize("dtype", FP8)
+def test_rows_of_eight_bits_that_do_not_exist(device, dtype):
+    x = exact_values(dtype, (PADDED["ROWS"], 32), seed=6)
+    out = device.empty((64, 32), NUMPY_TYPES["bfloat16"])
+    device.run(padded_kernel, (1,), device.array(x), out, 32, **PADDED, num_warps=1)
+    expected = np.concatenate([x[PADDED["FIRST"] :], np.zeros((64 - 40, 32), x.dtype)]).astype(np.float32) * 2
+    assert_same(device.numpy(out), expected.astype(NUMPY_TYPES["bfloat16"]), signed_zeros=False)
+
+
+@pytest.mark.parametrize("dtype", FP8)
+@pytest.mark.parametrize("target", ["sm_89", "sm_90a"])
+def test_no_upper_half_is_unpacked(target, dtype):
+    """Each conversion reads the lower half of a register of its own, or there is none."""
+    arrays = np.zeros((PADDED["ROWS"], 32), NUMPY_TYPES[dtype]), np.zeros((64, 32), NUMPY_TYPES["bfloat16"])
+    compiled = assemble_for(padded_kernel, target, (*arrays, 32), {**PADDED, "num_warps": 1})
+    conversions = re.findall(r".*cvt\.rn\.f16x2\.e\dm\dx2.*", compiled.asm["ptx"])
+    assert len(conversions) == (32 if dtype == "float8e4nv" else 0)
+    assert all(re.search(r"mov\.b32 \{pair, rest\}, %r\d+; cvt\S+ %r\d+, pair;", text) for text in conversions)
+    if disasm.path_to_binary("nvdisasm") or disasm.path_to_binary("cuobjdump"):
+        assert not odd_constants_unpacked(compiled.asm["sass"])
+
+
+def odd_constants_unpacked(sass):
+    """UNPACK_B of the constant 1, which stands for the upper half of RZ."""
+    return re.findall(r"UNPACK_B R\d+, (?:1\.40129\S*e-45|0x1)\b", sass)
+
+
+def test_the_check_of_unpacked_constants_notices():
+    assert odd_constants_unpacked("F2FP.F16.E5M2.UNPACK_B R34, 1.4012984643248170709e-45 ;")
+    assert not odd_constants_unpacked("F2FP.F16.E5M2.UNPACK_B R11, RZ ;\nF2FP.F16.E4M3.UNPACK_B R7, R2.H1 ;")
 
 
 # -- the oldest one -------------------------------------------------------------
@@ -134,3 +182,33 @@ def test_the_oldest_assembler():
     assert found["assembler"] == f"nvJitLink {OLDEST}"
     assert found["hinted"] == {"sm_80": True, "sm_90": False, "sm_90a": False}
     assert len(found["registers"]) >= 20 and all(0 < count <= 255 for count in found["registers"].values())
+
+
+@tilewright.jit
+def large_product_kernel(out_ptr, SIZE: tl.constexpr):
+    tile = tl.full((SIZE, SIZE), 1.0, tl.float16)
+    tl.store(out_ptr, tl.sum(tl.dot(tile, tile)))
+
+
+def test_remark_on_an_accumulator_that_cannot_fit():
+    made = assemble_for(large_product_kernel, "sm_80", (np.zeros(1, np.float32), ), {"SIZE": 128, "num_warps": 1})
+    remarks = " ".join(made.remarks)
+    assert "assembler-effort: refused, accumulatorRegisters=512, limit=255 (the accumulator needs over twice the registers " \
+        "of a thread, so the code is not optimised; more warps or a smaller tile would help)" in remarks
+    assert "(mma: the target has no wgmma)" in remarks
+
+
+@tilewright.jit
+def long_lived_kernel(x_ptr, out_ptr, trips, SIZE: tl.constexpr):
+    offsets = tl.arange(0, SIZE)
+    x = tl.load(x_ptr + offsets)
+    for trip in range(trips):
+        tl.store(out_ptr + trip + offsets, x)
+
+
+def test_remark_on_spills():
+    arrays = np.zeros(2048, np.float32), np.zeros(2050, np.float32)
+    made = assemble_for(long_lived_kernel, "sm_80", (*arrays, 2), {"SIZE": 2048, "num_warps": 1, "maxnreg": 32})
+    assert made.metadata.n_spills > 0
+    assert any(re.fullmatch(r"register-spills: refused, spillBytes=\d+, registers=32 \(the values alive at once do not fit the "
+                            r"registers; more warps or a smaller tile would help\)", remark) for remark in made.remarks)

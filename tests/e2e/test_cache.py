@@ -4,12 +4,14 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -281,6 +283,23 @@ def test_state_beside_the_dictionary_is_seen():
     assert encoded(slotted)[1]
     texts = {encoded(functools.partial(function, n))[0] for n in (1, 2)}
     assert len(texts) == 2 and not encoded(functools.partial(function, 1))[1]
+
+
+def test_every_file_of_the_language_counts(tmp_path):
+    package = Path(tilewright.__file__).parent
+    for name in ("language", "frontend_rules.py", "compiler/options.py"):
+        copy = shutil.copytree if (package / name).is_dir() else shutil.copy
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        copy(package / name, tmp_path / name)
+    files = [*(tmp_path / "language").rglob("*.py"), tmp_path / "frontend_rules.py", tmp_path / "compiler" / "options.py"]
+    assert tmp_path / "language" / "extra" / "libdevice.py" in files
+    digest = requests._digest_of_package(str(tmp_path))
+    assert digest == requests.package_digest()
+    for path in files:
+        text = path.read_bytes()
+        path.write_bytes(text + b"\n")
+        assert requests._digest_of_package(str(tmp_path)) != digest, path
+        path.write_bytes(text)
 
 
 def test_what_is_at_its_default_is_left_out(monkeypatch):

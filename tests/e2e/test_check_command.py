@@ -213,6 +213,11 @@ def test_a_launch_returns_the_compiled_kernel(check):
 
 
 def test_nothing_to_run(check):
-    for arguments in ((), ("-m", )):
+    for arguments, text in (((), "name a script"), (("-m", ), "-m needs the name")):
         done = check.command(*arguments)
-        assert done.returncode != 0 and "name a script" in done.stderr
+        assert done.returncode != 0 and text in done.stderr
+
+
+def test_program_without_launches(check):
+    done = check("print('nothing')")
+    assert done.returncode == 0 and "nothing was checked, as the program launched no kernel" in done.stderr

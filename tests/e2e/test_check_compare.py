@@ -23,6 +23,7 @@ from tilewright.checking import journal, replay
 from tilewright.checking.comparison import first_difference
 from tilewright.checking.saved import SavedLaunch
 from tilewright.checking.session import Options, Session
+from tilewright.runtime.host_arrays import lies_on_gpu
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 SCALE: tl.constexpr = 3
@@ -138,6 +139,29 @@ def test_what_cannot_be_saved_is_said(tmp_path, monkeypatch):
     assert any("the launch of 'scale_add' cannot be saved: its arrays have 2,400 bytes" in note for note in finding["notes"])
 
 
+@tilewright.jit
+def through_a_table(table, out):
+    tl.store(out, tl.load(tl.load(table).to(tl.pointer_type(tl.float32))))
+
+
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_arrays_found_through_a_table_of_addresses_are_not_judged(tmp_path, monkeypatch, on_gpu):
+    asked, launched = [], []
+    monkeypatch.setattr("tilewright.checking.session.lies_on_gpu", lambda address: asked.append(address) or on_gpu)
+    journal.create(tmp_path, {})
+    checked = Session(tmp_path, lambda *launch: launched.append(launch))
+    checked.launch(through_a_table, (1, ), {"table": np.array([0x7F0012345600]), "out": np.zeros(1, np.float32)}, {})
+    assert asked == [0x7F0012345600] and len(launched) == on_gpu
+    launch, = records(tmp_path, "launch")
+    assert launch["status"] == ("unchecked" if on_gpu else "checked")
+    assert [finding["code"] for finding in records(tmp_path, "finding")] == ([] if on_gpu else ["E0407"])
+
+
+def test_without_a_driver_no_address_lies_on_a_gpu(monkeypatch):
+    monkeypatch.setattr("ctypes.CDLL", lambda *_: (_ for _ in ()).throw(OSError("no library")))
+    assert not lies_on_gpu(0x7F0012345600)
+
+
 def test_a_compiled_kernel_that_fails_is_a_finding_and_an_error(tmp_path):
 
     def fails(*_):
@@ -172,19 +196,21 @@ def flipped(data):
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
-@pytest.mark.parametrize("damage", [
-    lambda path: path.write_bytes(path.read_bytes()[:-200]),
-    lambda path: path.write_bytes(b"no archive"),
-    lambda path: rewritten(path, lambda name, data: flipped(data) if name == "memory/0.npy" else data),
-    lambda path: rewritten(path, lambda name, data: data.replace(b"scale_add", b"scale_sub")),
-    lambda path: rewritten(path, lambda name, data: b"0" * 64 if name == "digest" else data),
-    lambda path: rewritten(path, lambda name, data: data + b"\0" * (1 << 20) if name == "memory/1.npy" else data),
+@pytest.mark.parametrize("damage,reason", [
+    (lambda path: path.write_bytes(path.read_bytes()[:-200]), ""),
+    (lambda path: path.write_bytes(b"no archive"), ""),
+    (lambda path: rewritten(path, lambda name, data: flipped(data) if name == "memory/0.npy" else data),
+     "memory/0.npy was changed"),
+    (lambda path: rewritten(path, lambda name, data: data.replace(b"scale_add", b"scale_sub")), "launch.json was changed"),
+    (lambda path: rewritten(path, lambda name, data: b"0" * 64 if name == "digest" else data), "launch.json was changed"),
+    (lambda path: rewritten(path, lambda name, data: data + b"\0" * (1 << 20) if name == "memory/1.npy" else data),
+     "memory/1.npy is larger than "),
 ], ids=["cut", "other", "memory", "text", "digest", "size"])
-def test_a_damaged_file_is_a_coded_error(saved_file, damage):
+def test_a_damaged_file_is_a_coded_error(saved_file, damage, reason):
     damage(saved_file)
     with pytest.raises(errors.ConfigError) as info:
         SavedLaunch(saved_file)
-    assert info.value.code == "E0705" and f"'{saved_file}' is no launch that can be run again:" in str(info.value)
+    assert info.value.code == "E0705" and f"'{saved_file}' is no launch that can be run again: {reason}" in str(info.value)
 
 
 def resealed(path, change):
@@ -200,6 +226,18 @@ def resealed(path, change):
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
+
+
+@pytest.mark.parametrize("change,reason", [
+    (lambda record: record.update(format=99), "it has format 99, and this version reads format "),
+    (lambda record: record["memory"][0].update(size=8), "memory/0.npy is no 8 bytes"),
+    (lambda record: record["arrays"][0].update(offset=1 << 20), "array 'x' lies outside of its memory"),
+])
+def test_a_record_that_does_not_fit_is_named(saved_file, change, reason):
+    resealed(saved_file, change)
+    with pytest.raises(errors.ConfigError) as info:
+        SavedLaunch(saved_file)
+    assert f"is no launch that can be run again: {reason}" in str(info.value)
 
 
 @pytest.mark.parametrize("change", [

@@ -430,4 +430,7 @@ def patient_kernel(flag_ptr, out_ptr):
 def test_polling_with_a_timeout_needs_one_block():
     with pytest.raises(errors.TilewrightError) as info:
         compiled(patient_kernel, np.zeros(1, np.int32), np.zeros(1, np.int32), num_ctas=2)
-    assert info.value.code == "E0209" and "atomic_poll" in str(info.value)
+    assert str(info.value).splitlines()[0] == "[E0209] num_ctas=2; bar.red, which a timeout of atomic_poll uses, needs " \
+        "programs of one block"
+    assert info.value.help == "use num_ctas=1, or leave timeout_ns out"
+    assert info.value.frames[0].function == "patient_kernel"

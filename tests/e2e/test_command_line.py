@@ -11,6 +11,7 @@ import pytest
 
 import tilewright
 from tilewright import kernel_arguments
+from tilewright.cli import main
 
 
 def command(*arguments, ok=True, **environment):
@@ -109,7 +110,27 @@ def test_prove_a_kernel_whose_file_imports_triton(kernel_file):
 
 def test_compile_of_a_module_that_is_not_there():
     output = command("compile", "no.such.module:f", "-s", "*fp32", ok=False)
-    assert output == "tilewright compile: no module 'no.such.module'; a file ends in .py\n"
+    assert output == "InvalidArgument[E0117] no module 'no.such.module'\n  help: the name of a file ends in .py\n"
+
+
+@pytest.mark.parametrize("words", [["run"], ["check"], ["prove"], ["check", "--prove"], ["profile"]])
+def test_programs_that_are_not_there(words, capsys):
+    program = [] if words == ["prove"] else ["-m", "no_such_module"]
+    for given, text in ((["nowhere.py"], "no file 'nowhere.py'"), (program, "no module 'no_such_module'")):
+        if not given or "--prove" in words and given is program:  # it takes scripts alone
+            continue
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *given])
+        assert ended.value.code == f"tilewright {words[0]}: {text}"
+
+
+@pytest.mark.parametrize("words", [["compile"], ["explain"], ["prove", "-g", "1"]])
+def test_kernels_that_commands_cannot_find(words, kernel_file, capsys):
+    for kernel, signature, text in ((f"{kernel_file}:nothing", "i32", "'nothing' is no jit function"),
+                                    (f"{kernel_file}:fill", "x=i32,x=i32", "'x' is in the signature twice"),
+                                    ("nowhere.py:fill", "i32", "no file 'nowhere.py'")):
+        assert main([*words, kernel, "--signature", signature]) == 1
+        assert f"[E0117] {text}" in capsys.readouterr().err
 
 
 def test_signatures():

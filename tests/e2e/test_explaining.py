@@ -3,9 +3,12 @@
 """`tilewright explain`: what the compiler says of a kernel, by line."""
 
 import html.parser
+import importlib.util
 import inspect
 import json
+import linecache
 import os
+import re
 import subprocess
 import sys
 
@@ -14,8 +17,10 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.mock_driver import FakeTensor
-from tilewright.explaining import machine_code
-from tilewright.explaining.facts import explain, occupancy_of
+from tilewright import errors, knobs
+from tilewright.compiler.disk_cache import store_of
+from tilewright.explaining import kept, machine_code, pair_page
+from tilewright.explaining.facts import Line, explain, occupancy_of
 from tilewright.explaining.findings import findings, formula
 from tools.sources import ROOT
 
@@ -87,6 +92,18 @@ def test_shared_memory_and_exchanges():
     assert "layout-conversion" in kinds
 
 
+def test_exchanged_addresses_are_told_from_what_they_point_to():
+    @tilewright.jit
+    def rows(x, places, y, R: tl.constexpr, C: tl.constexpr):
+        i, j = tl.arange(0, R), tl.arange(0, C)
+        row = x + tl.load(places + i).to(tl.int64) * C
+        tl.store(y + i[:, None] * C + j, tl.load(row[:, None] + j))
+
+    explanation = explained(rows, "*fp16", "*i32", "*fp16", divisible=("x", "places", "y"), R=64, C=128, options={"num_warps": 4})
+    exchanged = [piece["what"] for piece in explanation.shared]
+    assert exchanged == ["layout change of tile<64x*f16>"], exchanged
+
+
 def test_barriers_have_reasons():
     @tilewright.jit
     def two_sums(x, y, B: tl.constexpr):
@@ -105,6 +122,21 @@ def test_occupancy_names_its_limit():
     assert occupancy_of("sm_90a", 128, 32, 100_000)["limited_by"] == ["shared_memory"]
     full = occupancy_of("sm_90a", 1024, 16, 0)
     assert full["limited_by"] == ["threads"] and full["threads"] == full["max_threads"] == 2048
+
+
+def test_the_line_that_needs_most_registers_is_named():
+    @tilewright.jit
+    def outer(x, y, out, B: tl.constexpr):
+        i = tl.arange(0, B)
+        a, b = tl.load(x + i), tl.load(y + i)
+        product = a[:, None] * b[None, :]
+        tl.store(out + i[:, None] * B + i[None, :], tl.exp(product) + product)
+
+    explanation = explained(outer, "*fp32", "*fp32", "*fp32", divisible=("x", "y", "out"), B=64, options={"num_warps": 4})
+    assert explanation.pressure["data"] >= 64 * 64 // 128
+    lines = [number for _, number, sentence in findings(explanation) if sentence.startswith("most registers are needed here: ")]
+    texts = [line.text for line in explanation.lines() if line.number in lines]
+    assert len(texts) == 1 and "product" in texts[0]
 
 
 def test_formulas():
@@ -180,6 +212,92 @@ def test_two_configurations():
     assert done.returncode == 0 and {("BLOCK", "1,024", "2,048"), ("num_warps", "8", "4"), ("threads", "256", "128")} <= rows, done.stderr
     same = command(kernel, "-s", signature, "--diff", kernel)
     assert same.returncode == 0 and "nothing differs" in same.stdout
+
+
+def test_two_configurations_on_a_page(tmp_path):
+    page = tmp_path / "pair.html"
+    done = command("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024", "--num-warps", "8",
+                   "--diff", "BLOCK=2048,num_warps=4", "-o", str(page))
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    parsed = _Page()
+    parsed.feed(text)
+    ids = re.findall(r' id="([^"]*)"', text)
+    assert parsed.open == [] and len(ids) == len(set(ids)) and {link[1:] for link in parsed.links} <= parsed.ids
+    assert "<th>BLOCK=1024, num_warps=8</th><th>BLOCK=2048, num_warps=4</th>" in text
+    assert "<tr><td>threads</td><td>256</td><td>128</td></tr>" in text
+    line = next(n for n, row in enumerate((ROOT / "tutorials/01_vector_add.py").read_text().splitlines(), 1) if "tl.store" in row)
+    (row, ) = [piece for piece in text.split("<div class='pair'>") if f'id="LA{line}"' in piece]
+    assert f'id="LB{line}"' in row, "the same line of both stands in one row"
+
+
+def test_lines_whose_decisions_differ_are_marked():
+    first, second = (explained(transpose, "*fp32", "*fp32", divisible=("x", "y"), B=size) for size in (64, 32))
+    line = line_of(transpose, "tl.store")
+    assert re.search(rf'class="line \w* differs" id="LB{line}"', pair_page.render(first, second))
+    assert ' differs"' not in pair_page.render(first, first).partition("<body>")[2]
+
+
+def test_versions_are_aligned():
+    def lines(*texts):
+        return [Line(number, text) for number, text in enumerate(texts, 1)]
+
+    pairs = list(pair_page._aligned(lines("def f():", "a = 1", "b = 2", "end"), lines("def f():", "new", "  a = 1", "b = 3", "c", "end")))
+    shown = [(a and a.text, b and b.text.strip()) for a, b in pairs]
+    assert shown == [("def f():", "def f():"), (None, "new"), ("a = 1", "a = 1"), ("b = 2", "b = 3"), (None, "c"), ("end", "end")]
+
+
+def test_nothing_is_compiled_twice(tmp_path, monkeypatch):
+    """A second explanation comes from the disk, with the same page; a line more above the kernel is another one."""
+    calls, native = [], kept._compile
+    monkeypatch.setattr(kept, "_compile", lambda request: (calls.append(1), native(request))[1])
+    file = tmp_path / "kernels.py"
+    text = ("import tilewright\nimport tilewright.language as tl\n\n@tilewright.jit\ndef add(x, B: tl.constexpr):\n"
+            "    tl.store(x + tl.arange(0, B), 1.0)\n")
+
+    def page(content, name, **constants):
+        file.write_text(content)
+        spec = importlib.util.spec_from_file_location(name, file)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        linecache.checkcache()
+        return explained(module.add, "*fp32", divisible=("x", ), **constants).page()
+
+    with knobs.cache.scope():
+        knobs.cache.dir = str(tmp_path / "cache")
+        knobs.cache.enabled = True
+        first = page(text, "first", B=128)
+        assert len(calls) == 1 and page(text, "first", B=128) == first and len(calls) == 1
+        page(text, "first", B=256)
+        assert len(calls) == 2
+        moved = page("\n\n" + text, "first", B=128)
+        assert len(calls) == 3 and 'id="L8"' in moved and 'id="L8"' not in first
+        for entry in (tmp_path / "cache" / "explanations-1").rglob("*.bin"):
+            entry.write_bytes(entry.read_bytes()[:-9])
+        with pytest.warns(Warning, match="W0501"):
+            assert page(text, "first", B=128) == first
+        assert len(calls) == 4, "a damaged entry is a miss"
+
+
+def test_an_entry_of_another_key_is_compiled_again(tmp_path):
+    """An entry that is whole but holds what its name does not say is set aside, with a warning."""
+    def page():
+        return explained(transpose, "*fp32", "*fp32", divisible=("x", "y"), B=16).page()
+
+    with knobs.cache.scope():
+        knobs.cache.dir = str(tmp_path)
+        knobs.cache.enabled = True
+        first = page()
+        store = store_of(kept.AREA, kept._CAPACITY)
+        ((key, _, _), ) = store.native.list()
+        header, sections, _, _ = store.native.load(key)
+        fields = json.loads(header)["fields"]
+        store.native.store(key, json.dumps({**json.loads(header), "symbol": "other", "fields": {**fields, "places": "elsewhere"}}), sections)
+        with pytest.warns(errors.CacheWarning, match=r"\[W0501\] discarded a damaged cache entry \(its fields belong to another key\)\s+"
+                          "help: it was recompiled; see 'tilewright cache verify'"):
+            assert page() == first
+        assert json.loads(store.native.load(key)[0])["fields"] == fields
 
 
 @pytest.mark.parametrize("arguments, words", [

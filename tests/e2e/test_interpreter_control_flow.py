@@ -175,8 +175,9 @@ def counts_by(out, step):
 
 def test_a_run_time_step_that_counts_down_is_refused():
     # Compiled, such a loop has no iteration.
-    with pytest.raises(errors.TilewrightError, match="step of 'range' is -2 at run time"):
+    with pytest.raises(errors.TilewrightError, match="step of 'range' is -2 at run time") as info:
         run(counts_by, scalars(), -2)
+    assert info.value.help == "a loop that counts down needs a step that is known at compile time"
 
 
 @tilewright.jit

@@ -16,7 +16,8 @@ HERE = pathlib.Path(__file__).parent
 
 @pytest.mark.parametrize("cases", ["cases_launch.py", "cases_launch_forms.py", "cases_descriptors.py",
                                    "cases_autotuner.py", "cases_tuned_launch.py", "cases_threads.py",
-                                   "cases_overlap.py", "cases_profiler.py", "cases_specializations.py", "cases_check.py"])
+                                   "cases_overlap.py", "cases_profiler.py", "cases_specializations.py", "cases_check.py",
+                                   "cases_jax.py", "cases_cupy.py"])
 def test_launches_reach_the_driver(tmp_path, cases):
     code, output = run_in_mock_process(HERE / cases, tmp_path)
     assert code == 0, output

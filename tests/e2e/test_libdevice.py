@@ -76,6 +76,40 @@ def test_functions(device, name, type_name):
     assert_near(actual, function(x.astype(np.float64)), ulps=ulps, absolute=4e-15 if name == "sinpi" else 0)
 
 
+# In the range where each is good; the compiled form must be of the special function unit and nothing longer.
+FAST_FUNCTIONS = {
+    "fast_sinf": (UNIT, np.sin), "fast_cosf": (UNIT, np.cos), "fast_tanf": (UNIT, np.tan), "fast_expf": (UNIT, np.exp),
+    "fast_logf": (POSITIVE + 2, np.log), "fast_log2f": (POSITIVE + 2, np.log2), "fast_log10f": (POSITIVE + 2, np.log10),
+    "fast_exp10f": (UNIT, lambda x: 10.0**x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAST_FUNCTIONS)
+def test_fast_functions(device, name):
+    values, function = FAST_FUNCTIONS[name]
+    x = values.astype(np.float32)
+    actual = run(device, name, [x], "float32")
+    np.testing.assert_allclose(actual, function(x.astype(np.float64)), rtol=1e-5, atol=2e-6)
+
+
+def test_fast_powers(device):
+    x, y = POSITIVE.astype(np.float32), UNIT.astype(np.float32)
+    np.testing.assert_allclose(run(device, "fast_powf", [x, y], "float32"), x.astype(np.float64)**y, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [*FAST_FUNCTIONS, "fast_powf"])
+def test_fast_functions_are_short(name):
+    seen, x = [], np.ones(64, np.float32)
+    run(Emulator("sm_90a", inspect=seen.append), name, [x, x][:2 if name == "fast_powf" else 1], "float32")
+    ptx = seen[0].asm["ptx"]
+    assert ".approx" in ptx and "f64" not in ptx and "bra" not in ptx, ptx
+
+
+def test_fast_functions_are_for_float32():
+    with pytest.raises(tilewright.errors.TilewrightError, match="libdevice.fast_logf needs fp32, got"):
+        unary_kernel[(1,)](np.ones(64), np.ones(64), F=libdevice.fast_logf, N=64)
+
+
 # Values to 20 digits, from published tables.
 TABLE = [
     ("j0", 1.0, 0.76519768655796655145), ("j1", 1.0, 0.44005058574493351596), ("y0", 1.0, 0.088256964215676957983),

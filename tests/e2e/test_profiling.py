@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import pytest
 from harness.mock_driver import build, run_in_mock_process
@@ -168,6 +169,29 @@ def run(tmp_path, *arguments, interpret="1", **environment):
                           capture_output=True, text=True)
 
 
+def test_grid_functions_are_called_once():
+    calls = []
+
+    @tilewright.jit
+    def nothing(x):
+        pass
+
+    with tilewright.knobs.runtime.scope():
+        tilewright.knobs.runtime.interpret = True
+        kernel = tilewright.jit(nothing.fn)
+
+    def grid(meta):
+        calls.append(meta["x"])
+        return (2, )
+
+    with warnings.catch_warnings(), tilewright.profiler.record() as profile:
+        warnings.simplefilter("ignore")
+        kernel[grid](7)
+        with pytest.raises(ZeroDivisionError):
+            kernel[lambda meta: (1 // 0, )](7)
+    assert calls == [7] and [run.grid for run in profile.interpreted] == [(2, 1, 1)]
+
+
 def test_a_program_in_the_interpreter(tmp_path):
     done = run(tmp_path, "--json", "p.json", "--trace", "t.json", "script.py", "--json", "7")
     assert done.returncode == 0 and "sum 800.0 ['--json', '7']" in done.stdout, done.stderr
@@ -191,10 +215,10 @@ def test_without_a_gpu_it_says_so(tmp_path):
     assert "'tilewright profile' needs a GPU: no CUDA driver, or no GPU that it shows" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [(), ("-m", )])
-def test_a_program_must_be_named(tmp_path, arguments):
+@pytest.mark.parametrize("arguments, text", [((), "name a script"), (("-m", ), "-m needs the name of a module")])
+def test_a_program_must_be_named(tmp_path, arguments, text):
     done = run(tmp_path, *arguments)
-    assert done.returncode == 1 and "name a script" in done.stderr
+    assert done.returncode == 1 and text in done.stderr
 
 
 def test_on_the_recording_driver(tmp_path):

@@ -154,6 +154,26 @@ def test_loaded_addresses_are_outside_unless_a_mask_bounds_them():
     assert launch(gather_kernel, (4,), floats(64), index, floats(64), CHECKED=True, BLOCK=16).proved
 
 
+@tw.jit
+def table_kernel(table, places, n, arrays, BLOCK: tl.constexpr):
+    entry = table + tl.load(places + tl.program_id(0))
+    offsets = tl.arange(0, BLOCK)
+    pointers = tl.load(entry).to(tl.pointer_type(tl.float32)) + offsets
+    tl.store(pointers, tl.load(pointers, mask=offsets < n) + 1, mask=offsets < n)
+
+
+def test_addresses_in_a_table_are_outside():
+    arrays = np.zeros(8, np.float32), np.zeros(8, np.float32)
+    table = np.array([array.ctypes.data for array in arrays], np.int64)
+    arguments = {"table": table, "places": np.array([1, 0], np.int32), "n": 8, "arrays": arrays, "BLOCK": 8}
+    proof = prove_launch(table_kernel, (2, ), arguments)
+    assert [finding.bounds.verdict for finding in proof.findings] == ["proved", "outside", "outside", "outside"]
+    # The replay works on copies of the arrays, to which no entry of the table leads.
+    arguments["places"][0] = 5
+    proof = prove_launch(table_kernel, (2, ), arguments)
+    assert [finding.bounds.verdict for finding in proof.findings] == ["proved", "refuted", "outside", "outside"]
+
+
 def test_mask_that_is_always_true_is_superfluous():
     proof = launch(copy_kernel, (4,), floats(64), floats(64), 64, SHIFT=0, BLOCK=16)
     assert proof.proved and [finding.mask for finding in proof.findings] == ["superfluous", "superfluous"]
@@ -394,6 +414,22 @@ def test_command_for_a_kernel(script, capsys):
     (access, ) = proof["accesses"]
     assert access["bounds"]["verdict"] == "refuted" and access["bounds"]["witness"]["confirmed"]
     assert (access["line"], access["access"], access["array"]) == (9, "store", "x")
+
+
+@pytest.mark.parametrize("text, said", [("print('nothing')", "launched no kernel"), ("raise SystemExit(3)", "ended with 3")])
+def test_command_for_a_script_without_launches(tmp_path, capsys, text, said):
+    path = tmp_path / "script.py"
+    path.write_text(text)
+    assert main(["prove", str(path)]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_script_that_ends_with_an_error_is_not_proved(tmp_path, capsys):
+    path = tmp_path / "failing.py"
+    path.write_text(SCRIPT + "\nraise SystemExit(3)\n")
+    assert main(["prove", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert "proved" in captured.out and "ended with 3" in captured.err
 
 
 @pytest.mark.parametrize("command", [["prove"], ["check", "--prove"]])

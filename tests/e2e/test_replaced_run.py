@@ -4,6 +4,7 @@
 
 import abc
 import types
+import typing
 from unittest import mock
 
 import numpy as np
@@ -144,6 +145,24 @@ def test_abstract_classes_beside_ours(kind):
             return 1
 
     assert issubclass(Planned, Abstract) and Planned.run is kind.run
+
+
+@pytest.mark.parametrize("kind", [JITFunction, Autotuner, Heuristics])
+def test_protocols_beside_ours(kind, kernel):
+
+    @typing.runtime_checkable
+    class Plans(typing.Protocol):
+
+        def plan(self) -> int:
+            ...
+
+    class Planned(kind, Plans):
+
+        def plan(self):
+            return 1
+
+    assert issubclass(Planned, kind) and Planned.run is kind.run
+    assert isinstance(Planned.__new__(Planned), Plans) and not isinstance(kernel, Plans)
 
 
 def test_a_tuner_whose_methods_a_library_replaces(kernel, calls, monkeypatch):

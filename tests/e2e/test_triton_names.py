@@ -373,6 +373,8 @@ def test_microscaling_numbers():
         packed = every.to_packed_tensor(dim)
         assert packed.shape[dim] == (every.data.shape[dim] + 1) // 2
         assert torch.equal(every.unpack_packed_tensor(packed, dim, (5, 7)), every.data)
+    with pytest.raises(AssertionError, match="^dimension 2 is none of 2$"):
+        every.to_packed_tensor(2)
     scales = MXScaleTensor(data=torch.tensor([1.0, 3.9, 2.0**-127, 0.0, float("inf")]))
     assert scales.data.tolist() == [127, 128, 0, 255, 255]
     assert scales.to(torch.float32)[:3].tolist() == [1.0, 2.0, 2.0**-127] and scales.to(torch.float32)[3:].isnan().all()

@@ -210,4 +210,21 @@ def test_sweep_over_every_gpu(tmp_path, monkeypatch):
         assert tuning.sweep(f"{path}:launch", problems, pool) == [""] * len(problems)
     assert len(table.all_tables()) == len(problems) and set(statuses().values()) <= {"ok", "slow"}
     used = (tmp_path / "log").read_text().split()
-    assert len(used) == len(problems) and set(used) <= set(executors.visible_devices())
+    assert len(used) >= len(problems) and set(used) <= set(executors.visible_devices())
+
+
+def test_configurations_are_divided_and_outlive_a_worker(tmp_path, monkeypatch):
+    """One problem over two processes, on two GPUs where there are two; the first that launches is killed once."""
+    path = tmp_path / "swept.py"
+    path.write_text(SWEPT.replace("    x = _core.DeviceBuffer", """    if not os.path.exists(os.environ["SWEPT_LOG"] + ".killed"):
+        fill.fn[(1, )](_core.DeviceBuffer(4096), 1024, BLOCK=1024)
+        _core.synchronize(0)
+        open(os.environ["SWEPT_LOG"] + ".killed", "w").close()
+        os.kill(os.getpid(), 9)
+    x = _core.DeviceBuffer"""))
+    monkeypatch.setenv("SWEPT_LOG", str(tmp_path / "log"))
+    devices = executors.visible_devices()
+    with tuning.GpuPool((devices * 2)[:2]) as pool:
+        assert tuning.sweep(f"{path}:launch", [{"n": 1 << 20}], pool) == [""]
+    ((_, header), ) = table.all_tables()
+    assert len(header["records"]) == 3 and header["best"] and set(statuses().values()) <= {"ok", "slow"}

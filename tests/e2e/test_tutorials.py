@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every lesson runs as a script, as a reader would run it.
 
-Each checks itself against NumPy; without a GPU it runs in the interpreter. On a
-GPU the whole sweep runs too, so that the timing and the plot cannot rot.
+Each checks itself against NumPy; without a GPU it runs in the interpreter, which has every
+check of its own on and must find nothing. On a GPU the whole sweep runs too, so that the timing and the plot cannot rot.
 """
 
 import os
@@ -18,15 +18,32 @@ from harness.native import ROOT
 LESSONS = sorted(path.name for path in (ROOT / "tutorials").glob("[0-9]*.py"))
 
 
+# Lessons about a framework, which run where it is.
+FRAMEWORKS = {"20_torch_custom_op.py": "torch", "21_jax.py": "jax", "22_cupy.py": "cupy"}
+
+
 def run_lesson(name, *arguments):
+    if (framework := FRAMEWORKS.get(name)) is not None:
+        pytest.importorskip(framework, reason=f"the lesson needs {framework}")
+        if framework == "cupy" and (problem := gpu_problem()):
+            pytest.skip(problem)
     done = subprocess.run([sys.executable, str(ROOT / "tutorials" / name), *arguments],
-                          capture_output=True, text=True, timeout=600, env=dict(os.environ))
+                          capture_output=True, text=True, timeout=600, env={**os.environ, "TILEWRIGHT_CHECK": "all"})
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 
 
 def test_lessons_are_found():
-    assert {"01", "02", "03", "05", "06", "08", "09", "10", "11", "12"} == {name.partition("_")[0] for name in LESSONS}
+    assert [f"{number:02}" for number in (*range(1, 18), 20, 21, 22)] == [name.partition("_")[0] for name in LESSONS]
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_lesson_without_its_framework(name, tmp_path):
+    (tmp_path / f"{FRAMEWORKS[name]}.py").write_text("raise ImportError('not here')\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    done = subprocess.run([sys.executable, str(ROOT / "tutorials" / name)], capture_output=True, text=True, env=environment)
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith(f"this lesson needs {FRAMEWORKS[name]}, which cannot be imported") and "pip install" in done.stderr
 
 
 @pytest.mark.parametrize("name", LESSONS)

@@ -8,6 +8,7 @@ public `tilewright.compile`. Equal launches are assembled once per session.
 
 import numpy as np
 
+from tilewright import _core
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 from harness.types import SIGNATURE_NAMES, name_of
@@ -15,18 +16,17 @@ from harness.types import SIGNATURE_NAMES, name_of
 # Names that a launch may give beside the kernel's own parameters.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "sanitize_overflow"}
 # Room for one block of threads, in bytes.
-SHARED_LIMIT = {"sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90": 232448, "sm_90a": 232448}
-REGISTERS_OF_A_MULTIPROCESSOR = 65536
+SHARED_LIMIT = {name: _core.target_limits(name)["shared"] for name in ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a")}
 _done: dict[tuple, object] = {}
 
 
 def check_resources(compiled, target):
     """The assembler's report: that there is one, and that the kernel can be launched."""
-    metadata = compiled.metadata
-    assert metadata.n_regs is not None and 0 < metadata.n_regs <= 255, f"{metadata.n_regs} registers"
+    metadata, limits = compiled.metadata, _core.target_limits(target)
+    assert metadata.n_regs is not None and 0 < metadata.n_regs <= limits["registers_per_thread"], f"{metadata.n_regs} registers"
     assert metadata.n_spills is not None and metadata.n_spills >= 0, "no word of spills"
     units = -(-metadata.n_regs // 8) * 8 * 32 * metadata.num_warps
-    assert units <= REGISTERS_OF_A_MULTIPROCESSOR, f"{metadata.n_regs} registers in {metadata.num_warps} warps"
+    assert units <= limits["registers"], f"{metadata.n_regs} registers in {metadata.num_warps} warps"
     assert metadata.shared <= SHARED_LIMIT[target], f"{metadata.shared} bytes of shared memory"
 
 

@@ -190,6 +190,9 @@ BENCHMARKS = [
               {"PART": 512, "GROUP": 16, "HEAD_DIM": 64, "BN": 64}, "log2_scale"),
 ]
 
+WEIGHTS = "0 < M <= 2**10, 0 < N <= 2**14, 0 < K <= 2**14, K % 256 == 0, parts <= 64, 0 < steps <= 2**7"
+WEIGHTS_GRID = "cdiv(N, BLOCK_N), cdiv(M, BLOCK_M), parts"
+
 LESSONS = [
     ProofCase("01_vector_add", "add_kernel", alike("x_ptr y_ptr out_ptr", "n"), "n", "cdiv(n, BLOCK)", "n > 0", BLOCK),
     ProofCase("02_fused_softmax", "softmax_kernel", alike("x_ptr out_ptr", "[rows, columns]"),
@@ -237,6 +240,46 @@ LESSONS = [
               "0 < batch <= 64, 0 < height <= 256, 0 < width <= 256, 0 < C <= 256, 0 < K <= 256, 0 < out_height <= 256, "
               "0 < out_width <= 256, 0 < stride <= 4, 0 <= pad <= 4",
               {"R": 3, "S": 3, "RELU": True, "BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_C": 16}),
+    ProofCase("04_dropout", "masked_kernel", alike("x_ptr out_ptr", "fp16 n") | {"keep_ptr": "i8 n"}, "n", "cdiv(n, BLOCK)", "n > 0",
+              BLOCK, "p"),
+    ProofCase("04_dropout", "seeded_kernel", alike("x_ptr out_ptr", "fp16 n"), "n seed", "cdiv(n, BLOCK)", "n > 0", BLOCK, "p"),
+    ProofCase("04_dropout", "dropout_kernel", alike("x_ptr out_ptr", "fp16 n"), "n seed", "cdiv(n, BLOCK)", "n > 0", BLOCK, "p"),
+    ProofCase("07_libdevice", "poisson_loss_kernel", alike("log_rate_ptr loss_ptr", "n") | {"count_ptr": "i32 n"}, "n",
+              "cdiv(n, BLOCK)", "n > 0", BLOCK),
+    ProofCase("07_libdevice", "wave_kernel", alike("x_ptr out_ptr", "n"), "n", "cdiv(n, BLOCK)", "n > 0", {**BLOCK, "FAST": True}),
+    ProofCase("13_paged_attention", "part_kernel",
+              {"q_ptr": "fp16 [sequences, HEADS, GROUP, HEAD_DIM]", "table_ptr": "i32 [sequences, table_width]",
+               "lengths_ptr": "i32 sequences", "out_ptr": "[sequences, HEADS, GROUP, parts, HEAD_DIM]",
+               "lse_ptr": "[sequences, HEADS, GROUP, parts]"} | alike("k_ptr v_ptr", "fp16 [pages, PAGE, HEADS, HEAD_DIM]"),
+              "table_width part", "sequences, HEADS, parts",
+              "sequences <= 2**10, parts <= 2**6, 0 < part <= 2**16, 0 < table_width <= 2**16, pages <= 2**16",
+              {"HEADS": 8, "GROUP": 4, "ROWS": 16, "HEAD_DIM": 64, "PAGE": 16, "BLOCK": 64}, "scale"),
+    ProofCase("13_paged_attention", "join_kernel", {"parts_ptr": "[rows, parts, HEAD_DIM]", "lse_ptr": "[rows, parts]",
+                                                    "out_ptr": "fp16 [rows, HEAD_DIM]"}, "parts", "rows",
+              "0 < parts <= PARTS, rows <= 2**16", {"PARTS": 16, "HEAD_DIM": 64}),
+    ProofCase("14_quantised_weights", "int8_kernel", {"x_ptr": "fp16 [M, K]", "w_ptr": "i8 [N, K]", "scale_ptr": "N",
+                                                      "out_ptr": "[parts, M, N]"}, "M N K steps", WEIGHTS_GRID, WEIGHTS,
+              {"BLOCK_M": 16, "BLOCK_N": 64}),
+    ProofCase("14_quantised_weights", "pack_kernel", {"w_ptr": "fp16 [N, K]", "packed_ptr": "i8 [N, K // 2]",
+                                                      "scale_ptr": "[K // 128, N]"}, "N K", "N, K // 256",
+              "0 < N <= 2**14, 0 < K <= 2**14, K % 256 == 0"),
+    ProofCase("14_quantised_weights", "int4_kernel", {"x_ptr": "fp16 [M, K]", "packed_ptr": "i8 [N, row_bytes]",
+                                                      "scale_ptr": "[K // 128, N]", "out_ptr": "[parts, M, N]"},
+              "M N K row_bytes steps", WEIGHTS_GRID, WEIGHTS + ", row_bytes == K // 2", {"BLOCK_M": 16, "BLOCK_N": 64}),
+    ProofCase("14_quantised_weights", "sum_kernel", {"parts_ptr": "[parts, n]", "y_ptr": "fp16 n"}, "n parts", "cdiv(n, BLOCK)",
+              "0 < n <= 2**20, 0 < parts <= 64", BLOCK),
+    ProofCase("15_mixture_of_experts", "count_kernel", {"expert_ptr": "i32 slots", "count_ptr": "i32 experts",
+                                                        "rank_ptr": "i32 slots"}, "slots", "cdiv(slots, BLOCK)", "slots > 0", BLOCK),
+    ProofCase("15_mixture_of_experts", "sort_kernel", alike("expert_ptr rank_ptr sorted_ptr", "i32 slots") | {"count_ptr": "i32 experts"},
+              "slots experts", "cdiv(slots, BLOCK)", "slots > 0, experts <= EXPERTS", {**BLOCK, "EXPERTS": 32}),
+    ProofCase("15_mixture_of_experts", "combine_kernel", {"out_ptr": "fp16 [tokens, TOP_K, hidden]", "y_ptr": "fp16 [tokens, hidden]"},
+              "hidden", "tokens, cdiv(hidden, BLOCK)", "0 < hidden <= 2**16, tokens <= 2**16", {**BLOCK, "TOP_K": 4}),
+    ProofCase("16_state_space_scan", "recurrence_kernel", alike("a_ptr b_ptr h_ptr", "[rows, length]"), "length", "rows",
+              "0 < length <= 2**20, rows <= 2**20", {"BLOCK": 256}),
+    ProofCase("16_state_space_scan", "selective_scan_kernel",
+              alike("x_ptr dt_ptr y_ptr", "fp16 [batches, channels, length]") | alike("b_ptr c_ptr", "fp16 [batches, STATES, length]")
+              | {"a_ptr": "[channels, STATES]", "d_ptr": "channels"}, "channels length", "channels, batches",
+              "0 < length <= 2**16, 0 < channels <= 2**14, batches <= 2**10", {"STATES": 16, "BLOCK": 256}),
 ]
 
 CASES = BENCHMARKS + LESSONS

@@ -16,7 +16,7 @@ from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 from harness import ptx_copies, ptx_matrix  # noqa: F401  they register their instructions
 from harness.ptx_execute import execute
-from harness.ptx_machine import PARAMETER_BASE, GlobalMemory, Knowledge, Machine, run_cluster
+from harness.ptx_machine import GLOBAL_BASE, PARAMETER_BASE, GlobalMemory, Knowledge, Machine, run_cluster
 from harness.ptx_program import parse
 from harness.ptx_tensor_map import ProgramMaps, TensorMap
 from harness.ptx_tma import finish_kernel
@@ -102,6 +102,21 @@ class Parameters:
         self.count += 1
 
 
+def link_tables(parameters) -> set:
+    """Where arrays of int64 hold addresses of other arguments, these become the emulator's; returns those tables."""
+    placed = list(parameters.placed.values())
+    known = {array.ctypes.data: address for address, array in placed}
+    linked = set()
+    for address, array in placed:
+        start = address - GLOBAL_BASE
+        words = parameters.memory.data[start : start + array.nbytes].view(np.int64) if array.dtype == np.int64 else []
+        for i, word in enumerate(words):
+            if int(word) in known:
+                words[i] = known[int(word)]
+                linked.add(address)
+    return linked
+
+
 def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0, num_ctas=1):
     """Arrays are changed in place; numbers are passed as the parameter's size says. The grid counts programs.
 
@@ -116,6 +131,7 @@ def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0, num_
         parameters.add_host_tensor_map(recipe)
     if scratch_bytes:
         parameters.add(np.full(scratch_bytes * math.prod(grid), 0xA5, np.uint8))
+    tables = link_tables(parameters)
     assert parameters.count == len(program.parameters), f"{program.name} takes {len(program.parameters)} arguments"
     for z in range(grid[2]):
         for y in range(grid[1]):
@@ -132,4 +148,5 @@ def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0, num_
                     machine.run(execute)
                     finish_kernel(machine)
     for address, array in parameters.placed.values():
-        parameters.memory.read_back(address, array)
+        if address not in tables:
+            parameters.memory.read_back(address, array)

@@ -19,6 +19,8 @@ import re
 
 import numpy as np
 
+from tilewright import _core
+
 from harness.ptx_program import Instruction, Program
 
 DTYPES = {
@@ -30,7 +32,7 @@ DTYPES = {
 }  # fmt: skip
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
-SHARED_BYTES = 232448
+SHARED_BYTES = _core.target_limits("sm_90a")["shared"]
 GLOBAL_BASE = 1 << 32
 PARAMETER_BASE = 1 << 48
 # Who read a byte of shared memory, if not one warp only.

@@ -182,7 +182,7 @@ def within(value, low, high, dtype):
         return cast(Value(ends, value.dtype, value.shape, low, high), dtype)
     width = high - low + 1
     if is_unsigned(value.dtype):
-        if low > 0 or high > 127:
+        if low > 0 or not 0 <= high <= 127:
             return None
         return cast(Value(f"({value.text} % {high + 1})", value.dtype, value.shape, 0, high), dtype)
     if low >= 0:
@@ -191,4 +191,6 @@ def within(value, low, high, dtype):
                         dtype) if low == 0 else None
         return cast(Value(f"({value.text} & {high})", value.dtype, value.shape, 0, high), dtype)
     limit = int(min(-low, high, 100))
+    if limit < 0:
+        return None
     return cast(Value(f"({value.text} % {limit + 1})", value.dtype, value.shape, -limit, limit), dtype)

@@ -7,7 +7,7 @@ memory, a layout conversion through shared memory, atomics with a lock, copies a
 a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, operands
 computed from what was loaded ahead, reductions with many results, several atomics per
 thread, reductions by TMA, loads and stores with an order, promises made as statements, gathers,
-tiles that are copied ahead column by column. Buffers are written in full before they are
+tiles that are copied ahead column by column or by loaded addresses, addresses from a table. Buffers are written in full before they are
 read, so that initcheck has nothing to excuse.
 synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 """
@@ -236,6 +236,21 @@ def check_gathers_and_columns():
     assert torch.equal(product, (columns * weight[:, None]).float().T @ columns.float())
 
 
+def check_lessons():
+    """The checks of lessons, at sizes of the interpreter; where kernels are tuned, with the first configuration."""
+    import importlib
+
+    sys.path.insert(0, str(BENCHMARKS.parent / "tutorials"))
+    for name, arguments in (("13_paged_attention", ([300, 1, 37], 2, 4, 32, 16, 320)), ("14_quantised_weights", (3, 70, 2560)),
+                            ("15_mixture_of_experts", (37, 5, 2, 48, 40)), ("16_state_space_scan", (2, 3, 600, 4)),
+                            ("17_fused_optimiser", ([(70, 50), (1, ), (300, )], 2, 256))):
+        lesson = importlib.import_module(name)
+        for kernel in vars(lesson).values():
+            if hasattr(kernel, "configs"):
+                kernel.configs = kernel.configs[:1]
+        lesson.check(*arguments)
+
+
 def main():
     x, y = torch.rand(1000, device="cuda"), torch.rand(1000, device="cuda")
     out = torch.zeros_like(x)
@@ -268,6 +283,7 @@ def main():
     check_extrema()
     check_orders_and_promises()
     check_gathers_and_columns()
+    check_lessons()
     torch.cuda.synchronize()
     print("every kernel right")
 

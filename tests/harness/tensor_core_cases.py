@@ -36,6 +36,8 @@ class Case:
     options: dict = field(compare=False)
     # Products whose operands come through shared memory in several stages.
     pipelined: bool = True
+    # A product with fewer rows than wgmma takes.
+    small: bool = False
 
     def compile(self):
         import tilewright
@@ -211,7 +213,7 @@ def lessons() -> list[Case]:
          | {name: "i32" for name in ("batch", "height", "width", "C", "K", "out_height", "out_width", "stride")},
          {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_C": 64, "R": 3, "S": 3, "RELU": True, "pad": 1}, eight),
     ]
-    return [Case(f"lesson {name}", "sm_90a", *rest) for name, *rest in found] + attention_lesson()
+    return [Case(f"lesson {name}", "sm_90a", *rest) for name, *rest in found] + attention_lesson() + serving_lessons()
 
 
 def attention_lesson() -> list[Case]:
@@ -228,6 +230,40 @@ def attention_lesson() -> list[Case]:
         ("dq", lesson.dq_kernel, backward | half_pointers("dq_ptr"), constants | tall, two),
     ]
     return [Case(f"lesson 06 {name}", "sm_90a", *rest) for name, *rest in found]
+
+
+def serving_lessons() -> list[Case]:
+    """Those of what a server does: pages, quantised weights, experts."""
+    pages, weights = module("tutorials", "13_paged_attention"), module("tutorials", "14_quantised_weights")
+    experts = module("tutorials", "15_mixture_of_experts")
+    layer = {name: "i32" for name in ("slots", "experts", "hidden", "inner")}
+    lists = {"sorted_ptr": "*i32", "count_ptr": "*i32"}
+    numbers = {name: "i32" for name in ("M", "N", "K", "steps")}
+    scaled = {"scale_ptr": "*fp32", "out_ptr": "*fp32"}
+    paged = half_pointers("q_ptr", "k_ptr", "v_ptr") | {"table_ptr": "*i32", "lengths_ptr": "*i32", "out_ptr": "*fp32",
+                                                        "lse_ptr": "*fp32", "scale": "fp32", "table_width": "i32", "part": "i32"}
+    found = []
+    for name, kernel, signature in (
+        ("13 paged attention", pages.part_kernel, paged),
+        ("14 weights of 8 bits", weights.int8_kernel, half_pointers("x_ptr") | {"w_ptr": "*i8"} | scaled | numbers),
+        ("14 weights of 4 bits", weights.int4_kernel,
+         half_pointers("x_ptr") | {"packed_ptr": "*i8", "row_bytes": "i32"} | scaled | numbers),
+        ("15 experts, up", experts.up_kernel, half_pointers("x_ptr", "w_ptr", "h_ptr") | lists | layer),
+        ("15 experts, down", experts.down_kernel,
+         half_pointers("h_ptr", "w_ptr", "out_ptr") | {"share_ptr": "*fp32"} | lists | layer),
+    ):
+        source, more = {
+            "13": (pages, {"HEADS": 8, "GROUP": 4, "ROWS": 16, "HEAD_DIM": 128, "PAGE": 16}),
+            "14": (weights, {"BLOCK_M": 16}),
+            "15": (experts, {"EXPERTS": 32} | ({"TOP_K": 4} if "up" in name else {})),
+        }[name[:2]]
+        found += [(f"{name} {i}", kernel.fn, signature, config.kwargs | more,
+                   {"num_warps": config.num_warps, "num_stages": config.num_stages}) for i, config in list(enumerate(source.CONFIGS))[::3]]
+    cases = []
+    for name, kernel, signature, constants, options in found:
+        rows = constants["BLOCK_M"] if "EXPERTS" in constants else constants.get("ROWS", 64)
+        cases.append(Case(f"lesson {name}", "sm_90a", kernel, signature, constants, options, small=rows < 64))
+    return cases
 
 
 def all_cases() -> list[Case]:
@@ -249,14 +285,14 @@ def shortcomings(case: Case, compiled) -> list[str]:
     if compiled.metadata.shared > SHARED_LIMIT[case.target]:
         found.append(f"{compiled.metadata.shared} bytes of shared memory")
     found += [remark for remark in compiled.remarks if UNWANTED.search(remark)]
-    product, by_pointer = ("wgmma.mma_async", "cp.async.c") if case.target == "sm_90a" else ("mma.sync", "cp.async.c")
+    product = "wgmma.mma_async" if case.target == "sm_90a" and not case.small else "mma.sync"
     if product not in ptx:
         found.append(f"no {product}")
     has_descriptors = any(kind.startswith("tensordesc") for kind in case.signature.values()) or "descriptors" in case.name
     if has_descriptors and case.target == "sm_90a":
         if "cp.async.bulk.tensor" not in ptx:
             found.append("no copies by TMA")
-    elif case.pipelined and by_pointer not in ptx:
+    elif case.pipelined and "cp.async.c" not in ptx:
         found.append("no asynchronous copies")
     return found
 

@@ -22,6 +22,7 @@ COLLECTION_SECONDS = 180
 EXIT_SECONDS = 15  # for the end of a process whose tests are done: some wait for threads of their own
 MOST_PROCESSES = 40  # of one job; a suite that dies more often is broken as a whole
 TAIL_CHARACTERS = 2500
+CHECKED_PROGRAMS = 64  # of each launch: the interpreter is slower than a GPU by far
 
 
 @dataclass
@@ -79,6 +80,8 @@ class Job:
     output_tail: str = ""
     seconds: float = 0.0
     device: int | None = None
+    # What `tilewright check` said of each of its processes.
+    checked: list = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -116,7 +119,7 @@ class Runner:
 
     def __init__(self, root: Path, scratch: Path, deadline: float, mode="run"):
         self.root, self.scratch, self.deadline = root, scratch, deadline
-        self.mode = mode  # "run", "collect" or "interpret"
+        self.mode = mode  # "run", "collect", "interpret" or "check"
 
     def run(self, job: Job, device: int | None = None):
         """Runs the job on the GPU of this number; on all that there are where it is None."""
@@ -132,10 +135,10 @@ class Runner:
 
     # One process.
 
-    def command(self, job: Job) -> list:
+    def command(self, job: Job, stem: Path) -> list:
         pytest = ["-m", "pytest", "-p", "suite_plugin", "-o", "addopts=", "-p", "no:cacheprovider", "-q",
                   "--tb=short", "--continue-on-collection-errors", "-W", "ignore"]
-        more = {"run": [], "collect": ["--collect-only", "-p", "pretend_gpu"], "interpret": job.suite.interpreted}
+        more = {"run": [], "collect": ["--collect-only", "-p", "pretend_gpu"], "interpret": job.suite.interpreted, "check": []}
         arguments = pytest + job.suite.arguments + more[self.mode]
         if job.suite.scripts:
             arguments += ["--noconftest", str(INSIDE / "script_cases.py")]
@@ -143,7 +146,8 @@ class Runner:
             arguments += job.files
         if job.implementation == "triton":
             return [sys.executable, *arguments]
-        return [sys.executable, "-m", "tilewright", "run", *arguments]
+        verb = ["check", "--limit", str(CHECKED_PROGRAMS), "--json", f"{stem}.checked"] if self.mode == "check" else ["run"]
+        return [sys.executable, "-m", "tilewright", *verb, *arguments]
 
     def environment(self, job: Job, job_file: Path) -> dict:
         checkout = job.suite.checkout(self.root)
@@ -182,11 +186,13 @@ class Runner:
         Path(f"{stem}.jsonl").write_text("")
         with open(f"{stem}.out", "wb") as output:
             process = subprocess.Popen(
-                self.command(job), cwd=job.suite.checkout(self.root) / job.suite.folder, stdin=subprocess.DEVNULL,
+                self.command(job, stem), cwd=job.suite.checkout(self.root) / job.suite.folder, stdin=subprocess.DEVNULL,
                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
                 env=self.environment(job, Path(f"{stem}.job")))
             progress, ending = self.watch(process, Path(f"{stem}.jsonl"), job.suite.timeout)
         job.output_tail = read_tail(Path(f"{stem}.out"))
+        if Path(f"{stem}.checked").exists():
+            job.checked.append(json.loads(Path(f"{stem}.checked").read_text()))
         return self.take(job, progress, ending)
 
     def watch(self, process, lines: Path, timeout: float):

@@ -162,6 +162,22 @@ def causes_table(groups, most=60) -> str:
     return "\n".join(lines) + "\n"
 
 
+def findings_text(jobs) -> str:
+    """What `tilewright check` said: per suite the launches, and each finding once."""
+    lines = []
+    for suite in sorted({job.suite.name for job in jobs}):
+        reports = [report for job in jobs if job.suite.name == suite for report in job.checked]
+        launches = [launch for report in reports for launch in report["launches"]]
+        kernels = {(launch["file"], launch["line"]) for launch in launches}
+        found = {(group["code"], group["frames"][0]["file"] if group["frames"] else "", group["frames"][0]["line"] if group["frames"] else 0): group
+                 for report in reports for group in report["findings"]}
+        lines.append(f"{suite}: {len(launches)} launches of {len(kernels)} kernels, {len(found)} findings")
+        for (code, file, line), group in found.items():
+            lines += [f"  {code} {file}:{line} {group['kernel']}: {group['text']}", f"      {group['frames'][0]['source_line'] if group['frames'] else ''}"]
+            lines += [f"      note: {note}" for note in group["notes"]]
+    return "\n".join(lines) + "\n"
+
+
 def write_report(arguments, suites, jobs, seconds: float):
     out: Path = arguments.out
     out.mkdir(parents=True, exist_ok=True)
@@ -184,6 +200,8 @@ def write_report(arguments, suites, jobs, seconds: float):
             f"{table(rows)}\nFailed here and not under Triton:\n\n{causes_table(summary['causes_only_here'])}\n"
             f"All failures here:\n\n{causes_table(summary['causes'])}")
     (out / "table.md").write_text(text)
+    if any(job.checked for job in jobs):
+        (out / "findings.md").write_text(findings_text(jobs))
     with open(out / "ends.txt", "w") as file:
         for job in jobs:
             if any(line["outcome"] in BAD and line["phase"] in ("collect", "process") for line in job.results.values()) or not job.results:

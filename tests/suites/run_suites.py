@@ -8,7 +8,7 @@
 CHECKOUTS has a folder `owner+name` per repository with a file COMMIT in it (pack.py makes them); the
 sources are no part of this project. suites.toml says what is run of each. `import triton` means
 Tilewright in every process of the first kind. FOLDER gets table.md, summary.json, failures.jsonl (one line
-per failing test), tests.jsonl.gz (every test) and ends.txt (the last output of jobs that went wrong).
+per failing test), findings.md (with --check), tests.jsonl.gz (every test) and ends.txt (the last output of jobs that went wrong).
 """
 
 import argparse
@@ -70,7 +70,7 @@ class Campaign:
 
     def __init__(self, arguments, suites, scratch: Path):
         self.arguments, self.suites = arguments, suites
-        mode = "collect" if arguments.collect else "interpret" if arguments.interpret else "run"
+        mode = "collect" if arguments.collect else "interpret" if arguments.interpret else "check" if arguments.check else "run"
         began = time.monotonic()
         budget = arguments.budget_seconds or 10**9
         self.deadline = began + budget
@@ -167,6 +167,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--collect", action="store_true", help="run no test: say what cannot be imported")
     parser.add_argument("--interpret", action="store_true",
                         help="on the CPU, in both interpreters: suites that know how (`interpreted` in suites.toml)")
+    parser.add_argument("--check", action="store_true", help="under `tilewright check`: findings.md lists what it reports")
     parser.add_argument("--jobs", type=int, default=16)
     parser.add_argument("--devices", type=int, default=1, help="GPUs that the jobs are shared out to")
     parser.add_argument("--budget-seconds", "--budget", type=float, help="tests that have not begun by then are counted as not run")

@@ -148,3 +148,16 @@ def test_what_a_script_runs_is_left_out(tmp_path):
                                            "raise RuntimeError\n\nif __name__ == '__main__':\n    raise RuntimeError\n")
     module = speed_cases.definitions_of(tmp_path / "10-lesson.py")
     assert module.SIZE == 8 and module.math and not hasattr(module, "LOST")
+
+
+def test_findings_of_checked_suites_are_told_once():
+    from types import SimpleNamespace
+
+    from report import findings_text
+
+    frame = {"file": "a.py", "line": 7, "source_line": "x = tl.load(p)"}
+    report = {"launches": [{"file": "a.py", "line": 3}, {"file": "a.py", "line": 3}],
+              "findings": [{"code": "E0407", "kernel": "k", "text": "load of 'p'", "notes": ["no mask"], "frames": [frame]}]}
+    job = SimpleNamespace(suite=SimpleNamespace(name="some"), checked=[report, report])
+    text = findings_text([job])
+    assert text.startswith("some: 4 launches of 1 kernels, 1 findings\n") and text.count("E0407 a.py:7 k: load of 'p'") == 1

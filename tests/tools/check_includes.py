@@ -36,7 +36,7 @@ ALLOWED = {
     "python/bindings": ["ir/support"],
     "python/portability": [],
     "python/bindings/launch": ["ir/support", "frontend/ast", "codegen/emit", "runtime", "python/bindings/"],
-    "python/bindings/tuning": ["frontend/ast", "autotune", "python/bindings/", "python/bindings/launch"],
+    "python/bindings/tuning": ["ir/support", "frontend/ast", "autotune", "python/bindings/", "python/bindings/launch"],
     "python/bindings/interpreter": ["ir/support", "frontend", "runtime/interpreter", "python/bindings/"],
     "python/bindings/language": ["ir/support", "frontend", "python/bindings/"],
     "python/bindings/compile": ["ir", "frontend", "passes", "codegen", "runtime", "python/bindings/"],

@@ -13,9 +13,11 @@ TEXT_ELSEWHERE with where its texts are checked.
 
 The texts that stand in the code count too: those of verifiers and lowerings (emitError
 and the like), refusals of passes, and the sentences of the catch-all codes. Each has a
-test that holds its longest literal piece, or a reason in UNTESTED.
+test that holds its longest literal piece, or a reason in UNTESTED. Python counts alike:
+messages and help of errors.make, and what a raised exception says.
 """
 
+import ast
 import re
 import sys
 
@@ -33,70 +35,34 @@ TEXT_ELSEWHERE = {
     "E0121": "throwInvalidShape, below",
 }
 
-_GUARD = "lowering guards what the verifiers of ops and of phases are there to check"
-_TRAIT = "a trait of the op says it first"
 _BUILD = "only another build of LLVM says it"
-_REMARK = "a remark of the assembler's result, whose kind the tests match"
-_OTHER = "no test yet"
+_CUBLAS = "said where the cuBLAS library is called, on GPUs that have it"
+_DRIVER = "only a machine without, or with, a driver says it"
+_TORCH = "an assertion of the tools for torch, which the tests do without"
+_GUARD = "no caller can bring it about"
+_CAUGHT = "caught where it is raised: the tests match what is told instead"
 
 # Literals that no test matches -> why. A literal that gets a test must leave the table.
 UNTESTED: dict[str, str] = {
-    "the accumulator is twice what fits the registers, so the code is not optimised; more warps or a smaller tile would help":
-    _REMARK,
-    "the values alive at once do not fit the registers; more warps or a smaller tile would help": _REMARK,
     "LLVM was built without its NVPTX back end": _BUILD,
-    "module has no kernel": _GUARD,
     "the NVPTX back end cannot write assembly": _BUILD,
-    "memory lacks elements of the tile": _GUARD,
-    "has no way between these layouts": _GUARD,
-    "has no unit that works on registers": _GUARD,
-    "has no warps": _GUARD,
-    "operand has another layout than its unit's": _GUARD,
-    "[E0209] num_ctas=": _OTHER,
-    "argument type has no place in a launch": _GUARD,
-    "has no body": _GUARD,
-    "has unstructured control flow": _GUARD,
-    "cannot reduce a swizzled layout; convert it first": _GUARD,
-    "cannot scan a swizzled layout; convert it first": _GUARD,
-    "layouts of the whole and of the halves do not agree": _GUARD,
-    "first operand has another layout than wgmma's": _GUARD,
-    "needs four warps along M, 64 rows and 8 columns": _GUARD,
-    "takes two dimensions, got": _GUARD,
-    "waits for a tile whose registers fill no word": _GUARD,
-    "missing argument 'arg1'": _OTHER,
-    "cannot make a constant of type": _OTHER,
-    "tl.atomic_poll: expected_value is": _OTHER,
-    "' is not a function of libdevice": _OTHER,
-    "' needs operands": _OTHER,
-    "tl.map_elementwise needs at least one tensor": _OTHER,
-    "a tensor map cannot be read here": _OTHER,
-    "a tensor map cannot be written here": _OTHER,
-    "has no input": _OTHER,
-    "has no axis": _OTHER,
-    "index and source differ beside the axis": _OTHER,
-    "needs i32 or i64 as index, got": _OTHER,
-    "order does not give": _OTHER,
-    "ranks must be equal, 2 or 3; got": _OTHER,
-    "warps has": _OTHER,
-    "`other` needs a mask": _OTHER,
-    "operand types differ": _TRAIT,
-    "region must end in tw.yield": _OTHER,
-    "result must be a 1-D tile of i32, got": _OTHER,
-    "sources differ in shape": _OTHER,
-    "values cross blocks of a cluster": _GUARD,
-    "no layout rule for this control flow on tiles": _OTHER,
-    "no layout rule for this operation on tiles": _OTHER,
-    "no matrix instruction computes these types": _OTHER,
-    "the target has no wgmma": _OTHER,
-    "the tile is too small for wgmma": _OTHER,
-    "wgmma does not compute these types": _OTHER,
-    "wgmma has no batches": _OTHER,
-    "wgmma needs a multiple of 4 warps": _OTHER,
-    "whole warpgroups": _OTHER,
-    "cannot take this operand layout": _OTHER,
-    "no unit was selected": _OTHER,
-    "operands must have one layout, found": _OTHER,
-    "the unit needs the layout": _OTHER,
+    "cublasLt has no algorithm for this product": _CUBLAS,
+    "cublasLt: a and b have different types": _CUBLAS,
+    "failed with status": _CUBLAS,
+    "has the type": _CUBLAS,
+    "the library cublasLt was not found: install the CUDA toolkit, or nvidia-cublas by pip": _CUBLAS,
+    "libcuda.so.1 was not found; is an NVIDIA driver installed?": _DRIVER,
+    "while the interpreter copied an argument": _DRIVER,
+    "data must be a torch tensor, not": _TORCH,
+    "either data or size must be given": _TORCH,
+    "is above high=": _TORCH,
+    "microscaling bits convert to float32, not to": _TORCH,
+    "no code object of '": _GUARD,
+    "something follows": _CAUGHT,
+    "the results are wrong": _CAUGHT,
+    "' is computed": _CAUGHT,
+    "it needs more than its arguments": _CAUGHT,
+    "tuples and descriptors are not sent": _CAUGHT,
 }
 
 _TEXT = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
@@ -136,9 +102,38 @@ def emitted_in(text: str) -> list[str]:
     return [text_of(match.groups()[-1]) for pattern in EMITTED for match in pattern.finditer(text)]
 
 
+def pieces_of(node: ast.expr) -> list[str]:
+    """The literal pieces of an expression that gives a text."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return [node.value]
+    if isinstance(node, ast.JoinedStr):
+        return [piece for part in node.values for piece in pieces_of(part)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return pieces_of(node.left) + pieces_of(node.right)
+    return []
+
+
+def emitted_in_python(text: str) -> list[str]:
+    """The longest literal piece of each text of one file that people may read."""
+    texts = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            texts += node.exc.args[:1]
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("make", "warn"):
+            texts += [keyword.value for keyword in node.keywords if keyword.arg in ("message", "help")]
+    found = [max(pieces_of(expression), key=len, default="").strip() for expression in texts]
+    # One word is a code or a name.
+    return [piece for piece in found if " " in piece]
+
+
+def one_text(test: str) -> str:
+    """A test without the breaks in its texts, where lines end."""
+    return re.sub(r'"\s*\\?\n\s*[rf]*"', "", test).replace("\\", "")
+
+
 def literal_problems(emitted: dict[str, list[str]], tests: dict[str, str], untested: dict[str, str]) -> list[str]:
     """`emitted` are texts by file. An exception that a test matches meanwhile is a problem too."""
-    everything = "\n".join(text.replace("\\", "") for text in tests.values())
+    everything = "\n".join(map(one_text, tests.values()))
     problems, used = [], set()
     for path, texts in emitted.items():
         for literal in {longest_literal(text).strip(" :;,") for text in texts}:
@@ -185,6 +180,7 @@ def problems() -> list[str]:
              if not path.name.startswith("check_")}
     emitted = {str(path): emitted_in(read(path))
                for path in files(".cpp", ".h", folders=["frontend", "ir", "passes", "codegen", "python"])}
+    emitted |= {str(path): emitted_in_python(read(path)) for path in files(".py", folders=["python"])}
     return message_problems(rows, raised, tests) + literal_problems(emitted, tests, UNTESTED)
 
 

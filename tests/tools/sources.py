@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The repository's files, for the checks."""
 
+import importlib.util
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,3 +23,11 @@ def files(*suffixes: str, folders=FOLDERS) -> list[Path]:
 
 def read(path: Path) -> str:
     return (ROOT / path).read_text(encoding="utf-8")
+
+
+def load_script(path: Path):
+    """A script of scripts/ as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

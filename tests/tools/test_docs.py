@@ -4,19 +4,17 @@
 
 import argparse
 import fnmatch
-import importlib.util
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tilewright import cli
 from tilewright.runtime import checks
-from tools.sources import ROOT, files
+from tools.sources import ROOT, files, load_script
 
-spec = importlib.util.spec_from_file_location("generate_docs", ROOT / "scripts" / "generate_docs.py")
-generate_docs = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(generate_docs)
+generate_docs = load_script(ROOT / "scripts" / "generate_docs.py")
 
 PAGES = [path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]]
 
@@ -62,11 +60,34 @@ def codes_of(cell):
     return {f"E{number:04}" for number in range(found[0], found[-1] + 1)}
 
 
+def anchors_of(text):
+    """What can stand after "#" in a link to a page: its headings, as the site and the hosts of repositories call them."""
+    headings = re.findall(r"^#+ (.+?)\s*$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def broken_links(text, page):
+    """Links of a page to files that are not there, and to headings that their page does not have."""
+    broken = set()
+    for path, anchor in re.findall(r"(?<!!)\]\(([^)#\s]*)(?:#([^)\s]*))?\)", text):
+        target = ROOT / page.parent / path if path else ROOT / page
+        if "://" in path:
+            continue
+        if not target.exists():
+            broken.add(path)
+        elif anchor and target.suffix == ".md" and anchor not in anchors_of(text if not path else target.read_text()):
+            broken.add(f"{path}#{anchor}")
+    return broken
+
+
+def test_broken_link_is_found():
+    text = "# A `b` c, d\n[x](gone.md) [y](#a-b-c-d) [z](#e) [w](README.md#no-such) [v](https://u.v/w) ```[f](g)``` [t](docs/launch.md#grids)\n"
+    assert broken_links(text, Path("README.md")) == {"gone.md", "#e", "README.md#no-such", "g"}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_links(page):
-    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
-        if "://" not in target:
-            assert (ROOT / page.parent / target).exists(), f"{page} links {target}"
+    assert not broken_links((ROOT / page).read_text(), page)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The built extension loads on old systems, and a wheel of it depends on nothing but its contents."""
 
-import importlib.util
 import os
 import subprocess
 import zipfile
@@ -10,15 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def load_script(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
+from tools.sources import ROOT, load_script
 
 finish_wheel = load_script(ROOT / "scripts/finish_wheel.py")
 BUILD = Path(os.environ.get("TILEWRIGHT_BUILD_DIR", ROOT / "build"))

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tools import check_imports, check_includes, check_messages, check_names, check_words
+from tools import check_imports, check_includes, check_messages, check_names, check_numbers, check_words
 
 
-@pytest.mark.parametrize("check", [check_includes, check_imports, check_names, check_messages, check_words], ids=lambda c: c.__name__.split(".")[-1])
+@pytest.mark.parametrize("check", [check_includes, check_imports, check_names, check_messages, check_numbers, check_words],
+                         ids=lambda c: c.__name__.split(".")[-1])
 def test_repository(check):
     problems = check.problems()
     assert not problems, "\n" + "\n".join(problems)
@@ -50,6 +51,28 @@ def test_include_is_refused(path, include):
 ])
 def test_include_is_accepted(path, include):
     assert not check_includes.problems_in(Path(path), f'#include "{include}"\n')
+
+
+@pytest.mark.parametrize("path, text", [
+    ("passes/transform/A.cpp", "constexpr int64_t limit = 232448;"),
+    ("autotune/A.cpp", "int64_t limit = 227 * 1024;"),
+    ("passes/async/A.cpp", "std::min<int64_t>(255, words)"),
+    ("codegen/emit/A.cpp", "if (target.capability >= 90)"),
+    ("codegen/lower/A.cpp", "static constexpr int64_t first = 1, tensorMapBytes = 128;"),
+    ("tests/harness/a.py", "LIMIT = 166912  # of an A100"),
+])
+def test_number_of_a_gpu_is_refused(path, text):
+    assert check_numbers.problems_in(Path(path), text)
+
+
+@pytest.mark.parametrize("path, text", [
+    ("codegen/target/Targets.cpp", "232448"),
+    ("passes/transform/A.cpp", "// an H200 has 65536 registers\nint64_t most = target.maxRegistersPerThread;"),
+    ("codegen/lower/A.cpp", "int64_t bytes = hardware::tensorMapBytes;"),
+    ("tests/harness/a.py", "byte = 255"),
+])
+def test_number_is_accepted(path, text):
+    assert not check_numbers.problems_in(Path(path), text)
 
 
 def import_problems(texts):
@@ -153,6 +176,20 @@ def test_literals_can_fail():
     assert len(check_messages.literal_problems(emitted, {}, {})) == 3
     assert not check_messages.literal_problems(emitted, {"t.mlir": good["t.mlir"], "t.py": good["t.py"]}, {"it contains no loop": "why"})
     assert check_messages.literal_problems(emitted, good, {"it contains no loop": "why"})
+
+
+def test_messages_of_python_can_fail():
+    code = '''
+raise ValueError(f"{name} is not "
+                 f"a number: {value}")
+raise errors.make("E0117", message="the grid is " + grid, help="give numbers")
+raise KeyError("name")
+'''
+    emitted = {"a.py": check_messages.emitted_in_python(code)}
+    assert emitted["a.py"] == ["is not a number:", "the grid is", "give numbers"]
+    good = 'assert text == "x is not " \\\n    "a number: 3"\n"the grid is none" "give numbers"'
+    assert not check_messages.literal_problems(emitted, {"t.py": good}, {})
+    assert len(check_messages.literal_problems(emitted, {"t.py": "is not"}, {})) == 3
 
 
 @pytest.mark.parametrize("text", ["import pickle", "from marshal import loads", "eval('1')", "import os\nos.system('x')",

@@ -17,6 +17,7 @@ import tempfile
 from dataclasses import asdict
 
 from .. import errors
+from ..run_program import check_program
 from ..runtime.checks import selected
 from . import compiled, journal
 from .report import Report
@@ -31,8 +32,7 @@ _START = ("import sys; sys.path[:] = [p for p in sys.path if p]; sys.path.append
 
 def check_command(arguments) -> int:
     program = arguments.rest
-    if not program or (program[0] == "-m" and len(program) < 2):
-        raise SystemExit("tilewright check: name a script, or -m and a module")
+    check_program(program)
     selected(arguments.check)  # a name that is no check's is told before the program runs
     if arguments.compare and not compiled.has_gpu():
         raise errors.make("E0704", reason="no CUDA driver, or no GPU that it shows")

@@ -4,38 +4,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from .. import errors
 from ..runtime import checks
 from ..runtime.interpreter import running_place, with_frames, with_running_frames
-
-
-@dataclass
-class Finding:
-    """A mistake: what and where, and how often it was seen in the launch.
-
-    `frames` are the places in kernels, innermost first, each a dict of file, function, line,
-    column and the source line. `program` and `text` are those of the first time.
-    """
-
-    code: str
-    text: str
-    help: str
-    notes: list
-    frames: list
-    kernel: str
-    launch: int
-    program: list
-    count: int = 1
-
-    @property
-    def place(self):
-        """(file, line) of the innermost frame."""
-        return (self.frames[0]["file"], self.frames[0]["line"]) if self.frames else ("", 0)
-
-    def record(self) -> dict:
-        return asdict(self)
+from .finding import Finding
 
 
 def frame_record(frame) -> dict:
@@ -58,6 +32,13 @@ class Collector:
     @property
     def findings(self):
         return list(self.found.values())
+
+    def drop(self, is_none) -> bool:
+        """Forgets the findings that are none; whether there were any."""
+        kept = {key: finding for key, finding in self.found.items() if not is_none(finding)}
+        dropped = len(kept) < len(self.found)
+        self.found = kept
+        return dropped
 
     def _reported(self, error):
         """A check has found something, and the program goes on."""

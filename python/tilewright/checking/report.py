@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 
 from .._version import __version__
+from .finding import finding_lines
 
 
 class Report:
@@ -63,6 +64,8 @@ class Report:
         processes = len({r["process"] for r in self.launches})
         if processes > 1:
             head += f", in {processes} processes"
+        if not self.launches:
+            return "tilewright check: nothing was checked, as the program launched no kernel"
         return head + f": {_count(len(self.groups), 'finding') if self.groups else 'nothing found'}"
 
     def _left_out(self):
@@ -100,17 +103,6 @@ def _grouped(findings):
 
 
 def _group_lines(group):
-    frames = group["frames"]
-    where = f" at {frames[0]['file']}:{frames[0]['line']}" if frames else ""
-    lines = [f"{group['code']}{where} in kernel '{frames[0]['function'] if frames else group['kernel']}'",
-             f"  {group['text']}"]
-    if frames and frames[0]["source_line"]:
-        lines.append(f"      {frames[0]['source_line']}")
-    lines += [f"  called from {f['file']}:{f['line']} in kernel '{f['function']}'" for f in frames[1:]]
-    lines += [f"  note: {note}" for note in group["notes"]]
-    if group["help"]:
-        lines.append(f"  help: {group['help']}")
     times = f"{_count(group['count'], 'time')} in {_count(group['launches'], 'launch', 'launches')}"
     program = ", ".join(map(str, group["program"]))
-    lines.append(f"  seen {times}, first in launch {group['launch']}, program ({program})")
-    return lines
+    return [*finding_lines(group), f"  seen {times}, first in launch {group['launch']}, program ({program})"]

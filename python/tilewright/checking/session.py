@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import errors
 from ..user_objects import attribute, has_attribute
+from ..runtime.host_arrays import lies_on_gpu
 from ..runtime.interpreter import InterpretedLaunch, grid_sizes
 from ..tools.tensor_descriptor import TensorDescriptor
 from . import compiled
@@ -98,6 +99,9 @@ class _Launch:
                 self._tell("failed", reason=f"{error.code}: {error.message}")
                 raise
             return self.run_unchecked(reason)
+        if self._can_run_compiled() and collector.drop(lambda finding: finding.address is not None and lies_on_gpu(finding.address)):
+            self._tell_findings(collector)
+            return self.run_unchecked("reaches GPU memory by addresses that it finds in memory")
         self._tell_findings(collector)
         self._finish(launch, comparison, chosen)
 

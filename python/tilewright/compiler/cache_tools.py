@@ -60,7 +60,7 @@ def list_command(arguments) -> int:
 
 def verify_command(arguments) -> int:
     good = bad = 0
-    for area in (AREA, "tuning-1"):
+    for area in (AREA, "tuning-1", "explanations-1"):
         store = _require_store(area)
         for key, _, _ in store.native.list():
             header, _, damage, _ = store.native.load(key)
@@ -94,6 +94,7 @@ def gc_command(arguments) -> int:
 
 
 def clear_command(arguments) -> int:
+    _require_store("explanations-1").native.clear()
     print(f"removed {_require_store().native.clear()} kernels; tuning results are kept (tilewright tune clear)")
     return 0
 

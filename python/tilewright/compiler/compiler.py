@@ -154,7 +154,7 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
         return kernel
     source = src if isinstance(src, IRSource) else IRSource(src)
     _core.find_wheel_folders(sys.path)
-    result = _core.compile_ir(source.src, source.ext, parsed, target.name)
+    result = _core.compile_ir(source.src, source.ext, parsed, target.name, file=source.path)
     digest = hashlib.sha256(f"{compiler_key()}|{source.hash()}|{target.name}".encode()).hexdigest()
     return CompiledKernel(source, CompilationResult(result, parsed, target), digest)
 

@@ -24,12 +24,11 @@ _NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR",
                 "COMPILE", "COMPILE_MEMORY_MB"}
 
 
-def _digest_of_package() -> str:
-    package = os.path.dirname(os.path.dirname(__file__))
+def _digest_of_package(package: str) -> str:
     total = hashlib.sha256()
-    folder = os.path.join(package, "language")
-    files = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".py")]
-    for path in (*files, os.path.join(package, "frontend_rules.py"), os.path.join(package, "compiler", "options.py")):
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(package, "language"))
+             for name in names if name.endswith(".py")]
+    for path in (*sorted(files), os.path.join(package, "frontend_rules.py"), os.path.join(package, "compiler", "options.py")):
         with open(path, "rb") as file:
             total.update(file.read())
     return total.hexdigest()[:32]
@@ -37,7 +36,7 @@ def _digest_of_package() -> str:
 
 # With the import of this module, which the first declared kernel brings: a first
 # launch should not wait for a dozen files.
-_package_digest = _digest_of_package()
+_package_digest = _digest_of_package(os.path.dirname(os.path.dirname(__file__)))
 
 
 def package_digest() -> str:

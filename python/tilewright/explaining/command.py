@@ -10,7 +10,7 @@ import json
 from .. import errors
 from ..compile_command import source_of_arguments
 from ..compiler.sources import ASTSource
-from . import difference
+from . import difference, pair_page
 from .facts import explain
 
 
@@ -47,7 +47,13 @@ def explain_command(arguments) -> int:
     explanation = explain(source, arguments.target, options, measured)
     if arguments.diff:
         other, other_options = _other(arguments, source, options)
-        print(difference.render(explanation, explain(other, arguments.target, other_options)))
+        compared = explain(other, arguments.target, other_options)
+        if not arguments.output:
+            print(difference.render(explanation, compared))
+            return 0
+        with open(arguments.output, "w", encoding="utf-8") as file:
+            file.write(pair_page.render(explanation, compared))
+        print(f"{arguments.output}: two forms of {explanation.name} for {explanation.target}")
         return 0
     if arguments.output:
         explanation.write(arguments.output)

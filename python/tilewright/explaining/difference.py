@@ -21,13 +21,18 @@ def _decisions(explanation) -> dict:
             for line in explanation.lines() for remark in line.remarks}
 
 
+def figures(first, second) -> list:
+    """[(name, the first's, the second's)] of the figures that differ, as texts."""
+    before, after = _figures(first), _figures(second)
+    return [(name, _shown(before.get(name)), _shown(after.get(name))) for name in {**before, **after} if before.get(name) != after.get(name)]
+
+
 def render(first, second) -> str:
     """Figures and decisions that only one of the two has."""
-    before, after = _figures(first), _figures(second)
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    width = max(map(len, names), default=0)
+    rows = figures(first, second)
+    width = max((len(name) for name, _, _ in rows), default=0)
     lines = [f"{first.name} for {first.target} against {second.name} for {second.target}", ""]
-    lines += [f"  {name:<{width}}  {_shown(before.get(name)):>12}  {_shown(after.get(name)):>12}" for name in names]
+    lines += [f"  {name:<{width}}  {before:>12}  {after:>12}" for name, before, after in rows]
     ours, theirs = _decisions(first), _decisions(second)
     changed = [(number, "-", decision) for decision, number in ours.items() if decision not in theirs]
     changed += [(number, "+", decision) for decision, number in theirs.items() if decision not in ours]
@@ -37,7 +42,7 @@ def render(first, second) -> str:
             lines += ["", f"{number:>5}  {text}"]
             last = (number, text)
         lines.append(f"       {sign} {decision}")
-    return "\n".join(lines if names or changed else [*lines, "  nothing differs"])
+    return "\n".join(lines if rows or changed else [*lines, "  nothing differs"])
 
 
 def _shown(value) -> str:

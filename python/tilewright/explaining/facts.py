@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from .. import _core, errors
 from ..compiler.compiler import request_of
 from . import page, text
+from .kept import compiled
 from .machine_code import disassemble, mix, ptx_by_line, sass_by_line
 
 
@@ -55,6 +56,7 @@ class Explanation:
     remarks: list  # of the whole kernel
     resources: dict
     occupancy: dict
+    pressure: dict  # where most registers are needed, as the compiler forecasts it
     shared: list
     positions: int
     mix: list
@@ -150,6 +152,12 @@ def _sections(fn, by_place) -> list:
     return sections
 
 
+def _line_in(place, function):
+    """The line of a place in the kernel's own file; None for others."""
+    file, line = _split_place(place) if place else (None, None)
+    return line if file == os.path.normpath(function.file) else None
+
+
 def _by_place(remarks, tiles, ptx, sass, live) -> dict:
     """{(file, line): {field of Line: value}}"""
     found: dict = {}
@@ -197,11 +205,10 @@ def explain_call(function, args, kwargs) -> Explanation:
 
 
 def explain(source, target=None, options=None, measured=None) -> Explanation:
-    """Compiles an ASTSource and says what became of it; `measured` is a row of a profile's JSON."""
+    """Says what became of an ASTSource, which is compiled unless an explanation of it is kept; `measured` is a row of a profile's JSON."""
     started = time.perf_counter()
     request = request_of(source, target, options)
-    result = _core.compile_kernel(source.fn, dict(source.runtime_signature), dict(source.constants), dict(source.divisibility),
-                                  {**request.options, "facts": True}, request.target.name)
+    result = compiled(request)
     facts, remarks = json.loads(result["facts"]), json.loads(result["remark_facts"])
     metadata = result["metadata"]
     ptx = ptx_by_line(result["ptx"])
@@ -218,7 +225,8 @@ def explain(source, target=None, options=None, measured=None) -> Explanation:
         remarks=of_kernel,
         resources={"registers": registers, "spilled_bytes": metadata["n_spills"], "shared_bytes": metadata["shared"],
                    "threads": threads, "assembler": metadata["assembler"]},
-        occupancy=occupancy_of(request.target.name, threads, registers, metadata["shared"]), shared=facts["shared"],
+        occupancy=occupancy_of(request.target.name, threads, registers, metadata["shared"]),
+        pressure={**facts["registers"], "line": _line_in(facts["registers"]["place"], source.fn)}, shared=facts["shared"],
         positions=facts["positions"], mix=mix(every or [line for lines in ptx.values() for line in lines]),
         mix_of="SASS" if every else "PTX", work=json.loads(metadata["work"]), seconds=time.perf_counter() - started,
         measured=measured)

@@ -60,7 +60,7 @@ def severity(remark) -> str:
     return ""
 
 
-_LIMIT_NAMES = {"registers": "registers", "shared_memory": "shared memory", "threads": "threads"}
+_LIMIT_NAMES = {"registers": "registers", "shared_memory": "shared memory", "threads": "threads", "blocks": "places for blocks"}
 
 
 def occupancy_sentence(explanation) -> str:
@@ -68,7 +68,7 @@ def occupancy_sentence(explanation) -> str:
     blocks = occupancy["blocks"]
     limited = " and ".join(_LIMIT_NAMES[name] for name in occupancy["limited_by"])
     uses = {"registers": f"{resources['registers']} registers in each of {resources['threads']} threads",
-            "shared_memory": f"{resources['shared_bytes']:,} bytes of shared memory", "threads": f"{resources['threads']} threads"}
+            "shared_memory": f"{resources['shared_bytes']:,} bytes of shared memory", "threads": f"{resources['threads']} threads", "blocks": "one place"}
     rest = ", ".join(f"{_LIMIT_NAMES[name]} would allow {count}" for name, count in occupancy["limits"].items()
                      if name not in occupancy["limited_by"])
     block = "block fits" if blocks == 1 else "blocks fit"
@@ -77,9 +77,18 @@ def occupancy_sentence(explanation) -> str:
             f". That is {occupancy['threads']:,} of {occupancy['max_threads']:,} threads.")
 
 
+def _pressure(explanation) -> list:
+    """Where most registers are needed, and for what, as the compiler forecasts it."""
+    use = explanation.pressure
+    if not use["line"]:
+        return []
+    return [("", use["line"], f"most registers are needed here: {use['data']} for tiles, {use['addresses']} for indices and addresses, "
+                              f"{use['scalars']} for scalars; {use['forecast']} were forecast")]
+
+
 def findings(explanation) -> list:
     """[(severity, line number or None, sentence)] of what a reader should look at first."""
-    rows = [("", None, occupancy_sentence(explanation))]
+    rows = [("", None, occupancy_sentence(explanation)), *_pressure(explanation)]
     if explanation.resources["spilled_bytes"]:
         rows.append(("bad", None, f"{explanation.resources['spilled_bytes']} bytes of registers are spilled to memory"))
     for line in explanation.lines():

@@ -8,7 +8,8 @@ import html
 import json
 import os
 
-from .findings import bytes_text, describe, findings, moved_bytes, severity
+from . import findings as found
+from .findings import bytes_text, describe, moved_bytes, severity
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _MOST_INSTRUCTIONS = 400  # of a line that are shown
@@ -19,7 +20,7 @@ def _asset(name) -> str:
         return file.read()
 
 
-def _e(value) -> str:
+def escaped(value) -> str:
     return html.escape(str(value))
 
 
@@ -28,7 +29,7 @@ def _e(value) -> str:
 # ---------------------------------------------------------------------------
 
 
-def _cards(explanation) -> str:
+def figure_cards(explanation) -> str:
     resources, occupancy = explanation.resources, explanation.occupancy
     cards = [("registers", resources["registers"], f"{resources['spilled_bytes'] or 0} bytes spilled"),
              ("shared memory", f"{resources['shared_bytes']:,}", "bytes of a block"),
@@ -39,15 +40,15 @@ def _cards(explanation) -> str:
         share = measured.get("roofline_share")
         cards.append(("measured", f"{measured['mean_seconds'] * 1e6:.1f} us",
                       "a launch" if share is None else f"{share:.0%} of the roofline ({measured['limit']})"))
-    return "".join(f'<div class="card"><small>{_e(name)}</small><b>{_e(value)}</b><span>{_e(note)}</span></div>'
+    return "".join(f'<div class="card"><small>{escaped(name)}</small><b>{escaped(value)}</b><span>{escaped(note)}</span></div>'
                    for name, value, note in cards)
 
 
-def _findings(explanation) -> str:
+def what_stands_out(explanation, side="") -> str:
     rows = []
-    for kind, number, sentence in findings(explanation):
-        place = f'<a href="#L{number}">line {number}</a> ' if number else ""
-        rows.append(f'<li class="{kind or "plain"}">{place}{_e(sentence)}</li>')
+    for kind, number, sentence in found.findings(explanation):
+        place = f'<a href="#L{side}{number}">line {number}</a> ' if number else ""
+        rows.append(f'<li class="{kind or "plain"}">{place}{escaped(sentence)}</li>')
     return f"<ul class='findings'>{''.join(rows)}</ul>"
 
 
@@ -56,7 +57,7 @@ def _instructions(name, lines) -> str:
         return ""
     shown = "\n".join(lines[:_MOST_INSTRUCTIONS])
     more = f"\n... and {len(lines) - _MOST_INSTRUCTIONS} more" if len(lines) > _MOST_INSTRUCTIONS else ""
-    return f"<details><summary>{name}, {len(lines)} instructions</summary><pre>{_e(shown + more)}</pre></details>"
+    return f"<details><summary>{name}, {len(lines)} instructions</summary><pre>{escaped(shown + more)}</pre></details>"
 
 
 def _tile(tile, numbers) -> str:
@@ -65,26 +66,27 @@ def _tile(tile, numbers) -> str:
     moved = "" if count is None else f", {count:,} bytes"
     layout = json.dumps([tile["shape"], *(tile[name] for name in ("register", "lane", "warp", "block"))], separators=(",", ":"))
     number = numbers.setdefault(layout, len(numbers))
-    return (f'<details class="tile"><summary>{_e(tile["op"])}: tile&lt;{shape}x{_e(tile["type"])}&gt;{moved}</summary>'
+    return (f'<details class="tile"><summary>{escaped(tile["op"])}: tile&lt;{shape}x{escaped(tile["type"])}&gt;{moved}</summary>'
             f'<canvas data-layout="{number}"></canvas><p class="hover"></p></details>')
 
 
-def _line(line, numbers) -> str:
-    remarks = "".join(f'<li class="{severity(r) or "plain"}"><b>{_e(r["kind"])}</b> {_e(describe(r))}</li>' for r in line.remarks)
+def source_line(line, numbers, side="", mark="") -> str:
+    """`side` tells the lines of two explanations on one page apart, `mark` is a class more."""
+    remarks = "".join(f'<li class="{severity(r) or "plain"}"><b>{escaped(r["kind"])}</b> {escaped(describe(r))}</li>' for r in line.remarks)
     details = "".join((f"<ul>{remarks}</ul>" if remarks else "", "".join(_tile(tile, numbers) for tile in line.tiles),
                        _instructions("PTX", line.ptx), _instructions("SASS", line.sass)))
     worst = next((kind for kind in ("bad", "good") if any(severity(r) == kind for r in line.remarks)), "")
     count = len(line.sass) or len(line.ptx)
     alive = "" if line.registers is None else f'<i title="registers alive">{line.registers}</i>'
     badges = f'<span class="badges">{alive}{f"<i title=instructions>{count}</i>" if count else ""}</span>'
-    code = f'<span class="no">{line.number}</span><code>{_e(line.text) or " "}</code>{badges}'
+    code = f'<span class="no">{line.number}</span><code>{escaped(line.text) or " "}</code>{badges}'
     if not details:
-        return f'<div class="line" id="L{line.number}"><div class="head">{code}</div></div>'
-    return (f'<details class="line {worst}" id="L{line.number}"><summary class="head">{code}</summary>'
+        return f'<div class="line {mark}" id="L{side}{line.number}"><div class="head">{code}</div></div>'
+    return (f'<details class="line {worst} {mark}" id="L{side}{line.number}"><summary class="head">{code}</summary>'
             f'<div class="body">{details}</div></details>')
 
 
-def _shared(explanation) -> str:
+def shared_memory(explanation) -> str:
     """Shared memory over the program: time to the right, addresses downwards."""
     pieces = explanation.shared
     if not pieces:
@@ -96,23 +98,23 @@ def _shared(explanation) -> str:
         y, height = 240 * piece["offset"] / top, 240 * piece["bytes"] / top
         title = f"{piece['what']}: bytes {piece['offset']:,} to {piece['offset'] + piece['bytes']:,}, {piece['place']}"
         shapes.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 2):.1f}" height="{max(height, 1.5):.1f}" '
-                      f'class="c{number % 6}"><title>{_e(title)}</title></rect>')
-    rows = "".join(f'<tr><td class="c{n % 6}"></td><td>{p["offset"]:,}</td><td>{p["bytes"]:,}</td><td>{_e(p["what"])}</td></tr>'
+                      f'class="c{number % 6}"><title>{escaped(title)}</title></rect>')
+    rows = "".join(f'<tr><td class="c{n % 6}"></td><td>{p["offset"]:,}</td><td>{p["bytes"]:,}</td><td>{escaped(p["what"])}</td></tr>'
                    for n, p in enumerate(pieces))
     return (f'<svg viewBox="0 0 1000 240" preserveAspectRatio="none" class="shared">{"".join(shapes)}</svg>'
             "<p class='note'>The program's operations run from left to right, addresses from top to bottom.</p>"
             f"<div class='scroll'><table><tr><th></th><th>offset</th><th>bytes</th><th>what</th></tr>{rows}</table></div>")
 
 
-def _mix(explanation) -> str:
+def instruction_mix(explanation) -> str:
     total = sum(count for _, count in explanation.mix) or 1
-    rows = "".join(f'<tr><td>{_e(kind)}</td><td>{count}</td><td class="bar"><span style="width:{100 * count / total:.1f}%"></span></td></tr>'
+    rows = "".join(f'<tr><td>{escaped(kind)}</td><td>{count}</td><td class="bar"><span style="width:{100 * count / total:.1f}%"></span></td></tr>'
                    for kind, count in explanation.mix)
     return f"<div class='scroll'><table>{rows}</table></div><p class='note'>Counted in {explanation.mix_of}, loops once.</p>"
 
 
-def _work(explanation) -> str:
-    return f"<ul>{''.join(f'<li>{_e(line)}</li>' for line in bytes_text(explanation.work))}</ul>"
+def work_of_program(explanation) -> str:
+    return f"<ul>{''.join(f'<li>{escaped(line)}</li>' for line in bytes_text(explanation.work))}</ul>"
 
 
 # ---------------------------------------------------------------------------
@@ -120,18 +122,29 @@ def _work(explanation) -> str:
 # ---------------------------------------------------------------------------
 
 
+def configuration_text(explanation) -> str:
+    return ", ".join(f"{name}={value}" for name, value in explanation.configuration.items())
+
+
+def document(title, body, numbers, kind="") -> str:
+    """A whole page; `numbers` has the layouts that it draws."""
+    return ("<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
+            f"<title>{escaped(title)}</title><style>{_asset('page.css')}</style></head><body><main class='{kind}'>"
+            f"{body}</main><script>const layouts=[{','.join(numbers)}];{_asset('page.js')}</script></body></html>")
+
+
+def section(title, content) -> str:
+    return f"<section><h2>{title}</h2>{content}</section>"
+
+
 def render(explanation) -> str:
     numbers: dict = {}
-    configuration = ", ".join(f"{name}={value}" for name, value in explanation.configuration.items())
-    source = "".join(f'<h3>{_e(section.name)} <small>{_e(section.file)}</small></h3><div class="source">{"".join(_line(l, numbers) for l in section.lines)}</div>'
-                     for section in explanation.sections)
-    layouts = "[" + ",".join(numbers) + "]"
+    source = "".join(f'<h3>{escaped(part.name)} <small>{escaped(part.file)}</small></h3><div class="source">{"".join(source_line(l, numbers) for l in part.lines)}</div>'
+                     for part in explanation.sections)
     signature = ", ".join(f"{name}: {kind}" for name, kind in explanation.signature.items())
-    parts = (("What stands out", _findings(explanation)), ("Line by line", "<p class='note'>Lines with a mark unfold: what was decided "
+    parts = (("What stands out", what_stands_out(explanation)), ("Line by line", "<p class='note'>Lines with a mark unfold: what was decided "
              "there, tiles with their threads, code. On the right: registers alive where nvdisasm tells them, and instructions.</p>" + source),
-             ("Work of one program", _work(explanation)), ("Shared memory", _shared(explanation)), ("Instructions", _mix(explanation)))
-    body = "".join(f"<section><h2>{title}</h2>{content}</section>" for title, content in parts)
-    return ("<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>"
-            f"<title>{_e(explanation.name)}, {_e(explanation.target)}</title><style>{_asset('page.css')}</style></head><body><main>"
-            f"<h1>{_e(explanation.name)} <small>for {_e(explanation.target)}</small></h1><p class='note'>{_e(configuration)}<br>{_e(signature)}</p>"
-            f"<div class='cards'>{_cards(explanation)}</div>{body}</main><script>const layouts={layouts};{_asset('page.js')}</script></body></html>")
+             ("Work of one program", work_of_program(explanation)), ("Shared memory", shared_memory(explanation)), ("Instructions", instruction_mix(explanation)))
+    body = (f"<h1>{escaped(explanation.name)} <small>for {escaped(explanation.target)}</small></h1>"
+            f"<p class='note'>{escaped(configuration_text(explanation))}<br>{escaped(signature)}</p><div class='cards'>{figure_cards(explanation)}</div>")
+    return document(f"{explanation.name}, {explanation.target}", body + "".join(section(*part) for part in parts), numbers)

@@ -54,6 +54,9 @@ def _kind(self):
 
 
 dtype.SIGNEDNESS, dtype.KIND = _Signedness, _Kind
+dtype.__doc__ = "The type of an element, such as tl.float32; kernels convert by x.to(dtype)."
+pointer_type.__doc__ = "The type of a pointer: `element_ty` is what it points to."
+block_type.__doc__ = "The type of a tile: `element_ty` and `shape`."
 # Names of types by family, as Triton lists them.
 dtype.SINT_TYPES = ["int8", "int16", "int32", "int64"]
 dtype.UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]

@@ -16,10 +16,10 @@ def load(pointer, mask=None, other=None, boundary_check=(), padding_option="", c
          volatile=False):
     """The elements behind a pointer or a tile of pointers.
 
-    Lanes whose `mask` is false touch no memory and hold `other`, or an undefined
-    value where it is absent. `mask` and `other` may have more elements than the
-    pointer. Block pointers take `boundary_check` and `padding_option` ("", "zero",
-    "nan") instead. cache_modifier: "", ".ca", ".cg", ".cs", ".cv"; eviction_policy:
+    Lanes whose `mask` is false touch no memory and hold `other`, or zero where it
+    is absent; Triton leaves them undefined, and TILEWRIGHT_CHECK=poison tells which reach memory. `mask` and `other` may have more elements than the
+    pointer. Block pointers take `boundary_check` and `padding_option` ("" and "zero"
+    give zeros, "nan") instead. cache_modifier: "", ".ca", ".cg", ".cs", ".cv"; eviction_policy:
     "", "evict_first", "evict_last".
     """
     if isinstance(pointer, tensor):

@@ -14,7 +14,7 @@ import sys
 import threading
 
 from .. import _core, errors, knobs
-from ..run_program import run_program
+from ..run_program import check_program, run_program
 from . import launches
 
 
@@ -27,7 +27,7 @@ def _check_device():
 
 
 def _run(program):
-    run_program(program, "profile")
+    run_program(program)
     # What other threads launch belongs to the program; Python waits for them after the main one.
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
@@ -36,8 +36,7 @@ def _run(program):
 
 def profile_command(arguments) -> int:
     program = arguments.rest
-    if not program or (program[0] == "-m" and len(program) < 2):
-        raise SystemExit("tilewright profile: name a script, or -m and a module")
+    check_program(program)
     _check_device()
     # Before the program changes the folder.
     files = {name: os.path.abspath(path) for name in ("json", "trace") if (path := getattr(arguments, name))}

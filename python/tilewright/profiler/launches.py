@@ -139,20 +139,25 @@ class Recording:
     # -- what happens meanwhile ---------------------------------------------
 
     def _note_choice(self, tuner, nargs, kwargs, key, config):
-        now = _core.profile_now()
         self.tunings.append(Tuning(tuner.base_fn.__qualname__, str(key), str(config), len(tuner.tuner.candidates),
-                                   now - round(tuner.bench_time * 1e9), now, threading.get_ident()))
+                                   observers.tuning_began(), _core.profile_now(), threading.get_ident()))
 
     def _timed_interpreter(self, run):
 
         def timed(function, grid, bound, options):
+            sizes = [] if callable(grid) else [grid]
+
+            def remembered(meta):
+                sizes.append(grid(meta))
+                return sizes[0]
+
             begin = _core.profile_now()
             try:
-                return run(function, grid, bound, options)
+                return run(function, remembered if callable(grid) else grid, bound, options)
             finally:
-                size = grid(bound) if callable(grid) else grid
-                self.interpreted.append(InterpretedRun(function.__qualname__, _grid3(size), begin, _core.profile_now(),
-                                                       threading.get_ident()))
+                if sizes:  # else the program's function has failed
+                    self.interpreted.append(InterpretedRun(function.__qualname__, _grid3(sizes[0]), begin, _core.profile_now(),
+                                                           threading.get_ident()))
 
         return timed
 

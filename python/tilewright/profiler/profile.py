@@ -58,11 +58,11 @@ def deactivate(session=None, flushing=False):
 
 
 def finalize(session=None, output_format=""):
-    """Ends one session, or all, and writes its file."""
+    """Writes the file of one session, or of all, and ends it; one whose file cannot be written stays."""
     for each in chosen(session):
+        each.write(output_format)
         HookManager.unregister(each.number)
         del sessions[each.number]
-        each.write(output_format)
     flags.profiling_on = bool(sessions)
 
 

@@ -6,14 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import runpy
 import sys
 
 from .. import errors, knobs
 from ..kernel_arguments import load_function, parse_signature
+from ..run_program import Misuse, check_program, run_program
 from ..runtime import interpreter
-from ..triton_alias import install_as_triton
 from .encode import solver_library
 from .proof import prove_conditions, prove_launch
 
@@ -23,17 +21,19 @@ __all__ = ["prove_command", "proving_launches"]
 def prove_command(arguments) -> int:
     solver_library()
     path, _, name = arguments.kernel.rpartition(":")
-    proofs = _prove_kernel(arguments) if path and name.isidentifier() else _prove_script(arguments)
+    proofs, status = (_prove_kernel(arguments), 0) if path and name.isidentifier() else _prove_script(arguments)
     if arguments.json:
         _write_json(arguments.json, proofs)
-    if arguments.json != "-":
-        print("\n\n".join(map(str, proofs)) or "no kernel was launched")
-    return 1 if any(proof.refuted for proof in proofs) else 0
+    if arguments.json != "-" and proofs:
+        print("\n\n".join(map(str, proofs)))
+    if not proofs:
+        print(f"tilewright prove: nothing was proved, as '{arguments.kernel}' launched no kernel", file=sys.stderr)
+    return 1 if not proofs or any(proof.refuted for proof in proofs) else status
 
 
 def _prove_kernel(arguments):
     if not arguments.signature or not arguments.grid:
-        raise SystemExit("tilewright prove: a kernel needs --signature and --grid")
+        raise Misuse("a kernel needs --signature and --grid")
     kernel = load_function(arguments.kernel)
     signature, constants, _ = parse_signature(kernel, arguments.signature)
     arrays = dict(item.partition("=")[::2] for item in arguments.array)
@@ -42,18 +42,23 @@ def _prove_kernel(arguments):
 
 
 def _prove_script(arguments):
-    if not os.path.isfile(arguments.kernel):
-        raise SystemExit(f"tilewright prove: no file '{arguments.kernel}'")
-    install_as_triton()
-    sys.argv = [arguments.kernel, *arguments.rest]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(arguments.kernel)))
+    """The proofs of a script's launches, and 1 where it ended with an error or a launch could not be proved."""
+    program, status = [arguments.kernel, *arguments.rest], 0
+    check_program(program)
     with proving_launches(arguments.launches, arguments.timeout) as proofs, contextlib.redirect_stdout(sys.stderr):
         try:
-            runpy.run_path(arguments.kernel, run_name="__main__")
+            run_program(program)
         except SystemExit as ended:
             if ended.code not in (None, 0):
                 print(f"tilewright prove: the script ended with {ended.code}", file=sys.stderr)
-    return proofs
+                status = 1
+    return proofs, status or int(proofs.has_gaps)
+
+
+class _Proofs(list):
+    """The proofs of the launches of a program."""
+
+    has_gaps = False  # whether there was a launch of which none could be made
 
 
 @contextlib.contextmanager
@@ -62,7 +67,7 @@ def proving_launches(most=3, timeout=10.0):
 
     At most so many of each kernel, those with equal arguments once.
     """
-    proofs, seen, run = [], {}, interpreter.run_interpreted
+    proofs, seen, run = _Proofs(), {}, interpreter.run_interpreted
 
     def prove_and_run(kernel, grid, bound, options=None):
         known = seen.setdefault(kernel, set())
@@ -75,6 +80,7 @@ def proving_launches(most=3, timeout=10.0):
                 if error.code == "E0429":
                     raise
                 # The kernel's own mistake, which running it tells; the script goes on.
+                proofs.has_gaps = True
                 print(f"tilewright prove: {kernel.__name__} was not proved: {error}", file=sys.stderr)
         return run(kernel, grid, bound, options)
 

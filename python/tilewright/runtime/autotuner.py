@@ -25,6 +25,7 @@ from .. import _core, errors, knobs, observers
 from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
 from ..lazy_names import lazy_names
 from ..tools.tensor_descriptor import TensorDescriptor
+from ..tuning import shares
 from ..tuning.choices import Choices, enter_choice, known_choice
 from ..tuning.config import Config, check_conflicts
 from ..tuning.options import TuningOptions
@@ -310,7 +311,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         """
         kwargs = {**kwargs, "grid": grid, "warmup": False}
         kernel, config = self._run(args, kwargs)
-        takes_part = config.pre_hook is not None
+        takes_part = config.pre_hook is not None or shares.current() is not None
         named = {**dict(zip(self.arg_names, args)), **kwargs}
         return kernel, None if takes_part or _runs_interpreted(self.fn, named) else config
 
@@ -322,17 +323,19 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         key = self._key(args, kwargs)
         if _runs_interpreted(self.fn, {**nargs, **kwargs}):
             return self._chosen_without_measuring(nargs, kwargs, key)
-        config = known_choice(self._choices, key)
+        # What a worker chooses among its share of a sweep holds for this launch alone.
+        choices = self._choices if shares.current() is None else {}
+        config = known_choice(choices, key)
         if config is None:
             with self._tuning:
-                config = known_choice(self._choices, key)
+                config = known_choice(choices, key)
                 if config is None:
                     start = time.perf_counter()
                     self.tuner.candidates = []
                     with observers.tuning():
                         config = self._tune(nargs, args, kwargs, key)
                     self.bench_time = time.perf_counter() - start
-                    enter_choice(self._choices, key, config)
+                    enter_choice(choices, key, config)
                     # What `reset_to_zero` names starts at zero in the run that counts.
                     if self.tuner.candidates:
                         self.pre_hook({**nargs, **kwargs, **config.all_kwargs()}, reset_only=True)

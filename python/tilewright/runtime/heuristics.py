@@ -29,7 +29,8 @@ def _follow_torch():
 
     def __getitem__(self, grid):
         if is_compiling():
-            return functools.partial(self.run, grid=grid, warmup=False)
+            # Where `run` is not ours, this subscript is not asked.
+            return functools.partial(self._launch, grid=grid, warmup=False)
         return _native_heuristic_launcher(self, grid)
 
     Heuristics.__getitem__ = __getitem__
@@ -45,6 +46,7 @@ class Heuristics(_core.HeuristicDispatcher, KernelInterface, metaclass=Launchabl
         if not isinstance(values, dict):
             raise TypeError(f"heuristics takes a dict of functions by parameter, not {type(values).__name__}")
         self.fn = fn
+        self._has_inner = type(fn) is Heuristics
         self.values = values
         self.arg_names = arg_names
         _follow_torch()
@@ -61,6 +63,11 @@ class Heuristics(_core.HeuristicDispatcher, KernelInterface, metaclass=Launchabl
             # Later functions see what earlier ones found.
             kwargs[name] = function({**dict(zip(self.arg_names, args)), **kwargs})
         return kwargs
+
+    def _launch(self, *args, **kwargs):
+        """`run` for torch, which cannot follow its descriptor, nor ask for the type of a kernel."""
+        launch = self.fn._launch if self._has_inner else self.fn.run
+        return launch(*args, **self._with_values(args, kwargs))
 
     def run(self, *args, **kwargs):
         return self.fn.run(*args, **self._with_values(args, kwargs))

@@ -112,6 +112,9 @@ def read_array(name, array):
     interface = attribute(array, "__array_interface__")
     if interface is not None:
         return _from_interface(name, array, interface, False)
+    if type(array).__module__.startswith("jax") and "Tracer" in type(array).__name__:
+        raise errors.make("E0204", a=name, t=type(array).__name__,
+                          help="in a function that JAX traces, launch by tilewright.jax.call(kernel, ...)")
     if has_attribute(array, "__dlpack__"):
         return _from_dlpack(name, array)
     return None
@@ -158,6 +161,12 @@ class _Driver:
         self.call("cuCtxPushCurrent_v2", context)
         return lambda: self.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
 
+    def owns(self, address) -> bool:
+        """Whether the address lies in memory of a GPU."""
+        kind, attribute_memory_type, device = ctypes.c_uint(), 2, 2
+        code = self.library.cuPointerGetAttribute(ctypes.byref(kind), attribute_memory_type, ctypes.c_uint64(address))
+        return code == 0 and kind.value == device
+
     def copy_to_host(self, host, device, size):
         undo = self.in_context_of(device)
         try:
@@ -172,6 +181,14 @@ class _Driver:
             self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(device), ctypes.c_void_p(host), ctypes.c_size_t(size))
         finally:
             undo()
+
+
+def lies_on_gpu(address) -> bool:
+    """Whether the driver knows the address as memory of a GPU; False where there is no driver."""
+    try:
+        return _Driver().owns(address)
+    except errors.TilewrightError:
+        return False
 
 
 class DeviceCopies:

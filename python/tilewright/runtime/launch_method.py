@@ -10,8 +10,8 @@ gets a subscript in Python; without one nothing is asked at a launch.
 
 from __future__ import annotations
 
-import abc
 import types
+import typing
 
 _listeners: list = []  # called after each replacement: launches that went past `run` are looked at again
 
@@ -62,10 +62,11 @@ def _tell():
         listener()
 
 
-class LaunchableType(abc.ABCMeta):
+class LaunchableType(type(typing.Protocol)):
     """The class of JITFunction, Autotuner and Heuristics, which sees that a `run` is put into one of them.
 
-    It derives from the class of abstract classes, as programs join one of ours with one of those.
+    It derives from the class of protocols, and so from that of abstract classes: programs join one of ours with one
+    of those, and Python asks for a class that serves both.
     """
 
     def __init__(cls, name, bases, namespace):

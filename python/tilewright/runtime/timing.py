@@ -8,6 +8,7 @@ import contextlib
 import gc
 import math
 import time
+from typing import Any
 
 from .. import _core
 from . import checks
@@ -56,7 +57,7 @@ def _once(fn) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean"):
+def do_bench(fn, warmup=25, rep=100, grad_to_none=None, quantiles=None, return_mode="mean") -> Any:
     """Milliseconds that `fn` takes on the GPU, the L2 cache cleared before each run.
 
     `warmup` and `rep` are times in ms, not counts. `quantiles` (a list) takes
@@ -113,7 +114,7 @@ def cuda_graph_without_gc(*args, **kwargs):
             gc.enable()
 
 
-def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean"):
+def do_bench_cudagraph(fn, rep=20, grad_to_none=None, quantiles=None, return_mode="mean") -> Any:
     """Milliseconds per call of `fn` replayed in a CUDA graph: no host time in it. Needs torch."""
     _check_mode(return_mode)
     if _is_checked_program():

@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # By their full names: programs run this file as a script.
-from tilewright import errors
-from tilewright.backends.compiler import GPUTarget
-from tilewright.compiler.compiler import ASTSource, compile
-from tilewright.kernel_arguments import load_function, parse_signature
+from tilewright import _core
+from tilewright.exporting.build import build
+from tilewright.exporting.c_library import LibraryText, template
+from tilewright.exporting.c_parameters import number_type
+from tilewright.exporting.model import is_descriptor
+from tilewright.exporting.requests import KernelRequest
+from tilewright.kernel_arguments import load_function, parse_signature, refused
 from tilewright.runtime.driver import driver
 from tilewright.triton_alias import install
-
-_C_TYPES = {"i1": "int8_t", "fp32": "float", "fp64": "double", **{f"i{n}": f"int{n}_t" for n in (8, 16, 32, 64)},
-            **{f"u{n}": f"uint{n}_t" for n in (8, 16, 32, 64)}}
 
 _HEADER = string.Template("""\
 #pragma once
@@ -43,46 +43,16 @@ void unload_$name(void);
 CUresult $name(CUstream stream$parameters);
 """)
 
-_SOURCE = string.Template("""\
-// $constants
-#include <cuda.h>
-#include <stdint.h>
-
-static const unsigned char ${name}_code[$size] = {$code};
-static CUmodule ${name}_module = NULL;
-static CUfunction ${name}_function = NULL;
-
-static CUresult ${name}_prepare(void) {
-  if (${name}_function)
-    return CUDA_SUCCESS;
-  CUresult result = cuModuleLoadData(&${name}_module, ${name}_code);
-  CUfunction function = NULL;
-  if (result == CUDA_SUCCESS)
-    result = cuModuleGetFunction(&function, ${name}_module, "$entry");
-  if (result == CUDA_SUCCESS && $shared > 49152)
-    result = cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, $shared);
-  if (result == CUDA_SUCCESS)
-    ${name}_function = function;
-  return result;
-}
-
+# After what every exported library has: the functions that Triton's tools have for it.
+_FUNCTIONS = string.Template("""\
 // A failure shows at the launch, which tries again.
-void load_$name(void) { (void)${name}_prepare(); }
-
-void unload_$name(void) {
-  if (${name}_module)
-    (void)cuModuleUnload(${name}_module);
-  ${name}_module = NULL;
-  ${name}_function = NULL;
-}
+void load_$name(void) { (void)tw_load_all(); }
+void unload_$name(void) { tw_unload_all(); }
 
 CUresult $name(CUstream stream$parameters) {
-  unsigned int grid[3] = {$grid};
-  CUresult result = ${name}_prepare();
-  if (result != CUDA_SUCCESS || grid[0] == 0 || grid[1] == 0 || grid[2] == 0)
-    return result;
-  void *arguments[] = {$addresses};
-  return cuLaunchKernel(${name}_function, grid[0], grid[1], grid[2], $threads, 1, 1, $shared, stream, arguments, NULL);
+  const TwGrid programs = {$grid};
+  int status = ${name}_launch($arguments);
+  return (CUresult)(status < TW_DRIVER_LIMIT ? status : CUDA_ERROR_INVALID_VALUE);
 }
 """)
 
@@ -102,35 +72,16 @@ class CompileArgs:
     out_path: Path | None = None
 
 
-def _refused(message, help):
-    return errors.make("E0117", message=message, help=help)
-
-
 def _c_type(name, kind) -> str:
-    if kind.startswith("*"):
-        return "CUdeviceptr"
-    if kind not in _C_TYPES:
-        raise _refused(f"the parameter '{name}' of type {kind} has no C type", "give numbers as fp32, fp64 or integers, and tensors as pointers")
-    return _C_TYPES[kind]
+    if is_descriptor(kind):
+        raise refused(f"the descriptor '{name}' has no type in C as Triton writes it", "use tilewright export, or pass a pointer")
+    return "CUdeviceptr" if kind.startswith("*") else number_type(name, kind)
 
 
-def _target(text):
-    if text is None:
-        return driver.active.get_current_target()
-    backend, architecture, *warp_size = text.split(":")
-    return GPUTarget(backend, int(architecture) if architecture.isdigit() else architecture, int(*warp_size) if warp_size else 32)
-
-
-def _compiled(args, kernel, types, constants, divisibility):
-    compiled = compile(ASTSource(kernel, types, constants, divisibility), _target(args.target),
-                       {"num_warps": args.num_warps, "num_stages": args.num_stages})
-    metadata = compiled.metadata
-    if metadata.tensor_maps or metadata.host_tensor_maps or metadata.global_scratch_size:
-        raise _refused("the kernel needs tensor maps or memory that a launch makes, and C code has no such launch",
-                       "load and store through pointers, or launch it from Python")
-    if compiled.asm.get("cubin") is None:
-        raise _refused("there is no assembler for machine code", "install nvidia-nvjitlink; see tilewright doctor")
-    return compiled
+def _target(text) -> str:
+    """The target of cuda:90:32, or of this machine's GPU."""
+    architecture = str(driver.active.get_current_target().arch) if text is None else text.split(":")[1]
+    return _core.target_name(int(architecture)) if architecture.isdigit() else architecture
 
 
 def compile_kernel(args: CompileArgs):
@@ -138,9 +89,8 @@ def compile_kernel(args: CompileArgs):
     kernel = load_function(f"{args.path}:{args.kernel_name}")
     grid = [part.strip() for part in args.grid.split(",")]
     if len(grid) != 3:
-        raise _refused(f"the grid '{args.grid}' has {len(grid)} parts", "give three C expressions: \"(n + 127) / 128, 1, 1\"")
+        raise refused(f"the grid '{args.grid}' has {len(grid)} parts", "give three C expressions: \"(n + 127) / 128, 1, 1\"")
     types, constants, divisibility = parse_signature(kernel, args.signature)
-    compiled = _compiled(args, kernel, types, constants, divisibility)
 
     ones = [name for name, entry in zip(kernel.arg_names, args.signature.split(",")) if entry.strip().endswith(":1")]
     algorithm = f"warps{args.num_warps}xstages{args.num_stages}"
@@ -150,21 +100,25 @@ def compile_kernel(args: CompileArgs):
     parameters = {name: _c_type(name, types[name]) for name in kernel.arg_names if name in types}
     everything = {name: parameters.get(name, "int32_t") for name in kernel.arg_names if name in types or name in ones}
     name = "_".join([args.out_name or args.kernel_name, digest, suffix])
-    code = compiled.asm["cubin"]
+    passed = [f"(void *)(uintptr_t){parameter}" if kind == "CUdeviceptr" else parameter for parameter, kind in parameters.items()]
     values = {
-        "name": name, "entry": compiled.metadata.name, "size": len(code), "code": ",".join(map(str, code)),
-        "parameters": "".join(f", {kind} {parameter}" for parameter, kind in parameters.items()),
+        "name": name, "parameters": "".join(f", {kind} {parameter}" for parameter, kind in parameters.items()),
         "all_parameters": ", ".join(f"{kind} {parameter}" for parameter, kind in everything.items()),
-        "addresses": ", ".join(f"&{parameter}" for parameter in parameters) or "NULL",
+        "arguments": ", ".join(["stream", "programs", *passed]),
         "algorithm": "_".join(["x".join(str(v) for n, v in constants.items() if n not in ones), algorithm]),
-        "constants": ", ".join(f"{n} = {v!r}" for n, v in constants.items()), "grid": ", ".join(f"(unsigned int)({part})" for part in grid),
-        "threads": compiled.metadata.num_warps * compiled.metadata.warp_size, "shared": compiled.metadata.shared,
+        "grid": ", ".join(f"(unsigned int)({part})" for part in grid),
     }
+    # Nobody looks for arrays that overlap, as ever in Triton's C code.
+    options = {"num_warps": args.num_warps, "num_stages": args.num_stages, "arguments_may_overlap": True}
+    request = KernelRequest(kernel, [args.signature], name=f"{name}_launch", options=options)
+    library = LibraryText(build(name, [request], [_target(args.target)], with_ptx=False))
+    body = library.body(library.code, _FUNCTIONS.substitute(values))
+    source = "\n".join([f"// {', '.join(f'{n} = {v!r}' for n, v in constants.items())}", "#include <cuda.h>", template("types.h.in"), body])
     base = Path(args.out_path or args.out_name or args.kernel_name)
     files = []
-    for ending, template in ((".c", _SOURCE), (".h", _HEADER)):
+    for ending, text in ((".c", source), (".h", _HEADER.substitute(values))):
         file = base.with_suffix(f".{digest}_{suffix}{ending}")
-        file.write_text(template.substitute(values))
+        file.write_text(text)
         files.append(file)
     return name, files
 

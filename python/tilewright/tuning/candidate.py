@@ -17,6 +17,7 @@ class Candidate:
         self.status, self.reason = "new", ""
         self.lost = False  # whether it took the process's GPU with it
         self.crashed = False  # whether it took the compiler's process with it
+        self.interrupted = False  # whether its process has ended while it ran, once
         self.kernel = None
         self.future = None
         self.estimate = math.inf
@@ -39,7 +40,7 @@ class Candidate:
                 "low": summary["low"] if summary else None, "high": summary["high"] if summary else None,
                 "q20": summary["q20"] if summary else None, "q80": summary["q80"] if summary else None,
                 "samples": [round(s, 6) for s in self.samples[-64:]], **({"lost": True} if self.lost else {}),
-                **({"crashed": True} if self.crashed else {}),
+                **({"crashed": True} if self.crashed else {}), **({"interrupted": True} if self.interrupted else {}),
                 **self.resources}
 
 

@@ -1,107 +1,124 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tuning many problems on many devices.
+"""Executors for sweeps (sweeping.py) whose workers have a GPU each and are replaced when they die.
 
-    problems = [{"m": m, "n": n} for m in (512, 4096) for n in (512, 4096)]
-    sweep("mypackage.kernels:launch_matmul", problems, GpuPool())
-
-`launch_matmul(**problem)` makes the arguments of one problem and launches the tuned
-kernel once. Each problem is run by a worker of the executor, which tunes and hands
-its tables back as text; they are merged into the table of this process. Any
-`concurrent.futures.Executor` will do, also Ray's and Dask's adapters: what crosses
-between processes is the name of a function and JSON, nothing else.
+A sweep takes any `concurrent.futures.Executor`; Dask's own is one (`Client.get_executor()`).
+These two are a thread for each worker over engines that exist: the thread takes a task
+from the pool's queue and waits for its worker, so the queue is Python's, and a worker is
+Python's process pool of one, or an actor of Ray. Nothing of Ray is imported before it is asked for.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
-import importlib
-import importlib.util
-import json
 import multiprocessing
 import os
-import sys
+import queue
 import threading
+from concurrent.futures.process import BrokenProcessPool
 
 from .. import _core
-from . import table
 
 
-def run_problem(target: str, problem: str) -> str:
-    """In a worker: launches one problem; its tables as JSON."""
-    function = _load(target)
-    before = {key: header.get("changed") for key, header in table.all_tables()}
-    try:
-        function(**json.loads(problem))
-    except Exception as error:  # noqa: BLE001 - one problem's failure is a line of the result
-        return json.dumps({"error": f"{type(error).__name__}: {error}", "tables": []})
-    changed = [header for key, header in table.all_tables() if key not in before or header.get("changed") != before[key]]
-    return json.dumps({"error": "", "tables": changed})
+class _WorkerEach(concurrent.futures.ThreadPoolExecutor):
+    """A thread for each of `places`, which `_start(place)` gives a worker; `_ask` waits for it and `_end` ends it.
 
-
-_loading = threading.Lock()
-
-
-def _load(target):
-    """The function of "package.module:name" or "file.py:name"."""
-    place, _, name = target.rpartition(":")
-    if not place.endswith(".py"):
-        return getattr(importlib.import_module(place), name)
-    module_name = os.path.splitext(os.path.basename(place))[0]
-    with _loading:  # workers may be threads: none may see a module that is half there
-        module = sys.modules.get(module_name)
-        if module is None or getattr(module, "__file__", None) != os.path.abspath(place):
-            spec = importlib.util.spec_from_file_location(module_name, os.path.abspath(place))
-            module = sys.modules[module_name] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-    return getattr(module, name)
-
-
-def sweep(target: str, problems, executor=None) -> list[str]:
-    """Tunes all problems; one line per problem: empty, or what went wrong.
-
-    Without an executor they run here, one after the other.
+    `lost` is what `_ask` raises where the worker is gone: the next task gets another one.
     """
-    texts = [json.dumps(problem) for problem in problems]
-    if executor is None:
-        results = (run_problem(target, text) for text in texts)
-    else:
-        futures = [executor.submit(run_problem, target, text) for text in texts]
-        results = (_result(future) for future in futures)
-    outcome = []
-    for result in results:
-        data = json.loads(result)
-        tables = [t for t in data["tables"] if isinstance(t.get("fields"), dict) and table.valid_records(t.get("records"))]
-        if tables and table.store() is not None:
-            table.import_tables(tables)
-        outcome.append(data["error"])
-    return outcome
+
+    def __init__(self, places, lost):
+        self._lost = lost
+        self.workers = len(places)  # how many tasks run at once
+        self._mine = threading.local()
+        self._started: list = []
+        free: queue.SimpleQueue = queue.SimpleQueue()
+        for place in places:
+            free.put(place)
+        super().__init__(len(places), "tilewright-sweep", initializer=self._take_place, initargs=(free, ))
+
+    def _take_place(self, free):
+        self._mine.place, self._mine.worker = free.get(), None
+
+    def submit(self, function, /, *arguments):
+        return super().submit(self._run, function, arguments)
+
+    def _run(self, function, arguments):
+        if self._mine.worker is None:
+            self._mine.worker = self._start(self._mine.place)
+            self._started.append(self._mine.worker)
+        try:
+            return self._ask(self._mine.worker, function, arguments)
+        except self._lost:
+            self._mine.worker = None
+            raise
+
+    def shutdown(self, wait=True, *, cancel_futures=False):
+        super().shutdown(wait, cancel_futures=cancel_futures)
+        while self._started:
+            self._end(self._started.pop(), wait)
 
 
-def _result(future) -> str:
-    try:
-        return future.result()
-    except Exception as error:  # noqa: BLE001 - a worker that died is a line of the result
-        return json.dumps({"error": f"the worker failed: {type(error).__name__}: {error}", "tables": []})
+def _begin_process(device, threads):
+    os.environ["CUDA_VISIBLE_DEVICES"] = device
+    # The processes of one machine compile at the same time: each has its part of the cores.
+    os.environ.setdefault("TILEWRIGHT_TUNE_THREADS", str(threads))
 
 
-def _take_device(devices):
-    os.environ["CUDA_VISIBLE_DEVICES"] = devices.get()
-
-
-class GpuPool(concurrent.futures.ProcessPoolExecutor):
-    """One process per GPU; each sees only its own."""
+class GpuPool(_WorkerEach):
+    """One process per GPU of this machine; each sees only its own, and a process that dies is replaced."""
 
     def __init__(self, devices=None):
-        context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
-        if devices is None:
-            devices = visible_devices()
+        devices = visible_devices() if devices is None else list(devices)
         if not devices:
             raise ValueError("there is no GPU; name the devices")
-        queue = context.Queue()
-        for device in devices:
-            queue.put(str(device))
-        super().__init__(max_workers=len(devices), mp_context=context, initializer=_take_device, initargs=(queue, ))
+        super().__init__(devices, BrokenProcessPool)
+
+    def _start(self, device):
+        return concurrent.futures.ProcessPoolExecutor(
+            1, multiprocessing.get_context("spawn"),  # CUDA does not survive a fork
+            _begin_process, (str(device), max(1, (os.cpu_count() or 1) // self.workers)))
+
+    def _ask(self, pool, function, arguments):
+        return pool.submit(function, *arguments).result()
+
+    def _end(self, pool, wait):
+        pool.shutdown(wait, cancel_futures=True)
+
+
+class RayExecutor(_WorkerEach):
+    """Actors of Ray, each with a GPU of its own for all its life; one that dies is replaced.
+
+    `ray.init()` comes before. `workers` is the number of actors, one per GPU of the cluster
+    where it is not given; `options` are those of ray.remote for each of them.
+    """
+
+    def __init__(self, workers=None, **options):
+        import ray
+
+        self._ray = ray
+        self._options = {"num_gpus": 1, **options}
+        if workers is None:
+            workers = int(ray.cluster_resources().get("GPU", 0) // (self._options["num_gpus"] or 1))
+        if workers < 1:
+            raise ValueError("Ray knows of no GPU; give the number of workers")
+        super().__init__(range(workers), ray.exceptions.RayActorError)
+
+    def _start(self, place):
+        return self._ray.remote(**self._options)(_Actor).remote()
+
+    def _ask(self, actor, function, arguments):
+        return self._ray.get(actor.call.remote(function, *arguments))
+
+    def _end(self, actor, wait):
+        if self._ray.is_initialized():
+            self._ray.kill(actor)
+
+
+class _Actor:
+    """What lives in a worker process of Ray."""
+
+    def call(self, function, *arguments):
+        return function(*arguments)
 
 
 def visible_devices() -> list[str]:

@@ -27,6 +27,7 @@ from .. import _core, errors, knobs, observers
 from ..compiler.options import must_isolate
 from ..tools.tensor_descriptor import TensorDescriptor, copy_of_descriptor
 from . import bench as benches
+from . import shares
 from .candidate import Candidate
 from .isolation import Trials, Unsupported
 from .memory import Protection, region_of
@@ -41,7 +42,9 @@ _MAX_SAMPLES = 8
 
 def start(tuner, nargs, args, kwargs, table):
     """A session on the current device, which shows its progress where somebody looks."""
-    return Session(tuner, nargs, args, kwargs, table, benches.DeviceBench(), Progress.if_wanted(tuner.base_fn.__name__))
+    # A sweep shows its own, and its workers would write over that.
+    progress = Progress.if_wanted(tuner.base_fn.__name__) if shares.current() is None else None
+    return Session(tuner, nargs, args, kwargs, table, benches.DeviceBench(), progress)
 
 
 class Session:
@@ -50,7 +53,8 @@ class Session:
     def __init__(self, tuner, nargs, args, kwargs, table, bench, progress=None):
         self.tuner, self.nargs, self.args, self.kwargs = tuner, nargs, args, kwargs
         self.table, self.bench, self.progress = table, bench, progress
-        self.started = time.monotonic()
+        self.share = shares.current()  # of a sweep, or None
+        self.started = time.monotonic() - (self.share.spent if self.share is not None else 0.0)
         self.budget = tuner.budget if tuner.budget is not None else knobs.autotuning.budget
         self.timeout = knobs.autotuning.timeout
         self.check = tuner.check if tuner.check is not None else knobs.autotuning.check
@@ -58,14 +62,15 @@ class Session:
         self.protection = Protection(named, on_host=tuner.tune_memory == "host")
         self.trials = None
         self.lost = False  # the GPU, to this process
+        known = table.records if self.share is None else self.share.records(table)
         isolate = tuner.isolate
         if isolate is None:
             # Where one candidate has cost a process, others may: two are not to cost two.
-            isolate = knobs.autotuning.isolate or any(map(_has_cost_a_process, table.records.values()))
+            isolate = knobs.autotuning.isolate or any(map(_has_cost_a_process, known.values()))
         if isolate:
             self.trials = Trials(self.timeout)
             self.trials.keep(named)
-        self.isolates_compiling = any(map(_has_cost_a_compiler, table.records.values()))
+        self.isolates_compiling = any(map(_has_cost_a_compiler, known.values()))
         self.reference = None  # what the first working candidate wrote
         self.candidates: list = []
         self.odd: list = []  # candidates that disagree with the reference
@@ -78,6 +83,10 @@ class Session:
 
     def is_over(self):
         return self.elapsed() > self.budget
+
+    def _turn_is_over(self):
+        """Whether the sweep waits for what this worker has; the rest is for its next turn."""
+        return self.share is not None and self.elapsed() - self.share.spent > self.share.seconds
 
     # -- 1: compile -----------------------------------------------------------
 
@@ -146,7 +155,7 @@ class Session:
         problem, blocks = _core.judge_fit(
             metadata.shared, -1 if metadata.n_regs is None else metadata.n_regs,
             metadata.num_warps * metadata.warp_size, limits["max_shared_mem"], limits["max_num_regs"],
-            limits["max_threads_per_block"])
+            limits["max_threads_per_block"], str(limits["capability"]))
         candidate.resources["blocks"] = blocks
         if problem:
             candidate.end("pruned", f"does not fit: {problem}", errors.from_native(
@@ -373,12 +382,12 @@ class Session:
         """Figures of configurations; those of them that work, fastest first."""
         batch = [Candidate(config, identity) for config, identity in configs]
         self.candidates += batch
+        if self.share is not None:
+            self.share.measured += len(batch)
         for candidate in batch:
             earlier = self.table.records.get(candidate.identity)
             if earlier is not None and earlier["status"] == "running":
-                candidate.end("failed", "an earlier process ended while this ran")
-                candidate.lost = True
-                self._note(candidate)
+                self._judge_interrupted(candidate, earlier)
             elif earlier is not None and earlier["status"] == "ready":
                 candidate.samples = [s for s in earlier.get("samples", []) if isinstance(s, float)]
         pool = ThreadPoolExecutor(max_workers=_compile_threads(len(batch)), thread_name_prefix="tilewright-tune")
@@ -387,8 +396,8 @@ class Session:
             for candidate in batch:
                 if not candidate.runs:
                     continue
-                if self.is_over() and any(c.status == "ready" for c in self.candidates):
-                    candidate.end("skipped", f"the budget of {self.budget:g} s was spent")
+                if any(c.status == "ready" for c in self.candidates) and (self.is_over() or self._turn_is_over()):
+                    self._skip(candidate)
                     continue
                 if self.finish_compiling(candidate):
                     self.first_run(candidate)
@@ -402,6 +411,26 @@ class Session:
         # What was skipped is saved too: its mark must go, or the next process would take it for a crash.
         self.table.save({c.identity: c.record() for c in batch})
         return sorted((c for c in batch if c.status == "ok"), key=lambda c: c.record()["median"])
+
+    def _judge_interrupted(self, candidate, earlier):
+        """A candidate that ran when its process ended: nothing tells which of the two was the reason.
+
+        A sweep's worker may have been stopped from outside, and its candidates are not to be lost with
+        it: each has a second try, in a child process first. Here, the first end is enough.
+        """
+        if self.share is not None and not earlier.get("interrupted"):
+            candidate.interrupted = True
+            return
+        candidate.end("failed", "an earlier process ended while this ran")
+        candidate.lost = True
+        self._note(candidate)
+
+    def _skip(self, candidate):
+        if self.is_over():
+            candidate.end("skipped", f"the budget of {self.budget:g} s was spent")
+        else:
+            candidate.end("skipped", "left for the next turn of the sweep")
+            self.share.is_cut_short = True
 
     def finish(self):
         """The caller's data as it was."""

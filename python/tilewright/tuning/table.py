@@ -59,6 +59,11 @@ def device_fields(device) -> dict:
             f"{round(properties['total_memory'] / 2**30)} GiB", "driver": f"CUDA {version // 1000}"}
 
 
+def identity_of_board(fields) -> str:
+    """What two tables must have in common for their figures to be comparable, as one text."""
+    return ", ".join(str(fields.get(name, "?")) for name in ("device", "driver", "compiler", "package"))
+
+
 class Table:
     """Records of one kernel, key and device: `records` by identity of configuration."""
 
@@ -75,6 +80,8 @@ class Table:
         self.file = getattr(function, "file", None)
         self.store = store() if function is not None and not dependencies.inexact else None
         self.records: dict = {}
+        self.mine: dict = {}  # those of them that this process has written
+        self.known: dict = {}  # records from elsewhere: a sweep tells its workers what others have measured
         self.pinned = None
         self.best = None
         self.circumstances: dict = {}  # what a report says about the measurement
@@ -84,9 +91,9 @@ class Table:
     def load(self):
         """Reads what is on disk; False where there is no table."""
         found = self.store.load(self.key) if self.store is not None else None
-        if found is None:
-            return False
-        return self._take(found[0])
+        is_there = found is not None and self._take(found[0])
+        self.records = merged_records(self.records, self.known)
+        return is_there or bool(self.known)
 
     def _take(self, header) -> bool:
         records = header.get("records")
@@ -109,22 +116,25 @@ class Table:
 
     # -- writing ------------------------------------------------------------
 
-    def lock(self):
-        """Held while this process tunes the key; None where locks do not work."""
-        return self.store.lock(self.key) if self.store is not None else None
+    def lock(self, part=""):
+        """Held while this process tunes the key, or a part of it; None where locks do not work."""
+        if self.store is None:
+            return None
+        return self.store.lock(hashlib.sha256(f"{self.key} {part}".encode()).hexdigest() if part else self.key)
 
     def save(self, changed: dict, best=None):
         """Merges records into those on disk, which others may have changed."""
         self.records.update(changed)
+        self.mine.update(changed)
         if best is not None:
             self.best = best
-        self._write(changed)
+        self._write()
 
     def pin(self, identity):
         self.pinned = identity
-        self._write({}, pin=True)
+        self._write(pin=True)
 
-    def _write(self, changed, pin=False):
+    def _write(self, pin=False):
         if self.store is None:
             return
         merge_lock = self.store.lock(hashlib.sha256(self.key.encode()).hexdigest())
@@ -132,7 +142,8 @@ class Table:
             found = self.store.load(self.key)
             if found is not None and valid_records(found[0].get("records")):
                 theirs = found[0]
-                self.records = {**theirs["records"], **self.records, **changed}
+                # This process has older copies of the records that others are writing.
+                self.records = {**merged_records(theirs["records"], self.records), **self.mine}
                 if not pin:
                     self.pinned = theirs.get("pinned")
                 self.best = self.best or theirs.get("best")
@@ -151,10 +162,23 @@ class Table:
 # ---------------------------------------------------------------------------
 
 
+def merged_records(ours, theirs) -> dict:
+    """Both; where both have one, theirs only if it is final and ours is not."""
+    def wins(identity, record):
+        return identity not in ours or (record["status"] in FINAL and ours[identity]["status"] not in FINAL)
+
+    return {**ours, **{i: r for i, r in theirs.items() if wins(i, r)}}
+
+
 def valid_records(records) -> bool:
     return isinstance(records, dict) and all(
         isinstance(r, dict) and isinstance(r.get("config"), str) and isinstance(r.get("status"), str)
         and isinstance(r.get("median"), (int, float, type(None))) for r in records.values())
+
+
+def valid_header(header) -> bool:
+    return (isinstance(header, dict) and isinstance(header.get("fields"), dict) and valid_records(header.get("records"))
+            and all(isinstance(header["fields"].get(n), str) for n in ("kernel", "key")))
 
 
 def shipped_files(kernel_file):
@@ -190,7 +214,7 @@ def read_file(path) -> list:
             data = json.load(file)
         if data.get("format") != FORMAT:
             raise ValueError("not a tuning table")
-        tables = [t for t in data["tables"] if isinstance(t.get("fields"), dict) and valid_records(t.get("records"))]
+        tables = list(filter(valid_header, data["tables"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         disk_cache.warn("W0501", reason=f"{os.path.basename(path)}: {error}")
         return []
@@ -226,8 +250,8 @@ def pin(key, identity) -> dict:
             lock.release()
 
 
-def import_tables(tables) -> int:
-    """Merges exported tables into the cache; the number taken."""
+def import_tables(tables, they_win=False) -> int:
+    """Merges exported tables into the cache; the number taken. `they_win` where both have final figures."""
     current = store()
     taken = 0
     for table in tables:
@@ -236,8 +260,11 @@ def import_tables(tables) -> int:
         try:
             found = current.load(key)
             ours = found[0] if found is not None and valid_records(found[0].get("records")) else {}
-            merged = {**table, "records": {**table["records"], **ours.get("records", {})},
-                      "best": ours.get("best") or table.get("best"), "pinned": ours.get("pinned") or table.get("pinned")}
+            mine, theirs = ours.get("records", {}), table["records"]
+            final = {i: r for i, r in theirs.items() if r["status"] in FINAL} if they_win else {}
+            merged = {**table, "records": {**merged_records(mine, theirs), **final},
+                      "best": ours.get("best") if ours.get("best") and not they_win else table.get("best") or ours.get("best"),
+                      "pinned": ours.get("pinned") or table.get("pinned")}
             current.save(key, merged, {})
             taken += 1
         finally:

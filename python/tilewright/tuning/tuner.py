@@ -13,6 +13,7 @@ import warnings
 
 from .. import _core, errors
 from ..runtime.driver import driver
+from . import shares
 from .candidate import Candidate, first_line
 from .config import check_conflicts
 from .options import SAME
@@ -67,7 +68,10 @@ class Tuner:
         for config in configs:
             check_conflicts(config, kwargs)
         name = kernel.base_fn.__name__
+        share = shares.current()
         if has_own_bench and not self.options.cache_results:
+            if share is not None and share.part != 0:
+                raise shares.NothingToLaunch  # nothing is kept, so once is enough
             _core.check_not_capturing(device, name)
             return self._measure_with_own_bench(call, configs)
         table = Table(kernel.fn, name, key, device)
@@ -75,13 +79,17 @@ class Tuner:
         if not all(exact for _, exact in identities):
             table.store = None  # a hook that has no name in another process
         by_identity = {identity: config for config, (identity, _) in zip(configs, identities)}
+        part = ""
+        if share is not None:
+            by_identity = share.take(table, by_identity, is_searched=self.space is not None)
+            part = f"part {share.part} of {share.parts}"
         known = self._known(table, by_identity)
         if known is not None:
             return known
         with contextlib.ExitStack() as stack:
             stack.enter_context(_current(device))
             _core.check_not_capturing(device, name)
-            lock = table.lock()
+            lock = table.lock(part)
             if lock is not None:
                 stack.callback(lock.release)
                 # Another process may have measured while this one waited.
@@ -97,7 +105,10 @@ class Tuner:
 
     def _known(self, table, by_identity):
         """The choice that needs no measuring, or None."""
+        share = shares.current()
         if table.load():
+            if share is not None:
+                share.begins_anew(table)
             if table.pinned in by_identity:
                 return self._chosen(table, by_identity, table.pinned)
             records = table.records
@@ -108,7 +119,8 @@ class Tuner:
             if complete and self.space is None:
                 working = [(r["median"], i) for i, r in records.items() if r["status"] == "ok" and i in by_identity]
                 return self._chosen(table, by_identity, min(working)[1]) if working else None
-        return by_identity.get(table.shipped_best())
+        # A part of a sweep measures what it was given: its best is compared with those of other parts.
+        return by_identity.get(table.shipped_best()) if share is None else None
 
     def _chosen(self, table, by_identity, identity):
         """The configuration, with the figures of all where libraries look for them."""
@@ -156,15 +168,15 @@ class Tuner:
         best = self._measure_with_own_bench(call, list(by_identity.values()))
         for candidate, identity in zip(self.candidates, by_identity):
             candidate.identity = identity
-        table.save({c.identity: c.record() for c in self.candidates},
-                   best=next(i for i, c in by_identity.items() if c is best))
+        identity = next(i for i, c in by_identity.items() if c is best)
+        table.save({c.identity: c.record() for c in self.candidates}, best=identity if _decides() else None)
         return best
 
     # -- with a session -------------------------------------------------------
 
     def _measure(self, session, table, by_identity):
         try:
-            if self.space is not None:
+            if self.space is not None and not (session.share is not None and session.share.leaders):
                 self._search(session, by_identity)
             else:
                 # Where nothing works, what failed before is tried again: the reasons may be gone,
@@ -176,9 +188,11 @@ class Tuner:
         self.candidates = session.candidates
         self._report_odd(session)
         best = _pick(table, by_identity)
+        if best is None and not _decides():
+            raise shares.NothingToLaunch
         if best is None:
             self._raise_if_none_works(session.candidates + _earlier_failures(session, table, by_identity))
-        table.save({}, best=best)
+        table.save({}, best=best if _decides() else None)
         return self._chosen(table, by_identity, best)
 
     def _search(self, session, by_identity):
@@ -234,6 +248,12 @@ def _current(device):
         yield
     finally:
         driver.active.set_current_device(before)
+
+
+def _decides() -> bool:
+    """Whether the best that is found here is the best of all: in a part of a sweep it is not."""
+    share = shares.current()
+    return share is None or share.decides
 
 
 def _pick(table, by_identity):

@@ -80,12 +80,9 @@ sqrt_rn = math.sqrt_rn
 div_rn = math.div_rn
 fma_rn = math.fma
 
-# The approximate forms are allowed to be better than their name.
+# math.exp and math.log2 are the special function unit's already.
 fast_expf = math.exp
-fast_logf = math.log
 fast_log2f = math.log2
-fast_sinf = math.sin
-fast_cosf = math.cos
 
 
 @builtin
@@ -110,12 +107,6 @@ fast_tanhf = tanh
 def fast_dividef(x, y):
     """x / y."""
     return core.to_tensor(x) / y
-
-
-@builtin
-def fast_tanf(x):
-    """sin(x) / cos(x)."""
-    return math.sin(x) / math.cos(x)
 
 
 @builtin
@@ -167,7 +158,6 @@ expm1 = _composed("expm1", "exp(x) - 1.", lambda x: math.exp(x) - 1.0, tiny=2.0*
 sinh = _composed("sinh", "Hyperbolic sine.", lambda x: 0.5 * (math.exp(x) - math.exp(-x)), tiny=2.0**-14)
 cosh = _composed("cosh", "Hyperbolic cosine.", lambda x: 0.5 * (math.exp(x) + math.exp(-x)))
 tan = _composed("tan", "Tangent of x in radians.", lambda x: math.sin(x) / math.cos(x))
-fast_exp10f, fast_log10f = exp10, log10
 
 
 @builtin
@@ -193,7 +183,42 @@ def pow(x, y):
     return where((exponent == 0) | (base == 1), 1.0, result).to(core.float32)
 
 
-fast_powf = pow
+
+# -- fast forms, of few instructions: their error is bounded absolutely, or grows with x ---
+
+
+def _float32(name, *args):
+    """The operands as float32; nothing is made narrower."""
+    operands, common = _as_reals(name, args)
+    if common != core.float32:
+        _refuse(name, "fp32", next(x for x in operands if x.dtype == common))
+    return operands
+
+
+def _instruction(name, instruction, exact, documentation):
+    """One instruction of the special function unit; the interpreter computes the exact value."""
+
+    def function(x):
+        (x, ) = _float32(name, x)
+        if not _language.is_compiling():
+            return exact(x)
+        return core.inline_asm_elementwise(f"{instruction} $0, $1;", "=f,f", (x, ), core.float32, True, 1)
+
+    return _named(name, documentation + " float32.", function)
+
+
+def _fast(name, documentation, formula, arity=1):
+    functions = {1: lambda x: formula(*_float32(name, x)), 2: lambda x, y: formula(*_float32(name, x, y))}
+    return _named(name, documentation + " float32.", functions[arity])
+
+
+fast_sinf = _instruction("fast_sinf", "sin.approx.f32", math.sin, "Sine of x; the error grows with |x|.")
+fast_cosf = _instruction("fast_cosf", "cos.approx.f32", math.cos, "Cosine of x; the error grows with |x|.")
+fast_tanf = _fast("fast_tanf", "Tangent of x; the error grows with |x|.", lambda x: fast_sinf(x) / fast_cosf(x))
+fast_logf = _fast("fast_logf", "Natural logarithm.", lambda x: math.log2(x) * 0.69314718055994530942)
+fast_log10f = _fast("fast_log10f", "Logarithm to base 10.", lambda x: math.log2(x) * 0.30102999566398119521)
+fast_exp10f = _fast("fast_exp10f", "10 to the power x.", lambda x: math.exp2(x * 3.32192809488736234787))
+fast_powf = _fast("fast_powf", "x to the power y, for x >= 0.", lambda x, y: math.exp2(y * math.log2(x)), 2)
 
 # -- bits -------------------------------------------------------------------
 
