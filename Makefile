@@ -14,7 +14,7 @@ SANITIZER ?= thread
 # Extra arguments for pytest: make test ARGS='-k softmax'
 ARGS ?=
 
-.PHONY: help setup configure build demo test test-gpu sanitize wheel wheels fmt lint bench docs clean
+.PHONY: help setup configure build demo test test-gpu sanitize wheel wheels fmt lint bench docs stubs clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,8 +71,20 @@ bench: build ## measure beside torch and Triton (needs a GPU)
 	@$(BIN)/python benchmarks/attention.py $(ARGS)
 	@$(BIN)/python benchmarks/host_side.py $(ARGS)
 
+.PHONY: site site-serve
+site: configure ## build the documentation site into build-docs/site (needs mkdocs-material)
+	@cmake --build $(BUILD) --target _core
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+site-serve: configure ## show the site at localhost:8000, built again when a page changes
+	@cmake --build $(BUILD) --target _core
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
 docs: setup ## rewrite the generated pages of docs/
 	@$(BIN)/python scripts/generate_docs.py
+
+stubs: ## rewrite the type stubs of the language (needs a build)
+	@$(BIN)/python scripts/generate_stubs.py
 
 clean: ## remove build folders and wheels; keeps .venv and the compiler cache
 	rm -rf $(BUILD) build-* dist .pytest_cache python/tilewright/_core*.so

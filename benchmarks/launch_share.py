@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Our own share of a warm launch, in nanoseconds; needs no GPU.
 
-    python benchmarks/launch_share.py [--repeats N] [--loop CASE]
+    python benchmarks/launch_share.py [--repeats N] [--recorded] [--loop CASE]
 
 The driver is the recording one of tests/mock, told not to record, so what is left
 is the way from Python to the driver call. With torch installed the tensors are
@@ -10,7 +10,8 @@ torch's own, on a device of the kind that torch leaves to others: reading one ta
 the same calls as reading a CUDA tensor. torch's share is given apart: it is what
 its three accessors take when Python calls them, so an upper bound.
 
-`--loop CASE` launches for ten seconds, for a profiler to look at.
+`--recorded` adds what a launch takes while `tilewright profile` records it, with events and with CUPTI, both of the
+mock's kind. `--loop CASE` launches for ten seconds, for a profiler to look at.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 import types
+import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,7 +106,7 @@ def make_cases(tensors):
     }
 
 
-def nanoseconds(function, repeats, count=5000) -> float:
+def nanoseconds(function, repeats, count=1000) -> float:
     """The least of several means: a machine that does other things only adds."""
     best = float("inf")
     numbers = range(count)
@@ -116,9 +118,23 @@ def nanoseconds(function, repeats, count=5000) -> float:
     return best
 
 
+def recorded_nanoseconds(function, repeats, cupti) -> float:
+    """As `nanoseconds`, with every launch recorded; each repeat is a profile of its own, as the log has an end."""
+    import tilewright.profiler
+
+    os.environ["TILEWRIGHT_CUPTI_PATH"] = cupti
+    best = float("inf")
+    for _ in range(repeats):
+        with tilewright.profiler.record(ranges=False):
+            function()  # the first one enters the kernel
+            best = min(best, nanoseconds(function, 1))
+    return best
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=40)
+    parser.add_argument("--recorded", action="store_true", help="also while a profile records the launches")
     parser.add_argument("--loop", default="", help="a case to launch for ten seconds, by the start of its name")
     options = parser.parse_args()
     from harness.mock_driver import FakeCompiler, build
@@ -144,8 +160,13 @@ def main() -> int:
         accessors = nanoseconds(lambda: (tensor.data_ptr(), tensor.get_device(), tensor.dtype), options.repeats) - empty \
             if of_torch else None
         print("tensors are " + ("torch's; its accessors take "f"{accessors:.0f} ns for each" if of_torch else "buffers of our own"))
+        warnings.simplefilter("ignore")  # that there is no CUPTI
+        ways = {"with events": "off", "with CUPTI": build(folder, "MockCupti")} if options.recorded else {}
         for name, function in cases.items():
-            print(f"{name:32} {nanoseconds(function, options.repeats) - empty:7.0f} ns")
+            alone = nanoseconds(function, options.repeats) - empty
+            more = "".join(f", {way} {recorded_nanoseconds(function, options.repeats, cupti) - empty - alone:5.0f} more"
+                           for way, cupti in ways.items())
+            print(f"{name:32} {alone:7.0f} ns{more}")
     return 0
 
 

@@ -96,7 +96,8 @@ def check(image_shape: tuple, filter_shape: tuple, stride: int, pad: int, relu: 
     # Whole numbers whose sums float16 holds: exact.
     images, filters = (rng.integers(-2, 3, shape).astype(np.float16) for shape in (image_shape, filter_shape))
     bias = rng.integers(-5, 6, filter_shape[0]).astype(np.float16)
-    out = convolution(*map(lesson.to_device, (images, filters, bias)), stride, pad, relu)
+    there = [lesson.to_device(array) for array in (images, filters, bias)]
+    out = convolution(there[0], there[1], there[2], stride, pad, relu)
     k, r, s, c = filter_shape
     lesson.check(f"{r} x {s}, {c} to {k} channels, stride {stride}, pad {pad}", out,
                  reference(images, filters, bias, stride, pad, relu), tolerance=0.0)

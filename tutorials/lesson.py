@@ -7,6 +7,12 @@ for which `kernel[grid](...)` runs the interpreter on the CPU.
 """
 
 import argparse
+import datetime
+import importlib
+import json
+import statistics
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +30,20 @@ ON_GPU = find_gpu()
 OUTPUT = Path(__file__).parent / "out"
 
 
+def framework(name: str, install: str, has_gpu=None):
+    """The module of a framework that a lesson is about; ends the lesson with what is missing where it is not there.
+
+    `has_gpu(module)` is given for one that has no arrays without a GPU.
+    """
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        raise SystemExit(f"this lesson needs {name}, which cannot be imported ({error}): {install}") from None
+    if has_gpu is not None and not has_gpu(module):
+        raise SystemExit(f"this lesson needs a GPU that {name} can use, and there is none")
+    return module
+
+
 def to_device(array: np.ndarray):
     """A NumPy array as what the kernels of this run take."""
     if not ON_GPU:
@@ -34,7 +54,8 @@ def to_device(array: np.ndarray):
 
 
 def to_numpy(array) -> np.ndarray:
-    return array.cpu().numpy() if ON_GPU else array
+    """An array of NumPy, torch or JAX on the host."""
+    return array.detach().cpu().numpy() if hasattr(array, "detach") else np.asarray(array)
 
 
 def empty_like(array):
@@ -52,13 +73,26 @@ def strides(array) -> tuple:
     return tuple(stride // array.itemsize for stride in array.strides)
 
 
+def empty(shape, dtype: str):
+    if not ON_GPU:
+        return np.empty(shape, dtype)
+    import torch
+
+    return torch.empty(shape, dtype=getattr(torch, dtype), device="cuda")
+
+
 def zeros(shape, dtype: str):
-    return to_device(np.zeros(shape, dtype))
+    """Made on the GPU itself: a copy of zeros from the host would be timed with the kernels."""
+    if not ON_GPU:
+        return np.zeros(shape, dtype)
+    import torch
+
+    return torch.zeros(shape, dtype=getattr(torch, dtype), device="cuda")
 
 
 def check(what: str, actual, expected, tolerance: float):
     """Compares with the reference and says how far off the worst element is."""
-    actual = to_numpy(actual).astype(np.float64)
+    actual, expected = to_numpy(actual).astype(np.float64), to_numpy(expected).astype(np.float64)
     error = np.max(np.abs(actual - expected) / np.maximum(1.0, np.abs(expected)))
     print(f"  {what:<28} largest error {error:.1e}  {'ok' if error <= tolerance else 'WRONG'}")
     if not error <= tolerance:  # also for NaN
@@ -90,12 +124,37 @@ def gigabytes_per_second(function, bytes_moved: int) -> float:
     return bytes_moved / milliseconds * 1e-6
 
 
+def gigabytes_per_second_with_waiting(function, bytes_moved: int) -> float:
+    """Bandwidth of `function`, which waits for the GPU itself, by the clock of the host: for arrays that are not torch's."""
+    function()
+    seconds = []
+    for _ in range(20):
+        began = time.perf_counter()
+        function()
+        seconds.append(time.perf_counter() - began)
+    return bytes_moved / statistics.median(seconds) * 1e-9
+
+
+def record(name: str, x_label: str, xs: list, lines: dict[str, list[float]], unit: str):
+    """Keeps a sweep of a GPU as JSON; copied to tutorials/recorded/, it is what the documentation site plots."""
+    if not ON_GPU:
+        return
+    import torch
+
+    OUTPUT.mkdir(exist_ok=True)
+    path = OUTPUT / f"{Path(sys.argv[0]).stem[:2]}_{name.replace(' ', '_')}.json"
+    board = f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
+    path.write_text(json.dumps({"name": name, "board": board, "date": f"{datetime.date.today()}", "x_label": x_label, "unit": unit,
+                                "xs": xs, "lines": lines}, indent=1))
+
+
 def show(name: str, x_label: str, xs: list, lines: dict[str, list[float]], unit: str = "GB/s"):
     """Prints the table of a sweep and draws it where matplotlib is installed."""
     width = max(len(x_label), 10)
     print(f"\n{x_label:>{width}}" + "".join(f"{line:>16}" for line in lines) + f"   ({unit})")
     for i, x in enumerate(xs):
         print(f"{x:>{width}}" + "".join(f"{values[i]:>16.0f}" for values in lines.values()))
+    record(name, x_label, xs, lines, unit)
     try:
         import matplotlib
 
@@ -118,9 +177,9 @@ def show(name: str, x_label: str, xs: list, lines: dict[str, list[float]], unit:
     print(f"plot: {path}")
 
 
-def arguments(description: str):
+def arguments(description: str, on_gpu: bool = ON_GPU):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="one small problem, no sweep")
     options = parser.parse_args()
-    print(f"running on {'the GPU' if ON_GPU else 'the CPU, in the interpreter (no GPU here)'}")
+    print(f"running on {'the GPU' if on_gpu else 'the CPU, in the interpreter (no GPU here)'}")
     return options
