@@ -12,8 +12,15 @@
 namespace tilewright::interpreter {
 
 void AccessOrder::switchTo(uint32_t program) {
+  takeTurns |= isRunning && running != program;
+  isRunning = true;
   running = program;
   firstOfRun = firstShared = static_cast<AccessId>(records.size());
+}
+
+void AccessOrder::end(uint32_t program) {
+  knowledge.erase(program);
+  isRunning = false;
 }
 
 AccessId AccessOrder::add(PlaceId place, uint8_t traits) {

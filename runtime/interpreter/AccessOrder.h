@@ -31,6 +31,8 @@ namespace tilewright::interpreter {
 
 /// Grows with time; 0 is no access.
 using AccessId = uint32_t;
+/// Stands for accesses of several programs that take turns.
+inline constexpr AccessId severalPrograms = ~AccessId(0);
 /// A line of a kernel, as the host numbers them; 0 is unknown.
 using PlaceId = uint32_t;
 
@@ -66,7 +68,9 @@ public:
   void switchTo(uint32_t program);
   uint32_t runningProgram() const { return running; }
   /// What `program` has learnt is forgotten: it has ended.
-  void end(uint32_t program) { knowledge.erase(program); }
+  void end(uint32_t program);
+  /// Whether a program has been left before its end.
+  bool programsTakeTurns() const { return takeTurns; }
 
   /// The number of a plain access of the running program. Accesses of one place
   /// share one as long as the program releases nothing.
@@ -101,6 +105,7 @@ private:
   std::vector<AccessId> parents;
   std::unordered_map<uint32_t, Knowledge> knowledge;
   uint32_t running = 0;
+  bool isRunning = false, takeTurns = false;
   AccessId firstOfRun = 1;
   struct Shared {
     PlaceId place = 0;

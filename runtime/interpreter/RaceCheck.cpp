@@ -222,11 +222,21 @@ void RaceCheck::noteUnchangedRun(const Access &access, const Run &run) {
              [&](ShadowCell &cell, uint64_t, uint64_t) {
                if (!cell.writer || (order.record(cell.writer).traits & ChangesNothing))
                  cell.writer = id;
+               else if (!knowsBits(cell))
+                 cell.repeater = cell.repeater && order.programsTakeTurns() ? severalPrograms : id;
              });
 }
 
+/// Whether the running program has stored the bits of the last write again, or comes
+/// after a program that has: it finds them whenever that write took place.
+bool RaceCheck::knowsBits(const ShadowCell &cell) {
+  return cell.repeater && (cell.repeater == severalPrograms || order.isOrdered(cell.repeater));
+}
+
 void RaceCheck::visitCell(Current &current, ShadowCell &cell, uint64_t address) {
-  if (cell.writer && !order.isRecent(cell.writer) && conflicts(current, cell.writer))
+  bool readsKnownBits = !(current.traits & WritesMemory) && knowsBits(cell);
+  if (cell.writer && !readsKnownBits && !order.isRecent(cell.writer) &&
+      conflicts(current, cell.writer))
     report(current, cell.writer, cell, address);
   if (!(current.traits & WritesMemory)) {
     if (cell.reader && !order.isRecent(cell.reader))
@@ -241,7 +251,7 @@ void RaceCheck::visitCell(Current &current, ShadowCell &cell, uint64_t address) 
   // Its own read stays: it tells a lost update from a plain race.
   if (cell.reader && order.record(cell.reader).program != order.runningProgram())
     cell.reader = 0;
-  cell.other = 0;
+  cell.other = cell.repeater = 0;
   cell.writer = current.id;
 }
 

@@ -13,7 +13,8 @@
 //
 // What is left alone: a store of the very bits that memory holds, by whomever, beside
 // loads and stores of the same bits, before it or after. The result is the same in any
-// order of the two, and kernels store one value from several programs on purpose.
+// order of the two, and kernels store one value from several programs on purpose. A
+// program that has stored them itself may load them as well.
 //
 // Not handled: an element's reads of a third program, and races that another order
 // of programs would show (TILEWRIGHT_ORDER runs them in another order).
@@ -95,6 +96,7 @@ private:
   void noteUnchangedRun(const Access &access, const Run &run);
   void visitCell(Current &current, ShadowCell &cell, uint64_t address);
   bool conflicts(Current &current, AccessId previous);
+  bool knowsBits(const ShadowCell &cell);
   void report(Current &current, AccessId previous, const ShadowCell &cell, uint64_t address);
 
   Checks &checks;

@@ -49,7 +49,7 @@ void ShadowRegion::join(Chunk &chunk) {
   const ShadowCell *cells = pool(chunk.cells);
   for (int64_t i = 1; i < cellsPerChunk; ++i)
     if (cells[i].writer != cells[0].writer || cells[i].reader != cells[0].reader ||
-        cells[i].other != cells[0].other)
+        cells[i].other != cells[0].other || cells[i].repeater != cells[0].repeater)
       return;
   chunk.all = cells[0];
   unused.push_back(chunk.cells);

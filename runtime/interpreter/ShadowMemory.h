@@ -3,8 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: for each element of an array the last write and the last reads of two
-// programs, as numbers of accesses.
+// What: for each element of an array the last write, the last store of the bits that
+// another program had written, and the last reads of two programs, as numbers of
+// accesses.
 //
 // How: arrays that overlap share a region. A region is cut into chunks of sixteen
 // cells, a cell being as wide as the smallest element. A chunk that was only ever
@@ -26,9 +27,10 @@
 
 namespace tilewright::interpreter {
 
-/// What is known of one element. `other` is a read of another program than `reader`.
+/// What is known of one element. `other` is a read of another program than `reader`;
+/// `repeater` stored the bits again that `writer`, a store of another program, had left.
 struct ShadowCell {
-  AccessId writer = 0, reader = 0, other = 0;
+  AccessId writer = 0, reader = 0, other = 0, repeater = 0;
 };
 
 class ShadowRegion {

@@ -165,6 +165,40 @@ TEST_F(InterpreterRaces, BitsThatMemoryHoldsAreSilentInBothOrders) {
       << "the same bits again do not hide who changed them";
 }
 
+TEST_F(InterpreterRaces, WhoStoredTheBitsAgainMayLoadThem) {
+  run(0);
+  builder.store(at({0, 1}), i32({7, 7}), std::nullopt, {});
+  builder.races.end({{0, 0, 0}, {8, 1, 1}});
+  for (int program : {1, 2}) {
+    run(program);
+    builder.store(at({0, 1}), i32({7, 7}), std::nullopt, {});
+    builder.load(at({0, 1}), std::nullopt, std::nullopt, {});
+    builder.races.end({{program, 0, 0}, {8, 1, 1}});
+  }
+  run(3);
+  EXPECT_NE(errorOf([&] {
+              builder.load(at({0}), std::nullopt, std::nullopt, {});
+            }).find("[E0409] program (0,0,0) writes 'x'[0] and program (3,0,0) reads it"),
+            std::string::npos);
+  // Programs that take turns: each of them has stored the bits.
+  run(4);
+  builder.store(at({2}), i32({7}), std::nullopt, {});
+  for (int program : {5, 6, 5, 6, 4}) {
+    run(program);
+    builder.store(at({2}), i32({7}), std::nullopt, {});
+  }
+  for (int program : {5, 6, 4}) {
+    run(program);
+    builder.load(at({2}), std::nullopt, std::nullopt, {});
+  }
+  run(7);
+  EXPECT_NE(errorOf([&] {
+              builder.store(at({2}), i32({8}), std::nullopt, {});
+            }).find("[E0408] programs (4,0,0) and (7,0,0) write 'x'[2]"),
+            std::string::npos)
+      << "other bits are a race whoever stored the same ones";
+}
+
 TEST_F(InterpreterRaces, OtherBitsAfterBitsThatMemoryHeld) {
   run(0);
   builder.store(at({0}), i32({0}), std::nullopt, {});
