@@ -40,18 +40,36 @@ _HEAD = """\
 """
 
 #: The modules of the language that get a stub; checkers read the others as they are.
-LANGUAGE = ("_values", "core", "memory", "math", "standard", "random", "scaled", "descriptors", "target_info",
-            "extra", "extra.libdevice", "extra.cuda", "extra.cuda.libdevice", "extra.cuda.utils", "extra.cuda.gdc")
+LANGUAGE = (
+    "_values",
+    "core",
+    "memory",
+    "math",
+    "standard",
+    "random",
+    "scaled",
+    "descriptors",
+    "target_info",
+    "extra",
+    "extra.libdevice",
+    "extra.cuda",
+    "extra.cuda.libdevice",
+    "extra.cuda.utils",
+    "extra.cuda.gdc",
+)
 
 # Values that are annotations too: their module does not exist, see above.
 _ANY = "_known_to_the_compiler"
 _ANNOTATIONS = ("constexpr", "const")
 
-_OPERATORS = tuple(f"__{r}{name}__" for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and",
-                                                 "or", "xor", "lshift", "rshift") for r in ("", "r"))
+_OPERATORS = tuple(
+    f"__{r}{name}__"
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+    for r in ("", "r")
+)
 _COMPARISONS = tuple(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
 
-_RESULTS = '''
+_RESULTS = """
 MYPY: bool
 if MYPY:
     _Tile: TypeAlias = Any
@@ -61,7 +79,7 @@ else:
     _Tile: TypeAlias = tensor
     _BlockPointer: TypeAlias = block_pointer
     _Descriptor: TypeAlias = tensor_descriptor
-'''
+"""
 
 
 def _docstring(thing, indent: str) -> str:
@@ -143,9 +161,13 @@ def _type_class(name: str) -> str:
     """dtype and what derives from it."""
     kind = getattr(_core.language, name)
     base = "" if name == "dtype" else "(dtype)"
-    constructor = {"dtype": "name: str", "pointer_type": "element_ty: _dtype, address_space: int = 1, const: bool = False",
-                   "block_type": "element_ty: _dtype, shape: Any"}[name]
-    out = f"class {name}{base}:\n{_docstring(kind, '    ') if kind.__doc__ else ''}    def __init__(self, {constructor}) -> None: ...\n"
+    constructor = {
+        "dtype": "name: str",
+        "pointer_type": "element_ty: _dtype, address_space: int = 1, const: bool = False",
+        "block_type": "element_ty: _dtype, shape: Any",
+    }[name]
+    text = _docstring(kind, "    ") if kind.__doc__ else ""
+    out = f"class {name}{base}:\n{text}    def __init__(self, {constructor}) -> None: ...\n"
     for attribute, thing in sorted(vars(kind).items()):
         if attribute.startswith("_"):
             continue
@@ -167,8 +189,17 @@ def _type_class(name: str) -> str:
     return out
 
 
-_CLASS_RETURNS = {"__init__": "None", "__len__": "int", "__bool__": "bool", "__eq__": "bool", "__hash__": "int",
-                  "__repr__": "str", "mangle": "str", "is_ptr": "bool", "is_block": "bool"}
+_CLASS_RETURNS = {
+    "__init__": "None",
+    "__len__": "int",
+    "__bool__": "bool",
+    "__eq__": "bool",
+    "__hash__": "int",
+    "__repr__": "str",
+    "mangle": "str",
+    "is_ptr": "bool",
+    "is_block": "bool",
+}
 _ITERATES = {"range": "Iterator[_Tile]", "static_range": "Iterator[int]", "tuple_type": "Iterator[Any]"}
 
 
@@ -176,7 +207,8 @@ def _class(name: str, kind: type) -> str:
     """A class that is written in Python."""
     if issubclass(kind, int):
         return f"class {name}(enum.IntEnum):\n{_docstring(kind, '    ')}" + "".join(
-            f"    {member.name} = {member.value}\n" for member in kind)
+            f"    {member.name} = {member.value}\n" for member in kind
+        )
     base = {"tuple": "(builtins.tuple[Any, ...])"}.get(name, "")
     out = f"class {name}{base}:\n{_docstring(kind, '    ')}"
     members = dict(vars(kind))
@@ -186,8 +218,10 @@ def _class(name: str, kind: type) -> str:
         if attribute.startswith("_") and not (attribute.startswith("__") and callable(thing)) or "tilewright" in attribute:
             continue
         if isinstance(thing, property):
-            out += (f"    @property\n    def {attribute}(self) -> {stub_types.ATTRIBUTES.get(attribute, 'Any')}:\n"
-                    f"{_docstring(thing, '        ')}")
+            out += (
+                f"    @property\n    def {attribute}(self) -> {stub_types.ATTRIBUTES.get(attribute, 'Any')}:\n"
+                f"{_docstring(thing, '        ')}"
+            )
         elif isinstance(thing, types.MemberDescriptorType):
             out += f"    {attribute}: Any\n"
         elif attribute == "__new__":
@@ -195,7 +229,9 @@ def _class(name: str, kind: type) -> str:
         elif isinstance(thing, types.FunctionType):
             result = _ITERATES.get(name, "Any") if attribute == "__iter__" else _result_of_method(name, attribute)
             shown = inspect.signature(thing)
-            ignore = "  # type: ignore[override]" if name == "tuple" and attribute in ("__add__", "__mul__", "__getitem__") else ""
+            ignore = (
+                "  # type: ignore[override]" if name == "tuple" and attribute in ("__add__", "__mul__", "__getitem__") else ""
+            )
             out += f"    def {attribute}({_parameters('', shown, True)}) -> {result}:{ignore}\n{_docstring(thing, '        ')}"
     return out
 
@@ -229,8 +265,10 @@ def _relative(module: str, target: str, is_package: bool) -> str:
     return "." * (len(here) - common + 1) + ".".join(there[common:])
 
 
-def _is_shown(name: str, value) -> bool:
-    return not name.startswith("_") and name not in ("annotations", "builtin_max", "builtin_min")
+def _is_shown(name: str, module) -> bool:
+    """Names that a module finds when they are asked for stand in it only after that: they are left out either way."""
+    found_later = getattr(vars(module).get("__getattr__"), "homes", ())
+    return not name.startswith("_") and name not in ("annotations", "builtin_max", "builtin_min", *found_later)
 
 
 def language_stub(short: str) -> str:
@@ -239,9 +277,14 @@ def language_stub(short: str) -> str:
     is_package = hasattr(module, "__path__")
     imports, definitions, unknown = [], "", []
     for name, value in vars(module).items():
-        if not _is_shown(name, value):
+        if not _is_shown(name, module):
             continue
-        if name in _ANNOTATIONS or isinstance(value, _core.language.dtype) or name == "CONSTEXPR_0" or name == "N_ROUNDS_DEFAULT":
+        if (
+            name in _ANNOTATIONS
+            or isinstance(value, _core.language.dtype)
+            or name == "CONSTEXPR_0"
+            or name == "N_ROUNDS_DEFAULT"
+        ):
             unknown.append(name)
         elif isinstance(value, types.ModuleType):
             if value.__name__.startswith("tilewright.") and value.__name__ != "tilewright._core":
@@ -251,7 +294,9 @@ def language_stub(short: str) -> str:
             if short == "core":
                 definitions += "\n\n" + (_tensor_class() if name == "tensor" else _type_class(name))
             else:
-                imports.append(f"from {_relative(module.__name__, 'tilewright.language.core', is_package)} import {name} as {name}")
+                imports.append(
+                    f"from {_relative(module.__name__, 'tilewright.language.core', is_package)} import {name} as {name}"
+                )
         elif (home := _home_of(value, module.__name__)) is not None:
             imports.append(f"from {_relative(module.__name__, home, is_package)} import {value.__name__} as {name}")
         elif isinstance(value, type):
@@ -268,7 +313,10 @@ def _text(module: str, is_package: bool, imports: list, unknown: list, definitio
     values = _relative(module, "tilewright.language._values", is_package)
     out = _HEAD + f'"""{(sys.modules[module].__doc__ or "").strip().splitlines()[0]}"""\n\n'
     out += "".join(f"import {name}\n" for name in ("builtins", "enum") if f"{name}." in definitions)
-    for home, names in (("collections.abc", ("Iterator", "Sequence")), ("typing", ("Any", "ClassVar", "Literal", "TypeAlias", "final", "overload"))):
+    for home, names in (
+        ("collections.abc", ("Iterator", "Sequence")),
+        ("typing", ("Any", "ClassVar", "Literal", "TypeAlias", "final", "overload")),
+    ):
         if used := [name for name in names if name in definitions or short == "_values" and name in ("Any", "TypeAlias")]:
             out += f"from {home} import {', '.join(used)}\n"
     out += "\n"
@@ -279,8 +327,11 @@ def _text(module: str, is_package: bool, imports: list, unknown: list, definitio
         imports += ["from .core import tensor", "from .descriptors import block_pointer, tensor_descriptor"]
         definitions = _RESULTS + definitions
     else:
-        imports += [f"from {values} import {name}" for name in ("PropagateNan", "_Tile", "_BlockPointer", "_Descriptor")
-                    if name in definitions and f"from {values} import {name} as {name}" not in imports]
+        imports += [
+            f"from {values} import {name}"
+            for name in ("PropagateNan", "_Tile", "_BlockPointer", "_Descriptor")
+            if name in definitions and f"from {values} import {name} as {name}" not in imports
+        ]
     if short == "core":
         definitions += "\n\n_dtype = dtype\n_pointer_type = pointer_type\n"
     elif re.search("_dtype|_pointer_type| dtype", definitions):
@@ -300,15 +351,19 @@ def language_package() -> str:
         if name in _ANNOTATIONS or isinstance(value, _core.language.dtype):
             unknown.append(name)
         elif isinstance(value, types.ModuleType):
-            lines.append(f"from {_relative(module.__name__, value.__name__.rpartition('.')[0], True)} import "
-                         f"{value.__name__.rpartition('.')[2]} as {name}")
+            lines.append(
+                f"from {_relative(module.__name__, value.__name__.rpartition('.')[0], True)} import "
+                f"{value.__name__.rpartition('.')[2]} as {name}"
+            )
         elif isinstance(value, (int, str)):
             lines.append(f"{name}: {type(value).__name__}")
         else:
             # The native types say that they are of the extension.
             home = "tilewright.language.core" if value.__module__ == "tilewright._core.language" else value.__module__
             lines.append(f"from {_relative(module.__name__, home, True)} import {value.__name__} as {name}")
-    head = f'"""{module.__doc__}"""\n\n' + "".join(f"from .{_ANY} import {name} as {name}  # type: ignore\n" for name in unknown)
+    head = f'"""{module.__doc__}"""\n\n' + "".join(
+        f"from .{_ANY} import {name} as {name}  # type: ignore\n" for name in unknown
+    )
     hidden = ["_experimental_descriptor_load", "_experimental_descriptor_store"]
     lines += [f"from .compatibility import {name} as {name}" for name in hidden]
     lines.append("from .descriptors import make_tensor_descriptor as _experimental_make_tensor_descriptor")
@@ -320,23 +375,38 @@ def _all_of(module) -> str:
 
 
 def _listed(names) -> str:
-    return "[\n" + textwrap.fill(", ".join(f'"{name}"' for name in names), 116, initial_indent="    ", subsequent_indent="    ") + ",\n]"
+    return (
+        "[\n"
+        + textwrap.fill(", ".join(f'"{name}"' for name in names), 116, initial_indent="    ", subsequent_indent="    ")
+        + ",\n]"
+    )
 
 
 def package() -> str:
     """`tilewright`: its names come from their homes."""
     from tilewright import _homes
 
-    lines = ["from . import errors as errors", "from ._version import __version__ as __version__",
-             "from .errors import (CompilationError as CompilationError, InterpreterError as InterpreterError,",
-             "                     OutOfResources as OutOfResources, TilewrightError as TilewrightError, TritonError as TritonError)"]
+    lines = [
+        "from . import errors as errors",
+        "from ._version import __version__ as __version__",
+        "from .errors import (CompilationError as CompilationError, InterpreterError as InterpreterError,",
+        "                     OutOfResources as OutOfResources, TilewrightError as TilewrightError, "
+        "TritonError as TritonError)",
+    ]
     for name, home in _homes.items():
         path, _, attribute = home.partition(":")
         if attribute:
             lines.append(f"from .{path} import {attribute} as {name}")
         elif (PACKAGE / path).is_dir() or (PACKAGE / f"{path}.py").is_file():
             lines.append(f"from . import {path} as {name}")
-    return _HEAD + f'"""{tilewright.__doc__}"""\n\n' + "\n".join(sorted(lines[:2]) + lines[2:]) + "\n\n__all__ = " + _listed(tilewright.__all__) + "\n"
+    return (
+        _HEAD
+        + f'"""{tilewright.__doc__}"""\n\n'
+        + "\n".join(sorted(lines[:2]) + lines[2:])
+        + "\n\n__all__ = "
+        + _listed(tilewright.__all__)
+        + "\n"
+    )
 
 
 def _runtime_class(name: str, kind: type, given: dict) -> str:
@@ -373,7 +443,11 @@ def runtime_stub(short: str) -> str:
         if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
             continue
         if isinstance(value, type):
-            out += "\n\n" + _runtime_class(value.__name__, value, given) if value.__name__ == name else f"\n\n{name} = {value.__name__}\n"
+            out += (
+                "\n\n" + _runtime_class(value.__name__, value, given)
+                if value.__name__ == name
+                else f"\n\n{name} = {value.__name__}\n"
+            )
         elif isinstance(value, types.FunctionType) and name in given:
             body = _docstring(value, "    ")
             forms = given[name]
@@ -389,6 +463,9 @@ def stubs() -> dict[str, str]:
     assert list(stub_types.LAUNCH_OPTIONS) == list(DEFAULTS), "stub_types.LAUNCH_OPTIONS lacks an option, or has one too many"
     texts = {"__init__.pyi": package(), "language/__init__.pyi": language_package()}
     texts.update((f"{name.replace('.', '/')}.pyi", runtime_stub(name)) for name in stub_types.RUNTIME)
+    for short in LANGUAGE:
+        # A package knows its modules from when they are imported.
+        importlib.import_module(f"tilewright.language.{short}")
     for short in LANGUAGE:
         path = short.replace(".", "/")
         is_package = (PACKAGE / "language" / path).is_dir()
