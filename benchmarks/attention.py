@@ -29,19 +29,32 @@ KERNELS = Path(__file__).parent / "attention_kernels.py"
 TOKENS = 16384
 COLUMNS = 2048
 ROWS = [
-    "forward:128:16384:full", "forward:128:16384:causal", "forward:128:4096:full", "forward:128:4096:causal",
-    "forward:128:1024:full", "forward:64:16384:full", "forward:64:16384:causal", "forward:64:4096:full",
-    "backward:128:16384:full", "backward:128:16384:causal", "backward:128:4096:full", "backward:128:4096:causal",
-    "backward:64:4096:full", "backward:64:4096:causal",
+    "forward:128:16384:full",
+    "forward:128:16384:causal",
+    "forward:128:4096:full",
+    "forward:128:4096:causal",
+    "forward:128:1024:full",
+    "forward:64:16384:full",
+    "forward:64:16384:causal",
+    "forward:64:4096:full",
+    "backward:128:16384:full",
+    "backward:128:16384:causal",
+    "backward:128:4096:full",
+    "backward:128:4096:causal",
+    "backward:64:4096:full",
+    "backward:64:4096:causal",
 ]
 # (BLOCK_M, BLOCK_N, warps, stages); only what the registers can hold.
 FORWARD = [(128, 64, 8, 3), (128, 128, 8, 2), (64, 64, 4, 3), (64, 64, 4, 2), (64, 128, 4, 2)]
-FORWARD_FULL = FORWARD + [(128, 128, 8, 3), (128, 64, 8, 2), (128, 64, 8, 4), (64, 128, 4, 3),
-                          (128, 32, 8, 4)]
+FORWARD_FULL = FORWARD + [(128, 128, 8, 3), (128, 64, 8, 2), (128, 64, 8, 4), (64, 128, 4, 3), (128, 32, 8, 4)]
 # For dK and dV (which loop over blocks of BLOCK_M queries), then for dQ.
 BACKWARD = [((64, 128, 8, 2), (128, 64, 8, 2)), ((64, 64, 4, 2), (64, 64, 4, 2)), ((32, 128, 8, 3), (128, 32, 8, 3))]
-BACKWARD_FULL = BACKWARD + [((64, 64, 4, 3), (64, 64, 4, 3)), ((64, 128, 8, 3), (128, 64, 8, 3)),
-                            ((32, 64, 4, 3), (64, 32, 4, 3)), ((128, 64, 8, 2), (128, 128, 8, 2))]
+BACKWARD_FULL = BACKWARD + [
+    ((64, 64, 4, 3), (64, 64, 4, 3)),
+    ((64, 128, 8, 3), (128, 64, 8, 3)),
+    ((32, 64, 4, 3), (64, 32, 4, 3)),
+    ((128, 64, 8, 2), (128, 128, 8, 2)),
+]
 LOG2_E = 1 / math.log(2)
 
 
@@ -59,9 +72,19 @@ STATE = ("out", "logsumexp", "cum_seq_q", "cum_seq_k", "max_q", "max_k", "philox
 
 def torch_forward(library: str, data, causal: bool):
     """torch's attention by "flash" or "cudnn": its results by name."""
-    state = call(f"_scaled_dot_product_{library}_attention", {
-        "query": data.q, "key": data.k, "value": data.v, "attn_bias": None, "compute_log_sumexp": True,
-        "dropout_p": 0.0, "is_causal": causal, "return_debug_mask": False})
+    state = call(
+        f"_scaled_dot_product_{library}_attention",
+        {
+            "query": data.q,
+            "key": data.k,
+            "value": data.v,
+            "attn_bias": None,
+            "compute_log_sumexp": True,
+            "dropout_p": 0.0,
+            "is_causal": causal,
+            "return_debug_mask": False,
+        },
+    )
     return dict(zip(STATE, state))
 
 
@@ -116,8 +139,10 @@ class Attention(contest.Problem):
         """The tensors as what the kernels take: themselves, or descriptors of so many rows each."""
         if not described:
             return [tensor for tensor, _ in tensors_and_rows]
-        return [compiler.TensorDescriptor.from_tensor(tensor.view(-1, self.dim), [rows, self.dim])
-                for tensor, rows in tensors_and_rows]
+        return [
+            compiler.TensorDescriptor.from_tensor(tensor.view(-1, self.dim), [rows, self.dim])
+            for tensor, rows in tensors_and_rows
+        ]
 
     def error_of(self, actual, expected):
         if self.uniform and not self.causal:
@@ -128,7 +153,7 @@ class Attention(contest.Problem):
             difference = (a.double() - e.double()).abs()
             if not difference.isfinite().all():
                 return "an infinity or NaN"
-            squares, total = squares + float((difference**2).sum()), total + float((e.double()**2).sum())
+            squares, total = squares + float((difference**2).sum()), total + float((e.double() ** 2).sum())
             worst, largest = max(worst, float(difference.max())), max(largest, float(e.abs().max()))
         # P, dS and the results are each rounded to 11 bits; a wrong element shows in
         # the second figure.
@@ -152,19 +177,33 @@ class Forward(Attention):
         return data
 
     def peers(self):
-        return {"cuDNN": lambda data: torch_forward("cudnn", data, self.causal),
-                "FlashAttention-2": lambda data: torch_forward("flash", data, self.causal)}
+        return {
+            "cuDNN": lambda data: torch_forward("cudnn", data, self.causal),
+            "FlashAttention-2": lambda data: torch_forward("flash", data, self.causal),
+        }
 
     def configurations(self, kernel, thorough):
-        return [{"BLOCK_M": m, "BLOCK_N": n, "num_warps": warps, "num_stages": stages}
-                for m, n, warps, stages in (FORWARD_FULL if thorough else FORWARD)]
+        return [
+            {"BLOCK_M": m, "BLOCK_N": n, "num_warps": warps, "num_stages": stages}
+            for m, n, warps, stages in (FORWARD_FULL if thorough else FORWARD)
+        ]
 
     def launch(self, compiler, kernel, config, data, start):
         m, n = config["BLOCK_M"], config["BLOCK_N"]
         described = kernel == "descriptors"
         arrays = self.arrays(compiler, described, [(data.q, m), (data.k, n), (data.v, n), (data.out, m)])
-        return start(compiler.kernels.forward_kernel, (self.length // m, self.batch * self.heads), *arrays, data.lse,
-                     self.scale, self.length, HEAD_DIM=self.dim, CAUSAL=self.causal, DESCRIPTORS=described, **config)
+        return start(
+            compiler.kernels.forward_kernel,
+            (self.length // m, self.batch * self.heads),
+            *arrays,
+            data.lse,
+            self.scale,
+            self.length,
+            HEAD_DIM=self.dim,
+            CAUSAL=self.causal,
+            DESCRIPTORS=described,
+            **config,
+        )
 
     def outputs(self, data):
         return [data.out, data.lse]
@@ -185,7 +224,7 @@ class Backward(Attention):
     def kernels(self):
         # With 128 columns the addresses of atomic additions do not fit beside the
         # accumulators; through a descriptor they need none.
-        return ("split", "split-descriptors") + (("fused", ) if self.dim < 128 else ()) + ("fused-descriptors", )
+        return ("split", "split-descriptors") + (("fused",) if self.dim < 128 else ()) + ("fused-descriptors",)
 
     def bytes_of(self):
         return (8 * 2 + (4 if self.small else 0)) * math.prod(self.shape())
@@ -212,13 +251,25 @@ class Backward(Attention):
         return data
 
     def torch_backward(self, library, data):
-        return call(f"_scaled_dot_product_{library}_attention_backward", {
-            **getattr(data, library), "grad_out": data.d_out, "query": data.q, "key": data.k, "value": data.v,
-            "dropout_p": 0.0, "is_causal": self.causal, "attn_bias": None})
+        return call(
+            f"_scaled_dot_product_{library}_attention_backward",
+            {
+                **getattr(data, library),
+                "grad_out": data.d_out,
+                "query": data.q,
+                "key": data.k,
+                "value": data.v,
+                "dropout_p": 0.0,
+                "is_causal": self.causal,
+                "attn_bias": None,
+            },
+        )
 
     def peers(self):
-        return {"cuDNN": lambda data: self.torch_backward("cudnn", data),
-                "FlashAttention-2": lambda data: self.torch_backward("flash", data)}
+        return {
+            "cuDNN": lambda data: self.torch_backward("cudnn", data),
+            "FlashAttention-2": lambda data: self.torch_backward("flash", data),
+        }
 
     def configurations(self, kernel, thorough):
         names = ("BLOCK_M", "BLOCK_N", "num_warps", "num_stages")
@@ -237,18 +288,52 @@ class Backward(Attention):
             start(kernels.clear_kernel, (size // 1024,), data.wide_dq, BLOCK=1024)
         one = config["dkdv"]
         m, n = one["BLOCK_M"], one["BLOCK_N"]
-        arrays = self.arrays(compiler, described, [(data.q, m), (data.k, n), (data.v, n), (data.d_out, m),
-                                                   (data.wide_dq if fused else data.dq, m), (data.dk, n), (data.dv, n)])
-        handles = [start(kernels.dk_dv_kernel, (self.length // n, heads), *arrays, data.lse, data.delta, self.scale,
-                         self.length, WITH_DQ=fused, **constants, **one)]
+        arrays = self.arrays(
+            compiler,
+            described,
+            [
+                (data.q, m),
+                (data.k, n),
+                (data.v, n),
+                (data.d_out, m),
+                (data.wide_dq if fused else data.dq, m),
+                (data.dk, n),
+                (data.dv, n),
+            ],
+        )
+        handles = [
+            start(
+                kernels.dk_dv_kernel,
+                (self.length // n, heads),
+                *arrays,
+                data.lse,
+                data.delta,
+                self.scale,
+                self.length,
+                WITH_DQ=fused,
+                **constants,
+                **one,
+            )
+        ]
         if fused:
             start(kernels.scale_kernel, (size // 1024,), data.wide_dq, data.dq, self.scale, BLOCK=1024)
             return handles
         two = config["dq"]
         m, n = two["BLOCK_M"], two["BLOCK_N"]
         arrays = self.arrays(compiler, described, [(data.q, m), (data.k, n), (data.v, n), (data.d_out, m), (data.dq, m)])
-        return handles + [start(kernels.dq_kernel, (self.length // m, heads), *arrays, data.lse, data.delta, self.scale,
-                                self.length, **constants, **two)]
+        return handles + [
+            start(
+                kernels.dq_kernel,
+                (self.length // m, heads),
+                *arrays,
+                data.lse,
+                data.delta,
+                self.scale,
+                self.length,
+                **constants,
+                **two,
+            )
+        ]
 
     def outputs(self, data):
         return [data.dq, data.dk, data.dv]

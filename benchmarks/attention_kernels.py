@@ -43,8 +43,23 @@ def store_rows(array, first, tile, ROWS: tl.constexpr, HEAD_DIM: tl.constexpr, D
 
 
 @tw.jit
-def attend(accumulator, total, largest, q, k_array, v_array, head, rows, low, high, log2_scale,
-           BLOCK_N: tl.constexpr, HEAD_DIM: tl.constexpr, DESCRIPTORS: tl.constexpr, MASKED: tl.constexpr):
+def attend(
+    accumulator,
+    total,
+    largest,
+    q,
+    k_array,
+    v_array,
+    head,
+    rows,
+    low,
+    high,
+    log2_scale,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    DESCRIPTORS: tl.constexpr,
+    MASKED: tl.constexpr,
+):
     """Adds keys low to high - 1 to the weighted sum so far, its weights' sum and largest score."""
     for start in range(low, high, BLOCK_N):
         k = load_rows(k_array, head + start, BLOCK_N, HEAD_DIM, DESCRIPTORS)
@@ -64,8 +79,20 @@ def attend(accumulator, total, largest, q, k_array, v_array, head, rows, low, hi
 
 
 @tw.jit
-def forward_kernel(q_array, k_array, v_array, out_array, lse_ptr, scale, length, BLOCK_M: tl.constexpr,
-                   BLOCK_N: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, DESCRIPTORS: tl.constexpr):
+def forward_kernel(
+    q_array,
+    k_array,
+    v_array,
+    out_array,
+    lse_ptr,
+    scale,
+    length,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    DESCRIPTORS: tl.constexpr,
+):
     # The last rows of a causal head see the most keys: they start first.
     m = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)
     head = tl.program_id(1) * length
@@ -78,11 +105,41 @@ def forward_kernel(q_array, k_array, v_array, out_array, lse_ptr, scale, length,
     # Keys that all rows of this block see need no mask; under the causal mask the
     # block's own columns do.
     whole = m * BLOCK_M // BLOCK_N * BLOCK_N if CAUSAL else length
-    accumulator, total, largest = attend(accumulator, total, largest, q, k_array, v_array, head, rows, 0, whole,
-                                         log2_scale, BLOCK_N, HEAD_DIM, DESCRIPTORS, False)
+    accumulator, total, largest = attend(
+        accumulator,
+        total,
+        largest,
+        q,
+        k_array,
+        v_array,
+        head,
+        rows,
+        0,
+        whole,
+        log2_scale,
+        BLOCK_N,
+        HEAD_DIM,
+        DESCRIPTORS,
+        False,
+    )
     if CAUSAL:
-        accumulator, total, largest = attend(accumulator, total, largest, q, k_array, v_array, head, rows, whole,
-                                             (m + 1) * BLOCK_M, log2_scale, BLOCK_N, HEAD_DIM, DESCRIPTORS, True)
+        accumulator, total, largest = attend(
+            accumulator,
+            total,
+            largest,
+            q,
+            k_array,
+            v_array,
+            head,
+            rows,
+            whole,
+            (m + 1) * BLOCK_M,
+            log2_scale,
+            BLOCK_N,
+            HEAD_DIM,
+            DESCRIPTORS,
+            True,
+        )
     # One division per row instead of one per element.
     store_rows(out_array, head + m * BLOCK_M, accumulator * (1.0 / total)[:, None], BLOCK_M, HEAD_DIM, DESCRIPTORS)
     tl.store(lse_ptr + head + rows, largest + tl.log2(total))
@@ -107,9 +164,27 @@ def delta_kernel(out_ptr, d_out_ptr, delta_ptr, BLOCK_M: tl.constexpr, HEAD_DIM:
 
 
 @tw.jit
-def accumulate_dk_dv(dk, dv, k, v, q_array, d_out_array, dq_array, lse_ptr, delta_ptr, head, columns, low, high,
-                     log2_scale, BLOCK_M: tl.constexpr, HEAD_DIM: tl.constexpr, DESCRIPTORS: tl.constexpr,
-                     MASKED: tl.constexpr, WITH_DQ: tl.constexpr):
+def accumulate_dk_dv(
+    dk,
+    dv,
+    k,
+    v,
+    q_array,
+    d_out_array,
+    dq_array,
+    lse_ptr,
+    delta_ptr,
+    head,
+    columns,
+    low,
+    high,
+    log2_scale,
+    BLOCK_M: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    DESCRIPTORS: tl.constexpr,
+    MASKED: tl.constexpr,
+    WITH_DQ: tl.constexpr,
+):
     """What the queries low to high - 1 add to dK and dV of these keys, and these to the queries' dQ.
 
     Scores are computed transposed, keys by queries: so P^T and dS^T come out as
@@ -140,9 +215,25 @@ def accumulate_dk_dv(dk, dv, k, v, q_array, d_out_array, dq_array, lse_ptr, delt
 
 
 @tw.jit
-def dk_dv_kernel(q_array, k_array, v_array, d_out_array, dq_array, dk_array, dv_array, lse_ptr, delta_ptr, scale, length,
-                 BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
-                 DESCRIPTORS: tl.constexpr, WITH_DQ: tl.constexpr):
+def dk_dv_kernel(
+    q_array,
+    k_array,
+    v_array,
+    d_out_array,
+    dq_array,
+    dk_array,
+    dv_array,
+    lse_ptr,
+    delta_ptr,
+    scale,
+    length,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    DESCRIPTORS: tl.constexpr,
+    WITH_DQ: tl.constexpr,
+):
     """dK and dV of BLOCK_N keys; WITH_DQ adds to dQ too, in float32, without the factor `scale`."""
     n = tl.program_id(0)
     head = tl.program_id(1) * length
@@ -157,17 +248,71 @@ def dk_dv_kernel(q_array, k_array, v_array, d_out_array, dq_array, dk_array, dv_
         # From the diagonal on; past the last of these columns no mask is needed.
         first = n * BLOCK_N // BLOCK_M * BLOCK_M
         whole = tl.cdiv((n + 1) * BLOCK_N, BLOCK_M) * BLOCK_M
-        dk, dv = accumulate_dk_dv(dk, dv, k, v, q_array, d_out_array, dq_array, lse_ptr, delta_ptr, head, columns, first,
-                                  whole, log2_scale, BLOCK_M, HEAD_DIM, DESCRIPTORS, True, WITH_DQ)
-    dk, dv = accumulate_dk_dv(dk, dv, k, v, q_array, d_out_array, dq_array, lse_ptr, delta_ptr, head, columns, whole,
-                              length, log2_scale, BLOCK_M, HEAD_DIM, DESCRIPTORS, False, WITH_DQ)
+        dk, dv = accumulate_dk_dv(
+            dk,
+            dv,
+            k,
+            v,
+            q_array,
+            d_out_array,
+            dq_array,
+            lse_ptr,
+            delta_ptr,
+            head,
+            columns,
+            first,
+            whole,
+            log2_scale,
+            BLOCK_M,
+            HEAD_DIM,
+            DESCRIPTORS,
+            True,
+            WITH_DQ,
+        )
+    dk, dv = accumulate_dk_dv(
+        dk,
+        dv,
+        k,
+        v,
+        q_array,
+        d_out_array,
+        dq_array,
+        lse_ptr,
+        delta_ptr,
+        head,
+        columns,
+        whole,
+        length,
+        log2_scale,
+        BLOCK_M,
+        HEAD_DIM,
+        DESCRIPTORS,
+        False,
+        WITH_DQ,
+    )
     store_rows(dk_array, head + n * BLOCK_N, dk * scale, BLOCK_N, HEAD_DIM, DESCRIPTORS)
     store_rows(dv_array, head + n * BLOCK_N, dv, BLOCK_N, HEAD_DIM, DESCRIPTORS)
 
 
 @tw.jit
-def accumulate_dq(dq, q, d_out, lse, delta, k_array, v_array, head, rows, low, high, log2_scale, BLOCK_N: tl.constexpr,
-                  HEAD_DIM: tl.constexpr, DESCRIPTORS: tl.constexpr, MASKED: tl.constexpr):
+def accumulate_dq(
+    dq,
+    q,
+    d_out,
+    lse,
+    delta,
+    k_array,
+    v_array,
+    head,
+    rows,
+    low,
+    high,
+    log2_scale,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    DESCRIPTORS: tl.constexpr,
+    MASKED: tl.constexpr,
+):
     for start in range(low, high, BLOCK_N):
         k = load_rows(k_array, head + start, BLOCK_N, HEAD_DIM, DESCRIPTORS)
         v = load_rows(v_array, head + start, BLOCK_N, HEAD_DIM, DESCRIPTORS)
@@ -183,9 +328,22 @@ def accumulate_dq(dq, q, d_out, lse, delta, k_array, v_array, head, rows, low, h
 
 
 @tw.jit
-def dq_kernel(q_array, k_array, v_array, d_out_array, dq_array, lse_ptr, delta_ptr, scale, length,
-              BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr,
-              DESCRIPTORS: tl.constexpr):
+def dq_kernel(
+    q_array,
+    k_array,
+    v_array,
+    d_out_array,
+    dq_array,
+    lse_ptr,
+    delta_ptr,
+    scale,
+    length,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    DESCRIPTORS: tl.constexpr,
+):
     m = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)
     head = tl.program_id(1) * length
     rows = m * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -196,11 +354,28 @@ def dq_kernel(q_array, k_array, v_array, d_out_array, dq_array, lse_ptr, delta_p
     dq = tl.zeros((BLOCK_M, HEAD_DIM), dtype=tl.float32)
     log2_scale = scale * LOG2_E
     whole = m * BLOCK_M // BLOCK_N * BLOCK_N if CAUSAL else length
-    dq = accumulate_dq(dq, q, d_out, lse, delta, k_array, v_array, head, rows, 0, whole, log2_scale, BLOCK_N, HEAD_DIM,
-                       DESCRIPTORS, False)
+    dq = accumulate_dq(
+        dq, q, d_out, lse, delta, k_array, v_array, head, rows, 0, whole, log2_scale, BLOCK_N, HEAD_DIM, DESCRIPTORS, False
+    )
     if CAUSAL:
-        dq = accumulate_dq(dq, q, d_out, lse, delta, k_array, v_array, head, rows, whole, (m + 1) * BLOCK_M, log2_scale,
-                           BLOCK_N, HEAD_DIM, DESCRIPTORS, True)
+        dq = accumulate_dq(
+            dq,
+            q,
+            d_out,
+            lse,
+            delta,
+            k_array,
+            v_array,
+            head,
+            rows,
+            whole,
+            (m + 1) * BLOCK_M,
+            log2_scale,
+            BLOCK_N,
+            HEAD_DIM,
+            DESCRIPTORS,
+            True,
+        )
     store_rows(dq_array, head + m * BLOCK_M, dq * scale, BLOCK_M, HEAD_DIM, DESCRIPTORS)
 
 

@@ -216,8 +216,7 @@ def compile_in_parallel(problem: Problem, attempts: list, notes: Notes):
                                 check.launch(compiler, kernel, config, inputs, compiler.compile_only)
             except Exception as problem_:
                 print(f"# {compiler.name}: compiling in parallel: {first_lines(problem_)}", flush=True)
-        print(f"# {compiler.name}: {len(mine)} kernels compiled in parallel in {time.perf_counter() - start:.1f} s",
-              flush=True)
+        print(f"# {compiler.name}: {len(mine)} kernels compiled in parallel in {time.perf_counter() - start:.1f} s", flush=True)
         notes.write()
 
 
@@ -354,8 +353,9 @@ def tune(problem: Problem, rotation: Rotation, attempts: list, notes: Notes, sec
             places.setdefault((compiler.name, kernel), []).append(key)
     finalists = {place: sorted(keys, key=figures.get)[:FINALISTS] for place, keys in places.items()}
     with notes.attempt(f"choosing for {problem.title}"):
-        final = rotation.device_times({key: launches[key] for keys in finalists.values() for key in keys}, seconds / 2,
-                                      least_rounds=5)
+        final = rotation.device_times(
+            {key: launches[key] for keys in finalists.values() for key in keys}, seconds / 2, least_rounds=5
+        )
         figures.update({key: statistics.median(times) for key, times in final.items()})
     best = {}
     for place, keys in finalists.items():
@@ -427,12 +427,19 @@ def measure(problem: Problem, attempts: list, notes: Notes, options):
         per_call = {}
         if min(device.values()) < SMALL:
             per_call = rotation.times_per_call(contenders)
-        notes.data["rows"].append({
-            "title": problem.title, "family": problem.family, "operations": problem.operations,
-            "peers": list(rivals), "device": device, "spread": spread, "per_call": per_call,
-            "best": {f"{compiler} / {kernel}": key for (compiler, kernel), (_, key, _) in best.items()},
-            "tuning": figures,
-        })
+        notes.data["rows"].append(
+            {
+                "title": problem.title,
+                "family": problem.family,
+                "operations": problem.operations,
+                "peers": list(rivals),
+                "device": device,
+                "spread": spread,
+                "per_call": per_call,
+                "best": {f"{compiler} / {kernel}": key for (compiler, kernel), (_, key, _) in best.items()},
+                "tuning": figures,
+            }
+        )
         for line in lines_of(notes.data["rows"][-1], notes.data["resources"]):
             print("# " + "  ".join(line), flush=True)
 
@@ -501,7 +508,7 @@ def supervise(options) -> dict:
                 break  # not a kernel's fault: it would happen again
             notes["failed"].setdefault(current, reason)
             if current.startswith("row "):
-                notes["skipped"].append(current[len("row "):])
+                notes["skipped"].append(current[len("row ") :])
             notes["current"] = None
             Path(path).write_text(json.dumps(notes))
         return notes
@@ -524,18 +531,39 @@ def lines_of(row: dict, resources: dict) -> list[list[str]]:
         own, other = speed(row["device"], ours), speed(row["device"], theirs)
         facts = resources.get(ours, {})
         peer_call = max((speed(row["per_call"], name) for name in row["peers"]), default=float("nan"))
-        lines.append([
-            row["title"], kernel, cell(peer, ".0f"), cell(other, ".0f"), cell(own, ".0f"), cell(own / peer, ".3f"),
-            cell(own / other, ".3f"), cell(speed(row["per_call"], ours) / peer_call, ".3f"),
-            cell(speed(row["per_call"], ours) / speed(row["per_call"], theirs), ".3f"),
-            ours.split(" / ")[-1] if ours else "-", theirs.split(" / ")[-1] if theirs else "-",
-            short_resources(facts),
-        ])
+        lines.append(
+            [
+                row["title"],
+                kernel,
+                cell(peer, ".0f"),
+                cell(other, ".0f"),
+                cell(own, ".0f"),
+                cell(own / peer, ".3f"),
+                cell(own / other, ".3f"),
+                cell(speed(row["per_call"], ours) / peer_call, ".3f"),
+                cell(speed(row["per_call"], ours) / speed(row["per_call"], theirs), ".3f"),
+                ours.split(" / ")[-1] if ours else "-",
+                theirs.split(" / ")[-1] if theirs else "-",
+                short_resources(facts),
+            ]
+        )
     return lines
 
 
-HEADER = ["TFLOP/s", "kernel", "peer", "Triton", "Tilewright", "to peer", "to Triton", "call, to peer", "call, to Triton",
-          "Tilewright's configuration", "Triton's configuration", "registers/spills/shared"]
+HEADER = [
+    "TFLOP/s",
+    "kernel",
+    "peer",
+    "Triton",
+    "Tilewright",
+    "to peer",
+    "to Triton",
+    "call, to peer",
+    "call, to Triton",
+    "Tilewright's configuration",
+    "Triton's configuration",
+    "registers/spills/shared",
+]
 
 
 def add_options(parser):
@@ -561,8 +589,10 @@ def main(name: str, title: str, problems: list, kernels: Path, options) -> int:
     lines = [line for row in notes["rows"] for line in lines_of(row, notes["resources"])]
     mine = {key: message for key, message in notes["failed"].items() if key.startswith("tilewright")}
     report(options.out, name, title, notes, lines)
-    print(f"\n{len(notes['passed'])} kernels passed the checks, {len(notes['failed'])} attempts failed, "
-          f"{len(mine)} of them Tilewright's")
+    print(
+        f"\n{len(notes['passed'])} kernels passed the checks, {len(notes['failed'])} attempts failed, "
+        f"{len(mine)} of them Tilewright's"
+    )
     for line in failures(notes["failed"]):
         print(line)
     if options.only_check:
@@ -582,8 +612,10 @@ def failures(failed: dict) -> list[str]:
     for key, message in failed.items():
         kernel, _, config = key.rpartition(" / ")
         groups.setdefault((kernel, message), []).append(config)
-    return [f"FAILED {kernel} / {configs[0]}{f' and {len(configs) - 1} more' if configs[1:] else ''}: {message}"
-            for (kernel, message), configs in groups.items()]
+    return [
+        f"FAILED {kernel} / {configs[0]}{f' and {len(configs) - 1} more' if configs[1:] else ''}: {message}"
+        for (kernel, message), configs in groups.items()
+    ]
 
 
 def report(folder: str, name: str, title: str, notes: dict, lines: list):

@@ -29,17 +29,45 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "e2e" / "data" / "exported"
 KERNELS = ("add", "softmax", "matmul", "matmul_device", "attention")
 # The order of Arrays in program.cpp: shape and type.
-ARRAYS = [("x", (98432,), "float32"), ("y", (98432,), "float32"), ("sum", (98432,), "float32"), ("scores", (300, 1000), "float32"),
-          ("weights", (300, 1000), "float32"), ("a", (1024, 512), "float16"), ("b", (512, 1024), "float16"), ("c", (1024, 1024), "float16"),
-          *((name, (4, 512, 64), "float16") for name in ("q", "k", "v", "out")), ("lse", (4, 512), "float32")]
+ARRAYS = [
+    ("x", (98432,), "float32"),
+    ("y", (98432,), "float32"),
+    ("sum", (98432,), "float32"),
+    ("scores", (300, 1000), "float32"),
+    ("weights", (300, 1000), "float32"),
+    ("a", (1024, 512), "float16"),
+    ("b", (512, 1024), "float16"),
+    ("c", (1024, 1024), "float16"),
+    *((name, (4, 512, 64), "float16") for name in ("q", "k", "v", "out")),
+    ("lse", (4, 512), "float32"),
+]
 
 
 def build(folder: str):
     """The exported library and the program as one shared library."""
-    subprocess.run([sys.executable, "-m", "tilewright", "export", DATA / "ops.json", "-o", f"{folder}/ops"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", "tilewright", "export", DATA / "ops.json", "-o", f"{folder}/ops"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     subprocess.run(["cc", "-std=c11", "-O2", "-fPIC", "-c", f"{folder}/ops/ops.c", "-o", f"{folder}/ops.o"], check=True)
-    subprocess.run(["c++", "-std=c++17", "-O2", "-fPIC", "-shared", f"-I{folder}/ops", DATA / "program.cpp", f"{folder}/ops.o",
-                    "-o", f"{folder}/libops.so", "-ldl", "-lpthread"], check=True)
+    subprocess.run(
+        [
+            "c++",
+            "-std=c++17",
+            "-O2",
+            "-fPIC",
+            "-shared",
+            f"-I{folder}/ops",
+            DATA / "program.cpp",
+            f"{folder}/ops.o",
+            "-o",
+            f"{folder}/libops.so",
+            "-ldl",
+            "-lpthread",
+        ],
+        check=True,
+    )
     library = ctypes.CDLL(f"{folder}/libops.so")
     library.timeExported.restype = ctypes.c_double
     library.ops_last_error.restype = ctypes.c_char_p
@@ -54,17 +82,38 @@ def python_launches(arrays) -> dict:
     def kernel(name):
         return load_function(str(ROOT / "tutorials" / name))
 
-    a, b, c = (TensorDescriptor.from_tensor(arrays[name], block) for name, block in (("a", [128, 64]), ("b", [64, 128]), ("c", [128, 64])))
+    a, b, c = (
+        TensorDescriptor.from_tensor(arrays[name], block)
+        for name, block in (("a", [128, 64]), ("b", [64, 128]), ("c", [128, 64]))
+    )
     attention = [arrays[name] for name in ("q", "k", "v", "out", "lse")]
     blocks = (1024, 1024, 512, 128, 128, 64, 8, True)
     return {
-        "add": (kernel("01_vector_add.py:add_kernel"), (97,), (arrays["x"], arrays["y"], arrays["sum"], 98432), {"BLOCK": 1024}),
-        "softmax": (kernel("02_fused_softmax.py:softmax_kernel"), (300,), (arrays["scores"], arrays["weights"], 1000, 1000, 1000), {"BLOCK": 1024}),
+        "add": (
+            kernel("01_vector_add.py:add_kernel"),
+            (97,),
+            (arrays["x"], arrays["y"], arrays["sum"], 98432),
+            {"BLOCK": 1024},
+        ),
+        "softmax": (
+            kernel("02_fused_softmax.py:softmax_kernel"),
+            (300,),
+            (arrays["scores"], arrays["weights"], 1000, 1000, 1000),
+            {"BLOCK": 1024},
+        ),
         "matmul": (kernel("09_persistent_matmul.py:host_descriptor_kernel"), (64,), (a, b, c, *blocks), {"num_warps": 8}),
-        "matmul_device": (kernel("09_persistent_matmul.py:device_descriptor_kernel"), (64,), (arrays["a"], arrays["b"], arrays["c"], *blocks),
-                          {"num_warps": 8}),
-        "attention": (kernel("06_fused_attention.py:forward_kernel"), (4, 4), (*attention, 0.125, 512),
-                      {"BLOCK_M": 128, "BLOCK_N": 64, "HEAD_DIM": 64, "CAUSAL": True, "num_warps": 8}),
+        "matmul_device": (
+            kernel("09_persistent_matmul.py:device_descriptor_kernel"),
+            (64,),
+            (arrays["a"], arrays["b"], arrays["c"], *blocks),
+            {"num_warps": 8},
+        ),
+        "attention": (
+            kernel("06_fused_attention.py:forward_kernel"),
+            (4, 4),
+            (*attention, 0.125, 512),
+            {"BLOCK_M": 128, "BLOCK_N": 64, "HEAD_DIM": 64, "CAUSAL": True, "num_warps": 8},
+        ),
     }
 
 
@@ -107,11 +156,14 @@ def measure(batches: int) -> list[dict]:
             row = {"row": name}
             # In turn, the smallest counts: clocks swing, the host's too.
             for _ in range(3):
-                found = {"device, exported": testing.do_bench_cudagraph(exported) * 1000, "device, Python": testing.do_bench_cudagraph(bound) * 1000,
-                         "call, exported": exported_call(library, number, addresses, batches),
-                         "call, driver": host_side.bare_launch(floor, bound, batches),
-                         "call, bound": host_side.microseconds_per_launch(bound, batches),
-                         "call, Python": host_side.microseconds_per_launch(lambda: kernel[grid](*arguments, **options), batches)}
+                found = {
+                    "device, exported": testing.do_bench_cudagraph(exported) * 1000,
+                    "device, Python": testing.do_bench_cudagraph(bound) * 1000,
+                    "call, exported": exported_call(library, number, addresses, batches),
+                    "call, driver": host_side.bare_launch(floor, bound, batches),
+                    "call, bound": host_side.microseconds_per_launch(bound, batches),
+                    "call, Python": host_side.microseconds_per_launch(lambda: kernel[grid](*arguments, **options), batches),
+                }
                 row.update({what: min(value, row.get(what, value)) for what, value in found.items()})
             results.append(row)
     return results
@@ -154,9 +206,23 @@ def main():
         return print_share()
     results = measure(5 if options.quick else 31)
     columns = [what for what in results[0] if what != "row"]
-    rows = [[r["row"], *(f"{r[what]:.2f}" for what in columns), f"{r['call, exported'] / r['call, driver']:.2f}",
-             f"{r['device, exported'] / r['device, Python']:.3f}"] for r in results]
-    peers.write_report(options.out, "exported", "Exported kernels (microseconds)", results, ["", *columns, "call to driver", "device to Python"], rows)
+    rows = [
+        [
+            r["row"],
+            *(f"{r[what]:.2f}" for what in columns),
+            f"{r['call, exported'] / r['call, driver']:.2f}",
+            f"{r['device, exported'] / r['device, Python']:.3f}",
+        ]
+        for r in results
+    ]
+    peers.write_report(
+        options.out,
+        "exported",
+        "Exported kernels (microseconds)",
+        results,
+        ["", *columns, "call to driver", "device to Python"],
+        rows,
+    )
 
 
 if __name__ == "__main__":

@@ -86,10 +86,18 @@ def declare():
         return tw.autotune(configs, key=["n"], do_bench=lambda call, quantiles: [1.0] * 3, cache_results=True)(add)
 
     few = [tw.Config({"BLOCK": 1024}, num_warps=warps) for warps in (4, 8)]
-    many = [tw.Config({"BLOCK": block}, num_warps=warps, num_stages=stages)
-            for block in (256, 512, 1024, 2048) for warps in (2, 4, 8) for stages in (2, 3)]
-    return {"add": (add, {"BLOCK": 1024}), "helpers": (helpers, {"BLOCK": 1024}),
-            "tuned": (tuned(few), {}), "tuned, 24 configs": (tuned(many), {})}
+    many = [
+        tw.Config({"BLOCK": block}, num_warps=warps, num_stages=stages)
+        for block in (256, 512, 1024, 2048)
+        for warps in (2, 4, 8)
+        for stages in (2, 3)
+    ]
+    return {
+        "add": (add, {"BLOCK": 1024}),
+        "helpers": (helpers, {"BLOCK": 1024}),
+        "tuned": (tuned(few), {}),
+        "tuned, 24 configs": (tuned(many), {}),
+    }
 
 
 def watch(rows):
@@ -108,6 +116,7 @@ def watch(rows):
             finally:
                 row[2] = time.perf_counter() - begin
                 depth -= 1
+
         return run
 
     for module, owner, name in STAGES:
@@ -130,11 +139,11 @@ def child(case, how):
         import cProfile
 
         profile = cProfile.Profile()
-        profile.runcall(lambda: kernel[(4, )](*tensors, 1000, **constants))
+        profile.runcall(lambda: kernel[(4,)](*tensors, 1000, **constants))
         profile.print_stats("cumulative")
         return
     start = time.perf_counter()
-    kernel[(4, )](*tensors, 1000, **constants)
+    kernel[(4,)](*tensors, 1000, **constants)
     seconds = time.perf_counter() - start
     print(json.dumps({"seconds": seconds, "rows": rows}))
 
@@ -176,8 +185,12 @@ def main() -> int:
     from harness.mock_driver import build
 
     with tempfile.TemporaryDirectory() as folder:
-        environment = dict(os.environ, TILEWRIGHT_LIBCUDA_PATH=build(folder), TILEWRIGHT_CACHE="1",
-                           TILEWRIGHT_CACHE_DIR=os.path.join(folder, "cache"))
+        environment = dict(
+            os.environ,
+            TILEWRIGHT_LIBCUDA_PATH=build(folder),
+            TILEWRIGHT_CACHE="1",
+            TILEWRIGHT_CACHE_DIR=os.path.join(folder, "cache"),
+        )
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests"), environment.get("PYTHONPATH", "")])
         print(f"{'first call of a process, cached (us)':48} {'least':>8} {'median':>8}")
         for case in [options.case] if options.case else CASES:

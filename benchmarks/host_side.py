@@ -4,12 +4,12 @@
 
     python benchmarks/host_side.py [--quick] [--out FOLDER]
 
-  launch      host time per warm launch, without waiting for the GPU, beside the
-              bare driver call, a bound launch (kernel.bind) and Triton; the last
-              row's kernel is tuned (@autotune) before
-  first call  vector add, softmax, layer norm with nothing cached for them, in a
-              process that has compiled something else before; waits for the GPU
-  import      `import tilewright` in a fresh process that has imported NumPy
+launch      host time per warm launch, without waiting for the GPU, beside the
+            bare driver call, a bound launch (kernel.bind) and Triton; the last
+            row's kernel is tuned (@autotune) before
+first call  vector add, softmax, layer norm with nothing cached for them, in a
+            process that has compiled something else before; waits for the GPU
+import      `import tilewright` in a fresh process that has imported NumPy
 """
 
 import argparse
@@ -68,8 +68,14 @@ def bare_launch(floor, bound, batches: int) -> float:
     stream = torch.cuda.current_stream().cuda_stream
     times = []
     for _ in range(batches):
-        nanoseconds = floor(ctypes.c_void_p(bound.kernel.function), metadata.num_warps * 32, metadata.shared,
-                            ctypes.c_void_p(stream), ctypes.c_void_p(bound.parameters), BATCH)
+        nanoseconds = floor(
+            ctypes.c_void_p(bound.kernel.function),
+            metadata.num_warps * 32,
+            metadata.shared,
+            ctypes.c_void_p(stream),
+            ctypes.c_void_p(bound.parameters),
+            BATCH,
+        )
         if nanoseconds < 0:
             raise RuntimeError("cuLaunchKernel failed")
         times.append(nanoseconds / 1000)
@@ -99,12 +105,21 @@ def launch_cases(torch):
     square = [torch.rand(64, 64, device="cuda") for _ in range(3)]
     return {
         "launch, 3 tensors, 1 int": lambda peer, k: (k.add_kernel, (a, b, c, 1000), {"BLOCK": 1024}),
-        "launch, 4 tensors, 6 ints": lambda peer, k: (k.many_arguments_kernel, (a, b, c, d, 100, 200, 300, 2, 3, 4),
-                                                      {"BLOCK": 1024}),
-        "launch, 19 arguments": lambda peer, k: (k.nineteen_arguments_kernel, (a, b, c, d, e, *range(2, 11)),
-                                                 {"BLOCK": 1024, "C": 1, "D": 2, "E": 3, "F": 4}),
-        "launch, 3 descriptors": lambda peer, k: (k.descriptors_kernel, tuple(describe(t, peer) for t in square),
-                                                  {"BLOCK": 64}),
+        "launch, 4 tensors, 6 ints": lambda peer, k: (
+            k.many_arguments_kernel,
+            (a, b, c, d, 100, 200, 300, 2, 3, 4),
+            {"BLOCK": 1024},
+        ),
+        "launch, 19 arguments": lambda peer, k: (
+            k.nineteen_arguments_kernel,
+            (a, b, c, d, e, *range(2, 11)),
+            {"BLOCK": 1024, "C": 1, "D": 2, "E": 3, "F": 4},
+        ),
+        "launch, 3 descriptors": lambda peer, k: (
+            k.descriptors_kernel,
+            tuple(describe(t, peer) for t in square),
+            {"BLOCK": 64},
+        ),
         "launch, 3 tensors, tuned": lambda peer, k: (tuned_add(peer, k), (a, b, c, 1000), {}),
     }
 
@@ -124,12 +139,13 @@ def measure_launches(ours, triton, batches: int) -> list[dict]:
         floor = build_floor(folder)
         for name, case in launch_cases(torch).items():
             result = {"row": name, "unit": "us"}
-            calls = {peer: call_of(*case(peer, kernels))
-                     for peer, kernels in (("Tilewright", ours), ("Triton", triton)) if kernels}
+            calls = {
+                peer: call_of(*case(peer, kernels)) for peer, kernels in (("Tilewright", ours), ("Triton", triton)) if kernels
+            }
             bound = None
             if ours:
                 kernel, positional, constants = case("Tilewright", ours)
-                bound = kernel.bind(*positional, grid=(1, ), **constants)
+                bound = kernel.bind(*positional, grid=(1,), **constants)
             # Three times in turn, the smallest counts: the host's clock swings too.
             for _ in range(3):
                 measured = {peer: microseconds_per_launch(call, batches) for peer, call in calls.items()}
@@ -166,11 +182,12 @@ def first_calls(compiler: str, repetitions: int) -> dict[str, float]:
                 return {}
             calls = {
                 "vector add": lambda: getattr(kernels, "add" + suffix)[(rows * columns // 1024,)](
-                    x, x, out, rows * columns, BLOCK=1024),
-                "softmax": lambda: getattr(kernels, "softmax" + suffix)[(rows,)](
-                    x, out, columns, columns, BLOCK=columns),
+                    x, x, out, rows * columns, BLOCK=1024
+                ),
+                "softmax": lambda: getattr(kernels, "softmax" + suffix)[(rows,)](x, out, columns, columns, BLOCK=columns),
                 "layer norm": lambda: getattr(kernels, "layer_norm" + suffix)[(rows,)](
-                    x, weight, weight, out, columns, columns, 1e-5, BLOCK=columns),
+                    x, weight, weight, out, columns, columns, 1e-5, BLOCK=columns
+                ),
             }
             for name, call in calls.items():
                 torch.cuda.synchronize()
@@ -184,8 +201,7 @@ def first_calls(compiler: str, repetitions: int) -> dict[str, float]:
 
 def import_milliseconds(package: str, repetitions: int) -> float | None:
     """Time of the import on top of NumPy, each in a process of its own."""
-    script = ("import time, numpy; start = time.perf_counter(); "
-              f"import {package}; print((time.perf_counter() - start) * 1e3)")
+    script = f"import time, numpy; start = time.perf_counter(); import {package}; print((time.perf_counter() - start) * 1e3)"
     times = []
     for _ in range(repetitions):
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -227,8 +243,9 @@ def first_call_ever(compiler: str) -> list[float | None]:
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, TILEWRIGHT_CACHE="1", TILEWRIGHT_CACHE_DIR=folder + "/cache", TRITON_CACHE_DIR=folder)
         script = FIRST_EVER.format(folder=str(Path(__file__).parent), compiler=compiler)
-        runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
-                for _ in range(6)]
+        runs = [
+            subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment) for _ in range(6)
+        ]
     times = [[float(t) for t in done.stdout.split()[-3:]] for done in runs if done.returncode == 0]
     if len(times) < 2:
         return [None] * 4
@@ -240,15 +257,27 @@ def other_rows(repetitions: int) -> list[dict]:
     results = []
     first = {"Tilewright": first_calls("tilewright", repetitions), "Triton": first_calls("triton", repetitions)}
     for name in ("vector add", "softmax", "layer norm"):
-        results.append({"row": f"first call, {name}", "unit": "ms",
-                        **{peer: values.get(name) for peer, values in first.items()}})
+        results.append(
+            {"row": f"first call, {name}", "unit": "ms", **{peer: values.get(name) for peer, values in first.items()}}
+        )
     ever = {"Tilewright": first_call_ever("tilewright"), "Triton": first_call_ever("triton")}
-    for index, row in enumerate(("first call of a process", "first call of a process, cached",
-                                 "  until the launch returns", "  of that, loading into the device")):
+    for index, row in enumerate(
+        (
+            "first call of a process",
+            "first call of a process, cached",
+            "  until the launch returns",
+            "  of that, loading into the device",
+        )
+    ):
         results.append({"row": row, "unit": "ms", **{peer: values[index] for peer, values in ever.items()}})
-    results.append({"row": "import, on top of NumPy", "unit": "ms",
-                    "Tilewright": import_milliseconds("tilewright", repetitions),
-                    "Triton": import_milliseconds("triton", repetitions)})
+    results.append(
+        {
+            "row": "import, on top of NumPy",
+            "unit": "ms",
+            "Tilewright": import_milliseconds("tilewright", repetitions),
+            "Triton": import_milliseconds("triton", repetitions),
+        }
+    )
     return results
 
 

@@ -54,13 +54,19 @@ class Row(memory_bound.Row):
         return data[-1]
 
     def is_right(self, actual, expected):
-        return all(torch.allclose(a.float(), e.float(), rtol=self.tolerance, atol=self.absolute or self.tolerance)
-                   for a, e in zip(actual.chunk(8), expected.chunk(8)))
+        return all(
+            torch.allclose(a.float(), e.float(), rtol=self.tolerance, atol=self.absolute or self.tolerance)
+            for a, e in zip(actual.chunk(8), expected.chunk(8))
+        )
 
 
 def rms_norm(rows, columns, dtype=HALF):
     def make():
-        x, residual, weight = normal(rows, columns, dtype=dtype), normal(rows, columns, dtype=dtype), normal(columns, dtype=dtype)
+        x, residual, weight = (
+            normal(rows, columns, dtype=dtype),
+            normal(rows, columns, dtype=dtype),
+            normal(columns, dtype=dtype),
+        )
         return x, residual, weight, torch.empty_like(x), torch.empty_like(x)
 
     def by_torch(x, residual, weight, total):
@@ -74,7 +80,10 @@ def rms_norm(rows, columns, dtype=HALF):
 
 def elementwise(name, n, inputs, by_torch, launch, dtype=HALF, block=1024, tolerance=4e-3, outputs=1):
     def make():
-        return (*(normal(n, dtype=dtype) for _ in range(inputs)), *(torch.empty(n, device="cuda", dtype=dtype) for _ in range(outputs)))
+        return (
+            *(normal(n, dtype=dtype) for _ in range(inputs)),
+            *(torch.empty(n, device="cuda", dtype=dtype) for _ in range(outputs)),
+        )
 
     def start(kernels, data, warps):
         launch(kernels, (blocks(n, block),), data, block, warps)
@@ -83,13 +92,24 @@ def elementwise(name, n, inputs, by_torch, launch, dtype=HALF, block=1024, toler
 
 
 def swiglu(n):
-    return elementwise("SwiGLU fp16", n, 2, lambda gate, up: F.silu(gate) * up,
-                       lambda k, grid, data, block, warps: k.swiglu_kernel[grid](*data, n, BLOCK=block, **warps), tolerance=1e-2)
+    return elementwise(
+        "SwiGLU fp16",
+        n,
+        2,
+        lambda gate, up: F.silu(gate) * up,
+        lambda k, grid, data, block, warps: k.swiglu_kernel[grid](*data, n, BLOCK=block, **warps),
+        tolerance=1e-2,
+    )
 
 
 def gelu(n):
-    return elementwise("GELU fp16", n, 1, lambda x: F.gelu(x, approximate="tanh"),
-                       lambda k, grid, data, block, warps: k.gelu_kernel[grid](*data, n, BLOCK=block, **warps))
+    return elementwise(
+        "GELU fp16",
+        n,
+        1,
+        lambda x: F.gelu(x, approximate="tanh"),
+        lambda k, grid, data, block, warps: k.gelu_kernel[grid](*data, n, BLOCK=block, **warps),
+    )
 
 
 def adam(n):
@@ -120,8 +140,9 @@ def dropout(n):
     def start(kernels, data, warps):
         kernels.dropout_kernel[(blocks(n, 1024),)](*data, n, 0.1, 42, BLOCK=1024, **warps)
 
-    return Dropout("dropout fp32", 8 * n, lambda: (normal(n, dtype=FLOAT), torch.empty(n, device="cuda")),
-                   lambda x: x / 0.9, start)
+    return Dropout(
+        "dropout fp32", 8 * n, lambda: (normal(n, dtype=FLOAT), torch.empty(n, device="cuda")), lambda x: x / 0.9, start
+    )
 
 
 def cross_entropy(rows, columns):
@@ -132,8 +153,13 @@ def cross_entropy(rows, columns):
     def start(kernels, data, warps):
         kernels.cross_entropy_kernel[(rows,)](*data, columns, BLOCK=4096, **warps)
 
-    return Row(f"cross entropy fp16 {columns}", 2 * rows * columns, make,
-               lambda x, target: F.cross_entropy(x.float(), target, reduction="none"), start)
+    return Row(
+        f"cross entropy fp16 {columns}",
+        2 * rows * columns,
+        make,
+        lambda x, target: F.cross_entropy(x.float(), target, reduction="none"),
+        start,
+    )
 
 
 def rope(tokens, length, heads, half):
@@ -198,30 +224,48 @@ def column_sum(rows, columns):
     def start(kernels, data, warps):
         x, out = data
         out.zero_()
-        kernels.column_sum_kernel[(blocks(columns, 128), blocks(rows, 16 * 32))](x, out, rows, columns, BLOCK_M=32,
-                                                                                 BLOCK_N=128, **warps)
+        kernels.column_sum_kernel[(blocks(columns, 128), blocks(rows, 16 * 32))](
+            x, out, rows, columns, BLOCK_M=32, BLOCK_N=128, **warps
+        )
 
-    return Row(f"column sums fp16 {columns}", 2 * rows * columns,
-               lambda: (normal(rows, columns), torch.zeros(columns, device="cuda")), lambda x: x.sum(0, dtype=FLOAT), start,
-               1e-3, absolute=0.05)
+    return Row(
+        f"column sums fp16 {columns}",
+        2 * rows * columns,
+        lambda: (normal(rows, columns), torch.zeros(columns, device="cuda")),
+        lambda x: x.sum(0, dtype=FLOAT),
+        start,
+        1e-3,
+        absolute=0.05,
+    )
 
 
 def cumulative_sum(rows, columns):
     def start(kernels, data, warps):
         kernels.cumulative_sum_kernel[(rows,)](*data, columns, BLOCK=columns, **warps)
 
-    return Row(f"cumulative sum fp32 {columns}", 8 * rows * columns,
-               lambda: (normal(rows, columns, dtype=FLOAT), torch.empty(rows, columns, device="cuda")),
-               lambda x: x.cumsum(1), start, 1e-3)
+    return Row(
+        f"cumulative sum fp32 {columns}",
+        8 * rows * columns,
+        lambda: (normal(rows, columns, dtype=FLOAT), torch.empty(rows, columns, device="cuda")),
+        lambda x: x.cumsum(1),
+        start,
+        1e-3,
+    )
 
 
 def row_times_matrix(rows, columns):
     def start(kernels, data, warps):
         kernels.row_times_matrix_kernel[(blocks(rows, 16),)](*data, rows, columns, BLOCK_M=16, BLOCK_K=512, **warps)
 
-    return Row(f"row times matrix fp16 {rows}x{columns}", 2 * rows * columns,
-               lambda: (normal(columns), normal(rows, columns), torch.empty(rows, device="cuda", dtype=HALF)),
-               lambda x, weight: weight @ x, start, 1e-2, absolute=0.3)
+    return Row(
+        f"row times matrix fp16 {rows}x{columns}",
+        2 * rows * columns,
+        lambda: (normal(columns), normal(rows, columns), torch.empty(rows, device="cuda", dtype=HALF)),
+        lambda x, weight: weight @ x,
+        start,
+        1e-2,
+        absolute=0.3,
+    )
 
 
 def layer_norm_backward(rows, columns):
@@ -232,8 +276,9 @@ def layer_norm_backward(rows, columns):
         return dy, x, weight, mean, rstd, torch.empty_like(x)
 
     def by_torch(dy, x, weight, mean, rstd):
-        return torch.ops.aten.native_layer_norm_backward(dy, x, [columns], mean[:, None], rstd[:, None], weight, weight,
-                                                         [True, False, False])[0]
+        return torch.ops.aten.native_layer_norm_backward(
+            dy, x, [columns], mean[:, None], rstd[:, None], weight, weight, [True, False, False]
+        )[0]
 
     def start(kernels, data, warps):
         kernels.layer_norm_backward_kernel[(rows,)](*data, columns, BLOCK=memory_bound.next_power_of_2(columns), **warps)
@@ -251,21 +296,26 @@ def causal_conv(batch, length, channels):
         return F.silu(F.conv1d(padded, weight.float().T[:, None, :].contiguous(), groups=channels)).transpose(1, 2).half()
 
     def start(kernels, data, warps):
-        kernels.causal_conv_kernel[(blocks(length, 32), blocks(channels, 128), batch)](*data, length, channels, BLOCK_T=32,
-                                                                                       BLOCK_C=128, **warps)
+        kernels.causal_conv_kernel[(blocks(length, 32), blocks(channels, 128), batch)](
+            *data, length, channels, BLOCK_T=32, BLOCK_C=128, **warps
+        )
 
     return Row(f"causal convolution fp16 {channels}", 4 * batch * length * channels, make, by_torch, start, 1e-2)
 
 
 def persistent_softmax(rows, columns, dtype, per_multiprocessor, stages):
     def start(kernels, data, warps):
-        kernels.persistent_softmax_kernel[(MULTIPROCESSORS * per_multiprocessor,)](*data, rows, columns, BLOCK=columns,
-                                                                                   STAGES=stages, **warps)
+        kernels.persistent_softmax_kernel[(MULTIPROCESSORS * per_multiprocessor,)](
+            *data, rows, columns, BLOCK=columns, STAGES=stages, **warps
+        )
 
-    return Row(f"persistent softmax {'fp16' if dtype == HALF else 'fp32'} {columns}, {stages} stages",
-               2 * dtype.itemsize * rows * columns,
-               lambda: (normal(rows, columns, dtype=dtype), torch.empty(rows, columns, device="cuda", dtype=dtype)),
-               lambda x: torch.softmax(x, 1), start)
+    return Row(
+        f"persistent softmax {'fp16' if dtype == HALF else 'fp32'} {columns}, {stages} stages",
+        2 * dtype.itemsize * rows * columns,
+        lambda: (normal(rows, columns, dtype=dtype), torch.empty(rows, columns, device="cuda", dtype=dtype)),
+        lambda x: torch.softmax(x, 1),
+        start,
+    )
 
 
 def make_rows(quick: bool) -> list[Row]:
@@ -278,15 +328,27 @@ def make_rows(quick: bool) -> list[Row]:
     rows += [cumulative_sum(n // 2048, 2048), cumulative_sum(n // 8192, 8192)]
     rows += [row_times_matrix(n // 8192, 8192), layer_norm_backward(n // 4096, 4096), layer_norm_backward(n // 8192, 8192)]
     rows += [causal_conv(8, n // 8 // 4096, 4096)]
-    for dtype, columns, per, stages in ((FLOAT, 1024, 8, 2), (FLOAT, 4096, 4, 2), (FLOAT, 8192, 2, 2), (HALF, 4096, 4, 2),
-                                        (HALF, 8192, 4, 1), (HALF, 8192, 4, 2), (HALF, 8192, 2, 4)):
+    for dtype, columns, per, stages in (
+        (FLOAT, 1024, 8, 2),
+        (FLOAT, 4096, 4, 2),
+        (FLOAT, 8192, 2, 2),
+        (HALF, 4096, 4, 2),
+        (HALF, 8192, 4, 1),
+        (HALF, 8192, 4, 2),
+        (HALF, 8192, 2, 4),
+    ):
         rows.append(persistent_softmax(n // columns, columns, dtype, per, stages))
     return rows
 
 
 def main() -> int:
-    return memory_bound.run(__doc__.splitlines()[0], make_rows, Path(__file__).parent / "in_use_kernels.py", "in_use",
-                            "Kernels as models use them, GB/s of useful traffic")
+    return memory_bound.run(
+        __doc__.splitlines()[0],
+        make_rows,
+        Path(__file__).parent / "in_use_kernels.py",
+        "in_use",
+        "Kernels as models use them, GB/s of useful traffic",
+    )
 
 
 if __name__ == "__main__":

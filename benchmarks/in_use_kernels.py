@@ -193,8 +193,21 @@ def causal_conv_kernel(x_ptr, weight_ptr, out_ptr, length, channels, BLOCK_T: tl
 
 
 @tw.jit
-def adam_kernel(param_ptr, grad_ptr, mean_ptr, square_ptr, new_mean_ptr, new_square_ptr, out_ptr, n, rate, beta1, beta2,
-                eps, BLOCK: tl.constexpr):
+def adam_kernel(
+    param_ptr,
+    grad_ptr,
+    mean_ptr,
+    square_ptr,
+    new_mean_ptr,
+    new_square_ptr,
+    out_ptr,
+    n,
+    rate,
+    beta1,
+    beta2,
+    eps,
+    BLOCK: tl.constexpr,
+):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     param = tl.load(param_ptr + offsets, mask=mask)

@@ -45,8 +45,9 @@ def softmax_kernel(x_ptr, out_ptr, stride, columns, BLOCK: tl.constexpr):
 
 
 @tilewright.jit
-def attention_kernel(q_ptr, k_ptr, v_ptr, out_ptr, scale, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                     HEAD: tl.constexpr):
+def attention_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, scale, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr
+):
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = tl.arange(0, HEAD)
     start = tl.program_id(1) * length * HEAD
@@ -101,10 +102,9 @@ def cases(array):
     a, b = normal(512, 512, dtype=np.float16), normal(512, 512, dtype=np.float16)
     c = array(np.zeros((512, 512), np.float32))
     return {
-        "vector add 2^20": lambda: add_kernel[(n // 1024, )](x, y, out, n, BLOCK=1024),
-        "softmax 512x1024": lambda: softmax_kernel[(512, )](rows, softmax_out, 1024, 1024, BLOCK=1024),
-        "attention 2x512x64": lambda: attention_kernel[(8, 2)](q, k, v, attended, 0.125, 512, BLOCK_M=64, BLOCK_N=64,
-                                                               HEAD=64),
+        "vector add 2^20": lambda: add_kernel[(n // 1024,)](x, y, out, n, BLOCK=1024),
+        "softmax 512x1024": lambda: softmax_kernel[(512,)](rows, softmax_out, 1024, 1024, BLOCK=1024),
+        "attention 2x512x64": lambda: attention_kernel[(8, 2)](q, k, v, attended, 0.125, 512, BLOCK_M=64, BLOCK_N=64, HEAD=64),
         "matmul 512^3": lambda: matmul_kernel[(8, 8)](a, b, c, 512, 512, 512, BLOCK_M=64, BLOCK_N=64, BLOCK_K=32),
     }
 
@@ -142,8 +142,12 @@ def main():
     if options.peer:
         command = [options.peer, __file__, "--as-peer", "--rounds", str(max(1, options.rounds // 3))]
         figures["Triton"] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    print(f"{'milliseconds':20}" + "".join(f"{column:>12}" for column in figures) + f"{'checks':>10}" +
-          (f"{'Triton':>10}" if options.peer else ""))
+    print(
+        f"{'milliseconds':20}"
+        + "".join(f"{column:>12}" for column in figures)
+        + f"{'checks':>10}"
+        + (f"{'Triton':>10}" if options.peer else "")
+    )
     for name, base in figures["no checks"].items():
         default = figures["default"][name]
         line = f"{name:20}" + "".join(f"{column[name]:12.2f}" for column in figures.values())

@@ -81,8 +81,27 @@ def many_arguments_kernel(a_ptr, b_ptr, c_ptr, d_ptr, i, j, k, u, v, w, BLOCK: t
 
 # The same with the mixture of tritonbench's launch_latency: 5 tensors, 9 integers, 5 constants.
 @tw.jit
-def nineteen_arguments_kernel(a_ptr, b_ptr, c_ptr, d_ptr, e_ptr, i, j, k, l, m, n, o, p, q, BLOCK: tl.constexpr,
-                              C: tl.constexpr, D: tl.constexpr, E: tl.constexpr, F: tl.constexpr):
+def nineteen_arguments_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    d_ptr,
+    e_ptr,
+    i,
+    j,
+    k,
+    l,
+    m,
+    n,
+    o,
+    p,
+    q,
+    BLOCK: tl.constexpr,
+    C: tl.constexpr,
+    D: tl.constexpr,
+    E: tl.constexpr,
+    F: tl.constexpr,
+):
     offsets = tl.arange(0, BLOCK)
     total = i + j + k + l + m + n + o + p + q + C + D + E + F
     tl.store(e_ptr + offsets, tl.load(a_ptr + offsets) + total)

@@ -76,8 +76,27 @@ def make_cases(tensors):
         pass
 
     @tilewright.jit
-    def wide(a, b, c, d, e, i, j, k, l, m, n, o, p, q, C: constexpr, D: constexpr, E: constexpr,  # noqa: E741
-             F: constexpr, G: constexpr):
+    def wide(
+        a,
+        b,
+        c,
+        d,
+        e,
+        i,
+        j,
+        k,
+        l,
+        m,
+        n,
+        o,
+        p,
+        q,
+        C: constexpr,
+        D: constexpr,
+        E: constexpr,  # noqa: E741
+        F: constexpr,
+        G: constexpr,
+    ):
         pass
 
     @tilewright.jit
@@ -86,7 +105,7 @@ def make_cases(tensors):
 
     a, b, c, d, e = tensors
     x, y, z = (TensorDescriptor(t, [1024, 1024], [1024, 1], [64, 64]) for t in (a, b, c))
-    bound = add[(1, )].bind(a, b, c, 1000, BLOCK=1024)
+    bound = add[(1,)].bind(a, b, c, 1000, BLOCK=1024)
     # As if measured: the times do not matter here.
     choose = {"key": ["n"], "do_bench": lambda call, quantiles: [1.0] * len(quantiles)}
     configs = [tilewright.Config({"BLOCK": block}) for block in (1024, 512)]
@@ -94,15 +113,15 @@ def make_cases(tensors):
     heuristic = tilewright.heuristics({"BLOCK": lambda args: 1024})(add)
     both = tilewright.autotune([tilewright.Config({}, num_warps=w) for w in (4, 8)], **choose)(heuristic)
     return {
-        "3 tensors, 1 int, 1 constexpr": lambda: add[(1, )](a, b, c, 1000, BLOCK=1024),
-        "the same, grid a function": lambda: add[lambda meta: (meta["n"], )](a, b, c, 1000, BLOCK=1024),
-        "the same with num_warps": lambda: add[(1, )](a, b, c, 1000, BLOCK=1024, num_warps=8),
-        "19 arguments": lambda: wide[(1, )](a, b, c, d, e, 2, 3, 4, 5, 6, 7, 8, 9, 10, C=1, D=2, E=3, F=4, G=5),
-        "3 descriptors, 3 ints": lambda: multiply[(1, )](x, y, z, 100, 200, 300, BLOCK=64),
+        "3 tensors, 1 int, 1 constexpr": lambda: add[(1,)](a, b, c, 1000, BLOCK=1024),
+        "the same, grid a function": lambda: add[lambda meta: (meta["n"],)](a, b, c, 1000, BLOCK=1024),
+        "the same with num_warps": lambda: add[(1,)](a, b, c, 1000, BLOCK=1024, num_warps=8),
+        "19 arguments": lambda: wide[(1,)](a, b, c, d, e, 2, 3, 4, 5, 6, 7, 8, 9, 10, C=1, D=2, E=3, F=4, G=5),
+        "3 descriptors, 3 ints": lambda: multiply[(1,)](x, y, z, 100, 200, 300, BLOCK=64),
         "3 tensors, bound": lambda: bound(),
-        "3 tensors, 1 int, tuned": lambda: tuned[(1, )](a, b, c, 1000),
-        "3 tensors, 1 int, a heuristic": lambda: heuristic[(1, )](a, b, c, 1000),
-        "the same, tuned": lambda: both[(1, )](a, b, c, 1000),
+        "3 tensors, 1 int, tuned": lambda: tuned[(1,)](a, b, c, 1000),
+        "3 tensors, 1 int, a heuristic": lambda: heuristic[(1,)](a, b, c, 1000),
+        "the same, tuned": lambda: both[(1,)](a, b, c, 1000),
     }
 
 
@@ -157,15 +176,22 @@ def main() -> int:
             return 0
         empty = nanoseconds(lambda: None, options.repeats)
         tensor = tensors[0]
-        accessors = nanoseconds(lambda: (tensor.data_ptr(), tensor.get_device(), tensor.dtype), options.repeats) - empty \
-            if of_torch else None
-        print("tensors are " + ("torch's; its accessors take "f"{accessors:.0f} ns for each" if of_torch else "buffers of our own"))
+        accessors = (
+            nanoseconds(lambda: (tensor.data_ptr(), tensor.get_device(), tensor.dtype), options.repeats) - empty
+            if of_torch
+            else None
+        )
+        print(
+            "tensors are " + (f"torch's; its accessors take {accessors:.0f} ns for each" if of_torch else "buffers of our own")
+        )
         warnings.simplefilter("ignore")  # that there is no CUPTI
         ways = {"with events": "off", "with CUPTI": build(folder, "MockCupti")} if options.recorded else {}
         for name, function in cases.items():
             alone = nanoseconds(function, options.repeats) - empty
-            more = "".join(f", {way} {recorded_nanoseconds(function, options.repeats, cupti) - empty - alone:5.0f} more"
-                           for way, cupti in ways.items())
+            more = "".join(
+                f", {way} {recorded_nanoseconds(function, options.repeats, cupti) - empty - alone:5.0f} more"
+                for way, cupti in ways.items()
+            )
             print(f"{name:32} {alone:7.0f} ns{more}")
     return 0
 

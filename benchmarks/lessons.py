@@ -77,11 +77,31 @@ def rows_of(path: Path, result: str, ours, triton, all_sizes: bool):
                 continue
             mine, theirs = speeds[name][i], triton[2][name][i] if triton else None
             what = name if name != "Tilewright" else ""
-            row = {"lesson": path.stem, "kernel": what, label: sizes[i], "unit": unit, "check": result, "tilewright": mine,
-                   "triton": theirs, best: torch_speeds[best]}
-            yield [path.stem, what, f"{sizes[i]} {label}", f"{mine:.0f}", f"{theirs:.0f}" if theirs else "-",
-                   f"{torch_speeds[best]:.0f}", unit, f"{mine / theirs:.2f}" if theirs else "-",
-                   f"{mine / torch_speeds[best]:.2f}", result], row
+            row = {
+                "lesson": path.stem,
+                "kernel": what,
+                label: sizes[i],
+                "unit": unit,
+                "check": result,
+                "tilewright": mine,
+                "triton": theirs,
+                best: torch_speeds[best],
+            }
+            yield (
+                [
+                    path.stem,
+                    what,
+                    f"{sizes[i]} {label}",
+                    f"{mine:.0f}",
+                    f"{theirs:.0f}" if theirs else "-",
+                    f"{torch_speeds[best]:.0f}",
+                    unit,
+                    f"{mine / theirs:.2f}" if theirs else "-",
+                    f"{mine / torch_speeds[best]:.2f}",
+                    result,
+                ],
+                row,
+            )
 
 
 def main() -> int:

@@ -20,30 +20,71 @@ import contest
 
 KERNELS = Path(__file__).parent / "matmul_kernels.py"
 SHAPES = {
-    "quick": ["fp16:8192x8192x8192", "fp16:4096x4096x4096", "fp16:2048x2048x2048", "fp16:8192x8192x512",
-              "fp16:1024x1024x1024", "bf16:8192x8192x8192", "bf16:4096x4096x4096", "fp8:8192x8192x8192",
-              "int8:8192x8192x8192"],
-    "full": ["fp16:256x8192x8192", "fp16:64x8192x8192", "fp16:8192x8192x256", "fp16:512x512x512",
-             "fp16:4096x1000x4088", "bf16:8192x8192x512", "fp8:4096x4096x4096", "int8:4096x4096x4096"],
+    "quick": [
+        "fp16:8192x8192x8192",
+        "fp16:4096x4096x4096",
+        "fp16:2048x2048x2048",
+        "fp16:8192x8192x512",
+        "fp16:1024x1024x1024",
+        "bf16:8192x8192x8192",
+        "bf16:4096x4096x4096",
+        "fp8:8192x8192x8192",
+        "int8:8192x8192x8192",
+    ],
+    "full": [
+        "fp16:256x8192x8192",
+        "fp16:64x8192x8192",
+        "fp16:8192x8192x256",
+        "fp16:512x512x512",
+        "fp16:4096x1000x4088",
+        "bf16:8192x8192x512",
+        "fp8:4096x4096x4096",
+        "int8:4096x4096x4096",
+    ],
 }
 # (M, N, K, warps, stages) for elements of 16 bits; of 8 bits twice as many fit K.
 # A stage of 128x256x64 takes 48 KB of the 227 KB.
-QUICK = [(128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (128, 128, 64, 4, 4), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4),
-         (64, 128, 64, 4, 4)]
-FULL = QUICK + [(256, 128, 64, 8, 3), (256, 128, 64, 8, 4), (128, 128, 64, 8, 3),
-                (128, 128, 64, 8, 5), (128, 64, 64, 4, 4), (64, 256, 64, 4, 4), (64, 64, 64, 4, 5),
-                (128, 128, 128, 8, 3), (64, 256, 64, 8, 4), (128, 256, 32, 8, 5)]
+QUICK = [
+    (128, 256, 64, 8, 3),
+    (128, 256, 64, 8, 4),
+    (128, 128, 64, 4, 4),
+    (128, 128, 64, 4, 3),
+    (128, 128, 64, 8, 4),
+    (64, 128, 64, 4, 4),
+]
+FULL = QUICK + [
+    (256, 128, 64, 8, 3),
+    (256, 128, 64, 8, 4),
+    (128, 128, 64, 8, 3),
+    (128, 128, 64, 8, 5),
+    (128, 64, 64, 4, 4),
+    (64, 256, 64, 4, 4),
+    (64, 64, 64, 4, 5),
+    (128, 128, 128, 8, 3),
+    (64, 256, 64, 8, 4),
+    (128, 256, 32, 8, 5),
+]
 # For mma.sync, which keeps its operands in registers (--arch sm_80 or sm_90).
-GENERAL = [(128, 128, 32, 4, 4), (128, 128, 64, 4, 3), (128, 128, 32, 8, 4), (128, 256, 32, 8, 4), (128, 128, 64, 8, 3),
-           (64, 128, 32, 4, 5)]
+GENERAL = [
+    (128, 128, 32, 4, 4),
+    (128, 128, 64, 4, 3),
+    (128, 128, 32, 8, 4),
+    (128, 256, 32, 8, 4),
+    (128, 128, 64, 8, 3),
+    (64, 128, 32, 4, 5),
+]
 
 
 def element_types():
     """Of A and B, and of C."""
     import torch
 
-    return {"fp16": (torch.float16, torch.float16), "bf16": (torch.bfloat16, torch.bfloat16),
-            "fp8": (torch.float8_e4m3fn, torch.bfloat16), "int8": (torch.int8, torch.int32)}
+    return {
+        "fp16": (torch.float16, torch.float16),
+        "bf16": (torch.bfloat16, torch.bfloat16),
+        "fp8": (torch.float8_e4m3fn, torch.bfloat16),
+        "int8": (torch.int8, torch.int32),
+    }
 
 
 class Product(contest.Problem):
@@ -73,9 +114,11 @@ class Product(contest.Problem):
                 return values.to(torch.int8) if self.kind == "int8" else values.to(torch.float32).to(type_in)
             return torch.randn(rows, columns, generator=generator, device=device, dtype=torch.float32).to(type_in)
 
-        data = SimpleNamespace(a=matrix(self.m, self.k),
-                               b=matrix(self.n, self.k) if self.b_is_nk else matrix(self.k, self.n),
-                               c=torch.empty(self.m, self.n, device=device, dtype=type_out))
+        data = SimpleNamespace(
+            a=matrix(self.m, self.k),
+            b=matrix(self.n, self.k) if self.b_is_nk else matrix(self.k, self.n),
+            c=torch.empty(self.m, self.n, device=device, dtype=type_out),
+        )
         # As K x N whatever the order in memory.
         data.b_kn = data.b.T if self.b_is_nk else data.b
         data.one = torch.ones((), device=device)
@@ -89,9 +132,17 @@ class Product(contest.Problem):
         import torch
 
         if self.kind == "fp8":
+
             def scaled(data, fast):
-                return torch._scaled_mm(data.a, data.b_kn, scale_a=data.one, scale_b=data.one,
-                                        out_dtype=torch.bfloat16, use_fast_accum=fast, out=data.c)
+                return torch._scaled_mm(
+                    data.a,
+                    data.b_kn,
+                    scale_a=data.one,
+                    scale_b=data.one,
+                    out_dtype=torch.bfloat16,
+                    use_fast_accum=fast,
+                    out=data.c,
+                )
 
             return {"cuBLAS fast": lambda data: scaled(data, True), "cuBLAS": lambda data: scaled(data, False)}
         if self.kind == "int8":
@@ -102,8 +153,7 @@ class Product(contest.Problem):
         wider = 2 if self.b_is_nk else 1
         found = []
         for m, n, k, warps, stages in self.tiles["full" if thorough else "quick"]:
-            config = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k * wider, "GROUP_M": 8, "num_warps": warps,
-                      "num_stages": stages}
+            config = {"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k * wider, "GROUP_M": 8, "num_warps": warps, "num_stages": stages}
             if kernel != "persistent":
                 found.append(config)
                 continue
@@ -120,18 +170,39 @@ class Product(contest.Problem):
         block_m, block_n, block_k = config["BLOCK_M"], config["BLOCK_N"], config["BLOCK_K"]
         tiles = -(-m // block_m) * -(-n // block_n)
         if kernel == "pointers":
-            return start(compiler.kernels.pointer_kernel, (tiles,), data.a, data.b, data.c, m, n, k, data.a.stride(0),
-                         data.a.stride(1), data.b_kn.stride(0), data.b_kn.stride(1), data.c.stride(0), data.c.stride(1),
-                         **config)
+            return start(
+                compiler.kernels.pointer_kernel,
+                (tiles,),
+                data.a,
+                data.b,
+                data.c,
+                m,
+                n,
+                k,
+                data.a.stride(0),
+                data.a.stride(1),
+                data.b_kn.stride(0),
+                data.b_kn.stride(1),
+                data.c.stride(0),
+                data.c.stride(1),
+                **config,
+            )
         make = compiler.TensorDescriptor.from_tensor
         b_block = [block_n, block_k] if self.b_is_nk else [block_k, block_n]
         c_block = [block_m, block_n // 2 if config.get("SPLIT_C") else block_n]
         descriptors = make(data.a, [block_m, block_k]), make(data.b, b_block), make(data.c, c_block)
         if kernel == "descriptors":
-            return start(compiler.kernels.descriptor_kernel, (tiles,), *descriptors, m, n, k, B_IS_NK=self.b_is_nk,
-                         **config)
-        return start(compiler.kernels.persistent_kernel, (min(tiles, multiprocessors()),), *descriptors, m, n, k,
-                     B_IS_NK=self.b_is_nk, **config)
+            return start(compiler.kernels.descriptor_kernel, (tiles,), *descriptors, m, n, k, B_IS_NK=self.b_is_nk, **config)
+        return start(
+            compiler.kernels.persistent_kernel,
+            (min(tiles, multiprocessors()),),
+            *descriptors,
+            m,
+            n,
+            k,
+            B_IS_NK=self.b_is_nk,
+            **config,
+        )
 
     def outputs(self, data):
         return [data.c]

@@ -25,8 +25,24 @@ def place(tile, tiles_m, tiles_n, GROUP_M: tl.constexpr):
 
 
 @tw.jit
-def pointer_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
-                   BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr):
+def pointer_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    stride_cm,
+    stride_cn,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
     m, n = place(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
     rows = m * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = n * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -48,8 +64,18 @@ def pointer_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk
 
 
 @tw.jit
-def multiply_tile(a_desc, b_desc, row, column, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                  B_IS_NK: tl.constexpr, ACCUMULATOR: tl.constexpr):
+def multiply_tile(
+    a_desc,
+    b_desc,
+    row,
+    column,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    B_IS_NK: tl.constexpr,
+    ACCUMULATOR: tl.constexpr,
+):
     """The tile of A B at (row, column), from descriptors."""
     accumulator = tl.zeros((BLOCK_M, BLOCK_N), dtype=ACCUMULATOR)
     for k in range(0, tl.cdiv(K, BLOCK_K)):
@@ -63,18 +89,51 @@ def multiply_tile(a_desc, b_desc, row, column, K, BLOCK_M: tl.constexpr, BLOCK_N
 
 
 @tw.jit
-def descriptor_kernel(a_desc, b_desc, c_desc, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                      BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_IS_NK: tl.constexpr):
+def descriptor_kernel(
+    a_desc,
+    b_desc,
+    c_desc,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    B_IS_NK: tl.constexpr,
+):
     m, n = place(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
-    accumulator = multiply_tile(a_desc, b_desc, m * BLOCK_M, n * BLOCK_N, K, BLOCK_M, BLOCK_N, BLOCK_K, B_IS_NK,
-                                tl.int32 if c_desc.dtype == tl.int32 else tl.float32)
+    accumulator = multiply_tile(
+        a_desc,
+        b_desc,
+        m * BLOCK_M,
+        n * BLOCK_N,
+        K,
+        BLOCK_M,
+        BLOCK_N,
+        BLOCK_K,
+        B_IS_NK,
+        tl.int32 if c_desc.dtype == tl.int32 else tl.float32,
+    )
     c_desc.store([m * BLOCK_M, n * BLOCK_N], accumulator.to(c_desc.dtype))
 
 
 @tw.jit
-def persistent_kernel(a_desc, b_desc, c_desc, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                      BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, B_IS_NK: tl.constexpr, FLATTEN: tl.constexpr,
-                      SPLIT_C: tl.constexpr):
+def persistent_kernel(
+    a_desc,
+    b_desc,
+    c_desc,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    B_IS_NK: tl.constexpr,
+    FLATTEN: tl.constexpr,
+    SPLIT_C: tl.constexpr,
+):
     """One program per multiprocessor, each working through every num_programs-th tile.
 
     FLATTEN makes one loop of the two, so that the loads of the next tile start
@@ -90,8 +149,18 @@ def persistent_kernel(a_desc, b_desc, c_desc, M, N, K, BLOCK_M: tl.constexpr, BL
     stored = first - step
     for tile in tl.range(first, tiles_m * tiles_n, step, flatten=FLATTEN):
         m, n = place(tile, tiles_m, tiles_n, GROUP_M)
-        accumulator = multiply_tile(a_desc, b_desc, m * BLOCK_M, n * BLOCK_N, K, BLOCK_M, BLOCK_N, BLOCK_K, B_IS_NK,
-                                    tl.int32 if c_desc.dtype == tl.int32 else tl.float32)
+        accumulator = multiply_tile(
+            a_desc,
+            b_desc,
+            m * BLOCK_M,
+            n * BLOCK_N,
+            K,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            B_IS_NK,
+            tl.int32 if c_desc.dtype == tl.int32 else tl.float32,
+        )
         stored += step
         m, n = place(stored, tiles_m, tiles_n, GROUP_M)
         if SPLIT_C:

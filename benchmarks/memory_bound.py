@@ -96,15 +96,18 @@ class RowWise(Row):
         if self.kind == "softmax":
             kernels.softmax_kernel[(self.rows,)](x, out, self.columns, self.columns, BLOCK=block, **warps)
         else:
-            kernels.layer_norm_kernel[(self.rows,)](x, weight, bias, out, self.columns, self.columns, 1e-5, BLOCK=block,
-                                                    **warps)
+            kernels.layer_norm_kernel[(self.rows,)](
+                x, weight, bias, out, self.columns, self.columns, 1e-5, BLOCK=block, **warps
+            )
         return out
 
     def is_right(self, actual, expected):
         tolerance = 2e-3 if self.dtype == torch.float16 else 1e-5
         # In pieces: the comparison makes temporaries as large as its inputs.
-        return all(torch.allclose(a.float(), e.float(), rtol=tolerance, atol=tolerance)
-                   for a, e in zip(actual.chunk(8), expected.chunk(8)))
+        return all(
+            torch.allclose(a.float(), e.float(), rtol=tolerance, atol=tolerance)
+            for a, e in zip(actual.chunk(8), expected.chunk(8))
+        )
 
 
 class Sum(Row):
@@ -190,11 +193,13 @@ def line_of(result: dict) -> list[str]:
     ours = speed.get("Tilewright")
     note = "WRONG: " + ", ".join(result["wrong"]) if result["wrong"] else ""
     return [
-        result["row"], f"{speed['torch']:.0f}",
+        result["row"],
+        f"{speed['torch']:.0f}",
         f"{speed[best]:.0f} ({best.split()[1]} warps)" if best else "-",
         f"{ours:.0f}" if ours else "-",
         f"{ours / speed[best]:.3f}" if ours and best else "-",
-        f"{ours / speed['torch']:.2f}" if ours else "-", note,
+        f"{ours / speed['torch']:.2f}" if ours else "-",
+        note,
     ]
 
 
@@ -228,8 +233,9 @@ def run(description: str, rows_of, kernels: Path, name: str, title: str) -> int:
 
 
 def main() -> int:
-    return run(__doc__.splitlines()[0], make_rows, peers.KERNELS, "memory_bound",
-               "Memory-bound kernels, GB/s of useful traffic")
+    return run(
+        __doc__.splitlines()[0], make_rows, peers.KERNELS, "memory_bound", "Memory-bound kernels, GB/s of useful traffic"
+    )
 
 
 if __name__ == "__main__":

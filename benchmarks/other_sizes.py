@@ -18,13 +18,18 @@ COLUMNS = (1000, 1001, 3000, 5003, 12288, 20000, 30001)
 
 def make_rows(quick: bool) -> list[memory_bound.Row]:
     n = 2**25 if quick else 2**27
-    return [memory_bound.RowWise(kind, type_name, columns, n) for kind in ("softmax", "layer norm")
-            for type_name in ("fp16", "fp32") for columns in COLUMNS]
+    return [
+        memory_bound.RowWise(kind, type_name, columns, n)
+        for kind in ("softmax", "layer norm")
+        for type_name in ("fp16", "fp32")
+        for columns in COLUMNS
+    ]
 
 
 def main() -> int:
-    return memory_bound.run(__doc__.splitlines()[0], make_rows, peers.KERNELS, "other_sizes",
-                            "Rows of other lengths, GB/s of useful traffic")
+    return memory_bound.run(
+        __doc__.splitlines()[0], make_rows, peers.KERNELS, "other_sizes", "Rows of other lengths, GB/s of useful traffic"
+    )
 
 
 if __name__ == "__main__":

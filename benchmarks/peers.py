@@ -66,17 +66,23 @@ def environment() -> dict:
     """What a figure must name: board, driver, versions, date, command."""
     import torch
 
-    query = subprocess.run(["nvidia-smi", "--query-gpu=driver_version,power.limit", "--format=csv,noheader"],
-                           capture_output=True, text=True)
-    driver, power = (query.stdout.strip().splitlines()[0].split(", ") if query.returncode == 0 and query.stdout
-                     else ("unknown", "unknown"))
+    query = subprocess.run(
+        ["nvidia-smi", "--query-gpu=driver_version,power.limit", "--format=csv,noheader"], capture_output=True, text=True
+    )
+    driver, power = (
+        query.stdout.strip().splitlines()[0].split(", ") if query.returncode == 0 and query.stdout else ("unknown", "unknown")
+    )
     versions = {}
     for name in ("tilewright", "torch", "triton"):
         module = sys.modules.get(name)
         versions[name] = getattr(module, "__version__", "not used")
     return {
-        "board": torch.cuda.get_device_name(), "driver": driver, "power limit": power, **versions,
-        "python": sys.version.split()[0], "date": datetime.date.today().isoformat(),
+        "board": torch.cuda.get_device_name(),
+        "driver": driver,
+        "power limit": power,
+        **versions,
+        "python": sys.version.split()[0],
+        "date": datetime.date.today().isoformat(),
         "command": "python " + shlex.join([os.path.relpath(sys.argv[0]), *sys.argv[1:]]),
     }
 
@@ -88,8 +94,10 @@ def markdown_table(header: list[str], rows: list[list[str]]) -> str:
 
 def plain_table(header: list[str], rows: list[list[str]]) -> str:
     widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
-    return "\n".join("  ".join(cell.ljust(widths[0]) if i == 0 else cell.rjust(widths[i])
-                               for i, cell in enumerate(line)) for line in [header, *rows])
+    return "\n".join(
+        "  ".join(cell.ljust(widths[0]) if i == 0 else cell.rjust(widths[i]) for i, cell in enumerate(line))
+        for line in [header, *rows]
+    )
 
 
 def write_report(folder: str, name: str, title: str, results: list[dict], header: list[str], rows: list[list[str]]):

@@ -105,8 +105,7 @@ def tf32_kernel(x_ptr, w_ptr, out_ptr, M, N, K, BM: tl.constexpr, BN: tl.constex
 
 
 @tw.jit
-def split_k_kernel(x_ptr, w_ptr, out_ptr, M, N, K, SPLIT: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-                   BK: tl.constexpr):
+def split_k_kernel(x_ptr, w_ptr, out_ptr, M, N, K, SPLIT: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     # x w^T for few rows: programs share K and add up with atomics; w is N x K.
     rows = tl.arange(0, BM)
     columns = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -141,8 +140,19 @@ def gathered_rows_kernel(x_ptr, index_ptr, w_ptr, out_ptr, M, N, K, BM: tl.const
 
 
 @tw.jit
-def decode_kernel(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, length, log2_scale, PART: tl.constexpr, GROUP: tl.constexpr,
-                  HEAD_DIM: tl.constexpr, BN: tl.constexpr):
+def decode_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    out_ptr,
+    lse_ptr,
+    length,
+    log2_scale,
+    PART: tl.constexpr,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    BN: tl.constexpr,
+):
     # Attention of one new token: GROUP query heads share keys and values, of which a
     # program takes PART. lse is to base 2, for whoever joins the parts.
     head, part = tl.program_id(0).to(tl.int64), tl.program_id(1)

@@ -47,8 +47,12 @@ def tuned_kernel():
     if not _made:
         module = peers.load_kernels("tilewright", Path(__file__).with_name("matmul_kernels.py"))
         blocks = [(128, 256, 64), (128, 128, 64), (128, 128, 32), (64, 256, 32), (64, 128, 64), (64, 64, 64)]
-        configs = [module.tw.Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8}, num_warps=w, num_stages=s)
-                   for m, n, k in blocks for w in (4, 8) for s in (3, 4)]
+        configs = [
+            module.tw.Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8}, num_warps=w, num_stages=s)
+            for m, n, k in blocks
+            for w in (4, 8)
+            for s in (3, 4)
+        ]
         _made["kernel"] = module.tw.autotune(configs, key=["M", "N", "K"])(module.pointer_kernel)
         _made["tw"] = module.tw
     return _made["kernel"], _made["tw"]
@@ -76,9 +80,9 @@ def launch(size, rest=0.0, wakes=False):
     a, b, c = _made[size]
     arguments = (a, b, c, size, size, size, size, 1, size, 1, size, 1)
     if wakes:
-        kernel.fn[(tw.cdiv(size, 32)**2, )](*arguments, BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=8)
+        kernel.fn[(tw.cdiv(size, 32) ** 2,)](*arguments, BLOCK_M=32, BLOCK_N=32, BLOCK_K=32, GROUP_M=8)
     else:
-        kernel[lambda meta: (tw.cdiv(size, meta["BLOCK_M"]) * tw.cdiv(size, meta["BLOCK_N"]), )](*arguments)
+        kernel[lambda meta: (tw.cdiv(size, meta["BLOCK_M"]) * tw.cdiv(size, meta["BLOCK_N"]),)](*arguments)
     time.sleep(rest)
 
 
@@ -95,7 +99,7 @@ def processes(devices):
     queue = context.Queue()
     for device in devices:
         queue.put(device)
-    with concurrent.futures.ProcessPoolExecutor(len(devices), context, take_device, (queue, )) as executor:
+    with concurrent.futures.ProcessPoolExecutor(len(devices), context, take_device, (queue,)) as executor:
         yield executor
 
 
@@ -109,8 +113,10 @@ def pool(devices):
 def dask(devices):
     import distributed
 
-    workers = {device: {"cls": distributed.Nanny, "options": {"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": device}}}
-               for device in devices}
+    workers = {
+        device: {"cls": distributed.Nanny, "options": {"nthreads": 1, "env": {"CUDA_VISIBLE_DEVICES": device}}}
+        for device in devices
+    }
     scheduler = {"cls": distributed.Scheduler, "options": {"dashboard": False}}
     with distributed.SpecCluster(workers, scheduler) as cluster, distributed.Client(cluster) as client:
         yield client.get_executor()
@@ -155,8 +161,12 @@ def kill_one(log, size, seconds):
 def fresh_folder():
     """Nothing cached, for this process and the workers that start in the block."""
     with tempfile.TemporaryDirectory() as folder:
-        names = {"TILEWRIGHT_CACHE": "1", "TILEWRIGHT_CACHE_DIR": folder + "/cache", "SWEEPING_LOG": folder + "/log",
-                 "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        names = {
+            "TILEWRIGHT_CACHE": "1",
+            "TILEWRIGHT_CACHE_DIR": folder + "/cache",
+            "SWEEPING_LOG": folder + "/log",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
         before = {name: os.environ.get(name) for name in names}
         os.environ.update(names)
         Path(names["SWEEPING_LOG"]).touch()
@@ -170,6 +180,7 @@ def fresh_folder():
 def measure(engine, devices, size, compiled, kill_after=None) -> dict:
     """One sweep over the workers of an engine: seconds, and what is known at the end."""
     with fresh_folder() as log:
+
         def one_sweep(killer=None):
             with ENGINES[engine](devices) as executor:
                 # Another size than the one that counts; each worker rests while the others get theirs.
@@ -188,17 +199,29 @@ def measure(engine, devices, size, compiled, kill_after=None) -> dict:
         tables = [header for _, header in table.all_tables() if header["key"].startswith(f"({size},")]
         records = [r for header in tables for r in header["records"].values()]
         best = [header["records"][header["best"]] for header in tables if header["best"] in header["records"]]
-        return {"engine": engine, "devices": len(devices), "killed": kill_after is not None, "seconds": seconds,
-                "problem": problem, "found": sum(r["status"] in table.FINAL for r in records),
-                "workers": len(set(workers_in(log, size))),
-                "chosen": best[0]["config"] if best else "", "milliseconds": best[0]["median"] if best else None}
+        return {
+            "engine": engine,
+            "devices": len(devices),
+            "killed": kill_after is not None,
+            "seconds": seconds,
+            "problem": problem,
+            "found": sum(r["status"] in table.FINAL for r in records),
+            "workers": len(set(workers_in(log, size))),
+            "chosen": best[0]["config"] if best else "",
+            "milliseconds": best[0]["median"] if best else None,
+        }
 
 
 def row_of(result, alone) -> list:
     name = f"{result['engine']}, {result['devices']} device{'s' if result['devices'] > 1 else ''}"
-    return [name + (", a worker killed" if result["killed"] else ""), f"{result['seconds']:.2f}",
-            f"{result['seconds'] / alone:.2f}", str(result["found"]),
-            f"{result['milliseconds']:.4f}" if result["milliseconds"] is not None else "-", result["problem"] or result["chosen"]]
+    return [
+        name + (", a worker killed" if result["killed"] else ""),
+        f"{result['seconds']:.2f}",
+        f"{result['seconds'] / alone:.2f}",
+        str(result["found"]),
+        f"{result['milliseconds']:.4f}" if result["milliseconds"] is not None else "-",
+        result["problem"] or result["chosen"],
+    ]
 
 
 def main() -> int:
@@ -206,7 +229,9 @@ def main() -> int:
     parser.add_argument("--devices", default="0,1", help="as CUDA_VISIBLE_DEVICES names them; with one the ratio is left out")
     parser.add_argument("--engines", default=",".join(ENGINES), help="some of " + ", ".join(ENGINES))
     parser.add_argument("--size", type=int, default=16384)
-    parser.add_argument("--compiled", action="store_true", help="the workers have compiled all configurations before: measuring alone counts")
+    parser.add_argument(
+        "--compiled", action="store_true", help="the workers have compiled all configurations before: measuring alone counts"
+    )
     parser.add_argument("--out", default="", help="folder for the JSON and Markdown reports")
     options = parser.parse_args()
     devices, results, rows = options.devices.split(","), [], []

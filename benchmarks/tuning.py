@@ -32,10 +32,14 @@ KERNELS = Path(__file__).with_name("matmul_kernels.py")
 
 def matmul_configs(module, added):
     blocks = [(128, 256, 64), (128, 128, 64), (128, 128, 32), (64, 256, 32), (64, 128, 64), (64, 64, 64)]
-    configs = [module.tw.Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8}, num_warps=w, num_stages=s)
-               for (m, n, k), w, s in itertools.product(blocks, (4, 8), (3, 4))]
+    configs = [
+        module.tw.Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k, "GROUP_M": 8}, num_warps=w, num_stages=s)
+        for (m, n, k), w, s in itertools.product(blocks, (4, 8), (3, 4))
+    ]
     if added:
-        configs.append(module.tw.Config({"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}, num_warps=8, num_stages=3))
+        configs.append(
+            module.tw.Config({"BLOCK_M": 256, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8}, num_warps=8, num_stages=3)
+        )
     return configs
 
 
@@ -58,8 +62,9 @@ def make_launch(kind, compiler, size, added):
         tuner = module.tw.autotune(matmul_configs(module, added), key=["M", "N", "K"], **options)(module.pointer_kernel)
 
         def launch():
-            tuner[lambda meta: (module.tw.cdiv(size, meta["BLOCK_M"]) * module.tw.cdiv(size, meta["BLOCK_N"]), )](
-                a, b, c, size, size, size, *a.stride(), *b.stride(), *c.stride())
+            tuner[lambda meta: (module.tw.cdiv(size, meta["BLOCK_M"]) * module.tw.cdiv(size, meta["BLOCK_N"]),)](
+                a, b, c, size, size, size, *a.stride(), *b.stride(), *c.stride()
+            )
 
         def check():
             assert torch.allclose(c.float(), (a @ b).float(), atol=1e-1 * size**0.5, rtol=1e-1), "the product is wrong"
@@ -69,10 +74,11 @@ def make_launch(kind, compiler, size, added):
         tuner = module.tw.autotune(add_configs(module, added), key=["n"], **options)(module.add_kernel)
 
         def launch():
-            tuner[lambda meta: (module.tw.cdiv(size * size, meta["BLOCK"]), )](x, y, out, size * size)
+            tuner[lambda meta: (module.tw.cdiv(size * size, meta["BLOCK"]),)](x, y, out, size * size)
 
         def check():
             assert torch.equal(out, x + y), "the sum is wrong"
+
     return launch, tuner, check
 
 
@@ -94,7 +100,9 @@ def child(kind, compiler, size, added):
 
 def run_child(kind, compiler, size, added, folder) -> dict:
     environment = dict(os.environ, TILEWRIGHT_CACHE="1", TILEWRIGHT_CACHE_DIR=folder, TRITON_CACHE_DIR=folder + "-triton")
-    command = [sys.executable, __file__, "--kernel", kind, "--size", str(size), "--child", compiler] + (["--added"] if added else [])
+    command = [sys.executable, __file__, "--kernel", kind, "--size", str(size), "--child", compiler] + (
+        ["--added"] if added else []
+    )
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         return {"problem": (done.stderr.strip().splitlines() or ["no output"])[-1][:200]}
@@ -120,11 +128,22 @@ def main() -> int:
             for phase in ("cold", "warm", "added"):
                 result = run_child(options.kernel, compiler, options.size, phase == "added", folder + "/cache")
                 results.append({"compiler": compiler, "phase": phase, **result})
-                rows.append([f"{compiler}, {phase}", f"{result['seconds']:.3f}" if "seconds" in result else "-",
-                             f"{result['milliseconds']:.4f}" if "milliseconds" in result else "-",
-                             result.get("chosen") or result.get("problem", "")])
-    peers.write_report(options.out, f"tuning_{options.kernel}", f"Tuning, 24 configurations of {options.kernel} {options.size}",
-                       results, ["first launch", "seconds", "ms of the chosen", "chosen"], rows)
+                rows.append(
+                    [
+                        f"{compiler}, {phase}",
+                        f"{result['seconds']:.3f}" if "seconds" in result else "-",
+                        f"{result['milliseconds']:.4f}" if "milliseconds" in result else "-",
+                        result.get("chosen") or result.get("problem", ""),
+                    ]
+                )
+    peers.write_report(
+        options.out,
+        f"tuning_{options.kernel}",
+        f"Tuning, 24 configurations of {options.kernel} {options.size}",
+        results,
+        ["first launch", "seconds", "ms of the chosen", "chosen"],
+        rows,
+    )
     return 0 if any("seconds" in r for r in results) else 1
 
 

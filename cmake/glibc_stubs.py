@@ -59,8 +59,10 @@ def assembly_of(symbols: dict[str, tuple[tuple[int, ...], bool, int]]) -> str:
     lines = []
     for name, (_, is_function, size) in sorted(symbols.items()):
         kind = "function" if is_function else "object"
-        lines.append(f'.section {".text" if is_function else ".data"}\n.globl "{name}"\n.type "{name}", @{kind}\n'
-                     f'"{name}":\n.skip {max(size, 1) if not is_function else 1}\n.size "{name}", {max(size, 1)}')
+        lines.append(
+            f'.section {".text" if is_function else ".data"}\n.globl "{name}"\n.type "{name}", @{kind}\n'
+            f'"{name}":\n.skip {max(size, 1) if not is_function else 1}\n.size "{name}", {max(size, 1)}'
+        )
     return "\n".join(lines) + '\n.section .note.GNU-stack,"",@progbits\n'
 
 
@@ -74,8 +76,9 @@ def version_script_of(symbols: dict[str, tuple[tuple[int, ...], bool, int]]) -> 
         for version, names in sorted(by_version.items()))  # fmt: skip
 
 
-def write_stub(compiler: str, folder: Path, name: str, loader_name: str,
-               symbols: dict[str, tuple[tuple[int, ...], bool, int]]) -> None:
+def write_stub(
+    compiler: str, folder: Path, name: str, loader_name: str, symbols: dict[str, tuple[tuple[int, ...], bool, int]]
+) -> None:
     assembly, script = folder / f"{name}.s", folder / f"{name}.map"
     assembly.write_text(assembly_of(symbols))
     script.write_text(version_script_of(symbols))

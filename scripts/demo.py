@@ -61,13 +61,17 @@ def show_machine_code(vector_add, softmax, layer_norm):
     norm = {"x_ptr": "*fp16", "weight_ptr": "*fp16", "bias_ptr": "*fp16", "y_ptr": "*fp16", "mean_ptr": "*fp32",
             "rstd_ptr": "*fp32", "stride": "i32", "columns": "i32", "eps": "fp32"}  # fmt: skip
     add = {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}
-    jobs = [("vector add", vector_add.add_kernel, add, {"BLOCK": 1024}),
-            ("softmax, 4096 columns", softmax.softmax_kernel, row, {"BLOCK": 4096}),
-            ("layer norm, 4096 columns", layer_norm.forward_kernel, norm, {"BLOCK": 4096})]
+    jobs = [
+        ("vector add", vector_add.add_kernel, add, {"BLOCK": 1024}),
+        ("softmax, 4096 columns", softmax.softmax_kernel, row, {"BLOCK": 4096}),
+        ("layer norm, 4096 columns", layer_norm.forward_kernel, norm, {"BLOCK": 4096}),
+    ]
     # The first compilation of a process also loads the assembler.
-    compile_kernel(layer_norm.backward_columns_kernel, dict.fromkeys(
-        ("partial_dw_ptr", "partial_db_ptr", "dw_ptr", "db_ptr"), "*fp32") | {"groups": "i32", "columns": "i32"},
-        {"BLOCK_ROWS": 32, "BLOCK_COLUMNS": 128})
+    compile_kernel(
+        layer_norm.backward_columns_kernel,
+        dict.fromkeys(("partial_dw_ptr", "partial_db_ptr", "dw_ptr", "db_ptr"), "*fp32") | {"groups": "i32", "columns": "i32"},
+        {"BLOCK_ROWS": 32, "BLOCK_COLUMNS": 128},
+    )
     print(f"  {'kernel':<26}{'compile':>10}{'warps':>7}{'registers':>11}{'spills':>8}{'shared':>9}{'cubin':>10}")
     shown = None
     for name, kernel, signature, constants in jobs:
@@ -76,8 +80,10 @@ def show_machine_code(vector_add, softmax, layer_norm):
         if "cubin" not in compiled.asm:
             print(f"  {name:<26}{milliseconds:>7.0f} ms   PTX only: no assembler found (pip install nvidia-nvjitlink)")
             continue
-        print(f"  {name:<26}{milliseconds:>7.0f} ms{compiled.metadata.num_warps:>7}{compiled.n_regs:>11}"
-              f"{compiled.n_spills:>8}{compiled.shared:>8}B{len(compiled.asm['cubin']):>9}B")
+        print(
+            f"  {name:<26}{milliseconds:>7.0f} ms{compiled.metadata.num_warps:>7}{compiled.n_regs:>11}"
+            f"{compiled.n_spills:>8}{compiled.shared:>8}B{len(compiled.asm['cubin']):>9}B"
+        )
 
     heading("Vector add: the lines that move memory")
     print(paint("  PTX", "1"))

@@ -45,8 +45,11 @@ def newest_version(symbols: str, prefix: str) -> tuple[int, ...]:
 
 def visible_symbols(symbols: str) -> list[str]:
     """Names that the extension defines for others: only its init function may be one."""
-    names = [line.split()[-1] for line in symbols.splitlines()
-             if re.search(r"^[0-9a-f]+ +[gwu] .*\s\.(text|data|bss|rodata)\S*\s", line)]
+    names = [
+        line.split()[-1]
+        for line in symbols.splitlines()
+        if re.search(r"^[0-9a-f]+ +[gwu] .*\s\.(text|data|bss|rodata)\S*\s", line)
+    ]
     return [name for name in names if not name.startswith("PyInit_")]
 
 
@@ -61,8 +64,10 @@ def problems_of(extension: Path) -> list[str]:
     problems = [f"links {name}, which other machines may not have" for name in sorted(needed - ALLOWED_LIBRARIES)]
     symbols = tool_output("objdump", "-T", str(extension))
     problems += [f"symbol {name} is visible" for name in visible_symbols(symbols)[:5]]
-    problems += [f"symbol {name} is not in glibc {'.'.join(map(str, OLDEST_GLIBC))}; python/portability/OldGlibc.cpp "
-                 "is the place for it" for name in foreign_symbols(symbols)]
+    problems += [
+        f"symbol {name} is not in glibc {'.'.join(map(str, OLDEST_GLIBC))}; python/portability/OldGlibc.cpp is the place for it"
+        for name in foreign_symbols(symbols)
+    ]
     glibc = newest_version(symbols, "GLIBC")
     if glibc > OLDEST_GLIBC:
         problems.append(f"needs glibc {'.'.join(map(str, glibc))}")

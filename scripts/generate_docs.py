@@ -32,15 +32,23 @@ GROUPS = [
     ("E09", "Our own mistakes"),
 ]
 
-KNOB = re.compile(r'TILEWRIGHT_KNOB\(\s*(\w+),\s*(\w+),\s*("[^"]*"),\s*("[^"]*"),\s*("[^"]*"),\s*("[^"]*"),'
-                  r'\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)')
+KNOB = re.compile(
+    r'TILEWRIGHT_KNOB\(\s*(\w+),\s*(\w+),\s*("[^"]*"),\s*("[^"]*"),\s*("[^"]*"),\s*("[^"]*"),'
+    r'\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)'
+)
 
 
 def errors_page(text: str) -> str:
     """Every code with its class, first line and help."""
-    lines = ["# Errors", "", "<!-- Written by scripts/generate_docs.py from ir/support/ErrorCatalogue.def: do not edit. -->", "",
-             "An error prints its class and code with one sentence, the line of the kernel with a caret, the call chain, and one",
-             "thing to do. Words in braces stand for values. Codes that start with W are warnings, issued once per cause.", ""]
+    lines = [
+        "# Errors",
+        "",
+        "<!-- Written by scripts/generate_docs.py from ir/support/ErrorCatalogue.def: do not edit. -->",
+        "",
+        "An error prints its class and code with one sentence, the line of the kernel with a caret, the call chain, and one",
+        "thing to do. Words in braces stand for values. Codes that start with W are warnings, issued once per cause.",
+        "",
+    ]
     seen = None
     for code, name, message, help in catalogue(text):
         title = next(title for prefix, title in GROUPS if code.startswith(prefix))
@@ -53,22 +61,34 @@ def errors_page(text: str) -> str:
 
 def knobs_page(text: str) -> str:
     """Every switch: environment variable, Python attribute, default, meaning."""
-    lines = ["# Switches", "", "<!-- Written by scripts/generate_docs.py from ir/support/Knobs.def: do not edit. -->", "",
-             "Each is an environment variable and an attribute of `tilewright.knobs`. Where the meaning is the same, Triton's name of the",
-             "variable works too. A value of the wrong type is an error, an unknown variable with our prefix a warning.", "",
-             "| variable | `tilewright.knobs` | type | default | meaning |", "|---|---|---|---|---|"]
+    lines = [
+        "# Switches",
+        "",
+        "<!-- Written by scripts/generate_docs.py from ir/support/Knobs.def: do not edit. -->",
+        "",
+        "Each is an environment variable and an attribute of `tilewright.knobs`. "
+        "Where the meaning is the same, Triton's name of the",
+        "variable works too. A value of the wrong type is an error, an unknown variable with our prefix a warning.",
+        "",
+        "| variable | `tilewright.knobs` | type | default | meaning |",
+        "|---|---|---|---|---|",
+    ]
     for name, kind, default, group, attribute, alias, meaning in KNOB.findall(text):
         default, group, attribute, alias, meaning = map(text_of, (default, group, attribute, alias, meaning))
         variable = f"`TILEWRIGHT_{name}`" + (f", `{alias}`" if alias else "")
-        lines.append(f"| {variable} | `{group}.{attribute}` | {kind.lower()} | {f'`{default}`' if default else ''} | {meaning} |")
+        lines.append(
+            f"| {variable} | `{group}.{attribute}` | {kind.lower()} | {f'`{default}`' if default else ''} | {meaning} |"
+        )
     return "\n".join(lines) + "\n"
 
 
 def pages() -> dict[str, str]:
     """Path below the root -> text."""
     support = ROOT / "ir" / "support"
-    return {"docs/errors.md": errors_page((support / "ErrorCatalogue.def").read_text()),
-            "docs/knobs.md": knobs_page((support / "Knobs.def").read_text())}
+    return {
+        "docs/errors.md": errors_page((support / "ErrorCatalogue.def").read_text()),
+        "docs/knobs.md": knobs_page((support / "Knobs.def").read_text()),
+    }
 
 
 if __name__ == "__main__":

@@ -30,7 +30,10 @@ def run_all() -> dict[str, dict]:
         report = Path(folder) / "report.json"
         done = subprocess.run(
             [sys.executable, "-c", "from lit.main import main; main()", "-q", "-v", "--output", report, FOLDER],
-            capture_output=True, text=True, timeout=600)
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
         assert report.exists(), done.stdout[-4000:] + done.stderr[-4000:]
         tests = json.loads(report.read_text())["tests"]
     return {test["name"].split(" :: ", 1)[1]: test for test in tests}

@@ -46,14 +46,16 @@ def list_cases() -> list[str]:
 def run_all() -> tuple[dict[str, dict], str]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        done = subprocess.run([program(RELATIVE), f"--gtest_output=json:{report}"],
-                              capture_output=True, text=True, timeout=600)
+        done = subprocess.run([program(RELATIVE), f"--gtest_output=json:{report}"], capture_output=True, text=True, timeout=600)
         output = done.stdout[-4000:] + done.stderr[-4000:]
         # A program that died part-way writes no report: its text output still
         # says which cases passed before.
         if not report.exists():
-            passed = {line.split("]")[1].split("(")[0].strip(): {"result": "COMPLETED"}
-                      for line in done.stdout.splitlines() if line.startswith("[       OK ]")}
+            passed = {
+                line.split("]")[1].split("(")[0].strip(): {"result": "COMPLETED"}
+                for line in done.stdout.splitlines()
+                if line.startswith("[       OK ]")
+            }
             return passed, f"exit status {done.returncode}\n{output}"
         suites = json.loads(report.read_text())["testsuites"]
     return {f"{case['classname']}.{case['name']}": case for suite in suites for case in suite["testsuite"]}, output

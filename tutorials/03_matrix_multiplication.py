@@ -56,9 +56,25 @@ SMALL = [tw.Config({"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 32, "GROUP_M": 2}, 
 
 @tw.autotune(configs=CONFIGS if lesson.ON_GPU else SMALL, key=["M", "N", "K"])
 @tw.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
-                  ACTIVATION: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                  GROUP_M: tl.constexpr):
+def matmul_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    stride_cm,
+    stride_cn,
+    ACTIVATION: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
     m, n = place(tl.program_id(0), tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), GROUP_M)
     rows = m * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = n * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -95,7 +111,8 @@ def matmul(a, b, c, activation: str = ""):
     strides = lesson.strides(a) + lesson.strides(b) + lesson.strides(c)
     # The grid depends on the configuration: a function of it.
     matmul_kernel[lambda meta: (tw.cdiv(m, meta["BLOCK_M"]) * tw.cdiv(n, meta["BLOCK_N"]),)](
-        a, b, c, m, n, k, *strides, ACTIVATION=activation)
+        a, b, c, m, n, k, *strides, ACTIVATION=activation
+    )
     return c
 
 

@@ -83,14 +83,14 @@ def dropout_kernel(x_ptr, out_ptr, n, p, seed, BLOCK: tl.constexpr):
 def masked_dropout(x, keep, p: float):
     out = lesson.empty_like(x)
     n = x.shape[0]
-    masked_kernel[(tw.cdiv(n, 1024), )](x, keep, out, n, p, BLOCK=1024)
+    masked_kernel[(tw.cdiv(n, 1024),)](x, keep, out, n, p, BLOCK=1024)
     return out
 
 
 def seeded_dropout(x, p: float, seed: int):
     out = lesson.empty_like(x)
     n = x.shape[0]
-    seeded_kernel[(tw.cdiv(n, 1024), )](x, out, n, p, seed, BLOCK=1024)
+    seeded_kernel[(tw.cdiv(n, 1024),)](x, out, n, p, seed, BLOCK=1024)
     return out
 
 
@@ -98,7 +98,7 @@ def dropout(x, p: float, seed: int, block: int = 2048):
     """Forward, and also backward: the gradient is dropped and scaled as x was."""
     out = lesson.empty_like(x)
     n = x.shape[0]
-    dropout_kernel[(tw.cdiv(n, block), )](x, out, n, p, seed, BLOCK=block)
+    dropout_kernel[(tw.cdiv(n, block),)](x, out, n, p, seed, BLOCK=block)
     return out
 
 
@@ -111,15 +111,21 @@ def check(n: int, p: float, dtype: str):
     device_x = lesson.to_device(x)
     tolerance = 1e-3 if dtype == "float16" else 1e-6
     keep = (rng.random(n) >= p).astype(np.int8)
-    lesson.check("with a mask", masked_dropout(device_x, lesson.to_device(keep), p),
-                 np.where(keep, x.astype(np.float64) / (1 - p), 0), tolerance)
+    lesson.check(
+        "with a mask",
+        masked_dropout(device_x, lesson.to_device(keep), p),
+        np.where(keep, x.astype(np.float64) / (1 - p), 0),
+        tolerance,
+    )
     for what, function in (("with a seed", seeded_dropout), ("four numbers at a time", dropout)):
         y = function(device_x, p, 1234)
         kept = lesson.to_numpy(y) != 0
         lesson.check(what, y, np.where(kept, x.astype(np.float64) / (1 - p), 0), tolerance)
         # The share that is kept is 1 - p, up to chance: five standard deviations.
         chance = max(5 * np.sqrt(p * (1 - p) / n), 1e-12)
-        lesson.check("its share, in deviations", lesson.to_device(np.array([(kept.mean() - 1 + p) / chance])), 0.0, tolerance=1.0)
+        lesson.check(
+            "its share, in deviations", lesson.to_device(np.array([(kept.mean() - 1 + p) / chance])), 0.0, tolerance=1.0
+        )
     # Backward makes the same choice, whatever its tile size, and another seed another one.
     dx = dropout(lesson.to_device(dy), p, 1234, block=512)
     lesson.check("gradient", dx, np.where(kept, dy.astype(np.float64) / (1 - p), 0), tolerance)

@@ -55,8 +55,21 @@ def forward_kernel(x_ptr, weight_ptr, bias_ptr, y_ptr, mean_ptr, rstd_ptr, strid
 
 
 @tw.jit
-def backward_rows_kernel(dy_ptr, x_ptr, weight_ptr, mean_ptr, rstd_ptr, dx_ptr, partial_dw_ptr, partial_db_ptr,
-                         lock_ptr, stride, columns, GROUPS: tl.constexpr, BLOCK: tl.constexpr):
+def backward_rows_kernel(
+    dy_ptr,
+    x_ptr,
+    weight_ptr,
+    mean_ptr,
+    rstd_ptr,
+    dx_ptr,
+    partial_dw_ptr,
+    partial_db_ptr,
+    lock_ptr,
+    stride,
+    columns,
+    GROUPS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     row = tl.program_id(0)
     offsets = tl.arange(0, BLOCK)
     mask = offsets < columns
@@ -86,8 +99,9 @@ def backward_rows_kernel(dy_ptr, x_ptr, weight_ptr, mean_ptr, rstd_ptr, dx_ptr, 
 
 
 @tw.jit
-def backward_columns_kernel(partial_dw_ptr, partial_db_ptr, dw_ptr, db_ptr, groups, columns, BLOCK_ROWS: tl.constexpr,
-                            BLOCK_COLUMNS: tl.constexpr):
+def backward_columns_kernel(
+    partial_dw_ptr, partial_db_ptr, dw_ptr, db_ptr, groups, columns, BLOCK_ROWS: tl.constexpr, BLOCK_COLUMNS: tl.constexpr
+):
     cols = tl.program_id(0) * BLOCK_COLUMNS + tl.arange(0, BLOCK_COLUMNS)
     dw = tl.zeros((BLOCK_ROWS, BLOCK_COLUMNS), dtype=tl.float32)
     db = tl.zeros((BLOCK_ROWS, BLOCK_COLUMNS), dtype=tl.float32)
@@ -117,10 +131,24 @@ def backward(dy, x, weight, mean, rstd, groups=64):
     dx, dw, db = lesson.empty_like(x), lesson.empty_like(weight), lesson.empty_like(weight)
     partial_dw, partial_db = lesson.zeros((groups, columns), "float32"), lesson.zeros((groups, columns), "float32")
     locks = lesson.zeros(groups, "int32")
-    backward_rows_kernel[(rows,)](dy, x, weight, mean, rstd, dx, partial_dw, partial_db, locks, columns, columns,
-                                  GROUPS=groups, BLOCK=tw.next_power_of_2(columns))
-    backward_columns_kernel[(tw.cdiv(columns, 128),)](partial_dw, partial_db, dw, db, groups, columns, BLOCK_ROWS=32,
-                                                      BLOCK_COLUMNS=128)
+    backward_rows_kernel[(rows,)](
+        dy,
+        x,
+        weight,
+        mean,
+        rstd,
+        dx,
+        partial_dw,
+        partial_db,
+        locks,
+        columns,
+        columns,
+        GROUPS=groups,
+        BLOCK=tw.next_power_of_2(columns),
+    )
+    backward_columns_kernel[(tw.cdiv(columns, 128),)](
+        partial_dw, partial_db, dw, db, groups, columns, BLOCK_ROWS=32, BLOCK_COLUMNS=128
+    )
     return dx, dw, db
 
 
@@ -158,8 +186,7 @@ def sweep():
         x = torch.randn(2**26 // n, n, device="cuda", dtype=torch.float16)
         weight, bias = torch.rand(n, device="cuda").half(), torch.rand(n, device="cuda").half()
         ours.append(lesson.gigabytes_per_second(lambda: forward(x, weight, bias), 2 * x.nbytes))
-        theirs.append(lesson.gigabytes_per_second(
-            lambda: torch.nn.functional.layer_norm(x, (n,), weight, bias), 2 * x.nbytes))
+        theirs.append(lesson.gigabytes_per_second(lambda: torch.nn.functional.layer_norm(x, (n,), weight, bias), 2 * x.nbytes))
     lesson.show("layer norm forward", "columns", columns, {"Tilewright": ours, "torch": theirs})
 
 

@@ -55,8 +55,23 @@ def visible(rows, columns, length, CAUSAL: tl.constexpr):
 
 
 @tw.jit
-def attend(accumulator, total, largest, q, k_ptr, v_ptr, rows, low, high, length, log2_scale, BLOCK_N: tl.constexpr,
-           HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr):
+def attend(
+    accumulator,
+    total,
+    largest,
+    q,
+    k_ptr,
+    v_ptr,
+    rows,
+    low,
+    high,
+    length,
+    log2_scale,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    MASKED: tl.constexpr,
+):
     """Takes the keys low to high - 1 into the running softmax."""
     for start in range(low, high, BLOCK_N):
         columns = start + tl.arange(0, BLOCK_N)
@@ -77,8 +92,19 @@ def attend(accumulator, total, largest, q, k_ptr, v_ptr, rows, low, high, length
 
 
 @tw.jit
-def forward_kernel(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, scale, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                   HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr):
+def forward_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    out_ptr,
+    lse_ptr,
+    scale,
+    length,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
     # One program: BLOCK_M queries of one head. The arrays are heads x length x HEAD_DIM.
     m = tl.program_id(0)
     head = tl.program_id(1).to(tl.int64) * length
@@ -102,10 +128,12 @@ def forward_kernel(q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr, scale, length, BLOCK_M
     if CAUSAL:
         whole = min(whole, m * BLOCK_M // BLOCK_N * BLOCK_N)
         end = min(length, (m + 1) * BLOCK_M)
-    accumulator, total, largest = attend(accumulator, total, largest, q, k_ptr, v_ptr, rows, 0, whole, length,
-                                         log2_scale, BLOCK_N, HEAD_DIM, CAUSAL, False)
-    accumulator, total, largest = attend(accumulator, total, largest, q, k_ptr, v_ptr, rows, whole, end, length,
-                                         log2_scale, BLOCK_N, HEAD_DIM, CAUSAL, True)
+    accumulator, total, largest = attend(
+        accumulator, total, largest, q, k_ptr, v_ptr, rows, 0, whole, length, log2_scale, BLOCK_N, HEAD_DIM, CAUSAL, False
+    )
+    accumulator, total, largest = attend(
+        accumulator, total, largest, q, k_ptr, v_ptr, rows, whole, end, length, log2_scale, BLOCK_N, HEAD_DIM, CAUSAL, True
+    )
 
     out_ptrs = out_ptr + rows[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)[None, :]
     # One division per row instead of one per element.
@@ -134,8 +162,25 @@ def delta_kernel(out_ptr, d_out_ptr, delta_ptr, count, BLOCK: tl.constexpr, HEAD
 
 
 @tw.jit
-def collect_dk_dv(dk, dv, k, v, q_ptr, d_out_ptr, lse_ptr, delta_ptr, columns, low, high, length, log2_scale,
-                  BLOCK_M: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr):
+def collect_dk_dv(
+    dk,
+    dv,
+    k,
+    v,
+    q_ptr,
+    d_out_ptr,
+    lse_ptr,
+    delta_ptr,
+    columns,
+    low,
+    high,
+    length,
+    log2_scale,
+    BLOCK_M: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    MASKED: tl.constexpr,
+):
     for start in range(low, high, BLOCK_M):
         rows = start + tl.arange(0, BLOCK_M)
         q = load_rows(q_ptr, rows, length, HEAD_DIM, MASKED)
@@ -160,8 +205,22 @@ def collect_dk_dv(dk, dv, k, v, q_ptr, d_out_ptr, lse_ptr, delta_ptr, columns, l
 
 
 @tw.jit
-def dk_dv_kernel(q_ptr, k_ptr, v_ptr, d_out_ptr, dk_ptr, dv_ptr, lse_ptr, delta_ptr, scale, length,
-                 BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr):
+def dk_dv_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    d_out_ptr,
+    dk_ptr,
+    dv_ptr,
+    lse_ptr,
+    delta_ptr,
+    scale,
+    length,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
     n = tl.program_id(0)
     head = tl.program_id(1).to(tl.int64) * length
     q_ptr += head * HEAD_DIM
@@ -180,12 +239,63 @@ def dk_dv_kernel(q_ptr, k_ptr, v_ptr, d_out_ptr, dk_ptr, dv_ptr, lse_ptr, delta_
     if CAUSAL:
         first = n * BLOCK_N // BLOCK_M * BLOCK_M
         whole = min(tl.cdiv((n + 1) * BLOCK_N, BLOCK_M) * BLOCK_M, end)
-        dk, dv = collect_dk_dv(dk, dv, k, v, q_ptr, d_out_ptr, lse_ptr + head, delta_ptr + head, columns, first, whole,
-                               length, log2_scale, BLOCK_M, HEAD_DIM, CAUSAL, True)
-    dk, dv = collect_dk_dv(dk, dv, k, v, q_ptr, d_out_ptr, lse_ptr + head, delta_ptr + head, columns, whole, end,
-                           length, log2_scale, BLOCK_M, HEAD_DIM, CAUSAL, False)
-    dk, dv = collect_dk_dv(dk, dv, k, v, q_ptr, d_out_ptr, lse_ptr + head, delta_ptr + head, columns, end, length,
-                           length, log2_scale, BLOCK_M, HEAD_DIM, CAUSAL, True)
+        dk, dv = collect_dk_dv(
+            dk,
+            dv,
+            k,
+            v,
+            q_ptr,
+            d_out_ptr,
+            lse_ptr + head,
+            delta_ptr + head,
+            columns,
+            first,
+            whole,
+            length,
+            log2_scale,
+            BLOCK_M,
+            HEAD_DIM,
+            CAUSAL,
+            True,
+        )
+    dk, dv = collect_dk_dv(
+        dk,
+        dv,
+        k,
+        v,
+        q_ptr,
+        d_out_ptr,
+        lse_ptr + head,
+        delta_ptr + head,
+        columns,
+        whole,
+        end,
+        length,
+        log2_scale,
+        BLOCK_M,
+        HEAD_DIM,
+        CAUSAL,
+        False,
+    )
+    dk, dv = collect_dk_dv(
+        dk,
+        dv,
+        k,
+        v,
+        q_ptr,
+        d_out_ptr,
+        lse_ptr + head,
+        delta_ptr + head,
+        columns,
+        end,
+        length,
+        length,
+        log2_scale,
+        BLOCK_M,
+        HEAD_DIM,
+        CAUSAL,
+        True,
+    )
 
     offsets = head * HEAD_DIM + columns[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)[None, :]
     tl.store(dk_ptr + offsets, dk * scale, mask=columns[:, None] < length)
@@ -193,8 +303,24 @@ def dk_dv_kernel(q_ptr, k_ptr, v_ptr, d_out_ptr, dk_ptr, dv_ptr, lse_ptr, delta_
 
 
 @tw.jit
-def collect_dq(dq, q, d_out, lse, delta, k_ptr, v_ptr, rows, low, high, length, log2_scale, BLOCK_N: tl.constexpr,
-               HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr):
+def collect_dq(
+    dq,
+    q,
+    d_out,
+    lse,
+    delta,
+    k_ptr,
+    v_ptr,
+    rows,
+    low,
+    high,
+    length,
+    log2_scale,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+    MASKED: tl.constexpr,
+):
     for start in range(low, high, BLOCK_N):
         columns = start + tl.arange(0, BLOCK_N)
         k = load_rows(k_ptr, columns, length, HEAD_DIM, MASKED)
@@ -208,8 +334,21 @@ def collect_dq(dq, q, d_out, lse, delta, k_ptr, v_ptr, rows, low, high, length, 
 
 
 @tw.jit
-def dq_kernel(q_ptr, k_ptr, v_ptr, d_out_ptr, dq_ptr, lse_ptr, delta_ptr, scale, length, BLOCK_M: tl.constexpr,
-              BLOCK_N: tl.constexpr, HEAD_DIM: tl.constexpr, CAUSAL: tl.constexpr):
+def dq_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    d_out_ptr,
+    dq_ptr,
+    lse_ptr,
+    delta_ptr,
+    scale,
+    length,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    CAUSAL: tl.constexpr,
+):
     m = tl.program_id(0)
     head = tl.program_id(1).to(tl.int64) * length
     k_ptr += head * HEAD_DIM
@@ -226,10 +365,12 @@ def dq_kernel(q_ptr, k_ptr, v_ptr, d_out_ptr, dq_ptr, lse_ptr, delta_ptr, scale,
     if CAUSAL:
         whole = min(whole, m * BLOCK_M // BLOCK_N * BLOCK_N)
         end = min(length, (m + 1) * BLOCK_M)
-    dq = collect_dq(dq, q, d_out, lse, delta, k_ptr, v_ptr, rows, 0, whole, length, log2_scale, BLOCK_N, HEAD_DIM,
-                    CAUSAL, False)
-    dq = collect_dq(dq, q, d_out, lse, delta, k_ptr, v_ptr, rows, whole, end, length, log2_scale, BLOCK_N, HEAD_DIM,
-                    CAUSAL, True)
+    dq = collect_dq(
+        dq, q, d_out, lse, delta, k_ptr, v_ptr, rows, 0, whole, length, log2_scale, BLOCK_N, HEAD_DIM, CAUSAL, False
+    )
+    dq = collect_dq(
+        dq, q, d_out, lse, delta, k_ptr, v_ptr, rows, whole, end, length, log2_scale, BLOCK_N, HEAD_DIM, CAUSAL, True
+    )
     offsets = head * HEAD_DIM + rows[:, None] * HEAD_DIM + tl.arange(0, HEAD_DIM)[None, :]
     tl.store(dq_ptr + offsets, dq * scale, mask=rows[:, None] < length)
 
@@ -240,8 +381,20 @@ def forward(q, k, v, causal: bool):
     out, lse = lesson.empty_like(q), lesson.zeros((heads, length), "float32")
     block_m, block_n = (128, 64) if lesson.ON_GPU else (32, 16)
     forward_kernel[(tw.cdiv(length, block_m), heads)](
-        q, k, v, out, lse, 1 / math.sqrt(dim), length, BLOCK_M=block_m, BLOCK_N=block_n, HEAD_DIM=dim, CAUSAL=causal,
-        num_warps=8, num_stages=3)
+        q,
+        k,
+        v,
+        out,
+        lse,
+        1 / math.sqrt(dim),
+        length,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        HEAD_DIM=dim,
+        CAUSAL=causal,
+        num_warps=8,
+        num_stages=3,
+    )
     return out, lse
 
 
@@ -253,10 +406,12 @@ def backward(d_out, q, k, v, out, lse, causal: bool):
     scale = 1 / math.sqrt(dim)
     block, loop = (128, 64) if lesson.ON_GPU else (32, 16)
     options = {"HEAD_DIM": dim, "CAUSAL": causal, "num_warps": 8, "num_stages": 2}
-    dk_dv_kernel[(tw.cdiv(length, block), heads)](q, k, v, d_out, dk, dv, lse, delta, scale, length, BLOCK_M=loop,
-                                                  BLOCK_N=block, **options)
-    dq_kernel[(tw.cdiv(length, block), heads)](q, k, v, d_out, dq, lse, delta, scale, length, BLOCK_M=block,
-                                               BLOCK_N=loop, **options)
+    dk_dv_kernel[(tw.cdiv(length, block), heads)](
+        q, k, v, d_out, dk, dv, lse, delta, scale, length, BLOCK_M=loop, BLOCK_N=block, **options
+    )
+    dq_kernel[(tw.cdiv(length, block), heads)](
+        q, k, v, d_out, dq, lse, delta, scale, length, BLOCK_M=block, BLOCK_N=loop, **options
+    )
     return dq, dk, dv
 
 
@@ -307,11 +462,12 @@ def sweep():
         gradient = d_out.view_as(result)
         measured = {
             "forward": (lambda: forward(q, k, v, True), operations),
-            "torch forward": (lambda: torch.nn.functional.scaled_dot_product_attention(
-                *(leaf.detach() for leaf in leaves), is_causal=True), operations),
+            "torch forward": (
+                lambda: torch.nn.functional.scaled_dot_product_attention(*(leaf.detach() for leaf in leaves), is_causal=True),
+                operations,
+            ),
             "backward": (lambda: backward(d_out, q, k, v, out, lse, True), operations * 5 // 2),
-            "torch backward": (lambda: torch.autograd.grad(result, leaves, gradient, retain_graph=True),
-                               operations * 5 // 2),
+            "torch backward": (lambda: torch.autograd.grad(result, leaves, gradient, retain_graph=True), operations * 5 // 2),
         }
         for name, (function, count) in measured.items():
             speeds[name].append(lesson.tflops_per_second(function, count))

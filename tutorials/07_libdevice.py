@@ -79,14 +79,14 @@ def wave_kernel(x_ptr, out_ptr, n, FAST: tl.constexpr, BLOCK: tl.constexpr):
 def poisson_loss(log_rate, count):
     loss = lesson.empty_like(log_rate)
     n = log_rate.shape[0]
-    poisson_loss_kernel[(tw.cdiv(n, 1024), )](log_rate, count, loss, n, BLOCK=1024)
+    poisson_loss_kernel[(tw.cdiv(n, 1024),)](log_rate, count, loss, n, BLOCK=1024)
     return loss
 
 
 def wave(x, fast: bool):
     out = lesson.empty_like(x)
     n = x.shape[0]
-    wave_kernel[(tw.cdiv(n, 1024), )](x, out, n, FAST=fast, BLOCK=1024)
+    wave_kernel[(tw.cdiv(n, 1024),)](x, out, n, FAST=fast, BLOCK=1024)
     return out
 
 
@@ -118,10 +118,13 @@ def sweep():
     ours, theirs = [], []
     for n in sizes:
         log_rate = torch.randn(n, device="cuda")
-        count = torch.randint(0, 20, (n, ), device="cuda", dtype=torch.int32)
+        count = torch.randint(0, 20, (n,), device="cuda", dtype=torch.int32)
         ours.append(lesson.gigabytes_per_second(lambda: poisson_loss(log_rate, count), 3 * log_rate.nbytes))
-        theirs.append(lesson.gigabytes_per_second(
-            lambda: torch.exp(log_rate) - count * log_rate + torch.lgamma(count + 1.0), 3 * log_rate.nbytes))
+        theirs.append(
+            lesson.gigabytes_per_second(
+                lambda: torch.exp(log_rate) - count * log_rate + torch.lgamma(count + 1.0), 3 * log_rate.nbytes
+            )
+        )
     lesson.show("poisson loss", "elements", sizes, {"Tilewright": ours, "torch": theirs})
 
 

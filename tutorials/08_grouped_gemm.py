@@ -26,8 +26,7 @@ ENTRIES = tl.constexpr(6)
 
 
 @tw.jit
-def pointer_kernel(a_ptr, b_ptr, c_ptr, table_ptr, count, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                   BLOCK_K: tl.constexpr):
+def pointer_kernel(a_ptr, b_ptr, c_ptr, table_ptr, count, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
     tile = tl.program_id(0)
     step = tl.num_programs(0)
     before = 0  # tiles of the products before this one
@@ -72,8 +71,9 @@ def pointer_kernel(a_ptr, b_ptr, c_ptr, table_ptr, count, BLOCK_M: tl.constexpr,
 
 
 @tw.jit
-def descriptor_kernel(a_ptr, b_ptr, c_ptr, table_ptr, count, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                      BLOCK_K: tl.constexpr):
+def descriptor_kernel(
+    a_ptr, b_ptr, c_ptr, table_ptr, count, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+):
     tile = tl.program_id(0)
     step = tl.num_programs(0)
     before = 0
@@ -118,7 +118,8 @@ def pack(sizes: list[tuple]):
 def grouped(kernel: str, a, b, c, table, count: int):
     blocks = (128, 128, 64) if lesson.ON_GPU else (32, 32, 16)
     KERNELS[kernel][(lesson.multiprocessors(),)](
-        a, b, c, table, count, BLOCK_M=blocks[0], BLOCK_N=blocks[1], BLOCK_K=blocks[2], num_warps=8, num_stages=3)
+        a, b, c, table, count, BLOCK_M=blocks[0], BLOCK_N=blocks[1], BLOCK_K=blocks[2], num_warps=8, num_stages=3
+    )
     return c
 
 
@@ -127,12 +128,18 @@ def check(kernel: str, sizes: list[tuple]):
     table, elements = pack(sizes)
     # Whole numbers whose sums float16 still holds exactly: the error must be zero.
     a, b = (rng.integers(-2, 3, count).astype(np.float16) for count in elements[:2])
-    c = grouped(kernel, lesson.to_device(a), lesson.to_device(b), lesson.to_device(np.full(elements[2], 99, np.float16)),
-                lesson.to_device(table), len(sizes))
+    c = grouped(
+        kernel,
+        lesson.to_device(a),
+        lesson.to_device(b),
+        lesson.to_device(np.full(elements[2], 99, np.float16)),
+        lesson.to_device(table),
+        len(sizes),
+    )
     expected = np.empty(elements[2])
     for m, n, k, at_a, at_b, at_c in table:
-        product = a[at_a:at_a + m * k].reshape(m, k).astype(np.float64) @ b[at_b:at_b + k * n].reshape(k, n)
-        expected[at_c:at_c + m * n] = product.ravel()
+        product = a[at_a : at_a + m * k].reshape(m, k).astype(np.float64) @ b[at_b : at_b + k * n].reshape(k, n)
+        expected[at_c : at_c + m * n] = product.ravel()
     lesson.check(f"{len(sizes)} products, {kernel}", c, expected, tolerance=0.0)
 
 
@@ -152,13 +159,15 @@ def sweep():
 
         def one_by_one():
             for m, _, _, at_a, at_b, at_c in table.tolist():
-                torch.mm(a[at_a:at_a + m * k].view(m, k), b[at_b:at_b + k * n].view(k, n),
-                         out=c[at_c:at_c + m * n].view(m, n))
+                torch.mm(
+                    a[at_a : at_a + m * k].view(m, k), b[at_b : at_b + k * n].view(k, n), out=c[at_c : at_c + m * n].view(m, n)
+                )
 
         operations = sum(2 * m * n * k for m, n, k in sizes)
         for kernel in KERNELS:
             speeds[kernel].append(
-                lesson.tflops_per_second(lambda: grouped(kernel, a, b, c, device_table, len(sizes)), operations))
+                lesson.tflops_per_second(lambda: grouped(kernel, a, b, c, device_table, len(sizes)), operations)
+            )
         speeds["torch, one by one"].append(lesson.tflops_per_second(one_by_one, operations))
     lesson.show("grouped products", "tokens", totals, speeds, unit="TFLOP/s")
 

@@ -42,8 +42,9 @@ def place(tile, tiles_m, tiles_n, GROUP_M: tl.constexpr):
 
 
 @tw.jit
-def pointer_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-                   GROUP_M: tl.constexpr):
+def pointer_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr
+):
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
     inner = tl.arange(0, BLOCK_K)
@@ -67,8 +68,19 @@ def pointer_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N:
 
 
 @tw.jit
-def work(a_desc, b_desc, c_desc, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
-         GROUP_M: tl.constexpr, SPLIT_C: tl.constexpr):
+def work(
+    a_desc,
+    b_desc,
+    c_desc,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    SPLIT_C: tl.constexpr,
+):
     tiles_m = tl.cdiv(M, BLOCK_M)
     tiles_n = tl.cdiv(N, BLOCK_N)
     first = tl.program_id(0)
@@ -97,15 +109,37 @@ def work(a_desc, b_desc, c_desc, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.con
 
 
 @tw.jit
-def host_descriptor_kernel(a_desc, b_desc, c_desc, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                           BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, SPLIT_C: tl.constexpr):
+def host_descriptor_kernel(
+    a_desc,
+    b_desc,
+    c_desc,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    SPLIT_C: tl.constexpr,
+):
     # The host made the descriptors and passes them like any other argument.
     work(a_desc, b_desc, c_desc, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, GROUP_M, SPLIT_C)
 
 
 @tw.jit
-def device_descriptor_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                             BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, SPLIT_C: tl.constexpr):
+def device_descriptor_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+    SPLIT_C: tl.constexpr,
+):
     # The kernel makes its own. Base, extents and strides follow from the arguments here, so
     # that the launch prepares these all the same. Where they come from memory, as in lesson
     # 8, each program makes them in a piece of memory that the launch provides; that takes a
@@ -122,19 +156,22 @@ FORMS = ("pointers", "host descriptors", "device descriptors")
 def matmul(form: str, a, b, c):
     """c = a b; rows contiguous, and for descriptors multiples of 16 bytes long."""
     (m, k), n = a.shape, b.shape[1]
-    block = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64} if lesson.ON_GPU else \
-        {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16}
+    block = {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64} if lesson.ON_GPU else {"BLOCK_M": 32, "BLOCK_N": 32, "BLOCK_K": 16}
     tiles = tw.cdiv(m, block["BLOCK_M"]) * tw.cdiv(n, block["BLOCK_N"])
     grid = (min(tiles, lesson.multiprocessors()),)
     options = {**block, "GROUP_M": 8, "num_warps": 8, "num_stages": 3}
     if form == "pointers":
         pointer_kernel[grid](a, b, c, m, n, k, **options)
     elif form == "host descriptors":
+
         def describe(array, rows, columns):
             return TensorDescriptor(array, list(array.shape), list(lesson.strides(array)), [rows, columns])
 
-        descriptors = (describe(a, block["BLOCK_M"], block["BLOCK_K"]), describe(b, block["BLOCK_K"], block["BLOCK_N"]),
-                       describe(c, block["BLOCK_M"], block["BLOCK_N"] // 2))
+        descriptors = (
+            describe(a, block["BLOCK_M"], block["BLOCK_K"]),
+            describe(b, block["BLOCK_K"], block["BLOCK_N"]),
+            describe(c, block["BLOCK_M"], block["BLOCK_N"] // 2),
+        )
         host_descriptor_kernel[grid](*descriptors, m, n, k, SPLIT_C=True, **options)
     else:
         device_descriptor_kernel[grid](a, b, c, m, n, k, SPLIT_C=True, **options)

@@ -40,8 +40,21 @@ def quantise_kernel(x_ptr, q_ptr, scale_ptr, columns, BLOCK: tl.constexpr):
 
 
 @tw.jit
-def linear_kernel(x_ptr, w_ptr, scale_x_ptr, scale_w_ptr, bias_ptr, y_ptr, M, N, K, BLOCK_M: tl.constexpr,
-                  BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr):
+def linear_kernel(
+    x_ptr,
+    w_ptr,
+    scale_x_ptr,
+    scale_w_ptr,
+    bias_ptr,
+    y_ptr,
+    M,
+    N,
+    K,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP_M: tl.constexpr,
+):
     # The order of the programs is that of lesson 3.
     tiles_n = tl.cdiv(N, BLOCK_N)
     per_band = GROUP_M * tiles_n
@@ -88,8 +101,22 @@ def linear(q_x, scale_x, q_w, scale_w, bias):
     y = lesson.zeros((m, n), "float16")
     block_m, block_n, block_k = (128, 256, 128) if lesson.ON_GPU else (32, 32, 32)
     linear_kernel[(tw.cdiv(m, block_m) * tw.cdiv(n, block_n),)](
-        q_x, q_w, scale_x, scale_w, bias, y, m, n, k, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=8,
-        num_warps=8, num_stages=3)
+        q_x,
+        q_w,
+        scale_x,
+        scale_w,
+        bias,
+        y,
+        m,
+        n,
+        k,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        BLOCK_K=block_k,
+        GROUP_M=8,
+        num_warps=8,
+        num_stages=3,
+    )
     return y
 
 

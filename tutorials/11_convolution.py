@@ -26,9 +26,27 @@ import tilewright.language as tl
 
 
 @tw.jit
-def convolution_kernel(image_ptr, filter_ptr, bias_ptr, out_ptr, batch, height, width, C, K, out_height, out_width,
-                       stride, pad, R: tl.constexpr, S: tl.constexpr, RELU: tl.constexpr, BLOCK_M: tl.constexpr,
-                       BLOCK_N: tl.constexpr, BLOCK_C: tl.constexpr):
+def convolution_kernel(
+    image_ptr,
+    filter_ptr,
+    bias_ptr,
+    out_ptr,
+    batch,
+    height,
+    width,
+    C,
+    K,
+    out_height,
+    out_width,
+    stride,
+    pad,
+    R: tl.constexpr,
+    S: tl.constexpr,
+    RELU: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_C: tl.constexpr,
+):
     pixels = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     filters = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     # From the number of a pixel to its image, row and column.
@@ -60,8 +78,11 @@ def convolution_kernel(image_ptr, filter_ptr, bias_ptr, out_ptr, batch, height, 
     accumulator += tl.load(bias_ptr + filters, mask=filters < K, other=0.0).to(tl.float32)[None, :]
     if RELU:
         accumulator = tl.maximum(accumulator, 0.0)
-    tl.store(out_ptr + pixels[:, None] * K + filters[None, :], accumulator.to(out_ptr.dtype.element_ty),
-             mask=inside[:, None] & (filters[None, :] < K))
+    tl.store(
+        out_ptr + pixels[:, None] * K + filters[None, :],
+        accumulator.to(out_ptr.dtype.element_ty),
+        mask=inside[:, None] & (filters[None, :] < K),
+    )
 
 
 def convolution(images, filters, bias, stride: int, pad: int, relu: bool):
@@ -72,9 +93,29 @@ def convolution(images, filters, bias, stride: int, pad: int, relu: bool):
     out = lesson.zeros((batch, out_height, out_width, k), "float16")
     block_m, block_n, block_c = (128, 128, 64) if lesson.ON_GPU else (32, 32, 16)
     grid = (tw.cdiv(batch * out_height * out_width, block_m), tw.cdiv(k, block_n))
-    convolution_kernel[grid](images, filters, bias, out, batch, height, width, c, k, out_height, out_width, stride, pad,
-                             R=r, S=s, RELU=relu, BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_C=block_c, num_warps=8,
-                             num_stages=3)
+    convolution_kernel[grid](
+        images,
+        filters,
+        bias,
+        out,
+        batch,
+        height,
+        width,
+        c,
+        k,
+        out_height,
+        out_width,
+        stride,
+        pad,
+        R=r,
+        S=s,
+        RELU=relu,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        BLOCK_C=block_c,
+        num_warps=8,
+        num_stages=3,
+    )
     return out
 
 
@@ -86,7 +127,7 @@ def reference(images, filters, bias, stride: int, pad: int, relu: bool):
     out = np.zeros((images.shape[0], rows, columns, filters.shape[0])) + bias
     for i in range(r):
         for j in range(s):
-            seen = images[:, i:i + rows * stride:stride, j:j + columns * stride:stride][:, :rows, :columns]
+            seen = images[:, i : i + rows * stride : stride, j : j + columns * stride : stride][:, :rows, :columns]
             out += seen @ filters[:, i, j].T.astype(np.float64)
     return np.maximum(out, 0) if relu else out
 
@@ -99,8 +140,12 @@ def check(image_shape: tuple, filter_shape: tuple, stride: int, pad: int, relu: 
     there = [lesson.to_device(array) for array in (images, filters, bias)]
     out = convolution(there[0], there[1], there[2], stride, pad, relu)
     k, r, s, c = filter_shape
-    lesson.check(f"{r} x {s}, {c} to {k} channels, stride {stride}, pad {pad}", out,
-                 reference(images, filters, bias, stride, pad, relu), tolerance=0.0)
+    lesson.check(
+        f"{r} x {s}, {c} to {k} channels, stride {stride}, pad {pad}",
+        out,
+        reference(images, filters, bias, stride, pad, relu),
+        tolerance=0.0,
+    )
 
 
 def sweep():
@@ -117,9 +162,11 @@ def sweep():
         # torch's names for the same memory: batch, channels, height, width.
         their_images, their_filters = images.permute(0, 3, 1, 2), filters.permute(0, 3, 1, 2)
         speeds["Tilewright"].append(
-            lesson.tflops_per_second(lambda: convolution(images, filters, bias, 1, 1, False), operations))
-        speeds["torch"].append(lesson.tflops_per_second(
-            lambda: torch.nn.functional.conv2d(their_images, their_filters, bias, 1, 1), operations))
+            lesson.tflops_per_second(lambda: convolution(images, filters, bias, 1, 1, False), operations)
+        )
+        speeds["torch"].append(
+            lesson.tflops_per_second(lambda: torch.nn.functional.conv2d(their_images, their_filters, bias, 1, 1), operations)
+        )
     lesson.show("convolution", "channels", [channels for channels, _ in layers], speeds, unit="TFLOP/s")
 
 

@@ -56,7 +56,7 @@ def scale_kernel_mended(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def scale(kernel, x):
     out = lesson.empty_like(x) if not isinstance(x, np.ndarray) else np.empty_like(x)
-    kernel[(tw.cdiv(x.shape[0], 128), )](x, out, x.shape[0], BLOCK=128)
+    kernel[(tw.cdiv(x.shape[0], 128),)](x, out, x.shape[0], BLOCK=128)
     return out
 
 
@@ -80,7 +80,7 @@ def sum_kernel_mended(x_ptr, total_ptr, n, BLOCK: tl.constexpr):
 
 def total(kernel, x):
     out = np.zeros(1, np.float32) if isinstance(x, np.ndarray) else lesson.zeros(1, "float32")
-    kernel[(tw.cdiv(x.shape[0], 128), )](x, out, x.shape[0], BLOCK=128)
+    kernel[(tw.cdiv(x.shape[0], 128),)](x, out, x.shape[0], BLOCK=128)
     return out
 
 
@@ -107,7 +107,7 @@ def first_of_rows(kernel):
     stride = 800_000_000
     x, out = np.zeros(3 * stride + 1, np.int8), np.full(4, 7, np.int8)
     x[3 * stride] = 5
-    kernel[(4, )](x, out, stride)
+    kernel[(4,)](x, out, stride)
     return out
 
 
@@ -141,13 +141,13 @@ def largest_kernel_mended(x_ptr, lock_ptr, largest_ptr):
 def largest(kernel, x):
     on_host = isinstance(x, np.ndarray)
     lock, out = (np.zeros(1, np.int32) if on_host else lesson.zeros(1, "int32") for _ in range(2))
-    kernel[(x.shape[0], )](x, lock, out)
+    kernel[(x.shape[0],)](x, lock, out)
     return out
 
 
 def show_accesses(x):
     """What one program touches, without a mistake to find."""
-    table = scale_kernel_mended.interpret(x, np.empty_like(x), x.shape[0], BLOCK=128, grid=(8, ), program=7)
+    table = scale_kernel_mended.interpret(x, np.empty_like(x), x.shape[0], BLOCK=128, grid=(8,), program=7)
     print("\nthe last program's loads and stores")
     print("\n".join("    " + line for line in str(table).splitlines()))
 

@@ -54,9 +54,24 @@ SMALL = [tw.Config({"BLOCK": 32}, num_warps=4)]
 # The lengths are no part of the key: they grow with each token, and each time tuning would begin anew.
 @tw.autotune(configs=CONFIGS if lesson.ON_GPU else SMALL, key=["HEADS", "GROUP", "HEAD_DIM", "PAGE"])
 @tw.jit
-def part_kernel(q_ptr, k_ptr, v_ptr, table_ptr, lengths_ptr, out_ptr, lse_ptr, scale, table_width, part,
-                HEADS: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, HEAD_DIM: tl.constexpr,
-                PAGE: tl.constexpr, BLOCK: tl.constexpr):
+def part_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    table_ptr,
+    lengths_ptr,
+    out_ptr,
+    lse_ptr,
+    scale,
+    table_width,
+    part,
+    HEADS: tl.constexpr,
+    GROUP: tl.constexpr,
+    ROWS: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    PAGE: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     sequence, head, number = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     length = tl.load(lengths_ptr + sequence)
     begin = number * part
@@ -71,10 +86,10 @@ def part_kernel(q_ptr, k_ptr, v_ptr, table_ptr, lengths_ptr, out_ptr, lse_ptr, s
 
     log2_scale = scale * LOG2_E
     accumulator = tl.zeros((ROWS, HEAD_DIM), dtype=tl.float32)
-    total = tl.zeros((ROWS, ), dtype=tl.float32)
+    total = tl.zeros((ROWS,), dtype=tl.float32)
     # A number instead of -infinity: the difference of two of them is zero and not NaN, so
     # that parts beyond the end need no case of their own.
-    largest = tl.full((ROWS, ), -1.0e30, dtype=tl.float32)
+    largest = tl.full((ROWS,), -1.0e30, dtype=tl.float32)
 
     for start in range(begin, end, BLOCK):
         token = start + tl.arange(0, BLOCK)
@@ -138,9 +153,23 @@ def attend(q, k_cache, v_cache, table, lengths, longest: int, part: int = 0):
     out = lesson.empty_like(q)
     group = query_heads // heads
     part_kernel[(sequences, heads, parts)](
-        q, k_cache, v_cache, table, lengths, partial, lse, 1 / math.sqrt(dim), table.shape[1], part, HEADS=heads,
-        GROUP=group, ROWS=max(16, tw.next_power_of_2(group)), HEAD_DIM=dim, PAGE=page)
-    join_kernel[(sequences * query_heads, )](partial, lse, out, parts, PARTS=tw.next_power_of_2(parts), HEAD_DIM=dim)
+        q,
+        k_cache,
+        v_cache,
+        table,
+        lengths,
+        partial,
+        lse,
+        1 / math.sqrt(dim),
+        table.shape[1],
+        part,
+        HEADS=heads,
+        GROUP=group,
+        ROWS=max(16, tw.next_power_of_2(group)),
+        HEAD_DIM=dim,
+        PAGE=page,
+    )
+    join_kernel[(sequences * query_heads,)](partial, lse, out, parts, PARTS=tw.next_power_of_2(parts), HEAD_DIM=dim)
     return out
 
 
@@ -151,7 +180,7 @@ def pages_of(lengths, page: int, rng):
     table = np.zeros((len(counts), max(counts)), np.int32)
     at = 0
     for sequence, count in enumerate(counts):
-        table[sequence, :count] = numbers[at:at + count]
+        table[sequence, :count] = numbers[at : at + count]
         at += count
     return table, len(numbers)
 
@@ -161,7 +190,7 @@ def reference(q, k_cache, v_cache, table, lengths):
     _, page, heads, _ = k_cache.shape
     out = np.empty(q.shape)
     for s, length in enumerate(lengths):
-        used = table[s, :-(-length // page)]
+        used = table[s, : -(-length // page)]
         k, v = (cache[used].reshape(-1, heads, dim)[:length].astype(np.float64) for cache in (k_cache, v_cache))
         k, v = (np.repeat(array, query_heads // heads, axis=1) for array in (k, v))
         scores = np.einsum("hd,thd->ht", q[s].astype(np.float64), k) / math.sqrt(dim)
@@ -182,9 +211,15 @@ def check(lengths: list[int], heads: int, group: int, dim: int, page: int, part:
             owned[table[s, token // page], token % page] = True
     k_cache[~owned], v_cache[~owned] = np.nan, np.nan
     caches = lesson.to_device(k_cache), lesson.to_device(v_cache)
-    out = attend(lesson.to_device(q), *caches, lesson.to_device(table), lesson.to_device(np.array(lengths, np.int32)), max(lengths), part)
-    lesson.check(f"{len(lengths)} sequences, {heads} x {group} heads", out, reference(q, k_cache, v_cache, table, lengths),
-                 tolerance=3e-3)
+    out = attend(
+        lesson.to_device(q), *caches, lesson.to_device(table), lesson.to_device(np.array(lengths, np.int32)), max(lengths), part
+    )
+    lesson.check(
+        f"{len(lengths)} sequences, {heads} x {group} heads",
+        out,
+        reference(q, k_cache, v_cache, table, lengths),
+        tolerance=3e-3,
+    )
 
 
 def sweep():
@@ -199,7 +234,7 @@ def sweep():
         table = lesson.to_device(table)
         q = torch.randn(sequences, heads * group, dim, device="cuda", dtype=torch.float16)
         k, v = (torch.randn(pages, page, heads, dim, device="cuda", dtype=torch.float16) for _ in range(2))
-        all_lengths = torch.full((sequences, ), length, device="cuda", dtype=torch.int32)
+        all_lengths = torch.full((sequences,), length, device="cuda", dtype=torch.int32)
 
         def gather(cache):
             return cache[table].view(sequences, length, heads, dim).transpose(1, 2)

@@ -103,8 +103,7 @@ def pack_kernel(w_ptr, packed_ptr, scale_ptr, N, K):
 
 @tw.autotune(configs=CONFIGS if lesson.ON_GPU else SMALL, key=["M", "N", "K"])
 @tw.jit
-def int4_kernel(x_ptr, packed_ptr, scale_ptr, out_ptr, M, N, K, row_bytes, steps, BLOCK_M: tl.constexpr,
-                BLOCK_N: tl.constexpr):
+def int4_kernel(x_ptr, packed_ptr, scale_ptr, out_ptr, M, N, K, row_bytes, steps, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
     rows = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     tokens = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)
     part = tl.program_id(2)
@@ -147,7 +146,7 @@ def sum_kernel(parts_ptr, y_ptr, n, parts, BLOCK: tl.constexpr):
     # In a fixed order, so that the result is the same each time; with atomic additions it would not be.
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
-    total = tl.zeros((BLOCK, ), dtype=tl.float32)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
     for part in range(0, parts):
         total += tl.load(parts_ptr + part * n + offsets, mask=mask, other=0.0)
     tl.store(y_ptr + offsets, total.to(y_ptr.dtype.element_ty), mask=mask)
@@ -165,9 +164,10 @@ def multiply(kernel, x, n: int, weights_per_step: int, *arrays_and_sizes):
     y = lesson.empty((m, n), "float16")
     out = y if parts == 1 else lesson.empty((parts, m, n), "float32")
     kernel[lambda meta: (tw.cdiv(n, meta["BLOCK_N"]), tw.cdiv(m, block_m), parts)](
-        x, w, scales, out, m, n, k, *sizes, steps, BLOCK_M=block_m)
+        x, w, scales, out, m, n, k, *sizes, steps, BLOCK_M=block_m
+    )
     if parts > 1:
-        sum_kernel[(tw.cdiv(m * n, 1024), )](out, y, m * n, parts, BLOCK=1024)
+        sum_kernel[(tw.cdiv(m * n, 1024),)](out, y, m * n, parts, BLOCK=1024)
     return y
 
 

@@ -48,8 +48,7 @@ def count_kernel(expert_ptr, count_ptr, rank_ptr, slots, BLOCK: tl.constexpr):
 
 
 @tw.jit
-def sort_kernel(expert_ptr, count_ptr, rank_ptr, sorted_ptr, slots, experts, EXPERTS: tl.constexpr,
-                BLOCK: tl.constexpr):
+def sort_kernel(expert_ptr, count_ptr, rank_ptr, sorted_ptr, slots, experts, EXPERTS: tl.constexpr, BLOCK: tl.constexpr):
     slot = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = slot < slots
     expert = tl.load(expert_ptr + slot, mask=mask, other=0)
@@ -96,8 +95,22 @@ SMALL = [tw.Config({"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 32}, num_warps=4)]
 
 @tw.autotune(configs=CONFIGS if lesson.ON_GPU else SMALL, key=["slots", "experts", "hidden", "inner"])
 @tw.jit
-def up_kernel(x_ptr, w_ptr, sorted_ptr, count_ptr, h_ptr, slots, experts, hidden, inner, TOP_K: tl.constexpr,
-              EXPERTS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+def up_kernel(
+    x_ptr,
+    w_ptr,
+    sorted_ptr,
+    count_ptr,
+    h_ptr,
+    slots,
+    experts,
+    hidden,
+    inner,
+    TOP_K: tl.constexpr,
+    EXPERTS: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
     # Programs with neighbouring numbers take neighbouring tiles of rows and the same columns:
     # the tiles of one expert read the same weights at about the same time, from the L2 cache.
     expert, place, left = find_tile(count_ptr, tl.program_id(0), experts, EXPERTS, BLOCK_M)
@@ -130,8 +143,22 @@ def up_kernel(x_ptr, w_ptr, sorted_ptr, count_ptr, h_ptr, slots, experts, hidden
 
 @tw.autotune(configs=CONFIGS if lesson.ON_GPU else SMALL, key=["slots", "experts", "hidden", "inner"])
 @tw.jit
-def down_kernel(h_ptr, w_ptr, sorted_ptr, count_ptr, share_ptr, out_ptr, slots, experts, hidden, inner,
-                EXPERTS: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+def down_kernel(
+    h_ptr,
+    w_ptr,
+    sorted_ptr,
+    count_ptr,
+    share_ptr,
+    out_ptr,
+    slots,
+    experts,
+    hidden,
+    inner,
+    EXPERTS: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
     expert, place, left = find_tile(count_ptr, tl.program_id(0), experts, EXPERTS, BLOCK_M)
     if left <= 0:
         return
@@ -164,7 +191,7 @@ def combine_kernel(out_ptr, y_ptr, hidden, TOP_K: tl.constexpr, BLOCK: tl.conste
     token = tl.program_id(0).to(tl.int64)
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     mask = columns < hidden
-    total = tl.zeros((BLOCK, ), dtype=tl.float32)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
     for j in tl.static_range(TOP_K):
         total += tl.load(out_ptr + (token * TOP_K + j) * hidden + columns, mask=mask, other=0.0).to(tl.float32)
     tl.store(y_ptr + token * hidden + columns, total.to(y_ptr.dtype.element_ty), mask=mask)
@@ -174,7 +201,7 @@ def sort_slots(chosen, experts: int):
     """(the slots sorted by expert, how many each expert has) for the experts chosen by each token."""
     slots = chosen.shape[0] * chosen.shape[1]
     counts, ranks, order = lesson.zeros(experts, "int32"), lesson.empty(slots, "int32"), lesson.empty(slots, "int32")
-    grid = (tw.cdiv(slots, 256), )
+    grid = (tw.cdiv(slots, 256),)
     count_kernel[grid](chosen, counts, ranks, slots, BLOCK=256)
     sort_kernel[grid](chosen, counts, ranks, order, slots, experts, EXPERTS=tw.next_power_of_2(experts), BLOCK=256)
     return order, counts

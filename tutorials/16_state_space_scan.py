@@ -84,8 +84,9 @@ SMALL = [tw.Config({"BLOCK": 64}, num_warps=4)]
 
 @tw.autotune(configs=CONFIGS if lesson.ON_GPU else SMALL, key=["channels", "length"])
 @tw.jit
-def selective_scan_kernel(x_ptr, dt_ptr, a_ptr, b_ptr, c_ptr, d_ptr, y_ptr, channels, length, STATES: tl.constexpr,
-                          BLOCK: tl.constexpr):
+def selective_scan_kernel(
+    x_ptr, dt_ptr, a_ptr, b_ptr, c_ptr, d_ptr, y_ptr, channels, length, STATES: tl.constexpr, BLOCK: tl.constexpr
+):
     # One program per channel and sequence. Programs with neighbouring numbers are channels of
     # one sequence: the tiles of B and C, which all of them need, come from the L2 cache.
     channel = tl.program_id(0)
@@ -97,7 +98,7 @@ def selective_scan_kernel(x_ptr, dt_ptr, a_ptr, b_ptr, c_ptr, d_ptr, y_ptr, chan
     # GPUs compute 2^x in hardware: as in lesson 6, a factor that is multiplied in once.
     a = tl.load(a_ptr + channel * STATES + n) * LOG2_E
     d = tl.load(d_ptr + channel)
-    state = tl.zeros((STATES, ), dtype=tl.float32)
+    state = tl.zeros((STATES,), dtype=tl.float32)
     for start in tl.range(0, length, BLOCK, num_stages=2):
         t = start + inner
         mask = t < length
@@ -119,7 +120,7 @@ def recurrence(a, b):
     h = lesson.empty_like(b)
     rows, length = b.shape
     block = min(1024, max(64, tw.next_power_of_2(length))) if lesson.ON_GPU else 64
-    recurrence_kernel[(rows, )](a, b, h, length, BLOCK=block)
+    recurrence_kernel[(rows,)](a, b, h, length, BLOCK=block)
     return h
 
 
@@ -137,8 +138,9 @@ def check_recurrence(rows: int, length: int):
     for t in range(length):
         h = a[:, t] * h + b[:, t]
         expected[:, t] = h
-    lesson.check(f"recurrence of {rows} x {length}", recurrence(lesson.to_device(a), lesson.to_device(b)), expected,
-                 tolerance=1e-5)
+    lesson.check(
+        f"recurrence of {rows} x {length}", recurrence(lesson.to_device(a), lesson.to_device(b)), expected, tolerance=1e-5
+    )
 
 
 def reference(x, dt, a, b, c, d):

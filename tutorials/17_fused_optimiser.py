@@ -63,8 +63,7 @@ def store_piece(ptrs, piece, inside, MASKED: tl.constexpr):
 
 
 @tw.jit
-def update_piece(entry, offsets, inside, rate, beta1, beta2, eps, decay, mean_scale, square_scale,
-                 MASKED: tl.constexpr):
+def update_piece(entry, offsets, inside, rate, beta1, beta2, eps, decay, mean_scale, square_scale, MASKED: tl.constexpr):
     p_ptrs = load_pointer(entry) + offsets
     g_ptrs = load_pointer(entry + 1) + offsets
     m_ptrs = load_pointer(entry + 2) + offsets
@@ -84,8 +83,9 @@ def update_piece(entry, offsets, inside, rate, beta1, beta2, eps, decay, mean_sc
 
 
 @tw.jit
-def adamw_kernel(tensors_ptr, pieces_ptr, rate, beta1, beta2, eps, decay, mean_scale, square_scale, arrays,
-                 BLOCK: tl.constexpr):
+def adamw_kernel(
+    tensors_ptr, pieces_ptr, rate, beta1, beta2, eps, decay, mean_scale, square_scale, arrays, BLOCK: tl.constexpr
+):
     piece = pieces_ptr + tl.program_id(0) * 2
     entry = tensors_ptr + tl.load(piece) * FIELDS
     first = tl.load(piece + 1) * BLOCK
@@ -135,9 +135,20 @@ class AdamW:
     def step(self):
         self.steps += 1
         beta1, beta2 = self.betas
-        adamw_kernel[(self.pieces.shape[0], )](
-            self.tensors, self.pieces, self.rate, beta1, beta2, self.eps, self.decay, 1 / (1 - beta1**self.steps),
-            1 / (1 - beta2**self.steps), self.known, BLOCK=self.block, num_warps=8)
+        adamw_kernel[(self.pieces.shape[0],)](
+            self.tensors,
+            self.pieces,
+            self.rate,
+            beta1,
+            beta2,
+            self.eps,
+            self.decay,
+            1 / (1 - beta1**self.steps),
+            1 / (1 - beta2**self.steps),
+            self.known,
+            BLOCK=self.block,
+            num_warps=8,
+        )
 
 
 def reference(parameters, gradients, steps: int, rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, decay=1e-2):
@@ -192,8 +203,8 @@ def sweep():
 
 if __name__ == "__main__":
     options = lesson.arguments(__doc__.splitlines()[0])
-    check([(7, 5), (1, ), (300, ), (2, 64)], steps=3, block=128)
+    check([(7, 5), (1,), (300,), (2, 64)], steps=3, block=128)
     if lesson.ON_GPU:
-        check([(1000, 513), (513, ), (4, 4)], steps=20, block=2048)
+        check([(1000, 513), (513,), (4, 4)], steps=20, block=2048)
     if lesson.ON_GPU and not options.quick:
         sweep()

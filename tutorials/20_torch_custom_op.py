@@ -41,15 +41,21 @@ def silu_gradient_kernel(x_ptr, grad_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 def grid(meta):
-    return (tw.cdiv(meta["n"], meta["BLOCK"]), )
+    return (tw.cdiv(meta["n"], meta["BLOCK"]),)
 
 
 # The types of the parameters, in their order, are enough to find out from the kernel what it
 # writes. `outputs` says how a result is made from the arguments; torch runs that on shapes
 # alone while it traces. The gradient is an operator, too, so that compiled functions see it.
 
-silu_gradient = tw.torch.custom_op("lesson::silu_gradient", silu_gradient_kernel, grid, "*fp32,*fp32,*fp32,i32", BLOCK=1024,
-                                   outputs={"out_ptr": lambda x_ptr, grad_ptr, n: torch.empty_like(x_ptr)})
+silu_gradient = tw.torch.custom_op(
+    "lesson::silu_gradient",
+    silu_gradient_kernel,
+    grid,
+    "*fp32,*fp32,*fp32,i32",
+    BLOCK=1024,
+    outputs={"out_ptr": lambda x_ptr, grad_ptr, n: torch.empty_like(x_ptr)},
+)
 
 
 def backward(gradients, x_ptr, n, out_ptr):
@@ -57,8 +63,15 @@ def backward(gradients, x_ptr, n, out_ptr):
     return {"x_ptr": silu_gradient(x_ptr, gradients["out_ptr"], n)}
 
 
-silu_operator = tw.torch.custom_op("lesson::silu", silu_kernel, grid, "*fp32,*fp32,i32", BLOCK=1024, backward=backward,
-                                   outputs={"out_ptr": lambda x_ptr, n: torch.empty_like(x_ptr)})
+silu_operator = tw.torch.custom_op(
+    "lesson::silu",
+    silu_kernel,
+    grid,
+    "*fp32,*fp32,i32",
+    BLOCK=1024,
+    backward=backward,
+    outputs={"out_ptr": lambda x_ptr, n: torch.empty_like(x_ptr)},
+)
 
 
 def silu(x):
@@ -91,13 +104,13 @@ def check(n: int):
 
     expected = torch.nn.functional.silu(x)
     lesson.check(f"{n} elements", silu(x), expected, tolerance=1e-5)
-    gradient, = torch.autograd.grad(loss(x), x)
-    expected_gradient, = torch.autograd.grad((torch.nn.functional.silu(x) * 2).sum(), x)
+    (gradient,) = torch.autograd.grad(loss(x), x)
+    (expected_gradient,) = torch.autograd.grad((torch.nn.functional.silu(x) * 2).sum(), x)
     lesson.check("gradient", gradient, expected_gradient, tolerance=1e-5)
 
     # One graph for forward and backward. Inductor fuses what is around the operators on a GPU; here tracing is enough.
     compiled = torch.compile(loss, fullgraph=True, backend="inductor" if lesson.ON_GPU else "aot_eager")
-    gradient, = torch.autograd.grad(compiled(x), x)
+    (gradient,) = torch.autograd.grad(compiled(x), x)
     lesson.check("gradient, compiled", gradient, expected_gradient, tolerance=1e-5)
 
     # One launch for each row. A kernel with an axis for the batch in its grid would be faster,

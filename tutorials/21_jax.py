@@ -47,14 +47,27 @@ def softmax_gradient_kernel(y_ptr, grad_ptr, out_ptr, columns, BLOCK: tl.constex
 
 def softmax_rows(x):
     rows, columns = x.shape
-    return tilewright.jax.call(softmax_kernel, x, columns=columns, BLOCK=tw.next_power_of_2(columns), grid=(rows, ),
-                               out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))
+    return tilewright.jax.call(
+        softmax_kernel,
+        x,
+        columns=columns,
+        BLOCK=tw.next_power_of_2(columns),
+        grid=(rows,),
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+    )
 
 
 def softmax_gradient(y, gradient):
     rows, columns = y.shape
-    return tilewright.jax.call(softmax_gradient_kernel, y, gradient, columns=columns, BLOCK=tw.next_power_of_2(columns),
-                               grid=(rows, ), out_shape=jax.ShapeDtypeStruct(y.shape, y.dtype))
+    return tilewright.jax.call(
+        softmax_gradient_kernel,
+        y,
+        gradient,
+        columns=columns,
+        BLOCK=tw.next_power_of_2(columns),
+        grid=(rows,),
+        out_shape=jax.ShapeDtypeStruct(y.shape, y.dtype),
+    )
 
 
 # JAX cannot look into a kernel, so the gradient is given, by another kernel here.
@@ -70,7 +83,7 @@ def forward(x):
     return y, y
 
 
-softmax.defvjp(forward, lambda y, gradient: (softmax_gradient(y, gradient), ))
+softmax.defvjp(forward, lambda y, gradient: (softmax_gradient(y, gradient),))
 
 # A kernel that changes its argument is refused: the program would see an array of JAX change. One
 # that works in place says which result the argument becomes, and XLA copies it unless nobody needs it any more.
@@ -84,8 +97,16 @@ def add_kernel(total_ptr, x_ptr, n, BLOCK: tl.constexpr):
 
 
 def add(total, x, **aliases):
-    return tilewright.jax.call(add_kernel, total, x, n=x.size, BLOCK=256, grid=(tw.cdiv(x.size, 256), ),
-                               out_shape=[jax.ShapeDtypeStruct(x.shape, x.dtype)] if aliases else [], **aliases)
+    return tilewright.jax.call(
+        add_kernel,
+        total,
+        x,
+        n=x.size,
+        BLOCK=256,
+        grid=(tw.cdiv(x.size, 256),),
+        out_shape=[jax.ShapeDtypeStruct(x.shape, x.dtype)] if aliases else [],
+        **aliases,
+    )
 
 
 def compare(what: str, actual, expected, tolerance: float):
@@ -104,8 +125,12 @@ def check(rows: int, columns: int, dtype):
         return jax.nn.softmax(x.astype(jnp.float32), axis=1).astype(dtype)
 
     compare(f"{rows} x {columns} {x.dtype}", softmax(x), reference(x), tolerance)
-    compare("compiled, with gradient", jax.jit(jax.grad(lambda x: loss(x, softmax)))(x),
-            jax.grad(lambda x: loss(x, reference))(x), tolerance)
+    compare(
+        "compiled, with gradient",
+        jax.jit(jax.grad(lambda x: loss(x, softmax)))(x),
+        jax.grad(lambda x: loss(x, reference))(x),
+        tolerance,
+    )
 
 
 def check_in_place():
@@ -116,7 +141,7 @@ def check_in_place():
         print("\n".join("    " + line for line in str(error).splitlines()))
     else:
         raise SystemExit("a kernel that changes an argument was not refused: WRONG")
-    result, = add(total, x, input_output_aliases={"total_ptr": 0})
+    (result,) = add(total, x, input_output_aliases={"total_ptr": 0})
     compare("an argument that becomes a result", result, 1 + np.arange(1000.0), tolerance=0.0)
     compare("the argument itself", total, np.ones(1000), tolerance=0.0)
 

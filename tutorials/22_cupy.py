@@ -13,8 +13,7 @@ import numpy as np
 import tilewright as tw
 import tilewright.language as tl
 
-cupy = lesson.framework("cupy", "pip install cupy-cuda13x",
-                        has_gpu=lambda module: module.cuda.is_available())
+cupy = lesson.framework("cupy", "pip install cupy-cuda13x", has_gpu=lambda module: module.cuda.is_available())
 
 # Nothing has to be converted: an array of CuPy tells its address, its type and its device
 # by __cuda_array_interface__, and so does any other library's that has it.
@@ -30,7 +29,7 @@ def axpy_kernel(a, x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 
 def axpy(a: float, x, y):
     """y += a x"""
-    axpy_kernel[(tw.cdiv(x.size, 1024), )](a, x, y, x.size, BLOCK=1024)
+    axpy_kernel[(tw.cdiv(x.size, 1024),)](a, x, y, x.size, BLOCK=1024)
 
 
 def check(n: int):

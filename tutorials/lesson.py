@@ -144,8 +144,20 @@ def record(name: str, x_label: str, xs: list, lines: dict[str, list[float]], uni
     OUTPUT.mkdir(exist_ok=True)
     path = OUTPUT / f"{Path(sys.argv[0]).stem[:2]}_{name.replace(' ', '_')}.json"
     board = f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
-    path.write_text(json.dumps({"name": name, "board": board, "date": f"{datetime.date.today()}", "x_label": x_label, "unit": unit,
-                                "xs": xs, "lines": lines}, indent=1))
+    path.write_text(
+        json.dumps(
+            {
+                "name": name,
+                "board": board,
+                "date": f"{datetime.date.today()}",
+                "x_label": x_label,
+                "unit": unit,
+                "xs": xs,
+                "lines": lines,
+            },
+            indent=1,
+        )
+    )
 
 
 def show(name: str, x_label: str, xs: list, lines: dict[str, list[float]], unit: str = "GB/s"):

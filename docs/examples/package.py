@@ -92,7 +92,8 @@ def fill(x, value, BLOCK: tl.constexpr):
     tl.store(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), value)
 """)
 with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-    cli.main(["export", f"{folder}/kernels.py:fill", "-s", "*fp32:16,fp32,BLOCK=64", "-t", "sm_90a", "-o", f"{folder}/ops.twpkg"])
+    signature = "*fp32:16,fp32,BLOCK=64"
+    cli.main(["export", f"{folder}/kernels.py:fill", "-s", signature, "-t", "sm_90a", "-o", f"{folder}/ops.twpkg"])
 ops = tw.load(folder / "ops.twpkg")
 print(list(ops), ops.fill.signatures)  # ops.fill[grid](x, 1.0) launches it on a GPU
 # %% tw.compile

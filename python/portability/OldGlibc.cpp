@@ -197,17 +197,22 @@ extern "C" const char *strerrorname_np(int number) noexcept {
   static auto *newer = newerFunction<const char *(int)>("strerrorname_np");
   if (newer)
     return newer(number);
-  switch (number) {
-#define NAME(code)                                                                                 \
-  case code:                                                                                       \
-    return #code;
-    NAME(EPERM)
-    NAME(ENOENT) NAME(EINTR) NAME(EIO) NAME(EBADF) NAME(ENOMEM) NAME(EACCES) NAME(EBUSY)
-        NAME(EEXIST) NAME(EXDEV) NAME(ENOTDIR) NAME(EISDIR) NAME(EINVAL) NAME(ENFILE) NAME(EMFILE)
-            NAME(ETXTBSY) NAME(EFBIG) NAME(ENOSPC) NAME(EROFS) NAME(EMLINK) NAME(ENAMETOOLONG)
-                NAME(ENOSYS) NAME(ELOOP) NAME(EOVERFLOW) NAME(EOPNOTSUPP) NAME(ETIMEDOUT)
-                    NAME(ESTALE) NAME(EDQUOT)
+  struct Name {
+    int number;
+    const char *text;
+  };
+#define NAME(code) {code, #code}
+  static constexpr Name names[] = {
+      NAME(EPERM),        NAME(ENOENT), NAME(EINTR),  NAME(EIO),       NAME(EBADF),
+      NAME(ENOMEM),       NAME(EACCES), NAME(EBUSY),  NAME(EEXIST),    NAME(EXDEV),
+      NAME(ENOTDIR),      NAME(EISDIR), NAME(EINVAL), NAME(ENFILE),    NAME(EMFILE),
+      NAME(ETXTBSY),      NAME(EFBIG),  NAME(ENOSPC), NAME(EROFS),     NAME(EMLINK),
+      NAME(ENAMETOOLONG), NAME(ENOSYS), NAME(ELOOP),  NAME(EOVERFLOW), NAME(EOPNOTSUPP),
+      NAME(ETIMEDOUT),    NAME(ESTALE), NAME(EDQUOT),
+  };
 #undef NAME
-                        default : return nullptr;
-  }
+  for (const Name &name : names)
+    if (name.number == number)
+      return name.text;
+  return nullptr;
 }

@@ -34,8 +34,19 @@ wiring.answers["benchmark in a CUDA graph"] = "testing:do_bench_cudagraph"
 
 # Where what users find here lives. A program that declares a kernel loads the compiler with it.
 _homes = {
-    **{name: f"runtime.jit:{name}" for name in ("JITFunction", "KernelInterface", "MockTensor", "TensorWrapper",
-                                                "constexpr_function", "jit", "must_use_result", "reinterpret")},
+    **{
+        name: f"runtime.jit:{name}"
+        for name in (
+            "JITFunction",
+            "KernelInterface",
+            "MockTensor",
+            "TensorWrapper",
+            "constexpr_function",
+            "jit",
+            "must_use_result",
+            "reinterpret",
+        )
+    },
     "cdiv": "runtime.mathematics:cdiv",
     "next_power_of_2": "runtime.mathematics:next_power_of_2",
     **{name: f"runtime.autotuner:{name}" for name in ("autotune", "Autotuner", "Config", "heuristics")},
@@ -46,15 +57,66 @@ _homes = {
     "aggregate": "language.aggregates:aggregate",
     "load": "exporting.package:load",
     **{name: f"compiler.compiler:{name}" for name in ("compile", "ASTSource", "CompiledKernel")},
-    **{name: name for name in ("language", "runtime", "testing", "tools", "compiler", "backends", "knobs",
-                               "cli", "triton_alias", "tuning", "profiler", "ops", "_C", "_utils", "torch", "jax")},
+    **{
+        name: name
+        for name in (
+            "language",
+            "runtime",
+            "testing",
+            "tools",
+            "compiler",
+            "backends",
+            "knobs",
+            "cli",
+            "triton_alias",
+            "tuning",
+            "profiler",
+            "ops",
+            "_C",
+            "_utils",
+            "torch",
+            "jax",
+        )
+    },
 }
 
 __all__ = [
-    "ASTSource", "AsyncCompileMode", "Autotuner", "CompilationError", "CompiledKernel", "Config", "FutureKernel", "InterpreterError", "JITFunction",
-    "KernelInterface", "MockTensor", "OutOfResources", "TensorWrapper", "TilewrightError", "TritonError", "aggregate", "autotune",
-    "backends", "cdiv", "compile", "compiler", "constexpr_function", "errors", "heuristics", "install_as_triton", "jit", "knobs",
-    "language", "load", "must_use_result", "next_power_of_2", "reinterpret", "runtime", "set_allocator", "testing", "tools",
+    "ASTSource",
+    "AsyncCompileMode",
+    "Autotuner",
+    "CompilationError",
+    "CompiledKernel",
+    "Config",
+    "FutureKernel",
+    "InterpreterError",
+    "JITFunction",
+    "KernelInterface",
+    "MockTensor",
+    "OutOfResources",
+    "TensorWrapper",
+    "TilewrightError",
+    "TritonError",
+    "aggregate",
+    "autotune",
+    "backends",
+    "cdiv",
+    "compile",
+    "compiler",
+    "constexpr_function",
+    "errors",
+    "heuristics",
+    "install_as_triton",
+    "jit",
+    "knobs",
+    "language",
+    "load",
+    "must_use_result",
+    "next_power_of_2",
+    "reinterpret",
+    "runtime",
+    "set_allocator",
+    "testing",
+    "tools",
 ]
 
 

@@ -12,8 +12,12 @@ from .scalar_types import last_part, type_canonicalisation_dict
 TRITON_MAX_TENSOR_NUMEL = 1 << 20
 BITWIDTH_DICT = {
     **{f"{sign}{bits}": bits for sign in "iu" for bits in (1, 8, 16, 32, 64)},
-    "fp16": 16, "bf16": 16, "fp32": 32, "fp64": 64,
-    **{name: 8 for name in ("fp8e4nv", "fp8e5", "fp8e4b15", "fp8e4b8", "fp8e5b16")}, "void": 0,
+    "fp16": 16,
+    "bf16": 16,
+    "fp32": 32,
+    "fp64": 64,
+    **{name: 8 for name in ("fp8e4nv", "fp8e5", "fp8e4b15", "fp8e4b8", "fp8e5b16")},
+    "void": 0,
 }
 
 
@@ -88,5 +92,5 @@ def find_paths_if(value, accepts):
             found.append(path)
 
     for position, item in enumerate(value if is_iterable(value) else [value]):
-        visit((position, ), item)
+        visit((position,), item)
     return found

@@ -33,9 +33,13 @@ class Child:
     """`python -m module arguments...`, as the parent sees it."""
 
     def __init__(self, module, *arguments, stderr=None):
-        self.process = subprocess.Popen([sys.executable, "-m", module, *map(str, arguments)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=stderr,
-                                        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", module, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
         self.usage = None
 
     def send(self, message: dict, blob: bytes = b""):

@@ -1,6 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command `tilewright`: doctor, compile, explain, export, run, check, lint, prove, repro, passes, replay, profile, cache, tune, knobs."""
+"""The command `tilewright`: doctor, compile, explain, export, run, check, lint, prove, repro, passes, replay, profile, cache,
+tune, knobs.
+"""
 
 from __future__ import annotations
 

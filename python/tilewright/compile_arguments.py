@@ -7,8 +7,16 @@ from __future__ import annotations
 from .lazy_names import deferred
 
 #: What `tilewright compile --emit` names, and the stage that it is.
-STAGES = {"ttir": "ttir", "ir": "ttir", "layout": "ttgir", "ttgir": "ttgir", "llir": "llir", "ptx": "ptx",
-          "cubin": "cubin", "sass": "sass"}
+STAGES = {
+    "ttir": "ttir",
+    "ir": "ttir",
+    "layout": "ttgir",
+    "ttgir": "ttgir",
+    "llir": "llir",
+    "ptx": "ptx",
+    "cubin": "cubin",
+    "sass": "sass",
+}
 
 
 def add_parser(commands):

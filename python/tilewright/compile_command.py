@@ -25,8 +25,11 @@ def compile_command(arguments) -> int:
         print(f"tilewright compile: {arguments.target} is not known; this is code for {made_for}", file=sys.stderr)
     if arguments.verbose:
         meta = kernel.metadata
-        print(f"{kernel.name}: {meta.num_warps} warps, {meta.n_regs} registers, {meta.n_spills} bytes spilled, "
-              f"{meta.shared} bytes shared", file=sys.stderr)
+        print(
+            f"{kernel.name}: {meta.num_warps} warps, {meta.n_regs} registers, {meta.n_spills} bytes spilled, "
+            f"{meta.shared} bytes shared",
+            file=sys.stderr,
+        )
         for remark in kernel.remarks:
             print(remark, file=sys.stderr)
     if arguments.output and arguments.output != "-":

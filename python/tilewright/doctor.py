@@ -59,10 +59,12 @@ def _print_tools():
     _line("libdevice", libdevice or "not found; polynomials are used")
     disassembler = path_to_binary("nvdisasm") or path_to_binary("cuobjdump")
     _line("disassembler", disassembler or "not found; no asm['sass']")
-    tools = [(version, "nvidia-nvjitlink", "machine code without a GPU"),
-             (libdevice, "nvidia-nvvm", "functions of libdevice in compiled kernels"),
-             (disassembler, "nvidia-cuda-nvdisasm", "asm['sass']"),
-             (_version_of("z3-solver"), "z3-solver", "tilewright prove")]
+    tools = [
+        (version, "nvidia-nvjitlink", "machine code without a GPU"),
+        (libdevice, "nvidia-nvvm", "functions of libdevice in compiled kernels"),
+        (disassembler, "nvidia-cuda-nvdisasm", "asm['sass']"),
+        (_version_of("z3-solver"), "z3-solver", "tilewright prove"),
+    ]
     return [(package, purpose) for found, package, purpose in tools if not found]
 
 
@@ -71,8 +73,11 @@ def doctor(arguments) -> int:
     print("Tilewright")
     _line("version", f"{__version__}, native {_core.build_id()}")
     _line("Python", f"{platform.python_version()} on {platform.platform()}")
-    frameworks = [f"{name} {version}" for name in ("numpy", "ml_dtypes", "torch", "cupy", "jax", "triton")
-                  if (version := _version_of(name))]
+    frameworks = [
+        f"{name} {version}"
+        for name in ("numpy", "ml_dtypes", "torch", "cupy", "jax", "triton")
+        if (version := _version_of(name))
+    ]
     _line("packages", ", ".join(frameworks))
     missing = _print_tools()
     print("GPU")
@@ -82,8 +87,11 @@ def doctor(arguments) -> int:
         _line("driver", f"CUDA {number // 1000}.{number % 1000 // 10} ({library})")
         for ordinal in range(count):
             p = _core.device_properties(ordinal)
-            _line(f"device {ordinal}", f"{p['name']}, sm_{p['capability']}, {p['total_memory'] >> 30} GiB, "
-                  f"{p['multiprocessor_count']} multiprocessors, {p['max_shared_mem']:,} bytes shared")
+            _line(
+                f"device {ordinal}",
+                f"{p['name']}, sm_{p['capability']}, {p['total_memory'] >> 30} GiB, "
+                f"{p['multiprocessor_count']} multiprocessors, {p['max_shared_mem']:,} bytes shared",
+            )
     else:
         _line("driver", "none, or no visible GPU: kernels run in the interpreter")
     _line("cache", _cache_line())

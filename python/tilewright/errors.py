@@ -19,10 +19,18 @@ import warnings
 from . import _core
 
 __all__ = [
-    "TilewrightError", "TritonError", "CompilationError",
-    "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct",
-    "OutOfResources", "PTXASError", "AutotunerError", "InterpreterError", "make",
-    "from_native", "warn",
+    "TilewrightError",
+    "TritonError",
+    "CompilationError",
+    "CompileTimeAssertionFailure",
+    "UnsupportedLanguageConstruct",
+    "OutOfResources",
+    "PTXASError",
+    "AutotunerError",
+    "InterpreterError",
+    "make",
+    "from_native",
+    "warn",
 ]
 
 
@@ -58,8 +66,7 @@ class TilewrightError(Exception):
 
     def __reduce__(self):
         # Tuning and compile workers send errors between processes.
-        return (_rebuild, (self.code, type(self).__name__, self.message, self.help,
-                           [], list(self.notes), str(self)))
+        return (_rebuild, (self.code, type(self).__name__, self.message, self.help, [], list(self.notes), str(self)))
 
 
 TritonError = TilewrightError
@@ -100,14 +107,14 @@ class CompilationError(_WithErrorMessage):
             return
         super().__init__(error_message)
         self.src, self.node = src, node
-        self.args = (self._with_place(), )
+        self.args = (self._with_place(),)
 
     def _with_place(self):
         line = getattr(self.node, "lineno", None)
         if self.src is None or line is None:
             return "\n".join(filter(None, (self.src or " <source unavailable>", self.message)))
         column = getattr(self.node, "col_offset", 0)
-        before = self.src.split("\n")[:line][-self.source_line_count_max_in_message:]
+        before = self.src.split("\n")[:line][-self.source_line_count_max_in_message :]
         shown = "\n".join([*before, " " * column + "^"]) if before else " <source empty>"
         return "\n".join(filter(None, (f"at {line}:{column}:\n{shown}", self.message)))
 
@@ -426,16 +433,15 @@ def from_native(code, class_name, message, help="", frames=(), notes=(), text=No
         error.required, error.limit = (numbers[0], numbers[-1]) if numbers else (0, 0)
         error.name = "shared memory" if code == "E0301" else "registers"
         if error._sentence() not in text:
-            error.notes += (error._sentence(), )
-            error.args = (f"{text}\n  note: {error._sentence()}", )
+            error.notes += (error._sentence(),)
+            error.args = (f"{text}\n  note: {error._sentence()}",)
     return error
 
 
 def rendered(error):
     """The error with its text made anew from its parts: places, carets, notes, help."""
     rows = [(f.file, f.function, f.line, f.column, f.end_line, f.end_column, f.source_line) for f in error.frames]
-    error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes),
-                                     error.sentence), )
+    error.args = (_core.render_error(error.code, error.message, error.help or "", rows, list(error.notes), error.sentence),)
     return error
 
 
@@ -458,7 +464,7 @@ def add_launch_site(error, frame):
     Faults of the device name a launch in their first line, and may be those of an earlier one.
     """
     if isinstance(error, TilewrightError) and not error.frames and not error.code.startswith("E04"):
-        error.frames = (Frame(*frame), )
+        error.frames = (Frame(*frame),)
         rendered(error)
 
 
@@ -496,4 +502,3 @@ def warn(code, **arguments):
         return
     _warned.add(text)
     warnings.warn(f"{text}\n  help: {help_pattern.format(**arguments)}", globals()[error_class], stacklevel=3)
-

@@ -28,6 +28,10 @@ def written_arguments(source, outputs) -> set:
     written, _ = argument_access(source)
     for output in outputs:
         if output not in written:
-            raise errors.make("E0205", problem="unexpected", a=output, sig=f"the arguments that {source.fn.__name__} "
-                              f"writes ({', '.join(sorted(written))})")
+            raise errors.make(
+                "E0205",
+                problem="unexpected",
+                a=output,
+                sig=f"the arguments that {source.fn.__name__} writes ({', '.join(sorted(written))})",
+            )
     return written

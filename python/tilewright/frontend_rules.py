@@ -58,7 +58,10 @@ FORBIDDEN = {
     "ForElse": ("for ... else", "use a flag that the loop sets"),
     "ForOverTuple": ("for over a tuple", "use tl.static_range(len(t)) and index the tuple"),
     "ForTarget": ("tuple as a loop variable", "use one name and index"),
-    "KeywordArguments": ("**kwargs", "name the parameters; what Triton 1 read from **meta are parameters annotated tl.constexpr"),
+    "KeywordArguments": (
+        "**kwargs",
+        "name the parameters; what Triton 1 read from **meta are parameters annotated tl.constexpr",
+    ),
     "NestedComprehension": ("nested comprehension", "use tl.static_range"),
     "PowTile": ("** on a tile", "multiply, or use tl.exp2 and tl.log2"),
     "SubscriptTarget": ("assignment to an element", "use tl.where to build a new tile"),

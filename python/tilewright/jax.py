@@ -46,6 +46,7 @@ _TARGET = "tilewright_launch"
 
 class _Array(NamedTuple):
     """A parameter that is an array: which of the call's buffers it is, and what is in it."""
+
     name: str
     buffer: int
     shape: tuple
@@ -67,8 +68,14 @@ class _DeviceArray:
     def __init__(self, address, stream, array):
         self.shape, self.dtype = array.shape, array.dtype
         self.nbytes = math.prod(array.shape) * array.dtype.itemsize
-        self.__cuda_array_interface__ = {"data": (address, not array.is_output), "shape": array.shape, "strides": None,
-                                         "typestr": array.dtype.str, "version": 3, "stream": stream}
+        self.__cuda_array_interface__ = {
+            "data": (address, not array.is_output),
+            "shape": array.shape,
+            "strides": None,
+            "typestr": array.dtype.str,
+            "version": 3,
+            "stream": stream,
+        }
 
 
 def _host_array(address, array):
@@ -89,12 +96,18 @@ def _run(name, addresses, stream):
     """Called by XLA: `addresses` are those of arguments and results, `stream` is None on the CPU."""
     launch = _launches.get(name)
     if launch is None:
-        raise errors.make("E0117", message="this program of XLA's launches a kernel that this process does not know",
-                          help="trace the function in the process that runs it")
+        raise errors.make(
+            "E0117",
+            message="this program of XLA's launches a kernel that this process does not know",
+            help="trace the function in the process that runs it",
+        )
     for first, second in launch.same:
         if addresses[first] != addresses[second]:
-            raise errors.make("E0117", message="XLA gave an argument and its result different buffers",
-                              help="leave input_output_aliases out, and copy in the kernel")
+            raise errors.make(
+                "E0117",
+                message="XLA gave an argument and its result different buffers",
+                help="leave input_output_aliases out, and copy in the kernel",
+            )
     make = _host_array if stream is None else lambda address, array: _DeviceArray(address, stream, array)
     arrays = {array.name: make(addresses[array.buffer], array) for array in launch.arrays}
     launch.kernel[launch.grid](**arrays, **launch.values)
@@ -159,8 +172,12 @@ class _Call:
             self.rebuild = lambda results: results[0]
         for key, shape in self.outputs.items():
             if not hasattr(shape, "shape") or not hasattr(shape, "dtype"):
-                raise errors.make("E0204", a=f"out_shape[{key!r}]", t=type(shape).__name__,
-                                  help="declare results by jax.ShapeDtypeStruct(shape, dtype)")
+                raise errors.make(
+                    "E0204",
+                    a=f"out_shape[{key!r}]",
+                    t=type(shape).__name__,
+                    help="declare results by jax.ShapeDtypeStruct(shape, dtype)",
+                )
         for name, key in self.aliases.items():
             if key not in self.outputs:
                 raise self._error("unexpected", f"input_output_aliases[{name!r}] = {key!r}")
@@ -183,8 +200,11 @@ class _Call:
 
     def _name_outputs(self):
         """Which parameter each result is: named, or in order those that have no value."""
-        open_ones = [param.name for param in self.function.params
-                     if not param.is_constexpr and not param.has_default and param.name not in self.given]
+        open_ones = [
+            param.name
+            for param in self.function.params
+            if not param.is_constexpr and not param.has_default and param.name not in self.given
+        ]
         for param in self.function.params:
             if param.is_constexpr and not param.has_default and param.name not in {**self.given, **self.known}:
                 raise self._error("missing", param.name)
@@ -195,8 +215,12 @@ class _Call:
         if len(open_ones) > len(by_position):
             raise self._error("missing", open_ones[len(by_position)])
         if len(open_ones) < len(by_position):
-            raise errors.make("E0205", problem="unexpected", a=f"out_shape[{by_position[len(open_ones)]}]",
-                              sig=f"the parameters without a value ({', '.join(open_ones)})")
+            raise errors.make(
+                "E0205",
+                problem="unexpected",
+                a=f"out_shape[{by_position[len(open_ones)]}]",
+                sig=f"the parameters without a value ({', '.join(open_ones)})",
+            )
         self.parameter_of.update(zip(by_position, open_ones))
         for key, name in self.parameter_of.items():
             if name not in self.function.arg_names:
@@ -214,8 +238,12 @@ class _Call:
             if not _is_array(value):
                 self._sort_value(param, value)
             elif param.is_constexpr:
-                raise errors.make("E0204", a=name, t=f"{type(value).__name__}, and is a constant of the kernel",
-                                  help="pass a value of Python's; in jax.jit, name the argument in static_argnums")
+                raise errors.make(
+                    "E0204",
+                    a=name,
+                    t=f"{type(value).__name__}, and is a constant of the kernel",
+                    help="pass a value of Python's; in jax.jit, name the argument in static_argnums",
+                )
             else:
                 self.arrays[name] = jax.numpy.asarray(value)
                 self.types[name] = param.annotation_type or "*" + short_type(name, self.arrays[name].dtype)
@@ -224,8 +252,12 @@ class _Call:
             if key in self.fresh:
                 self.types[name] = "*" + short_type(name, np.dtype(declared.dtype))
             elif (declared.shape, np.dtype(declared.dtype)) != (self.arrays[name].shape, np.dtype(self.arrays[name].dtype)):
-                raise errors.make("E0121", message=f"'{name}' is {self.arrays[name].dtype}{list(self.arrays[name].shape)} and "
-                                  f"its result {declared.dtype}{list(declared.shape)}", help="an argument and its result are one buffer")
+                raise errors.make(
+                    "E0121",
+                    message=f"'{name}' is {self.arrays[name].dtype}{list(self.arrays[name].shape)} and "
+                    f"its result {declared.dtype}{list(declared.shape)}",
+                    help="an argument and its result are one buffer",
+                )
 
     def _sort_value(self, param, value):
         if param.name in self.given:
@@ -250,28 +282,45 @@ class _Call:
         written = written_arguments(source, self.parameter_of.values())
         for name in self.arrays:
             if name in written and name not in self.aliases:
-                raise errors.make("E0216", a=name, help="arrays of JAX do not change: declare a result in out_shape and "
-                                  f"name it, as in input_output_aliases={{'{name}': 0}}")
+                raise errors.make(
+                    "E0216",
+                    a=name,
+                    help="arrays of JAX do not change: declare a result in out_shape and "
+                    f"name it, as in input_output_aliases={{'{name}': 0}}",
+                )
         return source
 
     def launch(self, grid) -> _Launch:
         names, keys = list(self.arrays), list(self.outputs)
-        arrays = [_Array(name, number, array.shape, np.dtype(array.dtype), False) for number, (name, array) in
-                  enumerate(self.arrays.items()) if name not in self.aliases]
+        arrays = [
+            _Array(name, number, array.shape, np.dtype(array.dtype), False)
+            for number, (name, array) in enumerate(self.arrays.items())
+            if name not in self.aliases
+        ]
         for number, key in enumerate(keys):
             declared = self.outputs[key]
-            arrays.append(_Array(self.parameter_of[key], len(names) + number, tuple(declared.shape), np.dtype(declared.dtype), True))
+            arrays.append(
+                _Array(self.parameter_of[key], len(names) + number, tuple(declared.shape), np.dtype(declared.dtype), True)
+            )
         same = tuple((names.index(name), len(names) + keys.index(key)) for name, key in self.aliases.items())
         return _Launch(self.kernel, grid, tuple(arrays), same, {**self.values, **self.options})
 
     def key(self, grid):
         """What tells calls apart in this process, by values and kinds: 1, 1.0 and True are three, 0.0 and -0.0 two."""
+
         def typed(values):
             return tuple((name, type(value), repr(value), value) for name, value in values.items())
 
-        return (self.kernel, grid, tuple(self.types.items()), typed(self.values), typed(self.options), tuple(self.aliases.items()),
-                tuple((name, array.shape) for name, array in self.arrays.items()),
-                tuple((self.parameter_of[key], key, tuple(shape.shape), str(shape.dtype)) for key, shape in self.outputs.items()))
+        return (
+            self.kernel,
+            grid,
+            tuple(self.types.items()),
+            typed(self.values),
+            typed(self.options),
+            tuple(self.aliases.items()),
+            tuple((name, array.shape) for name, array in self.arrays.items()),
+            tuple((self.parameter_of[key], key, tuple(shape.shape), str(shape.dtype)) for key, shape in self.outputs.items()),
+        )
 
 
 _names: dict[tuple, str] = {}
@@ -283,7 +332,8 @@ def _name_of(source, launch) -> str:
     """The name of a launch in XLA's programs. JAX keeps those on disk: another process that reads one has
     traced the same call, so that a name means the same in both. Where that cannot be told it is this process's own."""
     plain = isinstance(launch.kernel, JITFunction) and all(
-        value is None or isinstance(value, (bool, int, float, str)) for value in launch.values.values())
+        value is None or isinstance(value, (bool, int, float, str)) for value in launch.values.values()
+    )
     if not plain:
         return f"{source.fn.__name__}-{_process}-{next(_numbers)}"
     text = f"{source.hash()}|{launch.grid}|{launch.arrays}|{launch.same}|{sorted(launch.values.items())}"
@@ -306,8 +356,15 @@ def _enter(made: _Call, grid) -> str:
     return name
 
 
-def call(kernel, *args, grid, out_shape, input_output_aliases: Optional[Mapping] = None,
-         vmap_method: Optional[str] = "sequential", **named):
+def call(
+    kernel,
+    *args,
+    grid,
+    out_shape,
+    input_output_aliases: Optional[Mapping] = None,
+    vmap_method: Optional[str] = "sequential",
+    **named,
+):
     """Launches `kernel` and returns the arrays that it writes, eagerly or in a function that JAX traces.
 
     `out_shape` declares the results: one `jax.ShapeDtypeStruct`, a list or tuple of them for the array parameters
@@ -316,7 +373,8 @@ def call(kernel, *args, grid, out_shape, input_output_aliases: Optional[Mapping]
     Results begin with arbitrary contents.
 
     Arrays of JAX do not change. A kernel that updates an argument names the result that this is,
-    `input_output_aliases={"total_ptr": 0}`, by its position or name in `out_shape`: XLA then copies the argument unless it may be overwritten.
+    `input_output_aliases={"total_ptr": 0}`, by its position or name in `out_shape`: XLA then copies the argument
+    unless it may be overwritten.
     """
     _register()
     made = _Call(kernel, args, named, out_shape, input_output_aliases)

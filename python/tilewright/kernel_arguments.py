@@ -95,8 +95,10 @@ def parse_signature(function, text):
         else:
             name = next((n for n in names if n not in types and n not in constants), None)
             if name is None:
-                raise refused(f"more entries in the signature than {function.__name__}({', '.join(function.arg_names)}) "
-                              "has parameters", "give one entry for each parameter, or name them: n=i32")
+                raise refused(
+                    f"more entries in the signature than {function.__name__}({', '.join(function.arg_names)}) has parameters",
+                    "give one entry for each parameter, or name them: n=i32",
+                )
         kind, _, hint = item.partition(":")
         try:
             constants[name] = ast.literal_eval(item)
@@ -109,8 +111,10 @@ def parse_signature(function, text):
         types[name] = kind.strip()
         if hint:
             if hint.strip() not in ("8", "16"):
-                raise refused(f"'{item}' ends in none of :16 or :8 (divisible by it) and :1 (equal to 1)",
-                              "leave the end off where nothing is promised")
+                raise refused(
+                    f"'{item}' ends in none of :16 or :8 (divisible by it) and :1 (equal to 1)",
+                    "leave the end off where nothing is promised",
+                )
             divisibility[name] = int(hint)
     return types, constants, divisibility
 

@@ -40,12 +40,12 @@ def getenv_bool(key, default=False):
 
 
 def toenv(value):
-    """(text, ) that stands for a value in the environment; None for what has no text."""
+    """(text,) that stands for a value in the environment; None for what has no text."""
     if value is None:
-        return (None, )
+        return (None,)
     if isinstance(value, bool):
-        return ("1" if value else "0", )
-    return (str(value), ) if isinstance(value, (str, int)) else None
+        return ("1" if value else "0",)
+    return (str(value),) if isinstance(value, (str, int)) else None
 
 
 #: Whether what programs set is exported: `knobs` answers with its `propagate_env`.
@@ -86,7 +86,7 @@ class env_base:
 
     @property
     def variables(self):
-        return (self.key, )
+        return (self.key,)
 
     def __get__(self, group, owner=None):
         if group is None:
@@ -275,7 +275,7 @@ class native_knob(env_base):
         if isinstance(value, Env):
             return self.__delete__(group)
         if value is not None:
-            text = toenv(bool(value) if self.type == "bool" and isinstance(value, int) else value) or (str(value), )
+            text = toenv(bool(value) if self.type == "bool" and isinstance(value, int) else value) or (str(value),)
             _core.check_knob(self.variable, text[0])
         if self.before is None:
             self.before = read_variables(self.variables)
@@ -317,7 +317,7 @@ class HookChain:
         return bool(self.calls)
 
     def __call__(self, *args, **kwargs):
-        for call in (reversed(self.calls) if self.reversed else list(self.calls)):
+        for call in reversed(self.calls) if self.reversed else list(self.calls):
             call(*args, **kwargs)
 
 
@@ -330,13 +330,21 @@ class base_knobs:
     @property
     def knob_descriptors(self):
         """The descriptors by name, those of base classes included."""
-        return {name: member for cls in reversed(type(self).__mro__) for name, member in vars(cls).items()
-                if isinstance(member, env_base)}
+        return {
+            name: member
+            for cls in reversed(type(self).__mro__)
+            for name, member in vars(cls).items()
+            if isinstance(member, env_base)
+        }
 
     def _plain(self):
         """Values without a variable, such as hooks: name -> initial value."""
-        return {name: member for cls in reversed(type(self).__mro__) for name, member in vars(cls).items()
-                if not name.startswith("_") and not isinstance(member, (env_base, property)) and not _is_method(member)}
+        return {
+            name: member
+            for cls in reversed(type(self).__mro__)
+            for name, member in vars(cls).items()
+            if not name.startswith("_") and not isinstance(member, (env_base, property)) and not _is_method(member)
+        }
 
     @property
     def knobs(self):
@@ -391,8 +399,7 @@ class base_knobs:
         saved = read_variables([v for knob in knobs for v in knob.variables])
         before = [getattr(knob, "before", None) for knob in knobs]
         own = dict(self.__dict__)
-        calls = {name: list(getattr(self, name).calls) for name in self._plain()
-                 if isinstance(getattr(self, name), HookChain)}
+        calls = {name: list(getattr(self, name).calls) for name in self._plain() if isinstance(getattr(self, name), HookChain)}
         try:
             yield self
         finally:

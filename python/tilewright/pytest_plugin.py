@@ -4,7 +4,7 @@
 
     def test_add(kernel_mode):
         x, out = kernel_mode.array(np.ones(1000, np.float32)), kernel_mode.empty(1000, "float32")
-        add_kernel[(8, )](x, x, out, 1000, BLOCK=128)
+        add_kernel[(8,)](x, x, out, 1000, BLOCK=128)
         assert (kernel_mode.numpy(out) == 2).all()
 
 The test runs twice: `interpreted`, on NumPy arrays and with the interpreter's checks, and
@@ -101,9 +101,12 @@ class CompiledMode(KernelMode):
 
 def pytest_addoption(parser):
     group = parser.getgroup("tilewright")
-    group.addoption("--kernel-checks", default=None, metavar="NAMES",
-                    help="checks of the interpreter beside its defaults, for tests with the fixture kernel_mode: "
-                    "nan,overflow,... or all")
+    group.addoption(
+        "--kernel-checks",
+        default=None,
+        metavar="NAMES",
+        help="checks of the interpreter beside its defaults, for tests with the fixture kernel_mode: nan,overflow,... or all",
+    )
     parser.addini("kernel_checks", "as --kernel-checks", default="")
 
 
@@ -123,8 +126,7 @@ def kernel_mode(request):
     from . import knobs
 
     if request.param == "compiled":
-        problem = "kernels are interpreted in this run (TILEWRIGHT_INTERPRET)" if knobs.runtime.interpret \
-            else _gpu_problem()
+        problem = "kernels are interpreted in this run (TILEWRIGHT_INTERPRET)" if knobs.runtime.interpret else _gpu_problem()
         if problem:
             pytest.skip(problem)
         yield CompiledMode()

@@ -32,7 +32,7 @@ def interpret(n=1000) -> bool:
     """Runs the kernel on the CPU."""
     x, y, expected = _inputs(n)
     out = np.zeros_like(x)
-    saxpy[(cdiv(n, 256), )](x, y, out, 3.0, n, BLOCK=256)
+    saxpy[(cdiv(n, 256),)](x, y, out, 3.0, n, BLOCK=256)
     return bool((out == expected).all())
 
 
@@ -49,7 +49,7 @@ def run_on_gpu(n=100_000, device=0) -> bool:
     buffers = [_core.DeviceBuffer(x.nbytes, "float32", device) for _ in range(3)]
     buffers[0].copy_from(x)
     buffers[1].copy_from(y)
-    saxpy[lambda meta: (cdiv(n, meta["BLOCK"]), )](*buffers, 3.0, n, BLOCK=256)
+    saxpy[lambda meta: (cdiv(n, meta["BLOCK"]),)](*buffers, 3.0, n, BLOCK=256)
     out = np.empty_like(x)
     _core.synchronize(device)
     buffers[2].copy_to(out)

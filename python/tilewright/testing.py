@@ -20,14 +20,33 @@ from .lazy_names import lazy_names
 from .runtime.timing import cuda_graph_without_gc, do_bench, do_bench_cudagraph
 from .user_objects import attribute, has_attribute
 
-__all__ = ["Benchmark", "Mark", "assert_close", "cuda_graph_without_gc", "do_bench", "do_bench_cudagraph",
-           "forget", "get_dram_gbps", "get_max_simd_tflops", "get_max_tensorcore_tflops", "nvsmi", "perf_report",
-           "uninitialized", "watch_empty"]
+__all__ = [
+    "Benchmark",
+    "Mark",
+    "assert_close",
+    "cuda_graph_without_gc",
+    "do_bench",
+    "do_bench_cudagraph",
+    "forget",
+    "get_dram_gbps",
+    "get_max_simd_tflops",
+    "get_max_tensorcore_tflops",
+    "nvsmi",
+    "perf_report",
+    "uninitialized",
+    "watch_empty",
+]
 
 
 # Programs reach for `triton.testing.runtime.driver`.
-__getattr__ = lazy_names(__name__, {"runtime": "runtime", "_quantile": "runtime.timing:_quantile",
-                                    "_summarize_statistics": "runtime.timing:_summarize_statistics"})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "runtime": "runtime",
+        "_quantile": "runtime.timing:_quantile",
+        "_summarize_statistics": "runtime.timing:_summarize_statistics",
+    },
+)
 
 
 # ---------------------------------------------------------------------------
@@ -130,8 +149,21 @@ def watch_empty():
 class Benchmark:
     """A sweep: `x_names` take the values of `x_vals`, one line per value of `line_arg`."""
 
-    def __init__(self, x_names, x_vals, line_arg, line_vals, line_names, plot_name, args, xlabel="", ylabel="",
-                 x_log=False, y_log=False, styles=None):
+    def __init__(
+        self,
+        x_names,
+        x_vals,
+        line_arg,
+        line_vals,
+        line_names,
+        plot_name,
+        args,
+        xlabel="",
+        ylabel="",
+        x_log=False,
+        y_log=False,
+        styles=None,
+    ):
         self.x_names, self.x_vals = x_names, x_vals
         self.line_arg, self.line_vals, self.line_names = line_arg, line_vals, line_names
         self.plot_name, self.args = plot_name, args
@@ -272,8 +304,12 @@ def nvsmi(attributes):
     program = shutil.which("nvidia-smi")
     if program is None:
         raise FileNotFoundError("nvidia-smi was not found")
-    done = subprocess.run([program, "-i", "0", f"--query-gpu={','.join(attributes)}", "--format=csv,noheader,nounits"],
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [program, "-i", "0", f"--query-gpu={','.join(attributes)}", "--format=csv,noheader,nounits"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return [int(float(value)) for value in done.stdout.replace("\n", ",").split(",") if value.strip()]
 
 

@@ -64,7 +64,7 @@ def _register_backward(operator, passed, outputs, backward):
     """Gives the operator the gradients that `backward` computes, by the names of its arguments."""
 
     def setup_context(ctx, inputs, output):
-        results = output if len(outputs) > 1 else (output, )
+        results = output if len(outputs) > 1 else (output,)
         values = {**dict(zip(passed, inputs)), **dict(zip(outputs, results))}
         tensors = {name: value for name, value in values.items() if isinstance(value, torch.Tensor)}
         ctx.save_for_backward(*tensors.values())
@@ -78,7 +78,9 @@ def _register_backward(operator, passed, outputs, backward):
         found = backward(known, **values)
         for argument in found:
             if argument not in passed:
-                raise errors.make("E0205", problem="unexpected", a=argument, sig=f"the arguments of the operator ({', '.join(passed)})")
+                raise errors.make(
+                    "E0205", problem="unexpected", a=argument, sig=f"the arguments of the operator ({', '.join(passed)})"
+                )
         return tuple(found.get(argument) for argument in passed)
 
     operator.register_autograd(gradients_of_arguments, setup_context=setup_context)
@@ -89,26 +91,43 @@ def _register_vmap(operator, passed, written):
 
     def one_by_one(info, in_dims, *values):
         if info.batch_size == 0:
-            raise errors.make("E0122", name=operator._qualname, problem="torch.vmap over an axis of extent 0",
-                              help="leave the call out where there are no slices")
+            raise errors.make(
+                "E0122",
+                name=operator._qualname,
+                problem="torch.vmap over an axis of extent 0",
+                help="leave the call out where there are no slices",
+            )
         for argument, value, axis in zip(passed, values, in_dims):
             if argument in written and axis is None:
-                raise errors.make("E0122", name=operator._qualname, problem=f"torch.vmap gives each slice the same '{argument}', "
-                                  "which the kernel changes", help="map over that argument too, or register a rule by register_vmap")
-        slices = [operator(*(value if axis is None else value.select(axis, i) for value, axis in zip(values, in_dims)))
-                  for i in range(info.batch_size)]
+                raise errors.make(
+                    "E0122",
+                    name=operator._qualname,
+                    problem=f"torch.vmap gives each slice the same '{argument}', which the kernel changes",
+                    help="map over that argument too, or register a rule by register_vmap",
+                )
+        slices = [
+            operator(*(value if axis is None else value.select(axis, i) for value, axis in zip(values, in_dims)))
+            for i in range(info.batch_size)
+        ]
         if slices[0] is None:
             return None, None
         if isinstance(slices[0], torch.Tensor):
             return torch.stack(slices), 0
         stacked = tuple(torch.stack(parts) for parts in zip(*slices))
-        return stacked, (0, ) * len(stacked)
+        return stacked, (0,) * len(stacked)
 
     operator.register_vmap(one_by_one)
 
 
-def custom_op(name: str, kernel, grid, signature, outputs: Optional[dict[str, Callable]] = None,
-              backward: Optional[Callable] = None, **constants):
+def custom_op(
+    name: str,
+    kernel,
+    grid,
+    signature,
+    outputs: Optional[dict[str, Callable]] = None,
+    backward: Optional[Callable] = None,
+    **constants,
+):
     """Registers `kernel` as the operator `name` ("library::operator") and returns torch's object for it.
 
     `signature` has the types of the parameters, as a text in their order ("*fp32,*fp32,i32") or as a mapping;
@@ -129,8 +148,12 @@ def custom_op(name: str, kernel, grid, signature, outputs: Optional[dict[str, Ca
     passed = [parameter for parameter in source.runtime_signature if parameter not in outputs]
     changed = [argument for argument in passed if argument in written]
     if backward is not None and changed:
-        raise errors.make("E0122", name="custom_op", problem=f"{name} has no gradients, as it changes its argument "
-                          f"'{changed[0]}'", help="let the kernel write to results alone (outputs=)")
+        raise errors.make(
+            "E0122",
+            name="custom_op",
+            problem=f"{name} has no gradients, as it changes its argument '{changed[0]}'",
+            help="let the kernel write to results alone (outputs=)",
+        )
 
     def make_outputs(arguments):
         made = {}
@@ -150,8 +173,12 @@ def custom_op(name: str, kernel, grid, signature, outputs: Optional[dict[str, Ca
     def fake(*values):
         return results(make_outputs(dict(zip(passed, values))))
 
-    operator = torch.library.custom_op(name, implementation, mutates_args=[p for p in passed if p in written],
-                                       schema=_schema(source.runtime_signature, written, outputs))
+    operator = torch.library.custom_op(
+        name,
+        implementation,
+        mutates_args=[p for p in passed if p in written],
+        schema=_schema(source.runtime_signature, written, outputs),
+    )
     operator.register_fake(fake)
     _register_vmap(operator, passed, written)
     if backward is not None:

@@ -47,17 +47,20 @@ class _ModuleName(str):
     """
 
     def startswith(self, prefix, *bounds):
-        return str.startswith(self, prefix, *bounds) or ("triton" + self[len("tilewright"):]).startswith(prefix, *bounds)
+        return str.startswith(self, prefix, *bounds) or ("triton" + self[len("tilewright") :]).startswith(prefix, *bounds)
 
     def __reduce__(self):
-        return str, (str(self), )
+        return str, (str(self),)
 
 
 def _name_as_triton(module):
     """Gives the functions of a module of ours names of modules that begin with triton's."""
     for value in vars(module).values():
-        if isinstance(value, types.FunctionType) and type(value.__module__) is str \
-                and value.__module__.startswith("tilewright."):
+        if (
+            isinstance(value, types.FunctionType)
+            and type(value.__module__) is str
+            and value.__module__.startswith("tilewright.")
+        ):
             value.__module__ = _ModuleName(value.__module__)
 
 
@@ -88,15 +91,16 @@ def spec_of(fullname):
     """The spec of `triton` or a submodule; None for what Tilewright does not have."""
     if problem := foreign.module_error(fullname.removeprefix("triton.")):
         raise problem
-    name = "tilewright" + fullname[len("triton"):]
+    name = "tilewright" + fullname[len("triton") :]
     try:
         found = importlib.util.find_spec(name)
     except ModuleNotFoundError:
         found = None
     if found is None:
         return None
-    return importlib.machinery.ModuleSpec(fullname, _Loader(name), origin=found.origin,
-                                          is_package=found.submodule_search_locations is not None)
+    return importlib.machinery.ModuleSpec(
+        fullname, _Loader(name), origin=found.origin, is_package=found.submodule_search_locations is not None
+    )
 
 
 def _startup_module():

@@ -83,12 +83,16 @@ def _first_lines(tree: ast.AST, source: str) -> dict[str, str]:
         if not isinstance(node, ast.FunctionDef):
             continue
         for decorator in node.decorator_list:
-            if not (isinstance(decorator, ast.Call) and getattr(decorator.func, "attr", "") == "add" and len(decorator.args) >= 2):
+            if not (
+                isinstance(decorator, ast.Call) and getattr(decorator.func, "attr", "") == "add" and len(decorator.args) >= 2
+            ):
                 continue
             message, help = (_constant(argument) for argument in decorator.args[:2])
             if _code_of(message):
-                kernel = textwrap.dedent("\n".join(source.splitlines()[node.lineno - 1:node.end_lineno]))
-                found.setdefault(_code_of(message), f"```python\n@tw.jit\n{kernel}\n```\n\n```text\n{message}\n  help: {help}\n```")
+                kernel = textwrap.dedent("\n".join(source.splitlines()[node.lineno - 1 : node.end_lineno]))
+                found.setdefault(
+                    _code_of(message), f"```python\n@tw.jit\n{kernel}\n```\n\n```text\n{message}\n  help: {help}\n```"
+                )
     return found
 
 
@@ -103,8 +107,14 @@ def _filled_in(rows, texts: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for code, name, message, _ in rows:
         pattern, piece = pattern_of(message), longest_literal(message)
-        hits = [match.group() for text in texts if piece in text for match in pattern.finditer(f"[{code}] {text.removeprefix(f'[{code}] ')}")
-                if re.search(r"\w{3}", re.sub(r"\{[^}]*\}", "", message)) and not re.search(r"\[[EW]\d{4}\]|\.\*|\\\w|\|", match.group())]
+        hits = [
+            match.group()
+            for text in texts
+            if piece in text
+            for match in pattern.finditer(f"[{code}] {text.removeprefix(f'[{code}] ')}")
+            if re.search(r"\w{3}", re.sub(r"\{[^}]*\}", "", message))
+            and not re.search(r"\[[EW]\d{4}\]|\.\*|\\\w|\|", match.group())
+        ]
         if hits:
             best = min(hits, key=lambda hit: (hit.count("..."), -len(hit), hit))
             found[code] = f"```text\n{name}[{code}] {best}\n```"
@@ -130,9 +140,14 @@ def examples() -> dict[str, str]:
             whole = {**_whole_messages(tree), **whole}
             first = {**_first_lines(tree, source), **first}
     for path in sorted([*(pages.ROOT / "tests").rglob("*.cpp"), *(pages.ROOT / "tests").rglob("*.mlir")]):
-        texts += re.findall(r'"((?:[^"\\\n]|\\.)*)"', path.read_text()) if path.suffix == ".cpp" else path.read_text().splitlines()
-    ran = {name: f"```python\n{made['code']}\n```\n\n```text\n{made['printed'].rstrip()}\n```"
-           for name, made in reference.examples().items() if re.fullmatch(r"[EW]\d{4}", name)}
+        texts += (
+            re.findall(r'"((?:[^"\\\n]|\\.)*)"', path.read_text()) if path.suffix == ".cpp" else path.read_text().splitlines()
+        )
+    ran = {
+        name: f"```python\n{made['code']}\n```\n\n```text\n{made['printed'].rstrip()}\n```"
+        for name, made in reference.examples().items()
+        if re.fullmatch(r"[EW]\d{4}", name)
+    }
     stated = {code: f"```text\n{name}[{code}] {MESSAGES[code]}\n```" for code, name, _, _ in rows if code in MESSAGES}
     return {**stated, **_filled_in(rows, [text.replace("\\", "") for text in texts]), **first, **ran, **whole}
 

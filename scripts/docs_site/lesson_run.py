@@ -19,6 +19,7 @@ from pathlib import Path
 
 TARGETS = ["sm_80", "sm_90a"]
 
+
 def launched_by(lesson: Path) -> tuple[str, dict]:
     """What the lesson prints, and the first launch of each of its kernels."""
     from tilewright import observers
@@ -29,6 +30,7 @@ def launched_by(lesson: Path) -> tuple[str, dict]:
         def noted(function, grid, bound, options):
             launches.setdefault(function.__name__, (function, dict(bound), dict(options or {})))
             return run(function, grid, bound, options)
+
         return noted
 
     observers.interpreted_launches.append(observer)
@@ -67,8 +69,17 @@ def compiled(launches: dict) -> list[dict]:
             for name, (function, bound, options) in launches.items():
                 positional, keywords = call_of(function, {key: without_memory(value) for key, value in bound.items()})
                 facts = function.compiled_form().explain(*positional, **keywords, **options)
-                rows.append({"kernel": name, "target": target, "mix": facts.mix, "mix_of": facts.mix_of,
-                             "blocks": facts.occupancy["blocks"], "limit": facts.occupancy.get("limits"), **facts.resources})
+                rows.append(
+                    {
+                        "kernel": name,
+                        "target": target,
+                        "mix": facts.mix,
+                        "mix_of": facts.mix_of,
+                        "blocks": facts.occupancy["blocks"],
+                        "limit": facts.occupancy.get("limits"),
+                        **facts.resources,
+                    }
+                )
     return rows
 
 

@@ -31,7 +31,12 @@ TABLES = {
     "03": ("Matrix products", r"fp16.*\|pointers", PRODUCTS, "TFLOP/s"),
     "04": ("Kernels as models use them, GB/s of useful traffic", r"dropout", BESIDE, "GB/s"),
     "05": ("Memory-bound kernels, GB/s of useful traffic", r"layer norm", BESIDE, "GB/s"),
-    "06": ("Attention", r".*\|(split-)?descriptors", {"cuDNN": "peer", "Triton": "Triton", "Tilewright": "Tilewright"}, "TFLOP/s"),
+    "06": (
+        "Attention",
+        r".*\|(split-)?descriptors",
+        {"cuDNN": "peer", "Triton": "Triton", "Tilewright": "Tilewright"},
+        "TFLOP/s",
+    ),
     "09": ("Matrix products", r"fp16.*\|persistent", PRODUCTS, "TFLOP/s"),
     "10": ("Matrix products", r"int8", PRODUCTS, "TFLOP/s"),
     "13": ("Products as models use them", r"decode", BEST, "GB/s"),
@@ -48,7 +53,7 @@ def parts_of(source: str) -> list[tuple[str, str]]:
     """A lesson as ("text", markdown) and ("code", Python): comments that begin a line between statements are text."""
     tree = ast.parse(source)
     docstring = ast.get_docstring(tree)
-    lines = source.splitlines()[tree.body[0].end_lineno:]
+    lines = source.splitlines()[tree.body[0].end_lineno :]
     parts = [("text", docstring.partition("\n")[2].strip())]
     for block in re.split(r"\n(?:[ \t]*\n)+(?=#)|(?<=\S)\n\n\n(?=#)", "\n".join(lines).strip("\n")):
         rows = block.split("\n")
@@ -65,6 +70,7 @@ def parts_of(source: str) -> list[tuple[str, str]]:
 
 def _prose(content: str) -> str:
     """A docstring or comment as markdown; its indented lines are commands or formulas."""
+
     def shown(match):
         lines = match.group().rstrip("\n")
         kind = "console" if lines.lstrip().startswith("python") else "text"
@@ -87,8 +93,14 @@ def run(path: Path) -> dict:
     """What `lesson_run.py` says of a lesson."""
     script = Path(__file__).with_name("lesson_run.py")
     # Also where there is a GPU: a page is the same on every machine.
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": os.pathsep.join([str(pages.ROOT / "python"), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(script), str(path)], capture_output=True, text=True, env=environment, timeout=300)
+    environment = {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "",
+        "PYTHONPATH": os.pathsep.join([str(pages.ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
+    }
+    done = subprocess.run(
+        [sys.executable, str(script), str(path)], capture_output=True, text=True, env=environment, timeout=300
+    )
     if done.returncode and done.stderr.startswith("this lesson needs "):
         return {"printed": done.stderr, "kernels": []}  # a framework that is not installed where the site is built
     if done.returncode:
@@ -113,10 +125,16 @@ def _speed(path: Path, page: str, made: dict) -> list[str]:
         heading, wanted, series, unit = TABLES[path.stem[:2]]
         table = performance.tables()[heading].only(lambda row: re.match(wanted, "|".join(row[:2])))
         name = f"plots/lesson-{path.stem[:2]}"
-        made.update(plots.bars(name, table.labels(), {key: table.numbers(column) for key, column in series.items()},
-                               f"{unit} (more is better)"))
-        text += ["The benchmarks measured a kernel of this kind beside its peers ([all results](../performance.md)):",
-                 plots.shown(name, page, heading), f"*{performance.taken_where(table)}.*"]
+        made.update(
+            plots.bars(
+                name, table.labels(), {key: table.numbers(column) for key, column in series.items()}, f"{unit} (more is better)"
+            )
+        )
+        text += [
+            "The benchmarks measured a kernel of this kind beside its peers ([all results](../performance.md)):",
+            plots.shown(name, page, heading),
+            f"*{performance.taken_where(table)}.*",
+        ]
     return ["## On a GPU", *text] if text else []
 
 
@@ -124,20 +142,36 @@ def _compiled(path: Path, page: str, kernels: list[dict], made: dict) -> list[st
     """Markdown of what the compiler made of the lesson's kernels."""
     if not kernels:
         return []
-    kinds = sorted({kind for row in kernels for kind, _ in row["mix"]},
-                   key=lambda kind: -sum(dict(row["mix"]).get(kind, 0) for row in kernels))
+    kinds = sorted(
+        {kind for row in kernels for kind, _ in row["mix"]},
+        key=lambda kind: -sum(dict(row["mix"]).get(kind, 0) for row in kernels),
+    )
     labels = [f"{row['kernel']}, {row['target']}" for row in kernels]
     name = f"plots/lesson-{path.stem[:2]}-code"
-    made.update(plots.stacked(name, labels, {kind: [dict(row["mix"]).get(kind, 0) for row in kernels] for kind in kinds},
-                              f"instructions of {kernels[0]['mix_of']} in the text of the kernel"))
-    table = ["| kernel | target | threads | registers | spilled bytes | shared memory, bytes | blocks on a multiprocessor |",
-             "|---|---|---|---|---|---|---|"]
-    table += [f"| `{row['kernel']}` | {row['target']} | {row['threads']} | {row['registers'] or '-'} | {row['spilled_bytes'] or 0} "
-              f"| {row['shared_bytes']} | {row['blocks']} |" for row in kernels]
-    return ["## What the compiler makes of it",
-            "The kernels of this lesson, compiled for two GPUs with the arguments of their first launch on this page. "
-            "The figures come from the compiler and need no GPU.",
-            plots.shown(name, page, "Instructions of each kernel by kind"), "\n".join(table)]
+    made.update(
+        plots.stacked(
+            name,
+            labels,
+            {kind: [dict(row["mix"]).get(kind, 0) for row in kernels] for kind in kinds},
+            f"instructions of {kernels[0]['mix_of']} in the text of the kernel",
+        )
+    )
+    table = [
+        "| kernel | target | threads | registers | spilled bytes | shared memory, bytes | blocks on a multiprocessor |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    table += [
+        f"| `{row['kernel']}` | {row['target']} | {row['threads']} | {row['registers'] or '-'} | {row['spilled_bytes'] or 0} "
+        f"| {row['shared_bytes']} | {row['blocks']} |"
+        for row in kernels
+    ]
+    return [
+        "## What the compiler makes of it",
+        "The kernels of this lesson, compiled for two GPUs with the arguments of their first launch on this page. "
+        "The figures come from the compiler and need no GPU.",
+        plots.shown(name, page, "Instructions of each kernel by kind"),
+        "\n".join(table),
+    ]
 
 
 def page_of(path: Path) -> dict[str, str | bytes]:
@@ -145,9 +179,15 @@ def page_of(path: Path) -> dict[str, str | bytes]:
     facts = run(path)
     page, made = pages.lesson_page(path), {}
     printed = facts["printed"].replace(f"{pages.ROOT}/", "").strip("\n")
-    text = [f"# {title_of(path)}", _body(path.read_text()), "## What it prints",
-            f"`python tutorials/{path.name} --quick`, on a machine without a GPU:", f"```text\n{printed}\n```",
-            *_speed(path, page, made), *_compiled(path, page, facts["kernels"], made)]
+    text = [
+        f"# {title_of(path)}",
+        _body(path.read_text()),
+        "## What it prints",
+        f"`python tutorials/{path.name} --quick`, on a machine without a GPU:",
+        f"```text\n{printed}\n```",
+        *_speed(path, page, made),
+        *_compiled(path, page, facts["kernels"], made),
+    ]
     made[page] = "\n\n".join(text) + "\n"
     return made
 
@@ -158,10 +198,22 @@ def make() -> dict[str, str | bytes]:
     with ThreadPoolExecutor(2) as pool:
         for one in pool.map(page_of, pages.lessons()):
             made.update(one)
-    rows = [f"- [{title_of(path)}]({path.stem}.md): {parts_of(path.read_text())[0][1].split('    python')[0].strip()}"
-            for path in pages.lessons()]
-    made["lessons/index.md"] = "\n".join([
-        "# Lessons", "", "Each lesson is a script in `tutorials/`. It checks its results, and on a GPU it measures itself beside torch.",
-        "Without a GPU its kernels run in the interpreter, so every lesson but the one about CuPy can be followed on any machine.", "",
-        *(re.sub(r"\s*\n\s*", " ", row) for row in rows)]) + "\n"
+    rows = [
+        f"- [{title_of(path)}]({path.stem}.md): {parts_of(path.read_text())[0][1].split('    python')[0].strip()}"
+        for path in pages.lessons()
+    ]
+    made["lessons/index.md"] = (
+        "\n".join(
+            [
+                "# Lessons",
+                "",
+                "Each lesson is a script in `tutorials/`. It checks its results, and on a GPU it measures itself beside torch.",
+                "Without a GPU its kernels run in the interpreter, "
+                "so every lesson but the one about CuPy can be followed on any machine.",
+                "",
+                *(re.sub(r"\s*\n\s*", " ", row) for row in rows),
+            ]
+        )
+        + "\n"
+    )
     return made

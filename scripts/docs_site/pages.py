@@ -30,8 +30,20 @@ MADE_FROM = {
 
 # Title -> pages of docs/ in their order. A page that no row names stands at the end of "Guides".
 SECTIONS = {
-    "Guides": ["launch.md", "interpreter.md", "proving.md", "autotuner.md", "profiling.md", "explaining.md",
-               "exporting.md", "torch.md", "jax.md", "editors.md", "cache.md", "recipes.md"],
+    "Guides": [
+        "launch.md",
+        "interpreter.md",
+        "proving.md",
+        "autotuner.md",
+        "profiling.md",
+        "explaining.md",
+        "exporting.md",
+        "torch.md",
+        "jax.md",
+        "editors.md",
+        "cache.md",
+        "recipes.md",
+    ],
     "Reference": ["errors.md", "internal_errors.md", "knobs.md", "glossary.md"],
     "From Triton": ["coming_from_triton.md", "compatibility.md"],
     "How it works": ["architecture.md", "layouts.md"],
@@ -71,7 +83,7 @@ def site_path(repository_path: str) -> str | None:
     if shown:
         return shown
     if re.fullmatch(r"docs/[\w/]+\.md", repository_path):
-        return repository_path[len("docs/"):]
+        return repository_path[len("docs/") :]
     if re.fullmatch(r"tutorials/\d\d_\w+\.py", repository_path):
         return f"lessons/{Path(repository_path).stem}.md"
     return None

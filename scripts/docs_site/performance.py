@@ -46,11 +46,16 @@ def tables(path: str = RESULTS) -> dict[str, Table]:
         table = re.search(r"^\|(.+)\|\n\|[-| ]+\|\n((?:\|.+\|\n?)+)", text, re.MULTILINE)
         if not table:
             continue
-        taken = re.search(r"board .*?date \d{4}-\d\d-\d\d", text, re.DOTALL) or \
-            re.search(r"(?:H200, torch|16 cores, torch) [^,]+, Triton [\s\S]{0,50}?\d{4}-\d\d-\d\d", text)
+        taken = re.search(r"board .*?date \d{4}-\d\d-\d\d", text, re.DOTALL) or re.search(
+            r"(?:H200, torch|16 cores, torch) [^,]+, Triton [\s\S]{0,50}?\d{4}-\d\d-\d\d", text
+        )
         cells = [[cell.strip() for cell in row.strip().strip("|").split("|")] for row in table.group(2).splitlines()]
-        found[heading] = Table(heading, " ".join(taken.group().split()) if taken else "",
-                               [cell.strip() for cell in table.group(1).split("|")], cells)
+        found[heading] = Table(
+            heading,
+            " ".join(taken.group().split()) if taken else "",
+            [cell.strip() for cell in table.group(1).split("|")],
+            cells,
+        )
     return found
 
 
@@ -59,8 +64,10 @@ def taken_where(table: Table) -> str:
     facts = dict(re.findall(r"(board|driver|torch|triton|date) ([^;]+)", table.taken))
     if "board" not in facts:
         return table.taken
-    return (f"{facts['board']}, driver {facts.get('driver', 'unknown')}, torch {facts['torch']}, Triton {facts['triton']}, "
-            f"{facts['date']}")
+    return (
+        f"{facts['board']}, driver {facts.get('driver', 'unknown')}, torch {facts['torch']}, Triton {facts['triton']}, "
+        f"{facts['date']}"
+    )
 
 
 INTRODUCTION = """# Performance
@@ -73,10 +80,15 @@ output was checked. [How they are measured](project/benchmarks.md) has the comma
 
 def _part(table: Table, name: str, series: dict[str, str], unit: str, sentence: str, made: dict, labels=None) -> str:
     """A section with one plot; `series` maps the name in the legend to a column."""
-    made.update(plots.bars(f"plots/{name}", labels or table.labels(),
-                           {key: table.numbers(column) for key, column in series.items()}, unit))
-    return f"## {table.heading.split(',')[0]}\n\n{sentence}\n\n{plots.shown(f'plots/{name}', PAGE, table.heading)}\n\n" \
-           f"*{taken_where(table)}.*\n"
+    made.update(
+        plots.bars(
+            f"plots/{name}", labels or table.labels(), {key: table.numbers(column) for key, column in series.items()}, unit
+        )
+    )
+    return (
+        f"## {table.heading.split(',')[0]}\n\n{sentence}\n\n{plots.shown(f'plots/{name}', PAGE, table.heading)}\n\n"
+        f"*{taken_where(table)}.*\n"
+    )
 
 
 def _of_products(table: Table) -> Table:
@@ -92,11 +104,25 @@ def _of_products(table: Table) -> Table:
 def _of_others(made: dict) -> str:
     """A section on the functions of other repositories: ratios, from the page on compatibility."""
     table = tables("docs/compatibility.md")["Speed of their functions"]
-    made.update(plots.ratios("plots/others", table.labels(), table.numbers("ratio"), "time under Triton / time under Tilewright (more is better)"))
-    return "\n\n".join([
-        "## Functions of other repositories", "Functions of public repositories, timed under both implementations. To the right of 1 Tilewright is faster; bars end at 0.5 and at 4. "
-        "[Compatibility](compatibility.md#speed-of-their-functions) has the milliseconds, and says what is behind the rows below 0.95.",
-        plots.shown("plots/others", PAGE, "Ratios of times"), f"*{taken_where(table)}.*"]) + "\n"
+    made.update(
+        plots.ratios(
+            "plots/others", table.labels(), table.numbers("ratio"), "time under Triton / time under Tilewright (more is better)"
+        )
+    )
+    return (
+        "\n\n".join(
+            [
+                "## Functions of other repositories",
+                "Functions of public repositories, timed under both implementations. "
+                "To the right of 1 Tilewright is faster; bars end at 0.5 and at 4. "
+                "[Compatibility](compatibility.md#speed-of-their-functions) has the milliseconds, "
+                "and says what is behind the rows below 0.95.",
+                plots.shown("plots/others", PAGE, "Ratios of times"),
+                f"*{taken_where(table)}.*",
+            ]
+        )
+        + "\n"
+    )
 
 
 def make() -> dict[str, str | bytes]:
@@ -106,27 +132,70 @@ def make() -> dict[str, str | bytes]:
     beside = {"torch": "torch", "Triton, best": "Triton, best", "Tilewright": "Tilewright"}
     text = [INTRODUCTION]
     for heading, name, sentence in (
-            ("Memory-bound kernels, GB/s of useful traffic", "memory-bound", "Kernels that wait for memory. Triton is the best of "
-             "4, 8 and 16 warps; Tilewright chooses by itself."),
-            ("Kernels as models use them, GB/s of useful traffic", "in-use", "The compiler was not fitted to these kernels."),
-            ("Rows of other lengths, GB/s of useful traffic", "other-sizes", "The lengths are no powers of two, and some are odd.")):
+        (
+            "Memory-bound kernels, GB/s of useful traffic",
+            "memory-bound",
+            "Kernels that wait for memory. Triton is the best of 4, 8 and 16 warps; Tilewright chooses by itself.",
+        ),
+        ("Kernels as models use them, GB/s of useful traffic", "in-use", "The compiler was not fitted to these kernels."),
+        ("Rows of other lengths, GB/s of useful traffic", "other-sizes", "The lengths are no powers of two, and some are odd."),
+    ):
         text.append(_part(found[heading], name, beside, "GB/s (more is better)", sentence, made))
     products = _of_products(found["Matrix products"])
-    text.append(_part(products, "products", {"cuBLAS": "cuBLAS", "Triton": "Triton", "Tilewright": "Tilewright"}, "TFLOP/s (more is better)",
-                      "Both compilers choose among the same configurations. A row shows the kernel that is fastest under Tilewright.", made))
-    text.append(_part(found["Products as models use them"], "products-in-use",
-                      {"Triton, best": "Triton, best", "Tilewright, best": "Tilewright, best"}, "TFLOP/s, decoding GB/s (more is better)",
-                      "Linear layers, weights of 8 and 4 bits, gradients, split sums and decoding.", made))
+    text.append(
+        _part(
+            products,
+            "products",
+            {"cuBLAS": "cuBLAS", "Triton": "Triton", "Tilewright": "Tilewright"},
+            "TFLOP/s (more is better)",
+            "Both compilers choose among the same configurations. A row shows the kernel that is fastest under Tilewright.",
+            made,
+        )
+    )
+    text.append(
+        _part(
+            found["Products as models use them"],
+            "products-in-use",
+            {"Triton, best": "Triton, best", "Tilewright, best": "Tilewright, best"},
+            "TFLOP/s, decoding GB/s (more is better)",
+            "Linear layers, weights of 8 and 4 bits, gradients, split sums and decoding.",
+            made,
+        )
+    )
     attention = found["Attention"]
-    text.append(_part(attention, "attention", {"peer": "peer", "Triton": "Triton", "Tilewright": "Tilewright"}, "TFLOP/s (more is better)",
-                      "The peer is cuDNN, the fastest of torch's. A row names direction, head dimension, length and mask.", made,
-                      labels=[f"{row[0]} ({row[1].split('-')[0]})" for row in attention.rows]))
+    text.append(
+        _part(
+            attention,
+            "attention",
+            {"peer": "peer", "Triton": "Triton", "Tilewright": "Tilewright"},
+            "TFLOP/s (more is better)",
+            "The peer is cuDNN, the fastest of torch's. A row names direction, head dimension, length and mask.",
+            made,
+            labels=[f"{row[0]} ({row[1].split('-')[0]})" for row in attention.rows],
+        )
+    )
     host = found["Host side"]
     launches = host.only(lambda row: row[1] == "us")
-    text.append(_part(launches, "launches", {"bare driver": "bare driver", "Triton": "Triton", "Tilewright": "Tilewright"},
-                      "microseconds of one launch (less is better)", "What a launch costs the processor.", made))
-    text.append(_part(found["Tuning"], "tuning", {"seconds": "seconds"}, "seconds of the first launch (less is better)",
-                      "A first launch that chooses among 24 configurations of a matrix product, in a process of its own.", made))
+    text.append(
+        _part(
+            launches,
+            "launches",
+            {"bare driver": "bare driver", "Triton": "Triton", "Tilewright": "Tilewright"},
+            "microseconds of one launch (less is better)",
+            "What a launch costs the processor.",
+            made,
+        )
+    )
+    text.append(
+        _part(
+            found["Tuning"],
+            "tuning",
+            {"seconds": "seconds"},
+            "seconds of the first launch (less is better)",
+            "A first launch that chooses among 24 configurations of a matrix product, in a process of its own.",
+            made,
+        )
+    )
     text.append(_of_others(made))
     made[PAGE] = "\n".join(text)
     return made

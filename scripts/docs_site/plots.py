@@ -12,9 +12,29 @@ import threading
 FORMS = {"light": ("#303030", "#d0d0d0"), "dark": ("#e0e0e0", "#505560")}
 
 # One colour for each implementation on all pages; all of them can be read on both grounds.
-COLOURS = {"Tilewright": "#12a594", "Triton": "#e8853d", "Triton, best": "#e8853d", "torch": "#7c8cc4", "cuBLAS": "#7c8cc4",
-           "peer": "#7c8cc4", "bare driver": "#7c8cc4", "Tilewright, best": "#12a594"}
-OTHERS = ["#12a594", "#7c8cc4", "#e8853d", "#c45c8d", "#9aa634", "#5aa2d6", "#b07d4f", "#8f6fc9", "#d1596a", "#6f8f7a", "#888888"]
+COLOURS = {
+    "Tilewright": "#12a594",
+    "Triton": "#e8853d",
+    "Triton, best": "#e8853d",
+    "torch": "#7c8cc4",
+    "cuBLAS": "#7c8cc4",
+    "peer": "#7c8cc4",
+    "bare driver": "#7c8cc4",
+    "Tilewright, best": "#12a594",
+}
+OTHERS = [
+    "#12a594",
+    "#7c8cc4",
+    "#e8853d",
+    "#c45c8d",
+    "#9aa634",
+    "#5aa2d6",
+    "#b07d4f",
+    "#8f6fc9",
+    "#d1596a",
+    "#6f8f7a",
+    "#888888",
+]
 
 _drawing = threading.Lock()  # pyplot has one state
 
@@ -32,8 +52,18 @@ def _drawn(name: str, height: float, draw) -> dict[str, bytes]:
 
     made = {}
     for form, (ink, grid) in FORMS.items():
-        style = {"text.color": ink, "axes.labelcolor": ink, "xtick.color": ink, "ytick.color": ink, "axes.edgecolor": grid,
-                 "grid.color": grid, "svg.hashsalt": name, "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+        style = {
+            "text.color": ink,
+            "axes.labelcolor": ink,
+            "xtick.color": ink,
+            "ytick.color": ink,
+            "axes.edgecolor": grid,
+            "grid.color": grid,
+            "svg.hashsalt": name,
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+        }
         with _drawing, plt.rc_context(style):
             figure, axes = plt.subplots(figsize=(4.6, height))
             draw(axes)
@@ -57,6 +87,7 @@ def _words_above(axes, labels: list[str], offset: float, unit: str):
 
 def bars(name: str, labels: list[str], series: dict[str, list], unit: str) -> dict[str, bytes]:
     """A row of bars for each label, one bar for each of `series`; None leaves a bar out."""
+
     def draw(axes):
         thickness = 0.64 / len(series)
         for i, (key, values) in enumerate(series.items()):
@@ -70,19 +101,27 @@ def bars(name: str, labels: list[str], series: dict[str, list], unit: str) -> di
 
 def stacked(name: str, labels: list[str], parts: dict[str, list[float]], unit: str) -> dict[str, bytes]:
     """One bar for each label, made of parts."""
+
     def draw(axes):
         starts = [0.0] * len(labels)
         for i, (key, values) in enumerate(parts.items()):
-            axes.barh([row + 0.15 for row in range(len(labels))], values, 0.45, left=starts, color=OTHERS[i % len(OTHERS)], label=key)
+            axes.barh(
+                [row + 0.15 for row in range(len(labels))], values, 0.45, left=starts, color=OTHERS[i % len(OTHERS)], label=key
+            )
             starts = [start + value for start, value in zip(starts, values)]
         _words_above(axes, labels, 0.11, unit)
-        axes.legend(frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(-0.02, 1), fontsize=7.5, columnspacing=1, handlelength=1.2)
+        axes.legend(
+            frameon=False, ncols=3, loc="lower left", bbox_to_anchor=(-0.02, 1), fontsize=7.5, columnspacing=1, handlelength=1.2
+        )
 
     return _drawn(name, 1.0 + len(labels) * 0.42, draw)
 
 
 def ratios(name: str, labels: list[str], values: list[float], unit: str) -> dict[str, bytes]:
-    """A bar for each label, from 1 to the left or to the right, with its number; it ends at 0.5 or 4 where the number lies beyond."""
+    """A bar for each label, from 1 to the left or to the right, with its number.
+
+    It ends at 0.5 or 4 where the number lies beyond.
+    """
     low, high = 0.5, 4
 
     def draw(axes):
@@ -104,6 +143,7 @@ def ratios(name: str, labels: list[str], values: list[float], unit: str) -> dict
 
 def lines(name: str, x_label: str, xs: list, series: dict[str, list], unit: str) -> dict[str, bytes]:
     """Curves over a range of sizes, each twice the one before or more."""
+
     def draw(axes):
         for i, (key, values) in enumerate(series.items()):
             axes.plot(xs, values, marker="o", markersize=4, color=_colour(key, i), label=key)

@@ -23,28 +23,56 @@ sys.path.insert(0, str(pages.ROOT / "python"))
 
 # Page -> title, sentence, names of tilewright.language.
 GROUPS = {
-    "programs": ("Programs and control flow", "Which program this is, loops with hints, and what is decided while a kernel is compiled.", """
+    "programs": (
+        "Programs and control flow",
+        "Which program this is, loops with hints, and what is decided while a kernel is compiled.",
+        """
         program_id num_programs range static_range condition constexpr constexpr_type constexpr_function static_assert
         static_print assume multiple_of max_contiguous max_constancy expect_zero debug_barrier device_assert device_print
-        aggregate_replace tuple tuple_type slice slice_type"""),
-    "tiles": ("Tiles and shapes", "Tiles are made, put together and brought into other shapes.", """
+        aggregate_replace tuple tuple_type slice slice_type""",
+    ),
+    "tiles": (
+        "Tiles and shapes",
+        "Tiles are made, put together and brought into other shapes.",
+        """
         tensor arange full zeros zeros_like to_tensor cast where broadcast broadcast_to expand_dims unsqueeze squeeze
-        reshape view ravel permute trans cat join split interleave flip gather swizzle2d"""),
-    "memory": ("Memory", "Loads, stores, atomics, block pointers and descriptors.", """
+        reshape view ravel permute trans cat join split interleave flip gather swizzle2d""",
+    ),
+    "memory": (
+        "Memory",
+        "Loads, stores, atomics, block pointers and descriptors.",
+        """
         load store atomic_add atomic_and atomic_or atomic_xor atomic_max atomic_min atomic_xchg atomic_cas atomic_load
         atomic_store atomic_poll make_tensor_descriptor load_tensor_descriptor store_tensor_descriptor tensor_descriptor
-        tensor_descriptor_base tensor_descriptor_type make_block_ptr advance const"""),
-    "arithmetic": ("Arithmetic", "Functions that work on each element. `+ - * / // % ** & | ^ << >>` and comparisons work on tiles as in Python.", """
+        tensor_descriptor_base tensor_descriptor_type make_block_ptr advance const""",
+    ),
+    "arithmetic": (
+        "Arithmetic",
+        "Functions that work on each element. `+ - * / // % ** & | ^ << >>` and comparisons work on tiles as in Python.",
+        """
         abs add sub mul cdiv fma umulhi div_rn fdiv maximum minimum clamp PropagateNan ceil floor exp exp2 log log2 sqrt
-        sqrt_rn rsqrt sin cos erf sigmoid softmax map_elementwise inline_asm_elementwise"""),
-    "reductions": ("Reductions, scans and sorting", "Many elements of a tile become fewer, or change their order.", """
-        sum max min argmax argmin xor_sum reduce_or reduce cumsum cumprod associative_scan sort topk bitonic_merge histogram"""),
+        sqrt_rn rsqrt sin cos erf sigmoid softmax map_elementwise inline_asm_elementwise""",
+    ),
+    "reductions": (
+        "Reductions, scans and sorting",
+        "Many elements of a tile become fewer, or change their order.",
+        """
+        sum max min argmax argmin xor_sum reduce_or reduce cumsum cumprod associative_scan sort topk bitonic_merge histogram""",
+    ),
     "products": ("Matrix products", "What runs on the tensor cores.", "dot dot_scaled"),
-    "random": ("Random numbers", "A number follows from a seed and an offset, so each program can compute its own.", """
-        rand randn randint rand4x randn4x randint4x philox philox_impl uint_to_uniform_float pair_uniform_to_normal"""),
-    "types": ("Types", "Types of elements, pointers and tiles.", """
+    "random": (
+        "Random numbers",
+        "A number follows from a seed and an offset, so each program can compute its own.",
+        """
+        rand randn randint rand4x randn4x randint4x philox philox_impl uint_to_uniform_float pair_uniform_to_normal""",
+    ),
+    "types": (
+        "Types",
+        "Types of elements, pointers and tiles.",
+        """
         dtype pointer_type block_type get_int_dtype str_to_ty TRITON_MAX_TENSOR_NUMEL int1 int8 int16 int32 int64 uint8 uint16
-        uint32 uint64 float16 bfloat16 float32 float64 float8e4nv float8e5 float8e4b15 float8e4b8 float8e5b16 void pi32_t"""),
+        uint32 uint64 float16 bfloat16 float32 float64 float8e4nv float8e5 float8e4b15 float8e4b8 float8e5b16 void pi32_t""",
+    ),
 }
 MODULES = """aggregates basics combines compatibility core descriptors extra libdevice math memory random scaled standard
     target_info""".split()
@@ -93,8 +121,11 @@ def language():
 def libdevice_names() -> list[str]:
     """The functions that are libdevice's, not what its module imports."""
     module = language().extra.libdevice
-    return sorted(name for name, value in vars(module).items()
-                  if not name.startswith("_") and inspect.isfunction(value) and name not in ("builtin", "unwrap"))
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and inspect.isfunction(value) and name not in ("builtin", "unwrap")
+    )
 
 
 @functools.cache
@@ -102,8 +133,13 @@ def examples() -> dict[str, dict]:
     """Name -> text of the example, and what it printed."""
     script = Path(__file__).with_name("run_examples.py")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(pages.ROOT / "python"), os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, str(script), str(pages.ROOT / "docs" / "examples"), *libdevice_names()],
-                          capture_output=True, text=True, env=environment, timeout=300)
+    done = subprocess.run(
+        [sys.executable, str(script), str(pages.ROOT / "docs" / "examples"), *libdevice_names()],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
     found = json.loads(done.stdout)
@@ -119,8 +155,13 @@ def _signature(name: str, value) -> str:
     except (TypeError, ValueError):
         return ""
     # Defaults that are objects, as a reader would write them.
-    for shown, written in (("<PropagateNan.NONE: 0>", "PropagateNan.NONE"), ("tilewright.language.", "tl."),
-                           ("constexpr[10]", "10"), ("'Optional[Callable]' = ", ""), ("fn: None", "fn=None")):
+    for shown, written in (
+        ("<PropagateNan.NONE: 0>", "PropagateNan.NONE"),
+        ("tilewright.language.", "tl."),
+        ("constexpr[10]", "10"),
+        ("'Optional[Callable]' = ", ""),
+        ("fn: None", "fn=None"),
+    ):
         signature = signature.replace(shown, written)
     return f"```python\n{name}{signature}\n```\n"
 
@@ -159,8 +200,15 @@ def _elements() -> str:
         elif value.is_ptr():
             rows.append(f"| `tl.{name}` | `*i32` | 64 | pointer to int32 |")
         else:
-            kind = "float" if value.is_floating() else "boolean" if name == "int1" else \
-                "unsigned integer" if name.startswith("u") else "signed integer"
+            kind = (
+                "float"
+                if value.is_floating()
+                else "boolean"
+                if name == "int1"
+                else "unsigned integer"
+                if name.startswith("u")
+                else "signed integer"
+            )
             rows.append(f"| `tl.{name}` | `{value.short_name}` | {value.primitive_bitwidth} | {kind} |")
     return "## Types of elements\n\n" + "\n".join(rows) + "\n\n" + _example("types")
 
@@ -195,16 +243,23 @@ def _library(module_name: str) -> str:
     text = [f"## tw.{module_name}\n"]
     for name in module.__all__:
         value = getattr(module, name)
-        text += [f"### tw.{module_name}.{name}\n", _signature(f"tw.{module_name}.{name}", value), (inspect.getdoc(value) or "") + "\n"]
+        text += [
+            f"### tw.{module_name}.{name}\n",
+            _signature(f"tw.{module_name}.{name}", value),
+            (inspect.getdoc(value) or "") + "\n",
+        ]
     return "\n".join(text)
 
 
 def _language_page(page: str) -> str:
     title, sentence, names = GROUPS[page]
-    text = [f"# {title}\n", sentence + "\n",
-            "The examples ran in the interpreter when this page was made, and the text below each is what it printed. An example "
-            "without a decorator is the body of a kernel, launched with one program; `tl` is `tilewright.language`, `tw` is "
-            "`tilewright`, `np` is NumPy.\n"]
+    text = [
+        f"# {title}\n",
+        sentence + "\n",
+        "The examples ran in the interpreter when this page was made, and the text below each is what it printed. An example "
+        "without a decorator is the body of a kernel, launched with one program; `tl` is `tilewright.language`, `tw` is "
+        "`tilewright`, `np` is NumPy.\n",
+    ]
     text += [_entry("tl", name, language()) for name in names.split() if name not in ELEMENTS]
     if page == "tiles":
         text.append(_methods())
@@ -215,22 +270,30 @@ def _language_page(page: str) -> str:
 
 def _libdevice_page() -> str:
     module = language().extra.libdevice
-    text = ["# libdevice\n", inspect.getdoc(module).split("\n\n", 1)[1] + "\n",
-            "Each row was run in the interpreter: the arguments are tiles of two elements that hold the value shown.\n",
-            "| function | meaning | example | gives |", "|---|---|---|---|"]
+    text = [
+        "# libdevice\n",
+        inspect.getdoc(module).split("\n\n", 1)[1] + "\n",
+        "Each row was run in the interpreter: the arguments are tiles of two elements that hold the value shown.\n",
+        "| function | meaning | example | gives |",
+        "|---|---|---|---|",
+    ]
     for name in libdevice_names():
         value, made = getattr(module, name), examples()[f"libdevice.{name}"]
         arguments = [part.split(", ") for part in made["code"].split("tl.full((2,), ")[1:]]
         shown = ", ".join(f"{number} as {kind.split(')')[0].removeprefix('tl.')}" for number, kind, *_ in arguments)
         result = made["printed"].strip(" ()[]\n").split()
-        text.append(f"| `{name}{inspect.signature(value)}` | {documentation(name, value).replace(chr(10), ' ')} | {shown} | `{result[0]}` |")
+        meaning = documentation(name, value).replace("\n", " ")
+        text.append(f"| `{name}{inspect.signature(value)}` | {meaning} | {shown} | `{result[0]}` |")
     return "\n".join(text) + "\n"
 
 
 def _package_page() -> str:
     package = importlib.import_module("tilewright")
-    text = ["# The package\n", "The names of `tilewright`, here `tw`. Each example is a script that ran when this page was made; "
-            "`tl` is `tilewright.language`, `np` is NumPy.\n"]
+    text = [
+        "# The package\n",
+        "The names of `tilewright`, here `tw`. Each example is a script that ran when this page was made; "
+        "`tl` is `tilewright.language`, `np` is NumPy.\n",
+    ]
     for title, names in PACKAGE.items():
         text += [f"## {title}\n", *(_entry("tw", name, package, "###") for name in names.split())]
     text += [_library("testing"), _library("tuning")]

@@ -71,12 +71,18 @@ def run_script(path: Path, is_interpreted: bool):
 
 def outcome(name: str, text: str, folder: Path) -> dict:
     """The text of an example, and what it printed or "failed" with a reason."""
-    path = folder / ("example.py" if CODE.fullmatch(name) else f"{name.replace('.', '_')}_example.py")  # kernels are read from files
+    path = folder / (
+        "example.py" if CODE.fullmatch(name) else f"{name.replace('.', '_')}_example.py"
+    )  # kernels are read from files
     path.write_text(script_of(name, text))
     linecache.checkcache()
     printed = io.StringIO()
     try:
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), warnings.catch_warnings(record=True) as said:
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(printed),
+            warnings.catch_warnings(record=True) as said,
+        ):
             warnings.simplefilter("always")
             try:
                 run_script(path, is_body(name, text))
@@ -95,8 +101,15 @@ def outcome(name: str, text: str, folder: Path) -> dict:
 
 
 # Arguments that a function of libdevice may want: the first row with which it gives a number makes its example.
-ARGUMENTS = [("float32", (0.5, 0.25, 2.0, 3.0)), ("float32", (1.5, 0.25, 2.0, 3.0)), ("int32", (3, 5, 6)), ("float64", (0.5, 0.25, 2.0)),
-             ("int64", (3, 5, 6)), ("uint32", (3, 5, 6)), ("uint64", (3, 5, 6))]
+ARGUMENTS = [
+    ("float32", (0.5, 0.25, 2.0, 3.0)),
+    ("float32", (1.5, 0.25, 2.0, 3.0)),
+    ("int32", (3, 5, 6)),
+    ("float64", (0.5, 0.25, 2.0)),
+    ("int64", (3, 5, 6)),
+    ("uint32", (3, 5, 6)),
+    ("uint64", (3, 5, 6)),
+]
 
 
 def of_libdevice(name: str, folder: Path) -> dict:

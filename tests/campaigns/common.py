@@ -48,10 +48,27 @@ class StandIn:
         if self.log is not None:
             # One short write to a file opened for appending is not torn.
             os.write(self.log, f"{block}\n".encode())
-        metadata = {"num_warps": 4, "num_ctas": 1, "num_stages": 3, "shared": 0, "name": fn.__name__,
-                    "written_args": ["x"], "n_regs": 32, "n_spills": 0, "assembler": "stand-in"}
-        return {"name": fn.__name__, "ttir": f"module {{ {block} }}", "ttgir": "module {}", "llir": "; text",
-                "ptx": f"// {block}", "cubin": expected_code(block, target), "metadata": metadata, "remarks": []}
+        metadata = {
+            "num_warps": 4,
+            "num_ctas": 1,
+            "num_stages": 3,
+            "shared": 0,
+            "name": fn.__name__,
+            "written_args": ["x"],
+            "n_regs": 32,
+            "n_spills": 0,
+            "assembler": "stand-in",
+        }
+        return {
+            "name": fn.__name__,
+            "ttir": f"module {{ {block} }}",
+            "ttgir": "module {}",
+            "llir": "; text",
+            "ptx": f"// {block}",
+            "cubin": expected_code(block, target),
+            "metadata": metadata,
+            "remarks": [],
+        }
 
 
 def compile_block(block, target="sm_90a"):
@@ -83,8 +100,11 @@ def private_cache(folder=None, seconds=0.0, log=None, **knobs):
     made = tempfile.TemporaryDirectory(prefix="tilewright-campaign-") if folder is None else None
     folder = Path(made.name) / "cache" if made else Path(folder)
     compiler, original = StandIn(seconds, log), _core.compile_kernel
-    variables = {"TILEWRIGHT_CACHE": "1", "TILEWRIGHT_CACHE_DIR": os.fspath(folder),
-                 **{f"TILEWRIGHT_{k}": str(v) for k, v in knobs.items()}}
+    variables = {
+        "TILEWRIGHT_CACHE": "1",
+        "TILEWRIGHT_CACHE_DIR": os.fspath(folder),
+        **{f"TILEWRIGHT_{k}": str(v) for k, v in knobs.items()},
+    }
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     _core.compile_kernel = compiler

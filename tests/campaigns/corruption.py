@@ -27,7 +27,7 @@ def reseal(content: bytes) -> bytes:
 
 
 def with_number(content, offset, value, size):
-    return content[:offset] + struct.pack("<Q", value)[:size] + content[offset + size:]
+    return content[:offset] + struct.pack("<Q", value)[:size] + content[offset + size :]
 
 
 def with_header(content, key, change):
@@ -45,11 +45,24 @@ def _with(name, value):
 
 
 # Headers of right form and wrong content, sealed: the last line of defence.
-HEADERS = [lambda h: "", lambda h: "{", lambda h: "[]", lambda h: "null", lambda h: "1" * 5000, lambda h: b"\xff\xfe",
-           *[_without(n) for n in ("fields", "target", "metadata", "remarks", "symbol", "globals")],
-           _with("target", "sm_80"), _with("fields", {}), _with("metadata", []), _with("metadata", None),
-           _with("remarks", "text"), _with("symbol", 7), _with("globals", [["a"]]), _with("globals", 3),
-           lambda h: {**h, "fields": {**h["fields"], "target": "sm_80"}}]
+HEADERS = [
+    lambda h: "",
+    lambda h: "{",
+    lambda h: "[]",
+    lambda h: "null",
+    lambda h: "1" * 5000,
+    lambda h: b"\xff\xfe",
+    *[_without(n) for n in ("fields", "target", "metadata", "remarks", "symbol", "globals")],
+    _with("target", "sm_80"),
+    _with("fields", {}),
+    _with("metadata", []),
+    _with("metadata", None),
+    _with("remarks", "text"),
+    _with("symbol", 7),
+    _with("globals", [["a"]]),
+    _with("globals", 3),
+    lambda h: {**h, "fields": {**h["fields"], "target": "sm_80"}},
+]
 
 
 def damages(content, key, foreign, rng, count):
@@ -62,8 +75,8 @@ def damages(content, key, foreign, rng, count):
     for offset, width in ((12, 4), (16, 8), (56, 4), (header_end + 16, 8), (header_end + 40, 8)):
         for value in (0, 1, 2**16, 2**31, 2**32 - 1, 2**63, 2**64 - 1):
             fixed.append((f"length {value:#x} at {offset}", reseal(with_number(content, offset, value, width))))
-    name = content[header_end:header_end + 16]
-    fixed.append(("two sections of one name", reseal(content[:header_end + 24] + name + content[header_end + 40:])))
+    name = content[header_end : header_end + 16]
+    fixed.append(("two sections of one name", reseal(content[: header_end + 24] + name + content[header_end + 40 :])))
     fixed.append(("another machine code", with_section(content, key, "cubin", b"MZ")))
     yield from fixed[:count]
     for number in range(max(0, count - len(fixed))):
@@ -81,7 +94,7 @@ def damages(content, key, foreign, rng, count):
         else:
             start = rng.randrange(size)
             piece = rng.randbytes(rng.randrange(1, 400))
-            yield f"{len(piece)} bytes at {start}", content[:start] + piece + content[start + len(piece):]
+            yield f"{len(piece)} bytes at {start}", content[:start] + piece + content[start + len(piece) :]
 
 
 def with_section(content, key, name, value):
@@ -91,9 +104,9 @@ def with_section(content, key, name, value):
 
 def power_loss(content, rng, page=512):
     """Some pages reached the disk, the others are zeros; or the file ends early."""
-    pages = [content[i:i + page] for i in range(0, len(content), page)]
+    pages = [content[i : i + page] for i in range(0, len(content), page)]
     kept = [p if rng.random() < 0.5 else bytes(len(p)) for p in pages]
-    return "power loss", b"".join(kept[:rng.randrange(1, len(kept) + 1)])
+    return "power loss", b"".join(kept[: rng.randrange(1, len(kept) + 1)])
 
 
 def run(count=2000, seed=1, kind="K1"):

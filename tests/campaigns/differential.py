@@ -124,8 +124,11 @@ def outcome_of(program, text, folder, device="emulator"):
     for name, compiled in compiled_devices(device):
         options = program.options(source)
         actual, failure = attempt(lambda: results(compiled, kernel, program, options))
-        if failure and (code_of(failure) in DOES_NOT_FIT or f"on {name}" in failure.split("\n")[0]
-                        or any(text in failure.strip().rpartition("\n")[2] for text in TOO_FEW_REGISTERS)):
+        if failure and (
+            code_of(failure) in DOES_NOT_FIT
+            or f"on {name}" in failure.split("\n")[0]
+            or any(text in failure.strip().rpartition("\n")[2] for text in TOO_FEW_REGISTERS)
+        ):
             unfit = True
         elif failure and refusal and code_of(failure) == refusal:
             return "refused", problem
@@ -156,7 +159,10 @@ def run(count=20, first=0, seconds=1e9, report=print, state=None, jobs=1, device
         pool.go_through(campaign, seconds, report)
     elapsed = time.monotonic() - started
     new = len(campaign.done) - done
-    report(f"{campaign.summary()}; {new} in {elapsed:.0f} s, {new / max(elapsed, 0.1):.2f} kernels a second with {jobs} processes", flush=True)
+    report(
+        f"{campaign.summary()}; {new} in {elapsed:.0f} s, {new / max(elapsed, 0.1):.2f} kernels a second with {jobs} processes",
+        flush=True,
+    )
     assert not campaign.failed, f"F3: seeds {sorted(campaign.failed)} of {first} to {first + count - 1} fail"
     return f"F3: {len(campaign.done)} kernels from seed {first}, no difference ({campaign.summary()})"
 
@@ -172,6 +178,7 @@ def show(seed, device, is_reduced):
     with tempfile.TemporaryDirectory() as folder:
         text = program.text
         if is_reduced:
+
             def problem_of(smaller):
                 return workers.in_child(lambda: outcome_of(program, smaller, folder, device))[1]
 
@@ -187,8 +194,12 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--jobs", type=int, default=1, help="processes that work at once")
-    parser.add_argument("--device", choices=["emulator", "gpu", "interpreter"], default="emulator",
-                        help="what is compared with the interpreter; `interpreter` compares with the oracle only")
+    parser.add_argument(
+        "--device",
+        choices=["emulator", "gpu", "interpreter"],
+        default="emulator",
+        help="what is compared with the interpreter; `interpreter` compares with the oracle only",
+    )
     parser.add_argument("--state", type=Path, help="a file that remembers how far the campaign came")
     parser.add_argument("--seed", type=int, help="one kernel, which is printed")
     parser.add_argument("--reduce", action="store_true", help="with --seed: a smaller kernel that fails alike")

@@ -22,12 +22,33 @@ from pathlib import Path
 from tilewright import errors
 from tilewright.compiler import disk_cache
 
-from .common import (check_block, compile_block, counted_warnings, damaged_entries, entries_below, forget, private_cache,
-                     temporaries_below)
+from .common import (
+    check_block,
+    compile_block,
+    counted_warnings,
+    damaged_entries,
+    entries_below,
+    forget,
+    private_cache,
+    temporaries_below,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-ERRORS = ["ENOSPC", "EDQUOT", "EIO", "EROFS", "EACCES", "EPERM", "EMFILE", "ENFILE", "EINTR", "ESTALE", "EBUSY",
-          "ENAMETOOLONG", "short write"]
+ERRORS = [
+    "ENOSPC",
+    "EDQUOT",
+    "EIO",
+    "EROFS",
+    "EACCES",
+    "EPERM",
+    "EMFILE",
+    "ENFILE",
+    "EINTR",
+    "ESTALE",
+    "EBUSY",
+    "ENAMETOOLONG",
+    "short write",
+]
 
 # ---------------------------------------------------------------------------
 # K5
@@ -38,8 +59,9 @@ def build_shim(folder, name="FaultShim") -> str:
     compiler = shutil.which("clang++-19") or shutil.which("c++") or shutil.which("g++")
     assert compiler, "no C++ compiler for the shim"
     library = Path(folder) / f"lib{name.lower()}.so"
-    subprocess.run([compiler, "-std=c++17", "-O1", "-shared", "-fPIC", ROOT / f"tests/mock/{name}.cpp", "-o", library,
-                    "-ldl"], check=True)
+    subprocess.run(
+        [compiler, "-std=c++17", "-O1", "-shared", "-fPIC", ROOT / f"tests/mock/{name}.cpp", "-o", library, "-ldl"], check=True
+    )
     return str(library)
 
 
@@ -47,10 +69,17 @@ def run_injected(errors=len(ERRORS)):
     """K5, in a process of its own that the shim is loaded into."""
     with tempfile.TemporaryDirectory() as folder:
         library = build_shim(folder)
-        done = subprocess.run([sys.executable, "-c", "from campaigns import faults; faults.inject_all()", library, str(errors)],
-                              env={**os.environ, "LD_PRELOAD": library, "TILEWRIGHT_CACHE": "0", "PYTHONPATH": os.pathsep.join(
-                                  [str(ROOT / "tests"), *filter(None, sys.path)])},
-                              capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", "from campaigns import faults; faults.inject_all()", library, str(errors)],
+            env={
+                **os.environ,
+                "LD_PRELOAD": library,
+                "TILEWRIGHT_CACHE": "0",
+                "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *filter(None, sys.path)]),
+            },
+            capture_output=True,
+            text=True,
+        )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout.strip().splitlines()[-1]
 
@@ -75,7 +104,7 @@ def inject_all():
     shim = ctypes.CDLL(sys.argv[1])
     shim.faultArm.argtypes = [ctypes.c_char_p, ctypes.c_int, ctypes.c_int, ctypes.c_int]
     count, most = 0, 0
-    for error in ERRORS[:int(sys.argv[2])]:
+    for error in ERRORS[: int(sys.argv[2])]:
         for operation in ("hit", "miss", "first", "evict"):
             for k in range(1, 10_000):
                 fired, warned = inject(shim, operation, error, k)
@@ -198,11 +227,17 @@ def run_conditions():
             path.mkdir()
             path.chmod(mode)
             return path
+
         return make
 
     unset_dir = {"TILEWRIGHT_CACHE_DIR": "(unset)", "TRITON_CACHE_DIR": "(unset)", "XDG_CACHE_HOME": "(unset)"}
     condition("plain", most=0, works=True)
-    condition("spaces, newline, not UTF-8", lambda base: Path(os.fsdecode(os.fsencode(base) + b"/a b\nc\xff\xfe'\"$(x)")), 0, works=True)
+    condition(
+        "spaces, newline, not UTF-8",
+        lambda base: Path(os.fsdecode(os.fsencode(base) + b"/a b\nc\xff\xfe'\"$(x)")),
+        0,
+        works=True,
+    )
     condition("parents missing", lambda base: base / "a" / "b" / "c", 0, works=True)
     condition("writable by others", made("open", 0o777), code="W0503")
     condition("home 0500", made("home", 0o500), code="W0502", nobody=True)
@@ -226,9 +261,11 @@ def run_conditions():
             os.umask(old)
     _clock_set_back()
     done.append("clock set back")
-    for name, arguments in (("1 MiB tmpfs", ("-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs")),
-                            ("noexec mount", ("-t", "tmpfs", "-o", "noexec,mode=700", "tmpfs")),
-                            ("read-only mount", ("-t", "tmpfs", "-o", "ro,mode=700", "tmpfs"))):
+    for name, arguments in (
+        ("1 MiB tmpfs", ("-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs")),
+        ("noexec mount", ("-t", "tmpfs", "-o", "noexec,mode=700", "tmpfs")),
+        ("read-only mount", ("-t", "tmpfs", "-o", "ro,mode=700", "tmpfs")),
+    ):
         with tempfile.TemporaryDirectory() as base, _mounted(base, *arguments) as mounted:
             if not mounted:
                 left_out.append(name)

@@ -79,8 +79,16 @@ def key(module, signature=None, constants=None, attributes=None, options=None, t
 # Edits
 # ---------------------------------------------------------------------------
 
-_SWAPS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.LShift: ast.RShift, ast.Mod: ast.BitAnd,
-          ast.Gt: ast.LtE, ast.Lt: ast.GtE, ast.And: ast.Or}
+_SWAPS = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.LShift: ast.RShift,
+    ast.Mod: ast.BitAnd,
+    ast.Gt: ast.LtE,
+    ast.Lt: ast.GtE,
+    ast.And: ast.Or,
+}
 
 
 class _Edit(ast.NodeTransformer):
@@ -96,7 +104,11 @@ class _Edit(ast.NodeTransformer):
     def visit_Constant(self, node):
         if isinstance(node.value, str) or not self._hit():
             return node
-        choices = [1 - node.value] if isinstance(node.value, bool) else [node.value + 1 + self.salt, float(node.value) + 0.5, -node.value - 2 - self.salt]
+        choices = (
+            [1 - node.value]
+            if isinstance(node.value, bool)
+            else [node.value + 1 + self.salt, float(node.value) + 0.5, -node.value - 2 - self.salt]
+        )
         self.what = f"constant {node.value}"
         return ast.Constant(choices[self.salt % len(choices)])
 
@@ -173,14 +185,25 @@ def semantic_requests():
     for kind in ("fp16", "bf16", "fp64", "i8", "i64", "u32"):
         yield {"signature": {**SIGNATURE, "x": f"*{kind}"}}
         yield {"signature": {**SIGNATURE, "n": kind}}
-    for block in (1, 2, 128, True, 64.0, None, "64", (64, )):
+    for block in (1, 2, 128, True, 64.0, None, "64", (64,)):
         yield {"constants": {"BLOCK": block}}
     yield {"constants": {"EVEN": False}}
     for name in SIGNATURE:
         yield {"attributes": {name: 16}}
-    for options in ({"num_warps": 8}, {"num_warps": 4}, {"num_stages": 2}, {"num_ctas": 2}, {"maxnreg": 64}, {"debug": True},
-                    {"enable_fp_fusion": False}, {"launch_pdl": True}, {"launch_cooperative_grid": True}, {"arch": "sm_80"},
-                    {"default_dot_input_precision": "ieee"}, {"max_num_imprecise_acc_default": 8}):
+    for options in (
+        {"num_warps": 8},
+        {"num_warps": 4},
+        {"num_stages": 2},
+        {"num_ctas": 2},
+        {"maxnreg": 64},
+        {"debug": True},
+        {"enable_fp_fusion": False},
+        {"launch_pdl": True},
+        {"launch_cooperative_grid": True},
+        {"arch": "sm_80"},
+        {"default_dot_input_precision": "ieee"},
+        {"max_num_imprecise_acc_default": 8},
+    ):
         yield {"options": options}
     for target in ("sm_80", "sm_86", "sm_89"):
         yield {"target": target}
@@ -200,7 +223,7 @@ def incidental_texts(rng):
                 indent = len(line) - len(line.lstrip())
                 body = line.lstrip()
                 if "#" not in body and rng.random() < 0.4:
-                    body += rng.choice(["  # note", " ", "\t", "   # 'it'", "  #\"\"\""])
+                    body += rng.choice(["  # note", " ", "\t", "   # 'it'", '  #"""'])
                 if rng.random() < 0.3 and " + " in body and "#" not in body:
                     body = body.replace(" + ", rng.choice(["+", "  +  ", " +\t"]), 1)
                 line = " " * indent * rng.choice([1, 1, 1]) + body
@@ -221,9 +244,17 @@ def incidental_texts(rng):
 
 
 def _incidental_environments():
-    return [{"TILEWRIGHT_ENABLE_FP_FUSION": "1"}, {"TILEWRIGHT_ENABLE_FP_FUSION": "true"}, {"TILEWRIGHT_DISABLE_LINE_INFO": "0"},
-            {"TILEWRIGHT_DISABLE_LINE_INFO": "off"}, {"TILEWRIGHT_MAX_TENSOR_NUMEL": "0x100000"}, {"TILEWRIGHT_REMARKS": "1"},
-            {"TILEWRIGHT_TIMING": "1"}, {"HOME": "/nowhere"}, {"TILEWRIGHT_CACHE_SIZE_MB": "7"}]
+    return [
+        {"TILEWRIGHT_ENABLE_FP_FUSION": "1"},
+        {"TILEWRIGHT_ENABLE_FP_FUSION": "true"},
+        {"TILEWRIGHT_DISABLE_LINE_INFO": "0"},
+        {"TILEWRIGHT_DISABLE_LINE_INFO": "off"},
+        {"TILEWRIGHT_MAX_TENSOR_NUMEL": "0x100000"},
+        {"TILEWRIGHT_REMARKS": "1"},
+        {"TILEWRIGHT_TIMING": "1"},
+        {"HOME": "/nowhere"},
+        {"TILEWRIGHT_CACHE_SIZE_MB": "7"},
+    ]
 
 
 # ---------------------------------------------------------------------------
@@ -285,15 +316,20 @@ def _check_incidental(folder, base, reference, count, rng):
 
 def _check_processes(folder, reference, seeds):
     """The same key in processes of every hash seed, from three paths each."""
-    program = ("import sys; from campaigns import keys\n"
-               "print(*{keys.key(keys.load(keys.TEXT, folder)) for folder in sys.argv[1:]})")
+    program = (
+        "import sys; from campaigns import keys\nprint(*{keys.key(keys.load(keys.TEXT, folder)) for folder in sys.argv[1:]})"
+    )
     places = [Path(folder) / name for name in ("one", "two/deeper", "three")]
     for place in places:
         place.mkdir(parents=True, exist_ok=True)
     path = os.pathsep.join([str(Path(__file__).resolve().parents[1]), *filter(None, sys.path)])
     for number in range(seeds):
-        done = subprocess.run([sys.executable, "-c", program, *map(str, places)], capture_output=True, text=True,
-                              env={**os.environ, "PYTHONHASHSEED": str(number * 7919), "PYTHONPATH": path})
+        done = subprocess.run(
+            [sys.executable, "-c", program, *map(str, places)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": str(number * 7919), "PYTHONPATH": path},
+        )
         assert done.returncode == 0, done.stderr
         assert done.stdout.split() == [reference], f"K8: seed {number} has {done.stdout}"
     return seeds

@@ -24,8 +24,17 @@ from pathlib import Path
 from tilewright.compiler import disk_cache
 from tilewright.tuning.table import Table
 
-from .common import (check_block, compile_block, counted_warnings, damaged_entries, entries_below, files_below, forget,
-                     private_cache, temporaries_below)
+from .common import (
+    check_block,
+    compile_block,
+    counted_warnings,
+    damaged_entries,
+    entries_below,
+    files_below,
+    forget,
+    private_cache,
+    temporaries_below,
+)
 from .faults import ROOT, build_shim
 from .sharing import _in_child, _wait
 
@@ -40,11 +49,23 @@ def run(processes=16, rounds=50, kills=50, seed=2):
         library = build_shim(folder, "NetworkDisk")
         for locks in LOCKS:
             done = subprocess.run(
-                [sys.executable, "-c", "from campaigns import network_disk; network_disk.run_clients()", library, locks,
-                 *map(str, (processes, rounds, kills, seed))],
-                env={**os.environ, "LD_PRELOAD": library, "TILEWRIGHT_CACHE": "0",
-                     "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *filter(None, sys.path)])},
-                capture_output=True, text=True)
+                [
+                    sys.executable,
+                    "-c",
+                    "from campaigns import network_disk; network_disk.run_clients()",
+                    library,
+                    locks,
+                    *map(str, (processes, rounds, kills, seed)),
+                ],
+                env={
+                    **os.environ,
+                    "LD_PRELOAD": library,
+                    "TILEWRIGHT_CACHE": "0",
+                    "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *filter(None, sys.path)]),
+                },
+                capture_output=True,
+                text=True,
+            )
             assert done.returncode == 0, f"locks {locks}: " + done.stdout[-2000:] + done.stderr[:1500] + done.stderr[-1500:]
             lines.append(f"locks {locks}: " + done.stdout.strip().splitlines()[-1])
     return f"K2N: {processes} processes of {HOSTS} hosts x {rounds} rounds; " + "; ".join(lines)
@@ -66,8 +87,13 @@ class Disk:
 
         def run_body():
 
-            self.shim.diskArm(os.fsencode(self.folder), os.fsencode(self.machines / str(number % HOSTS)), self.locks,
-                              full_one_in, self.seed * 1000 + number)
+            self.shim.diskArm(
+                os.fsencode(self.folder),
+                os.fsencode(self.machines / str(number % HOSTS)),
+                self.locks,
+                full_one_in,
+                self.seed * 1000 + number,
+            )
             body(number)
 
         return _in_child(run_body)
@@ -90,8 +116,10 @@ def run_clients():
     left = _killed(library, locks, kills, seed)
     full = _full(library, locks, processes, rounds, seed)
     saved = _one_table(library, locks, processes, rounds, seed)
-    print(f"{compiled} compilations of {2 * rounds} kernels, {removed} with removals, {full} with a disk that is full, "
-          f"{kills} kills left {left} temporary files, {saved}")
+    print(
+        f"{compiled} compilations of {2 * rounds} kernels, {removed} with removals, {full} with a disk that is full, "
+        f"{kills} kills left {left} temporary files, {saved}"
+    )
 
 
 def _shared(library, locks, processes, rounds, seed, keys=2):

@@ -31,17 +31,17 @@ def smaller_texts(lines, at):
     start = at - 1 if line.startswith("def ") and lines[at - 1].startswith("@") else at
     yield lines[:start] + lines[end:]
     if end < len(lines) and lines[end].strip() == "else:" and indent_of(lines[end]) == indent_of(line):
-        yield lines[:start] + lines[end_of_block(lines, end):]
+        yield lines[:start] + lines[end_of_block(lines, end) :]
     if line.strip().startswith(("if ", "for ", "while ")) and end > at + 1:
-        yield lines[:at] + [body[4:] for body in lines[at + 1:end]] + lines[end:]
+        yield lines[:at] + [body[4:] for body in lines[at + 1 : end]] + lines[end:]
     if re.search(r", (mask|other|eviction_policy|cache_modifier|num_stages|loop_unroll_factor|flatten)=", line):
-        yield lines[:at] + [re.sub(r', (eviction_policy|cache_modifier|num_stages|loop_unroll_factor|flatten|disallow_acc_multi_buffer|disable_licm)'
-                                   r'=("[^"]*"|\w+)', "", line)] + lines[at + 1:]
+        hints = "eviction_policy|cache_modifier|num_stages|loop_unroll_factor|flatten|disallow_acc_multi_buffer|disable_licm"
+        yield lines[:at] + [re.sub(rf', ({hints})=("[^"]*"|\w+)', "", line)] + lines[at + 1 :]
     if match := re.match(r"( +\w+ = )(.*)$", line):
         # An operand instead of the whole expression.
         for name in dict.fromkeys(re.findall(r"\b[a-z]+\d[\dx]*\b", match[2])):
             if match[2] != name:
-                yield lines[:at] + [match[1] + name] + lines[at + 1:]
+                yield lines[:at] + [match[1] + name] + lines[at + 1 :]
 
 
 def reduced(text, problem_of, rounds=3):

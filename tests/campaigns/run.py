@@ -49,8 +49,16 @@ CAMPAIGNS = {
     "K6": (faults.run_conditions, {}, {}),
     "K7": (sharing.run_eviction, {"writers": 8, "rounds": 20}, {"writers": 16, "rounds": 1000}),
     "K8": (keys.run, {"seeds": 4, "semantic": 120, "incidental": 60}, {"seeds": 100, "semantic": 500, "incidental": 200}),
-    "T1": (tuning, {"name": "T1", "selection": "in_place", "trials": 20}, {"name": "T1", "selection": "in_place", "trials": 500}),
-    "T2": (tuning, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 2}, {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 200}),
+    "T1": (
+        tuning,
+        {"name": "T1", "selection": "in_place", "trials": 20},
+        {"name": "T1", "selection": "in_place", "trials": 500},
+    ),
+    "T2": (
+        tuning,
+        {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 2},
+        {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 200},
+    ),
     "T3": (tuning, {"name": "T3", "selection": "noise", "trials": 20}, {"name": "T3", "selection": "noise", "trials": 1000}),
     "T4": (tuning, {"name": "T4", "selection": "killed", "trials": 5}, {"name": "T4", "selection": "killed", "trials": 200}),
     "F3": (differential.run, {"count": 64, "jobs": 2}, {"count": 20000, "jobs": os.cpu_count()}),
@@ -61,8 +69,10 @@ CAMPAIGNS = {
 def campaigns_on_gpu(trials, kinds) -> dict:
     from campaigns.tuning_gpu import GPU_CAMPAIGNS
 
-    return {name: (program, {"trials": trials or count, **({"kinds": kinds} if kinds and name == "T2" else {})})
-            for name, (program, count) in GPU_CAMPAIGNS.items()}
+    return {
+        name: (program, {"trials": trials or count, **({"kinds": kinds} if kinds and name == "T2" else {})})
+        for name, (program, count) in GPU_CAMPAIGNS.items()
+    }
 
 
 def main() -> int:
@@ -72,7 +82,11 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=0, help="with --gpu: another count")
     parser.add_argument("--kinds", nargs="*", help="with --gpu T2: some of fault hang wrong crash slow resources memory")
     options = parser.parse_args()
-    known = campaigns_on_gpu(options.trials, options.kinds) if options.gpu else {n: (p, full) for n, (p, _, full) in CAMPAIGNS.items()}
+    known = (
+        campaigns_on_gpu(options.trials, options.kinds)
+        if options.gpu
+        else {n: (p, full) for n, (p, _, full) in CAMPAIGNS.items()}
+    )
     failed = 0
     for name in options.names or known:
         program, counts = known[name]

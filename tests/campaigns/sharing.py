@@ -22,8 +22,16 @@ from pathlib import Path
 
 from tilewright.compiler import disk_cache
 
-from .common import (check_block, compile_block, counted_warnings, damaged_entries, entries_below, forget, private_cache,
-                     temporaries_below)
+from .common import (
+    check_block,
+    compile_block,
+    counted_warnings,
+    damaged_entries,
+    entries_below,
+    forget,
+    private_cache,
+    temporaries_below,
+)
 
 context = multiprocessing.get_context("fork")
 _OFD_SETLKW = 38  # of Linux; the fcntl module of some builds has no name for it
@@ -77,8 +85,10 @@ def run_shared(processes=16, rounds=50, keys=2):
         os.close(log)
     worst = max(compiled.values())
     assert worst <= processes
-    return (f"K2: {processes} processes x {rounds} rounds x {keys} keys, 0 errors, {sum(compiled.values())} compilations of "
-            f"{len(compiled)} kernels (at most {worst} of one)")
+    return (
+        f"K2: {processes} processes x {rounds} rounds x {keys} keys, 0 errors, {sum(compiled.values())} compilations of "
+        f"{len(compiled)} kernels (at most {worst} of one)"
+    )
 
 
 # ---------------------------------------------------------------------------
@@ -155,8 +165,10 @@ def _bytes_at_one_moment(area):
     with open(area / "size", "rb+") as file:
         # An open file description lock, as the writers take: whence, start, length.
         fcntl.fcntl(file, _OFD_SETLKW, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0))
-        return (sum(p.stat().st_size for p in entries_below(area)),
-                sum(p.stat().st_size for p in entries_below(area) + temporaries_below(area)))
+        return (
+            sum(p.stat().st_size for p in entries_below(area)),
+            sum(p.stat().st_size for p in entries_below(area) + temporaries_below(area)),
+        )
 
 
 def run_eviction(writers=16, rounds=20, capacity=100_000):
@@ -200,5 +212,7 @@ def run_eviction(writers=16, rounds=20, capacity=100_000):
         assert (outside / ("f" * 64 + ".bin")).read_text() == "precious"
         assert (area / "00" / "notes.txt").exists() and (area / "00" / ("00" * 31 + "ff.bin")).is_dir()
         assert not damaged_entries(folder) and not temporaries_below(folder)
-    return (f"K7: {writers} writers x {rounds} entries into {capacity} bytes, at most {entries} in entries, "
-            f"{files} with those being written, {final} at the end")
+    return (
+        f"K7: {writers} writers x {rounds} entries into {capacity} bytes, at most {entries} in entries, "
+        f"{files} with those being written, {final} at the end"
+    )

@@ -39,7 +39,7 @@ class Answers:
 
 
 def test_a_campaign_goes_on_where_it_was_ended(tmp_path, monkeypatch):
-    answers, state = Answers(wrong=(4, )), tmp_path / "state.json"
+    answers, state = Answers(wrong=(4,)), tmp_path / "state.json"
     monkeypatch.setattr(workers, "Worker", lambda command: answers)
     with pytest.raises(AssertionError, match=r"seeds \[4\] of 3 to 4 fail"):
         differential.run(2, 3, report=lambda *_, **__: None, state=state)
@@ -60,15 +60,20 @@ def worker_that(code):
 
 
 def test_a_worker_that_dies_is_replaced():
-    worker = worker_that("import os\nfor line in open(0):\n os.abort() if int(line) == 2 else print(f'[{int(line)}, \"same\", \"\", false]', flush=True)")
+    worker = worker_that(
+        "import os\nfor line in open(0):\n"
+        ' os.abort() if int(line) == 2 else print(f\'[{int(line)}, "same", "", false]\', flush=True)'
+    )
     answers = [worker.answer(seed) for seed in (1, 2, 3)]
     worker.end()
     assert answers == [("same", ""), ("wrong", "crash: status -6"), ("same", "")]
 
 
 def test_a_worker_whose_gpu_has_failed_is_replaced():
-    worker = worker_that("import sys; sys.path.insert(0, sys.argv[1]); from campaigns import workers; served = []\n"
-                         "workers.serve(lambda seed: served.append(seed) or ('wrong', str(served)), ends_when_wrong=True)")
+    worker = worker_that(
+        "import sys; sys.path.insert(0, sys.argv[1]); from campaigns import workers; served = []\n"
+        "workers.serve(lambda seed: served.append(seed) or ('wrong', str(served)), ends_when_wrong=True)"
+    )
     worker.command.append(str(workers.Path(workers.__file__).parents[1]))
     answers = [worker.answer(seed) for seed in (1, 2)]
     worker.end()
@@ -82,9 +87,24 @@ def test_a_worker_that_hangs_is_ended(monkeypatch):
 
 
 def test_a_kernel_is_made_smaller_while_it_fails_alike():
-    text = "\n".join(["@tilewright.jit", "def helper1(x):", "    return x", "", "@tilewright.jit", "def kernel(out1):", "    v1 = tl.arange(0, 16)",
-                      "    if pid == 0:", "        v2 = v1 + 1", "        tl.store(out1 + v1, v2, eviction_policy=\"evict_first\")",
-                      "    else:", "        pass", "    v3 = v1", ""])
+    text = "\n".join(
+        [
+            "@tilewright.jit",
+            "def helper1(x):",
+            "    return x",
+            "",
+            "@tilewright.jit",
+            "def kernel(out1):",
+            "    v1 = tl.arange(0, 16)",
+            "    if pid == 0:",
+            "        v2 = v1 + 1",
+            '        tl.store(out1 + v1, v2, eviction_policy="evict_first")',
+            "    else:",
+            "        pass",
+            "    v3 = v1",
+            "",
+        ]
+    )
 
     def problem_of(smaller):
         return "sm_80: differ" if "tl.store" in smaller else "oracle: differ"

@@ -35,8 +35,13 @@ class View:
     def __init__(self, buffer, start, stop):
         self.buffer, self.start, self.size = buffer, start, stop - start
         self.device = buffer.device
-        self.__cuda_array_interface__ = {"shape": (self.size, ), "typestr": "<f4", "strides": None, "version": 3,
-                                         "data": (buffer.data_ptr() + 4 * start, False)}
+        self.__cuda_array_interface__ = {
+            "shape": (self.size,),
+            "typestr": "<f4",
+            "strides": None,
+            "version": 3,
+            "data": (buffer.data_ptr() + 4 * start, False),
+        }
 
     dtype = "float32"
 
@@ -79,8 +84,12 @@ class Cache:
 
 def records(key=None):
     """Every record on disk by BLOCK, of one tuning key."""
-    return {int(r["kwargs"]["BLOCK"]): r for _, header in table.all_tables() for r in header["records"].values()
-            if key is None or header["key"].startswith(f"({key}")}
+    return {
+        int(r["kwargs"]["BLOCK"]): r
+        for _, header in table.all_tables()
+        for r in header["records"].values()
+        if key is None or header["key"].startswith(f"({key}")
+    }
 
 
 def configs(*blocks, **options):
@@ -112,8 +121,13 @@ def aliased(x_ptr, y_ptr, z_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
 
 def _aliases(rng, base):
     half, size = ELEMENTS // 2, ELEMENTS
-    (a, b), (c, d) = [((0, size), (0, size)), ((0, half), (half, size)), ((0, half + 8), (half - 8, size)),
-                      ((0, size), (4, 20)), ((8, 24), (0, size))][rng.integers(5)]
+    (a, b), (c, d) = [
+        ((0, size), (0, size)),
+        ((0, half), (half, size)),
+        ((0, half + 8), (half - 8, size)),
+        ((0, size), (4, 20)),
+        ((8, 24), (0, size)),
+    ][rng.integers(5)]
     return View(base, a, b), View(base, c, d)
 
 
@@ -128,11 +142,11 @@ def run_in_place(trials=200):
             x2, y2 = _aliases(np.random.default_rng(number), copy)
             # n differs from trial to trial, so that each is a key of its own.
             n, kind = min(x.size, y.size) - number % 7, number % 4
-            aliased[(1, )](x2, y2, z, n, KIND=kind, BLOCK=ELEMENTS, num_warps=4)
+            aliased[(1,)](x2, y2, z, n, KIND=kind, BLOCK=ELEMENTS, num_warps=4)
             tuned = tilewright.autotune(configs(ELEMENTS, 2 * ELEMENTS, 4 * ELEMENTS), key=["n", "KIND"])(aliased)
             os.environ["TILEWRIGHT_TUNE_TABLES"] = "0"  # measured in every trial
             try:
-                tuned[(1, )](x, y, z, n, KIND=kind)
+                tuned[(1,)](x, y, z, n, KIND=kind)
             finally:
                 del os.environ["TILEWRIGHT_TUNE_TABLES"]
             assert np.array_equal(values_of(base), values_of(copy)), f"trial {number}: another result than of one run"
@@ -178,8 +192,15 @@ def planted(x_ptr, n, KIND: tl.constexpr, BAD: tl.constexpr, BLOCK: tl.constexpr
     tl.store(x_ptr + i, value, i < n)
 
 
-STATUS = {"fault": ("failed", ), "hang": ("hung", ), "wrong": ("wrong", ), "crash": ("failed", ), "slow": ("ok", "slow"),
-          "resources": ("pruned", ), "memory": ("failed", )}
+STATUS = {
+    "fault": ("failed",),
+    "hang": ("hung",),
+    "wrong": ("wrong",),
+    "crash": ("failed",),
+    "slow": ("ok", "slow"),
+    "resources": ("pruned",),
+    "memory": ("failed",),
+}
 
 
 def run_planted(trials=20, kinds=tuple(STATUS)):
@@ -198,7 +219,9 @@ def run_planted(trials=20, kinds=tuple(STATUS)):
             del os.environ["TILEWRIGHT_TUNE_TIMEOUT"]
         else:
             os.environ["TILEWRIGHT_TUNE_TIMEOUT"] = before
-    return f"T2 on the GPU: {len(kinds)} kinds x {trials}, recorded as " + ", ".join(f"{k}: {n}" for k, n in sorted(outcome.items()))
+    return f"T2 on the GPU: {len(kinds)} kinds x {trials}, recorded as " + ", ".join(
+        f"{k}: {n}" for k, n in sorted(outcome.items())
+    )
 
 
 def _out_of_memory(arguments):
@@ -208,12 +231,13 @@ def _out_of_memory(arguments):
 def _plant(kind, trial, blocks, outcome):
     bad, n = blocks[trial % 3], 4096 + 32 * trial
     x = buffer_of(np.zeros(n, np.float32))
-    candidates = [tilewright.Config({"BLOCK": b}, pre_hook=_out_of_memory if kind == "memory" and b == bad else None)
-                  for b in blocks]
+    candidates = [
+        tilewright.Config({"BLOCK": b}, pre_hook=_out_of_memory if kind == "memory" and b == bad else None) for b in blocks
+    ]
     tuned = tilewright.autotune(candidates, key=["n", "KIND"], isolate=kind in ("fault", "hang"))(planted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.TuneWarning)
-        tuned[lambda meta: (tilewright.cdiv(n, meta["BLOCK"]), )](x, n, KIND=kind, BAD=bad)
+        tuned[lambda meta: (tilewright.cdiv(n, meta["BLOCK"]),)](x, n, KIND=kind, BAD=bad)
     record = records(f"{n}, {kind!r}")[bad]
     assert record["status"] in STATUS[kind], (kind, trial, record["status"], record["reason"])
     outcome[f"{kind} {record['status']}"] += 1
@@ -248,7 +272,7 @@ def run_noise(trials=200):
         tuned = tilewright.autotune(list(candidates), key=["n"])(busy)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", errors.TuneWarning)
-            tuned[(2112, )](x, n)
+            tuned[(2112,)](x, n)
         return tuned.best_config.kwargs["BLOCK"]
 
     with Cache():
@@ -272,7 +296,7 @@ def tune_once():
     tuned = tilewright.autotune(configs(*(1 << b for b in range(5, 13))), key=["n"])(planted)
     n = 1 << 22
     print("started", flush=True)
-    tuned[lambda meta: (tilewright.cdiv(n, meta["BLOCK"]), )](x, n, KIND="none", BAD=0)
+    tuned[lambda meta: (tilewright.cdiv(n, meta["BLOCK"]),)](x, n, KIND="none", BAD=0)
     assert (values_of(x) == 2).all()
     print("finished", flush=True)
 
@@ -299,8 +323,11 @@ def run_killed(trials=10, seed=4):
             assert done.returncode == 0, (number, done.stderr[-2000:])
             after = records()
             assert len(after) == 8 and all(r["status"] in ("ok", "slow") for b, r in after.items() if b not in running), after
-            assert all(r["samples"][:len(before[b]["samples"])] == before[b]["samples"] for b, r in after.items()
-                       if b in before and before[b]["status"] != "running" and len(r["samples"]) < 64), "measured again"
+            assert all(
+                r["samples"][: len(before[b]["samples"])] == before[b]["samples"]
+                for b, r in after.items()
+                if b in before and before[b]["status"] != "running" and len(r["samples"]) < 64
+            ), "measured again"
     return f"T4 on the GPU: {trials} kills, {interrupted} in the middle, nothing measured twice"
 
 

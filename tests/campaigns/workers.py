@@ -91,8 +91,10 @@ class Campaign:
     def summary(self):
         counts = collections.Counter(self.done.values())
         kinds = collections.Counter(self.kind(problem) for problem in self.failed.values())
-        parts = [f"{len(self.done)} kernels: {counts['same']} same, {counts['wrong']} wrong, {counts['refused']} refused, "
-                 f"{counts['unfit']} do not fit"]
+        parts = [
+            f"{len(self.done)} kernels: {counts['same']} same, {counts['wrong']} wrong, {counts['refused']} refused, "
+            f"{counts['unfit']} do not fit"
+        ]
         codes = collections.Counter(re.search(r"\[(E\d{4})\]", problem)[1] for problem in self.refused.values())
         parts += [f"refused: {dict(codes.most_common())}"] * bool(codes)
         parts += [f"wrong: {dict(kinds.most_common())}"] * bool(kinds)
@@ -114,8 +116,14 @@ class Worker:
         if self.process is None or self.served >= SEEDS_OF_A_WORKER:
             self.end()
             environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TILEWRIGHT_CACHE": "0"}
-            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
-                                            stderr=subprocess.DEVNULL, text=True)
+            self.process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
             self.served = 0
         self.served += 1
         try:

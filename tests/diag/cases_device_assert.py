@@ -21,9 +21,9 @@ def add(x, n):
 
 def test_a_failed_assertion_has_the_words_that_programs_look_for(monkeypatch):
     monkeypatch.setattr(_core, "compile_kernel", FakeCompiler())
-    add[(1, )](FakeTensor(), 5)
+    add[(1,)](FakeTensor(), 5)
     Mock().library.mockFailNextLaunch(710)
     with pytest.raises(RuntimeError, match="device-side assert triggered") as info:
-        add[(1, )](FakeTensor(), 5)
+        add[(1,)](FakeTensor(), 5)
     assert type(info.value) is errors.DeviceAssert and info.value.code == "E0403"
     assert info.value.message.startswith("a device assertion failed in or before kernel 'add' launched at ")

@@ -13,7 +13,7 @@ import tilewright.language as tl
 from tilewright import errors, knobs, testing
 
 
-def report_of(kernel, *args, checks="", grid=(1, ), **constants):
+def report_of(kernel, *args, checks="", grid=(1,), **constants):
     """The text of a report without paths; carets only since Python 3.11."""
     with knobs.runtime.scope(), pytest.raises(errors.InterpreterError) as info:
         knobs.runtime.check = checks
@@ -23,8 +23,11 @@ def report_of(kernel, *args, checks="", grid=(1, ), **constants):
 
 
 def line_of(function, text):
-    return next(number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1)
-                if text in line and number > function.starting_line_number)
+    return next(
+        number
+        for number, line in enumerate(Path(__file__).read_text().splitlines(), 1)
+        if text in line and number > function.starting_line_number
+    )
 
 
 def expect(kernel, text, *args, mark, place, **options):
@@ -91,8 +94,8 @@ def test_false_hints():
     assert "tl.assume does not hold: the condition is false;" in report_of(assumption, x, 3)
     with knobs.runtime.scope():
         knobs.runtime.check = "-hints"
-        assumption[(1, )](x, 3)
-        promised_multiple[(1, )](x, 24)
+        assumption[(1,)](x, 3)
+        promised_multiple[(1,)](x, 24)
 
 
 @tilewright.jit
@@ -105,9 +108,9 @@ def test_addresses_are_counted_from_an_aligned_start():
     memory = np.zeros(1000, np.float32)
     first = -memory.ctypes.data % 256 // 4
     for shift in (0, 4, 16, 60):
-        promised_addresses[(1, )](memory[first + shift:], 64, BLOCK=32)
+        promised_addresses[(1,)](memory[first + shift :], 64, BLOCK=32)
     said = "[E0416] tl.multiple_of 256 does not hold: the address of element [0] is {} bytes past an aligned one; program"
-    assert said.format(4) in report_of(promised_addresses, memory[first + 1:], 0, BLOCK=32)
+    assert said.format(4) in report_of(promised_addresses, memory[first + 1 :], 0, BLOCK=32)
     assert said.format(80) in report_of(promised_addresses, memory[first:], 20, BLOCK=32)
 
 
@@ -129,11 +132,11 @@ def test_unwritten_read():
 """, x, testing.uninitialized(1), 20, BLOCK=32, mark="tl.atomic_add(total", place=5)  # fmt: skip
     for total in (testing.uninitialized(1), testing.uninitialized((2, 2), "float16")):
         total[:] = 0  # by the host, of which nobody tells
-        accumulate[(1, )](x, total, 20, BLOCK=32)
-        accumulate[(1, )](x, total, 20, BLOCK=32)  # what the kernel wrote stays written
+        accumulate[(1,)](x, total, 20, BLOCK=32)
+        accumulate[(1,)](x, total, 20, BLOCK=32)  # what the kernel wrote stays written
         assert total.reshape(-1)[0] == 40
     plain = np.ones(1, np.float32)
-    accumulate[(1, )](x, plain, 20, BLOCK=32)
+    accumulate[(1,)](x, plain, 20, BLOCK=32)
     assert "[E0417]" in report_of(accumulate, x, testing.forget(plain), 20, BLOCK=32)
     with testing.watch_empty():
         empty = np.empty(1, np.float32)
@@ -142,7 +145,7 @@ def test_unwritten_read():
 
 @tilewright.jit
 def block(x, out, n, BLOCK: tl.constexpr):
-    source = tl.make_block_ptr(x, (n, ), (1, ), (0, ), (BLOCK, ), (0, ))
+    source = tl.make_block_ptr(x, (n,), (1,), (0,), (BLOCK,), (0,))
     tl.store(out + tl.arange(0, BLOCK), tl.load(source))
 
 
@@ -203,7 +206,7 @@ def test_spoiled_lanes(kind, check, text):
     assert report.startswith(text + "\n  at FILE:")
     assert "\n  note: " in report and "n = 7, BLOCK = 8\n  help: " in report.replace(f"KIND = {kind}, ", "")
     if check:
-        spoil[(1, )](x, out, 7, KIND=kind, BLOCK=8)  # on request only
+        spoil[(1,)](x, out, 7, KIND=kind, BLOCK=8)  # on request only
 
 
 @tilewright.jit
@@ -223,7 +226,7 @@ def careful(x, out, n, BLOCK: tl.constexpr):
 def test_what_is_not_used_is_no_mistake():
     with knobs.runtime.scope():
         knobs.runtime.check = "all"
-        careful[(1, )](np.arange(7, dtype=np.float32), np.zeros(8, np.float32), 7, BLOCK=8)
+        careful[(1,)](np.arange(7, dtype=np.float32), np.zeros(8, np.float32), 7, BLOCK=8)
 
 
 @tilewright.jit
@@ -236,5 +239,5 @@ def test_infinities_that_become_numbers_again_are_silent():
     out = np.ones(4, np.float32)
     with knobs.runtime.scope():
         knobs.runtime.check = "nan,overflow"
-        harmonic[(1, )](np.array([0, 1, 3, 0], np.float32), out, BLOCK=4)
+        harmonic[(1,)](np.array([0, 1, 3, 0], np.float32), out, BLOCK=4)
     assert out.tolist() == [0, 0.5, 0.75, 0]

@@ -62,17 +62,20 @@ def wrong_scale(x):
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("kernel, sentence", [
-    (axis_of_the_grid, "program_id axis must be 0, 1, or 2 but got 20"),
-    (axis_beyond, "invalid axis -3"),
-    (axis_twice, "duplicate axes, normalized axes = [0, 0]"),
-    (uneven_range, "arange's range must be a power of 2"),
-    (uneven_tile, "Shape element 1 must be a power of 2"),
-    (short_product, "Input shapes should have M >= 1, N >= 1 and K >= 16"),
-    (imprecise, "max_num_imprecise_acc (128) must be <= K (64)"),
-    (narrow_block, "Descriptor block shape must have at least 16 bytes"),
-    (wrong_scale, "lhs_scale must be a tensor of shape [32, 2]. Got ['32', '4']"),
-])
+@pytest.mark.parametrize(
+    "kernel, sentence",
+    [
+        (axis_of_the_grid, "program_id axis must be 0, 1, or 2 but got 20"),
+        (axis_beyond, "invalid axis -3"),
+        (axis_twice, "duplicate axes, normalized axes = [0, 0]"),
+        (uneven_range, "arange's range must be a power of 2"),
+        (uneven_tile, "Shape element 1 must be a power of 2"),
+        (short_product, "Input shapes should have M >= 1, N >= 1 and K >= 16"),
+        (imprecise, "max_num_imprecise_acc (128) must be <= K (64)"),
+        (narrow_block, "Descriptor block shape must have at least 16 bytes"),
+        (wrong_scale, "lhs_scale must be a tensor of shape [32, 2]. Got ['32', '4']"),
+    ],
+)
 def test_cause(door, kernel, sentence):
     with pytest.raises(errors.TilewrightError) as info:
         door(kernel, {"x": f32()})

@@ -30,16 +30,20 @@ def plain_kernel(x_ptr):
 
 
 CASES = [
-    (transposing_kernel, "E0125", "'trans_a= of tl.dot' belongs to a release of Triton before 2.1",
-     "tl.dot(tl.trans(a), b)"),
-    (descriptor_kernel, "E0125", "'tl._experimental_reinterpret_tensor_descriptor' belongs to", "use tl.make_tensor_descriptor"),
+    (transposing_kernel, "E0125", "'trans_a= of tl.dot' belongs to a release of Triton before 2.1", "tl.dot(tl.trans(a), b)"),
+    (
+        descriptor_kernel,
+        "E0125",
+        "'tl._experimental_reinterpret_tensor_descriptor' belongs to",
+        "use tl.make_tensor_descriptor",
+    ),
 ]
 
 
 @pytest.mark.parametrize("kernel, code, message, help", CASES)
 def test_kernels(kernel, code, message, help):
     with pytest.raises(errors.TilewrightError) as interpreted:
-        kernel[(1, )](np.ones(256, np.float32))
+        kernel[(1,)](np.ones(256, np.float32))
     with pytest.raises(errors.TilewrightError) as compiled:
         _core.emit_ttir(kernel, {"x_ptr": "*fp32"})
     for info in (interpreted, compiled):
@@ -50,7 +54,7 @@ def test_kernels(kernel, code, message, help):
 @pytest.mark.parametrize("name", sorted(foreign.OPTIONS))
 def test_options(name):
     with pytest.raises(KeyError, match=f"'{name}' belongs to") as info:
-        plain_kernel[(1, )](np.ones(1, np.float32), **{name: 2})
+        plain_kernel[(1,)](np.ones(1, np.float32), **{name: 2})
     assert info.value.code == "E0125" and info.value.help == foreign.OPTIONS[name][1]
 
 

@@ -21,20 +21,50 @@ def test_ir_can_be_compiled(tmp_path):
 
 # What a launch could not start is the text's fault and no bug of the compiler.
 WRONG = [
-    ("syntax", "E0801", "2:8", "custom op 'nonsense' is unknown (tried 'func.nonsense' as well)",
-     "func.func @k() {\n  %0 = nonsense\n}\n"),
-    ("operation", "E0802", "3:3", "'func.return' op has 1 operands, but enclosing function (@k) returns 0",
-     'func.func @k() {\n  %0 = arith.constant 1 : i32\n  "func.return"(%0) : (i32) -> ()\n}\n'),
+    (
+        "syntax",
+        "E0801",
+        "2:8",
+        "custom op 'nonsense' is unknown (tried 'func.nonsense' as well)",
+        "func.func @k() {\n  %0 = nonsense\n}\n",
+    ),
+    (
+        "operation",
+        "E0802",
+        "3:3",
+        "'func.return' op has 1 operands, but enclosing function (@k) returns 0",
+        'func.func @k() {\n  %0 = arith.constant 1 : i32\n  "func.return"(%0) : (i32) -> ()\n}\n',
+    ),
     ("no kernel", "E0802", "0:0", "has no kernel: no function is public", "func.func private @k() {\n  return\n}\n"),
     ("empty file", "E0802", "0:0", "has no kernel: no function is public", ""),
-    ("no body", "E0802", "4:1", "'func.func' op has no body",
-     "func.func public @k() {\n  return\n}\nfunc.func private @sine(f32) -> f32\n"),
-    ("two blocks", "E0802", "1:1", "'func.func' op has unstructured control flow",
-     "func.func public @k() {\n  return\n^next:\n  return\n}\n"),
-    ("result", "E0802", "1:1", "'func.func' op is a kernel and cannot return values",
-     "func.func public @k(%x: i32) -> i32 {\n  return %x : i32\n}\n"),
-    ("argument", "E0802", "1:1", "'func.func' op argument type has no place in a launch: 'f8E5M2'",
-     "func.func public @k(%x: f8E5M2) {\n  return\n}\n"),
+    (
+        "no body",
+        "E0802",
+        "4:1",
+        "'func.func' op has no body",
+        "func.func public @k() {\n  return\n}\nfunc.func private @sine(f32) -> f32\n",
+    ),
+    (
+        "two blocks",
+        "E0802",
+        "1:1",
+        "'func.func' op has unstructured control flow",
+        "func.func public @k() {\n  return\n^next:\n  return\n}\n",
+    ),
+    (
+        "result",
+        "E0802",
+        "1:1",
+        "'func.func' op is a kernel and cannot return values",
+        "func.func public @k(%x: i32) -> i32 {\n  return %x : i32\n}\n",
+    ),
+    (
+        "argument",
+        "E0802",
+        "1:1",
+        "'func.func' op argument type has no place in a launch: 'f8E5M2'",
+        "func.func public @k(%x: f8E5M2) {\n  return\n}\n",
+    ),
 ]
 
 

@@ -27,8 +27,9 @@ def test_errors_with_a_driver(cases, tmp_path):
 
 def run_python(text, **environment):
     """Runs a script that holds a kernel; its output."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True,
-                          env={**os.environ, **environment})
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, env={**os.environ, **environment}
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -44,33 +45,42 @@ NO_KERNEL = """
 
 
 def test_no_driver(tmp_path):
-    output = run_python(NO_KERNEL + """
+    output = run_python(
+        NO_KERNEL
+        + """
     try:
         f[(1,)](2, 3)
     except errors.NoDevice as error:
         print(error)
-    """, TILEWRIGHT_LIBCUDA_PATH=str(tmp_path / "nothing.so"))
+    """,
+        TILEWRIGHT_LIBCUDA_PATH=str(tmp_path / "nothing.so"),
+    )
     assert output.splitlines()[0] == "[E0404] no CUDA driver found"
     assert output.splitlines()[-1] == "  help: set TILEWRIGHT_INTERPRET=1 to run on the CPU"
 
 
 def test_driver_without_needed_functions(tmp_path):
     source = tmp_path / "old.c"
-    source.write_text("int cuInit(unsigned f) { return 0; }\n"
-                      "int cuDriverGetVersion(int *v) { *v = 11040; return 0; }\n")
+    source.write_text("int cuInit(unsigned f) { return 0; }\nint cuDriverGetVersion(int *v) { *v = 11040; return 0; }\n")
     library = tmp_path / "libold.so"
     subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
-    output = run_python(NO_KERNEL + """
+    output = run_python(
+        NO_KERNEL
+        + """
     try:
         f[(1,)](2, 3)
     except errors.DriverTooOld as error:
         print(error)
-    """, TILEWRIGHT_LIBCUDA_PATH=str(library))
+    """,
+        TILEWRIGHT_LIBCUDA_PATH=str(library),
+    )
     assert output.splitlines()[0] == f"[E0405] driver {library} supports CUDA 11.4; 11.8 is required"
 
 
 def test_forked_child(tmp_path):
-    output = run_python(NO_KERNEL + """
+    output = run_python(
+        NO_KERNEL
+        + """
     import os
     from tilewright import _core
     assert _core.driver_available()
@@ -81,29 +91,36 @@ def test_forked_child(tmp_path):
             print(os.getppid(), error, flush=True)
         os._exit(0)
     os.wait()
-    """, TILEWRIGHT_LIBCUDA_PATH=build(tmp_path))
+    """,
+        TILEWRIGHT_LIBCUDA_PATH=build(tmp_path),
+    )
     pid, text = output.split(" ", 1)
-    assert text.splitlines()[0] == (f"[E0213] CUDA was initialised in the parent (pid {pid}); it cannot be used "
-                                    f"after fork")
+    assert text.splitlines()[0] == (f"[E0213] CUDA was initialised in the parent (pid {pid}); it cannot be used after fork")
     assert text.splitlines()[-1] == "  help: use the spawn start method"
 
 
 def test_child_of_a_process_whose_framework_used_cuda(tmp_path):
     """The driver was not ours, so only cuInit tells: it returns CUDA_ERROR_NOT_INITIALIZED."""
-    output = run_python(NO_KERNEL + """
+    output = run_python(
+        NO_KERNEL
+        + """
     import os
     try:
         f[(1,)](2, 3)
     except errors.ForkedProcess as error:
         print(os.getppid(), error, flush=True)
-    """, TILEWRIGHT_LIBCUDA_PATH=build(tmp_path), MOCK_INIT_RESULT="3")
+    """,
+        TILEWRIGHT_LIBCUDA_PATH=build(tmp_path),
+        MOCK_INIT_RESULT="3",
+    )
     pid, text = output.split(" ", 1)
     assert text.startswith(f"[E0213] CUDA was initialised in the parent (pid {pid})")
 
 
 def test_launches_of_a_forked_child_after_warm_ones(tmp_path):
     """Also a bound launch, and one that would look at tensor maps, whose lock may be held for good."""
-    output = run_python("""
+    output = run_python(
+        """
     import os, sys
     sys.path.insert(0, os.environ["TESTS"])
     import tilewright
@@ -128,19 +145,27 @@ def test_launches_of_a_forked_child_after_warm_ones(tmp_path):
                 print(error.code, flush=True)
         os._exit(0)
     os.wait()
-    """, TILEWRIGHT_LIBCUDA_PATH=build(tmp_path), TESTS=str(HERE.parent), TILEWRIGHT_CACHE="0")
+    """,
+        TILEWRIGHT_LIBCUDA_PATH=build(tmp_path),
+        TESTS=str(HERE.parent),
+        TILEWRIGHT_CACHE="0",
+    )
     assert output.split() == ["E0213"] * 3
 
 
 def test_fork_before_cuda_is_fine(tmp_path):
-    output = run_python(NO_KERNEL + """
+    output = run_python(
+        NO_KERNEL
+        + """
     import os
     from tilewright import _core
     if os.fork() == 0:
         print(_core.driver_available(), flush=True)
         os._exit(0)
     os.wait()
-    """, TILEWRIGHT_LIBCUDA_PATH=build(tmp_path))
+    """,
+        TILEWRIGHT_LIBCUDA_PATH=build(tmp_path),
+    )
     assert output == "True\n"
 
 
@@ -149,8 +174,9 @@ def test_source_not_available():
     exec("@tilewright.jit\ndef f(a):\n    pass\n", space)
     with pytest.raises(errors.SourceUnavailable) as info:
         space["f"].parse()
-    assert str(info.value) == ("[E0101] cannot read the source of 'f'\n  help: put the kernel in a file, use a "
-                               "notebook or IPython, or pass source=")
+    assert str(info.value) == (
+        "[E0101] cannot read the source of 'f'\n  help: put the kernel in a file, use a notebook or IPython, or pass source="
+    )
     assert isinstance(info.value, tilewright.CompilationError)
 
 
@@ -170,8 +196,9 @@ def test_not_a_function():
         tilewright.jit(5)
 
 
-@pytest.mark.parametrize("variable,value,kind", [("TILEWRIGHT_DEBUG", "maybe", "a boolean"),
-                                                 ("TILEWRIGHT_MAX_TENSOR_NUMEL", "many", "an integer")])
+@pytest.mark.parametrize(
+    "variable,value,kind", [("TILEWRIGHT_DEBUG", "maybe", "a boolean"), ("TILEWRIGHT_MAX_TENSOR_NUMEL", "many", "an integer")]
+)
 def test_knob_value(monkeypatch, variable, value, kind):
     from tilewright import knobs
 
@@ -182,16 +209,18 @@ def test_knob_value(monkeypatch, variable, value, kind):
 
 
 def test_unknown_knob():
-    output = run_python("""
+    output = run_python(
+        """
         import warnings
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             import tilewright
             tilewright.knobs.runtime
         print(seen[0].category.__name__, seen[0].message)
-    """, TILEWRIGHT_INTERPRT="1")
-    assert output == ("ConfigWarning [W0702] TILEWRIGHT_INTERPRT is not known\n"
-                      "  help: did you mean TILEWRIGHT_INTERPRET?\n")
+    """,
+        TILEWRIGHT_INTERPRT="1",
+    )
+    assert output == ("ConfigWarning [W0702] TILEWRIGHT_INTERPRT is not known\n  help: did you mean TILEWRIGHT_INTERPRET?\n")
 
 
 def test_versions_that_do_not_match():
@@ -203,8 +232,9 @@ def test_versions_that_do_not_match():
         except ImportError as error:
             print(type(error).__name__, error)
     """)
-    assert output == (f"InstallError [E0703] Python package 9.9.9 and native library {_core.version()} do not match\n"
-                      f"  help: reinstall\n")
+    assert output == (
+        f"InstallError [E0703] Python package 9.9.9 and native library {_core.version()} do not match\n  help: reinstall\n"
+    )
 
 
 PTX = """.version 8.0

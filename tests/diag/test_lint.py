@@ -25,16 +25,18 @@ import tilewright
 
 LAUNCH = """
 def launch(x, y, n):
-    kernel[(1, )](x, y, n, BLOCK=64)
+    kernel[(1,)](x, y, n, BLOCK=64)
 """
 
 
 def kernel_of(body: str, launch: str = LAUNCH) -> str:
-    return (f"{HEAD}\n@triton.jit\ndef kernel(x, y, n, BLOCK: tl.constexpr, FLAG: tl.constexpr = False):\n"
-            f"{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n{launch}")
+    return (
+        f"{HEAD}\n@triton.jit\ndef kernel(x, y, n, BLOCK: tl.constexpr, FLAG: tl.constexpr = False):\n"
+        f"{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n{launch}"
+    )
 
 
-def findings(text: str, *, enable=("all", ), disable=()):
+def findings(text: str, *, enable=("all",), disable=()):
     return lint_text("file.py", text, enabled_rules(enable, disable))
 
 
@@ -43,6 +45,7 @@ def rules_of(text: str) -> list:
 
 
 INDEX = "i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+LOADED_ROWS = "j = tl.arange(0, BLOCK)\na = tl.load(x + i[:, None] * 8 + j[None, :], mask=i[:, None] < n)\n"
 
 # rule -> (what is found, with the line's text; its silent twin). The bodies stand in a launched kernel.
 PAIRS = {
@@ -69,55 +72,88 @@ PAIRS = {
         ("a = tl.dot(x, y, trans_b=True)  # found", "a = tl.dot(x, y, acc=None)"),
     ],
     "missing-mask": [
-        (INDEX + "a = tl.load(x + i, mask=i < n, other=0)\ntl.store(y + i, a)  # found",
-         INDEX + "a = tl.load(x + i, mask=i < n, other=0)\ntl.store(y + i, a, mask=i < n)"),
+        (
+            INDEX + "a = tl.load(x + i, mask=i < n, other=0)\ntl.store(y + i, a)  # found",
+            INDEX + "a = tl.load(x + i, mask=i < n, other=0)\ntl.store(y + i, a, mask=i < n)",
+        ),
         # By way of names; a mask that is known while compiling is no sign that others need one.
-        (INDEX + "p, q = x + i, y + i\nmask = i < n\ntl.store(p, 1, mask)\ntl.store(y + i, 1)  # found",
-         INDEX + "tl.store(x + i, 1, mask=i < BLOCK - 1)\ntl.store(y + i, 1, mask=None if FLAG else i < n)"),
+        (
+            INDEX + "p, q = x + i, y + i\nmask = i < n\ntl.store(p, 1, mask)\ntl.store(y + i, 1)  # found",
+            INDEX + "tl.store(x + i, 1, mask=i < BLOCK - 1)\ntl.store(y + i, 1, mask=None if FLAG else i < n)",
+        ),
     ],
     "undefined-lanes": [
-        (INDEX + "a = tl.load(x + i, mask=i < n)\ns = tl.sum(a * 2.0, axis=0)  # found",
-         INDEX + "a = tl.load(x + i, mask=i < n, other=0.0)\ns = tl.sum(a * 2.0, axis=0)"),
-        (INDEX + "j = tl.arange(0, BLOCK)\na = tl.load(x + i[:, None] * 8 + j[None, :], mask=i[:, None] < n)\ns = a.sum(0)  # found",
-         INDEX + "j = tl.arange(0, BLOCK)\na = tl.load(x + i[:, None] * 8 + j[None, :], mask=i[:, None] < n)\ns = a.sum(1)"),
-        (INDEX + "a = tl.load(x + i[:, None] + i[None, :], mask=i[None, :] < n)\ns = tl.dot(a, y)  # found",
-         INDEX + "a = tl.load(x + i[:, None] + i[None, :], mask=i[None, :] < n)\ns = tl.dot(a.T, y)"),
-        (INDEX + "a = tl.load(x + i, i < n)\nb = a.to(tl.float32)\ns = tl.max(b)  # found",
-         INDEX + "a = tl.load(x + i, i < n)\nb = tl.where(i < n, a, 0)\ns = tl.max(b)"),
+        (
+            INDEX + "a = tl.load(x + i, mask=i < n)\ns = tl.sum(a * 2.0, axis=0)  # found",
+            INDEX + "a = tl.load(x + i, mask=i < n, other=0.0)\ns = tl.sum(a * 2.0, axis=0)",
+        ),
+        (INDEX + LOADED_ROWS + "s = a.sum(0)  # found", INDEX + LOADED_ROWS + "s = a.sum(1)"),
+        (
+            INDEX + "a = tl.load(x + i[:, None] + i[None, :], mask=i[None, :] < n)\ns = tl.dot(a, y)  # found",
+            INDEX + "a = tl.load(x + i[:, None] + i[None, :], mask=i[None, :] < n)\ns = tl.dot(a.T, y)",
+        ),
+        (
+            INDEX + "a = tl.load(x + i, i < n)\nb = a.to(tl.float32)\ns = tl.max(b)  # found",
+            INDEX + "a = tl.load(x + i, i < n)\nb = tl.where(i < n, a, 0)\ns = tl.max(b)",
+        ),
     ],
-    "unused-mask": [(INDEX + "mask = i < n  # found\ntl.store(y + i % n, 1)", INDEX + "mask = i < n\ntl.store(y + i, 1, mask=mask)")],
+    "unused-mask": [
+        (INDEX + "mask = i < n  # found\ntl.store(y + i % n, 1)", INDEX + "mask = i < n\ntl.store(y + i, 1, mask=mask)")
+    ],
     "half-accumulator": [
-        ("acc = tl.zeros((16, 16), tl.float16)\nfor k in range(n):\n    acc += tl.dot(x, y)  # found",
-         "acc = tl.zeros((16, 16), tl.float32)\nfor k in range(n):\n    acc += tl.dot(x, y)"),
-        ("acc = tl.full([16], 0, dtype=tl.bfloat16)\nfor k in range(n):\n    acc = acc + k  # found",
-         "acc = tl.full([16], 0, dtype=tl.bfloat16)\nfor k in range(n):\n    acc = acc * k"),
+        (
+            "acc = tl.zeros((16, 16), tl.float16)\nfor k in range(n):\n    acc += tl.dot(x, y)  # found",
+            "acc = tl.zeros((16, 16), tl.float32)\nfor k in range(n):\n    acc += tl.dot(x, y)",
+        ),
+        (
+            "acc = tl.full([16], 0, dtype=tl.bfloat16)\nfor k in range(n):\n    acc = acc + k  # found",
+            "acc = tl.full([16], 0, dtype=tl.bfloat16)\nfor k in range(n):\n    acc = acc * k",
+        ),
     ],
     "lost-accumulator": [
-        ("for k in range(n):\n    acc = tl.zeros((16, 16), tl.float32)  # found\n    acc += tl.dot(x, y)\ntl.store(x, acc)",
-         "acc = tl.zeros((16, 16), tl.float32)\nfor k in range(n):\n    acc += tl.dot(x, y)\ntl.store(x, acc)"),
-        ("for k in range(n):\n    acc = tl.zeros((16, 16), tl.float32)  # found\n    acc = tl.dot(x, y, acc)\ntl.store(x, acc)",
-         "for k in range(n):\n    acc = tl.zeros((16, 16), tl.float32)\n    acc = tl.dot(x, y, acc)\n    tl.store(x + k, acc)"),
+        (
+            "for k in range(n):\n    acc = tl.zeros((16, 16), tl.float32)  # found\n    acc += tl.dot(x, y)\ntl.store(x, acc)",
+            "acc = tl.zeros((16, 16), tl.float32)\nfor k in range(n):\n    acc += tl.dot(x, y)\ntl.store(x, acc)",
+        ),
+        (
+            "for k in range(n):\n    acc = tl.zeros((16, 16), tl.float32)  # found\n"
+            "    acc = tl.dot(x, y, acc)\ntl.store(x, acc)",
+            "for k in range(n):\n    acc = tl.zeros((16, 16), tl.float32)\n"
+            "    acc = tl.dot(x, y, acc)\n    tl.store(x + k, acc)",
+        ),
     ],
-    "float64-constant": [("a = tl.maximum(n * 1.0, 1e-45)  # found", "a = tl.maximum(n * 1.0, 1e-37)"),
-                         ("a = tl.where(n > 0, 1e39, 0.0)  # found", "a = tl.where(n > 0, -float('inf'), 0.0)")],
-    "print-left": [("print(n)  # found", "if FLAG:\n    print(n)"), ("tl.device_print('n', n)  # found", "tl.static_assert(BLOCK > 1)")],
-    "unmasked-tail": [(INDEX + "tl.store(x + i, 1)  # found", INDEX + "tl.store(x + i % n, 1)"),
-                      (INDEX + "a = tl.load(x + i)  # found", "i = tl.arange(0, BLOCK)\na = tl.load(x + i)")],
+    "float64-constant": [
+        ("a = tl.maximum(n * 1.0, 1e-45)  # found", "a = tl.maximum(n * 1.0, 1e-37)"),
+        ("a = tl.where(n > 0, 1e39, 0.0)  # found", "a = tl.where(n > 0, -float('inf'), 0.0)"),
+    ],
+    "print-left": [
+        ("print(n)  # found", "if FLAG:\n    print(n)"),
+        ("tl.device_print('n', n)  # found", "tl.static_assert(BLOCK > 1)"),
+    ],
+    "unmasked-tail": [
+        (INDEX + "tl.store(x + i, 1)  # found", INDEX + "tl.store(x + i % n, 1)"),
+        (INDEX + "a = tl.load(x + i)  # found", "i = tl.arange(0, BLOCK)\na = tl.load(x + i)"),
+    ],
 }
 
-STRIDES = HEAD + """
+STRIDES = (
+    HEAD
+    + """
 @triton.jit
 def kernel(x, stride_m, BLOCK: tl.constexpr):
     row = tl.program_id(0)WIDE
     tl.store(x + row * stride_m, 1)
 
 
-kernel[(1, )](0, 1, BLOCK=4)
+kernel[(1,)](0, 1, BLOCK=4)
 """
+)
 
 
 def all_pairs():
-    return [pytest.param(rule, *pair, id=f"{rule}-{number}") for rule, pairs in PAIRS.items() for number, pair in enumerate(pairs)]
+    return [
+        pytest.param(rule, *pair, id=f"{rule}-{number}") for rule, pairs in PAIRS.items() for number, pair in enumerate(pairs)
+    ]
 
 
 @pytest.mark.parametrize("rule, faulty, sound", all_pairs())
@@ -139,10 +175,10 @@ def test_int32_stride():
 def test_launch_keyword():
     body = "tl.store(x, n)"
     assert rules_of(kernel_of(body)) == []
-    assert rules_of(kernel_of(body, "kernel[(1, )](0, 0, 0, BLOCK=64, num_warps=4, FLAG=True)")) == []
-    (found, ) = findings(kernel_of(body, "kernel[(1, )](0, 0, 0, BLOCK=64, num_warp=4)"))
+    assert rules_of(kernel_of(body, "kernel[(1,)](0, 0, 0, BLOCK=64, num_warps=4, FLAG=True)")) == []
+    (found,) = findings(kernel_of(body, "kernel[(1,)](0, 0, 0, BLOCK=64, num_warp=4)"))
     assert found.code == "launch-keyword" and "num_warps" in found.help
-    (found, ) = findings(kernel_of(body, "kernel[(1, )](0, 0, 0, BLOCK=64, waves_per_eu=2)"))
+    (found,) = findings(kernel_of(body, "kernel[(1,)](0, 0, 0, BLOCK=64, waves_per_eu=2)"))
     assert "AMD" in found.text
 
 
@@ -166,7 +202,11 @@ def test_helpers_may_get_constants_and_tiles():
 
 def compile_error(tmp_path, text):
     path = tmp_path / "linted.py"
-    path.write_text(text.replace("import triton\n", "import tilewright as triton\n").replace("import triton.language", "import tilewright.language"))
+    path.write_text(
+        text.replace("import triton\n", "import tilewright as triton\n").replace(
+            "import triton.language", "import tilewright.language"
+        )
+    )
     spec = importlib.util.spec_from_file_location("linted", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -176,8 +216,15 @@ def compile_error(tmp_path, text):
     return info.value.code
 
 
-@pytest.mark.parametrize("rule, codes", [("forbidden", {"E0102"}), ("constexpr-needed", {"E0112"}), ("unknown-name", {"E0104", "E0125"}),
-                                         ("unknown-keyword", {"E0122", "E0125"})])
+@pytest.mark.parametrize(
+    "rule, codes",
+    [
+        ("forbidden", {"E0102"}),
+        ("constexpr-needed", {"E0112"}),
+        ("unknown-name", {"E0104", "E0125"}),
+        ("unknown-keyword", {"E0122", "E0125"}),
+    ],
+)
 def test_the_compiler_refuses_it_too(tmp_path, rule, codes):
     for faulty, _ in PAIRS[rule]:
         assert compile_error(tmp_path, kernel_of(faulty, "")) in codes, faulty
@@ -185,12 +232,27 @@ def test_the_compiler_refuses_it_too(tmp_path, rule, codes):
 
 def test_constructs_are_the_front_ends():
     """Every class of nodes that the front end refuses is refused by its text, unless it is a rule about types or targets."""
-    texts = {"Await": "await n", "Lambda": "a = lambda: n", "Set": "a = {1, 2}", "Try": "try:\n    n += 1\nfinally:\n    pass",
-             "With": "with n:\n    pass", "Global": "global n", "Delete": "del n", "Continue": "while n:\n    continue",
-             "GeneratorExp": "a = sum(i for i in (1, 2))", "Match": "match n:\n    case 1:\n        pass", "Bytes": "a = b''",
-             "Complex": "a = 1j", "ClassDef": "class A:\n    pass", "FunctionDef": "def f():\n    pass", "Yield": "yield n",
-             "NestedComprehension": "a = [i for i in (1, ) for j in (2, )]", "KeywordArguments": "a = tl.load(**x)",
-             "WhileElse": "while n:\n    n -= 1\nelse:\n    n = 1", "ForTarget": "for i, j in (1, 2):\n    n += i"}
+    texts = {
+        "Await": "await n",
+        "Lambda": "a = lambda: n",
+        "Set": "a = {1, 2}",
+        "Try": "try:\n    n += 1\nfinally:\n    pass",
+        "With": "with n:\n    pass",
+        "Global": "global n",
+        "Delete": "del n",
+        "Continue": "while n:\n    continue",
+        "GeneratorExp": "a = sum(i for i in (1, 2))",
+        "Match": "match n:\n    case 1:\n        pass",
+        "Bytes": "a = b''",
+        "Complex": "a = 1j",
+        "ClassDef": "class A:\n    pass",
+        "FunctionDef": "def f():\n    pass",
+        "Yield": "yield n",
+        "NestedComprehension": "a = [i for i in (1,) for j in (2,)]",
+        "KeywordArguments": "a = tl.load(**x)",
+        "WhileElse": "while n:\n    n -= 1\nelse:\n    n = 1",
+        "ForTarget": "for i, j in (1, 2):\n    n += i",
+    }
     for key, text in texts.items():
         found = [f for f in findings(kernel_of(text)) if f.code == "forbidden"]
         assert len(found) == 1 and FORBIDDEN[key][0] in found[0].text, key
@@ -201,9 +263,15 @@ def test_constructs_are_the_front_ends():
 TWO = kernel_of("print(n)\na = tl.where(n > 0, 1e39, 0.0)")
 
 
-@pytest.mark.parametrize("comment, left", [("# tilewright: ignore[print-left]", ["float64-constant"]), ("# tilewright: ignore", ["float64-constant"]),
-                                           ("# tilewright: ignore[unused-mask, print-left] why", ["float64-constant"]),
-                                           ("# tilewright: ignore[unused-mask]", ["print-left", "float64-constant"])])
+@pytest.mark.parametrize(
+    "comment, left",
+    [
+        ("# tilewright: ignore[print-left]", ["float64-constant"]),
+        ("# tilewright: ignore", ["float64-constant"]),
+        ("# tilewright: ignore[unused-mask, print-left] why", ["float64-constant"]),
+        ("# tilewright: ignore[unused-mask]", ["print-left", "float64-constant"]),
+    ],
+)
 def test_comment(comment, left):
     assert rules_of(TWO.replace("print(n)", f"print(n)  {comment}")) == left
 
@@ -248,8 +316,10 @@ def test_settings(tmp_path, capsys):
     assert [f["code"] for f in json.loads(out)["findings"]] == ["int32-stride", "float64-constant"]
     settings.write_text('[tool.tilewright.lint]\ndisable = "print-left"\n')
     assert cli.main(["lint", str(file)]) == 1
-    assert f"[E0117] '{settings}': [tool.tilewright.lint] has disable = 'print-left'\n" \
-        "  help: write enable = [\"name\"] and disable = [\"name\"]\n" in capsys.readouterr().err
+    assert (
+        f"[E0117] '{settings}': [tool.tilewright.lint] has disable = 'print-left'\n"
+        '  help: write enable = ["name"] and disable = ["name"]\n' in capsys.readouterr().err
+    )
     settings.write_text("[tool\n")
     assert cli.main(["lint", str(file)]) == 1
     told = capsys.readouterr().err
@@ -274,7 +344,9 @@ def test_lessons_are_clean(capsys):
 
 @pytest.mark.parametrize("axis", ['-"x"', "-None", "+1", "~0"])
 def test_an_axis_that_is_no_number_ends_nothing(axis):
-    assert findings(kernel_of(f"i = tl.arange(0, 8)\ntl.store(x, tl.sum(i, axis={axis}))"), disable=["missing-mask"]) is not None
+    assert (
+        findings(kernel_of(f"i = tl.arange(0, 8)\ntl.store(x, tl.sum(i, axis={axis}))"), disable=["missing-mask"]) is not None
+    )
 
 
 def test_a_file_that_begins_with_a_mark_of_its_encoding_is_read(tmp_path, capsys):

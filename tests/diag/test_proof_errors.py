@@ -27,16 +27,19 @@ def prove_copy(count):
     return prove_launch(copy_kernel, (7,), {"x": x, "y": x.copy(), "n": 100, "BLOCK": 16})
 
 
-@pytest.mark.parametrize("changed, text", [
-    ({"assume": "n >"}, "invalid syntax"),
-    ({"assume": "n + 1"}, "is no condition"),
-    ({"assume": "n / 2 > 1"}, "the operators are"),
-    ({"assume": "n is 3"}, "the comparisons are"),
-    ({"assume": "sqrt(n) > 1"}, "the functions are"),
-    ({"arrays": {"x": "n"}}, "the extents of this array are not given"),
-    ({"grid": "n, n, n, n"}, "at most three"),
-    ({"arrays": {"x": "n // m", "y": "'n'"}}, "is no whole number"),
-])
+@pytest.mark.parametrize(
+    "changed, text",
+    [
+        ({"assume": "n >"}, "invalid syntax"),
+        ({"assume": "n + 1"}, "is no condition"),
+        ({"assume": "n / 2 > 1"}, "the operators are"),
+        ({"assume": "n is 3"}, "the comparisons are"),
+        ({"assume": "sqrt(n) > 1"}, "the functions are"),
+        ({"arrays": {"x": "n"}}, "the extents of this array are not given"),
+        ({"grid": "n, n, n, n"}, "at most three"),
+        ({"arrays": {"x": "n // m", "y": "'n'"}}, "is no whole number"),
+    ],
+)
 def test_expressions_that_are_not_understood(changed, text):
     given = {"grid": "cdiv(n, BLOCK)", "arrays": {"x": "n", "y": "n"}, **changed}
     with pytest.raises(errors.ConfigError, match="cannot prove anything for '.*" + text) as raised:

@@ -69,8 +69,10 @@ def unequal_run(**arguments):
 
 
 unequal_report = tilewright.testing.perf_report(
-    tilewright.testing.Benchmark(x_names=["n", "m"], x_vals=[(1, 2, 3)], line_arg="p", line_vals=[1], line_names=["one"],
-                                 plot_name="none", args={}))(unequal_run)
+    tilewright.testing.Benchmark(
+        x_names=["n", "m"], x_vals=[(1, 2, 3)], line_arg="p", line_vals=[1], line_names=["one"], plot_name="none", args={}
+    )
+)(unequal_run)
 
 
 def to_c(signature, grid):
@@ -84,110 +86,227 @@ MATRIX = np.zeros((4, 8), np.float32)
 
 # name -> what is done, the class of the error, all that it says.
 CASES = {
-    "layout of three": (lambda: LinearLayout([("lane", [[1]])], [("x", 3)]), ValueError,
-                        "dimension 'x' is 3, which is no power of two"),
-    "layout with holes": (lambda: LinearLayout([("lane", [[1]])], [("x", 4)]), ValueError,
-                          "the layout does not reach all of its result"),
-    "sizes left out": (lambda: LinearLayout.from_bases([("lane", [[1]])], ["x"], require_surjective=False), ValueError,
-                       "out_dim_sizes must be provided when require_surjective is false"),
-    "sizes of other dimensions": (lambda: LinearLayout.from_bases([("lane", [[1]])], ["x"], [2, 2]), ValueError,
-                                  "out_dim_names and out_dim_sizes must have the same length"),
-    "basis outside": (lambda: LinearLayout.from_bases([("lane", [[4]])], ["x"], [4]), ValueError,
-                      "basis [4] is outside dimension 'x' of size 4"),
-    "composed with another": (lambda: ROW.compose(ROW), ValueError,
-                              "a layout over [('x', 4)] does not go into one from [('lane', 2)]"),
+    "layout of three": (
+        lambda: LinearLayout([("lane", [[1]])], [("x", 3)]),
+        ValueError,
+        "dimension 'x' is 3, which is no power of two",
+    ),
+    "layout with holes": (
+        lambda: LinearLayout([("lane", [[1]])], [("x", 4)]),
+        ValueError,
+        "the layout does not reach all of its result",
+    ),
+    "sizes left out": (
+        lambda: LinearLayout.from_bases([("lane", [[1]])], ["x"], require_surjective=False),
+        ValueError,
+        "out_dim_sizes must be provided when require_surjective is false",
+    ),
+    "sizes of other dimensions": (
+        lambda: LinearLayout.from_bases([("lane", [[1]])], ["x"], [2, 2]),
+        ValueError,
+        "out_dim_names and out_dim_sizes must have the same length",
+    ),
+    "basis outside": (
+        lambda: LinearLayout.from_bases([("lane", [[4]])], ["x"], [4]),
+        ValueError,
+        "basis [4] is outside dimension 'x' of size 4",
+    ),
+    "composed with another": (
+        lambda: ROW.compose(ROW),
+        ValueError,
+        "a layout over [('x', 4)] does not go into one from [('lane', 2)]",
+    ),
     "inverse of a half": (HALF.invert, ValueError, "the layout has no inverse"),
-    "composed with other results": (lambda: ROW.invert_and_compose(
-        LinearLayout.from_bases([("lane", [[1], [2]])], ["y"], [4])), ValueError, "the layouts have different results"),
-    "composed with less": (lambda: ROW.invert_and_compose(HALF), ValueError,
-                           "the other layout does not reach all that this one does"),
-    "ragged vector": (lambda: create_ragged_descriptor(MATRIX[0], [8]), AssertionError,
-                      "ragged descriptors are of 2 or 3 dimensions, with a block of as many; got 1 and a block of 1"),
-    "ragged last dimension": (lambda: create_ragged_descriptor(MATRIX, [4, 8], ragged_dim=1), AssertionError,
-                              "dimension 1 of 2 cannot be ragged: the last one is contiguous"),
-    "block of a float": (lambda: _utils.validate_block_shape((1.0, )), TypeError,
-                         "Shape element 0 must have type `constexpr[int]`, got `constexpr[<class 'float'>]`"),
-    "block of three": (lambda: _utils.validate_block_shape((2, 3)), ValueError,
-                       "Shape element 1 must be a power of 2, got 3"),
-    "range of the language": (lambda: list(tl.range(3)), errors.InvalidArgument,
-                              "[E0117] tl.range was used outside a kernel\n"
-                              "  help: call it inside a function decorated with @tilewright.jit"),
+    "composed with other results": (
+        lambda: ROW.invert_and_compose(LinearLayout.from_bases([("lane", [[1], [2]])], ["y"], [4])),
+        ValueError,
+        "the layouts have different results",
+    ),
+    "composed with less": (
+        lambda: ROW.invert_and_compose(HALF),
+        ValueError,
+        "the other layout does not reach all that this one does",
+    ),
+    "ragged vector": (
+        lambda: create_ragged_descriptor(MATRIX[0], [8]),
+        AssertionError,
+        "ragged descriptors are of 2 or 3 dimensions, with a block of as many; got 1 and a block of 1",
+    ),
+    "ragged last dimension": (
+        lambda: create_ragged_descriptor(MATRIX, [4, 8], ragged_dim=1),
+        AssertionError,
+        "dimension 1 of 2 cannot be ragged: the last one is contiguous",
+    ),
+    "block of a float": (
+        lambda: _utils.validate_block_shape((1.0,)),
+        TypeError,
+        "Shape element 0 must have type `constexpr[int]`, got `constexpr[<class 'float'>]`",
+    ),
+    "block of three": (lambda: _utils.validate_block_shape((2, 3)), ValueError, "Shape element 1 must be a power of 2, got 3"),
+    "range of the language": (
+        lambda: list(tl.range(3)),
+        errors.InvalidArgument,
+        "[E0117] tl.range was used outside a kernel\n  help: call it inside a function decorated with @tilewright.jit",
+    ),
     "fields too many": (lambda: Pair(1, 2, 3), TypeError, "Pair() takes 2 fields but 3 were given"),
     "field given twice": (lambda: Pair(1, first=2), TypeError, "Pair() got multiple values for argument 'first'"),
     "field left out": (lambda: Pair(1), TypeError, "Pair() missing required argument: 'second'"),
     "field that is none": (lambda: Pair(1, 2, third=3), TypeError, "Pair() got an unexpected keyword argument 'third'"),
-    "field set later": (lambda: set_attribute(Pair(1, 2), "first", 3), AttributeError,
-                        "cannot assign to field 'first' on immutable aggregate Pair; tl.aggregate_replace makes a changed copy"),
-    "field of another type": (lambda: Typed(1), TypeError, "expected <class 'tilewright.language.core.tensor'> for attribute "
-                              "'value', got <class 'tilewright.language._values.constexpr'>"),
-    "replaced in a number": (lambda: tl.aggregate_replace(3, first=1), TypeError,
-                             "aggregate_replace() expects an aggregate instance, got <class 'int'>"),
-    "call from the host": (lambda: copy_kernel(1, 2, 3), RuntimeError,
-                           "a kernel cannot be called directly from the host; give it a grid: copy_kernel[grid](...)"),
-    "text set": (lambda: set_attribute(copy_kernel, "src", "def f(): pass"), AttributeError,
-                 "'src' is read-only; a changed text goes through _unsafe_update_src(text)"),
+    "field set later": (
+        lambda: set_attribute(Pair(1, 2), "first", 3),
+        AttributeError,
+        "cannot assign to field 'first' on immutable aggregate Pair; tl.aggregate_replace makes a changed copy",
+    ),
+    "field of another type": (
+        lambda: Typed(1),
+        TypeError,
+        "expected <class 'tilewright.language.core.tensor'> for attribute "
+        "'value', got <class 'tilewright.language._values.constexpr'>",
+    ),
+    "replaced in a number": (
+        lambda: tl.aggregate_replace(3, first=1),
+        TypeError,
+        "aggregate_replace() expects an aggregate instance, got <class 'int'>",
+    ),
+    "call from the host": (
+        lambda: copy_kernel(1, 2, 3),
+        RuntimeError,
+        "a kernel cannot be called directly from the host; give it a grid: copy_kernel[grid](...)",
+    ),
+    "text set": (
+        lambda: set_attribute(copy_kernel, "src", "def f(): pass"),
+        AttributeError,
+        "'src' is read-only; a changed text goes through _unsafe_update_src(text)",
+    ),
     "hook that is none": (lambda: copy_kernel.add_pre_run_hook(3), TypeError, "a pre-run hook must be callable"),
     "bytes of no tensor": (lambda: reinterpret(3, tl.int8), TypeError, "cannot reinterpret a int"),
-    "statistic": (lambda: tilewright.testing.do_bench(lambda: None, return_mode="mode"), ValueError,
-                  "return_mode='mode': expected one of min, max, mean, median, all"),
-    "language of a build": (lambda: compile_so_from_src("", "a", language="d"), ValueError,
-                            "language='d': expected 'c' or 'c++'"),
-    "cached file elsewhere": (lambda: get_cache_manager("key").put("text", "../name"), ValueError,
-                              "'../name' is no plain file name"),
+    "statistic": (
+        lambda: tilewright.testing.do_bench(lambda: None, return_mode="mode"),
+        ValueError,
+        "return_mode='mode': expected one of min, max, mean, median, all",
+    ),
+    "language of a build": (
+        lambda: compile_so_from_src("", "a", language="d"),
+        ValueError,
+        "language='d': expected 'c' or 'c++'",
+    ),
+    "cached file elsewhere": (
+        lambda: get_cache_manager("key").put("text", "../name"),
+        ValueError,
+        "'../name' is no plain file name",
+    ),
     "profile of a kind": (lambda: profiler.start(data="list"), ValueError, "data='list': expected one of 'tree', 'trace'"),
-    "hook of a profile": (lambda: profiler.start(hook="python"), ValueError,
-                          "hook='python': expected 'triton', a Hook, or None"),
+    "hook of a profile": (
+        lambda: profiler.start(hook="python"),
+        ValueError,
+        "hook='python': expected 'triton', a Hook, or None",
+    ),
     "session that is none": (lambda: profiler.finalize(77), ValueError, "there is no profiling session 77"),
-    "scope left twice": (lambda: profiler.exit_scope("a"), ValueError,
-                         "scope 'a' is not the one that was entered last"),
-    "metric of a scope": (lambda: profiler.cpu_timed_scope("a", {"cpu_time": 1}), ValueError,
-                          "the metric 'cpu_time' is the scope's own"),
-    "name of the language": (lambda: tl.no_such_name, AttributeError,
-                             "module 'tilewright.language' has no attribute 'no_such_name'"),
-    "name of the package": (lambda: tilewright.no_such_name, AttributeError,
-                            "module 'tilewright' has no attribute 'no_such_name'"),
-    "name of the mathematics": (lambda: tl.math.no_such_name, AttributeError,
-                                "module 'tilewright.language.math' has no attribute 'no_such_name'"),
-    "scratch memory from nobody": (lambda: NullAllocator()(64, 16, 0), RuntimeError,
-                                   "the kernel needs 64 bytes of memory and no allocator was set; call "
-                                   "triton.set_allocator(function) with function(size, alignment, stream)"),
+    "scope left twice": (lambda: profiler.exit_scope("a"), ValueError, "scope 'a' is not the one that was entered last"),
+    "metric of a scope": (
+        lambda: profiler.cpu_timed_scope("a", {"cpu_time": 1}),
+        ValueError,
+        "the metric 'cpu_time' is the scope's own",
+    ),
+    "name of the language": (
+        lambda: tl.no_such_name,
+        AttributeError,
+        "module 'tilewright.language' has no attribute 'no_such_name'",
+    ),
+    "name of the package": (
+        lambda: tilewright.no_such_name,
+        AttributeError,
+        "module 'tilewright' has no attribute 'no_such_name'",
+    ),
+    "name of the mathematics": (
+        lambda: tl.math.no_such_name,
+        AttributeError,
+        "module 'tilewright.language.math' has no attribute 'no_such_name'",
+    ),
+    "scratch memory from nobody": (
+        lambda: NullAllocator()(64, 16, 0),
+        RuntimeError,
+        "the kernel needs 64 bytes of memory and no allocator was set; call "
+        "triton.set_allocator(function) with function(size, alignment, stream)",
+    ),
     "CUDA of long ago": (lambda: ptx_get_version("10.2"), RuntimeError, "CUDA 10.2 is older than 11"),
     "no GPUs": (lambda: tilewright.tuning.GpuPool([]), ValueError, "there is no GPU; name the devices"),
-    "machine code without an assembler": (lambda: AsmDict({"ptx": ""})["sass"], KeyError,
-                                          "'sass (no assembler library was found, so there is no cubin)'"),
-    "scratch memory from no framework": (lambda: allocate(64, 16, 0, 0), errors.InvalidArgument,
-                                         "[E0117] the kernel needs 64 bytes of global scratch memory and no allocator is set\n"
-                                         "  help: call tilewright.set_allocator(fn) with fn(size, alignment, stream)"),
+    "machine code without an assembler": (
+        lambda: AsmDict({"ptx": ""})["sass"],
+        KeyError,
+        "'sass (no assembler library was found, so there is no cubin)'",
+    ),
+    "scratch memory from no framework": (
+        lambda: allocate(64, 16, 0, 0),
+        errors.InvalidArgument,
+        "[E0117] the kernel needs 64 bytes of global scratch memory and no allocator is set\n"
+        "  help: call tilewright.set_allocator(fn) with fn(size, alignment, stream)",
+    ),
     "module of a text": (lambda: _load_module_from_path("a", "a.txt"), RuntimeError, "a.txt is no module that can be loaded"),
-    "rows beyond number": (lambda: create_ragged_descriptor(SimpleNamespace(shape=(2**31, 8)), [4, 8]), AssertionError,
-                           "2147483648 rows are more than 2^30"),
+    "rows beyond number": (
+        lambda: create_ragged_descriptor(SimpleNamespace(shape=(2**31, 8)), [4, 8]),
+        AssertionError,
+        "2147483648 rows are more than 2^30",
+    ),
     "values of a benchmark": (lambda: unequal_report.run(), ValueError, "expected 2 values, got 3"),
-    "constant that is not specialised": (lambda: tilewright.compile(tilewright.ASTSource(
-        tilewright.jit(copy_kernel.fn, do_not_specialize=["B"]), {"x": "*fp32", "y": "*fp32"}, {"B": 8}), "sm_80"),
-        errors.InvalidArgument, "[E0117] B marked as constexpr and listed in do_not_specialize: every value of a constexpr is a "
-        "specialisation\n  help: drop one of the two"),
-    "program of four numbers": (lambda: _position("1,2,3,4"), SystemExit,
-                                "tilewright replay: '1,2,3,4' is no program of a grid: 3 or 3,0,0"),
-    "linked text": (lambda: read_headers(["// tt-linker: f:float x:a"]), LinkerError,
-                    "'f' is no name that tools.compile gives"),
-    "linked beyond": (lambda: read_headers(["// tt-linker: f_01234567_1d:float x:a"]), LinkerError,
-                      "'f_01234567_1d' specialises parameter 1 and has 1: constants come last"),
-    "linked parameters": (lambda: read_headers(["// tt-linker: f_01234567_:float x:a", "// tt-linker: f_11234567_:int x:a"]),
-                          LinkerError, "f_11234567_ and f_01234567_ have different parameters"),
-    "linked nothing": (lambda: read_headers([""]), LinkerError,
-                       "headers of one kernel are linked, and these have none"),
-    "grid of C": (lambda: to_c("*fp32, *fp32, 8", "1, 1"), errors.InvalidArgument,
-                  "[E0117] the grid '1, 1' has 2 parts\n  help: give three C expressions: \"(n + 127) / 128, 1, 1\""),
-    "parameter of C": (lambda: _c_type("x", "fp8e5"), errors.InvalidArgument,
-                       "[E0117] the parameter 'x' of type fp8e5 has no C type\n  help: give numbers as fp32, fp64 or integers, and "
-                       "tensors as pointers or descriptors"),
-    "descriptor of C": (lambda: _c_type("x", "tensordesc<fp32[128]>"), errors.InvalidArgument,
-                        "[E0117] the descriptor 'x' has no type in C as Triton writes it\n  help: use tilewright export, or pass a "
-                        "pointer"),
-    "choices of nothing": (lambda: tilewright.autotune(configs=tilewright.tuning.Space({"B": []}), key=[])(copy_kernel), ValueError,
-                           "'B' has no choices"),
-    "memory of a tuner": (lambda: tilewright.autotune([tilewright.Config({"B": 8})], [], tune_memory="disk")(copy_kernel),
-                          ValueError, "tune_memory='disk': expected 'device' or 'host'"),
+    "constant that is not specialised": (
+        lambda: tilewright.compile(
+            tilewright.ASTSource(
+                tilewright.jit(copy_kernel.fn, do_not_specialize=["B"]), {"x": "*fp32", "y": "*fp32"}, {"B": 8}
+            ),
+            "sm_80",
+        ),
+        errors.InvalidArgument,
+        "[E0117] B marked as constexpr and listed in do_not_specialize: every value of a constexpr is a "
+        "specialisation\n  help: drop one of the two",
+    ),
+    "program of four numbers": (
+        lambda: _position("1,2,3,4"),
+        SystemExit,
+        "tilewright replay: '1,2,3,4' is no program of a grid: 3 or 3,0,0",
+    ),
+    "linked text": (
+        lambda: read_headers(["// tt-linker: f:float x:a"]),
+        LinkerError,
+        "'f' is no name that tools.compile gives",
+    ),
+    "linked beyond": (
+        lambda: read_headers(["// tt-linker: f_01234567_1d:float x:a"]),
+        LinkerError,
+        "'f_01234567_1d' specialises parameter 1 and has 1: constants come last",
+    ),
+    "linked parameters": (
+        lambda: read_headers(["// tt-linker: f_01234567_:float x:a", "// tt-linker: f_11234567_:int x:a"]),
+        LinkerError,
+        "f_11234567_ and f_01234567_ have different parameters",
+    ),
+    "linked nothing": (lambda: read_headers([""]), LinkerError, "headers of one kernel are linked, and these have none"),
+    "grid of C": (
+        lambda: to_c("*fp32, *fp32, 8", "1, 1"),
+        errors.InvalidArgument,
+        "[E0117] the grid '1, 1' has 2 parts\n  help: give three C expressions: \"(n + 127) / 128, 1, 1\"",
+    ),
+    "parameter of C": (
+        lambda: _c_type("x", "fp8e5"),
+        errors.InvalidArgument,
+        "[E0117] the parameter 'x' of type fp8e5 has no C type\n  help: give numbers as fp32, fp64 or integers, and "
+        "tensors as pointers or descriptors",
+    ),
+    "descriptor of C": (
+        lambda: _c_type("x", "tensordesc<fp32[128]>"),
+        errors.InvalidArgument,
+        "[E0117] the descriptor 'x' has no type in C as Triton writes it\n  help: use tilewright export, or pass a pointer",
+    ),
+    "choices of nothing": (
+        lambda: tilewright.autotune(configs=tilewright.tuning.Space({"B": []}), key=[])(copy_kernel),
+        ValueError,
+        "'B' has no choices",
+    ),
+    "memory of a tuner": (
+        lambda: tilewright.autotune([tilewright.Config({"B": 8})], [], tune_memory="disk")(copy_kernel),
+        ValueError,
+        "tune_memory='disk': expected 'device' or 'host'",
+    ),
 }
 
 
@@ -210,20 +329,28 @@ def without_compiler():
 
 
 def prune_by_half_a_configuration():
-    tuner = tilewright.autotune([tilewright.Config({"B": 8}), tilewright.Config({"B": 16})], [],
-                                prune_configs_by={"perf_model": lambda **_: 1.0, "top_k": 2.5})(copy_kernel)
+    tuner = tilewright.autotune(
+        [tilewright.Config({"B": 8}), tilewright.Config({"B": 16})],
+        [],
+        prune_configs_by={"perf_model": lambda **_: 1.0, "top_k": 2.5},
+    )(copy_kernel)
     tuner.prune_configs({"B": 8})
 
 
 # What needs an environment without programs: name -> action, class, text.
 WITHOUT_PROGRAMS = {
     "nvidia-smi": (lambda: tilewright.testing.nvsmi(["clocks.sm"]), FileNotFoundError, "nvidia-smi was not found"),
-    "disassembler": (lambda: get_sass(b""), FileNotFoundError,
-                     "neither nvdisasm nor cuobjdump was found; install the CUDA toolkit's binary utilities or set "
-                     "TILEWRIGHT_NVDISASM_PATH"),
+    "disassembler": (
+        lambda: get_sass(b""),
+        FileNotFoundError,
+        "neither nvdisasm nor cuobjdump was found; install the CUDA toolkit's binary utilities or set TILEWRIGHT_NVDISASM_PATH",
+    ),
     "compiler": (without_compiler, RuntimeError, "no C compiler was found; install one or name it by CC"),
-    "tool": (lambda: tilewright.knobs.nvidia.cuobjdump, RuntimeError,
-             "cuobjdump was not found; install the CUDA toolkit's programs or set TRITON_CUOBJDUMP_PATH"),
+    "tool": (
+        lambda: tilewright.knobs.nvidia.cuobjdump,
+        RuntimeError,
+        "cuobjdump was not found; install the CUDA toolkit's programs or set TRITON_CUOBJDUMP_PATH",
+    ),
 }
 
 
@@ -304,8 +431,10 @@ def test_c_without_an_assembler(monkeypatch):
     monkeypatch.setattr(exporting.build, "compile", without_machine_code)
     with pytest.raises(errors.InvalidArgument) as info:
         to_c("*fp32, *fp32, 8", "1, 1, 1")
-    assert str(info.value) == "[E0117] there is no assembler for machine code\n  help: install nvidia-nvjitlink; see " \
+    assert (
+        str(info.value) == "[E0117] there is no assembler for machine code\n  help: install nvidia-nvjitlink; see "
         "tilewright doctor"
+    )
 
 
 @pytest.mark.parametrize("emit", ["cubin", "sass"])
@@ -325,7 +454,7 @@ def test_tuning_table_that_is_none(tmp_path):
 
 def test_grid_of_letters():
     with pytest.raises(errors.InvalidGrid) as info:
-        run_interpreted(copy_kernel, ("many", ), {"x": MATRIX, "y": MATRIX, "B": 8})
+        run_interpreted(copy_kernel, ("many",), {"x": MATRIX, "y": MATRIX, "B": 8})
     assert "'many' is not an integer" in str(info.value).splitlines()[0]
 
 
@@ -341,8 +470,10 @@ COMMANDS = {
     "cache why": (["cache", "why", "00"], "tilewright cache why: give FILE:FUNCTION with --signature, or two keys"),
     "cache why of nothing": (["cache", "why", "nosuchkey", "00"], "tilewright cache: 0 entries start with 'nosuchkey'"),
     "tune import": (["tune", "import", "no.json"], "tilewright tune: no file 'no.json'"),
-    "tune pin": (["tune", "pin", "--kernel", "nosuchkernel", "none"],
-                 "tilewright tune: 0 tables match; name one with --kernel or --key"),
+    "tune pin": (
+        ["tune", "pin", "--kernel", "nosuchkernel", "none"],
+        "tilewright tune: 0 tables match; name one with --kernel or --key",
+    ),
 }
 
 
@@ -355,17 +486,33 @@ def test_command_line(arguments, text, monkeypatch, tmp_path):
     assert info.value.code == text
 
 
-@pytest.mark.parametrize("kernel,signature,sentence,advice", [
-    ("kernel.py", "*fp32", "'kernel.py' is not of the form FILE:FUNCTION", "name a kernel as kernels.py:add or package.module:add"),
-    ("no.py:f", "*fp32", "no file 'no.py'", "name the file as from the current folder"),
-    ("no_such_module:f", "*fp32", "no module 'no_such_module'", "the name of a file ends in .py"),
-    (__file__ + ":main", "*fp32", f"'main' is no jit function of {__file__}", "there are copy_kernel"),
-    (__file__ + ":copy_kernel", "*fp32, *fp32, 8, i32", "more entries in the signature than copy_kernel(x, y, B) has parameters",
-     "give one entry for each parameter, or name them: n=i32"),
-    (__file__ + ":copy_kernel", "*fp32, x=i32", "'x' is in the signature twice", "give each parameter one entry"),
-    (__file__ + ":copy_kernel", "*fp32:4", "'*fp32:4' ends in none of :16 or :8 (divisible by it) and :1 (equal to 1)",
-     "leave the end off where nothing is promised"),
-])
+@pytest.mark.parametrize(
+    "kernel,signature,sentence,advice",
+    [
+        (
+            "kernel.py",
+            "*fp32",
+            "'kernel.py' is not of the form FILE:FUNCTION",
+            "name a kernel as kernels.py:add or package.module:add",
+        ),
+        ("no.py:f", "*fp32", "no file 'no.py'", "name the file as from the current folder"),
+        ("no_such_module:f", "*fp32", "no module 'no_such_module'", "the name of a file ends in .py"),
+        (__file__ + ":main", "*fp32", f"'main' is no jit function of {__file__}", "there are copy_kernel"),
+        (
+            __file__ + ":copy_kernel",
+            "*fp32, *fp32, 8, i32",
+            "more entries in the signature than copy_kernel(x, y, B) has parameters",
+            "give one entry for each parameter, or name them: n=i32",
+        ),
+        (__file__ + ":copy_kernel", "*fp32, x=i32", "'x' is in the signature twice", "give each parameter one entry"),
+        (
+            __file__ + ":copy_kernel",
+            "*fp32:4",
+            "'*fp32:4' ends in none of :16 or :8 (divisible by it) and :1 (equal to 1)",
+            "leave the end off where nothing is promised",
+        ),
+    ],
+)
 def test_kernel_of_a_command_line(kernel, signature, sentence, advice, capsys):
     assert main(["compile", kernel, "--signature", signature]) == 1
     assert capsys.readouterr().err == f"InvalidArgument[E0117] {sentence}\n  help: {advice}\n"
@@ -384,10 +531,12 @@ def test_commands_without_a_cache(arguments, text, monkeypatch):
 
 def test_stream_of_a_launch():
     with pytest.raises(errors.InvalidOption) as info:
-        copy_kernel[(1, )](MATRIX, MATRIX, 8, stream=0)
+        copy_kernel[(1,)](MATRIX, MATRIX, 8, stream=0)
     lines = str(info.value).splitlines()
-    assert lines[0] == "[E0210] unknown option 'stream'" and lines[-1] == \
-        "  help: device and stream come from the framework; the grid goes in brackets before the call"
+    assert (
+        lines[0] == "[E0210] unknown option 'stream'"
+        and lines[-1] == "  help: device and stream come from the framework; the grid goes in brackets before the call"
+    )
     assert info.value.frames[0].file == __file__
 
 

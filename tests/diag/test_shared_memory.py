@@ -49,8 +49,7 @@ def test_rings_name_the_stages_that_fit():
 
 
 @tilewright.jit
-def chain_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr,
-                 STAGES: tl.constexpr):
+def chain_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, STAGES: tl.constexpr):
     m, n, d = tl.arange(0, M), tl.arange(0, N), tl.arange(0, D)
     q = tl.load(q_ptr + m[:, None] * D + d[None, :])
     acc = tl.zeros((M, D), tl.float32)
@@ -85,7 +84,8 @@ def test_stages_of_a_loop_that_fit(target, m, n, d, stages, warps):
 def test_tiles_name_the_size_that_fits(m, k, tile):
     with pytest.raises(errors.OutOfResources) as caught:
         compile_with(1, m, k, warps=16)
-    times, bytes_then = map(int, re.search(rf"make {tile} (\d+) times smaller: .* would need (\d+) bytes",
-                                           str(caught.value)).groups())
+    times, bytes_then = map(
+        int, re.search(rf"make {tile} (\d+) times smaller: .* would need (\d+) bytes", str(caught.value)).groups()
+    )
     fitting = (m // times, k) if tile == "that tile" else (m, k // times)
     assert compile_with(1, *fitting, warps=16).metadata.shared == bytes_then

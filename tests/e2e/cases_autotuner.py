@@ -64,8 +64,11 @@ def make_tuned(times, **options):
     options.setdefault("pre_hook", note)
     options.setdefault("key", ["n"])
 
-    @tilewright.autotune(configs=[tilewright.Config({"BLOCK": b}, num_warps=w) for b, w in ((64, 2), (128, 4), (256, 8))],
-                         do_bench=bench, **options)
+    @tilewright.autotune(
+        configs=[tilewright.Config({"BLOCK": b}, num_warps=w) for b, w in ((64, 2), (128, 4), (256, 8))],
+        do_bench=bench,
+        **options,
+    )
     @tilewright.jit
     def kernel(x, n, BLOCK: constexpr):
         pass
@@ -76,22 +79,22 @@ def make_tuned(times, **options):
 def test_the_fastest_is_taken_and_kept(compiler):
     kernel = make_tuned({64: 3.0, 128: 1.0, 256: 2.0})
     x = FakeTensor()
-    kernel[lambda meta: (meta["BLOCK"], )](x, 1000)
+    kernel[lambda meta: (meta["BLOCK"],)](x, 1000)
     assert kernel.best_config.kwargs == {"BLOCK": 128} and len(compiler.calls) == 3
     assert Mock().launch().grid == (128, 1, 1) and Mock().launch().threads == 128
     count = Mock().count
-    kernel[(1, )](x, 1000)
+    kernel[(1,)](x, 1000)
     assert Mock().count == count + 1 and len(kernel.cache) == 1
     assert sorted(t[0] for t in kernel.configs_timings.values()) == [1.0, 2.0, 3.0]
 
 
 def test_key_is_values_and_all_dtypes():
     kernel = make_tuned({64: 1.0, 128: 2.0, 256: 3.0})
-    kernel[(1, )](FakeTensor(), 1000)
-    kernel[(1, )](FakeTensor(), 1000)
+    kernel[(1,)](FakeTensor(), 1000)
+    kernel[(1,)](FakeTensor(), 1000)
     assert len(kernel.cache) == 1
-    kernel[(1, )](FakeTensor(), 1001)
-    kernel[(1, )](FakeTensor(dtype="float16"), 1000)
+    kernel[(1,)](FakeTensor(), 1001)
+    kernel[(1,)](FakeTensor(dtype="float16"), 1000)
     assert set(kernel.cache) == {(1000, "float32"), (1001, "float32"), (1000, "float16")}
 
 
@@ -105,7 +108,7 @@ def test_one_configuration_is_not_measured(compiler):
     def kernel(x, BLOCK: constexpr):
         pass
 
-    kernel[(1, )](FakeTensor())
+    kernel[(1,)](FakeTensor())
     assert compiler.last["constexprs"] == {"BLOCK": 32} and Mock().launch().threads == 32
 
 
@@ -114,7 +117,7 @@ def test_data_is_protected():
     x = Tensor(log=log)
     kernel = make_tuned({64: 1.0, 128: 2.0, 256: 3.0}, pre_hook=None, reset_to_zero=["x"], restore_value=["x"])
     kernel._do_bench = lambda call, quantiles: (call(), [1.0, 1.0, 1.0])[1]
-    kernel[(1, )](x, 5)
+    kernel[(1,)](x, 5)
     assert log == ["zero", "clone", "copy"] * 3 + ["zero"]
 
 
@@ -127,14 +130,14 @@ def test_configuration_that_does_not_fit_is_skipped(compiler):
         return original(fn, signature, constexprs, *rest)
 
     _core.compile_kernel = limited
-    kernel[(1, )](FakeTensor(), 5)
+    kernel[(1,)](FakeTensor(), 5)
     assert kernel.best_config.kwargs == {"BLOCK": 128}
 
 
 def test_other_errors_propagate():
     kernel = make_tuned({})
     with pytest.raises(errors.InvalidArgument, match="E0204"):
-        kernel[(1, )]("text", 5)
+        kernel[(1,)]("text", 5)
 
 
 def test_pruning():
@@ -144,9 +147,10 @@ def test_pruning():
         seen.append((named["n"], sorted(kwargs)))
         return configs[1:]
 
-    kernel = make_tuned({128: 2.0, 256: 1.0}, prune_configs_by={
-        "early_config_prune": early, "perf_model": lambda BLOCK, **_: BLOCK, "top_k": 1})
-    kernel[(1, )](FakeTensor(), 5)
+    kernel = make_tuned(
+        {128: 2.0, 256: 1.0}, prune_configs_by={"early_config_prune": early, "perf_model": lambda BLOCK, **_: BLOCK, "top_k": 1}
+    )
+    kernel[(1,)](FakeTensor(), 5)
     assert kernel.best_config.kwargs == {"BLOCK": 128}
     assert seen == [(5, ["grid", "warmup"])]
 
@@ -158,7 +162,7 @@ def test_heuristics_see_earlier_results(compiler):
     def kernel(x, n, BLOCK: constexpr, EVEN: constexpr):
         pass
 
-    kernel[(1, )](FakeTensor(), 8)
+    kernel[(1,)](FakeTensor(), 8)
     assert compiler.last["constexprs"] == {"BLOCK": 16, "EVEN": True}
 
 
@@ -172,7 +176,7 @@ def test_heuristics_and_autotune_stack(compiler, tune_first):
         pass
 
     stacked = tune(heuristics(kernel)) if tune_first else heuristics(tune(kernel))
-    stacked[(1, )](FakeTensor(), 8)
+    stacked[(1,)](FakeTensor(), 8)
     assert compiler.last["constexprs"] == {"BLOCK": 32, "EVEN": True}
 
 
@@ -187,8 +191,8 @@ def test_config_hook_and_listener():
 
     with knobs.autotuning.scope():
         knobs.autotuning.listener = lambda **what: events.append(what["cache_hit"])
-        kernel[(1, )](FakeTensor())
-        kernel[(1, )](FakeTensor())
+        kernel[(1,)](FakeTensor())
+        kernel[(1,)](FakeTensor())
     assert events == [False, 32, 32], "only choices are told, not launches"
 
 
@@ -196,8 +200,10 @@ def test_descriptors_of_other_elements_are_tuned_anew():
     from tilewright.tools.tensor_descriptor import TensorDescriptor
 
     kernel = make_tuned({64: 1.0, 128: 2.0, 256: 3.0})
-    keys = [kernel._key((TensorDescriptor(FakeTensor(dtype=dtype), [64, 64], [64, 1], [16, 16]), 5), {})
-            for dtype in ("float16", "float32", "float16")]
+    keys = [
+        kernel._key((TensorDescriptor(FakeTensor(dtype=dtype), [64, 64], [64, 1], [16, 16]), 5), {})
+        for dtype in ("float16", "float32", "float16")
+    ]
     assert keys[0] != keys[1] and keys[0] == keys[2]
 
 
@@ -217,17 +223,17 @@ def test_torch_may_follow_a_launch_with_heuristics(monkeypatch):
 
     kernel = tilewright.heuristics({"EVEN": lambda named: named["n"] % 2 == 0})(Kernel())
     try:
-        assert not isinstance(kernel[(3, )], functools.partial)
+        assert not isinstance(kernel[(3,)], functools.partial)
         traces[0] = True
-        kernel[(3, )]("x", n=4)
+        kernel[(3,)]("x", n=4)
     finally:
         del Heuristics.__getitem__
-    assert seen == [(("x", ), {"n": 4, "EVEN": True, "grid": (3, ), "warmup": False})]
+    assert seen == [(("x",), {"n": 4, "EVEN": True, "grid": (3,), "warmup": False})]
 
 
 def test_warmup_compiles_all(compiler):
     kernel = make_tuned({})
-    kernel.warmup(tilewright.MockTensor("float32"), 5, grid=(1, ))
+    kernel.warmup(tilewright.MockTensor("float32"), 5, grid=(1,))
     assert [c["constexprs"]["BLOCK"] for c in compiler.calls] == [64, 128, 256] and Mock().count == 0
 
 
@@ -235,7 +241,7 @@ def test_default_benchmark_runs_on_driver_events():
     kernel = make_tuned({})
     kernel._do_bench = None
     kernel.pre_hook = kernel._protect
-    kernel[(1, )](FakeTensor(), 5)
+    kernel[(1,)](FakeTensor(), 5)
     # The mock reports 1 ms for any pair of events, 0.2 ms a run in the estimate.
     assert {tuple(t) for t in kernel.configs_timings.values()} == {(1.0, 1.0, 1.0)}
 
@@ -263,13 +269,13 @@ def test_precompile_makes_a_capture_possible(compiler):
     kernel, x = make_tuned({64: 3.0, 128: 1.0, 256: 2.0}), FakeTensor()
     Mock().library.mockSetCapturing(1)
     with pytest.raises(errors.TilewrightError, match="E0214"):
-        kernel[(1, )](x, 1000)
+        kernel[(1,)](x, 1000)
     Mock().library.mockSetCapturing(0)
     count = Mock().count
     kernel.precompile(x, 1000)
     launched = Mock().count
     Mock().library.mockSetCapturing(1)
-    kernel[(1, )](x, 1000)
+    kernel[(1,)](x, 1000)
     assert Mock().count == launched + 1 and launched == count + 3  # the benchmark ran each once
     assert kernel.best_config.kwargs == {"BLOCK": 128}
     Mock().library.mockSetCapturing(0)
@@ -282,7 +288,7 @@ def test_device_is_that_of_the_tensors(monkeypatch):
     kernel._do_bench = None
     kernel.pre_hook = lambda named, reset_only=False: seen.append(_core.current_device())
     before = _core.current_device()
-    kernel[(1, )](FakeTensor(address=0x20000000000, device=Device("cuda", 1)), 5)
+    kernel[(1,)](FakeTensor(address=0x20000000000, device=Device("cuda", 1)), 5)
     assert set(seen[:-1]) == {1} and _core.current_device() == before and Mock().launch().device == 1
 
 
@@ -291,5 +297,5 @@ def test_a_nearly_full_device_is_tuned_all_the_same():
     kernel._do_bench = None
     kernel.pre_hook = kernel._protect
     Mock().library.mockFailNextAllocation()
-    kernel[(1, )](FakeTensor(), 5)
+    kernel[(1,)](FakeTensor(), 5)
     assert kernel.best_config is not None

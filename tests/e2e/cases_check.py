@@ -51,7 +51,7 @@ def checked(tmp_path, monkeypatch):
     """A kernel of a checked program, as its process declares it."""
     folder = tmp_path / "journal"
     folder.mkdir()
-    journal.create(folder, asdict(Options(only=("another", ))))
+    journal.create(folder, asdict(Options(only=("another",))))
     monkeypatch.setenv("TILEWRIGHT_CHECK_SESSION", str(folder))
     kernel = make_kernel()
     kernel.records = lambda: journal.read(folder)
@@ -61,7 +61,7 @@ def checked(tmp_path, monkeypatch):
 def test_what_is_not_checked_is_launched(mock, checked):
     x, out = FakeTensor(), FakeTensor(0x20000000000)
     assert checked.interpreted
-    result = checked[(4, )](x, out, 1000, BLOCK=256, num_warps=8)
+    result = checked[(4,)](x, out, 1000, BLOCK=256, num_warps=8)
     assert mock.count == 1
     launch = mock.launch()
     assert launch.grid == (4, 1, 1) and launch.threads == 256
@@ -73,14 +73,14 @@ def test_what_is_not_checked_is_launched(mock, checked):
 
 def test_warmup_and_precompile_are_those_of_the_compiled_kernel(mock, checked, compiler):
     x = FakeTensor()
-    assert checked.warmup(x, x, 1000, BLOCK=256, grid=(1, )).asm["ptx"] == "// ptx"
+    assert checked.warmup(x, x, 1000, BLOCK=256, grid=(1,)).asm["ptx"] == "// ptx"
     assert checked.precompile(x, x, 1000, BLOCK=256).asm["ptx"] == "// ptx"
     assert mock.count == 0 and compiler.calls
 
 
 def test_arrays_of_the_host_stay_there(mock, checked):
     x, out = np.ones(10, np.float32), np.zeros(10, np.float32)
-    checked[(1, )](x, out, 10, BLOCK=16)
+    checked[(1,)](x, out, 10, BLOCK=16)
     assert mock.count == 0 and out.all()
 
 
@@ -92,7 +92,7 @@ def test_a_saved_launch_gets_memory_of_the_driver(mock, tmp_path):
     # The other side does nothing, so that what the interpreter writes differs.
     memory = np.arange(64, dtype=np.float32)
     x, out = memory[1:21], np.zeros(20, np.float32)
-    Session(folder, lambda *_: None).launch(make_kernel(), (1, ), {"x": x, "out": out, "n": 20, "BLOCK": 32}, {})
+    Session(folder, lambda *_: None).launch(make_kernel(), (1,), {"x": x, "out": out, "n": 20, "BLOCK": 32}, {})
     saved = SavedLaunch(path)
     computed = replay.run_compiled(saved)
     assert mock.count == 1 and struct.unpack_from("<QQi", mock.launch().parameters)[2] == 20
@@ -102,8 +102,8 @@ def test_a_saved_launch_gets_memory_of_the_driver(mock, tmp_path):
     # The mock's kernel writes nothing either.
     assert np.array_equal(computed[0].view(np.float32), x) and not computed[1].any()
     _, interpreted, _ = replay.run_interpreted(saved)
-    difference, = replay.differences(saved, interpreted, computed)
-    assert (difference.array, difference.index, difference.count) == ("out", (0, ), 20)
+    (difference,) = replay.differences(saved, interpreted, computed)
+    assert (difference.array, difference.index, difference.count) == ("out", (0,), 20)
 
 
 def test_the_fixtures_arrays_on_the_device(mock):
@@ -113,7 +113,7 @@ def test_the_fixtures_arrays_on_the_device(mock):
     assert array.shape == (3, 4) and array.stride() == (4, 1) and array.stride(0) == 4
     assert np.array_equal(mode.numpy(array), values)
     assert mode.numpy(mode.empty((0, 3), "float32")).shape == (0, 3)
-    make_kernel()[(1, )](array, mode.zeros(12, "int16"), 12, BLOCK=16)
+    make_kernel()[(1,)](array, mode.zeros(12, "int16"), 12, BLOCK=16)
     assert struct.unpack_from("<Q", mock.launch().parameters)[0] == array.data_ptr()
 
 

@@ -24,8 +24,14 @@ class Interface:
 
     def __init__(self, address=DEVICE0, dtype=np.float32, read_only=False, **more):
         self.dtype = np.dtype(dtype)
-        self.__cuda_array_interface__ = {"data": (address, read_only), "shape": (64, ), "strides": None,
-                                         "typestr": self.dtype.str, "version": 3, **more}
+        self.__cuda_array_interface__ = {
+            "data": (address, read_only),
+            "shape": (64,),
+            "strides": None,
+            "typestr": self.dtype.str,
+            "version": 3,
+            **more,
+        }
 
 
 class CupyArray(Interface):
@@ -77,7 +83,7 @@ def kernel():
 
 
 def test_address_type_device_and_stream(mock, current, kernel, compiler):
-    kernel[(3, )](CupyArray(DEVICE1 + 256, 1), CupyArray(DEVICE1 + 4, 1, dtype=np.float16), 10, BLOCK=64)
+    kernel[(3,)](CupyArray(DEVICE1 + 256, 1), CupyArray(DEVICE1 + 4, 1, dtype=np.float16), 10, BLOCK=64)
     launch = mock.launch()
     assert (launch.device, launch.stream, launch.grid) == (1, 0x77, (3, 1, 1))
     assert launch.unpack("QQi") == (DEVICE1 + 256, DEVICE1 + 4, 10)
@@ -86,10 +92,10 @@ def test_address_type_device_and_stream(mock, current, kernel, compiler):
 
 
 def test_the_stream_is_asked_for_at_each_launch(mock, current, kernel):
-    bound = kernel[(1, )].bind(CupyArray(), CupyArray(), 10, BLOCK=64)
+    bound = kernel[(1,)].bind(CupyArray(), CupyArray(), 10, BLOCK=64)
     for ptr in (0, 0x88, 0x99):
         current.ptr = ptr
-        kernel[(1, )](CupyArray(), CupyArray(), 10, BLOCK=64)
+        kernel[(1,)](CupyArray(), CupyArray(), 10, BLOCK=64)
         assert mock.launch().stream == ptr
         bound()
         assert mock.launch().stream == ptr
@@ -97,26 +103,26 @@ def test_the_stream_is_asked_for_at_each_launch(mock, current, kernel):
 
 def test_arrays_on_two_devices(current, kernel):
     with pytest.raises(errors.TilewrightError, match="E0202"):
-        kernel[(1, )](CupyArray(DEVICE0, 0), CupyArray(DEVICE1, 1), 10, BLOCK=64)
+        kernel[(1,)](CupyArray(DEVICE0, 0), CupyArray(DEVICE1, 1), 10, BLOCK=64)
 
 
 def test_the_first_array_decides_whose_stream_it_is(mock, current, kernel):
-    kernel[(1, )](Interface(stream=0x55), CupyArray(), 10, BLOCK=64)
+    kernel[(1,)](Interface(stream=0x55), CupyArray(), 10, BLOCK=64)
     assert mock.launch().stream == 0x55
-    kernel[(1, )](CupyArray(), Interface(stream=0x55), 10, BLOCK=64)
+    kernel[(1,)](CupyArray(), Interface(stream=0x55), 10, BLOCK=64)
     assert mock.launch().stream == 0x77
-    kernel[(1, )](FakeTensor(), CupyArray(), 10, BLOCK=64)
+    kernel[(1,)](FakeTensor(), CupyArray(), 10, BLOCK=64)
     assert mock.launch().stream == 0x77
 
 
 def test_other_arrays_by_their_interface(mock, kernel):
-    kernel[(1, )](Interface(DEVICE1), Interface(DEVICE1 + 64, stream=None), 10, BLOCK=64)
+    kernel[(1,)](Interface(DEVICE1), Interface(DEVICE1 + 64, stream=None), 10, BLOCK=64)
     assert (mock.launch().device, mock.launch().stream) == (1, 0)
 
 
 def test_arrays_that_may_not_be_written(mock, current, kernel, compiler):
     compiler.metadata = {"written_args": ["y"]}
-    kernel[(1, )](CupyArray(read_only=True), CupyArray(), 10, BLOCK=64)
+    kernel[(1,)](CupyArray(read_only=True), CupyArray(), 10, BLOCK=64)
     with pytest.raises(errors.TilewrightError, match="E0216.*'y'"):
-        kernel[(1, )](CupyArray(), CupyArray(read_only=True), 10, BLOCK=64)
+        kernel[(1,)](CupyArray(), CupyArray(read_only=True), 10, BLOCK=64)
     assert mock.count == 1

@@ -1,6 +1,9 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sweeps through Dask and Ray, as docs/autotuner.md sets them up, on worker processes of this machine; run by test_tuning.py."""
+"""Sweeps through Dask and Ray, as docs/autotuner.md sets them up, on worker processes of this machine.
+
+Run by test_tuning.py.
+"""
 
 import contextlib
 import os
@@ -20,8 +23,10 @@ if "MOCK_CASES" not in os.environ:
 @contextlib.contextmanager
 def dask_executor():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: pip install distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, \
-            distributed.Client(cluster) as client:
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         yield client.get_executor()
 
 
@@ -54,7 +59,7 @@ def test_engine(engine, tmp_path, monkeypatch):
         assert len(records()) == 24 and seconds[1] <= 0.65 * seconds[0], seconds
         log.write_text("")
         assert tuning.sweep(TARGET, [{"n": 20, "best": 8, "deadly": 15, "seconds": 0.01}], executor, workers=2) == [""]
-    (header, ) = (h for _, h in table.all_tables() if h["key"] == "(20, 'float64')")
+    (header,) = (h for _, h in table.all_tables() if h["key"] == "(20, 'float64')")
     assert len(header["records"]) == 24 and {r["status"] for r in header["records"].values()} <= {"ok", "slow"}
     assert header["records"][header["best"]]["kwargs"]["BLOCK"] == "8"
     # The one that died has run it once, and another one after that: the other worker, or the one in the dead one's place.

@@ -53,7 +53,7 @@ def handler():
     return _core.xla_handlers(tilewright.jax._run, 5)[1]
 
 
-def launch_name(kernel, *args, grid=(3, ), **named):
+def launch_name(kernel, *args, grid=(3,), **named):
     """The name under which a call is known, without calling XLA."""
     aliases = named.pop("input_output_aliases", None)
     made = tilewright.jax._Call(kernel, args, named, named.pop("out_shape"), aliases)
@@ -61,7 +61,7 @@ def launch_name(kernel, *args, grid=(3, ), **named):
 
 
 def struct(dtype=np.float32):
-    return jax.ShapeDtypeStruct((70, ), dtype)
+    return jax.ShapeDtypeStruct((70,), dtype)
 
 
 def test_buffers_stream_and_numbers_reach_the_launch(mock, handler, compiler):
@@ -76,7 +76,9 @@ def test_buffers_stream_and_numbers_reach_the_launch(mock, handler, compiler):
     assert (mock.count, mock.launch().device, mock.launch().stream) == (2, 1, 0x88)
 
 
-@pytest.mark.parametrize("dtype, kind", [("bfloat16", "*bf16"), ("float8_e4m3fn", "*fp8e4nv"), ("float16", "*fp16"), ("bool", "*i1")])
+@pytest.mark.parametrize(
+    "dtype, kind", [("bfloat16", "*bf16"), ("float8_e4m3fn", "*fp8e4nv"), ("float16", "*fp16"), ("bool", "*i1")]
+)
 def test_types_of_buffers(mock, handler, compiler, dtype, kind):
     x = jax.numpy.ones(70, dtype)
     name = launch_name(scale_kernel, x, n=70, factor=2.0, BLOCK=64, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))
@@ -89,10 +91,12 @@ def test_argument_that_is_a_result(mock, handler, compiler):
     name = launch_name(increase_kernel, jax.numpy.ones(70), BLOCK=64, out_shape=struct(), input_output_aliases={"x_ptr": 0})
     xla = FakeXla(stream=0x77)
     assert xla.call(handler, name, [DEVICE0], [DEVICE0]) == ""
-    assert mock.launch().unpack("Q") == (DEVICE0, )
+    assert mock.launch().unpack("Q") == (DEVICE0,)
     told = xla.call(handler, name, [DEVICE0], [DEVICE0 + 256])
-    assert "[E0117] XLA gave an argument and its result different buffers\n" \
+    assert (
+        "[E0117] XLA gave an argument and its result different buffers\n"
         "  help: leave input_output_aliases out, and copy in the kernel" in told
+    )
     assert mock.count == 1
 
 
@@ -107,7 +111,7 @@ def test_call_without_a_stream(mock, handler):
     name = launch_name(scale_kernel, jax.numpy.ones(70), n=70, factor=2.0, BLOCK=32, out_shape=struct())
     xla = FakeXla(stream=None)
     assert xla.call(handler, name, [DEVICE0], [DEVICE0 + 256]) == "XLA has no stream for this call"
-    assert xla.destroyed == [0xdead] and mock.count == 0
+    assert xla.destroyed == [0xDEAD] and mock.count == 0
 
 
 def test_unknown_launch_and_unknown_version(mock, handler):
@@ -125,5 +129,5 @@ def test_array_of_jax_that_a_direct_launch_would_change(mock, compiler):
     x = jax.numpy.ones(64)
     mock.library.mockSetPinned(x.unsafe_buffer_pointer())  # the driver takes it for memory of the GPU's
     with pytest.raises(errors.TilewrightError, match="E0216.*x_ptr"):
-        increase_kernel[(1, )](x, BLOCK=64)
+        increase_kernel[(1,)](x, BLOCK=64)
     assert mock.count == 0

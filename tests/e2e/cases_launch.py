@@ -71,9 +71,9 @@ def test_parameters_reach_the_driver(mock, compiler):
 
 def test_warm_launch_compiles_nothing_and_returns_the_same_kernel(mock, compiler):
     add = make_kernel()
-    first = add[(1, )](*tensors(), 999, BLOCK=128)
+    first = add[(1,)](*tensors(), 999, BLOCK=128)
     for _ in range(5):
-        assert add[(2, )](*tensors(), 1001, BLOCK=128) is first
+        assert add[(2,)](*tensors(), 1001, BLOCK=128) is first
     assert len(compiler.calls) == 1 and mock.count == 6
     assert mock.launch().unpack("QQQi")[3] == 1001
 
@@ -84,25 +84,44 @@ def test_keywords_defaults_and_order(mock):
     def f(a, b, c=5, D: constexpr = 64):
         pass
 
-    f[(1, )](b=3, a=2)
+    f[(1,)](b=3, a=2)
     assert mock.launch().unpack("iii") == (2, 3, 5)
-    f[(1, )](2, c=7, b=3, D=32)
+    f[(1,)](2, c=7, b=3, D=32)
     assert mock.launch().unpack("iii") == (2, 3, 7)
 
 
-@pytest.mark.parametrize("value,type_name,divisibility", [
-    (17, "i32", 1), (32, "i32", 16), (0, "i32", 16), (-16, "i32", 16), (-1, "i32", 1), (24, "i32", 8), (-8, "i32", 8),
-    (4, "i32", 1), (2**31 - 1, "i32", 1), (2**31, "i64", 16), (-2**31 - 1, "i64", 1), (-2**31 - 8, "i64", 8),
-    (2**63 + 5, "u64", 1), (2**63 + 8, "u64", 8), (2.5, "fp32", 1), (True, "i1", 1), (np.int64(48), "i32", 16),
-    (np.int32(40), "i32", 8), (np.float32(1.5), "fp32", 1), (np.bool_(False), "i1", 1),
-])
+@pytest.mark.parametrize(
+    "value,type_name,divisibility",
+    [
+        (17, "i32", 1),
+        (32, "i32", 16),
+        (0, "i32", 16),
+        (-16, "i32", 16),
+        (-1, "i32", 1),
+        (24, "i32", 8),
+        (-8, "i32", 8),
+        (4, "i32", 1),
+        (2**31 - 1, "i32", 1),
+        (2**31, "i64", 16),
+        (-(2**31) - 1, "i64", 1),
+        (-(2**31) - 8, "i64", 8),
+        (2**63 + 5, "u64", 1),
+        (2**63 + 8, "u64", 8),
+        (2.5, "fp32", 1),
+        (True, "i1", 1),
+        (np.int64(48), "i32", 16),
+        (np.int32(40), "i32", 8),
+        (np.float32(1.5), "fp32", 1),
+        (np.bool_(False), "i1", 1),
+    ],
+)
 def test_types_of_numbers(mock, compiler, value, type_name, divisibility):
 
     @tilewright.jit
     def f(v):
         pass
 
-    f[(1, )](value)
+    f[(1,)](value)
     assert compiler.last["signature"] == {"v": type_name}
     assert compiler.last["divisibility"] == ({"v": divisibility} if divisibility > 1 else {})
     form = {"i32": "i", "i64": "q", "u64": "Q", "fp32": "f", "i1": "?"}[type_name]
@@ -115,39 +134,50 @@ def test_one_and_none_are_constants(mock, compiler):
     def f(a, b, c):
         pass
 
-    f[(1, )](1, None, 2)
+    f[(1,)](1, None, 2)
     assert compiler.last["constexprs"] == {"a": 1, "b": None}
-    assert mock.launch().unpack("i") == (2, )
-    f[(1, )](True, None, 2)  # a bool is no constant
+    assert mock.launch().unpack("i") == (2,)
+    f[(1,)](True, None, 2)  # a bool is no constant
     assert compiler.last["constexprs"] == {"b": None}
 
 
-@pytest.mark.parametrize("first,second,compiles", [
-    (5, 6, 1), (5, 16, 2), (5, 1, 2), (5, 5.0, 2), (5, True, 2), (5, None, 2), (16, 48, 1), (5, 2**40, 2),
-])
+@pytest.mark.parametrize(
+    "first,second,compiles",
+    [(5, 6, 1), (5, 16, 2), (5, 1, 2), (5, 5.0, 2), (5, True, 2), (5, None, 2), (16, 48, 1), (5, 2**40, 2)],
+)
 def test_what_is_a_new_specialisation(compiler, first, second, compiles):
 
     @tilewright.jit
     def f(v):
         pass
 
-    f[(1, )](first)
-    f[(1, )](second)
+    f[(1,)](first)
+    f[(1,)](second)
     assert len(compiler.calls) == compiles
 
 
-@pytest.mark.parametrize("first,second,compiles", [
-    (1, True, 2), (1, 1.0, 2), (0.0, -0.0, 2), ("relu", "".join(["re", "lu"]), 1), ("a", "b", 2), ((1, 2), (1, 2), 1),
-    ((1, 2), (True, 2), 2), (2**70, 2**70, 1), (None, False, 2),
-])
+@pytest.mark.parametrize(
+    "first,second,compiles",
+    [
+        (1, True, 2),
+        (1, 1.0, 2),
+        (0.0, -0.0, 2),
+        ("relu", "".join(["re", "lu"]), 1),
+        ("a", "b", 2),
+        ((1, 2), (1, 2), 1),
+        ((1, 2), (True, 2), 2),
+        (2**70, 2**70, 1),
+        (None, False, 2),
+    ],
+)
 def test_constexpr_values_are_told_apart(compiler, first, second, compiles):
 
     @tilewright.jit
     def f(V: constexpr):
         pass
 
-    f[(1, )](V=first)
-    f[(1, )](V=second)
+    f[(1,)](V=first)
+    f[(1,)](V=second)
     assert len(compiler.calls) == compiles
 
 
@@ -161,9 +191,9 @@ def test_functions_as_arguments(compiler):
     def f(a, fn: constexpr):
         pass
 
-    f[(1, )](2, g)
-    f[(1, )](2, fn=g)
-    f[(1, )](2, f)
+    f[(1,)](2, g)
+    f[(1,)](2, fn=g)
+    f[(1,)](2, f)
     assert len(compiler.calls) == 2 and compiler.calls[0]["constexprs"] == {"fn": g}
 
 
@@ -173,10 +203,10 @@ def test_do_not_specialize(compiler):
     def f(a, b):
         pass
 
-    f[(1, )](1, 16)
+    f[(1,)](1, 16)
     assert compiler.last["signature"] == {"a": "i32", "b": "i32"} and compiler.last["divisibility"] == {}
-    f[(1, )](16, 5)
-    f[(1, )](8, 24)
+    f[(1,)](16, 5)
+    f[(1,)](8, 24)
     assert len(compiler.calls) == 1
 
 
@@ -186,15 +216,15 @@ def test_annotated_types(mock, compiler):
     def f(a: "i64", b: "fp16", c: "u8", d: "fp64", e: "bf16"):
         pass
 
-    f[(1, )](5, 1.5, 200, 0.1, 1.0)
+    f[(1,)](5, 1.5, 200, 0.1, 1.0)
     assert list(compiler.last["signature"].values()) == ["i64", "fp16", "u8", "fp64", "bf16"]
-    assert mock.launch().unpack("qeBdH") == (5, 1.5, 200, 0.1, 0x3f80)
+    assert mock.launch().unpack("qeBdH") == (5, 1.5, 200, 0.1, 0x3F80)
     with pytest.raises(errors.TilewrightError, match="E0119"):
-        f[(1, )](5, 1.5, 300, 0.1, 1.0)
+        f[(1,)](5, 1.5, 300, 0.1, 1.0)
     # The type holds for 1 and for whole numbers too.
-    f[(1, )](1, 1, 1, 2, 1)
+    f[(1,)](1, 1, 1, 2, 1)
     assert list(compiler.last["signature"].values()) == ["i64", "fp16", "u8", "fp64", "bf16"]
-    assert mock.launch().unpack("qeBdH") == (1, 1.0, 1, 2.0, 0x3f80)
+    assert mock.launch().unpack("qeBdH") == (1, 1.0, 1, 2.0, 0x3F80)
 
 
 def test_const_pointers(compiler):
@@ -203,20 +233,29 @@ def test_const_pointers(compiler):
     def f(a: "tl.const", b):
         pass
 
-    f[(1, )](*tensors(2))
+    f[(1,)](*tensors(2))
     assert compiler.last["signature"] == {"a": "*kfp32", "b": "*fp32"}
 
 
-@pytest.mark.parametrize("dtype,name", [("float32", "fp32"), ("torch.bfloat16", "bf16"), ("float8_e4m3fn", "fp8e4nv"),
-                                        ("uint8", "u8"), ("bool", "i1"), (np.dtype("int16"), "i16"),
-                                        (np.dtype("float64"), "fp64")])
+@pytest.mark.parametrize(
+    "dtype,name",
+    [
+        ("float32", "fp32"),
+        ("torch.bfloat16", "bf16"),
+        ("float8_e4m3fn", "fp8e4nv"),
+        ("uint8", "u8"),
+        ("bool", "i1"),
+        (np.dtype("int16"), "i16"),
+        (np.dtype("float64"), "fp64"),
+    ],
+)
 def test_pointer_types(compiler, dtype, name):
 
     @tilewright.jit
     def f(a):
         pass
 
-    f[(1, )](FakeTensor(dtype=dtype))
+    f[(1,)](FakeTensor(dtype=dtype))
     assert compiler.last["signature"] == {"a": f"*{name}"}
 
 
@@ -226,28 +265,33 @@ def test_unaligned_pointer(compiler):
     def f(a):
         pass
 
-    f[(1, )](FakeTensor(DEVICE0 + 4))
+    f[(1,)](FakeTensor(DEVICE0 + 4))
     assert compiler.last["divisibility"] == {}
 
 
 def test_array_interface(mock, compiler):
 
     class Array:
-        shape = (4, )
+        shape = (4,)
 
         def __init__(self, read_only=False, stream=None):
-            self.__cuda_array_interface__ = {"data": (DEVICE1 + 64, read_only), "typestr": "<f2", "shape": (4, ),
-                                             "version": 3, "stream": stream}
+            self.__cuda_array_interface__ = {
+                "data": (DEVICE1 + 64, read_only),
+                "typestr": "<f2",
+                "shape": (4,),
+                "version": 3,
+                "stream": stream,
+            }
 
     @tilewright.jit
     def f(a):
         pass
 
-    f[(1, )](Array(stream=77))
+    f[(1,)](Array(stream=77))
     assert compiler.last["signature"] == {"a": "*fp16"}
     launch = mock.launch()
-    assert launch.device == 1 and launch.stream == 77 and launch.unpack("Q") == (DEVICE1 + 64, )
-    f[(1, )](Array(read_only=True))  # not written: fine
+    assert launch.device == 1 and launch.stream == 77 and launch.unpack("Q") == (DEVICE1 + 64,)
+    f[(1,)](Array(read_only=True))  # not written: fine
     compiler.metadata = {"written_args": ["a"]}
 
     @tilewright.jit
@@ -255,7 +299,7 @@ def test_array_interface(mock, compiler):
         pass
 
     with pytest.raises(errors.InvalidArgument, match=r"\[E0216\] 'a' is read-only and the kernel writes it"):
-        g[(1, )](Array(read_only=True))
+        g[(1,)](Array(read_only=True))
 
 
 def test_device_buffer(mock, compiler):
@@ -270,9 +314,9 @@ def test_device_buffer(mock, compiler):
     def f(a):
         pass
 
-    f[(1, )](buffer)
+    f[(1,)](buffer)
     assert compiler.last["signature"] == {"a": "*fp32"}
-    assert mock.launch().unpack("Q") == (buffer.data_ptr(), )
+    assert mock.launch().unpack("Q") == (buffer.data_ptr(),)
 
 
 def test_more_than_64_parameters(mock):
@@ -281,7 +325,7 @@ def test_more_than_64_parameters(mock):
     space = {}
     exec(source, space)
     wide = tilewright.jit(space["wide"], source=source)
-    wide[(1, )](*range(2, 102))
+    wide[(1,)](*range(2, 102))
     assert mock.launch().unpack("100i") == tuple(range(2, 102))
 
 
@@ -291,11 +335,11 @@ def test_more_than_64_parameters(mock):
 def test_options_are_part_of_the_key(mock, compiler):
     add = make_kernel()
     args = tensors()
-    add[(1, )](*args, 5, BLOCK=64, num_warps=8)
+    add[(1,)](*args, 5, BLOCK=64, num_warps=8)
     assert mock.launch().threads == 256 and compiler.last["options"]["num_warps"] == 8
-    add[(1, )](*args, 5, BLOCK=64)
-    add[(1, )](*args, 5, BLOCK=64, num_stages=2, num_warps=8)
-    add[(1, )](*args, 5, num_warps=8, num_stages=2, BLOCK=64)
+    add[(1,)](*args, 5, BLOCK=64)
+    add[(1,)](*args, 5, BLOCK=64, num_stages=2, num_warps=8)
+    add[(1,)](*args, 5, num_warps=8, num_stages=2, BLOCK=64)
     assert len(compiler.calls) == 3
 
 
@@ -308,7 +352,7 @@ def test_cluster_launch(mock):
 
 def test_large_shared_memory_is_opted_in(mock, compiler):
     compiler.metadata = {"shared": 200000}
-    make_kernel()[(1, )](*tensors(), 5, BLOCK=64)
+    make_kernel()[(1,)](*tensors(), 5, BLOCK=64)
     assert mock.launch().shared == 200000 and mock.library.mockDynamicSharedLimit() == 200000
 
 
@@ -318,7 +362,7 @@ def test_callable_grid_sees_all_arguments(mock):
 
     def grid(meta):
         seen.update(meta)
-        return (tilewright.cdiv(meta["n"], meta["BLOCK"]), )
+        return (tilewright.cdiv(meta["n"], meta["BLOCK"]),)
 
     x, y, out = tensors()
     add[grid](x, y, out, 1000, BLOCK=128)
@@ -330,7 +374,7 @@ def test_callable_grid_sees_all_arguments(mock):
 
 def test_empty_grid_launches_nothing(mock):
     add = make_kernel()
-    assert add[(0, )](*tensors(), 5, BLOCK=64) is not None
+    assert add[(0,)](*tensors(), 5, BLOCK=64) is not None
     assert add[(3, 0)](*tensors(), 5, BLOCK=64) is not None
     assert mock.count == 0
 
@@ -338,9 +382,9 @@ def test_empty_grid_launches_nothing(mock):
 def test_launch_goes_to_the_tensors_device(mock):
     add = make_kernel()
     other = [FakeTensor(DEVICE1 + 64 * i, device=Device("cuda", 1)) for i in range(3)]
-    add[(1, )](*tensors(), 5, BLOCK=64)
-    add[(1, )](*other, 5, BLOCK=64)
-    add[(1, )](*tensors(), 5, BLOCK=64)
+    add[(1,)](*tensors(), 5, BLOCK=64)
+    add[(1,)](*other, 5, BLOCK=64)
+    add[(1,)](*tensors(), 5, BLOCK=64)
     assert [mock.launch(i).device for i in range(3)] == [0, 1, 0]
 
 
@@ -351,8 +395,8 @@ def test_pinned_memory_is_no_cpu_tensor(mock):
         pass
 
     mock.library.mockSetPinned(0x5000)
-    f[(1, )](FakeTensor(0x5000, device=Device("cpu")))
-    assert mock.launch().unpack("Q") == (0x6000, )
+    f[(1,)](FakeTensor(0x5000, device=Device("cpu")))
+    assert mock.launch().unpack("Q") == (0x6000,)
 
 
 def test_numpy_arrays_go_to_the_interpreter(monkeypatch, mock):
@@ -360,8 +404,8 @@ def test_numpy_arrays_go_to_the_interpreter(monkeypatch, mock):
     calls = []
     monkeypatch.setattr(type(add), "_run_interpreted", lambda self, grid, bound, options: calls.append((grid, bound)))
     a = np.zeros(4, np.float32)
-    add[(2, )](a, a, a, 4, BLOCK=4)
-    assert calls == [((2, ), {"x": a, "y": a, "out": a, "n": 4, "BLOCK": 4})] and mock.count == 0
+    add[(2,)](a, a, a, 4, BLOCK=4)
+    assert calls == [((2,), {"x": a, "y": a, "out": a, "n": 4, "BLOCK": 4})] and mock.count == 0
 
 
 # -- hooks, warm-up, the kernel object --------------------------------------------
@@ -374,16 +418,15 @@ def test_pre_run_hooks_and_launch_hooks(mock):
     with knobs.runtime.scope():
         knobs.runtime.launch_enter_hook.add(lambda data: events.append(("enter", data.get()["name"])))
         knobs.runtime.launch_exit_hook.add(lambda data: events.append(("exit", data.get()["stream"])))
-        add[(1, )](*tensors(), 5, BLOCK=64)
+        add[(1,)](*tensors(), 5, BLOCK=64)
     assert events == [("pre", 4, {"BLOCK": 64}), ("enter", "add"), ("exit", 0)]
-    add[(1, )](*tensors(), 5, BLOCK=64)
+    add[(1,)](*tensors(), 5, BLOCK=64)
     assert len(events) == 4
 
 
 def test_warmup_compiles_only(mock, compiler):
     add = make_kernel()
-    kernel = add.warmup(tilewright.MockTensor("float32"), np.dtype("float16"), np.dtype("int8"), 5, BLOCK=64,
-                        grid=(1, ))
+    kernel = add.warmup(tilewright.MockTensor("float32"), np.dtype("float16"), np.dtype("int8"), 5, BLOCK=64, grid=(1,))
     assert compiler.last["signature"] == {"x": "*fp32", "y": "*fp16", "out": "*i8", "n": "i32"}
     assert mock.count == 0 and mock.library.mockLoaded() == 0
     assert kernel.asm["ptx"] == "// ptx"
@@ -391,18 +434,18 @@ def test_warmup_compiles_only(mock, compiler):
 
 def test_run_is_the_same_entry(mock):
     add = make_kernel()
-    add.run(*tensors(), 5, BLOCK=64, grid=(3, ), warmup=False)
+    add.run(*tensors(), 5, BLOCK=64, grid=(3,), warmup=False)
     assert mock.launch().grid == (3, 1, 1)
 
 
 def test_kernel_object(mock):
     add = make_kernel()
     x, y, out = tensors()
-    kernel = add[(1, )](x, y, out, 5, BLOCK=64)
+    kernel = add[(1,)](x, y, out, 5, BLOCK=64)
     assert kernel.n_regs == 32 and kernel.n_spills == 4 and kernel.n_max_threads == 1024
     assert kernel.shared == 0 and kernel.function and kernel.module
     assert set(kernel.asm) >= {"source", "ttir", "ttgir", "llir", "ptx", "cubin", "json"}
-    kernel[(9, )](x, y, out, 6)
+    kernel[(9,)](x, y, out, 6)
     assert mock.launch().grid == (9, 1, 1) and mock.launch().unpack("QQQi")[3] == 6
     kernel[(9, 2, 1)](x, y, out, 7, 64, stream=6)  # with the constants too
     assert mock.launch().unpack("QQQi")[3] == 7 and mock.launch().stream == 6
@@ -420,7 +463,7 @@ def test_kernel_without_cubin_is_loaded_as_ptx(mock, compiler, monkeypatch):
     def f():
         pass
 
-    kernel = f[(1, )]()
+    kernel = f[(1,)]()
     assert mock.count == 1 and "cubin" not in kernel.asm
 
 
@@ -430,7 +473,7 @@ def test_reinterpret(mock, compiler):
     def f(a):
         pass
 
-    f[(1, )](tilewright.reinterpret(FakeTensor(dtype="uint8"), "float8_e4m3fn"))
+    f[(1,)](tilewright.reinterpret(FakeTensor(dtype="uint8"), "float8_e4m3fn"))
     assert compiler.last["signature"] == {"a": "*fp8e4nv"}
 
 
@@ -466,9 +509,9 @@ def test_compile_hook_can_cancel(mock):
     seen = []
     with knobs.runtime.scope():
         knobs.runtime.jit_cache_hook = lambda **kwargs: seen.append(kwargs["fn"].name) or True
-        assert add[(1, )](*tensors(), 5, BLOCK=64) is None
+        assert add[(1,)](*tensors(), 5, BLOCK=64) is None
     assert len(seen) == 1 and mock.count == 0
-    assert add[(1, )](*tensors(), 5, BLOCK=64) is not None
+    assert add[(1,)](*tensors(), 5, BLOCK=64) is not None
 
 
 # -- globals, lifetime, threads -------------------------------------------------------
@@ -478,15 +521,15 @@ def test_changed_global_is_noticed(mock, compiler):
     space = {"tilewright": tilewright, "SIZE": 5}
     source = "def f(a):\n    return SIZE\n"
     exec(source, space)
-    space["f"].__tilewright_reads__ = ("SIZE", )
+    space["f"].__tilewright_reads__ = ("SIZE",)
     f = tilewright.jit(space["f"], source=source)
-    f[(1, )](2)
-    f[(1, )](2)
+    f[(1,)](2)
+    f[(1,)](2)
     space["SIZE"] = 5.0
     with pytest.raises(RuntimeError, match="Global variable SIZE has changed .*to 5.0"):
-        f[(1, )](2)
+        f[(1,)](2)
     space["SIZE"] = 5
-    f[(1, )](2)
+    f[(1,)](2)
     assert mock.count == 3
 
 
@@ -499,14 +542,14 @@ def test_helpers_globals_are_watched_by_the_kernel(compiler):
     def kernel(a):
         pass
 
-    kernel.__tilewright_helpers__ = ((helper, "SIZE"), )
+    kernel.__tilewright_helpers__ = ((helper, "SIZE"),)
     first, second = tilewright.jit(kernel), tilewright.jit(kernel)
-    first[(1, )](2)
-    second[(1, )](2)
+    first[(1,)](2)
+    second[(1,)](2)
     space["SIZE"] = 6
     for launched in (first, second):
         with pytest.raises(RuntimeError, match="Global variable SIZE has changed .*to 6"):
-            launched[(1, )](2)
+            launched[(1,)](2)
 
 
 def test_table_cleared_by_the_grid_function(mock):
@@ -516,7 +559,7 @@ def test_table_cleared_by_the_grid_function(mock):
         add._clear_table()
         add.device_caches.clear()
         gc.collect()
-        return (3, )
+        return (3,)
 
     for _ in range(3):
         assert add[grid](*tensors(), 5, BLOCK=64).name == "add"
@@ -527,7 +570,7 @@ def test_numpy_subclasses_are_interpreted(monkeypatch):
     add = make_kernel()
     calls = []
     monkeypatch.setattr(type(add), "_run_interpreted", lambda *args: calls.append(args))
-    add[(1, )](np.zeros(4).view(np.matrix), np.zeros(4), np.zeros(4), 4, BLOCK=4)
+    add[(1,)](np.zeros(4).view(np.matrix), np.zeros(4), np.zeros(4), 4, BLOCK=4)
     assert len(calls) == 1
 
 
@@ -535,7 +578,7 @@ def test_kernels_are_collected(mock, compiler):
     gc.collect()  # kernels of earlier tests
     before = mock.library.mockUnloaded()
     add = make_kernel()
-    add[(1, )](*tensors(), 5, BLOCK=64)
+    add[(1,)](*tensors(), 5, BLOCK=64)
     gone = weakref.ref(add)
     compiler.calls.clear()  # it keeps the functions it was asked for
     del add
@@ -548,8 +591,8 @@ def test_recursive_launch_in_grid_function(mock):
     x = tensors()
 
     def grid(meta):
-        add[(1, )](*x, 99, BLOCK=64)
-        return (2, )
+        add[(1,)](*x, 99, BLOCK=64)
+        return (2,)
 
     add[grid](*x, 5, BLOCK=128)
     assert [mock.launch(i).grid[0] for i in range(2)] == [1, 2]
@@ -563,7 +606,7 @@ def test_host_cost_of_a_warm_launch(mock):
     add = make_kernel()
     buffers = [_core.DeviceBuffer(64) for _ in range(3)]
     mock.library.mockRecord(0)
-    launcher = add[(1, )]
+    launcher = add[(1,)]
 
     def scalar_time(count):
 
@@ -571,12 +614,12 @@ def test_host_cost_of_a_warm_launch(mock):
         def f(a, b, c, n, BLOCK: constexpr):
             pass
 
-        f[(1, )](2, 3, 4, 1000, BLOCK=64)
+        f[(1,)](2, 3, 4, 1000, BLOCK=64)
         best = 1e9
         for _ in range(7):
             start = time.perf_counter()
             for _ in range(count):
-                f[(1, )](2, 3, 4, 1000, BLOCK=64)
+                f[(1,)](2, 3, 4, 1000, BLOCK=64)
             best = min(best, (time.perf_counter() - start) / count)
         return best
 
@@ -617,11 +660,11 @@ class NoDict:
 def test_what_cannot_be_asked_is_not_there(mock):
     add = make_kernel()
     x = NeedsDetach(DEVICE0)
-    add[(1, )](x, x, x, 5, BLOCK=64)
+    add[(1,)](x, x, x, 5, BLOCK=64)
     assert mock.count == 1
     for value in (Touchy(), NoDict()):
         with pytest.raises(errors.InvalidArgument, match=r"\[E0204\]"):
-            add[(1, )](value, x, x, 5, BLOCK=64)
+            add[(1,)](value, x, x, 5, BLOCK=64)
 
 
 # -- launching a compiled kernel again -------------------------------------------------
@@ -630,12 +673,12 @@ def test_what_cannot_be_asked_is_not_there(mock):
 def test_a_compiled_kernel_takes_arguments_in_three_forms(mock):
     add = make_kernel()
     x, y, out = tensors()
-    kernel = add[(7, )](x, y, out, 1, BLOCK=64)  # n is a constant of this kernel
+    kernel = add[(7,)](x, y, out, 1, BLOCK=64)  # n is a constant of this kernel
     seen = []
     with knobs.runtime.scope():
         knobs.runtime.launch_enter_hook.add(lambda metadata: seen.append(metadata.get()["name"]))
         for arguments in ((x, y, out), (x, y, out, 1), (x, y, out, 1, 64)):
-            kernel[(3, )](*arguments)
+            kernel[(3,)](*arguments)
     assert mock.count == 4 and seen == ["add"] * 3
     with pytest.raises(errors.InvalidArgument, match=r"\[E0205\]"):
-        kernel[(3, )](x, y)
+        kernel[(3,)](x, y)

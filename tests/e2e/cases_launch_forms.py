@@ -64,20 +64,20 @@ def test_bound_launch_repeats_what_it_was_given(mock, compiler):
     assert mock.count == 0 and bound.grid == (7, 2, 1)
     kernel = bound()
     assert bound() is kernel is bound.kernel
-    assert add[(1, )](*tensors(), 1001, BLOCK=128) is kernel and len(compiler.calls) == 1
+    assert add[(1,)](*tensors(), 1001, BLOCK=128) is kernel and len(compiler.calls) == 1
     for index in (0, 1):
         launch = mock.launch(index)
         assert launch.grid == (7, 2, 1) and launch.unpack("QQQi") == (DEVICE0, DEVICE0 + 4096, DEVICE0 + 8192, 1004)
 
 
 def test_bind_of_the_kernel_takes_the_grid_by_name(mock):
-    bound = make_kernel().bind(*tensors(), 1000, grid=lambda meta: (meta["n"] // meta["BLOCK"], ), BLOCK=100)
+    bound = make_kernel().bind(*tensors(), 1000, grid=lambda meta: (meta["n"] // meta["BLOCK"],), BLOCK=100)
     bound()
     assert mock.launch().grid == (10, 1, 1)
 
 
 def test_bound_launch_takes_no_arguments():
-    bound = make_kernel()[(1, )].bind(*tensors(), 1000, BLOCK=128)
+    bound = make_kernel()[(1,)].bind(*tensors(), 1000, BLOCK=128)
     with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] unexpected argument '#1'"):
         bound(5)
     with pytest.raises(TypeError, match="unexpected argument 'n'"):
@@ -87,7 +87,7 @@ def test_bound_launch_takes_no_arguments():
 def test_bound_launch_keeps_its_arguments_and_lets_go():
     add = make_kernel()
     x, y, out = tensors()
-    bound = add[(1, )].bind(x, y, out, 1000, BLOCK=128)
+    bound = add[(1,)].bind(x, y, out, 1000, BLOCK=128)
     seen = weakref.ref(x)
     del x
     gc.collect()
@@ -101,7 +101,7 @@ def test_bound_launch_keeps_its_arguments_and_lets_go():
 def test_bound_launch_in_a_cycle_is_collected():
     add = make_kernel()
     x, y, out = tensors()
-    x.launch = add[(1, )].bind(x, y, out, 1000, BLOCK=128)
+    x.launch = add[(1,)].bind(x, y, out, 1000, BLOCK=128)
     seen = weakref.ref(x)
     del x
     gc.collect()
@@ -110,7 +110,7 @@ def test_bound_launch_in_a_cycle_is_collected():
 
 def test_bound_launch_outlives_the_table(mock):
     add = make_kernel()
-    bound = add[(1, )].bind(*tensors(), 1000, BLOCK=128)
+    bound = add[(1,)].bind(*tensors(), 1000, BLOCK=128)
     add._clear_table()
     add.device_caches.clear()
     del add
@@ -119,7 +119,7 @@ def test_bound_launch_outlives_the_table(mock):
 
 
 def test_bound_launch_of_an_empty_grid(mock):
-    bound = make_kernel()[(0, )].bind(*tensors(), 1000, BLOCK=128)
+    bound = make_kernel()[(0,)].bind(*tensors(), 1000, BLOCK=128)
     assert bound().name == "add" and mock.count == 0
 
 
@@ -133,9 +133,9 @@ def test_bound_launch_with_descriptors_and_tuples(mock):
         pass
 
     described = TensorDescriptor(Matrix(), [64, 64], [64, 1], [16, 16])
-    bound = f[(1, )].bind(described, (FakeTensor(DEVICE0 + 64), 5), 7)
+    bound = f[(1,)].bind(described, (FakeTensor(DEVICE0 + 64), 5), 7)
     before = mock.encodes
-    f[(1, )](described, (FakeTensor(DEVICE0 + 64), 5), 7)
+    f[(1,)](described, (FakeTensor(DEVICE0 + 64), 5), 7)
     bound()
     assert mock.launch(0).parameters == mock.launch(1).parameters and mock.encodes == before
 
@@ -146,7 +146,6 @@ def test_bound_launch_with_scratch_memory_asks_each_time(mock, compiler):
     addresses = iter((0x1000, 0x2000))
 
     class Buffer:
-
         def data_ptr(self):
             return next(addresses)
 
@@ -156,7 +155,7 @@ def test_bound_launch_with_scratch_memory_asks_each_time(mock, compiler):
 
     tilewright.set_allocator(lambda size, alignment, stream: Buffer())
     try:
-        bound = f[(4, )].bind(7)
+        bound = f[(4,)].bind(7)
         bound()
         bound()
     finally:
@@ -167,7 +166,7 @@ def test_bound_launch_with_scratch_memory_asks_each_time(mock, compiler):
 def test_hooks_of_a_bound_launch():
     add = make_kernel()
     events = []
-    bound = add[(1, )].bind(*tensors(), 5, BLOCK=64)
+    bound = add[(1,)].bind(*tensors(), 5, BLOCK=64)
     add.add_pre_run_hook(lambda *args: events.append(("pre", args[3:])))
     with knobs.runtime.scope():
         knobs.runtime.launch_enter_hook.add(lambda data: events.append(data.get()["name"]))
@@ -181,15 +180,15 @@ def test_bound_launch_of_numpy_arrays_is_interpreted(monkeypatch, mock):
     calls = []
     monkeypatch.setattr(type(add), "_run_interpreted", lambda self, grid, bound, options: calls.append((grid, bound["n"])))
     a = np.zeros(4, np.float32)
-    bound = add[(2, )].bind(a, a, a, n=4, BLOCK=4)
+    bound = add[(2,)].bind(a, a, a, n=4, BLOCK=4)
     assert calls == []
     bound()
-    assert calls == [((2, ), 4)] and mock.count == 0
+    assert calls == [((2,), 4)] and mock.count == 0
 
 
 def test_errors_of_bind_name_the_line():
     with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] missing argument 'n'") as info:
-        make_kernel()[(1, )].bind(*tensors(), BLOCK=4)
+        make_kernel()[(1,)].bind(*tensors(), BLOCK=4)
     assert info.value.frames[0].file == __file__
 
 
@@ -201,7 +200,7 @@ def test_precompile_makes_the_next_launch_warm(mock, compiler):
     kernel = add.precompile(*[np.dtype("float32")] * 3, 1004, BLOCK=128, num_warps=8)
     assert mock.count == 0 and mock.library.mockLoaded() == 1 and add._table_size() == 1
     mock.library.mockSetCapturing(1)
-    assert add[(1, )](*tensors(), 1001, BLOCK=128, num_warps=8) is kernel
+    assert add[(1,)](*tensors(), 1001, BLOCK=128, num_warps=8) is kernel
     assert len(compiler.calls) == 1 and add._table_size() == 1
 
 
@@ -209,16 +208,16 @@ def test_precompile_loads_on_the_device_of_the_arguments(mock):
     add = make_kernel()
     add.precompile(*tensors(1), 1000, BLOCK=128)
     mock.library.mockSetCapturing(1)
-    add[(1, )](*tensors(1), 1000, BLOCK=128)
+    add[(1,)](*tensors(1), 1000, BLOCK=128)
     assert mock.launch().device == 1
     with pytest.raises(errors.CaptureActive, match="E0214"):
-        add[(1, )](*tensors(0), 1000, BLOCK=128)
+        add[(1,)](*tensors(0), 1000, BLOCK=128)
 
 
 def test_loading_does_not_break_the_capture_of_another_thread(mock):
     add = make_kernel()
     mock.library.mockSetForeignCapture(1)
-    add[(1, )](*tensors(), 1000, BLOCK=128)
+    add[(1,)](*tensors(), 1000, BLOCK=128)
     assert mock.count == 1
 
 
@@ -227,35 +226,36 @@ def test_loading_does_not_break_the_capture_of_another_thread(mock):
 
 def test_cooperative_launch(mock):
     add = make_kernel()
-    add[(264, )](*tensors(), 5, BLOCK=64, launch_cooperative_grid=True)
+    add[(264,)](*tensors(), 5, BLOCK=64, launch_cooperative_grid=True)
     assert mock.launch().cooperative and not mock.launch().programmatic
-    add[(265, )](*tensors(), 5, BLOCK=64)
+    add[(265,)](*tensors(), 5, BLOCK=64)
     assert not mock.launch().cooperative
     with pytest.raises(errors.InvalidGrid) as info:
-        add[(265, )](*tensors(), 5, BLOCK=64, launch_cooperative_grid=True)
-    assert info.value.message == ("grid (265, 1, 1): a cooperative launch runs all its programs at once, "
-                                  "and this GPU holds 264 of 'add'")
-    add[(1, )](*tensors(), 5, BLOCK=64, launch_cooperative_grid=True)
+        add[(265,)](*tensors(), 5, BLOCK=64, launch_cooperative_grid=True)
+    assert info.value.message == (
+        "grid (265, 1, 1): a cooperative launch runs all its programs at once, and this GPU holds 264 of 'add'"
+    )
+    add[(1,)](*tensors(), 5, BLOCK=64, launch_cooperative_grid=True)
     assert mock.count == 3
 
 
 def test_programmatic_dependent_launch(mock):
     add = make_kernel()
-    add[(1, )](*tensors(), 5, BLOCK=64, launch_pdl=True)
+    add[(1,)](*tensors(), 5, BLOCK=64, launch_pdl=True)
     assert mock.launch().programmatic and not mock.launch().cooperative
-    add[(1, )](*tensors(), 5, BLOCK=64)
+    add[(1,)](*tensors(), 5, BLOCK=64)
     assert not mock.launch().programmatic
 
 
 def test_the_target_may_not_have_dependent_launches(mock, compiler):
     # What compile_kernel reports below sm_90.
     compiler.metadata = {"launch_pdl": False}
-    make_kernel()[(1, )](*tensors(), 5, BLOCK=64, launch_pdl=True)
+    make_kernel()[(1,)](*tensors(), 5, BLOCK=64, launch_pdl=True)
     assert not mock.launch().programmatic
 
 
 def test_several_attributes(mock):
-    make_kernel()[(3, )](*tensors(), 5, BLOCK=64, num_ctas=4, launch_pdl=True, launch_cooperative_grid=True)
+    make_kernel()[(3,)](*tensors(), 5, BLOCK=64, num_ctas=4, launch_pdl=True, launch_cooperative_grid=True)
     launch = mock.launch()
     assert launch.grid == (12, 1, 1) and launch.cluster == 4 and launch.programmatic and launch.cooperative
 
@@ -267,7 +267,7 @@ def test_watchdog_names_the_kernel(mock):
     add = make_kernel()
     with knobs.runtime.scope():
         knobs.runtime.watchdog = 0.1
-        add[(1, )](*tensors(), 5, BLOCK=64)
+        add[(1,)](*tensors(), 5, BLOCK=64)
         mock.library.mockHang(1)
         start = time.monotonic()
         with pytest.raises(errors.KernelHang) as info:
@@ -276,7 +276,7 @@ def test_watchdog_names_the_kernel(mock):
     assert info.value.message == "'add' ran longer than 0.1 s with grid=(3, 2, 1), 128 threads"
     assert f"cuda-gdb -p {os.getpid()}" in info.value.help
     before = mock.library.mockQueries()
-    add[(1, )](*tensors(), 5, BLOCK=64)  # it waits no more
+    add[(1,)](*tensors(), 5, BLOCK=64)  # it waits no more
     assert mock.library.mockQueries() == before
 
 
@@ -285,24 +285,24 @@ def test_sync_waits_for_each_launch_and_lets_signals_in(mock):
     add = make_kernel()
     with knobs.runtime.scope():
         knobs.runtime.sync = True
-        add[(1, )](*tensors(), 5, BLOCK=64)
+        add[(1,)](*tensors(), 5, BLOCK=64)
         assert mock.library.mockQueries() == 1
         mock.library.mockHang(1)
         timer = threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            add[(1, )](*tensors(), 5, BLOCK=64)
+            add[(1,)](*tensors(), 5, BLOCK=64)
         timer.join()
 
 
 def test_sync_does_not_disturb_a_capture(mock):
     add = make_kernel()
-    add[(1, )](*tensors(), 5, BLOCK=64)
+    add[(1,)](*tensors(), 5, BLOCK=64)
     mock.library.mockSetCapturing(1)
     mock.library.mockHang(1)
     with knobs.runtime.scope():
         knobs.runtime.sync = True
-        add[(1, )](*tensors(), 5, BLOCK=64)
+        add[(1,)](*tensors(), 5, BLOCK=64)
     assert mock.library.mockQueries() == 0 and mock.count == 2
 
 
@@ -310,7 +310,6 @@ def test_sync_does_not_disturb_a_capture(mock):
 
 
 class Shaped(FakeTensor):
-
     def __init__(self, shape, strides):
         super().__init__()
         self.shape, self.strides_in_elements = shape, strides
@@ -319,34 +318,31 @@ class Shaped(FakeTensor):
         return self.strides_in_elements
 
 
-@pytest.mark.parametrize("shape,strides,count", [
-    ((2**31 + 1, ), (1, ), 2**31 + 1),
-    ((2, 5), (2**31, 1), 2**31 + 5),
-])
+@pytest.mark.parametrize("shape,strides,count", [((2**31 + 1,), (1,), 2**31 + 1), ((2, 5), (2**31, 1), 2**31 + 5)])
 def test_too_large_for_32_bit_offsets(mock, shape, strides, count):
 
     @tilewright.jit
     def f(a):
         pass
 
-    f[(1, )](Shaped(shape, strides))
+    f[(1,)](Shaped(shape, strides))
     for _ in range(2):  # cold and warm
         with pytest.raises(errors.OffsetOverflow) as info:
-            f[(1, )](Shaped(shape, strides), index_bits=32)
+            f[(1,)](Shaped(shape, strides), index_bits=32)
         assert str(info.value).splitlines()[0] == (f"[E0212] 'a' spans {count} elements; 32-bit offsets cannot reach it")
         assert info.value.help == "remove index_bits=32"
-    f[(1, )](Shaped(shape, strides), index_bits=64)
+    f[(1,)](Shaped(shape, strides), index_bits=64)
     assert mock.count == 2
 
 
-@pytest.mark.parametrize("shape,strides", [((2**31, ), (1, )), ((0, 2**40), (2**40, 1)), ((2, 2**30), (2**30, 1))])
+@pytest.mark.parametrize("shape,strides", [((2**31,), (1,)), ((0, 2**40), (2**40, 1)), ((2, 2**30), (2**30, 1))])
 def test_fits_32_bit_offsets(mock, shape, strides):
 
     @tilewright.jit
     def f(a, n):
         pass
 
-    f[(1, )](Shaped(shape, strides), 2**40, index_bits=32)
+    f[(1,)](Shaped(shape, strides), 2**40, index_bits=32)
     assert mock.count == 1
 
 
@@ -355,27 +351,27 @@ def test_fits_32_bit_offsets(mock, shape, strides):
 
 def test_launchers_of_different_grids_live_side_by_side(mock):
     add = make_kernel()
-    first, second, same = add[(1, )], add[(2, )], add[(2, )]
+    first, second, same = add[(1,)], add[(2,)], add[(2,)]
     for launcher in (first, second, same, first):
         launcher(*tensors(), 5, BLOCK=64)
     assert [mock.launch(i).grid[0] for i in range(4)] == [1, 2, 2, 1]
-    assert (first.grid, second.grid, same.grid) == ((1, ), (2, ), (2, ))
+    assert (first.grid, second.grid, same.grid) == ((1,), (2,), (2,))
 
 
 def test_grids_that_change_in_a_loop(mock):
     add = make_kernel()
     for size in range(1, 6):
-        add[(size, )](*tensors(), 5, BLOCK=64)
+        add[(size,)](*tensors(), 5, BLOCK=64)
         add[[size, 2]](*tensors(), 5, BLOCK=64)
     assert [mock.launch(i).grid[:2] for i in range(10)] == [(size, y) for size in range(1, 6) for y in (1, 2)]
 
 
 def test_a_wrong_grid_leaves_the_kept_launcher_alone(mock):
     add = make_kernel()
-    add[(3, )](*tensors(), 5, BLOCK=64)
+    add[(3,)](*tensors(), 5, BLOCK=64)
     with pytest.raises(errors.InvalidGrid):
-        add[(-1, )]
-    add[(3, )](*tensors(), 5, BLOCK=64)
+        add[(-1,)]
+    add[(3,)](*tensors(), 5, BLOCK=64)
     assert mock.launch().grid == (3, 1, 1)
 
 
@@ -388,7 +384,7 @@ def test_numbers_that_can_change_are_read_each_time(mock):
             return self.value
 
     add, size = make_kernel(), Size()
-    grid = (size, )
+    grid = (size,)
     add[grid](*tensors(), 5, BLOCK=64)
     size.value = 5
     add[grid](*tensors(), 5, BLOCK=64)
@@ -402,7 +398,7 @@ def test_a_grid_function_is_not_kept():
 
     add, large = make_kernel(), Large()
     seen = weakref.ref(large)
-    add[lambda meta, large=large: (1, )](*tensors(), 5, BLOCK=64)
+    add[lambda meta, large=large: (1,)](*tensors(), 5, BLOCK=64)
     del large
     assert seen() is None
 
@@ -410,11 +406,25 @@ def test_a_grid_function_is_not_kept():
 # -- torch's tensors, read through DLPack where torch has it ------------------------------
 
 
-@pytest.mark.parametrize("dtype,name", [
-    ("float32", "fp32"), ("float16", "fp16"), ("bfloat16", "bf16"), ("float64", "fp64"), ("int8", "i8"), ("uint8", "u8"),
-    ("int16", "i16"), ("int32", "i32"), ("int64", "i64"), ("bool", "i1"), ("float8_e4m3fn", "fp8e4nv"),
-    ("float8_e5m2", "fp8e5"), ("float8_e4m3fnuz", "fp8e4b8"), ("float8_e5m2fnuz", "fp8e5b16"),
-])
+@pytest.mark.parametrize(
+    "dtype,name",
+    [
+        ("float32", "fp32"),
+        ("float16", "fp16"),
+        ("bfloat16", "bf16"),
+        ("float64", "fp64"),
+        ("int8", "i8"),
+        ("uint8", "u8"),
+        ("int16", "i16"),
+        ("int32", "i32"),
+        ("int64", "i64"),
+        ("bool", "i1"),
+        ("float8_e4m3fn", "fp8e4nv"),
+        ("float8_e5m2", "fp8e5"),
+        ("float8_e4m3fnuz", "fp8e4b8"),
+        ("float8_e5m2fnuz", "fp8e5b16"),
+    ],
+)
 def test_types_of_torch_tensors(mock, compiler, dtype, name):
     torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -425,10 +435,10 @@ def test_types_of_torch_tensors(mock, compiler, dtype, name):
     # In pinned memory, as far as the mock knows.
     tensor = torch.zeros(64, dtype=torch.uint8).view(getattr(torch, dtype))[1:]
     mock.library.mockSetPinned(tensor.data_ptr())
-    f[(1, )](tensor)
+    f[(1,)](tensor)
     assert compiler.last["signature"] == {"a": f"*{name}"}
     assert compiler.last["divisibility"] == ({"a": 16} if tensor.data_ptr() % 16 == 0 else {})
-    assert mock.launch().unpack("Q") == (tensor.data_ptr() + 0x1000, )
+    assert mock.launch().unpack("Q") == (tensor.data_ptr() + 0x1000,)
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "float8_e8m0fnu", "float4_e2m1fn_x2", "qint8"])
@@ -441,11 +451,14 @@ def test_types_of_torch_tensors_that_the_language_has_not(mock, dtype):
 
     if not hasattr(torch, dtype):
         pytest.skip(f"this torch has no {dtype}")
-    tensor = torch.quantize_per_tensor(torch.zeros(8), 0.1, 0, torch.qint8) if dtype == "qint8" else \
-        torch.zeros(64, dtype=torch.uint8).view(getattr(torch, dtype))
+    tensor = (
+        torch.quantize_per_tensor(torch.zeros(8), 0.1, 0, torch.qint8)
+        if dtype == "qint8"
+        else torch.zeros(64, dtype=torch.uint8).view(getattr(torch, dtype))
+    )
     mock.library.mockSetPinned(tensor.data_ptr())
     with pytest.raises(errors.TilewrightError, match=rf"\[E0206\] argument 'a' has dtype torch.{dtype}"):
-        f[(1, )](tensor)
+        f[(1,)](tensor)
 
 
 def test_other_torch_tensors(mock):
@@ -456,19 +469,18 @@ def test_other_torch_tensors(mock):
         pass
 
     class Subclass(torch.Tensor):
-
         def data_ptr(self):
             return super().data_ptr() + 64
 
     plain = torch.zeros(64)
     for tensor in (plain.requires_grad_(), torch.nn.Parameter(plain.detach()), plain.detach().as_subclass(Subclass)):
         mock.library.mockSetPinned(tensor.data_ptr())
-        f[(1, )](tensor)
-        assert mock.launch().unpack("Q") == (tensor.data_ptr() + 0x1000, )
+        f[(1,)](tensor)
+        assert mock.launch().unpack("Q") == (tensor.data_ptr() + 0x1000,)
     with pytest.raises(errors.InvalidArgument, match="E0201"):
-        f[(1, )](torch.zeros(3, device="meta"))
+        f[(1,)](torch.zeros(3, device="meta"))
     with pytest.raises(errors.InvalidArgument, match="E0201"):
-        f[(1, )](torch.zeros(3))
+        f[(1,)](torch.zeros(3))
 
 
 # -- functions as constants --------------------------------------------------------------
@@ -486,10 +498,10 @@ def test_a_replaced_function_is_compiled_anew(compiler):
         pass
 
     x = tensors(1)[0]
-    kernel[(1, )](x, helper)
-    kernel[(1, )](x, helper)
+    kernel[(1,)](x, helper)
+    kernel[(1,)](x, helper)
     assert len(compiler.calls) == 1
     helper._unsafe_update_src(helper.src.replace("0", "1"))
-    kernel[(1, )](x, helper)
-    kernel[(1, )](x, helper)
+    kernel[(1,)](x, helper)
+    kernel[(1,)](x, helper)
     assert len(compiler.calls) == 2

@@ -21,10 +21,13 @@ if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_profiling.py", allow_module_level=True)
 
 HAS_CUPTI = knobs.nvidia.cupti not in ("", "off") and os.environ.get("MOCK_CUPTI") != "fails"
-WORK = json.dumps([
-    {"what": "read", "parameter": "x", "amount": 4096, "times": [["trips", 0, ["parameter", "n"], 2]]},
-    {"what": "write", "parameter": "y", "amount": 1024, "times": []},
-    {"what": "products", "type": "f16", "amount": 1000, "times": []}])
+WORK = json.dumps(
+    [
+        {"what": "read", "parameter": "x", "amount": 4096, "times": [["trips", 0, ["parameter", "n"], 2]]},
+        {"what": "write", "parameter": "y", "amount": 1024, "times": []},
+        {"what": "products", "type": "f16", "amount": 1000, "times": []},
+    ]
+)
 
 
 class constexpr:
@@ -74,9 +77,9 @@ class Asked(FakeTensor):
 
 def test_arrays_that_raise_when_they_are_asked(add):
     with launches.record() as profile:
-        add[(8, )](Asked(ValueError("lazy")), Sized(), 10, BLOCK=64)
+        add[(8,)](Asked(ValueError("lazy")), Sized(), 10, BLOCK=64)
         with pytest.raises(KeyboardInterrupt):  # that is the program's, not the array's
-            add[(8, )](Asked(KeyboardInterrupt()), Sized(), 10, BLOCK=64)
+            add[(8,)](Asked(KeyboardInterrupt()), Sized(), 10, BLOCK=64)
     assert [each.words for each in profile.launches] == [(None, 100_000, 10)]
 
 
@@ -147,10 +150,10 @@ def test_captured_launches_have_no_time(add):
 
 def test_bound_and_direct_launches_and_kernels_that_go(add):
     compiled = launch(add)
-    bound = add[(4, )].bind(Sized(0x10000000000), Sized(0x10000100000), 7, BLOCK=64)
+    bound = add[(4,)].bind(Sized(0x10000000000), Sized(0x10000100000), 7, BLOCK=64)
     with launches.record() as profile:
         bound()
-        compiled[(2, )](Sized(0x10000000000), Sized(0x10000100000), 9)
+        compiled[(2,)](Sized(0x10000000000), Sized(0x10000100000), 9)
         other = tilewright.jit(add.fn)
         launch(other, n=11)
         del other
@@ -167,7 +170,7 @@ def test_arguments_without_numbers(add):
             raise RuntimeError("ask me not")
 
     with launches.record() as profile:
-        add[(1, )](Odd(0x10000000000), FakeTensor(0x10000100000), 2**40, BLOCK=64)
+        add[(1,)](Odd(0x10000000000), FakeTensor(0x10000100000), 2**40, BLOCK=64)
     assert profile.launches[0].words == (None, None, 2**40)
 
 
@@ -178,7 +181,9 @@ def test_rows_are_kernels_and_configurations(add):
         launch(add, 10, block=128, num_warps=8)
     rows = Report(profile).sorted_rows("calls")
     assert [(row.name, row.configuration, row.calls) for row in rows] == [
-        ("add", "BLOCK=64 num_warps=4 num_stages=3", 3), ("add", "BLOCK=128 num_warps=8 num_stages=3", 1)]
+        ("add", "BLOCK=64 num_warps=4 num_stages=3", 3),
+        ("add", "BLOCK=128 num_warps=8 num_stages=3", 1),
+    ]
     # Eight programs read 5 x 4096 bytes each, of an array of 100000, and write 1024 each.
     assert rows[0].requested_bytes == 3 * (8 * 5 * 4096 + 8 * 1024) and rows[0].bytes == 3 * (100_000 + 8 * 1024)
     assert rows[0].operations == 3 * 8 * 1000
@@ -193,7 +198,7 @@ def test_unknown_counts_are_said_to_be(add, compiler):
     compiler.metadata["work"] = json.dumps([{"what": "read", "parameter": "x", "amount": 4, "times": [None]}])
     with launches.record() as profile:
         launch(add)
-    row, = Report(profile).sorted_rows()
+    (row,) = Report(profile).sorted_rows()
     assert row.unknown == {"bytes"} and row.bytes_per_second is None and row.share is None
     assert "unknown" in profile.table()
 
@@ -203,11 +208,11 @@ def test_tunings_are_told_apart(add, monkeypatch):
     tuner = tilewright.autotune(configs, key=["n"], do_bench=lambda call, quantiles: (call(), [1.0] * 3)[1])(add)
     with launches.record() as profile:
         for _ in range(2):
-            tuner[(8, )](Sized(0x10000000000), Sized(0x10000100000), 10)
+            tuner[(8,)](Sized(0x10000000000), Sized(0x10000100000), 10)
     report = Report(profile)
     assert len(profile.launches) == 4 and report.tuning_launches == 2
     assert [row.calls for row in report.sorted_rows()] == [2]
-    tuning, = profile.tunings
+    (tuning,) = profile.tunings
     assert tuning.kernel.endswith("add") and tuning.configurations == 2 and "was tuned 1 times" in profile.table()
 
 
@@ -235,13 +240,16 @@ def test_ranges_stand_around_launches(add):
     with launches.record(ranges=False):
         launch(add)
     launch(add)
-    assert tool.mockRanges()[len(before):] == b"push add BLOCK=64 num_warps=4 num_stages=3\npop\n"
+    assert tool.mockRanges()[len(before) :] == b"push add BLOCK=64 num_warps=4 num_stages=3\npop\n"
 
 
 @pytest.mark.skipif(os.environ.get("MOCK_CUPTI") != "fails", reason="only where CUPTI fails")
 def test_events_step_in_and_say_why(add):
-    with pytest.warns(errors.ConfigWarning, match=r"W0711.*events time the kernels, as CUPTI does not work here: .*"
-                      "CUPTI_ERROR_NOT_INITIALIZED"):
+    with pytest.warns(
+        errors.ConfigWarning,
+        match=r"W0711.*events time the kernels, as CUPTI does not work here: .*"
+        "CUPTI_ERROR_NOT_INITIALIZED",
+    ):
         with launches.record() as profile:
             launch(add)
     assert profile.cupti == "" and profile.launches[0].seconds == 1e-3

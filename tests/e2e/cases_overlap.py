@@ -83,27 +83,30 @@ def array(elements, offset=0):
 APART = (array(1024), array(1024, 1024), array(1024, 2048))
 
 
-@pytest.mark.parametrize("arguments, overlap", [
-    (APART, False),
-    # Inputs may share what they like.
-    ((array(1024), array(1024), array(1024, 1024)), False),
-    ((array(1024), array(1024, 1024), array(1024)), True),
-    ((array(1024), array(1024, 1024), array(1024, 2047)), True),
-    ((array(1024, 2048), array(1024, 4096), array(1025, 1024)), True),
-    ((array(1024, 2048), array(1024, 4096), array(1024, 1024)), False),
-    # Rows that are apart reach further than they have elements.
-    ((Shaped(START, (4, 16), (1024, 1)), array(16, 8192), array(16, 3000)), True),
-    ((Shaped(START, (4, 16), (1024, 1)), array(16, 8192), array(16, 3 * 1024 + 16)), False),
-    # No elements, no overlap but for an equal address.
-    ((Shaped(START, (4, 0)), array(16, 8192), array(16, 8)), False),
-    # Nobody knows where they end.
-    ((FakeTensor(START), array(16, 8192), array(16, 4096)), True),
-    ((Silent(START), array(16, 8192), array(16, 4096)), True),
-    ((FakeTensor(START + 65536), array(16, 8192), array(16, 4096)), False),
-])
+@pytest.mark.parametrize(
+    "arguments, overlap",
+    [
+        (APART, False),
+        # Inputs may share what they like.
+        ((array(1024), array(1024), array(1024, 1024)), False),
+        ((array(1024), array(1024, 1024), array(1024)), True),
+        ((array(1024), array(1024, 1024), array(1024, 2047)), True),
+        ((array(1024, 2048), array(1024, 4096), array(1025, 1024)), True),
+        ((array(1024, 2048), array(1024, 4096), array(1024, 1024)), False),
+        # Rows that are apart reach further than they have elements.
+        ((Shaped(START, (4, 16), (1024, 1)), array(16, 8192), array(16, 3000)), True),
+        ((Shaped(START, (4, 16), (1024, 1)), array(16, 8192), array(16, 3 * 1024 + 16)), False),
+        # No elements, no overlap but for an equal address.
+        ((Shaped(START, (4, 0)), array(16, 8192), array(16, 8)), False),
+        # Nobody knows where they end.
+        ((FakeTensor(START), array(16, 8192), array(16, 4096)), True),
+        ((Silent(START), array(16, 8192), array(16, 4096)), True),
+        ((FakeTensor(START + 65536), array(16, 8192), array(16, 4096)), False),
+    ],
+)
 def test_the_form_follows_the_arguments(mock, compiler, arguments, overlap):
     make_kernel()[(1,)](*arguments, 1024, BLOCK=64)
-    assert forms(compiler) == [False, True][:1 + overlap]
+    assert forms(compiler) == [False, True][: 1 + overlap]
     assert mock.count == 1
 
 
@@ -155,7 +158,7 @@ def test_tuned_kernels(mock, compiler):
 def test_descriptors(mock, compiler, shift, overlap):
     x = TensorDescriptor(Shaped(START, (16, 64)), [16, 64], [64, 1], [16, 32])
     make_kernel()[(1,)](x, array(16, 8192), Shaped(START + 4 * shift, (16, 64)), 1024, BLOCK=64)
-    assert forms(compiler) == [False, True][:1 + overlap]
+    assert forms(compiler) == [False, True][: 1 + overlap]
 
 
 def test_tuples_of_arrays_count_as_written(mock, compiler):

@@ -45,11 +45,11 @@ def test_own_grid(package):
 def test_signatures_and_configurations(package):
     x, y, out = map(array, range(3))
     assert package.add.parameters == ["x_ptr", "y_ptr", "out_ptr", "n"] and len(package.add.configurations) == 2
-    assert package.add[3, ](x, y, out, 96).divisibility == {"x_ptr": 16, "y_ptr": 16, "out_ptr": 16, "n": 16}
-    assert package.add[3, ](x, y, out, 97).divisibility == {}
+    assert package.add[3,](x, y, out, 96).divisibility == {"x_ptr": 16, "y_ptr": 16, "out_ptr": 16, "n": 16}
+    assert package.add[3,](x, y, out, 97).divisibility == {}
     assert package.add(x, y, FakeTensor(out.address + 4), 96, configuration=1).constants == {"BLOCK": 256}
     assert mock.launch().grid == (1, 1, 1) and mock.launch().threads == 128
-    assert package.add[lambda meta: (meta["n"] // meta["BLOCK"], )](x, y, out, 4096) and mock.launch().grid == (4, 1, 1)
+    assert package.add[lambda meta: (meta["n"] // meta["BLOCK"],)](x, y, out, 4096) and mock.launch().grid == (4, 1, 1)
 
 
 def test_tensor_maps(package):
@@ -60,18 +60,27 @@ def test_tensor_maps(package):
     assert len(made.parameters) > 3 * 128
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda p, a: p.softmax[3, ](FakeTensor(a[0].address + 4), a[1], 8, 8, 8), r"\[E0117\] softmax: 'x_ptr' does not begin at a multiple of 16"),
-    (lambda p, a: p.matmul_device(*a, 64, 60, 64), r"\[E0117\] matmul_device: 'N' is 60, no multiple of 16"),
-    (lambda p, a: p.matmul_device(a[0], a[1], a[0], 64, 64, 64), r"\[E0117\] matmul_device: 'a_ptr' and 'c_ptr' are the same array, and one is written\s+"
-     "help: pass arrays of their own, or export with --option arguments_may_overlap=True"),
-    (lambda p, a: p.add(*a, 64, configuration=2), r"\[E0117\] add has no configuration 2"),
-    (lambda p, a: p.softmax(*a[:2], 8, 8, 8), r"\[E0117\] 'softmax' was exported without a grid"),
-    (lambda p, a: p.add(*a), r"\[E0205\] missing argument 'n'"),
-    (lambda p, a: p.add(*a, 4, m=3), r"\[E0205\] unexpected argument 'm'"),
-    (lambda p, a: p.add(*a, 4, 5), r"\[E0205\] unexpected argument '#4'"),
-    (lambda p, a: p.add(a[0], a[1], "out", 4), r"\[E0204\]"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (
+            lambda p, a: p.softmax[3,](FakeTensor(a[0].address + 4), a[1], 8, 8, 8),
+            r"\[E0117\] softmax: 'x_ptr' does not begin at a multiple of 16",
+        ),
+        (lambda p, a: p.matmul_device(*a, 64, 60, 64), r"\[E0117\] matmul_device: 'N' is 60, no multiple of 16"),
+        (
+            lambda p, a: p.matmul_device(a[0], a[1], a[0], 64, 64, 64),
+            r"\[E0117\] matmul_device: 'a_ptr' and 'c_ptr' are the same array, and one is written\s+"
+            "help: pass arrays of their own, or export with --option arguments_may_overlap=True",
+        ),
+        (lambda p, a: p.add(*a, 64, configuration=2), r"\[E0117\] add has no configuration 2"),
+        (lambda p, a: p.softmax(*a[:2], 8, 8, 8), r"\[E0117\] 'softmax' was exported without a grid"),
+        (lambda p, a: p.add(*a), r"\[E0205\] missing argument 'n'"),
+        (lambda p, a: p.add(*a, 4, m=3), r"\[E0205\] unexpected argument 'm'"),
+        (lambda p, a: p.add(*a, 4, 5), r"\[E0205\] unexpected argument '#4'"),
+        (lambda p, a: p.add(a[0], a[1], "out", 4), r"\[E0204\]"),
+    ],
+)
 def test_refusals(package, call, words):
     with pytest.raises(errors.TilewrightError, match=words):
         call(package, [array(number) for number in range(3)])

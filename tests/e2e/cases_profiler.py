@@ -45,7 +45,7 @@ def add(x, y, n, BLOCK: constexpr):
 
 
 def launch(n=8):
-    add[(1, )](FakeTensor(0x10000000000), FakeTensor(0x10000001000), n, BLOCK=64)
+    add[(1,)](FakeTensor(0x10000000000), FakeTensor(0x10000001000), n, BLOCK=64)
 
 
 def tree_of(name):

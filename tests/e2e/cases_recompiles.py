@@ -44,7 +44,7 @@ def said(capsys):
 
 
 def launch(kernel, n=1024, x=0x10000000000, block=64, dtype="float32", **options):
-    kernel[(1, )](FakeTensor(x, dtype), FakeTensor(0x10000100000), n, BLOCK=block, **options)
+    kernel[(1,)](FakeTensor(x, dtype), FakeTensor(0x10000100000), n, BLOCK=block, **options)
 
 
 def test_the_first_one_is_no_recompilation(kernel, capsys):
@@ -57,7 +57,7 @@ def test_divisibility_of_an_integer(kernel, capsys):
     launch(kernel, 1024)
     launch(kernel, 1023)
     launch(kernel, 1021)
-    (title, change, hint), = said(capsys)
+    ((title, change, hint),) = said(capsys)
     assert title.startswith("add (cases_recompiles.py:") and "has a 2nd specialisation, made in" in title
     assert "for the launch at cases_recompiles.py:" in title
     assert change == "n: i32 divisible by 16 before, i32 now"
@@ -67,7 +67,7 @@ def test_divisibility_of_an_integer(kernel, capsys):
 def test_an_integer_that_is_one(kernel, capsys):
     launch(kernel, 1023)
     launch(kernel, 1)
-    (_, change, hint), = said(capsys)
+    ((_, change, hint),) = said(capsys)
     assert change == "n: i32 before, equal to 1 now" and "do_not_specialize" in hint
 
 
@@ -81,7 +81,7 @@ def test_what_the_hint_says_helps(capsys):
 def test_a_wide_integer(kernel, capsys):
     launch(kernel, 1023)
     launch(kernel, 2**40 + 1)
-    (_, change, hint), = said(capsys)
+    ((_, change, hint),) = said(capsys)
     assert change == "n: i32 before, i64 now" and "annotate n: tl.int64" in hint
 
 
@@ -105,7 +105,7 @@ def test_a_constexpr_that_varies(kernel, capsys):
 def test_an_option(kernel, capsys):
     launch(kernel)
     launch(kernel, num_warps=8)
-    (_, change, hint), = said(capsys)
+    ((_, change, hint),) = said(capsys)
     assert change == "option num_warps: None before, 8 now" and "num_warps is part of the key" in hint
 
 
@@ -121,7 +121,7 @@ def test_the_source_has_changed(kernel, capsys):
     launch(kernel)
     kernel._unsafe_update_src("def add(x, y, n, BLOCK):\n    x\n")
     launch(kernel)
-    (_, change), = said(capsys)
+    ((_, change),) = said(capsys)
     assert change == "the source of add has changed"
 
 
@@ -130,13 +130,13 @@ def test_tuned_kernels_speak_of_their_key(kernel, capsys):
     tuner = tilewright.autotune(configs, key=["n"], do_bench=lambda call, quantiles: (call(), [1.0] * 3)[1])(kernel)
 
     def tuned(n):
-        tuner[(1, )](FakeTensor(0x10000000000), FakeTensor(0x10000100000), n)
+        tuner[(1,)](FakeTensor(0x10000000000), FakeTensor(0x10000100000), n)
 
     tuned(1024)
     assert said(capsys) == [], "candidates are no recompilations"
     tuned(1024)
     tuned(2048)
-    (title, change, hint), = said(capsys)
+    ((title, change, hint),) = said(capsys)
     assert title.startswith("add, tuned, measured 2 configurations in") and "cases_recompiles.py" in title
     assert change == "n: 1024 before, 2048 now" and "key names n, which has had 2 values (1024, 2048)" in hint
 

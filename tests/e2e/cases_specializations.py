@@ -39,7 +39,7 @@ def make_closure(constant):
     def closure(x):
         return constant
 
-    closure.__tilewright_reads__ = ("constant", )
+    closure.__tilewright_reads__ = ("constant",)
     return tilewright.jit(closure)
 
 
@@ -47,21 +47,24 @@ def test_value_of_a_constexpr_that_code_holds(mock):
     constant = tl.constexpr(42)
     first, second = make_closure(constant), make_closure(constant)
     for kernel in (first, second):
-        kernel[(1, )](2)
+        kernel[(1,)](2)
     constant.value = 43
     for kernel in (first, first, second):
-        with pytest.raises(RuntimeError, match=r"constant has changed since we compiled this kernel, from constexpr\[42\] "
-                           r"to constexpr\[43\]"):
-            kernel[(1, )](2)
-    make_closure(constant)[(1, )](2)  # compiled with the new value
+        with pytest.raises(
+            RuntimeError,
+            match=r"constant has changed since we compiled this kernel, from constexpr\[42\] "
+            r"to constexpr\[43\]",
+        ):
+            kernel[(1,)](2)
+    make_closure(constant)[(1,)](2)  # compiled with the new value
     constant.value = 42
-    first[(1, )](2)
+    first[(1,)](2)
     assert mock.count == 4
 
 
 def test_constexpr_outlives_its_kernels(mock):
     constant = tl.constexpr(42)
-    make_closure(constant)[(1, )](2)
+    make_closure(constant)[(1,)](2)
     constant.value = 43
     assert constant.value == 43 and mock.count == 1
 
@@ -80,10 +83,10 @@ def test_name_by_repr():
         pass
 
     for value, kind in ((-1, "i32"), (2**31, "i64"), (2**63, "u64")):
-        compiled = kernel.warmup(value, 1, FakeTensor(), grid=(1, ))
+        compiled = kernel.warmup(value, 1, FakeTensor(), grid=(1,))
         assert compiled.name == f"kernel_{kind}_is_one"
         assert compiled.metadata.name == "kernel"  # the symbol in the code
-        compiled[(1, )](value, FakeTensor())
+        compiled[(1,)](value, FakeTensor())
 
 
 def test_name_by_repr_that_fails():
@@ -92,7 +95,7 @@ def test_name_by_repr_that_fails():
     def kernel(x):
         pass
 
-    assert kernel.warmup(FakeTensor(), grid=(1, )).name == "kernel"
+    assert kernel.warmup(FakeTensor(), grid=(1,)).name == "kernel"
 
 
 def test_hooks_get_every_option():
@@ -105,7 +108,7 @@ def test_hooks_get_every_option():
     with knobs.runtime.scope():
         knobs.runtime.jit_cache_hook = lambda **kwargs: seen.append(kwargs) and None
         knobs.runtime.jit_post_compile_hook = lambda **kwargs: seen.append(kwargs)
-        kernel.warmup(FakeTensor(), 16, grid=(1, ), enable_fp_fusion=False, num_warps=8)
+        kernel.warmup(FakeTensor(), 16, grid=(1,), enable_fp_fusion=False, num_warps=8)
     before, after = seen
     assert before["fn"].name == "test_hooks_get_every_option.<locals>.kernel" and before["fn"].module == __name__
     assert before["compile"]["enable_fp_fusion"] is False and before["compile"]["num_warps"] == 8
@@ -135,14 +138,14 @@ def test_recorded_specialisation(compiler):
     arguments = (FakeTensor(), 32, tl.float32, module_level, (1, (tl.int8, None)))
     with knobs.runtime.scope():
         knobs.runtime.jit_cache_hook = lambda **kwargs: recorded.append(kwargs["compile"]["specialization_data"]) and None
-        compiled = kernel.warmup(*arguments, grid=(1, ))
+        compiled = kernel.warmup(*arguments, grid=(1,))
         kernel.device_caches[0][0].clear()
         assert json.loads(recorded[0])["complete"], recorded[0]
         loaded = kernel.preload(recorded[0])
         assert loaded.hash == compiled.hash and compiler.last["constexprs"]["pair"] == (1, (tl.int8, None))
         assert compiler.last["constexprs"]["helper"] is module_level
         # A launch finds it and asks nobody.
-        assert kernel.warmup(*arguments, grid=(1, )).hash == compiled.hash
+        assert kernel.warmup(*arguments, grid=(1,)).hash == compiled.hash
         assert len(recorded) == 1 and len(kernel.device_caches[0][0]) == 1
     with pytest.raises(RuntimeError, match="Specialization data is for 'kernel'"):
         other.preload(recorded[0])
@@ -164,7 +167,7 @@ def test_compiled_kernel_of_another_constructor(monkeypatch):
     def kernel(x):
         pass
 
-    assert kernel.warmup(FakeTensor(), grid=(1, )).metadata.num_warps == 4 and seen == [[]]
+    assert kernel.warmup(FakeTensor(), grid=(1,)).metadata.num_warps == 4 and seen == [[]]
 
 
 # -- compiling on a pool ----------------------------------------------------------------
@@ -199,11 +202,11 @@ def test_requests_are_submitted_once(compiler):
     with tilewright.AsyncCompileMode(pool):
         for x in (narrow, wide, narrow):
             for n in (1, 8, 16, 17):
-                kernel.warmup(x, n, a=0, grid=(1, ))
+                kernel.warmup(x, n, a=0, grid=(1,))
         assert len(pool.waiting) == 8 and not compiler.calls
-        kernel.warmup(narrow, 16, 0, num_warps=8, grid=(1, ))
-        kernel.warmup(narrow, 16, 0, [1], grid=(1, ))
-        kernel.warmup(narrow, 16, 0, [1], grid=(1, ))
+        kernel.warmup(narrow, 16, 0, num_warps=8, grid=(1,))
+        kernel.warmup(narrow, 16, 0, [1], grid=(1,))
+        kernel.warmup(narrow, 16, 0, [1], grid=(1,))
         assert len(pool.waiting) == 11  # a list cannot be compared by a key
         pool.run()
     assert len(compiler.calls) == 10
@@ -217,7 +220,7 @@ def test_error_inside_leaves_no_one_waiting():
 
     pool = LaterPool()
     with pytest.raises(ZeroDivisionError), tilewright.AsyncCompileMode(pool):
-        kernel.warmup(FakeTensor(), grid=(1, ))
+        kernel.warmup(FakeTensor(), grid=(1,))
         1 // 0
-    (future, _), = pool.waiting
+    ((future, _),) = pool.waiting
     assert future.cancelled()

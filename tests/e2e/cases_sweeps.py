@@ -137,7 +137,7 @@ def test_parts_meet_in_one_table(swept_log):
     assert best_blocks() == {"(1, 'float64')": 8} and len(records()) == 24
     shares = [json.loads(text)["share"] for _, text in executor.texts]
     assert [(s["part"], s["parts"]) for s in shares[:3]] == [(0, 3), (1, 3), (2, 3)] and len(shares) == 4
-    (leaders, ) = shares[3]["leaders"].values()
+    (leaders,) = shares[3]["leaders"].values()
     blocks = {r["kwargs"]["BLOCK"]: identity for identity, r in shares[3]["tables"][0]["records"].items()}
     assert len(blocks) == 24 and leaders[0] == blocks["8"] and len(leaders) == 4
     # All is known: the next sweep measures nothing, and a launch neither.
@@ -229,11 +229,22 @@ def test_lost_parts_are_divided():
 def test_parts_do_not_write_over_each_other():
     """A worker's copy of what another one is measuring is older than what the other has written since."""
     assert tuning.sweep(TARGET, [{"configurations": 3}]) == [""]
-    ((_, header), ) = table.all_tables()
+    ((_, header),) = table.all_tables()
     first, second = (table.Table.__new__(table.Table) for _ in range(2))
     for one in (first, second):
-        one.__dict__.update(fields=header["fields"], name="identity", key_text="", known={}, mine={}, records={}, pinned=None, best=None,
-                            circumstances={}, store=table.store(), key=table.disk_cache.key_of(header["fields"]))
+        one.__dict__.update(
+            fields=header["fields"],
+            name="identity",
+            key_text="",
+            known={},
+            mine={},
+            records={},
+            pinned=None,
+            best=None,
+            circumstances={},
+            store=table.store(),
+            key=table.disk_cache.key_of(header["fields"]),
+        )
     assert first.load()
     record = next(iter(header["records"].values()))
 
@@ -282,7 +293,7 @@ def test_a_sweep_goes_on_where_it_was_stopped(swept_log, monkeypatch):
     before = len(swept_log.read_text().split("\n"))
     assert tuning.sweep(TARGET, [problem], Interrupted(100)) == [""]
     assert len(records()) == 24 and best_blocks() == {"(1, 'float64')": 1}
-    again = {line.split()[1] for line in swept_log.read_text().split("\n")[before - 1:] if line} & known
+    again = {line.split()[1] for line in swept_log.read_text().split("\n")[before - 1 :] if line} & known
     assert again <= {"1"}  # the best so far is what each turn launches
 
 
@@ -314,7 +325,9 @@ class TwoBoards(Here):
 def test_boards_do_not_mix(monkeypatch):
     monkeypatch.setattr(sweep_worker, "_REST_SECONDS", 0)
     errors._warned.clear()
-    with pytest.warns(errors.TuneWarning, match="W0607. .* has another board, driver or compiler than the sweep: Other GPU.*Mock GPU"):
+    with pytest.warns(
+        errors.TuneWarning, match="W0607. .* has another board, driver or compiler than the sweep: Other GPU.*Mock GPU"
+    ):
         assert tuning.sweep(TARGET, [{"best": 8}], TwoBoards(workers=2)) == [""]
     tables = {header["fields"]["device"].split(",")[0]: header for _, header in table.all_tables()}
     assert len(tables["Mock GPU"]["records"]) == 24 and tables["Mock GPU"]["best"]

@@ -64,7 +64,7 @@ def together(*bodies):
         except BaseException as error:  # noqa: BLE001 - reported below
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(body, ), daemon=True) for body in bodies]
+    threads = [threading.Thread(target=work, args=(body,), daemon=True) for body in bodies]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -113,7 +113,7 @@ def make_kernel():
     def kernel(x, n, BLOCK: constexpr, WHAT: constexpr = None):
         pass
 
-    kernel.fn.__tilewright_reads__ = ("WIDTH", )
+    kernel.fn.__tilewright_reads__ = ("WIDTH",)
     return kernel
 
 
@@ -127,7 +127,7 @@ def test_a_first_launch_of_many_threads_compiles_once(mock, compiler):
     for _ in range(ROUNDS // 5):
         kernel, found = make_kernel(), []
         compiler.calls.clear()
-        together(*[lambda: found.append(kernel[(1, )](FakeTensor(), 5, 64))] * THREADS)
+        together(*[lambda: found.append(kernel[(1,)](FakeTensor(), 5, 64))] * THREADS)
         assert len(compiler.calls) == 1 == kernel._table_size() and len(set(map(id, found))) == 1
 
 
@@ -140,7 +140,7 @@ def test_first_launches_with_different_constants(mock, compiler):
         def body(k):
             for i in range(len(values)):
                 value = values[(i + k) % len(values)]
-                compiled = kernel[(1, )](FakeTensor(), 5, 64, WHAT=value)
+                compiled = kernel[(1,)](FakeTensor(), 5, 64, WHAT=value)
                 assert found.setdefault((type(value), value), compiled) is compiled
                 assert compiled.constants["WHAT"] == value and type(compiled.constants["WHAT"]) is type(value)
 
@@ -185,7 +185,7 @@ def test_launches_of_same_and_different_kernels(mock, compiler):
 
         def launches(i):
             for kernel in (shared, own):
-                compiled = kernel[(1 + i % 3, )](x, 5 + 2 * k, BLOCK=64 << i % 3, WHAT="abcdef"[i % 6])
+                compiled = kernel[(1 + i % 3,)](x, 5 + 2 * k, BLOCK=64 << i % 3, WHAT="abcdef"[i % 6])
                 assert compiled.constants == {"BLOCK": 64 << i % 3, "WHAT": "abcdef"[i % 6]}
 
         return launches
@@ -198,10 +198,10 @@ def test_launches_of_same_and_different_kernels(mock, compiler):
 
 def test_launches_while_tables_are_cleared_and_garbage_is_collected(mock, compiler):
     kernel = make_kernel()
-    bound = kernel[(1, )].bind(FakeTensor(), 5, 64)
+    bound = kernel[(1,)].bind(FakeTensor(), 5, 64)
 
     def launches(i):
-        assert kernel[(1, )](FakeTensor(), 5 + i, BLOCK=64, WHAT=f"text {i % 20}").constants["BLOCK"] == 64
+        assert kernel[(1,)](FakeTensor(), 5 + i, BLOCK=64, WHAT=f"text {i % 20}").constants["BLOCK"] == 64
         bound()
 
     def clear():
@@ -217,11 +217,11 @@ def test_launches_while_globals_are_replaced_by_equal_ones(mock, compiler):
     def replace():
         globals()["WIDTH"] = tuple([4, 4])  # another object each time
 
-    until_done([lambda i: kernel[(1, )](FakeTensor(), 5, 64)] * THREADS, replace)
+    until_done([lambda i: kernel[(1,)](FakeTensor(), 5, 64)] * THREADS, replace)
     assert len(compiler.calls) == 1
     globals()["WIDTH"] = (4, 5)
     with pytest.raises(RuntimeError, match="Global variable WIDTH has changed"):
-        kernel[(1, )](FakeTensor(), 5, 64)
+        kernel[(1,)](FakeTensor(), 5, 64)
     globals()["WIDTH"] = (4, 4)
 
 
@@ -229,8 +229,8 @@ def test_kernels_come_and_go(mock, compiler):
 
     def body(i):
         kernel = make_kernel()
-        step = kernel[(1, )].bind(FakeTensor(), 5, 64)
-        assert step() is kernel[(1, )](FakeTensor(), 5, 64) is step.kernel
+        step = kernel[(1,)].bind(FakeTensor(), 5, 64)
+        assert step() is kernel[(1,)](FakeTensor(), 5, 64) is step.kernel
         del step, kernel
         if i % 20 == 0:
             compiler.calls.clear()
@@ -240,7 +240,7 @@ def test_kernels_come_and_go(mock, compiler):
 
 
 def test_one_bound_launch_of_many_threads(mock, compiler):
-    step = make_kernel()[(2, )].bind(FakeTensor(), 5, 64)
+    step = make_kernel()[(2,)].bind(FakeTensor(), 5, 64)
     until_done([lambda i: step()] * THREADS, lambda: (step.grid, step.kernel))
     assert mock.count == THREADS * ROUNDS
 
@@ -257,7 +257,7 @@ def test_descriptors_and_tuples(mock, compiler):
         def launches(i):
             descriptor = TensorDescriptor(base, [64 + i % 4, 64], [64, 1], [16, 32])
             assert descriptor.shape[0] == 64 + i % 4
-            kernel[(1, )](descriptor, (base, (5, 2.0)), BLOCK=64)
+            kernel[(1,)](descriptor, (base, (5, 2.0)), BLOCK=64)
 
         return launches
 
@@ -275,7 +275,7 @@ def test_hooks_and_switches_change_during_launches(mock, compiler):
         knobs.runtime.launch_enter_hook.remove(hook)
         kernel.pre_run_hooks.clear()
 
-    until_done([lambda i: kernel[(1, )](FakeTensor(), 5, 64)] * THREADS, toggle)
+    until_done([lambda i: kernel[(1,)](FakeTensor(), 5, 64)] * THREADS, toggle)
     assert mock.count == THREADS * ROUNDS
 
 
@@ -290,7 +290,7 @@ def test_tuned_kernels_with_heuristics(mock, compiler):
     kernel = tilewright.heuristics({"WHAT": lambda args: args["n"] % 2})(tuned)
 
     def launches(i):
-        compiled = kernel[(1, )](FakeTensor(), 5 + i % 4)
+        compiled = kernel[(1,)](FakeTensor(), 5 + i % 4)
         assert compiled.constants["WHAT"] == (5 + i % 4) % 2
         assert tuned.best_config in configs
 
@@ -307,7 +307,7 @@ def test_the_interpreter_in_many_threads():
     def launches(i):
         x, out = numpy.arange(64, dtype=numpy.float32) + i, numpy.zeros(64, numpy.float32)
         if i < 20:
-            doubled[(1, )](x, out, 64)
+            doubled[(1,)](x, out, 64)
             assert (out == 2 * x).all()
 
     until_done([launches] * 4)

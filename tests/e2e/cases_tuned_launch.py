@@ -82,7 +82,7 @@ def make_kernel():
     return kernel
 
 
-def make_tuned(kernel=None, best=128, key=("n", ), blocks=(64, 128, 256), **options):
+def make_tuned(kernel=None, best=128, key=("n",), blocks=(64, 128, 256), **options):
     return tilewright.autotune(configs(*blocks), key=list(key), **fixed_bench(best), **options)(kernel or make_kernel())
 
 
@@ -110,31 +110,31 @@ def stacks():
 def test_a_warm_launch_runs_no_python_of_ours(mock, compiler, which):
     kernel = stacks()[which]
     x = FakeTensor()
-    kernel[(3, )](x, 5, 2.0)
+    kernel[(3,)](x, 5, 2.0)
     mock.reset()
     compiler.calls.clear()
 
     def launches():
-        kernel[(3, )](x, 5, 2.0)
-        kernel[lambda meta: (meta["BLOCK"], )](x, 5, scale=2.0)
+        kernel[(3,)](x, 5, 2.0)
+        kernel[lambda meta: (meta["BLOCK"],)](x, 5, scale=2.0)
         kernel[(2, 2)](scale=0.5, n=5, x=x)
 
     assert python_calls(launches) == [] and not compiler.calls
     assert [mock.launch(i).grid for i in range(mock.count)] == [(3, 1, 1), (128, 1, 1), (2, 2, 1)]
     assert mock.launch(-1).unpack("Qif") == (0x10000000000, 5, 0.5)
     # New values are not known, and then are.
-    kernel[(1, )](x, 7, 2.0)
-    assert python_calls(lambda: kernel[(1, )](x, 7, 2.0)) == []
+    kernel[(1,)](x, 7, 2.0)
+    assert python_calls(lambda: kernel[(1,)](x, 7, 2.0)) == []
 
 
 def test_the_kernel_is_the_one_of_a_plain_launch(mock, compiler):
     tuned = make_tuned()
     x = FakeTensor()
-    first = tuned[(1, )](x, 5, 2.0)
+    first = tuned[(1,)](x, 5, 2.0)
     compiled = len(compiler.calls)
-    assert tuned[(1, )](x, 5, 2.0) is first
+    assert tuned[(1,)](x, 5, 2.0) is first
     config = tuned.best_config
-    assert tuned.fn[(1, )](x, 5, 2.0, **config.all_kwargs()) is first and len(compiler.calls) == compiled
+    assert tuned.fn[(1,)](x, 5, 2.0, **config.all_kwargs()) is first and len(compiler.calls) == compiled
 
 
 def test_constants_of_call_and_configuration_keep_their_places(compiler):
@@ -148,8 +148,8 @@ def test_constants_of_call_and_configuration_keep_their_places(compiler):
     for block, mode in ((3, 5), (5, 3)):
         tuned = tilewright.autotune(configs(block), key=[])(kernel)
         for _ in range(2):
-            tuned[(1, )](x, MODE=mode)
-        found[block, mode] = tuned[(1, )](x, MODE=mode).constants
+            tuned[(1,)](x, MODE=mode)
+        found[block, mode] = tuned[(1,)](x, MODE=mode).constants
     assert found[3, 5] == {"BLOCK": 3, "MODE": 5} and found[5, 3] == {"BLOCK": 5, "MODE": 3}
 
 
@@ -160,7 +160,7 @@ def test_each_value_of_the_key_has_its_choice(mock, first, second):
     slow = tuned._launch
     tuned._launch = lambda grid, args, kwargs: asked.append(args[1]) or slow(grid, args, kwargs)
     for value in (first, second, first, second):
-        tuned[(1, )](x, value, 2.0)
+        tuned[(1,)](x, value, 2.0)
     assert len(asked) == 2 and len(tuned.cache) == 2
 
 
@@ -173,19 +173,19 @@ def test_what_is_not_in_the_key_has_the_same_choice(mock, compiler):
     for _ in range(2):
         for address in (0x10000000000, 0x10000000004):
             for scale in (2.0, 3.0):
-                found = tuned[(1, )](FakeTensor(address=address), 5, scale)
+                found = tuned[(1,)](FakeTensor(address=address), 5, scale)
                 assert found.src.divisibility.get("x", 1) == (16 if address % 16 == 0 else 1)
-        tuned[(1, )](FakeTensor(), 5, 7)
+        tuned[(1,)](FakeTensor(), 5, 7)
     assert len(measured) == 1 and len(tuned.cache) == 1
-    tuned[(1, )](FakeTensor(dtype="float16"), 5, 2.0)
+    tuned[(1,)](FakeTensor(dtype="float16"), 5, 2.0)
     assert len(measured) == 2
 
 
 def test_keys_that_are_no_numbers_go_through_python(mock):
-    tuned = make_tuned(key=("x", ))
+    tuned = make_tuned(key=("x",))
     x = FakeTensor()
     for _ in range(3):
-        tuned[(1, )](x, 5, 2.0)
+        tuned[(1,)](x, 5, 2.0)
     assert mock.count >= 3 and tuned._table_size() == 0 and tuned.best_config.kwargs == {"BLOCK": 128}
 
 
@@ -206,12 +206,15 @@ def test_a_changed_choice_counts(mock, compiler):
     x = FakeTensor()
 
     def launch():
-        return tuned[(1, )](x, 5, 2.0)
+        return tuned[(1,)](x, 5, 2.0)
 
     assert launch() is launch() and launch().constants["BLOCK"] == 128
-    (key, ), (small, _, large) = tuned.cache, tuned.configs
-    for change in (lambda: tuned.cache.update({key: small}), lambda: tuned.cache.__setitem__(key, small),
-                   lambda: setattr(tuned, "cache", {key: small})):
+    (key,), (small, _, large) = tuned.cache, tuned.configs
+    for change in (
+        lambda: tuned.cache.update({key: small}),
+        lambda: tuned.cache.__setitem__(key, small),
+        lambda: setattr(tuned, "cache", {key: small}),
+    ):
         tuned.cache[key] = large
         assert launch().constants["BLOCK"] == 256
         change()
@@ -231,14 +234,14 @@ def test_a_changed_choice_counts(mock, compiler):
 def test_a_changed_kernel_is_compiled_anew(mock, compiler):
     tuned = make_tuned()
     x = FakeTensor()
-    first = tuned[(1, )](x, 5, 2.0)
+    first = tuned[(1,)](x, 5, 2.0)
     tuned.fn._unsafe_update_src("def kernel(x, n, scale, BLOCK, MODE=0):\n    return\n")
-    second = tuned[(1, )](x, 5, 2.0)
+    second = tuned[(1,)](x, 5, 2.0)
     assert second is not first and second.asm["source"] != first.asm["source"]
-    assert slow_launches(tuned, lambda: tuned[(1, )](x, 5, 2.0)) == 0
+    assert slow_launches(tuned, lambda: tuned[(1,)](x, 5, 2.0)) == 0
     other = make_kernel()
     tuned.fn = other
-    assert tuned[(1, )](x, 5, 2.0).src.fn is other and tuned[(1, )](x, 5, 2.0).src.fn is other
+    assert tuned[(1,)](x, 5, 2.0).src.fn is other and tuned[(1,)](x, 5, 2.0).src.fn is other
 
 
 WIDTH = 4
@@ -246,51 +249,53 @@ WIDTH = 4
 
 def test_globals_are_watched(mock, monkeypatch):
     kernel = make_kernel()
-    kernel.fn.__tilewright_reads__ = ("WIDTH", )
+    kernel.fn.__tilewright_reads__ = ("WIDTH",)
     tuned = tilewright.autotune(configs(128), key=[])(kernel)
     for _ in range(2):
-        tuned[(1, )](FakeTensor(), 5, 2.0)
+        tuned[(1,)](FakeTensor(), 5, 2.0)
     monkeypatch.setattr(sys.modules[__name__], "WIDTH", 5)
-    with pytest.raises(RuntimeError, match="Global variable WIDTH has changed since we compiled this kernel, from 4 to 5; .* 'kernel'"):
-        tuned[(1, )](FakeTensor(), 5, 2.0)
+    with pytest.raises(
+        RuntimeError, match="Global variable WIDTH has changed since we compiled this kernel, from 4 to 5; .* 'kernel'"
+    ):
+        tuned[(1,)](FakeTensor(), 5, 2.0)
     # Equal values in new objects are watched in the old one's place, so often.
     for i in range(600):
         monkeypatch.setattr(sys.modules[__name__], "WIDTH", int("4"))
-        tuned[(1, )](FakeTensor(), 5, 2.0)
+        tuned[(1,)](FakeTensor(), 5, 2.0)
 
 
 def test_a_hook_of_the_configuration_takes_part(mock):
     tuned = make_tuned()
     x, heard = FakeTensor(), []
     for _ in range(2):
-        tuned[(1, )](x, 5, 2.0)
+        tuned[(1,)](x, 5, 2.0)
     tuned.best_config.pre_hook = lambda named: heard.append((named["BLOCK"], named["n"], named["x"] is x))
     for _ in range(2):
-        tuned[(1, )](x, 5, 2.0)
+        tuned[(1,)](x, 5, 2.0)
     assert heard == [(128, 5, True)] * 2
     tuned.best_config.pre_hook = None
-    tuned[(1, )](x, 5, 2.0)
-    assert len(heard) == 2 and slow_launches(tuned, lambda: tuned[(1, )](x, 5, 2.0)) == 0
+    tuned[(1,)](x, 5, 2.0)
+    assert len(heard) == 2 and slow_launches(tuned, lambda: tuned[(1,)](x, 5, 2.0)) == 0
 
 
 def test_hooks_hear_of_warm_launches_and_listeners_of_choices(mock):
     tuned = make_tuned()
     x, heard = FakeTensor(), []
     for _ in range(2):
-        tuned[(1, )](x, 5, 2.0)
+        tuned[(1,)](x, 5, 2.0)
     with knobs.autotuning.scope():
         knobs.autotuning.listener = lambda **event: heard.append((event["fn"], event["best_config"].kwargs["BLOCK"]))
-        tuned[(1, )](x, 5, 2.0)
+        tuned[(1,)](x, 5, 2.0)
         assert not heard, "nothing was chosen"
         tuned.cache.clear()
-        tuned[(1, )](x, 5, 2.0)
+        tuned[(1,)](x, 5, 2.0)
     assert heard == [(tuned.fn, 128)]
     with knobs.runtime.scope():
         knobs.runtime.launch_enter_hook.add(lambda metadata: heard.append(metadata.get()["name"]))
-        assert python_calls(lambda: tuned[(2, )](x, 5, 2.0))  # the hook's own way
+        assert python_calls(lambda: tuned[(2,)](x, 5, 2.0))  # the hook's own way
     assert heard[1:] == ["kernel"]
     tuned.fn.add_pre_run_hook(lambda *args, **kwargs: heard.append((args, kwargs["BLOCK"])))
-    tuned[(1, )](x, 5, 2.0)
+    tuned[(1,)](x, 5, 2.0)
     assert heard[2:] == [((x, 5, 2.0), 128)]
 
 
@@ -299,35 +304,38 @@ def test_mistakes_in_a_warm_call(mock, which):
     tuned = stacks()[which]
     x = FakeTensor()
     for _ in range(2):
-        tuned[(1, )](x, 5, 2.0)
+        tuned[(1,)](x, 5, 2.0)
     for options, name in (({"BLOCK": 64}, "BLOCK"), ({"num_warps": 8}, "num_warps")):
         with pytest.raises(errors.InvalidOption, match=rf"\[E0603\] '{name}' is set by the configuration and by the call"):
-            tuned[(1, )](x, 5, 2.0, **options)
+            tuned[(1,)](x, 5, 2.0, **options)
     with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] missing argument 'scale'"):
-        tuned[(1, )](x, 5)
+        tuned[(1,)](x, 5)
     with pytest.raises(RuntimeError, match="cannot be called directly from the host; give it a grid: kernel"):
         tuned(x, 5, 2.0)
     with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] duplicate argument 'n'"):
-        tuned[(1, )](x, 5, 2.0, n=5)
+        tuned[(1,)](x, 5, 2.0, n=5)
     with pytest.raises(errors.InvalidOption, match=r"\[E0210\] unknown option 'num_wraps'[\s\S]*did you mean"):
-        tuned[(1, )](x, 5, 2.0, num_wraps=8)
+        tuned[(1,)](x, 5, 2.0, num_wraps=8)
     with pytest.raises(errors.InvalidArgument, match="E0204"):
-        tuned[(1, )](object(), 5, 2.0)
+        tuned[(1,)](object(), 5, 2.0)
     with pytest.raises(errors.InvalidGrid, match=r"\[E0207\][\s\S]*cases_tuned_launch.py"):
         tuned[(1, -1)](x, 5, 2.0)
     with pytest.raises(errors.InvalidGrid, match="E0208"):
         tuned[lambda meta: 5](x, 5, 2.0)
-    tuned[(0, )](x, 5, 2.0)
+    tuned[(0,)](x, 5, 2.0)
     count = mock.count
-    tuned[(1, )](x, 5, 2.0)
+    tuned[(1,)](x, 5, 2.0)
     assert mock.count == count + 1
 
 
 def test_mistakes_in_the_first_call_are_the_calls(mock, compiler, tmp_path, monkeypatch):
     """Nothing is compiled or noted; the place is the user's line."""
     tuned = tilewright.autotune(configs(64, 128), key=["n"])(make_kernel())
-    for call, code in ((lambda: tuned[(1, )](FakeTensor(), 5), "E0205"), (lambda: tuned[(1, )](FakeTensor(), 5, 2.0, n=5), "E0205"),
-                       (lambda: tuned[(1, )](FakeTensor(), 5, 2.0, num_wraps=8), "E0210")):
+    for call, code in (
+        (lambda: tuned[(1,)](FakeTensor(), 5), "E0205"),
+        (lambda: tuned[(1,)](FakeTensor(), 5, 2.0, n=5), "E0205"),
+        (lambda: tuned[(1,)](FakeTensor(), 5, 2.0, num_wraps=8), "E0210"),
+    ):
         with pytest.raises(errors.TilewrightError) as info:
             call()
         assert info.value.code == code
@@ -348,26 +356,26 @@ def test_declarations_that_are_wrong():
 def test_options_of_the_call(mock):
     tuned = tilewright.autotune([tilewright.Config({"BLOCK": 128}, num_warps=8)], key=[])(make_kernel())
     for _ in range(2):
-        assert not tuned[(1, )](FakeTensor(), 5, 2.0).metadata.launch_cooperative_grid
-        assert tuned[(1, )](FakeTensor(), 5, 2.0, launch_cooperative_grid=True).metadata.launch_cooperative_grid
+        assert not tuned[(1,)](FakeTensor(), 5, 2.0).metadata.launch_cooperative_grid
+        assert tuned[(1,)](FakeTensor(), 5, 2.0, launch_cooperative_grid=True).metadata.launch_cooperative_grid
         assert mock.launch().cooperative and mock.launch().threads == 256
 
 
 def test_best_config_is_that_of_the_latest_launch(mock):
-    tuned = make_tuned(key=("n", ))
+    tuned = make_tuned(key=("n",))
     x = FakeTensor()
     for n in (5, 6):
-        tuned[(1, )](x, n, 2.0)
+        tuned[(1,)](x, n, 2.0)
     small = tuned.configs[0]
     tuned.cache[next(iter(tuned.cache))] = small
     for _ in range(2):
-        tuned[(1, )](x, 5, 2.0)
+        tuned[(1,)](x, 5, 2.0)
         assert tuned.best_config is small
-        tuned[(1, )](x, 6, 2.0)
+        tuned[(1,)](x, 6, 2.0)
         assert tuned.best_config.kwargs == {"BLOCK": 128}
     tuned.best_config = None
     assert tuned.best_config is None
-    tuned[(1, )](x, 6, 2.0)
+    tuned[(1,)](x, 6, 2.0)
     assert tuned.best_config.kwargs == {"BLOCK": 128}
 
 
@@ -395,28 +403,25 @@ def test_other_objects_in_the_stack(mock):
     own = Own(kernel, kernel.arg_names, configs(128), [])
     for launched in (tuned, heuristic, own):
         for _ in range(2):
-            assert launched[(1, )](x, 5, 2.0).constants["BLOCK"] == 128
+            assert launched[(1,)](x, 5, 2.0).constants["BLOCK"] == 128
     assert Own.runs == 2 and mock.count == 6
 
 
 def test_heuristics_replace_a_keyword_and_see_earlier_results(mock):
-    kernel = tilewright.heuristics({
-        "BLOCK": lambda args: 2 * args["n"],
-        "MODE": lambda args: args["BLOCK"] + 1,
-    })(make_kernel())
+    kernel = tilewright.heuristics({"BLOCK": lambda args: 2 * args["n"], "MODE": lambda args: args["BLOCK"] + 1})(make_kernel())
     x = FakeTensor()
     for _ in range(2):
-        assert kernel[(1, )](x, 8, scale=2.0, MODE=9).constants == {"BLOCK": 16, "MODE": 17}
+        assert kernel[(1,)](x, 8, scale=2.0, MODE=9).constants == {"BLOCK": 16, "MODE": 17}
     with pytest.raises(errors.InvalidArgument, match=r"\[E0205\] duplicate argument 'BLOCK'"):
-        kernel[(1, )](x, 8, 2.0, 32)
+        kernel[(1,)](x, 8, 2.0, 32)
     with pytest.raises(ZeroDivisionError):
-        tilewright.heuristics({"BLOCK": lambda args: 1 // 0})(make_kernel())[(1, )](x, 8, 2.0)
+        tilewright.heuristics({"BLOCK": lambda args: 1 // 0})(make_kernel())[(1,)](x, 8, 2.0)
 
 
 def test_tuned_kernels_are_collected(mock, compiler):
     tuned = make_tuned()
     for _ in range(2):
-        tuned[(1, )](FakeTensor(), 5, 2.0)
+        tuned[(1,)](FakeTensor(), 5, 2.0)
     gone = weakref.ref(tuned)
     compiler.calls.clear()
     tuned.myself = tuned
@@ -432,7 +437,7 @@ def test_tuned_kernels_are_collected(mock, compiler):
 def test_bound_launches(mock, compiler, which):
     kernel = stacks()[which]
     x = FakeTensor()
-    for step in (kernel[(3, )].bind(x, 5, scale=2.0), kernel.bind(x, 5, scale=2.0, grid=(3, ))):
+    for step in (kernel[(3,)].bind(x, 5, scale=2.0), kernel.bind(x, 5, scale=2.0, grid=(3,))):
         mock.reset()
         compiler.calls.clear()
         assert python_calls(lambda: [step() for _ in range(3)]) == [] and not compiler.calls
@@ -440,24 +445,24 @@ def test_bound_launches(mock, compiler, which):
         assert step.grid == (3, 1, 1) and step.kernel.constants["BLOCK"] == 128
         with pytest.raises(errors.InvalidArgument, match="E0205"):
             step(x)
-    assert kernel[(3, )](x, 5, 2.0) is step.kernel
+    assert kernel[(3,)](x, 5, 2.0) is step.kernel
 
 
 def test_binding_a_tuned_kernel_chooses(mock):
     tuned = make_tuned()
-    step = tuned[lambda meta: (meta["BLOCK"], )].bind(FakeTensor(), 5, 2.0)
+    step = tuned[lambda meta: (meta["BLOCK"],)].bind(FakeTensor(), 5, 2.0)
     assert step.grid == (128, 1, 1) and tuned.best_config.kwargs == {"BLOCK": 128} and len(tuned.cache) == 1
     tuned.cache[next(iter(tuned.cache))] = tuned.configs[0]
     assert step().constants["BLOCK"] == 128  # that of the time of bind
     with pytest.raises(errors.InvalidOption, match="E0603"):
-        tuned[(1, )].bind(FakeTensor(), 5, 2.0, BLOCK=64)
+        tuned[(1,)].bind(FakeTensor(), 5, 2.0, BLOCK=64)
 
 
 def test_bound_launch_of_a_configuration_with_a_hook(mock):
     heard = []
     config = tilewright.Config({"BLOCK": 128}, pre_hook=lambda named: heard.append((named["BLOCK"], named["n"])))
     tuned = tilewright.autotune([config], key=[])(make_kernel())
-    step = tuned[(2, )].bind(FakeTensor(), 5, 2.0)
+    step = tuned[(2,)].bind(FakeTensor(), 5, 2.0)
     assert not heard
     step()
     step()
@@ -478,7 +483,7 @@ def run_in_threads(count, body):
         except BaseException as error:  # noqa: BLE001 - reported below
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(k, )) for k in range(count)]
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -495,11 +500,11 @@ def test_threads_tune_once_and_launch(mock, compiler):
     def body(k):
         x = FakeTensor()
         for i in range(300):
-            assert tuned[(1, )](x, 5 + i % 3, 2.0).constants["BLOCK"] == 128
+            assert tuned[(1,)](x, 5 + i % 3, 2.0).constants["BLOCK"] == 128
             if i % 100 == 50:
                 tuned._forget()
             if i % 50 == 0:
-                assert tuned.bind(x, 5, 2.0, grid=(1, ))().constants["BLOCK"] == 128
+                assert tuned.bind(x, 5, 2.0, grid=(1,))().constants["BLOCK"] == 128
 
     run_in_threads(8, body)
     assert sorted(key[0] for key in measured) == [5, 6, 7] and len(tuned.cache) == 3
@@ -508,8 +513,8 @@ def test_threads_tune_once_and_launch(mock, compiler):
 def test_threads_change_what_others_launch(mock):
     tuned = make_tuned(blocks=(64, 128))
     x, stop = FakeTensor(), threading.Event()
-    tuned[(1, )](x, 5, 2.0)
-    (key, ), (small, large) = tuned.cache, tuned.configs
+    tuned[(1,)](x, 5, 2.0)
+    (key,), (small, large) = tuned.cache, tuned.configs
 
     def body(k):
         if k == 0:
@@ -520,9 +525,9 @@ def test_threads_change_what_others_launch(mock):
                     tuned.fn._clear_table()
             stop.set()
         while not stop.is_set():
-            assert tuned[(1, )](x, 5, 2.0).constants["BLOCK"] in (64, 128)
+            assert tuned[(1,)](x, 5, 2.0).constants["BLOCK"] in (64, 128)
             assert tuned.best_config in (small, large)
 
     run_in_threads(4, body)
     tuned.cache[key] = small
-    assert tuned[(1, )](x, 5, 2.0).constants["BLOCK"] == tuned[(1, )](x, 5, 2.0).constants["BLOCK"] == 64
+    assert tuned[(1,)](x, 5, 2.0).constants["BLOCK"] == tuned[(1,)](x, 5, 2.0).constants["BLOCK"] == 64

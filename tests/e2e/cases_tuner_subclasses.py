@@ -47,11 +47,11 @@ def test_a_foreign_mapping_is_asked_and_told():
     tuner.cache = mapping = Mapping()
     assert tuner.cache is mapping
     launch(tuner, Array([1.0]), 5)
-    (key, config), = mapping.kept.items()
+    ((key, config),) = mapping.kept.items()
     assert key == (5, "float64") and config.kwargs == {"BLOCK": 128}
     asked = mapping.asked
     mapping.kept[key] = tuner.configs[0]
-    tuner[(1, )](Array([1.0]), 5)
+    tuner[(1,)](Array([1.0]), 5)
     assert tuner.best_config is tuner.configs[0] and mapping.asked > asked, "each launch asks"
 
 
@@ -101,7 +101,7 @@ def test_a_subclass_that_overrides_run():
     tuner = subclass_of(OwnRun, {64: 3.0, 128: 1.0})
     launch(tuner, Array([1.0]), 7)
     assert tuner.best_config.kwargs == {"BLOCK": 64} and not tuner.fn.compiled
-    tuner[(1, )](Array([1.0]), 5)
+    tuner[(1,)](Array([1.0]), 5)
     assert tuner.best_config.kwargs == {"BLOCK": 128} and tuner.runs == 2
 
 
@@ -110,7 +110,7 @@ class OwnLoop(Autotuner):
 
     def run(self, *args, **kwargs):
         self.nargs = dict(zip(self.arg_names, args))
-        key = (self.nargs["n"], )
+        key = (self.nargs["n"],)
         if key not in self.cache:
             timings = {c: self._bench(*args, config=c, **kwargs) for c in self.prune_configs(kwargs)}
             self.cache[key] = min(timings, key=timings.get)
@@ -147,14 +147,14 @@ def test_bench_gives_infinity_for_what_does_not_fit():
 
     tuner = subclass_of(OwnLoop, {64: 3.0, 128: 1.0}, do_bench=bench)
     tuner.nargs = {"x": Array([1.0]), "n": 5}
-    assert tuner._bench(Array([1.0]), 5, config=tuner.configs[0], grid=(1, ), warmup=False) == [float("inf")] * 3
+    assert tuner._bench(Array([1.0]), 5, config=tuner.configs[0], grid=(1,), warmup=False) == [float("inf")] * 3
 
     def wrong(call, quantiles):
         raise Planted("not the configuration's fault")
 
     tuner.do_bench = wrong
     with pytest.raises(Planted):
-        tuner._bench(Array([1.0]), 5, config=tuner.configs[0], grid=(1, ), warmup=False)
+        tuner._bench(Array([1.0]), 5, config=tuner.configs[0], grid=(1,), warmup=False)
 
 
 class OwnBench(Autotuner):
@@ -175,7 +175,7 @@ def test_a_subclass_that_measures_and_prunes_in_its_own_way():
 def test_configs_of_any_sequence():
     tuner = tuned(nothing, {64: 3.0, 128: 1.0})
     tuner.configs = tuple(tuner.configs)
-    tuner[(1, )](Array([1.0]), 5)
+    tuner[(1,)](Array([1.0]), 5)
     assert tuner.best_config.kwargs == {"BLOCK": 128}
 
 
@@ -215,8 +215,7 @@ def test_what_failed_is_tried_again_where_nothing_works():
 
 
 def test_a_perf_model_that_leaves_configurations_out_is_named():
-    tuner = tuned(fail, {64: 3.0, 128: 1.0, 256: 2.0},
-                  prune_configs_by={"perf_model": lambda BLOCK, **_: BLOCK, "top_k": 2})
+    tuner = tuned(fail, {64: 3.0, 128: 1.0, 256: 2.0}, prune_configs_by={"perf_model": lambda BLOCK, **_: BLOCK, "top_k": 2})
     with pytest.raises(errors.NoValidConfig, match="not tried: perf_model puts 2 before it"):
         launch(tuner, Array([1.0]), 5)
 

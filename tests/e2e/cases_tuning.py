@@ -130,9 +130,12 @@ def test_host_comparison_looks_everywhere():
 def test_hooks_and_hidden_state_of_configurations():
     """A configuration's hook runs before its compilation, which may depend on it."""
     seen = []
-    configs = [tilewright.Config({"BLOCK": b}, pre_hook=lambda named, b=b: named["x"].values.__setitem__(1, b)) for b in (64, 128)]
-    kernel = tuned(lambda a: seen.append((a["BLOCK"], int(a["x"].values[1]))), {64: 2.0, 128: 1.0}, configs=configs,
-                   check=False)
+    configs = [
+        tilewright.Config({"BLOCK": b}, pre_hook=lambda named, b=b: named["x"].values.__setitem__(1, b)) for b in (64, 128)
+    ]
+    kernel = tuned(
+        lambda a: seen.append((a["BLOCK"], int(a["x"].values[1]))), {64: 2.0, 128: 1.0}, configs=configs, check=False
+    )
     launch(kernel, Array([0.0, 0.0]), 5)
     assert all(block == value for block, value in seen) and kernel.best_config.kwargs == {"BLOCK": 128}
 
@@ -159,8 +162,10 @@ def test_configurations_that_complete_descriptors_are_compiled_side_by_side(monk
 
     monkeypatch.setenv("TILEWRIGHT_TUNE_THREADS", "3")
     descriptor = TensorDescriptor(FakeTensor(), [512, 64], [64, 1], [16, 16])
-    configs = [tilewright.Config({"BLOCK": b}, pre_hook=lambda named: named["x"].block_shape.__setitem__(0, named["BLOCK"]))
-               for b in (64, 128, 256)]
+    configs = [
+        tilewright.Config({"BLOCK": b}, pre_hook=lambda named: named["x"].block_shape.__setitem__(0, named["BLOCK"]))
+        for b in (64, 128, 256)
+    ]
     kernel = Waiting(3)
     tuner = Autotuner(kernel, kernel.arg_names, configs, ["n"], None, None)
     tuner.check = False
@@ -176,8 +181,13 @@ def aliases(rng, size=64):
     base = Array(rng.random(size).astype(np.float32))
     kind = rng.integers(5)
     half = size // 2
-    a, b = [(base, base), (base.view(0, half), base.view(half, size)), (base.view(0, half + 8), base.view(half - 8, size)),
-            (base, base.view(4, 20)), (base.view(8, 24), base)][kind]
+    a, b = [
+        (base, base),
+        (base.view(0, half), base.view(half, size)),
+        (base.view(0, half + 8), base.view(half - 8, size)),
+        (base, base.view(4, 20)),
+        (base.view(8, 24), base),
+    ][kind]
     return base, a, b
 
 
@@ -202,7 +212,9 @@ def test_in_place_kernels_see_their_input_once(seed):
     expected = base.values.copy()
     copy = Array(expected)
     offset = (a.data_ptr() - base.data_ptr()) // 4, (b.data_ptr() - base.data_ptr()) // 4
-    body({"x": copy.view(offset[0], offset[0] + a.values.size), "y": copy.view(offset[1], offset[1] + b.values.size), "z": other})
+    body(
+        {"x": copy.view(offset[0], offset[0] + a.values.size), "y": copy.view(offset[1], offset[1] + b.values.size), "z": other}
+    )
     written = {0: ["x"], 1: ["y"], 2: ["x", "y"]}[seed % 3]
     known = {"written_args": written, "read_args": ["x", "y", "z"]} if seed % 2 else {}
     tuner = tuned(body, {64: 2.0, 128: 1.0, 256: 1.5}, names=("x", "y", "z"), key=(), resources=lambda c: known)
@@ -328,8 +340,15 @@ def test_bad_candidates_are_recorded_and_the_rest_goes_on(kind, place):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.TuneWarning)
         launch(tuner, x, 5)
-    status = {"run": "failed", "compile": "failed", "resources": "pruned", "threads": "pruned", "memory": "failed",
-              "slow compile": "ok", "wrong": "wrong"}[kind]
+    status = {
+        "run": "failed",
+        "compile": "failed",
+        "resources": "pruned",
+        "threads": "pruned",
+        "memory": "failed",
+        "slow compile": "ok",
+        "wrong": "wrong",
+    }[kind]
     assert records()[str(bad)]["status"] == status, records()[str(bad)]
     if status != "ok":
         assert tuner.best_config.kwargs["BLOCK"] != bad and records()[str(bad)]["reason"]
@@ -354,8 +373,10 @@ def test_device_fault_is_raised_and_remembered():
         if arguments["BLOCK"] == 128:
             raise errors.make("E0401", name="k", file="f", line=1, config="c", error="CUDA_ERROR_ILLEGAL_ADDRESS")
 
-    said = r"\[E0401\][\s\S]*while 'identity' was tuned, by its configuration BLOCK: 128,[\s\S]*run again in a new one: it leaves " \
-           r"this configuration out"
+    said = (
+        r"\[E0401\][\s\S]*while 'identity' was tuned, by its configuration BLOCK: 128,[\s\S]*run again in a new one: it leaves "
+        r"this configuration out"
+    )
     x = Array([1.0])
     with pytest.raises(errors.DeviceFault, match=said) as info:
         launch(tuned(body, {64: 1.0, 128: 0.5}), x, 5)
@@ -405,7 +426,6 @@ def test_where_a_candidate_has_cost_a_process_the_others_are_tried_in_a_child(mo
     started = []
 
     class Watched(isolation.Trials):
-
         def __init__(self, timeout):
             started.append(timeout)
             super().__init__(timeout)
@@ -442,7 +462,7 @@ def test_nothing_waits_for_a_hung_gpu(monkeypatch):
 
     try:
         with pytest.raises(errors.KernelHang, match=r"\[E0406\] 'kernel' ran longer than 0.2 s with BLOCK: 128"):
-            kernel[(1, )](x, 5)
+            kernel[(1,)](x, 5)
         del kernel, x, hang
         gc.collect()
         assert mock.library.mockBlocked() == 0
@@ -466,7 +486,11 @@ def test_tuning_copies_may_not_fit(monkeypatch):
 
     monkeypatch.setattr(simulated.HostRegion, "copy", full)
     with pytest.raises(errors.OutOfMemory, match=r"\[E0303\] tuning needs 8 bytes for copies of x"):
-        launch(tuned(nothing, {64: 1.0, 128: 1.0}, resources=lambda c: {"written_args": ["x"], "read_args": ["x"]}), Array([1.0]), 5)
+        launch(
+            tuned(nothing, {64: 1.0, 128: 1.0}, resources=lambda c: {"written_args": ["x"], "read_args": ["x"]}),
+            Array([1.0]),
+            5,
+        )
 
 
 def test_budget_ends_the_measuring(monkeypatch):
@@ -495,9 +519,12 @@ def test_noise_decides_nothing():
             equal = tuned(nothing, {64: 1.0, 32: 2.0, 128: 1.0})
             launch(equal, x, number)
         texts = [str(w.message) for w in caught]
-        kept_in_noise = equal.configs_timings[equal.configs[0]][0] > equal.configs_timings[equal.configs[2]][0] \
-            and equal.best_config.kwargs == {"BLOCK": 64}
-        assert kept_in_noise == any("[W0606] best and second differ by" in t and "%; kept the previous choice" in t for t in texts)
+        kept_in_noise = equal.configs_timings[equal.configs[0]][0] > equal.configs_timings[equal.configs[2]][
+            0
+        ] and equal.best_config.kwargs == {"BLOCK": 64}
+        assert kept_in_noise == any(
+            "[W0606] best and second differ by" in t and "%; kept the previous choice" in t for t in texts
+        )
         warned += kept_in_noise
         flips += equal.best_config.kwargs != {"BLOCK": 64}
         faster = tuned(nothing, {64: 1.0, 32: 2.0, 128: 1.0, 256: 0.95})
@@ -605,8 +632,12 @@ def test_killed_search_goes_on(seed):
 
     with pytest.raises(Killed):
         launch(make(), Array([1.0]), 5)
-    done = {tuple(int(r["kwargs"][n]) for n in choices) for _, h in table.all_tables() for r in h["records"].values()
-            if r["status"] in ("ok", "slow")}
+    done = {
+        tuple(int(r["kwargs"][n]) for n in choices)
+        for _, h in table.all_tables()
+        for r in h["records"].values()
+        if r["status"] in ("ok", "slow")
+    }
     runs.clear()
     again = make()
     launch(again, Array([1.0]), 5)
@@ -619,8 +650,10 @@ def test_killed_search_goes_on(seed):
 
 
 @pytest.mark.parametrize("trial", range(TRIALS // 10 or 1))  # each starts processes
-@pytest.mark.parametrize("fault, status, reason", [(700, "failed", "CUDA_ERROR_ILLEGAL_ADDRESS"), (-1, "hung", "longer than 1 s"),
-                                                   (701, "failed", "E0")])
+@pytest.mark.parametrize(
+    "fault, status, reason",
+    [(700, "failed", "CUDA_ERROR_ILLEGAL_ADDRESS"), (-1, "hung", "longer than 1 s"), (701, "failed", "E0")],
+)
 def test_isolated_candidates_may_fault_and_hang(monkeypatch, fault, status, reason, trial):
     """T2: the real launcher and a driver that faults or never answers; this process stays well."""
     monkeypatch.setenv("TILEWRIGHT_TUNE_TIMEOUT", "1")
@@ -640,18 +673,18 @@ def test_isolated_candidates_may_fault_and_hang(monkeypatch, fault, status, reas
         pass
 
     x = _core.DeviceBuffer(1024)
-    kernel[lambda meta: (meta["BLOCK"], )](x, 5)
+    kernel[lambda meta: (meta["BLOCK"],)](x, 5)
     kept = records()
     assert {b: r["status"] for b, r in kept.items() if b in ("64", "256")} == {"64": status, "256": status}
     assert all(reason in kept[b]["reason"] for b in ("64", "256")), kept["64"]["reason"]
     assert kept["128"]["status"] in ("ok", "slow") and kept["512"]["status"] in ("ok", "slow")
-    kernel[(1, )](x, 5)
+    kernel[(1,)](x, 5)
 
 
 def test_isolation_leaves_out_what_it_cannot_send():
     trials = isolation.Trials(1.0)
     with pytest.raises(isolation.Unsupported, match="more than its arguments"):
-        trials.trial(simulated.Compiled(simulated.Metadata()), {}, (1, ))
+        trials.trial(simulated.Compiled(simulated.Metadata()), {}, (1,))
     tuner = tuned(nothing, {64: 2.0, 128: 1.0}, isolate=True)
     launch(tuner, Array([1.0]), 5)
     assert tuner.best_config.kwargs == {"BLOCK": 128}

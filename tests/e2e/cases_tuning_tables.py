@@ -85,15 +85,23 @@ def test_table_beside_a_package_is_only_read(tmp_path, monkeypatch):
 
 
 def test_damaged_tables_are_left_out(tmp_path, monkeypatch):
-    for number, text in enumerate(["", "{", "[]", '{"format": "x"}', '{"format": "%s", "tables": [1]}' % table.FORMAT,
-                                   '{"format": "%s", "tables": [{"fields": {}, "records": {"a": 1}}]}' % table.FORMAT]):
+    for number, text in enumerate(
+        [
+            "",
+            "{",
+            "[]",
+            '{"format": "x"}',
+            '{"format": "%s", "tables": [1]}' % table.FORMAT,
+            '{"format": "%s", "tables": [{"fields": {}, "records": {"a": 1}}]}' % table.FORMAT,
+        ]
+    ):
         path = tmp_path / f"{number}.json"
         path.write_text(text)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert table.read_file(str(path)) == []
     launch(tuned(nothing, {64: 3.0, 128: 1.0}), Array([1.0]), 5)
-    (key, header), = table.all_tables()
+    ((key, header),) = table.all_tables()
     table.store().save(key, {**header, "records": {"x": {"config": 3}}}, {})
     with pytest.warns(errors.CacheWarning, match="W0501"):
         launch(tuned(nothing, {64: 3.0, 128: 1.0}), Array([1.0]), 5)
@@ -118,7 +126,9 @@ def test_report_is_one_page_and_escapes(tmp_path, capsys):
 
 def test_printing(capsys, monkeypatch):
     monkeypatch.setenv("TRITON_PRINT_AUTOTUNING", "1")
-    launch(tuned(nothing, {64: 3.0, 128: 1.0}, resources=lambda c: {"shared": 10**6} if c["BLOCK"] == 64 else {}), Array([1.0]), 5)
+    launch(
+        tuned(nothing, {64: 3.0, 128: 1.0}, resources=lambda c: {"shared": 10**6} if c["BLOCK"] == 64 else {}), Array([1.0]), 5
+    )
     out = capsys.readouterr().out
     assert "autotuning for function" in out and "best config selected: BLOCK: 128" in out
     assert "does not fit: 1000000 bytes of shared memory, 232448 allowed" in out
@@ -142,8 +152,12 @@ def test_progress_is_for_terminals(monkeypatch):
 
 
 def test_text_table():
-    text = report.text_table([{"config": "B", "status": "failed", "reason": "why\x07", "median": None},
-                              {"config": "A", "status": "ok", "reason": "", "median": 1.0, "low": 0.9, "high": 1.1}])
+    text = report.text_table(
+        [
+            {"config": "B", "status": "failed", "reason": "why\x07", "median": None},
+            {"config": "A", "status": "ok", "reason": "", "median": 1.0, "low": 0.9, "high": 1.1},
+        ]
+    )
     assert text.splitlines()[1].endswith("A") and text.splitlines()[2].endswith("B: why?")
 
 

@@ -65,10 +65,10 @@ class Offsets:
 @tilewright.jit
 def gathers(x, out, rounds):
     i = tl.arange(0, SIZE)
-    gathered = Accumulator(tl.zeros((SIZE, ), tl.float32), 3)
+    gathered = Accumulator(tl.zeros((SIZE,), tl.float32), 3)
     for step in range(rounds):
         gathered = gathered.add(tl.load(x + step * SIZE + i))
-    both = gathered + Accumulator(tl.full((SIZE, ), 1.0, tl.float32), 3)
+    both = gathered + Accumulator(tl.full((SIZE,), 1.0, tl.float32), 3)
     tl.store(out + i, both.scaled(gathered.doubled()))
 
 
@@ -84,7 +84,7 @@ def chooses(x, out, which):
 @tilewright.jit
 def inherits(x, out, rounds):
     i = tl.arange(0, SIZE)
-    gathered = Checked(tl.zeros((SIZE, ), tl.float32), 3)
+    gathered = Checked(tl.zeros((SIZE,), tl.float32), 3)
     for step in range(rounds):
         gathered = gathered.add(tl.load(x + step * SIZE + i))
     tl.store(out + i, gathered.scaled(1.0))
@@ -96,14 +96,12 @@ def constructs(x, out, start):
     tl.store(out + tl.arange(0, 64), tl.load(x + offsets.rows) * offsets.width)
 
 
-
-
 def launch(kernel, *arguments):
     from tilewright import knobs
 
     with knobs.runtime.scope():
         knobs.runtime.interpret = True
-        tilewright.jit(kernel.fn)[(1, )](*arguments)
+        tilewright.jit(kernel.fn)[(1,)](*arguments)
 
 
 X = np.arange(256, dtype=np.float32)
@@ -134,8 +132,15 @@ def test_a_constructor_that_is_a_kernel_function():
     np.testing.assert_array_equal(out, X[5:69] * 2)
 
 
-@pytest.mark.parametrize("kernel, signature", [(gathers, "*fp32,*fp32,i32"), (chooses, "*fp32,*fp32,i32"),
-                                               (inherits, "*fp32,*fp32,i32"), (constructs, "*fp32,*fp32,i32")])
+@pytest.mark.parametrize(
+    "kernel, signature",
+    [
+        (gathers, "*fp32,*fp32,i32"),
+        (chooses, "*fp32,*fp32,i32"),
+        (inherits, "*fp32,*fp32,i32"),
+        (constructs, "*fp32,*fp32,i32"),
+    ],
+)
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 def test_compiles(kernel, signature, target):
     source = tilewright.ASTSource(kernel, dict(zip(kernel.arg_names, signature.split(","))))
@@ -175,6 +180,7 @@ def test_only_records_are_inherited():
         pass
 
     with pytest.raises(TypeError, match="Aggregates can only inherit from other aggregates"):
+
         @tilewright.aggregate
         class Child(Plain):
             x: tl.constexpr

@@ -60,8 +60,8 @@ static void say(CUresult result) {
     memcpy(&y, bytes + 8, 8);
     memcpy(&factor, bytes + 16, 4);
     memcpy(&n, bytes + 20, 4);
-    printf("grid %d %d %d threads %d: %d %d %g %d\\n", (int)numbers[0], (int)numbers[1], (int)numbers[2], (int)numbers[3], (int)x, (int)y,
-           factor, n);
+    printf("grid %d %d %d threads %d: %d %d %g %d\\n", (int)numbers[0], (int)numbers[1], (int)numbers[2], (int)numbers[3],
+           (int)x, (int)y, factor, n);
   } else {
     printf("%d\\n", result);
   }
@@ -95,8 +95,18 @@ def kernels(tmp_path, monkeypatch):
 
 
 def arguments(path, signature, **more):
-    return CompileArgs(**{"path": str(path), "kernel_name": "scale", "signature": signature, "grid": "(n + 127) / 128, 1, 1",
-                          "target": "cuda:90:32", "num_warps": 4, "out_path": path.parent / "scale", **more})
+    return CompileArgs(
+        **{
+            "path": str(path),
+            "kernel_name": "scale",
+            "signature": signature,
+            "grid": "(n + 127) / 128, 1, 1",
+            "target": "cuda:90:32",
+            "num_warps": 4,
+            "out_path": path.parent / "scale",
+            **more,
+        }
+    )
 
 
 SPECIALISED = "*fp32:16, *fp32:16, fp32, i32:16, i32:1, 128"
@@ -107,25 +117,47 @@ def test_linked_kernels_run_from_c(kernels, tmp_path):
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang-19")
     if compiler is None:
         pytest.skip("no C compiler on this machine")
-    made = [compile_kernel(arguments(kernels, SPECIALISED)), compile_kernel(arguments(kernels, GENERAL)),
-            compile_kernel(arguments(kernels, GENERAL.replace("128", "256"), num_warps=8))]
+    made = [
+        compile_kernel(arguments(kernels, SPECIALISED)),
+        compile_kernel(arguments(kernels, GENERAL)),
+        compile_kernel(arguments(kernels, GENERAL.replace("128", "256"), num_warps=8)),
+    ]
     assert [name.rsplit("_", 1)[1] for name, _ in made] == ["0d1d3d4c", "", ""]
     files = [file for _, group in made for file in group]
     header, source = link([file for file in files if file.suffix == ".h"], tmp_path / "all")
     (tmp_path / "cuda.h").write_text(CUDA_H)
     (tmp_path / "program.c").write_text(PROGRAM)
     sources = [file for file in (*files, source, tmp_path / "program.c") if file.suffix == ".c"]
-    subprocess.run([compiler, "-std=c11", "-Wall", "-Werror", f"-I{tmp_path}", *map(str, sources), "-o", str(tmp_path / "program"), "-ldl", "-lpthread"],
-                   check=True)
+    subprocess.run(
+        [
+            compiler,
+            "-std=c11",
+            "-Wall",
+            "-Werror",
+            f"-I{tmp_path}",
+            *map(str, sources),
+            "-o",
+            str(tmp_path / "program"),
+            "-ldl",
+            "-lpthread",
+        ],
+        check=True,
+    )
     shutil.copy(mock_driver.build(tmp_path), tmp_path / "libcuda.so.1")
-    said = subprocess.run([str(tmp_path / "program")], env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, capture_output=True, text=True,
-                          check=True).stdout.splitlines()
+    said = subprocess.run(
+        [str(tmp_path / "program")],
+        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
     assert said == [
         "1",
         "grid 2 1 1 threads 128: 4096 8192 2.5 256",  # divisible, and a step of 1 that is not passed
         "grid 2 1 1 threads 128: 4096 8192 2.5 250",
         "grid 2 1 1 threads 256: 4096 8192 0.5 250",  # the other constants, by their number
-        "0", "1",  # an empty grid launches nothing, an unknown number is refused
+        "0",
+        "1",  # an empty grid launches nothing, an unknown number is refused
         "3 of 2",
     ]
 
@@ -148,23 +180,29 @@ def test_as_scripts(kernels, tmp_path):
     assert "int made_get_num_algos(void);" in (tmp_path / "all.h").read_text()
 
 
-@pytest.mark.parametrize("signature, more, words", [
-    (GENERAL, {"grid": "1, 1"}, "2 parts"),
-    (GENERAL.replace("fp32, i32", "fp16, i32"), {}, "no C type"),
-    ("tensordesc<fp32[128]>, tensordesc<fp32[128]>, 128", {"kernel_name": "copy"}, "has no type in C as Triton writes it"),
-])
+@pytest.mark.parametrize(
+    "signature, more, words",
+    [
+        (GENERAL, {"grid": "1, 1"}, "2 parts"),
+        (GENERAL.replace("fp32, i32", "fp16, i32"), {}, "no C type"),
+        ("tensordesc<fp32[128]>, tensordesc<fp32[128]>, 128", {"kernel_name": "copy"}, "has no type in C as Triton writes it"),
+    ],
+)
 def test_what_c_code_cannot_have(kernels, signature, more, words):
     with pytest.raises(errors.TilewrightError, match=words):
         compile_kernel(arguments(kernels, signature, **more))
 
 
-@pytest.mark.parametrize("texts, words", [
-    ([], "none"),
-    (["// tt-linker: odd:int32_t n:1_warps4xstages3"], "no name"),
-    (["// tt-linker: f_01234567_3d:int32_t n:1_warps4xstages3"], "specialises parameter 3"),
-    (["// tt-linker: f_01234567_:int32_t n:1_w", "// tt-linker: f_01234568_:float n:1_w"], "different parameters"),
-    (["// tt-linker: f_01234567_:int32_t n:1_w", "// tt-linker: g_01234567_:int32_t n:1_w"], "one kernel"),
-])
+@pytest.mark.parametrize(
+    "texts, words",
+    [
+        ([], "none"),
+        (["// tt-linker: odd:int32_t n:1_warps4xstages3"], "no name"),
+        (["// tt-linker: f_01234567_3d:int32_t n:1_warps4xstages3"], "specialises parameter 3"),
+        (["// tt-linker: f_01234567_:int32_t n:1_w", "// tt-linker: f_01234568_:float n:1_w"], "different parameters"),
+        (["// tt-linker: f_01234567_:int32_t n:1_w", "// tt-linker: g_01234567_:int32_t n:1_w"], "one kernel"),
+    ],
+)
 def test_headers_that_cannot_be_linked(texts, words):
     with pytest.raises(LinkerError, match=words):
         read_headers(texts)

@@ -77,10 +77,22 @@ def nothing(BLOCK: tl.constexpr, x, y):
     pass
 
 
-@pytest.mark.parametrize("kernel, written, read", [
-    (copies, ["y"], ["x"]), (in_place, ["x"], ["x", "y"]), (chosen_by_a_mask, ["x", "y"], []), (carried_by_a_loop, ["y"], ["x"]),
-    (swapped_in_a_loop, ["x", "y"], []), (chosen_by_a_branch, ["x", "y"], []), (atomics, ["x"], ["x"]),
-    (from_an_integer, ["x", "y"], ["y"]), (through_a_helper, ["y"], ["x"]), (nothing, [], [])], ids=lambda p: getattr(p, "__name__", ""))
+@pytest.mark.parametrize(
+    "kernel, written, read",
+    [
+        (copies, ["y"], ["x"]),
+        (in_place, ["x"], ["x", "y"]),
+        (chosen_by_a_mask, ["x", "y"], []),
+        (carried_by_a_loop, ["y"], ["x"]),
+        (swapped_in_a_loop, ["x", "y"], []),
+        (chosen_by_a_branch, ["x", "y"], []),
+        (atomics, ["x"], ["x"]),
+        (from_an_integer, ["x", "y"], ["y"]),
+        (through_a_helper, ["y"], ["x"]),
+        (nothing, [], []),
+    ],
+    ids=lambda p: getattr(p, "__name__", ""),
+)
 def test_access(kernel, written, read):
     source = tilewright.ASTSource(kernel, {"x": "*fp32", "y": "*fp32"}, {"BLOCK": 32})
     metadata = tilewright.compile(source, "sm_80").metadata

@@ -19,7 +19,8 @@ def which(_=None):
     import triton
     import triton.language as tl
     from importlib import metadata, util
-    return [triton.JITFunction.__module__, metadata.version("triton") == triton.__version__, util.find_spec("triton") is not None]
+    is_version_right = metadata.version("triton") == triton.__version__
+    return [triton.JITFunction.__module__, is_version_right, util.find_spec("triton") is not None]
 """
 RIGHT = "['tilewright.runtime.jit', True, True]"
 
@@ -31,8 +32,9 @@ def environment(**variables):
 
 
 def run(*command, **variables):
-    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, timeout=120,
-                          env=environment(**variables), cwd="/")
+    done = subprocess.run(
+        [sys.executable, *map(str, command)], capture_output=True, text=True, timeout=120, env=environment(**variables), cwd="/"
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -63,9 +65,11 @@ def installed_triton(tmp_path):
 def test_children_of_multiprocessing(tmp_path, path_only, installed_triton, method, has_other):
     (tmp_path / "which.py").write_text(WHICH)
     script = tmp_path / "script.py"
-    script.write_text("import multiprocessing\nfrom which import which\n"
-                      f"if __name__ == '__main__':\n    with multiprocessing.get_context({method!r}).Pool(1) as pool:\n"
-                      "        print(which(), pool.map(which, [0])[0], sep='\\n')\n")
+    script.write_text(
+        "import multiprocessing\nfrom which import which\n"
+        f"if __name__ == '__main__':\n    with multiprocessing.get_context({method!r}).Pool(1) as pool:\n"
+        "        print(which(), pool.map(which, [0])[0], sep='\\n')\n"
+    )
     path = f"{path_only}:{installed_triton}" if has_other else path_only
     assert run("-m", "tilewright", "run", script, PYTHONPATH=path).split("\n")[:2] == [RIGHT, RIGHT]
 
@@ -74,14 +78,19 @@ def test_children_of_children(tmp_path, path_only):
     """Each starts the next with its own environment, the last one with sys.path as PYTHONPATH, as torch does."""
     script = tmp_path / "script.py"
     last = WHICH + "print(which())"
-    middle = ("import os, subprocess, sys\n"
-              f"subprocess.run([sys.executable, '-c', {last!r}], env={{**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)}}, check=True)")
+    middle = (
+        "import os, subprocess, sys\n"
+        "env = {**os.environ, 'PYTHONPATH': os.pathsep.join(sys.path)}\n"
+        f"subprocess.run([sys.executable, '-c', {last!r}], env=env, check=True)"
+    )
     script.write_text(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {middle!r}], check=True, cwd='/')")
     assert run("-m", "tilewright", "run", script, PYTHONPATH=path_only).strip() == RIGHT
 
 
 def test_module_and_its_children(tmp_path, path_only):
-    (tmp_path / "program.py").write_text(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {WHICH + 'print(which())'!r}], check=True)")
+    (tmp_path / "program.py").write_text(
+        f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {WHICH + 'print(which())'!r}], check=True)"
+    )
     assert run("-m", "tilewright", "run", "-m", "program", PYTHONPATH=f"{path_only}:{tmp_path}").strip() == RIGHT
 
 
@@ -89,7 +98,9 @@ def test_module_and_its_children(tmp_path, path_only):
 def test_variable_alone(path_only, value, is_on):
     """An installed package reads the variable while Python starts, by its .pth file."""
     start = f"import site; site.addsitedir({str(path_only)!r})\n"
-    finders = run("-c", start + "import sys; print([type(finder).__name__ for finder in sys.meta_path])", TILEWRIGHT_AS_TRITON=value)
+    finders = run(
+        "-c", start + "import sys; print([type(finder).__name__ for finder in sys.meta_path])", TILEWRIGHT_AS_TRITON=value
+    )
     assert ("TritonFinder" in finders) == is_on
     if is_on:
         assert run("-c", start + WHICH + "print(which())", TILEWRIGHT_AS_TRITON=value).strip() == RIGHT
@@ -101,13 +112,18 @@ def test_start_without_the_variable_loads_nothing(path_only):
 
 
 def test_start_with_the_variable_does_not_import_the_package(path_only):
-    text = f"import site; site.addsitedir({str(path_only)!r})\nimport sys; print([m for m in sys.modules if m.startswith('tilewright') or m == 'numpy'])"
+    text = (
+        f"import site; site.addsitedir({str(path_only)!r})\n"
+        "import sys; print([m for m in sys.modules if m.startswith('tilewright') or m == 'numpy'])"
+    )
     assert run("-c", text, TILEWRIGHT_AS_TRITON="1").strip() == "[]"
 
 
 def test_one_line(path_only):
-    text = ("import sys, subprocess, tilewright\ntilewright.install_as_triton()\n" + WHICH + "print(which())\n"
-            f"sys.stdout.flush(); subprocess.run([sys.executable, '-c', {WHICH + 'print(which())'!r}], check=True)")
+    text = (
+        "import sys, subprocess, tilewright\ntilewright.install_as_triton()\n" + WHICH + "print(which())\n"
+        f"sys.stdout.flush(); subprocess.run([sys.executable, '-c', {WHICH + 'print(which())'!r}], check=True)"
+    )
     assert run("-c", text, PYTHONPATH=path_only).split("\n")[:2] == [RIGHT, RIGHT]
 
 
@@ -121,10 +137,15 @@ def test_another_sitecustomize_runs_too(tmp_path, path_only):
 
 
 def test_what_is_installed_is_told_right(path_only, installed_triton):
-    text = ("from importlib import metadata, util\nimport triton\n"
-            "print(metadata.version('triton'), metadata.distribution('Triton').metadata['Name'], util.find_spec('triton.language').name)\n"
-            "print(len(metadata.entry_points()) >= 0, metadata.version('numpy') != '', util.find_spec('triton.no_such_module'))")
-    first, second = run("-c", text, PYTHONPATH=f"{STARTUP}:{path_only}:{installed_triton}", TILEWRIGHT_AS_TRITON="1").strip().split("\n")
+    text = (
+        "from importlib import metadata, util\nimport triton\n"
+        "print(metadata.version('triton'), metadata.distribution('Triton').metadata['Name'], "
+        "util.find_spec('triton.language').name)\n"
+        "print(len(metadata.entry_points()) >= 0, metadata.version('numpy') != '', util.find_spec('triton.no_such_module'))"
+    )
+    first, second = (
+        run("-c", text, PYTHONPATH=f"{STARTUP}:{path_only}:{installed_triton}", TILEWRIGHT_AS_TRITON="1").strip().split("\n")
+    )
     assert first == f"{tilewright.triton_alias.TRITON_VERSION} triton triton.language"
     assert second == "True True None"
 
@@ -148,8 +169,11 @@ def test_triton_that_is_loaded_already_is_refused(installed_triton, path_only):
 def test_types_name_the_package_that_the_program_imports(tmp_path):
     """Programs evaluate the text of a type, and generators write it into source."""
     script = tmp_path / "script.py"
-    script.write_text("import triton\nimport triton.language\nassert eval(repr(triton.language.int8)) is triton.language.int8\n"
-                      "print(repr(triton.language.float8e4nv))\n")
+    script.write_text(
+        "import triton\nimport triton.language\nassert eval(repr(triton.language.int8)) is triton.language.int8\n"
+        "print(repr(triton.language.float8e4nv))\n"
+    )
     assert run("-m", "tilewright", "run", script, PYTHONPATH=PYTHON).split() == ["triton.language.float8e4nv"]
-    assert run("-c", "import tilewright.language as tl; print(repr(tl.int8))", PYTHONPATH=PYTHON).split() == \
-        ["tilewright.language.int8"]
+    assert run("-c", "import tilewright.language as tl; print(repr(tl.int8))", PYTHONPATH=PYTHON).split() == [
+        "tilewright.language.int8"
+    ]

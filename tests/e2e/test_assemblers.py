@@ -58,8 +58,12 @@ def test_copies_with_eviction_hints(device, hint):
 
 def compile_hinted(target):
     a, b, trips, size = hinted_arguments()
-    return assemble_for(hinted_kernel, target, (a, b, np.zeros((size, size), np.float32), trips),
-                        {"B": size, "HINT": "evict_first", "num_stages": 2})
+    return assemble_for(
+        hinted_kernel,
+        target,
+        (a, b, np.zeros((size, size), np.float32), trips),
+        {"B": size, "HINT": "evict_first", "num_stages": 2},
+    )
 
 
 def uniform_registers_never_written(sass):
@@ -83,8 +87,9 @@ def test_the_check_of_machine_code_notices():
     assert not uniform_registers_never_written("ULDC.64 UR4, c[0x0][0x208] ;\nLDG.E R2, desc[UR4][R2.64] ;")
 
 
-@pytest.mark.skipif(not (disasm.path_to_binary("nvdisasm") or disasm.path_to_binary("cuobjdump")),
-                    reason="needs nvdisasm or cuobjdump")
+@pytest.mark.skipif(
+    not (disasm.path_to_binary("nvdisasm") or disasm.path_to_binary("cuobjdump")), reason="needs nvdisasm or cuobjdump"
+)
 @pytest.mark.parametrize("target", ["sm_80", "sm_89", "sm_90", "sm_90a"])
 def test_machine_code_reads_what_was_written(target):
     compiled = [compile_hinted(target)]
@@ -106,7 +111,9 @@ def test_hints_are_left_out_where_the_assembler_gets_them_wrong():
 @tilewright.jit
 def padded_kernel(x_ptr, out_ptr, columns, FIRST: tl.constexpr, ROWS: tl.constexpr):
     """Of the block of 64 rows the last ones do not exist: the assembler sees that they are zero."""
-    block = tl.make_block_ptr(x_ptr, shape=(ROWS, columns), strides=(32, 1), offsets=(FIRST, 0), block_shape=(64, 32), order=(1, 0))
+    block = tl.make_block_ptr(
+        x_ptr, shape=(ROWS, columns), strides=(32, 1), offsets=(FIRST, 0), block_shape=(64, 32), order=(1, 0)
+    )
     tile = tl.load(block, boundary_check=(0, 1), padding_option="zero")
     index = tl.arange(0, 64)[:, None] * 32 + tl.arange(0, 32)[None, :]
     tl.store(out_ptr + index, tile.to(tl.bfloat16) * 2)
@@ -175,8 +182,13 @@ def report():
 def test_the_oldest_assembler():
     environment = {**os.environ, "TILEWRIGHT_NVJITLINK": str(oldest_library()), "TILEWRIGHT_CACHE": "0",
                    "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "tests" / "e2e"), *sys.path]))}  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", "import test_assemblers; test_assemblers.report()"], env=environment,
-                          capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", "import test_assemblers; test_assemblers.report()"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["assembler"] == f"nvJitLink {OLDEST}"
@@ -191,10 +203,12 @@ def large_product_kernel(out_ptr, SIZE: tl.constexpr):
 
 
 def test_remark_on_an_accumulator_that_cannot_fit():
-    made = assemble_for(large_product_kernel, "sm_80", (np.zeros(1, np.float32), ), {"SIZE": 128, "num_warps": 1})
+    made = assemble_for(large_product_kernel, "sm_80", (np.zeros(1, np.float32),), {"SIZE": 128, "num_warps": 1})
     remarks = " ".join(made.remarks)
-    assert "assembler-effort: refused, accumulatorRegisters=512, limit=255 (the accumulator needs over twice the registers " \
+    assert (
+        "assembler-effort: refused, accumulatorRegisters=512, limit=255 (the accumulator needs over twice the registers "
         "of a thread, so the code is not optimised; more warps or a smaller tile would help)" in remarks
+    )
     assert "(mma: the target has no wgmma)" in remarks
 
 
@@ -210,5 +224,11 @@ def test_remark_on_spills():
     arrays = np.zeros(2048, np.float32), np.zeros(2050, np.float32)
     made = assemble_for(long_lived_kernel, "sm_80", (*arrays, 2), {"SIZE": 2048, "num_warps": 1, "maxnreg": 32})
     assert made.metadata.n_spills > 0
-    assert any(re.fullmatch(r"register-spills: refused, spillBytes=\d+, registers=32 \(the values alive at once do not fit the "
-                            r"registers; more warps or a smaller tile would help\)", remark) for remark in made.remarks)
+    assert any(
+        re.fullmatch(
+            r"register-spills: refused, spillBytes=\d+, registers=32 \(the values alive at once do not fit the "
+            r"registers; more warps or a smaller tile would help\)",
+            remark,
+        )
+        for remark in made.remarks
+    )

@@ -16,7 +16,7 @@ EMULATED = True
 def launch(kernel, *arguments):
     with knobs.runtime.scope():
         knobs.runtime.interpret = True
-        tilewright.jit(kernel.fn)[(1, )](*arguments)
+        tilewright.jit(kernel.fn)[(1,)](*arguments)
 
 
 @tilewright.jit
@@ -40,14 +40,14 @@ def by_methods(x, out):
 def test_values_and_masks(device, name):
     x = np.arange(64).astype(name) - np.array(3).astype(name)
     out = device.array(np.full(64, 99, name))
-    device.run(moves, (1, ), device.array(x), out)
+    device.run(moves, (1,), device.array(x), out)
     np.testing.assert_array_equal(device.numpy(out), np.where(np.arange(64) % 2 == 0, x, np.array(99, name)))
 
 
 @pytest.mark.parametrize("name", ["int8", "bool", "int16", "float16"])
 def test_small_elements(device, name):
     x, out = np.arange(64).astype(name), device.array(np.zeros(64, name))
-    device.run(relaxed, (1, ), device.array(x), out)
+    device.run(relaxed, (1,), device.array(x), out)
     np.testing.assert_array_equal(device.numpy(out), x)
 
 
@@ -78,8 +78,10 @@ def acquires(x):
     tl.atomic_store(x, 1, sem="acq_rel")
 
 
-@pytest.mark.parametrize("kernel, dtype, text", [
-    (releases, np.int32, "tl.atomic_load cannot release"), (acquires, np.int32, "tl.atomic_store cannot acquire")])
+@pytest.mark.parametrize(
+    "kernel, dtype, text",
+    [(releases, np.int32, "tl.atomic_load cannot release"), (acquires, np.int32, "tl.atomic_store cannot acquire")],
+)
 def test_refused(kernel, dtype, text):
     with pytest.raises(errors.TilewrightError, match=text):
         launch(kernel, np.zeros(1, dtype))

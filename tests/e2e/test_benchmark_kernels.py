@@ -25,8 +25,15 @@ from harness.tensor_core_cases import kernels
 
 # (BLOCK_M, BLOCK_N, BLOCK_K, warps, stages): every number of warps, wide and tall
 # tiles, pipelines from none to deep.
-TILES = [(16, 16, 32, 1, 1), (32, 64, 32, 2, 2), (64, 64, 64, 4, 3), (64, 256, 64, 4, 3), (128, 128, 64, 8, 4),
-         (128, 256, 64, 8, 3), (256, 128, 64, 16, 2)]
+TILES = [
+    (16, 16, 32, 1, 1),
+    (32, 64, 32, 2, 2),
+    (64, 64, 64, 4, 3),
+    (64, 256, 64, 4, 3),
+    (128, 128, 64, 8, 4),
+    (128, 256, 64, 8, 3),
+    (256, 128, 64, 16, 2),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +54,9 @@ def test_product(device, kind, b_is_nk, tile):
 
 @pytest.mark.parametrize("tile", [(64, 64, 64, 4, 3), (64, 256, 64, 4, 2), (128, 128, 64, 8, 4), (128, 256, 64, 8, 3)], ids=str)
 @pytest.mark.parametrize("form, constants", DESCRIBED, ids=str)
-@pytest.mark.parametrize("kind, b_is_nk", [("float16", False), ("float16", True), ("bfloat16", False), ("float8e4nv", True),
-                                           ("int8", True)])
+@pytest.mark.parametrize(
+    "kind, b_is_nk", [("float16", False), ("float16", True), ("bfloat16", False), ("float8e4nv", True), ("int8", True)]
+)
 def test_product_from_descriptors(device, kind, b_is_nk, form, constants, tile):
     # Rows are multiples of 16 bytes; the tails are read as zero and not written.
     block_m, block_n, block_k = tile[:3]
@@ -113,8 +121,15 @@ def test_attention_backward(device, described, dim, causal, tile, form):
     source, (heads, length, _) = kernels("attention_kernels"), arrays[0].shape
     inputs = [device.array(array) for array in arrays]
     device_lse, device_delta = device.array(lse.astype(np.float32)), device.empty(delta.shape, np.float32)
-    device.run(source.delta_kernel, (heads * length // 32,), device.array(out.astype(np.float16)), inputs[3], device_delta,
-               BLOCK_M=32, HEAD_DIM=dim)
+    device.run(
+        source.delta_kernel,
+        (heads * length // 32,),
+        device.array(out.astype(np.float16)),
+        inputs[3],
+        device_delta,
+        BLOCK_M=32,
+        HEAD_DIM=dim,
+    )
     dq = device.array(np.zeros(arrays[0].shape, np.float32)) if form == "fused" else device.empty(arrays[0].shape, np.float16)
     dk, dv = device.empty(arrays[0].shape, np.float16), device.empty(arrays[0].shape, np.float16)
     block_m, block_n, warps, stages = tile
@@ -126,12 +141,33 @@ def test_attention_backward(device, described, dim, causal, tile, form):
     options = {"HEAD_DIM": dim, "CAUSAL": causal, "DESCRIPTORS": described, "num_warps": warps, "num_stages": stages}
     m, n = block_m, block_n
     arguments = as_arguments(described, [*inputs, dq, dk, dv], (m, n, n, m, m, n, n))
-    device.run(source.dk_dv_kernel, (length // n, heads), *arguments, device_lse, device_delta, scale, length, BLOCK_M=m,
-               BLOCK_N=n, WITH_DQ=form == "fused", **options)
+    device.run(
+        source.dk_dv_kernel,
+        (length // n, heads),
+        *arguments,
+        device_lse,
+        device_delta,
+        scale,
+        length,
+        BLOCK_M=m,
+        BLOCK_N=n,
+        WITH_DQ=form == "fused",
+        **options,
+    )
     if form == "split":
         arguments = as_arguments(described, [*inputs, dq], (n, m, m, n, n))
-        device.run(source.dq_kernel, (length // n, heads), *arguments, device_lse, device_delta, scale, length, BLOCK_M=n,
-                   BLOCK_N=m, **options)
+        device.run(
+            source.dq_kernel,
+            (length // n, heads),
+            *arguments,
+            device_lse,
+            device_delta,
+            scale,
+            length,
+            BLOCK_M=n,
+            BLOCK_N=m,
+            **options,
+        )
     results = [device.numpy(dq), device.numpy(dk), device.numpy(dv)]
     if form == "fused":
         results[0] = results[0] * np.float32(scale)

@@ -97,7 +97,8 @@ def test_always_compile_and_dump_compile(cache, compiled, monkeypatch, capfd):
 
 def test_another_process_reads(cache, tmp_path):
     script = tmp_path / "script.py"
-    script.write_text(textwrap.dedent("""
+    script.write_text(
+        textwrap.dedent("""
         import tilewright, tilewright.language as tl
         from tilewright import _core
         @tilewright.jit
@@ -107,9 +108,12 @@ def test_another_process_reads(cache, tmp_path):
         _core.compile_kernel = lambda *a: calls.append(1) or original(*a)
         kernel = tilewright.compile(tilewright.ASTSource(k, {"x_ptr": "*fp32"}, {"B": 32}), "sm_90a")
         print(len(calls), kernel.hash, len(kernel.asm["cubin"] if "cubin" in kernel.asm else kernel.asm["ptx"]))
-    """))
-    runs = [subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout.split()
-            for _ in range(2)]
+    """)
+    )
+    runs = [
+        subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout.split()
+        for _ in range(2)
+    ]
     assert runs[0][0] == "1" and runs[1][0] == "0" and runs[0][1:] == runs[1][1:]
 
 
@@ -134,7 +138,7 @@ def test_globals_of_a_cached_kernel_are_watched(tmp_path, cache):
 def test_value_without_encoding_stays_off_the_disk(cache, compiled, monkeypatch):
 
     class Opaque:
-        __slots__ = ("number", )
+        __slots__ = ("number",)
 
     deps = Dependencies()
     deps.encode({"a": Opaque()})
@@ -165,8 +169,23 @@ def test_objects_are_encoded_by_content():
         assert not deps.inexact, deps.inexact
         return text
 
-    values = [Shape(1), Shape(2), Shape(1, 2.0), Mode.A, Mode.B, types.SimpleNamespace(a=1), types.SimpleNamespace(a=2),
-              frozenset({1, 2}), {1, 3}, range(3), ..., lambda n: n + 1, lambda n: n + 2, tl.float16, tl.float32]
+    values = [
+        Shape(1),
+        Shape(2),
+        Shape(1, 2.0),
+        Mode.A,
+        Mode.B,
+        types.SimpleNamespace(a=1),
+        types.SimpleNamespace(a=2),
+        frozenset({1, 2}),
+        {1, 3},
+        range(3),
+        ...,
+        lambda n: n + 1,
+        lambda n: n + 2,
+        tl.float16,
+        tl.float32,
+    ]
     assert len({encoded(v) for v in values}) == len(values)
     assert encoded(Shape(1)) == encoded(Shape(1)) and encoded({"b", "a", "c"}) == encoded({"c", "b", "a"})
 
@@ -201,7 +220,7 @@ def test_scan_ends_where_python_does():
             if not isinstance(node, ast.FunctionDef):
                 continue
             first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            length, meaning = _core.scan_source_block("".join(lines[first - 1:]).encode())
+            length, meaning = _core.scan_source_block("".join(lines[first - 1 :]).encode())
             meaning = meaning.decode()
             assert first + length - 1 == node.end_lineno, (path, node.name)
             node.decorator_list = []
@@ -224,11 +243,23 @@ def product(a_ptr, b_ptr, c_ptr, n, BLOCK: tl.constexpr):
 
 def test_compiler_leaves_python_running():
     """Candidates of a tuner compile on all cores: the interpreter's lock is not held."""
-    kernel = tilewright.ASTSource(product, {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "n": "i32"}, {"BLOCK": 128},
-                                  {"a_ptr": 16, "b_ptr": 16, "c_ptr": 16, "n": 16})
+    kernel = tilewright.ASTSource(
+        product,
+        {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "n": "i32"},
+        {"BLOCK": 128},
+        {"a_ptr": 16, "b_ptr": 16, "c_ptr": 16, "n": 16},
+    )
     request = request_of(kernel, "sm_90a", {"num_warps": 4})
-    thread = threading.Thread(target=lambda: _core.compile_kernel(
-        product, dict(kernel.runtime_signature), dict(kernel.constants), dict(kernel.divisibility), dict(request.options), "sm_90a"))
+    thread = threading.Thread(
+        target=lambda: _core.compile_kernel(
+            product,
+            dict(kernel.runtime_signature),
+            dict(kernel.constants),
+            dict(kernel.divisibility),
+            dict(request.options),
+            "sm_90a",
+        )
+    )
     thread.start()
     ticks = 0
     while thread.is_alive():
@@ -310,8 +341,16 @@ def test_what_is_at_its_default_is_left_out(monkeypatch):
     assert plain.key != launched.key, "without a launch nobody looks at the arguments"
     assert request_of(source(), "sm_90a", {"num_stages": 3, "maxnreg": None}).key == plain.key
     keys = {plain.key}
-    for options in ({"num_stages": 4}, {"num_stages": 0}, {"num_warps": 4}, {"launch_pdl": True}, {"launch_pdl": 1},
-                    {"sanitize_overflow": False}, {"sanitize_overflow": 1}, {"supported_fp8_dtypes": ["fp8e5", "fp8e4nv"]}):
+    for options in (
+        {"num_stages": 4},
+        {"num_stages": 0},
+        {"num_warps": 4},
+        {"launch_pdl": True},
+        {"launch_pdl": 1},
+        {"sanitize_overflow": False},
+        {"sanitize_overflow": 1},
+        {"supported_fp8_dtypes": ["fp8e5", "fp8e4nv"]},
+    ):
         keys.add(request_of(source(), "sm_90a", options).key)
     assert len(keys) == 9, "1 and True differ, as do a list and a tuple"
     entry = next(e for e in requests._key_knobs.values() if e.type == "bool")
@@ -352,7 +391,7 @@ def test_threads_compile_different_kernels_alike(compiled):
         except BaseException as error:
             problems.append(error)
 
-    threads = [threading.Thread(target=body, args=(blocks[i:] + blocks[:i], )) for i in range(6)]
+    threads = [threading.Thread(target=body, args=(blocks[i:] + blocks[:i],)) for i in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -413,7 +452,9 @@ def test_strict_raises(cache, monkeypatch):
 
 def test_directory_that_cannot_be_written(cache, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", "/proc/nowhere/cache")
-    with pytest.warns(errors.CacheWarning, match=r"\[W0502\] cache at /proc/nowhere/cache is not writable \(\w+\); kernels stay in memory"):
+    with pytest.warns(
+        errors.CacheWarning, match=r"\[W0502\] cache at /proc/nowhere/cache is not writable \(\w+\); kernels stay in memory"
+    ):
         tilewright.compile(source(), "sm_90a")
 
 
@@ -427,9 +468,19 @@ def test_unsafe_directory_is_not_used(cache, compiled):
 
 def test_full_disk(cache, monkeypatch):
     store = disk_cache.store_of()
-    monkeypatch.setattr(store, "native", type("Full", (), {
-        "load": lambda self, key: (None, {}, "", None), "lock": lambda self, key, seconds: None,
-        "store": lambda self, *_: (("no-space", "ENOSPC"), 3)})())
+    monkeypatch.setattr(
+        store,
+        "native",
+        type(
+            "Full",
+            (),
+            {
+                "load": lambda self, key: (None, {}, "", None),
+                "lock": lambda self, key, seconds: None,
+                "store": lambda self, *_: (("no-space", "ENOSPC"), 3),
+            },
+        )(),
+    )
     with pytest.warns(errors.CacheWarning, match=r"\[W0504\] no space in .*; evicted 3 entries, still full"):
         tilewright.compile(source(), "sm_90a")
     assert not store.can_write
@@ -511,8 +562,13 @@ def test_import_refuses_what_is_no_entry(cache, tmp_path, capsys):
     kernel = tilewright.compile(source(), "sm_90a")
     good = entry_path(cache, kernel).read_bytes()
     archive = tmp_path / "hostile.tar"
-    members = {"../../escape.bin": good, f"kernels-1/{'0' * 64}.bin": good, f"kernels-1/{kernel.hash}.bin": good[:-3],
-               "kernels-1/x\x1b[31m.bin": good, f"/kernels-1/{kernel.hash}.bin": good}
+    members = {
+        "../../escape.bin": good,
+        f"kernels-1/{'0' * 64}.bin": good,
+        f"kernels-1/{kernel.hash}.bin": good[:-3],
+        "kernels-1/x\x1b[31m.bin": good,
+        f"/kernels-1/{kernel.hash}.bin": good,
+    }
     with tarfile.open(archive, "w") as tar:
         for name, content in members.items():
             member = tarfile.TarInfo(name)

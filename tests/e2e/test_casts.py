@@ -26,8 +26,17 @@ def cast_kernel(x_ptr, out_ptr, n, TO: tl.constexpr, BITCAST: tl.constexpr, ROUN
 def run_cast(device, values, name, bitcast=False, rounding=None):
     out = device.empty(values.shape, NUMPY_TYPES[name])
     n = values.size
-    device.run(cast_kernel, (tilewright.cdiv(n, 256),), device.array(values), out, n, TO=getattr(tl, name),
-               BITCAST=bitcast, ROUNDING=rounding, BLOCK=256)
+    device.run(
+        cast_kernel,
+        (tilewright.cdiv(n, 256),),
+        device.array(values),
+        out,
+        n,
+        TO=getattr(tl, name),
+        BITCAST=bitcast,
+        ROUNDING=rounding,
+        BLOCK=256,
+    )
     return device.numpy(out)
 
 
@@ -99,8 +108,7 @@ def test_fp8_e4m3_saturates(device):
     """E4M3 has no infinity: finite values beyond its range become its largest."""
     values = np.array([448, 449, 464, 465, 1000, -1e30, 3e38], np.float32)
     largest = np.float32(448)
-    assert_same(run_cast(device, values, "float8e4nv"),
-                np.clip(values, -largest, largest).astype(ml_dtypes.float8_e4m3fn))
+    assert_same(run_cast(device, values, "float8e4nv"), np.clip(values, -largest, largest).astype(ml_dtypes.float8_e4m3fn))
 
 
 # ---------------------------------------------------------------------------
@@ -137,8 +145,17 @@ def implicit_cast_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets))
 
 
-@pytest.mark.parametrize("source, target", [("float32", "float16"), ("int32", "int8"), ("float16", "float32"),
-                                            ("float32", "bfloat16"), ("int8", "float32"), ("float32", "float8e5")])
+@pytest.mark.parametrize(
+    "source, target",
+    [
+        ("float32", "float16"),
+        ("int32", "int8"),
+        ("float16", "float32"),
+        ("float32", "bfloat16"),
+        ("int8", "float32"),
+        ("float32", "float8e5"),
+    ],
+)
 def test_store_casts(device, source, target):
     values = mixed_values(source, 64) if source != "int32" else np.arange(-32, 32, dtype=np.int32)
     out = device.empty(64, NUMPY_TYPES[target])

@@ -55,8 +55,14 @@ def check(tmp_path):
     def run_command(*arguments, cwd="/", **environment):
         report = tmp_path / "report.json"
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") or k == "TILEWRIGHT_BUILD_DIR"}
-        done = subprocess.run([sys.executable, "-m", "tilewright", "check", "--json", str(report), *map(str, arguments)],
-                              capture_output=True, text=True, timeout=300, cwd=cwd, env={**kept, **environment})
+        done = subprocess.run(
+            [sys.executable, "-m", "tilewright", "check", "--json", str(report), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            cwd=cwd,
+            env={**kept, **environment},
+        )
         done.report = json.loads(report.read_text()) if report.exists() else None
         return done
 
@@ -65,15 +71,18 @@ def check(tmp_path):
 
 
 def test_findings_are_collected_and_the_program_goes_on(check):
-    done = check("""
+    done = check(
+        """
         for _ in range(3):
-            past_the_end[(2, )](x, out, n, BLOCK=128)
+            past_the_end[(2,)](x, out, n, BLOCK=128)
         run_right()
         print("end", out.sum(), sys.argv[1:])
-    """, arguments=["--json", "file"])
+    """,
+        arguments=["--json", "file"],
+    )
     assert done.returncode == 1
     assert done.stdout.split() == ["end", "400.0", "['--json',", "'file']"]
-    finding, = done.report["findings"]
+    (finding,) = done.report["findings"]
     assert (finding["code"], finding["kernel"], finding["program"]) == ("E0407", "past_the_end", [1, 0, 0])
     assert (finding["count"], finding["launches"], finding["launch"]) == (3, 3, 1)
     assert [f["function"] for f in finding["frames"]] == ["helper", "past_the_end"]
@@ -94,7 +103,7 @@ def test_a_right_program_keeps_its_status(check):
 def test_a_program_that_dies_has_told_what_it_found(check):
     done = check("""
         import os, signal
-        past_the_end[(2, )](x, out, n, BLOCK=128)
+        past_the_end[(2,)](x, out, n, BLOCK=128)
         os.kill(os.getpid(), signal.SIGKILL)
     """)
     assert done.returncode == 1 and len(done.report["findings"]) == 1 and "signal 9" in done.stderr
@@ -104,7 +113,7 @@ def test_child_processes_are_checked(check):
     done = check("""
         import multiprocessing, os, subprocess
         def in_a_child():
-            past_the_end[(2, )](x, out, n, BLOCK=128)
+            past_the_end[(2,)](x, out, n, BLOCK=128)
         if __name__ == "__main__":
             if len(sys.argv) > 1:
                 in_a_child()
@@ -116,19 +125,21 @@ def test_child_processes_are_checked(check):
                 forked.join()
     """)
     assert len({r["process"] for r in done.report["launches"]}) == 3
-    finding, = done.report["findings"]
+    (finding,) = done.report["findings"]
     assert finding["launches"] == 2 and "in 3 processes" in done.stderr
 
 
 def test_only_and_limit(check):
     text = """
-        past_the_end[(2, )](x, out, n, BLOCK=128)
+        past_the_end[(2,)](x, out, n, BLOCK=128)
         run_right()
     """
     done = check(text, "--only", "right", "--limit", "2")
     assert done.returncode == 0
     assert [(r["kernel"], r["status"], r["programs"]) for r in done.report["launches"]] == [
-        ("past_the_end", "unchecked", 0), ("right", "cut", 2)]
+        ("past_the_end", "unchecked", 0),
+        ("right", "cut", 2),
+    ]
     assert "not checked: past_the_end, 1 launch: left out by --only" in done.stderr and "--limit" in done.stderr
 
 
@@ -143,7 +154,7 @@ def test_checks_are_those_of_the_command(check):
         @triton.jit
         def divides(x, by):
             tl.store(x, tl.load(x).to(tl.int32) // by)
-        divides[(1, )](x, 0)
+        divides[(1,)](x, 0)
         print("end")
     """
     assert check(text, "--check=-division").returncode == 0
@@ -159,11 +170,11 @@ def test_leaves_that_need_a_gradient_are_written_as_on_the_gpu(check):
         sys.modules["torch"] = types.SimpleNamespace(is_grad_enabled=lambda: True)
 
         class Leaf:
-            dtype, shape, device, requires_grad, is_leaf = "float32", (n, ), "cpu", True, True
+            dtype, shape, device, requires_grad, is_leaf = "float32", (n,), "cpu", True, True
             data_ptr = staticmethod(lambda: out.ctypes.data)
-            stride = staticmethod(lambda: (1, ))
+            stride = staticmethod(lambda: (1,))
 
-        past_the_end[(1, )](x, Leaf(), 128, BLOCK=128)
+        past_the_end[(1,)](x, Leaf(), 128, BLOCK=128)
         print("end", out.sum())
     """)
     assert done.returncode == 0 and done.stdout.split() == ["end", "128.0"], done.stderr
@@ -173,7 +184,7 @@ def test_what_cannot_be_interpreted_is_said(check):
     done = check("""
         run_right()
         try:
-            with_assembly[(1, )](np.zeros(1, np.int32))
+            with_assembly[(1,)](np.zeros(1, np.int32))
         except Exception as error:
             print("raised", type(error).__name__)
     """)
@@ -188,7 +199,7 @@ def test_errors_of_the_language_reach_the_program(check):
         def wrong(x):
             tl.store(x, tl.arrange(0, 4))
         try:
-            wrong[(1, )](x)
+            wrong[(1,)](x)
         except triton.TritonError as error:
             print("caught", error.code)
     """)
@@ -197,23 +208,29 @@ def test_errors_of_the_language_reach_the_program(check):
 
 def test_pytest_is_run_as_a_module(check, tmp_path):
     (tmp_path / "kernels.py").write_text(KERNELS)
-    (tmp_path / "test_it.py").write_text("import kernels as k\n\ndef test_it():\n"
-                                         "    k.past_the_end[(2, )](k.x, k.out, k.n, BLOCK=128)\n"
-                                         "    assert k.triton.testing.do_bench(k.run_right) > 0\n")
+    (tmp_path / "test_it.py").write_text(
+        "import kernels as k\n\ndef test_it():\n"
+        "    k.past_the_end[(2,)](k.x, k.out, k.n, BLOCK=128)\n"
+        "    assert k.triton.testing.do_bench(k.run_right) > 0\n"
+    )
     done = check.command("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py", cwd=tmp_path)
     assert "1 passed" in done.stdout and done.returncode == 1, done.stdout
     assert len(done.report["findings"]) == 1 and len(done.report["launches"]) == 2
 
 
 def test_a_launch_returns_the_compiled_kernel(check):
-    done = check("kernel = right[(4, )](x, out, n)\nprint(kernel is not None)\n"
-                 "print(right.fn.warmup(triton.MockTensor(tl.float32), triton.MockTensor(tl.float32), n, BLOCK=64, "
-                 "grid=(1, )).asm['ptx'].count('.entry'))\n", TILEWRIGHT_OVERRIDE_ARCH="sm_80", TILEWRIGHT_CACHE="0")
+    done = check(
+        "kernel = right[(4,)](x, out, n)\nprint(kernel is not None)\n"
+        "print(right.fn.warmup(triton.MockTensor(tl.float32), triton.MockTensor(tl.float32), n, BLOCK=64, "
+        "grid=(1,)).asm['ptx'].count('.entry'))\n",
+        TILEWRIGHT_OVERRIDE_ARCH="sm_80",
+        TILEWRIGHT_CACHE="0",
+    )
     assert done.stdout.split() == ["True", "1"], done.stderr
 
 
 def test_nothing_to_run(check):
-    for arguments, text in (((), "name a script"), (("-m", ), "-m needs the name")):
+    for arguments, text in (((), "name a script"), (("-m",), "-m needs the name")):
         done = check.command(*arguments)
         assert done.returncode != 0 and text in done.stderr
 

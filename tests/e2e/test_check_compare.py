@@ -82,7 +82,7 @@ def records(folder, kind):
 
 def test_equal_sides_agree_and_the_program_gets_the_compiled_results(tmp_path):
     bound = arguments()
-    session(tmp_path).launch(scale_add, (4, ), bound, {})
+    session(tmp_path).launch(scale_add, (4,), bound, {})
     assert np.array_equal(bound["out"], bound["x"] + 6 * bound["y"])
     assert [r["status"] for r in records(tmp_path, "launch")] == ["compared"]
     assert records(tmp_path, "finding") == []
@@ -99,8 +99,8 @@ def test_the_first_element_that_differs_is_reported_with_its_writer(tmp_path):
     bound = arguments()
     bound["x"][:70], bound["y"][:70] = 0, 0  # zero is right there, as nothing is written
     bound["x"][70], bound["y"][70] = 1, 0
-    session(tmp_path, broken, save=str(tmp_path / "launch.zip")).launch(scale_add, (4, ), bound, {})
-    finding, = records(tmp_path, "finding")
+    session(tmp_path, broken, save=str(tmp_path / "launch.zip")).launch(scale_add, (4,), bound, {})
+    (finding,) = records(tmp_path, "finding")
     assert finding["code"] == "E0425" and finding["program"] == [1, 0, 0] and finding["kernel"] == "scale_add"
     assert "'out'[70] is 1.0 from the interpreter and 0.0 from the compiled kernel" in finding["text"]
     assert "tl.store(out + o, total, mask)" in finding["frames"][0]["source_line"]
@@ -114,15 +114,15 @@ def test_the_first_element_that_differs_is_reported_with_its_writer(tmp_path):
     findings, interpreted, _ = replay.run_interpreted(saved)
     expected = bound["x"] + 6 * bound["y"]
     assert np.array_equal(interpreted[2].view(np.float32), expected)
-    found, = replay.differences(saved, interpreted, [bound[name].view(np.uint32) for name in ("x", "y", "out")])
-    assert (found.array, found.index, found.interpreted, found.compiled) == ("out", (70, ), 1.0, 0.0)
+    (found,) = replay.differences(saved, interpreted, [bound[name].view(np.uint32) for name in ("x", "y", "out")])
+    assert (found.array, found.index, found.interpreted, found.compiled) == ("out", (70,), 1.0, 0.0)
 
 
 def test_descriptors_and_arrays_that_overlap_are_saved(tmp_path):
     memory = np.arange(4 * 64, dtype=np.float16).reshape(4, 64)
     bound = {"descriptor": TensorDescriptor.from_tensor(memory, [4, 32]), "out": np.zeros(64, np.float32), "BLOCK": 32}
     path = tmp_path / "launch.zip"
-    session(tmp_path, broken, save=str(path)).launch(by_descriptor, (2, ), bound, {"num_warps": 4})
+    session(tmp_path, broken, save=str(path)).launch(by_descriptor, (2,), bound, {"num_warps": 4})
     saved = SavedLaunch(path)
     _, interpreted, _ = replay.run_interpreted(saved)
     assert np.array_equal(interpreted[1].view(np.float32), memory.astype(np.float32).sum(axis=0))
@@ -133,8 +133,8 @@ def test_what_cannot_be_saved_is_said(tmp_path, monkeypatch):
 
     monkeypatch.setattr(saved, "LARGEST", 100)
     bound = arguments()
-    session(tmp_path, broken, save=str(tmp_path / "launch.zip")).launch(scale_add, (4, ), bound, {})
-    finding, = records(tmp_path, "finding")
+    session(tmp_path, broken, save=str(tmp_path / "launch.zip")).launch(scale_add, (4,), bound, {})
+    (finding,) = records(tmp_path, "finding")
     # E0706
     assert any("the launch of 'scale_add' cannot be saved: its arrays have 2,400 bytes" in note for note in finding["notes"])
 
@@ -150,9 +150,9 @@ def test_arrays_found_through_a_table_of_addresses_are_not_judged(tmp_path, monk
     monkeypatch.setattr("tilewright.checking.session.lies_on_gpu", lambda address: asked.append(address) or on_gpu)
     journal.create(tmp_path, {})
     checked = Session(tmp_path, lambda *launch: launched.append(launch))
-    checked.launch(through_a_table, (1, ), {"table": np.array([0x7F0012345600]), "out": np.zeros(1, np.float32)}, {})
+    checked.launch(through_a_table, (1,), {"table": np.array([0x7F0012345600]), "out": np.zeros(1, np.float32)}, {})
     assert asked == [0x7F0012345600] and len(launched) == on_gpu
-    launch, = records(tmp_path, "launch")
+    (launch,) = records(tmp_path, "launch")
     assert launch["status"] == ("unchecked" if on_gpu else "checked")
     assert [finding["code"] for finding in records(tmp_path, "finding")] == ([] if on_gpu else ["E0407"])
 
@@ -170,8 +170,8 @@ def test_a_compiled_kernel_that_fails_is_a_finding_and_an_error(tmp_path):
     checked = session(tmp_path)
     checked._run_other_side = fails
     with pytest.raises(errors.DeviceFault):
-        checked.launch(scale_add, (4, ), arguments(), {})
-    finding, = records(tmp_path, "finding")
+        checked.launch(scale_add, (4,), arguments(), {})
+    (finding,) = records(tmp_path, "finding")
     assert finding["code"] == "E0426"
     assert "the interpreter ran the launch, and the compiled kernel failed with E0401" in finding["text"]
 
@@ -179,7 +179,7 @@ def test_a_compiled_kernel_that_fails_is_a_finding_and_an_error(tmp_path):
 @pytest.fixture
 def saved_file(tmp_path):
     path = tmp_path / "launch.zip"
-    session(tmp_path, broken, save=str(path)).launch(scale_add, (4, ), arguments(), {})
+    session(tmp_path, broken, save=str(path)).launch(scale_add, (4,), arguments(), {})
     return path
 
 
@@ -196,16 +196,24 @@ def flipped(data):
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
-@pytest.mark.parametrize("damage,reason", [
-    (lambda path: path.write_bytes(path.read_bytes()[:-200]), ""),
-    (lambda path: path.write_bytes(b"no archive"), ""),
-    (lambda path: rewritten(path, lambda name, data: flipped(data) if name == "memory/0.npy" else data),
-     "memory/0.npy was changed"),
-    (lambda path: rewritten(path, lambda name, data: data.replace(b"scale_add", b"scale_sub")), "launch.json was changed"),
-    (lambda path: rewritten(path, lambda name, data: b"0" * 64 if name == "digest" else data), "launch.json was changed"),
-    (lambda path: rewritten(path, lambda name, data: data + b"\0" * (1 << 20) if name == "memory/1.npy" else data),
-     "memory/1.npy is larger than "),
-], ids=["cut", "other", "memory", "text", "digest", "size"])
+@pytest.mark.parametrize(
+    "damage,reason",
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-200]), ""),
+        (lambda path: path.write_bytes(b"no archive"), ""),
+        (
+            lambda path: rewritten(path, lambda name, data: flipped(data) if name == "memory/0.npy" else data),
+            "memory/0.npy was changed",
+        ),
+        (lambda path: rewritten(path, lambda name, data: data.replace(b"scale_add", b"scale_sub")), "launch.json was changed"),
+        (lambda path: rewritten(path, lambda name, data: b"0" * 64 if name == "digest" else data), "launch.json was changed"),
+        (
+            lambda path: rewritten(path, lambda name, data: data + b"\0" * (1 << 20) if name == "memory/1.npy" else data),
+            "memory/1.npy is larger than ",
+        ),
+    ],
+    ids=["cut", "other", "memory", "text", "digest", "size"],
+)
 def test_a_damaged_file_is_a_coded_error(saved_file, damage, reason):
     damage(saved_file)
     with pytest.raises(errors.ConfigError) as info:
@@ -228,11 +236,14 @@ def resealed(path, change):
             archive.writestr(name, data)
 
 
-@pytest.mark.parametrize("change,reason", [
-    (lambda record: record.update(format=99), "it has format 99, and this version reads format "),
-    (lambda record: record["memory"][0].update(size=8), "memory/0.npy is no 8 bytes"),
-    (lambda record: record["arrays"][0].update(offset=1 << 20), "array 'x' lies outside of its memory"),
-])
+@pytest.mark.parametrize(
+    "change,reason",
+    [
+        (lambda record: record.update(format=99), "it has format 99, and this version reads format "),
+        (lambda record: record["memory"][0].update(size=8), "memory/0.npy is no 8 bytes"),
+        (lambda record: record["arrays"][0].update(offset=1 << 20), "array 'x' lies outside of its memory"),
+    ],
+)
 def test_a_record_that_does_not_fit_is_named(saved_file, change, reason):
     resealed(saved_file, change)
     with pytest.raises(errors.ConfigError) as info:
@@ -240,14 +251,18 @@ def test_a_record_that_does_not_fit_is_named(saved_file, change, reason):
     assert f"is no launch that can be run again: {reason}" in str(info.value)
 
 
-@pytest.mark.parametrize("change", [
-    lambda record: record.update(format=99),
-    lambda record: record["arrays"][0].update(offset=1 << 20),
-    lambda record: record["arrays"][0].update(strides=[-4]),
-    lambda record: record["arrays"][0].update(dtype="fp99"),
-    lambda record: record.pop("functions"),
-    lambda record: record["functions"][1][0]["names"].update(tl={"module": "os"}),
-], ids=["format", "outside", "below", "dtype", "missing", "module"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: record.update(format=99),
+        lambda record: record["arrays"][0].update(offset=1 << 20),
+        lambda record: record["arrays"][0].update(strides=[-4]),
+        lambda record: record["arrays"][0].update(dtype="fp99"),
+        lambda record: record.pop("functions"),
+        lambda record: record["functions"][1][0]["names"].update(tl={"module": "os"}),
+    ],
+    ids=["format", "outside", "below", "dtype", "missing", "module"],
+)
 def test_a_record_that_makes_no_sense_is_refused(saved_file, change):
     resealed(saved_file, change)
     with pytest.raises(errors.ConfigError, match="E0705"):
@@ -302,21 +317,24 @@ def codes(values, dtype):
     return np.array(values, dtype).view({2: np.uint16, 4: np.uint32, 8: np.uint64}[np.dtype(dtype).itemsize])
 
 
-@pytest.mark.parametrize("a, b, options, differs", [
-    ([1.0], [1.0 + 1e-4], {}, False),
-    ([1.0], [1.1], {}, True),
-    ([1.0], [1.1], {"rtol": 0.2}, False),
-    ([np.nan], [np.nan], {}, False),
-    ([np.nan], [1.0], {}, True),
-    ([np.inf], [np.inf], {}, False),
-    ([np.inf], [-np.inf], {}, True),
-    ([3.4e38], [np.inf], {}, True),
-    ([0.0], [-0.0], {"rtol": 0, "atol": 0}, False),
-    ([1.0], [np.nextafter(np.float32(1), np.float32(2))], {"rtol": 0, "atol": 0}, False),
-    ([1.0], [1.0 + 1e-6], {"rtol": 0, "atol": 0}, True),
-    ([-1e-45], [1e-45], {"rtol": 0, "atol": 0}, False),
-    ([1e-30], [-1e-30], {"rtol": 0, "atol": 0}, True),
-])
+@pytest.mark.parametrize(
+    "a, b, options, differs",
+    [
+        ([1.0], [1.0 + 1e-4], {}, False),
+        ([1.0], [1.1], {}, True),
+        ([1.0], [1.1], {"rtol": 0.2}, False),
+        ([np.nan], [np.nan], {}, False),
+        ([np.nan], [1.0], {}, True),
+        ([np.inf], [np.inf], {}, False),
+        ([np.inf], [-np.inf], {}, True),
+        ([3.4e38], [np.inf], {}, True),
+        ([0.0], [-0.0], {"rtol": 0, "atol": 0}, False),
+        ([1.0], [np.nextafter(np.float32(1), np.float32(2))], {"rtol": 0, "atol": 0}, False),
+        ([1.0], [1.0 + 1e-6], {"rtol": 0, "atol": 0}, True),
+        ([-1e-45], [1e-45], {"rtol": 0, "atol": 0}, False),
+        ([1e-30], [-1e-30], {"rtol": 0, "atol": 0}, True),
+    ],
+)
 def test_tolerances(a, b, options, differs):
     assert (first_difference("x", "fp32", codes(a, np.float32), codes(b, np.float32), **options) is not None) == differs
 
@@ -342,14 +360,19 @@ def kernel(x, out, n, WRONG: tl.constexpr, BLOCK: tl.constexpr):
 x = torch.randn(1000, device="cuda")
 out = torch.zeros(1000, device="cuda")
 for wrong in (False, True):
-    kernel[(8, )](x, out, 1000, WRONG=wrong, BLOCK=128)
+    kernel[(8,)](x, out, 1000, WRONG=wrong, BLOCK=128)
 print("end", out[1].item() == x[1].exp().item())
 """
 
 
 def command(*arguments):
-    return subprocess.run([sys.executable, "-m", "tilewright", *map(str, arguments)], capture_output=True, text=True,
-                          timeout=300, env={**os.environ})
+    return subprocess.run(
+        [sys.executable, "-m", "tilewright", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ},
+    )
 
 
 def test_compare_needs_a_gpu(tmp_path):
@@ -378,7 +401,7 @@ def test_compare_on_the_gpu(gpu, tmp_path):
 @pytest.mark.gpu
 def test_check_copies_gpu_tensors_in_and_out(gpu, tmp_path):
     path = tmp_path / "p.py"
-    path.write_text(PROGRAM.replace("o < n)\n    if", "o <= n)\n    if").replace("(False, True)", "(False, )"))
+    path.write_text(PROGRAM.replace("o < n)\n    if", "o <= n)\n    if").replace("(False, True)", "(False,)"))
     done = command("check", path)
     assert done.returncode == 1 and "E0407" in done.stderr and "end True" in done.stdout, done.stderr
 

@@ -196,8 +196,19 @@ def both_axes_kernel(x_ptr, rows_ptr, columns_ptr, all_ptr, M: tl.constexpr, N: 
 @pytest.mark.parametrize("m, n", [(1, 1024), (2, 512), (32, 64), (256, 8), (4, 4)])
 def test_tiles_reduced_on_both_axes(cluster, m, n, warps, blocks):
     x = whole(m, n)
-    _, rows, columns, total = run(cluster, both_axes_kernel, (1,), x, np.zeros(m, np.float32), np.zeros(n, np.float32),
-                                  np.zeros(1, np.float32), m, n, num_ctas=blocks, num_warps=warps)
+    _, rows, columns, total = run(
+        cluster,
+        both_axes_kernel,
+        (1,),
+        x,
+        np.zeros(m, np.float32),
+        np.zeros(n, np.float32),
+        np.zeros(1, np.float32),
+        m,
+        n,
+        num_ctas=blocks,
+        num_warps=warps,
+    )
     assert np.array_equal(rows, x.sum(1)) and np.array_equal(columns, x.sum(0))
     assert total[0] == (x - x.max(1)[:, None] - x.max(0)[None, :]).sum()
 
@@ -217,8 +228,18 @@ def loop_kernel(x_ptr, out_ptr, n, ROUNDS: tl.constexpr, BLOCK: tl.constexpr):
 def test_scratch_is_used_again(cluster, warps, blocks):
     n, rounds, block = 300, 3, 512
     expected = whole(n, low=-1, high=2).astype(np.float64)
-    _, out = run(cluster, loop_kernel, (1,), expected.astype(np.float32), np.zeros(n, np.float32), n, rounds, block,
-                 num_ctas=blocks, num_warps=warps)
+    _, out = run(
+        cluster,
+        loop_kernel,
+        (1,),
+        expected.astype(np.float32),
+        np.zeros(n, np.float32),
+        n,
+        rounds,
+        block,
+        num_ctas=blocks,
+        num_warps=warps,
+    )
     # What the mask leaves out takes part from the second round on.
     expected = np.pad(expected, (0, block - n))
     for _ in range(rounds):
@@ -345,8 +366,9 @@ def test_softmax(cluster, n, warps, blocks):
 def test_layer_norm(cluster, warps, blocks):
     rows, n = 5, 1000
     x, weight, bias = floats(rows, n), floats(n, seed=1), floats(n, seed=2)
-    *_, out = run(cluster, layer_norm_kernel, (2,), x, weight, bias, np.zeros_like(x), rows, n, 1024, num_ctas=blocks,
-                  num_warps=warps)
+    *_, out = run(
+        cluster, layer_norm_kernel, (2,), x, weight, bias, np.zeros_like(x), rows, n, 1024, num_ctas=blocks, num_warps=warps
+    )
     expected = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5) * weight + bias
     np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
 
@@ -367,8 +389,7 @@ def product_kernel(a_ptr, b_ptr, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.
 def test_products_are_made_whole_by_each_block(cluster, blocks):
     m, n, k = 64, 32, 64
     a, b = whole(m, k, low=-2, high=3).astype(np.float16), whole(k, n, low=-2, high=3, seed=1).astype(np.float16)
-    *_, c = run(cluster, product_kernel, (1,), a, b, np.zeros(m * n + 1, np.float32), m, n, k, 16, num_ctas=blocks,
-                num_warps=4)
+    *_, c = run(cluster, product_kernel, (1,), a, b, np.zeros(m * n + 1, np.float32), m, n, k, 16, num_ctas=blocks, num_warps=4)
     expected = a.astype(np.float32) @ b.astype(np.float32)
     assert np.array_equal(c[:-1].reshape(m, n), expected) and c[-1] == expected.sum()
 
@@ -418,8 +439,11 @@ def test_targets_without_clusters(target):
     with pytest.raises(errors.TilewrightError) as info:
         compiled(number_kernel, x, x, 64, 64, target=target, num_ctas=2)
     assert info.value.code == "E0209"
-    assert info.value.message == f"num_ctas > 1 requires NVIDIA SM90+ (Hopper): num_ctas=2; {target} has no programs of several blocks " \
+    assert (
+        info.value.message
+        == f"num_ctas > 1 requires NVIDIA SM90+ (Hopper): num_ctas=2; {target} has no programs of several blocks "
         "(clusters)"
+    )
 
 
 @tilewright.jit
@@ -430,7 +454,9 @@ def patient_kernel(flag_ptr, out_ptr):
 def test_polling_with_a_timeout_needs_one_block():
     with pytest.raises(errors.TilewrightError) as info:
         compiled(patient_kernel, np.zeros(1, np.int32), np.zeros(1, np.int32), num_ctas=2)
-    assert str(info.value).splitlines()[0] == "[E0209] num_ctas=2; bar.red, which a timeout of atomic_poll uses, needs " \
+    assert (
+        str(info.value).splitlines()[0] == "[E0209] num_ctas=2; bar.red, which a timeout of atomic_poll uses, needs "
         "programs of one block"
+    )
     assert info.value.help == "use num_ctas=1, or leave timeout_ns out"
     assert info.value.frames[0].function == "patient_kernel"

@@ -31,8 +31,10 @@ def columns_kernel(x_ptr, sum_ptr, place_ptr, first_ptr, last_ptr, M: tl.constex
 
 
 @pytest.mark.parametrize("warps", [4, 16])
-@pytest.mark.parametrize("name, shape", [("float32", (32, 128)), ("float16", (32, 256)), ("int8", (64, 64)),
-                                         ("float64", (16, 64)), ("float32", (32, 1024))])
+@pytest.mark.parametrize(
+    "name, shape",
+    [("float32", (32, 128)), ("float16", (32, 256)), ("int8", (64, 64)), ("float64", (16, 64)), ("float32", (32, 1024))],
+)
 def test_columns(device, name, shape, warps):
     """Many results, each folded by one thread over all warps."""
     x = exact_values(name, shape)

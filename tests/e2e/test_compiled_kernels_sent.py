@@ -52,7 +52,7 @@ def twice(number):
 
 TYPES = {"x_ptr": "*fp32", "y_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "BLOCK": "constexpr"}
 # As torch gives it: positions, and Triton's names of attributes.
-ATTRIBUTES = {(0, ): [["tt.divisibility", 16]], (2, ): [["tt.divisibility", 16]]}
+ATTRIBUTES = {(0,): [["tt.divisibility", 16]], (2,): [["tt.divisibility", 16]]}
 
 
 class ConstantText:
@@ -81,8 +81,14 @@ def test_kernel_is_sent(monkeypatch):
     for name, value in (("fn", None), ("__globals__", None), ("used_global_vals", None), ("_hash_lock", None)):
         monkeypatch.setattr(function, name, value, raising=False)
     monkeypatch.setattr(function, "repr", ConstantText(function.repr(function)), raising=False)
-    state = {**kernel.__dict__, "metadata": kernel.metadata._asdict(), "packed_metadata": kernel.packed_metadata,
-             "module": None, "function": None, "run": None}
+    state = {
+        **kernel.__dict__,
+        "metadata": kernel.metadata._asdict(),
+        "packed_metadata": kernel.packed_metadata,
+        "module": None,
+        "function": None,
+        "run": None,
+    }
     received = tilewright.CompiledKernel.__new__(tilewright.CompiledKernel)
     received.__dict__.update(pickle.loads(pickle.dumps(state)))
     described = received.src.fn
@@ -93,7 +99,7 @@ def test_kernel_is_sent(monkeypatch):
     assert received.asm["cubin"] == kernel.asm["cubin"] and received.asm["ptx"] == kernel.asm["ptx"]
     assert copy.deepcopy(described).src == function.src
     with pytest.raises(errors.TilewrightError):
-        described[(1, )](1, 2, 3)
+        described[(1,)](1, 2, 3)
     monkeypatch.setattr(tilewright.CompiledKernel, "load", lambda self, device=None: None)
     received._init_handles()
     assert callable(received.run)
@@ -174,12 +180,22 @@ def test_steps_before_the_walk():
     backend.load_dialects(None)
     assert backend.get_codegen_implementation(None) == {} == backend.get_module_map()
     tensor = types.SimpleNamespace(data_ptr=lambda: 64, dtype="torch.bfloat16")
-    keys = [jit.native_specialize_impl(BaseBackend, value, False, True, True)[1] for value in (tensor, 32, 7, 1, 2.5, None, (tensor, 3))]
+    keys = [
+        jit.native_specialize_impl(BaseBackend, value, False, True, True)[1]
+        for value in (tensor, 32, 7, 1, 2.5, None, (tensor, 3))
+    ]
     assert keys == ["D", "D", "", 1, None, None, ("D", "")]
     paths = find_paths_if(keys, lambda _, key: isinstance(key, str))
-    assert paths == [(0, ), (1, ), (2, ), (6, 0), (6, 1)]
+    assert paths == [(0,), (1,), (2,), (6, 0), (6, 1)]
     assert [backend.parse_attr(get_iterable_path(keys, path)) for path in paths[:3]] == [[["tt.divisibility", 16]]] * 2 + [[]]
-    assert [jit.mangle_type(value) for value in (tensor, 1, 2**40, 2**63, 2.5, True, None)] == \
-        ["*bf16", "i32", "i64", "u64", "fp32", "u1", "constexpr"]
+    assert [jit.mangle_type(value) for value in (tensor, 1, 2**40, 2**63, 2.5, True, None)] == [
+        "*bf16",
+        "i32",
+        "i64",
+        "u64",
+        "fp32",
+        "u1",
+        "constexpr",
+    ]
     assert isinstance(twice, jit.ConstexprFunction) and twice.src.startswith("def twice(number):") and twice.fn is twice
     assert not isinstance(tilewright.cdiv, jit.ConstexprFunction) and not isinstance(len, jit.ConstexprFunction)

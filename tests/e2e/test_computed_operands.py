@@ -18,8 +18,20 @@ DEPTHS = [0, 32, 64, 160]
 
 
 @tilewright.jit
-def quantised_kernel(x_ptr, w_ptr, out_ptr, M, N, K, M_BLOCK: tl.constexpr, N_BLOCK: tl.constexpr, K_BLOCK: tl.constexpr,
-                     W_IS_NK: tl.constexpr, X_OTHER: tl.constexpr, OTHER: tl.constexpr):
+def quantised_kernel(
+    x_ptr,
+    w_ptr,
+    out_ptr,
+    M,
+    N,
+    K,
+    M_BLOCK: tl.constexpr,
+    N_BLOCK: tl.constexpr,
+    K_BLOCK: tl.constexpr,
+    W_IS_NK: tl.constexpr,
+    X_OTHER: tl.constexpr,
+    OTHER: tl.constexpr,
+):
     # Past the end of K each operand is what its `other` says.
     m = tl.arange(0, M_BLOCK)
     n = tl.program_id(0) * N_BLOCK + tl.arange(0, N_BLOCK)
@@ -43,8 +55,22 @@ def run_quantised(device, m, block, depth, stages, transposed, x_other=0.0, othe
     w = exact_values("int8", (max(depth, 1), columns), seed=1)
     out = device.empty((m, columns), np.float32)
     given = np.ascontiguousarray(w.T) if transposed else w
-    device.run(quantised_kernel, (columns // block[1],), device.array(x), device.array(given), out, m, columns, depth,
-               *block, transposed, x_other, other, num_warps=4, num_stages=stages)
+    device.run(
+        quantised_kernel,
+        (columns // block[1],),
+        device.array(x),
+        device.array(given),
+        out,
+        m,
+        columns,
+        depth,
+        *block,
+        transposed,
+        x_other,
+        other,
+        num_warps=4,
+        num_stages=stages,
+    )
     expected = x[:, :depth].astype(np.float64) @ (0.5 * w[:depth].astype(np.float64))
     expected += -depth % block[2] * x_other * 0.5 * other
     assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
@@ -94,11 +120,24 @@ def packed_kernel(x_ptr, w_ptr, scale_ptr, out_ptr, N, K, M_BLOCK: tl.constexpr,
 def test_packed_weights(device, rows, stages, trips):
     depth, columns = 32 * trips, 64
     x = exact_values("float16", (rows, max(depth, 1)))
-    w = np.random.default_rng(0).integers(-2**31, 2**31, (max(depth // 8, 1), columns)).astype(np.int32)
+    w = np.random.default_rng(0).integers(-(2**31), 2**31, (max(depth // 8, 1), columns)).astype(np.int32)
     scale = exact_values("float16", (max(trips, 1), columns), seed=1)
     out = device.empty((rows, columns), np.float32)
-    device.run(packed_kernel, (1,), device.array(x), device.array(w), device.array(scale), out, columns, depth, rows,
-               columns, 32, num_warps=4, num_stages=stages)
+    device.run(
+        packed_kernel,
+        (1,),
+        device.array(x),
+        device.array(w),
+        device.array(scale),
+        out,
+        columns,
+        depth,
+        rows,
+        columns,
+        32,
+        num_warps=4,
+        num_stages=stages,
+    )
     numbers = ((w[:, None, :] >> (4 * np.arange(8))[None, :, None]) & 15).reshape(-1, columns)[:depth] - 8
     expected = x[:, :depth].astype(np.float64) @ (numbers * scale.astype(np.float64).repeat(32, axis=0)[:depth])
     assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
@@ -111,8 +150,9 @@ def test_packed_weights_are_loaded_once_and_ahead(target):
     made = assemble_for(packed_kernel, target, arguments, {"num_warps": 4, "num_stages": 3})
     assert "early-load: applied" in " ".join(made.remarks)
     # 32 x 64 elements are 16 per thread, of which 8 have one address: four words, at most twice.
-    loads = [len(re.findall(r"ld\.global\.(?:v4\.[bu]32|b32|u32)", part))
-             for part in made.asm["ptx"].split("cp.async.wait_group")]
+    loads = [
+        len(re.findall(r"ld\.global\.(?:v4\.[bu]32|b32|u32)", part)) for part in made.asm["ptx"].split("cp.async.wait_group")
+    ]
     assert max(loads) <= 2 and sum(loads) >= 2, "in front of the loop and in it"
 
 
@@ -174,7 +214,9 @@ def test_weights_are_loaded_ahead(target, rows):
 
 
 @tilewright.jit
-def weighted_steps_kernel(x_ptr, y_ptr, weight_ptr, out_ptr, K, M_BLOCK: tl.constexpr, N_BLOCK: tl.constexpr, K_BLOCK: tl.constexpr):
+def weighted_steps_kernel(
+    x_ptr, y_ptr, weight_ptr, out_ptr, K, M_BLOCK: tl.constexpr, N_BLOCK: tl.constexpr, K_BLOCK: tl.constexpr
+):
     m, n, k = tl.arange(0, M_BLOCK), tl.arange(0, N_BLOCK), tl.arange(0, K_BLOCK)
     total = tl.zeros((M_BLOCK, N_BLOCK), tl.float32)
     weights = weight_ptr + k
@@ -195,8 +237,20 @@ def test_a_weight_per_step(device, warps, stages, depth):
     x, y = exact_values("float16", (64, depth)), exact_values("float16", (depth, 32), seed=1)
     weight = exact_values("float16", depth, seed=2)
     out = device.empty((64, 32), np.float32)
-    device.run(weighted_steps_kernel, (1,), device.array(x), device.array(y), device.array(weight), out, depth, 64, 32, 32,
-               num_warps=warps, num_stages=stages)
+    device.run(
+        weighted_steps_kernel,
+        (1,),
+        device.array(x),
+        device.array(y),
+        device.array(weight),
+        out,
+        depth,
+        64,
+        32,
+        32,
+        num_warps=warps,
+        num_stages=stages,
+    )
     expected = x.astype(np.float64) @ (y.astype(np.float64) * weight.astype(np.float64)[:, None])
     assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
 

@@ -428,7 +428,7 @@ def renamed_kernel(out_ptr, n, SIZE: tl.constexpr):
 @pytest.mark.parametrize("n", [2, 5])
 def test_names_that_change_what_they_are(device, n):
     out = device.empty(1, np.int32)
-    device.run(renamed_kernel, (1, ), out, n, SIZE=4)
+    device.run(renamed_kernel, (1,), out, n, SIZE=4)
     factor = 3 + sum(range(n))
     total = 2 * n + (2 if n > 3 else 0) + 1 + 20
     assert_same(device.numpy(out), np.array([total + factor * 100 + 4 * 10000], np.int32))

@@ -25,7 +25,7 @@ def add_kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 def add(x, y, out):
-    add_kernel[(tilewright.cdiv(x.size, 1024), )](x, y, out, x.size, BLOCK=1024)
+    add_kernel[(tilewright.cdiv(x.size, 1024),)](x, y, out, x.size, BLOCK=1024)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint8", "float64"])
@@ -59,7 +59,7 @@ def test_order_on_a_stream_of_torch(cupy):
         x, one = torch.zeros(n, device="cuda"), torch.ones(n, device="cuda")
         for _ in range(50):
             x *= 1
-            add_kernel[(tilewright.cdiv(n, 1024), )](x, one, x, n, BLOCK=1024)
+            add_kernel[(tilewright.cdiv(n, 1024),)](x, one, x, n, BLOCK=1024)
             x += 1
     stream.synchronize()
     assert (x == 100).all()

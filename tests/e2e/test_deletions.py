@@ -24,9 +24,11 @@ from harness.ptx_machine import EmulationError
 from harness.ptx_program import parse
 from harness.tensor_core_runs import attend, multiply, segments
 
-ORDERING = re.compile(r"\b(bar\.sync|barrier\.sync|fence\.proxy\.async|wgmma\.fence|wgmma\.wait_group|"
-                      r"cp\.async\.wait_group|cp\.async\.bulk\.wait_group|mbarrier\.try_wait|mbarrier\.arrive\.shared|"
-                      r"fence\.proxy\.tensormap|tensormap\.cp_fenceproxy|bar\.warp\.sync|barrier\.cluster\.arrive)\b")  # fmt: skip
+ORDERING = re.compile(
+    r"\b(bar\.sync|barrier\.sync|fence\.proxy\.async|wgmma\.fence|wgmma\.wait_group|"
+    r"cp\.async\.wait_group|cp\.async\.bulk\.wait_group|mbarrier\.try_wait|mbarrier\.arrive\.shared|"
+    r"fence\.proxy\.tensormap|tensormap\.cp_fenceproxy|bar\.warp\.sync|barrier\.cluster\.arrive)\b"
+)
 
 
 def deletions(ptx):
@@ -192,8 +194,13 @@ def test_each_deletion_is_noticed(name):
     assert run(Emulator(target, lambda ptx: texts.append(ptx) or ptx))
     ptx = ran(run, target, texts[0])
     lines = ptx.splitlines()
-    check(name, run, target, unnoticed,
-          ((f"{number}: {lines[number].strip()}", without(ptx, number)) for number in deletions(ptx)))
+    check(
+        name,
+        run,
+        target,
+        unnoticed,
+        ((f"{number}: {lines[number].strip()}", without(ptx, number)) for number in deletions(ptx)),
+    )
 
 
 def through_passes(ir, *passes):
@@ -206,8 +213,10 @@ def through_passes(ir, *passes):
 def lines_that_ran(ptx):
     """The lines of the IR whose barriers, fences and waits ran, of PTX that says where it is from."""
     lines = ptx.splitlines()
-    return {int(next(line.split()[2] for line in reversed(lines[:number]) if line.startswith("\t.loc")))
-            for number in deletions(ptx)}
+    return {
+        int(next(line.split()[2] for line in reversed(lines[:number]) if line.startswith("\t.loc")))
+        for number in deletions(ptx)
+    }
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[2] is not None])
@@ -219,6 +228,14 @@ def test_each_deletion_from_the_ir_is_noticed(name):
     lines, emit = ir.splitlines(), f"--tw-emit-ptx=target={target}"
     places = re.findall(r":(\d+):\d+: remark: number (\d+)", through_passes(ir, "--tw-delete-barrier")[1])
     running = lines_that_ran(ran(run, target, through_passes(ir, emit + " lines=true")[0]))
-    check(name, run, target, unnoticed,
-          ((f"{number}: {lines[int(line) - 1].strip()}", through_passes(ir, f"--tw-delete-barrier=number={number}", emit)[0])
-           for line, number in places if int(line) in running))
+    check(
+        name,
+        run,
+        target,
+        unnoticed,
+        (
+            (f"{number}: {lines[int(line) - 1].strip()}", through_passes(ir, f"--tw-delete-barrier=number={number}", emit)[0])
+            for line, number in places
+            if int(line) in running
+        ),
+    )

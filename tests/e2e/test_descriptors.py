@@ -79,16 +79,19 @@ def test_copy_of_every_type_and_width(device, name, row_bytes):
     np.testing.assert_array_equal(device.numpy(out).view(np.uint8), x.view(np.uint8))
 
 
-@pytest.mark.parametrize("shape,block,kernel", [
-    ((1000, ), (256, ), copy1),
-    ((1000, ), (16, ), copy1),
-    ((700, 40), (512, 8), copy2),  # more rows than one box
-    ((3, 20, 72), (2, 8, 64), copy3),
-    ((3, 20, 72), (1, 4, 32), copy3),
-    ((2, 5, 20, 40), (1, 2, 8, 32), copy4),
-    ((2, 3, 5, 6, 40), (1, 1, 2, 4, 16), copy5),
-    ((2, 3, 5, 6, 136), (2, 1, 2, 4, 64), copy5),
-])
+@pytest.mark.parametrize(
+    "shape,block,kernel",
+    [
+        ((1000,), (256,), copy1),
+        ((1000,), (16,), copy1),
+        ((700, 40), (512, 8), copy2),  # more rows than one box
+        ((3, 20, 72), (2, 8, 64), copy3),
+        ((3, 20, 72), (1, 4, 32), copy3),
+        ((2, 5, 20, 40), (1, 2, 8, 32), copy4),
+        ((2, 3, 5, 6, 40), (1, 1, 2, 4, 16), copy5),
+        ((2, 3, 5, 6, 136), (2, 1, 2, 4, 64), copy5),
+    ],
+)
 def test_copy_of_every_rank(device, shape, block, kernel):
     x = random_values("float32", shape)
     out = device.empty(shape, np.float32)
@@ -111,7 +114,7 @@ def test_padding(device, name, padding, i, chunk):
     # The last coordinate is a multiple of 16 bytes.
     j = chunk * (16 // x.dtype.itemsize)
     out = device.empty((8, 16), x.dtype)
-    device.run(load_outside, (1, ), device.descriptor(device.array(x), (8, 16), padding), out, i, j, M=8, N=16)
+    device.run(load_outside, (1,), device.descriptor(device.array(x), (8, 16), padding), out, i, j, M=8, N=16)
     result = device.numpy(out).astype(np.float64)
     for row in range(8):
         for column in range(16):
@@ -140,16 +143,31 @@ def combine(x_ptr, out, i, j, M: tl.constexpr, N: tl.constexpr, OP: tl.constexpr
         out.atomic_xor([i, j], value)
 
 
-COMBINE = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-           "xor": np.bitwise_xor}
+COMBINE = {
+    "add": np.add,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
 
 
-@pytest.mark.parametrize("name,op", [
-    ("float16", "add"), ("bfloat16", "add"), ("float32", "add"), ("float64", "add"), ("int64", "add"),
-    *((name, op) for name in ("int32", "uint32") for op in COMBINE),
-    ("float32", "max"), ("uint64", "min"), ("int64", "xor"),
-    *((name, op) for name in ("float16", "bfloat16") for op in ("min", "max")),
-])
+@pytest.mark.parametrize(
+    "name,op",
+    [
+        ("float16", "add"),
+        ("bfloat16", "add"),
+        ("float32", "add"),
+        ("float64", "add"),
+        ("int64", "add"),
+        *((name, op) for name in ("int32", "uint32") for op in COMBINE),
+        ("float32", "max"),
+        ("uint64", "min"),
+        ("int64", "xor"),
+        *((name, op) for name in ("float16", "bfloat16") for op in ("min", "max")),
+    ],
+)
 def test_reductions(device, name, op):
     old, value = exact_values(name, (20, 64), 1), exact_values(name, (16, 32), 2)
     if op in ("and", "or", "xor", "min", "max") and not name.startswith("float"):
@@ -157,7 +175,7 @@ def test_reductions(device, name, op):
     expected = old.copy()
     expected[12:, 40:] = COMBINE[op](old[12:, 40:], value[:8, :24])
     out = device.array(old)
-    device.run(combine, (1, ), device.array(value), device.descriptor(out, (16, 32)), 12, 40, M=16, N=32, OP=op)
+    device.run(combine, (1,), device.array(value), device.descriptor(out, (16, 32)), 12, 40, M=16, N=32, OP=op)
     np.testing.assert_array_equal(device.numpy(out), expected)
 
 
@@ -181,9 +199,9 @@ def test_extrema_of_halves_are_numbers(device, name, op, through):
     old, value = np.repeat(values, 8).reshape(8, 8), np.tile(values, (8, 1))
     out = device.array(old)
     if through == "tma":
-        device.run(combine, (1, ), device.array(value), device.descriptor(out, (8, 8)), 0, 0, M=8, N=8, OP=op)
+        device.run(combine, (1,), device.array(value), device.descriptor(out, (8, 8)), 0, 0, M=8, N=8, OP=op)
     else:
-        device.run(combine_through_pointers, (1, ), device.array(value), out, COUNT=64, OP=op)
+        device.run(combine_through_pointers, (1,), device.array(value), out, COUNT=64, OP=op)
     a, b = old.astype(np.float32), value.astype(np.float32)
     number = (np.fmin if op == "min" else np.fmax)(a, b)
     zeros = np.signbit(a) | np.signbit(b) if op == "min" else np.signbit(a) & np.signbit(b)
@@ -203,9 +221,15 @@ def sum_of_rows(x, y, out, N):
 @pytest.mark.parametrize("columns", [4, 32, 100, 256])
 def test_loop_over_blocks(device, columns):
     x, y = exact_values("float32", (50, columns), 1), exact_values("float32", (50, columns), 2)
-    out = device.empty((50, ), np.float32)
-    device.run(sum_of_rows, (4, ), device.descriptor(device.array(x), (16, 32)),
-               device.descriptor(device.array(y), (16, 32)), device.descriptor(out, (16, )), columns)
+    out = device.empty((50,), np.float32)
+    device.run(
+        sum_of_rows,
+        (4,),
+        device.descriptor(device.array(x), (16, 32)),
+        device.descriptor(device.array(y), (16, 32)),
+        device.descriptor(out, (16,)),
+        columns,
+    )
     np.testing.assert_array_equal(device.numpy(out), (x * y).sum(1))
 
 
@@ -222,11 +246,12 @@ def several_stores_per_iteration(x, out, steps):
 def test_stores_of_a_loop_overlap(device):
     x = exact_values("float32", (64, 32))
     out = device.array(np.zeros((64, 96), np.float32))
-    device.run(several_stores_per_iteration, (1, ), device.descriptor(device.array(x), (8, 32)),
-               device.descriptor(out, (8, 32)), 8)
+    device.run(
+        several_stores_per_iteration, (1,), device.descriptor(device.array(x), (8, 32)), device.descriptor(out, (8, 32)), 8
+    )
     expected = np.zeros((64, 96), np.float32)
     for i in range(0, 64, 16):
-        expected[i:i + 8] = np.concatenate([x[i:i + 8] + k for k in (1, 2, 3)], 1)
+        expected[i : i + 8] = np.concatenate([x[i : i + 8] + k for k in (1, 2, 3)], 1)
     np.testing.assert_array_equal(device.numpy(out), expected)
 
 
@@ -241,7 +266,7 @@ def in_place(x, steps):
 def test_stores_are_seen_by_later_loads(device):
     x = exact_values("int32", (16, 32))
     out = device.array(x)
-    device.run(in_place, (1, ), device.descriptor(out, (8, 32)), 5)
+    device.run(in_place, (1,), device.descriptor(out, (8, 32)), 5)
     np.testing.assert_array_equal(device.numpy(out), np.concatenate([x[:8] + 5, (x[:8] + 5) * 2]))
 
 
@@ -255,8 +280,14 @@ def test_gather_and_scatter(device):
     x = random_values("float32", (32, 64))
     chosen = np.random.default_rng(1).permutation(32)[:16].astype(np.int32)
     out = device.array(np.zeros_like(x))
-    device.run(gather_scatter, (1, ), device.descriptor(device.array(x), (1, 32)), device.descriptor(out, (1, 32)),
-               device.array(chosen), N=16)
+    device.run(
+        gather_scatter,
+        (1,),
+        device.descriptor(device.array(x), (1, 32)),
+        device.descriptor(out, (1, 32)),
+        device.array(chosen),
+        N=16,
+    )
     expected = np.zeros_like(x)
     expected[chosen, 8:40] = x[chosen, 8:40]
     np.testing.assert_array_equal(device.numpy(out), expected)
@@ -276,8 +307,8 @@ def facts(x, out_ptr):
 
 def test_fields(device):
     x = exact_values("float16", (9, 24))
-    out = device.empty((5, ), np.int32)
-    device.run(facts, (1, ), device.descriptor(device.array(x), (8, 8)), out)
+    out = device.empty((5,), np.int32)
+    device.run(facts, (1,), device.descriptor(device.array(x), (8, 8)), out)
     np.testing.assert_array_equal(device.numpy(out), [9, 24, 24, 1, int(x[1, 0])])
 
 
@@ -291,7 +322,7 @@ def transposed_sum(x, out):
 def test_several_blocks_at_once(device):
     x = exact_values("float16", (32, 64))
     out = device.empty((64, 32), np.float16)
-    device.run(transposed_sum, (1, ), device.descriptor(device.array(x), (16, 64)), device.descriptor(out, (64, 16)))
+    device.run(transposed_sum, (1,), device.descriptor(device.array(x), (16, 64)), device.descriptor(out, (64, 16)))
     np.testing.assert_array_equal(device.numpy(out), np.concatenate([(x[:16] + x[16:]).T, (x[:16] - x[16:]).T], 1))
 
 
@@ -326,7 +357,7 @@ def made_inside_in_place(x_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
 def test_two_descriptors_and_pointers_of_one_array(device):
     x = exact_values("float32", (16, 32))
     out = device.array(x)
-    device.run(made_inside_in_place, (1, ), out, 16, 32, BM=8, BN=32)
+    device.run(made_inside_in_place, (1,), out, 16, 32, BM=8, BN=32)
     expected = x.copy()
     for _ in range(3):
         expected[:8] += 1
@@ -353,11 +384,14 @@ def test_what_is_made_by_the_launch():
     assert "cp.async.bulk.tensor.3d.global.shared::cta" in kernel.asm["ptx"]
 
 
-@pytest.mark.parametrize("divisible,target", [
-    (["x_ptr", "out_ptr"], "sm_90a"),  # the stride may be anything
-    (["N"], "sm_90a"),  # the base may be anywhere
-    (["x_ptr", "out_ptr", "N"], "sm_80"),
-])
+@pytest.mark.parametrize(
+    "divisible,target",
+    [
+        (["x_ptr", "out_ptr"], "sm_90a"),  # the stride may be anything
+        (["N"], "sm_90a"),  # the base may be anywhere
+        (["x_ptr", "out_ptr", "N"], "sm_80"),
+    ],
+)
 def test_what_stays_pointers(divisible, target):
     kernel = compile_made_inside(divisible, target)
     assert list(kernel.metadata.host_tensor_maps) == [] and "cp.async.bulk" not in kernel.asm["ptx"]
@@ -365,8 +399,8 @@ def test_what_stays_pointers(divisible, target):
 
 def test_machine_code_uses_tma():
     source = tilewright.compiler.ASTSource(
-        sum_of_rows, {"x": "tensordesc<fp32[16,32]>", "y": "tensordesc<fp32[16,32]>", "out": "tensordesc<fp32[16]>",
-                      "N": "i32"})
+        sum_of_rows, {"x": "tensordesc<fp32[16,32]>", "y": "tensordesc<fp32[16,32]>", "out": "tensordesc<fp32[16]>", "N": "i32"}
+    )
     kernel = tilewright.compile(source, "sm_90a")
     assert kernel.metadata.tensor_maps == [True, True, True]
     assert "cp.async.bulk.tensor.2d.shared::cluster.global" in kernel.asm["ptx"]
@@ -381,11 +415,14 @@ def test_machine_code_uses_tma():
     assert older.metadata.tensor_maps == [False, False, False] and "cp.async.bulk" not in older.asm["ptx"]
 
 
-@pytest.mark.parametrize("kind", [
-    "tensordesc<i1[8,32]>",  # no type of TMA
-    "tensordesc<fp8e5[8,32],nan>",  # no NaN of it in TMA
-    "tensordesc<fp32[65536]>",  # 512 boxes
-])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "tensordesc<i1[8,32]>",  # no type of TMA
+        "tensordesc<fp8e5[8,32],nan>",  # no NaN of it in TMA
+        "tensordesc<fp32[65536]>",  # 512 boxes
+    ],
+)
 def test_blocks_that_tma_does_not_suit_are_pointers(kind):
 
     @tilewright.jit
@@ -417,8 +454,9 @@ def store_parts_inside(value_ptr, out_ptr, M, N, STRIDE, i, j, BM: tl.constexpr,
     store_parts(value_ptr, tl.make_tensor_descriptor(out_ptr, [M, N], [STRIDE, 1], [BM, BN]), i, j, BM, BN, OP)
 
 
-@pytest.mark.parametrize("name,op", [("float16", "store"), ("uint8", "store"), ("int32", "store"),
-                                     ("float16", "add"), ("int32", "add")])
+@pytest.mark.parametrize(
+    "name,op", [("float16", "store"), ("uint8", "store"), ("int32", "store"), ("float16", "add"), ("int32", "add")]
+)
 @pytest.mark.parametrize("columns", [64, 63, 61, 49, 48])
 @pytest.mark.parametrize("form", ["argument", "made"])
 def test_nothing_is_stored_behind_a_row(device, name, op, columns, form):
@@ -426,14 +464,14 @@ def test_nothing_is_stored_behind_a_row(device, name, op, columns, form):
     whole, value = exact_values(name, (20, 80), 1, low=1), exact_values(name, (16, 32), 2, low=1)
     expected = whole.copy()
     part = expected[8:20, 32:columns]
-    part[...] = value[:12, :columns - 32] + (part if op == "add" else 0)
+    part[...] = value[:12, : columns - 32] + (part if op == "add" else 0)
     out = device.array(whole)
     if form == "made":
-        device.run(store_parts_inside, (1, ), device.array(value), out, 20, columns, 80, 8, 32, BM=16, BN=32, OP=op)
+        device.run(store_parts_inside, (1,), device.array(value), out, 20, columns, 80, 8, 32, BM=16, BN=32, OP=op)
     else:
         view = device.descriptor(out, (16, 32))
         view.shape = [20, columns]
-        device.run(store_parts, (1, ), device.array(value), view, 8, 32, BM=16, BN=32, OP=op)
+        device.run(store_parts, (1,), device.array(value), view, 8, 32, BM=16, BN=32, OP=op)
     np.testing.assert_array_equal(device.numpy(out), expected)
 
 
@@ -451,11 +489,11 @@ def test_loads_by_tma_see_what_pointers_have_stored(device, columns, stages):
     whole = np.concatenate([first, np.full((40, 32), 5, np.int32)])
     expected = whole.copy()
     for i in range(5):
-        expected[8 * i + 8:8 * i + 16, :columns] = (i * 2 + 3) * first[:, :columns]
+        expected[8 * i + 8 : 8 * i + 16, :columns] = (i * 2 + 3) * first[:, :columns]
     out = device.array(whole)
     view = device.descriptor(out, (8, 32))
     view.shape = [48, columns]
-    device.run(pass_on, (1, ), view, 5, num_stages=stages)
+    device.run(pass_on, (1,), view, 5, num_stages=stages)
     np.testing.assert_array_equal(device.numpy(out), expected)
 
 
@@ -470,20 +508,22 @@ def test_coordinates_that_are_known(device, i, j):
     """Those that TMA cannot take go through pointers."""
     x = exact_values("float32", (10, 64), low=1)
     out = device.array(np.zeros_like(x))
-    device.run(copy_at_constants, (3, ), device.descriptor(device.array(x), (8, 32)), device.descriptor(out, (8, 32)),
-               I=i, J=j)
+    device.run(copy_at_constants, (3,), device.descriptor(device.array(x), (8, 32)), device.descriptor(out, (8, 32)), I=i, J=j)
     expected = np.zeros((40, 200), np.float32)
     wide = np.zeros((40, 200), np.float32)
     wide[10:20, 50:114] = x
     rows, columns = slice(10 + i, 18 + i), slice(50 + j, 50 + j + 96)
-    expected[rows, columns] = wide[11 + i:19 + i, columns]
+    expected[rows, columns] = wide[11 + i : 19 + i, columns]
     np.testing.assert_array_equal(device.numpy(out), expected[10:20, 50:114])
 
 
 def compile_store(options, **constants):
-    source = tilewright.compiler.ASTSource(store_parts, {
-        "value_ptr": "*fp16", "out": "tensordesc<fp16[16,32]>", "i": "i32", "j": "i32"
-    }, {"BM": 16, "BN": 32, "OP": "store", **constants}, {"out": 16, "value_ptr": 16})
+    source = tilewright.compiler.ASTSource(
+        store_parts,
+        {"value_ptr": "*fp16", "out": "tensordesc<fp16[16,32]>", "i": "i32", "j": "i32"},
+        {"BM": 16, "BN": 32, "OP": "store", **constants},
+        {"out": 16, "value_ptr": 16},
+    )
     return tilewright.compile(source, "sm_90a", options)
 
 
@@ -495,17 +535,19 @@ def test_debug_mode_checks_coordinates():
         assert text in checked.asm["ttir"]
 
 
-@pytest.mark.parametrize("i,j,problem", [(-1, 0, "negative coordinates"), (0, -32, "negative coordinates"),
-                                         (0, 3, "no multiple of 16 bytes")])
+@pytest.mark.parametrize(
+    "i,j,problem", [(-1, 0, "negative coordinates"), (0, -32, "negative coordinates"), (0, 3, "no multiple of 16 bytes")]
+)
 def test_emulator_refuses_what_tma_cannot_do(i, j, problem):
     device = Emulator("sm_90a")
     out = device.descriptor(np.zeros((20, 64), np.float16), (16, 32))
     with pytest.raises(EmulationError, match=problem):
-        device.run(store_parts, (1, ), np.zeros((16, 32), np.float16), out, i, j, BM=16, BN=32, OP="store")
+        device.run(store_parts, (1,), np.zeros((16, 32), np.float16), out, i, j, BM=16, BN=32, OP="store")
 
 
-@pytest.mark.parametrize("strides, reason", [([12, 1], "a stride of 24 bytes"), ([-16, 1], "strides[0] is -16"),
-                                             ([16, 2], "the last stride is 2")])
+@pytest.mark.parametrize(
+    "strides, reason", [([12, 1], "a stride of 24 bytes"), ([-16, 1], "strides[0] is -16"), ([16, 2], "the last stride is 2")]
+)
 def test_rules_of_arrays_on_the_cpu(strides, reason):
     """What a GPU would refuse, but for where the array begins."""
     with pytest.raises(errors.InvalidDescriptor) as caught:

@@ -54,8 +54,7 @@ def test_arrays_of_every_type(device, name):
         start += m * units * unit
     x = random_values(name, (start + 8 * unit,), 1)
     out = device.empty(x.shape, x.dtype)
-    device.run(copy_listed, (len(sizes),), device.array(x), out, device.array(np.array(sizes, np.int32)), BM=8,
-               BN=2 * unit)
+    device.run(copy_listed, (len(sizes),), device.array(x), out, device.array(np.array(sizes, np.int32)), BM=8, BN=2 * unit)
     result = device.numpy(out)
     expected = np.full(x.nbytes, 0xA5 if x.dtype != np.bool_ else 1, np.uint8).view(x.dtype)
     expected[:start] = x[:start]
@@ -124,8 +123,7 @@ def copy_of_rank(x_ptr, out_ptr, table_ptr, RANK: tl.constexpr, BLOCK: tl.conste
 def test_ranks(device, shape, block):
     x = random_values("float32", shape)
     out = device.empty(shape, np.float32)
-    device.run(copy_of_rank, (1,), device.array(x), out, device.array(np.array(shape, np.int32)), RANK=len(block),
-               BLOCK=block)
+    device.run(copy_of_rank, (1,), device.array(x), out, device.array(np.array(shape, np.int32)), RANK=len(block), BLOCK=block)
     np.testing.assert_array_equal(device.numpy(out), x)
 
 
@@ -151,8 +149,7 @@ def test_reductions(device, name, op):
     values = exact_values if name.startswith(("float", "bfloat")) else random_values
     x, value = values(name, (10, 32), 1), values(name, (8, 32), 2)
     out = device.array(x)
-    device.run(combine_listed, (1,), device.array(value), out, device.array(np.array([10, 32], np.int32)), OP=op, BM=8,
-               BN=32)
+    device.run(combine_listed, (1,), device.array(value), out, device.array(np.array([10, 32], np.int32)), OP=op, BM=8, BN=32)
     expected = x.copy()
     combine = {"add": np.add, "min": np.minimum, "max": np.maximum}[op]
     expected[4:, 16:] = combine(x[4:, 16:], value[:6, :16])
@@ -208,8 +205,9 @@ def test_arrays_in_turn(device, name, units):
         start += m * columns * unit
     x = random_values(name, (start + 64 * unit,), 1)
     out = device.array(np.zeros(x.shape, x.dtype))
-    device.run(copy_all, (2,), device.array(x), out, device.array(np.array(sizes, np.int32)), len(sizes), BM=16,
-               BN=units * unit)
+    device.run(
+        copy_all, (2,), device.array(x), out, device.array(np.array(sizes, np.int32)), len(sizes), BM=16, BN=units * unit
+    )
     expected = x.copy()
     expected[start:] = 0
     np.testing.assert_array_equal(device.numpy(out).view(np.uint8), expected.view(np.uint8))
@@ -227,8 +225,15 @@ def combine_all(value_ptr, out_ptr, table_ptr, BM: tl.constexpr, BN: tl.constexp
 @pytest.mark.parametrize("m,n", [(0, 32), (8, 0), (-1, 32), (0, 0)])
 def test_nothing_is_stored_to_an_empty_array(device, m, n):
     out = device.array(np.ones((8, 32), np.float32))
-    device.run(combine_all, (1,), device.array(exact_values("float32", (8, 32), 1)), out,
-               device.array(np.array([m, n], np.int32)), BM=8, BN=32)
+    device.run(
+        combine_all,
+        (1,),
+        device.array(exact_values("float32", (8, 32), 1)),
+        out,
+        device.array(np.array([m, n], np.int32)),
+        BM=8,
+        BN=32,
+    )
     np.testing.assert_array_equal(device.numpy(out), 1)
 
 
@@ -267,8 +272,9 @@ def test_such_a_loop_is_pipelined():
 
 
 @tilewright.jit
-def multiply_batches(a_ptr, b_ptr, c_ptr, BATCH, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
-                     FLATTEN: tl.constexpr):
+def multiply_batches(
+    a_ptr, b_ptr, c_ptr, BATCH, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, FLATTEN: tl.constexpr
+):
     """Persistent: a descriptor per batch, whose loads start while the one before is in use."""
     for batch in tl.range(tl.program_id(0), BATCH, tl.num_programs(0), flatten=FLATTEN):
         a = tl.make_tensor_descriptor(a_ptr + batch * M * K, [M, K], [K, 1], [BM, BK])
@@ -286,8 +292,23 @@ def test_persistent_product_of_batches(device, batch, k, stages, flatten):
     m, n = 48, 32
     a, b = exact_values("float16", (batch, m, k)), exact_values("float16", (batch, k, n), 1)
     out = device.array(np.zeros((batch, m, n), np.float16))
-    device.run(multiply_batches, (2,), device.array(a), device.array(b), out, batch, m, n, k, BM=64, BN=32, BK=32,
-               FLATTEN=flatten, num_warps=4, num_stages=stages)
+    device.run(
+        multiply_batches,
+        (2,),
+        device.array(a),
+        device.array(b),
+        out,
+        batch,
+        m,
+        n,
+        k,
+        BM=64,
+        BN=32,
+        BK=32,
+        FLATTEN=flatten,
+        num_warps=4,
+        num_stages=stages,
+    )
     expected = np.einsum("bmk,bkn->bmn", a.astype(np.float64), b.astype(np.float64))
     np.testing.assert_array_equal(device.numpy(out).astype(np.float64), expected)
 
@@ -392,8 +413,20 @@ def test_grouped_product(device, sizes, programs):
     table, elements = lesson.pack(sizes)
     a, b = exact_values("float16", (elements[0],), low=-2), exact_values("float16", (elements[1],), 1, low=-2)
     out = device.array(np.full(elements[2], 99, np.float16))
-    device.run(lesson.descriptor_kernel, (programs,), device.array(a), device.array(b), out, device.array(table),
-               len(sizes), BLOCK_M=64, BLOCK_N=32, BLOCK_K=32, num_warps=4, num_stages=3)
+    device.run(
+        lesson.descriptor_kernel,
+        (programs,),
+        device.array(a),
+        device.array(b),
+        out,
+        device.array(table),
+        len(sizes),
+        BLOCK_M=64,
+        BLOCK_N=32,
+        BLOCK_K=32,
+        num_warps=4,
+        num_stages=3,
+    )
     expected = np.full(elements[2], 99.0)
     for m, n, k, at_a, at_b, at_c in table:
         product = a[at_a : at_a + m * k].reshape(m, k).astype(float) @ b[at_b : at_b + k * n].reshape(k, n)

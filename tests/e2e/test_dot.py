@@ -52,8 +52,19 @@ def exact_product(a, b, result):
 
 
 @tilewright.jit
-def tile_kernel(a_ptr, b_ptr, c_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
-                TRANSPOSE_A: tl.constexpr, TRANSPOSE_B: tl.constexpr, PRECISION: tl.constexpr, HAS_ACC: tl.constexpr):
+def tile_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    out_ptr,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    TRANSPOSE_A: tl.constexpr,
+    TRANSPOSE_B: tl.constexpr,
+    PRECISION: tl.constexpr,
+    HAS_ACC: tl.constexpr,
+):
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     if TRANSPOSE_A:
         a = tl.trans(tl.load(a_ptr + k[:, None] * M + m[None, :]))
@@ -89,8 +100,21 @@ def run_tile(device, a, b, acc=None, result="float32", transposes=(False, False)
     out = device.empty((m, n), NUMPY_TYPES[result])
     stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), transposes)]
     c = device.array(acc) if acc is not None else out
-    device.run(tile_kernel, (1,), device.array(stored[0]), device.array(stored[1]), c, out, m, n, k, *transposes,
-               precision, acc is not None, **options)
+    device.run(
+        tile_kernel,
+        (1,),
+        device.array(stored[0]),
+        device.array(stored[1]),
+        c,
+        out,
+        m,
+        n,
+        k,
+        *transposes,
+        precision,
+        acc is not None,
+        **options,
+    )
     return device.numpy(out)
 
 
@@ -115,8 +139,9 @@ def test_tile_shapes(device, name, shape):
     assert_same(actual, exact_product(a, b, RESULTS[name]), signed_zeros=False)
 
 
-@pytest.mark.parametrize("name, k", [("int8", 32), ("float8e5", 32), ("float16", 16), ("bfloat16", 16), ("float32", 8),
-                                     ("float64", 4)])
+@pytest.mark.parametrize(
+    "name, k", [("int8", 32), ("float8e5", 32), ("float16", 16), ("bfloat16", 16), ("float32", 8), ("float64", 4)]
+)
 def test_smallest_inner(device, name, k):
     a, b = exact_values(name, (16, k)), exact_values(name, (k, 16), seed=1)
     actual = run_tile(device, a, b, result=RESULTS[name])
@@ -146,8 +171,11 @@ def test_precisions(device, precision):
 
 
 # Read from shared memory in a loop along K, but for the first.
-@pytest.mark.parametrize("shape, warps", [((16, 16, 8), 4), ((16, 32, 64), 1), ((64, 64, 32), 4), ((128, 32, 128), 8),
-                                          ((2, 4, 256), 2), ((64, 64, 64), 16)], ids=str)
+@pytest.mark.parametrize(
+    "shape, warps",
+    [((16, 16, 8), 4), ((16, 32, 64), 1), ((64, 64, 32), 4), ((128, 32, 128), 8), ((2, 4, 256), 2), ((64, 64, 64), 16)],
+    ids=str,
+)
 @pytest.mark.parametrize("transposes", list(itertools.product([False, True], repeat=2)), ids=str)
 def test_full_precision(device, transposes, shape, warps):
     m, n, k = shape
@@ -269,8 +297,9 @@ def test_weights_of_another_type(device, name, stored):
 
 
 @tilewright.jit
-def batch_kernel(a_ptr, b_ptr, out_ptr, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
-                 PRECISION: tl.constexpr = None):
+def batch_kernel(
+    a_ptr, b_ptr, out_ptr, B: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PRECISION: tl.constexpr = None
+):
     batch = tl.arange(0, B)[:, None, None]
     m, n = tl.arange(0, M)[None, :, None], tl.arange(0, N)[None, None, :]
     a = tl.load(a_ptr + batch * (M * K) + m * K + tl.arange(0, K)[None, None, :])
@@ -314,8 +343,9 @@ def chain_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, M: tl.constexpr, N: tl.co
 
 
 # Large tiles in few warps spill, and take the assembler minutes.
-@pytest.mark.parametrize("shape, warps", [((64, 32, 32), 1), ((64, 32, 32), 4), ((128, 64, 64), 4), ((128, 64, 64), 8),
-                                          ((16, 64, 128), 4)], ids=str)
+@pytest.mark.parametrize(
+    "shape, warps", [((64, 32, 32), 1), ((64, 32, 32), 4), ((128, 64, 64), 4), ((128, 64, 64), 8), ((16, 64, 128), 4)], ids=str
+)
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
 def test_chained_products(device, name, shape, warps):
     m, n, d = shape
@@ -335,9 +365,25 @@ def test_chained_products(device, name, shape, warps):
 
 
 @tilewright.jit
-def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
-                  BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP: tl.constexpr,
-                  ACCUMULATE: tl.constexpr):
+def matmul_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    stride_am,
+    stride_ak,
+    stride_bk,
+    stride_bn,
+    stride_cm,
+    stride_cn,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    GROUP: tl.constexpr,
+    ACCUMULATE: tl.constexpr,
+):
     tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
     pid_m, pid_n = tl.swizzle2d(tl.program_id(0) // tiles_n, tl.program_id(0) % tiles_n, tiles_m, tiles_n, GROUP)
     rows = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
@@ -345,8 +391,10 @@ def matmul_kernel(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk,
     inner = tl.arange(0, BLOCK_K)
     a_ptrs = a_ptr + (rows % M)[:, None] * stride_am + inner[None, :] * stride_ak
     b_ptrs = b_ptr + inner[:, None] * stride_bk + (columns % N)[None, :] * stride_bn
-    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.int32 if a_ptr.dtype.element_ty == tl.int8 else
-                   tl.float64 if a_ptr.dtype.element_ty == tl.float64 else tl.float32)
+    acc = tl.zeros(
+        (BLOCK_M, BLOCK_N),
+        tl.int32 if a_ptr.dtype.element_ty == tl.int8 else tl.float64 if a_ptr.dtype.element_ty == tl.float64 else tl.float32,
+    )
     for k in range(0, tl.cdiv(K, BLOCK_K)):
         a = tl.load(a_ptrs, mask=inner[None, :] < K - k * BLOCK_K, other=0.0)
         b = tl.load(b_ptrs, mask=inner[:, None] < K - k * BLOCK_K, other=0.0)
@@ -372,8 +420,24 @@ def run_matmul(device, a, b, result, layouts, blocks, accumulate=True, **options
     out = device.empty((m, n), NUMPY_TYPES[result])
     stored = [np.ascontiguousarray(x.T) if t else x for x, t in zip((a, b), layouts)]
     grid = (tilewright.cdiv(m, blocks[0]) * tilewright.cdiv(n, blocks[1]),)
-    device.run(matmul_kernel, grid, device.array(stored[0]), device.array(stored[1]), out, m, n, k,
-               *strides(a.shape, layouts[0]), *strides(b.shape, layouts[1]), n, 1, *blocks, 4, accumulate, **options)
+    device.run(
+        matmul_kernel,
+        grid,
+        device.array(stored[0]),
+        device.array(stored[1]),
+        out,
+        m,
+        n,
+        k,
+        *strides(a.shape, layouts[0]),
+        *strides(b.shape, layouts[1]),
+        n,
+        1,
+        *blocks,
+        4,
+        accumulate,
+        **options,
+    )
     return device.numpy(out)
 
 
@@ -395,8 +459,9 @@ def test_matmul_layouts(device, name, layouts):
     assert_same(actual, exact_product(a, b, RESULTS[name]), signed_zeros=False)
 
 
-@pytest.mark.parametrize("name, stored", [("float16", "float16"), ("bfloat16", "bfloat16"), ("float32", "float16"),
-                                          ("float8e5", "float8e5")])
+@pytest.mark.parametrize(
+    "name, stored", [("float16", "float16"), ("bfloat16", "bfloat16"), ("float32", "float16"), ("float8e5", "float8e5")]
+)
 def test_matmul_stores_narrow(device, name, stored):
     a, b = random_values(name, (100, 300)), random_values(name, (300, 60), seed=1)
     actual = run_matmul(device, a, b, stored, (False, False), (64, 64, 32))
@@ -474,8 +539,7 @@ def test_matmul_sweep(gpu, name, layouts, blocks):
 def test_matmul_repeats(gpu, name):
     """Equal bits from equal inputs, however the threads are scheduled."""
     a, b = random_values(name, (512, 1024)), random_values(name, (1024, 256), seed=1)
-    results = [run_matmul(gpu, a, b, "float32", (False, False), (128, 128, 32), num_warps=8, num_stages=4)
-               for _ in range(5)]
+    results = [run_matmul(gpu, a, b, "float32", (False, False), (128, 128, 32), num_warps=8, num_stages=4) for _ in range(5)]
     for other in results[1:]:
         assert_same(other, results[0])
 
@@ -486,21 +550,43 @@ def test_matmul_repeats(gpu, name):
 
 
 @tilewright.jit
-def hinted_loop_kernel(a_ptr, b_ptr, out_ptr, K, N: tl.constexpr, BLOCK_K: tl.constexpr, STAGES: tl.constexpr,
-                       UNROLL: tl.constexpr, SINGLE: tl.constexpr, FLATTEN: tl.constexpr, SPECIALIZE: tl.constexpr):
+def hinted_loop_kernel(
+    a_ptr,
+    b_ptr,
+    out_ptr,
+    K,
+    N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    STAGES: tl.constexpr,
+    UNROLL: tl.constexpr,
+    SINGLE: tl.constexpr,
+    FLATTEN: tl.constexpr,
+    SPECIALIZE: tl.constexpr,
+):
     n, k = tl.arange(0, N), tl.arange(0, BLOCK_K)
     acc = tl.zeros((N, N), tl.float32)
-    for start in tl.range(0, K, BLOCK_K, num_stages=STAGES, loop_unroll_factor=UNROLL,
-                          disallow_acc_multi_buffer=SINGLE, flatten=FLATTEN, warp_specialize=SPECIALIZE,
-                          disable_licm=SINGLE):
+    for start in tl.range(
+        0,
+        K,
+        BLOCK_K,
+        num_stages=STAGES,
+        loop_unroll_factor=UNROLL,
+        disallow_acc_multi_buffer=SINGLE,
+        flatten=FLATTEN,
+        warp_specialize=SPECIALIZE,
+        disable_licm=SINGLE,
+    ):
         a = tl.load(a_ptr + n[:, None] * K + (start + k)[None, :])
         b = tl.load(b_ptr + (start + k)[:, None] * N + n[None, :])
         acc = tl.dot(a, b, acc)
     tl.store(out_ptr + n[:, None] * N + n[None, :], acc)
 
 
-@pytest.mark.parametrize("hints", [(1, 1, False, False, False), (3, 2, True, False, False), (4, 4, False, True, False),
-                                   (2, 1, True, True, True)], ids=str)
+@pytest.mark.parametrize(
+    "hints",
+    [(1, 1, False, False, False), (3, 2, True, False, False), (4, 4, False, True, False), (2, 1, True, True, True)],
+    ids=str,
+)
 def test_loop_hints(device, hints):
     a, b = exact_values("float16", (64, 320)), exact_values("float16", (320, 64), seed=1)
     out = device.empty((64, 64), np.float32)

@@ -25,9 +25,25 @@ STORED = {"e2m1": "uint8", "e4m3": "float8e4nv", "e5m2": "float8e5", "bf16": "bf
 
 
 @tilewright.jit
-def scaled_kernel(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr, out_ptr, A_SHAPE: tl.constexpr, B_SHAPE: tl.constexpr,
-                  A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr, A_GROUPS: tl.constexpr, B_GROUPS: tl.constexpr,
-                  A_K_PACK: tl.constexpr, B_K_PACK: tl.constexpr, FAST: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+def scaled_kernel(
+    a_ptr,
+    a_scale_ptr,
+    b_ptr,
+    b_scale_ptr,
+    c_ptr,
+    out_ptr,
+    A_SHAPE: tl.constexpr,
+    B_SHAPE: tl.constexpr,
+    A_FORMAT: tl.constexpr,
+    B_FORMAT: tl.constexpr,
+    A_GROUPS: tl.constexpr,
+    B_GROUPS: tl.constexpr,
+    A_K_PACK: tl.constexpr,
+    B_K_PACK: tl.constexpr,
+    FAST: tl.constexpr,
+    M: tl.constexpr,
+    N: tl.constexpr,
+):
     m, n = tl.arange(0, M)[:, None], tl.arange(0, N)[:, None]
     a = tl.load(a_ptr + tl.arange(0, A_SHAPE[0])[:, None] * A_SHAPE[1] + tl.arange(0, A_SHAPE[1]))
     b = tl.load(b_ptr + tl.arange(0, B_SHAPE[0])[:, None] * B_SHAPE[1] + tl.arange(0, B_SHAPE[1]))
@@ -41,8 +57,9 @@ def scaled_kernel(a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr, out_ptr, A_SHAP
         b_scale = tl.load(b_scale_ptr + n * B_GROUPS + tl.arange(0, B_GROUPS))
     tile = m * N + tl.arange(0, N)
     acc = tl.load(c_ptr + tile)
-    acc = tl.dot_scaled(a, a_scale, A_FORMAT, b, b_scale, B_FORMAT, acc, fast_math=FAST, lhs_k_pack=A_K_PACK,
-                        rhs_k_pack=B_K_PACK)
+    acc = tl.dot_scaled(
+        a, a_scale, A_FORMAT, b, b_scale, B_FORMAT, acc, fast_math=FAST, lhs_k_pack=A_K_PACK, rhs_k_pack=B_K_PACK
+    )
     tl.store(out_ptr + tile, acc)
 
 
@@ -77,9 +94,27 @@ class Operand:
 def run(device, a, b, fast=False):
     c = exact_values("float32", (M, N), seed=9)
     out = device.empty((M, N), np.float32)
-    device.run(scaled_kernel, (1,), device.array(a.stored), device.array(a.scale), device.array(b.stored),
-               device.array(b.scale), device.array(c), out, a.stored.shape, b.stored.shape, a.format, b.format, a.groups,
-               b.groups, a.k_pack, b.k_pack, fast, M, N)
+    device.run(
+        scaled_kernel,
+        (1,),
+        device.array(a.stored),
+        device.array(a.scale),
+        device.array(b.stored),
+        device.array(b.scale),
+        device.array(c),
+        out,
+        a.stored.shape,
+        b.stored.shape,
+        a.format,
+        b.format,
+        a.groups,
+        b.groups,
+        a.k_pack,
+        b.k_pack,
+        fast,
+        M,
+        N,
+    )
     return device.numpy(out), (a.values @ b.values + c).astype(np.float32)
 
 

@@ -21,9 +21,20 @@ from harness.types import NUMPY_TYPES, exact_values
 
 
 @tilewright.jit
-def product_kernel(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr,
-                   A_BY_COLUMNS: tl.constexpr, B_BY_COLUMNS: tl.constexpr, IMPRECISE: tl.constexpr,
-                   IN_REGISTERS: tl.constexpr, PRECISION: tl.constexpr):
+def product_kernel(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    K,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    A_BY_COLUMNS: tl.constexpr,
+    B_BY_COLUMNS: tl.constexpr,
+    IMPRECISE: tl.constexpr,
+    IN_REGISTERS: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)
     acc = tl.zeros((M, N), c_ptr.dtype.element_ty)
     for start in range(0, K, BLOCK_K):
@@ -33,8 +44,7 @@ def product_kernel(a_ptr, b_ptr, c_ptr, K, M: tl.constexpr, N: tl.constexpr, BLO
         if IN_REGISTERS:
             # The result of a product is where the next one wants its first operand.
             a = tl.dot(a, (k[:, None] == k[None, :]).to(a.dtype)).to(a.dtype)
-        acc = tl.dot(a, b, acc, input_precision=PRECISION, max_num_imprecise_acc=IMPRECISE,
-                     out_dtype=c_ptr.dtype.element_ty)
+        acc = tl.dot(a, b, acc, input_precision=PRECISION, max_num_imprecise_acc=IMPRECISE, out_dtype=c_ptr.dtype.element_ty)
     tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
 
 
@@ -60,8 +70,18 @@ class Case:
         expected = (a.astype(np.float64) @ b.astype(np.float64)).astype(NUMPY_TYPES[self.result])
         stored = [np.ascontiguousarray(x.T) if by_columns else x for x, by_columns in zip((a, b), self.layouts)]
         out = np.zeros((m, n), NUMPY_TYPES[self.result])
-        arguments = (*stored, out, 2 * k, m, n, self.block_k or k, *self.layouts, self.imprecise, self.in_registers,
-                     self.precision)
+        arguments = (
+            *stored,
+            out,
+            2 * k,
+            m,
+            n,
+            self.block_k or k,
+            *self.layouts,
+            self.imprecise,
+            self.in_registers,
+            self.precision,
+        )
         return arguments, expected, {"num_warps": self.warps, "num_stages": self.stages}
 
 
@@ -170,8 +190,17 @@ def test_omissions_are_seen(target, line, message):
 
 
 @tilewright.jit
-def descriptor_product_kernel(a_desc, b_desc, c_ptr, K, A_BY_COLUMNS: tl.constexpr, B_BY_COLUMNS: tl.constexpr,
-                              M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr):
+def descriptor_product_kernel(
+    a_desc,
+    b_desc,
+    c_ptr,
+    K,
+    A_BY_COLUMNS: tl.constexpr,
+    B_BY_COLUMNS: tl.constexpr,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+):
     acc = tl.zeros((M, N), tl.int32)
     for start in range(0, K, BLOCK_K):
         a = a_desc.load([start, 0]).T if A_BY_COLUMNS else a_desc.load([0, start])
@@ -188,11 +217,24 @@ def test_bytes_of_descriptors_in_any_order(a_by_columns, b_by_columns, stages):
     kernels = []
     device = Emulator("sm_90a", inspect=kernels.append)
     a, b = exact_values("int8", (64, 128)), exact_values("int8", (128, 64), seed=1)
-    stored_a, stored_b = (np.ascontiguousarray(x.T) if by_columns else x
-                          for x, by_columns in ((a, a_by_columns), (b, b_by_columns)))
+    stored_a, stored_b = (
+        np.ascontiguousarray(x.T) if by_columns else x for x, by_columns in ((a, a_by_columns), (b, b_by_columns))
+    )
     out = device.empty((64, 64), np.int32)
-    device.run(descriptor_product_kernel, (1, ), device.descriptor(device.array(stored_a), [64, 64]),
-               device.descriptor(device.array(stored_b), [64, 64]), out, 128, a_by_columns, b_by_columns, 64, 64, 64,
-               num_warps=4, num_stages=stages)
+    device.run(
+        descriptor_product_kernel,
+        (1,),
+        device.descriptor(device.array(stored_a), [64, 64]),
+        device.descriptor(device.array(stored_b), [64, 64]),
+        out,
+        128,
+        a_by_columns,
+        b_by_columns,
+        64,
+        64,
+        64,
+        num_warps=4,
+        num_stages=stages,
+    )
     assert_same(device.numpy(out), a.astype(np.int32) @ b.astype(np.int32))
     assert "wgmma.mma_async.sync.aligned.m64n64k32.s32.s8.s8" in kernels[0].asm["ptx"]

@@ -105,8 +105,7 @@ def test_map_in_groups(device, n):
 
 
 @tilewright.jit
-def add_kernel(x_ptr, y_ptr, out_ptr, CODE: tl.constexpr, CONSTRAINTS: tl.constexpr, PACK: tl.constexpr,
-               N: tl.constexpr):
+def add_kernel(x_ptr, y_ptr, out_ptr, CODE: tl.constexpr, CONSTRAINTS: tl.constexpr, PACK: tl.constexpr, N: tl.constexpr):
     i = tl.arange(0, N)
     x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
     tl.store(out_ptr + i, tl.inline_asm_elementwise(CODE, CONSTRAINTS, [x, y], x.dtype, is_pure=True, pack=PACK))
@@ -122,8 +121,13 @@ ADDITIONS = [
     ("float16", "add.f16x2 $0, $1, $2;", "=r,r,r", 2),
     ("float16", "{ add.f16x2 $0, $2, $4; add.f16x2 $1, $3, $5; }", "=&r,=&r,r,r,r,r", 4),
     ("int16", "add.s16 $0, $1, $2;", "=h,h,h", 1),
-    ("int8", "{ .reg .b32 s<3>; and.b32 s0, $1, 0x7f7f7f7f; and.b32 s1, $2, 0x7f7f7f7f; add.u32 s0, s0, s1; "
-             "xor.b32 s1, $1, $2; and.b32 s1, s1, 0x80808080; xor.b32 $0, s0, s1; }", "=r,r,r", 4),
+    (
+        "int8",
+        "{ .reg .b32 s<3>; and.b32 s0, $1, 0x7f7f7f7f; and.b32 s1, $2, 0x7f7f7f7f; add.u32 s0, s0, s1; "
+        "xor.b32 s1, $1, $2; and.b32 s1, s1, 0x80808080; xor.b32 $0, s0, s1; }",
+        "=r,r,r",
+        4,
+    ),
 ]
 
 
@@ -163,8 +167,13 @@ def unpack_kernel(x_ptr, low_ptr, high_ptr, N: tl.constexpr):
             cvt.rn.f32.u32 $6, t6;
             cvt.rn.f32.u32 $7, t7;
         }
-        """, constraints="=&f,=&f,=&f,=&f,=&f,=&f,=&f,=f,r", args=[tl.load(x_ptr + i)],
-        dtype=(tl.float32, tl.float32), is_pure=True, pack=4)
+        """,
+        constraints="=&f,=&f,=&f,=&f,=&f,=&f,=&f,=f,r",
+        args=[tl.load(x_ptr + i)],
+        dtype=(tl.float32, tl.float32),
+        is_pure=True,
+        pack=4,
+    )
     tl.store(low_ptr + i, low)
     tl.store(high_ptr + i, high)
 

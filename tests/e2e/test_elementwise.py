@@ -13,8 +13,20 @@ import tilewright
 import tilewright.language as tl
 from harness import reference
 from harness.compare import assert_near, assert_same
-from harness.types import (ALL, FLOATS, INTEGERS, LENGTHS, NUMPY_TYPES, SIGNED, bits, is_float, is_unsigned,
-                           mixed_values, random_values, special_values)
+from harness.types import (
+    ALL,
+    FLOATS,
+    INTEGERS,
+    LENGTHS,
+    NUMPY_TYPES,
+    SIGNED,
+    bits,
+    is_float,
+    is_unsigned,
+    mixed_values,
+    random_values,
+    special_values,
+)
 
 BLOCK = 128
 

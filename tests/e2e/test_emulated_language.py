@@ -38,7 +38,7 @@ def test_cross_entropy_with_ignored_rows(device):
     x = random_values("float32", 4 * 100).reshape(4, 100)
     labels = np.array([3, -100, 99, -100], np.int64)
     loss = device.empty(4, np.float32)
-    device.run(cross_entropy_kernel, (4, ), device.array(x), device.array(labels), loss, 100, -100, BLOCK=32)
+    device.run(cross_entropy_kernel, (4,), device.array(x), device.array(labels), loss, 100, -100, BLOCK=32)
     wide = x.astype(np.float64)
     largest = wide.max(1)
     expected = largest + np.log(np.exp(wide - largest[:, None]).sum(1)) - wide[np.arange(4), np.maximum(labels, 0)]
@@ -55,7 +55,7 @@ def sort_kernel(x_ptr, out_ptr, N: tl.constexpr):
 def test_sort(device, name):
     x = random_values(name, 64)
     out = device.empty(64, x.dtype)
-    device.run(sort_kernel, (1, ), device.array(x), out, N=64)
+    device.run(sort_kernel, (1,), device.array(x), out, N=64)
     assert_same(device.numpy(out), np.sort(x))
 
 
@@ -71,7 +71,7 @@ def extrema_kernel(x_ptr, y_ptr, low_ptr, high_ptr, N: tl.constexpr):
 def test_plus_zero_is_more_than_minus_zero(device, dtype):
     x, y = np.array([0.0, -0.0, 0.0, -0.0], dtype), np.array([0.0, 0.0, -0.0, -0.0], dtype)
     low, high = device.empty(4, dtype), device.empty(4, dtype)
-    device.run(extrema_kernel, (1, ), device.array(x), device.array(y), low, high, N=4)
+    device.run(extrema_kernel, (1,), device.array(x), device.array(y), low, high, N=4)
     assert_same(device.numpy(low), np.array([0.0, -0.0, -0.0, -0.0], dtype))
     assert_same(device.numpy(high), np.array([0.0, 0.0, 0.0, -0.0], dtype))
 
@@ -82,13 +82,14 @@ def toward_zero_kernel(x_ptr, out_ptr, N: tl.constexpr):
     tl.store(out_ptr + i, tl.load(x_ptr + i).to(out_ptr.dtype.element_ty, fp_downcast_rounding="rtz"))
 
 
-@pytest.mark.parametrize("source, name", [("float32", "float16"), ("float32", "bfloat16"), ("float64", "float32"),
-                                          ("float64", "bfloat16")])
+@pytest.mark.parametrize(
+    "source, name", [("float32", "float16"), ("float32", "bfloat16"), ("float64", "float32"), ("float64", "bfloat16")]
+)
 def test_rounding_toward_zero(device, source, name):
     x = random_values(source, 64)
     x[:3] = [np.inf, -0.0, np.float32(1e38) if name != "float16" else 65519]
     out = device.empty(64, NUMPY_TYPES[name])
-    device.run(toward_zero_kernel, (1, ), device.array(x), out, N=64)
+    device.run(toward_zero_kernel, (1,), device.array(x), out, N=64)
     values = device.numpy(out)
     found = values.astype(np.float64)
     assert (np.abs(found) <= np.abs(x)).all() and (np.signbit(found) == np.signbit(x)).all()

@@ -31,12 +31,21 @@ def test_a_compilation_error_shows_its_place():
 
 def test_errors_of_ours_have_the_message_alone():
     error = errors.make("E0103", g="LIMIT")
-    assert isinstance(error, CompilationError) and error.error_message == "Cannot access global variable 'LIMIT': it is not a constexpr"
+    assert (
+        isinstance(error, CompilationError)
+        and error.error_message == "Cannot access global variable 'LIMIT': it is not a constexpr"
+    )
     assert error.src is None and error.node is None and sent(error).error_message == error.error_message
 
 
-@pytest.mark.parametrize("kind, text", [(PTXASError, "PTXAS error: no such option"), (InterpreterError, "no such option"),
-                                        (AutotunerError, "Autotuner error: no such option")])
+@pytest.mark.parametrize(
+    "kind, text",
+    [
+        (PTXASError, "PTXAS error: no such option"),
+        (InterpreterError, "no such option"),
+        (AutotunerError, "Autotuner error: no such option"),
+    ],
+)
 def test_errors_made_from_a_text(kind, text):
     error = kind("no such option")
     assert isinstance(error, TritonError) and str(error) == text and error.error_message == "no such option"

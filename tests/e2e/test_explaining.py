@@ -42,8 +42,7 @@ def transpose(x, y, B: tl.constexpr):
 
 
 def explained(function, *signature, divisible=(), target="sm_90a", options=None, **constants):
-    source = tilewright.ASTSource(function, dict(zip(function.arg_names, signature)), constants,
-                                  dict.fromkeys(divisible, 16))
+    source = tilewright.ASTSource(function, dict(zip(function.arg_names, signature)), constants, dict.fromkeys(divisible, 16))
     return explain(source, target, {"arguments_may_overlap": False, **(options or {})})
 
 
@@ -57,7 +56,7 @@ def test_an_access_that_is_not_coalesced():
     explanation = explained(scatter, "*fp32", "*fp32", "i32", divisible=("x", "y"), B=1024)
     bad = {number for kind, number, _ in findings(explanation) if kind == "bad" and number}
     assert bad == {line_of(scatter, "bad = ")}
-    (sentence, ) = [sentence for _, number, sentence in findings(explanation) if number in bad]
+    (sentence,) = [sentence for _, number, sentence in findings(explanation) if number in bad]
     assert "coalesced" in sentence and "100%" not in sentence
 
 
@@ -67,7 +66,7 @@ def test_tiles_hold_each_element():
     assert tiles and {tile["type"] for tile in tiles} >= {"f32"}
     for tile in tiles:
         columns = [column for name in ("register", "lane", "warp", "block") for column in tile[name]]
-        reached = {(0, ) * len(tile["shape"])}
+        reached = {(0,) * len(tile["shape"])}
         for column in columns:
             reached |= {tuple(a ^ b for a, b in zip(point, column)) for point in reached}
         assert len(reached) == 1024, "every element has a thread"
@@ -85,7 +84,7 @@ def test_code_belongs_to_lines():
 
 def test_shared_memory_and_exchanges():
     explanation = explained(transpose, "*fp32", "*fp32", divisible=("x", "y"), B=64)
-    (piece, ) = explanation.shared
+    (piece,) = explanation.shared
     assert piece["what"] == "layout change of tile<64x64xf32>" and piece["bytes"] == explanation.resources["shared_bytes"] > 0
     assert 0 <= piece["first"] <= piece["last"] < explanation.positions
     kinds = [remark["kind"] for line in explanation.lines() for remark in line.remarks]
@@ -99,7 +98,9 @@ def test_exchanged_addresses_are_told_from_what_they_point_to():
         row = x + tl.load(places + i).to(tl.int64) * C
         tl.store(y + i[:, None] * C + j, tl.load(row[:, None] + j))
 
-    explanation = explained(rows, "*fp16", "*i32", "*fp16", divisible=("x", "places", "y"), R=64, C=128, options={"num_warps": 4})
+    explanation = explained(
+        rows, "*fp16", "*i32", "*fp16", divisible=("x", "places", "y"), R=64, C=128, options={"num_warps": 4}
+    )
     exchanged = [piece["what"] for piece in explanation.shared]
     assert exchanged == ["layout change of tile<64x*f16>"], exchanged
 
@@ -153,14 +154,19 @@ def test_machine_code_by_line():
         /*0020*/                   HFMA2.MMA R1, -RZ, RZ ;       // |   7  |
 """
     found, live, every = machine_code.sass_by_line(text)
-    assert found == {("/a/k.py", 4): ["LDC R1, c[0x0][0x28]", "@!P0 LDG.E.128 R4, [R2.64]"], ("/a/k.py", 5): ["HFMA2.MMA R1, -RZ, RZ"]}
+    assert found == {
+        ("/a/k.py", 4): ["LDC R1, c[0x0][0x28]", "@!P0 LDG.E.128 R4, [R2.64]"],
+        ("/a/k.py", 5): ["HFMA2.MMA R1, -RZ, RZ"],
+    }
     assert live == {("/a/k.py", 4): 9, ("/a/k.py", 5): 7}
     assert dict(machine_code.mix(every)) == {"moves": 1, "global memory": 1, "float arithmetic": 1}
 
 
 def command(*arguments, **environment):
     full = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment}
-    return subprocess.run([sys.executable, "-m", "tilewright", "explain", *arguments], cwd=ROOT, env=full, capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "tilewright", "explain", *arguments], cwd=ROOT, env=full, capture_output=True, text=True
+    )
 
 
 class _Page(html.parser.HTMLParser):
@@ -184,24 +190,56 @@ class _Page(html.parser.HTMLParser):
 
 def test_the_page_of_attention(tmp_path):
     signature, *options = ATTENTION
-    (tmp_path / "p.json").write_text(json.dumps({"kernels": [{
-        "kernel": "forward_kernel", "seconds": 1.0, "timed": 4, "mean_seconds": 5e-4, "roofline_share": 0.62, "limit": "compute"}]}))
+    (tmp_path / "p.json").write_text(
+        json.dumps(
+            {
+                "kernels": [
+                    {
+                        "kernel": "forward_kernel",
+                        "seconds": 1.0,
+                        "timed": 4,
+                        "mean_seconds": 5e-4,
+                        "roofline_share": 0.62,
+                        "limit": "compute",
+                    }
+                ]
+            }
+        )
+    )
     page = tmp_path / "page.html"
-    done = command("tutorials/06_fused_attention.py:forward_kernel", "-s", signature, *options, "-o", str(page),
-                   "--profile", str(tmp_path / "p.json"))
+    done = command(
+        "tutorials/06_fused_attention.py:forward_kernel",
+        "-s",
+        signature,
+        *options,
+        "-o",
+        str(page),
+        "--profile",
+        str(tmp_path / "p.json"),
+    )
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     assert len(text) < 3_000_000
     parsed = _Page()
     parsed.feed(text)
     assert parsed.open == [] and parsed.links and {link[1:] for link in parsed.links} <= parsed.ids
-    for wanted in ("limited by", "scores = tl.dot(q, k.T)", "data-layout=", "500.0 us", "62% of the roofline", "wgmma", "slots 3"):
+    for wanted in (
+        "limited by",
+        "scores = tl.dot(q, k.T)",
+        "data-layout=",
+        "500.0 us",
+        "62% of the roofline",
+        "wgmma",
+        "slots 3",
+    ):
         assert wanted in text, wanted
 
 
 def test_the_text(tmp_path):
     done = command("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024", "--tiles")
-    assert done.returncode == 0 and "what stands out" in done.stdout and "vectors of 4 (128 bits), 100% coalesced" in done.stdout
+    assert (
+        done.returncode == 0 and "what stands out" in done.stdout and "vectors of 4 (128 bits), 100% coalesced" in done.stdout
+    )
     assert "tile<1024xf32> of tw.load" in done.stdout
 
 
@@ -209,15 +247,26 @@ def test_two_configurations():
     kernel, signature = "tutorials/01_vector_add.py:add_kernel", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024"
     done = command(kernel, "-s", signature, "--num-warps", "8", "--diff", "BLOCK=2048,num_warps=4")
     rows = {tuple(line.split()) for line in done.stdout.splitlines()}
-    assert done.returncode == 0 and {("BLOCK", "1,024", "2,048"), ("num_warps", "8", "4"), ("threads", "256", "128")} <= rows, done.stderr
+    assert done.returncode == 0 and {("BLOCK", "1,024", "2,048"), ("num_warps", "8", "4"), ("threads", "256", "128")} <= rows, (
+        done.stderr
+    )
     same = command(kernel, "-s", signature, "--diff", kernel)
     assert same.returncode == 0 and "nothing differs" in same.stdout
 
 
 def test_two_configurations_on_a_page(tmp_path):
     page = tmp_path / "pair.html"
-    done = command("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32:16,*fp32:16,*fp32:16,i32:16,1024", "--num-warps", "8",
-                   "--diff", "BLOCK=2048,num_warps=4", "-o", str(page))
+    done = command(
+        "tutorials/01_vector_add.py:add_kernel",
+        "-s",
+        "*fp32:16,*fp32:16,*fp32:16,i32:16,1024",
+        "--num-warps",
+        "8",
+        "--diff",
+        "BLOCK=2048,num_warps=4",
+        "-o",
+        str(page),
+    )
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     parsed = _Page()
@@ -226,8 +275,10 @@ def test_two_configurations_on_a_page(tmp_path):
     assert parsed.open == [] and len(ids) == len(set(ids)) and {link[1:] for link in parsed.links} <= parsed.ids
     assert "<th>BLOCK=1024, num_warps=8</th><th>BLOCK=2048, num_warps=4</th>" in text
     assert "<tr><td>threads</td><td>256</td><td>128</td></tr>" in text
-    line = next(n for n, row in enumerate((ROOT / "tutorials/01_vector_add.py").read_text().splitlines(), 1) if "tl.store" in row)
-    (row, ) = [piece for piece in text.split("<div class='pair'>") if f'id="LA{line}"' in piece]
+    line = next(
+        n for n, row in enumerate((ROOT / "tutorials/01_vector_add.py").read_text().splitlines(), 1) if "tl.store" in row
+    )
+    (row,) = [piece for piece in text.split("<div class='pair'>") if f'id="LA{line}"' in piece]
     assert f'id="LB{line}"' in row, "the same line of both stands in one row"
 
 
@@ -242,9 +293,18 @@ def test_versions_are_aligned():
     def lines(*texts):
         return [Line(number, text) for number, text in enumerate(texts, 1)]
 
-    pairs = list(pair_page._aligned(lines("def f():", "a = 1", "b = 2", "end"), lines("def f():", "new", "  a = 1", "b = 3", "c", "end")))
+    pairs = list(
+        pair_page._aligned(lines("def f():", "a = 1", "b = 2", "end"), lines("def f():", "new", "  a = 1", "b = 3", "c", "end"))
+    )
     shown = [(a and a.text, b and b.text.strip()) for a, b in pairs]
-    assert shown == [("def f():", "def f():"), (None, "new"), ("a = 1", "a = 1"), ("b = 2", "b = 3"), (None, "c"), ("end", "end")]
+    assert shown == [
+        ("def f():", "def f():"),
+        (None, "new"),
+        ("a = 1", "a = 1"),
+        ("b = 2", "b = 3"),
+        (None, "c"),
+        ("end", "end"),
+    ]
 
 
 def test_nothing_is_compiled_twice(tmp_path, monkeypatch):
@@ -252,8 +312,10 @@ def test_nothing_is_compiled_twice(tmp_path, monkeypatch):
     calls, native = [], kept._compile
     monkeypatch.setattr(kept, "_compile", lambda request: (calls.append(1), native(request))[1])
     file = tmp_path / "kernels.py"
-    text = ("import tilewright\nimport tilewright.language as tl\n\n@tilewright.jit\ndef add(x, B: tl.constexpr):\n"
-            "    tl.store(x + tl.arange(0, B), 1.0)\n")
+    text = (
+        "import tilewright\nimport tilewright.language as tl\n\n@tilewright.jit\ndef add(x, B: tl.constexpr):\n"
+        "    tl.store(x + tl.arange(0, B), 1.0)\n"
+    )
 
     def page(content, name, **constants):
         file.write_text(content)
@@ -262,7 +324,7 @@ def test_nothing_is_compiled_twice(tmp_path, monkeypatch):
         sys.modules[name] = module
         spec.loader.exec_module(module)
         linecache.checkcache()
-        return explained(module.add, "*fp32", divisible=("x", ), **constants).page()
+        return explained(module.add, "*fp32", divisible=("x",), **constants).page()
 
     with knobs.cache.scope():
         knobs.cache.dir = str(tmp_path / "cache")
@@ -282,6 +344,7 @@ def test_nothing_is_compiled_twice(tmp_path, monkeypatch):
 
 def test_an_entry_of_another_key_is_compiled_again(tmp_path):
     """An entry that is whole but holds what its name does not say is set aside, with a warning."""
+
     def page():
         return explained(transpose, "*fp32", "*fp32", divisible=("x", "y"), B=16).page()
 
@@ -290,22 +353,33 @@ def test_an_entry_of_another_key_is_compiled_again(tmp_path):
         knobs.cache.enabled = True
         first = page()
         store = store_of(kept.AREA, kept._CAPACITY)
-        ((key, _, _), ) = store.native.list()
+        ((key, _, _),) = store.native.list()
         header, sections, _, _ = store.native.load(key)
         fields = json.loads(header)["fields"]
-        store.native.store(key, json.dumps({**json.loads(header), "symbol": "other", "fields": {**fields, "places": "elsewhere"}}), sections)
-        with pytest.warns(errors.CacheWarning, match=r"\[W0501\] discarded a damaged cache entry \(its fields belong to another key\)\s+"
-                          "help: it was recompiled; see 'tilewright cache verify'"):
+        store.native.store(
+            key, json.dumps({**json.loads(header), "symbol": "other", "fields": {**fields, "places": "elsewhere"}}), sections
+        )
+        with pytest.warns(
+            errors.CacheWarning,
+            match=r"\[W0501\] discarded a damaged cache entry \(its fields belong to another key\)\s+"
+            "help: it was recompiled; see 'tilewright cache verify'",
+        ):
             assert page() == first
         assert json.loads(store.native.load(key)[0])["fields"] == fields
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (("tutorials/01_vector_add.py:nothing", "-s", "i32"), "is no jit function"),
-    (("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32"), "E0205"),
-    (("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32,*fp32,*fp32,i32,1024", "-t", "sm_10"), "E0306"),
-    (("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32,*fp32,*fp32,i32,1024", "--profile", "README.md"), "is no profile"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("tutorials/01_vector_add.py:nothing", "-s", "i32"), "is no jit function"),
+        (("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32"), "E0205"),
+        (("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32,*fp32,*fp32,i32,1024", "-t", "sm_10"), "E0306"),
+        (
+            ("tutorials/01_vector_add.py:add_kernel", "-s", "*fp32,*fp32,*fp32,i32,1024", "--profile", "README.md"),
+            "is no profile",
+        ),
+    ],
+)
 def test_mistakes_are_told(arguments, words):
     done = command(*arguments)
     assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr

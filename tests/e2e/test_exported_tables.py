@@ -46,8 +46,10 @@ def tuned(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(table, "device_fields", lambda _: device)
             one = table.Table(tuner, function.__name__, (n, m, dtype), 0)
-        records = {table.config_identity(config)[0]: {"config": str(config), "status": "ok", "median": 2.0 - (number == best)}
-                   for number, config in enumerate(tuner.configs)}
+        records = {
+            table.config_identity(config)[0]: {"config": str(config), "status": "ok", "median": 2.0 - (number == best)}
+            for number, config in enumerate(tuner.configs)
+        }
         one.save(records, **more)
         return one
 
@@ -78,11 +80,25 @@ def test_rows_are_the_best_of_each_key(tuned):
 def test_what_has_no_results(tuned):
     name, note, _ = tuned
     for kernel, more, sentence, help in (
-        (name, {}, "there are no tuned results of 'fill' for such arguments on this machine",
-         "run the program that tunes it, import its tables (tilewright tune import), or name configurations: --config"),
-        (name.replace(":fill", ":plain"), {}, "'plain' is not tuned",
-         "decorate it with @autotune, or name configurations: --config BLOCK=256,num_warps=4"),
-        (name, {"configurations": [{"BLOCK": 1}]}, "'fill' has configurations and is to have the tuned ones", "leave --config or --tuned away")):
+        (
+            name,
+            {},
+            "there are no tuned results of 'fill' for such arguments on this machine",
+            "run the program that tunes it, import its tables (tilewright tune import), or name configurations: --config",
+        ),
+        (
+            name.replace(":fill", ":plain"),
+            {},
+            "'plain' is not tuned",
+            "decorate it with @autotune, or name configurations: --config BLOCK=256,num_warps=4",
+        ),
+        (
+            name,
+            {"configurations": [{"BLOCK": 1}]},
+            "'fill' has configurations and is to have the tuned ones",
+            "leave --config or --tuned away",
+        ),
+    ):
         with pytest.raises(errors.TilewrightError, match=r"\[E0117\]") as caught:
             request_of(kernel, **more)
         assert (caught.value.message, caught.value.help) == (sentence, help)
@@ -91,8 +107,20 @@ def test_what_has_no_results(tuned):
 def test_a_key_that_no_launch_is_given(tuned):
     name, note, _ = tuned
     note(1000, 1, 0)
-    with pytest.raises(errors.TilewrightError, match=r"\[E0117\] the key 'm' of the tuner is no integer parameter of the exported function") as caught:
-        arguments = ["export", name, "--tuned", "-g", "cdiv(n * m, BLOCK)", "-s", "*fp32:16,i32,m=1,value=fp32", "-o", "/nowhere"]
+    with pytest.raises(
+        errors.TilewrightError, match=r"\[E0117\] the key 'm' of the tuner is no integer parameter of the exported function"
+    ) as caught:
+        arguments = [
+            "export",
+            name,
+            "--tuned",
+            "-g",
+            "cdiv(n * m, BLOCK)",
+            "-s",
+            "*fp32:16,i32,m=1,value=fp32",
+            "-o",
+            "/nowhere",
+        ]
         export_command(cli._parser().parse_args(arguments))
     assert caught.value.help == "give it a type in the signature, so that the launch can choose by it"
 
@@ -108,14 +136,35 @@ def test_launches_take_the_nearest_row(tuned, tmp_path):
     note(4096, 8, 0, device=MOCK)
     for n in (1, 2, 3):
         note(n, 1, 1)  # another device's, and more of them
-    assert cli.main(["export", name, "-s", SIGNATURE, "--tuned", "-g", "cdiv(n * m, BLOCK)", "-t", "sm_90a", "--no-ptx",
-                     "-o", str(tmp_path / "out")]) == 0
-    lines = lines_of(tmp_path, "out", """
+    assert (
+        cli.main(
+            [
+                "export",
+                name,
+                "-s",
+                SIGNATURE,
+                "--tuned",
+                "-g",
+                "cdiv(n * m, BLOCK)",
+                "-t",
+                "sm_90a",
+                "--no-ptx",
+                "-o",
+                str(tmp_path / "out"),
+            ]
+        )
+        == 0
+    )
+    lines = lines_of(
+        tmp_path,
+        "out",
+        """
 for n, m in ((100, 1), (4096, 8), (130, 1), (3000, 20)):
     assert library.fill(stream, pointer, n, m, ctypes.c_float(1)) == 0
     numbers, _ = launch()
     print(numbers[0], numbers[3])
-""")
+""",
+    )
     assert lines == ["1 256", "256 64", "1 256", "469 64"]
 
 

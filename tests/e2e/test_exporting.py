@@ -45,8 +45,23 @@ def exported(tmp_path_factory):
         patch.delenv("TILEWRIGHT_INTERPRET", raising=False)
         export(DATA / "ops.json", "-o", folder / "ops")
     compile_c(folder / "ops" / "ops.c", folder / "ops.o", "-c")
-    subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{folder / 'ops'}", str(DATA / "program.cpp"), str(folder / "ops.o"),
-                    "-o", str(folder / "program"), "-ldl", "-lpthread"], check=True)
+    subprocess.run(
+        [
+            compiler,
+            "-std=c++17",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            f"-I{folder / 'ops'}",
+            str(DATA / "program.cpp"),
+            str(folder / "ops.o"),
+            "-o",
+            str(folder / "program"),
+            "-ldl",
+            "-lpthread",
+        ],
+        check=True,
+    )
     (folder / "driver").mkdir()
     shutil.copy(mock_driver.build(folder), folder / "driver" / "libcuda.so.1")
     return folder
@@ -55,7 +70,9 @@ def exported(tmp_path_factory):
 def run(folder, *arguments, check=True, **environment):
     """What the program prints; against the recording driver."""
     environment = {**os.environ, "LD_LIBRARY_PATH": str(folder / "driver"), **environment}
-    done = subprocess.run([str(folder / "program"), *map(str, arguments)], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(folder / "program"), *map(str, arguments)], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0 or not check, done.stdout + done.stderr
     return done.stdout.splitlines()
 
@@ -81,7 +98,11 @@ def test_launches_are_those_of_python(exported, recorded, tmp_path_factory):
     folder.mkdir()
     launches = [line for line in recorded if line.startswith("launch ")]
     (folder / "launches.txt").write_text("\n".join(launches[:5]))
-    environment = {"EXPORTED_LAUNCHES": str(folder / "launches.txt"), "TILEWRIGHT_CACHE": "1", "TILEWRIGHT_CACHE_DIR": str(tmp_path_factory.getbasetemp() / "export-cache")}
+    environment = {
+        "EXPORTED_LAUNCHES": str(folder / "launches.txt"),
+        "TILEWRIGHT_CACHE": "1",
+        "TILEWRIGHT_CACHE_DIR": str(tmp_path_factory.getbasetemp() / "export-cache"),
+    }
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
@@ -103,26 +124,29 @@ def test_variants_and_streams(recorded):
     assert scratch[1] == "grouped" and len(scratch[-1]) == 2 * (8 + 8 + 4 + 8) and int(scratch[-1][-16:], 16) != 0
 
 
-@pytest.mark.parametrize("what, number, words", [
-    ("no context", 10009, "the thread has no current CUDA context: call cudaSetDevice"),
-    ("misaligned", 10001, "a_ptr is 0x10005000002, no multiple of 16 bytes"),
-    ("misaligned tensor", 10001, "matmul: a_desc.data is 0x10005000008, no multiple of 16 bytes"),
-    ("not divisible", 10002, "N is 60, no multiple of 16"),
-    ("extent", 10004, "the last extent of a_desc is 509, and a multiple of 16 bytes is promised"),
-    ("negative extent", 10004, "a_desc.shape[0] is -1, and must be from 0 to 2147483647"),
-    ("stride", 10004, "a_desc.strides[0] is 516, and must be from 0 to 2^40 and a multiple of 16, in bytes"),
-    ("last stride", 10004, "the last stride of a_desc is 2, and must be 1"),
-    ("null", 10004, "a_desc is NULL"),
-    ("empty tensor", 10004, "a_desc.shape[0] is 0, and a tensor map has elements"),
-    ("same array", 10005, "a_desc and c_desc are the same array"),
-    ("negative grid", 10006, "a grid of -4 x 1 x 1 programs"),
-    ("large grid", 10006, "a grid of 1 x 70000 x 1 programs"),
-    ("configuration", 10011, "there is no configuration 7"),
-    ("driver", 700, "an illegal memory access was encountered"),
-    ("encoding", 1, "a_desc: mock"),
-    ("memory", 2, "cuMemAllocAsync: mock"),
-    ("empty grid", 0, ""),
-])
+@pytest.mark.parametrize(
+    "what, number, words",
+    [
+        ("no context", 10009, "the thread has no current CUDA context: call cudaSetDevice"),
+        ("misaligned", 10001, "a_ptr is 0x10005000002, no multiple of 16 bytes"),
+        ("misaligned tensor", 10001, "matmul: a_desc.data is 0x10005000008, no multiple of 16 bytes"),
+        ("not divisible", 10002, "N is 60, no multiple of 16"),
+        ("extent", 10004, "the last extent of a_desc is 509, and a multiple of 16 bytes is promised"),
+        ("negative extent", 10004, "a_desc.shape[0] is -1, and must be from 0 to 2147483647"),
+        ("stride", 10004, "a_desc.strides[0] is 516, and must be from 0 to 2^40 and a multiple of 16, in bytes"),
+        ("last stride", 10004, "the last stride of a_desc is 2, and must be 1"),
+        ("null", 10004, "a_desc is NULL"),
+        ("empty tensor", 10004, "a_desc.shape[0] is 0, and a tensor map has elements"),
+        ("same array", 10005, "a_desc and c_desc are the same array"),
+        ("negative grid", 10006, "a grid of -4 x 1 x 1 programs"),
+        ("large grid", 10006, "a grid of 1 x 70000 x 1 programs"),
+        ("configuration", 10011, "there is no configuration 7"),
+        ("driver", 700, "an illegal memory access was encountered"),
+        ("encoding", 1, "a_desc: mock"),
+        ("memory", 2, "cuMemAllocAsync: mock"),
+        ("empty grid", 0, ""),
+    ],
+)
 def test_refusals(recorded, what, number, words):
     status, refusal = statuses(recorded)[what]
     assert status == number and words in refusal
@@ -164,7 +188,10 @@ def test_without_a_driver(exported, tmp_path):
 def test_as_a_part_of_a_cmake_project(exported, tmp_path):
     if shutil.which("cmake") is None or shutil.which("ninja") is None:
         pytest.skip("no CMake")
-    commands = (["cmake", "-G", "Ninja", "-S", str(DATA), "-B", str(tmp_path), f"-DEXPORTED={exported / 'ops'}"], ["cmake", "--build", str(tmp_path)])
+    commands = (
+        ["cmake", "-G", "Ninja", "-S", str(DATA), "-B", str(tmp_path), f"-DEXPORTED={exported / 'ops'}"],
+        ["cmake", "--build", str(tmp_path)],
+    )
     for command in commands:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     done = subprocess.run([str(tmp_path / "program")], check=False)
@@ -179,28 +206,37 @@ ADD = f"{TUTORIALS / '01_vector_add.py'}:add_kernel"
 SIGNATURE = "*fp32:16,*fp32:16,*fp32:16,i32,BLOCK=256"
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ((ADD.replace("add_kernel", "nothing"), "-s", SIGNATURE), "[E0117] 'nothing' is no jit function"),
-    (("no_file.py:add", "-s", SIGNATURE), "[E0117] no file 'no_file.py'"),
-    (("add", "-s", SIGNATURE), "[E0117] 'add' is not of the form FILE:FUNCTION"),
-    ((ADD, ), "[E0117] 'add_kernel' has no signature"),
-    ((ADD, "-s", "*fp32,i32"), "[E0205] missing argument 'out_ptr'"),
-    ((ADD, "-s", SIGNATURE + ",7"), "[E0117] more entries in the signature than add_kernel("),
-    ((ADD, "-s", SIGNATURE.replace("i32", "fp16")), "[E0117] the parameter 'n' of type fp16 has no C type"),
-    ((ADD, "-s", SIGNATURE.replace("*fp32:16,", "tensordesc<fp32[3]>,", 1)), "[E0215]"),
-    ((ADD, "-s", SIGNATURE.replace("*fp32:16,", "tensordesc<fp32>,", 1)), "[E0215]"),
-    ((ADD, "-s", SIGNATURE, "-t", "sm_95"), "[E0306] 'sm_95' is no target that code can be exported for"),
-    ((ADD, "-s", SIGNATURE, "-t", ","), "[E0306] no target to export code for"),
-    ((ADD, "-s", SIGNATURE, "-c", "BLOKC=2"), "[E0117] 'BLOKC' of a configuration is neither a parameter of add_kernel("),
-    ((ADD, "-s", SIGNATURE, "-c", "n=2"), "[E0117] 'n' is in the signature and in a configuration"),
-    ((ADD, "-s", SIGNATURE[:-10], "-c", "BLOCK=128", "-c", "BLOCK=256"), "[E0117] 'add_kernel' has several configurations and no grid"),
-    ((ADD, "-s", SIGNATURE, "-s", SIGNATURE.replace("i32", "i64")), "[E0117] signatures give 'n' the types i32 and i64"),
-    ((ADD, "-s", SIGNATURE, "-s", SIGNATURE.replace("i32", "2.5")), "[E0117] signatures give 'n' the type i32 and the constant 2.5"),
-    ((ADD, "-s", SIGNATURE, "-g", "cdiv(n, BLOCK), m"), "'m' is no integer that the launch knows"),
-    ((ADD, "-s", SIGNATURE, "-g", "1,1,1,1"), "it has 4 axes"),
-    ((ADD, "-s", SIGNATURE, "-g", "n +"), "it is no expression"),
-    ((ADD, "-s", SIGNATURE, "--num-warps", "3"), "[E0209]"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ((ADD.replace("add_kernel", "nothing"), "-s", SIGNATURE), "[E0117] 'nothing' is no jit function"),
+        (("no_file.py:add", "-s", SIGNATURE), "[E0117] no file 'no_file.py'"),
+        (("add", "-s", SIGNATURE), "[E0117] 'add' is not of the form FILE:FUNCTION"),
+        ((ADD,), "[E0117] 'add_kernel' has no signature"),
+        ((ADD, "-s", "*fp32,i32"), "[E0205] missing argument 'out_ptr'"),
+        ((ADD, "-s", SIGNATURE + ",7"), "[E0117] more entries in the signature than add_kernel("),
+        ((ADD, "-s", SIGNATURE.replace("i32", "fp16")), "[E0117] the parameter 'n' of type fp16 has no C type"),
+        ((ADD, "-s", SIGNATURE.replace("*fp32:16,", "tensordesc<fp32[3]>,", 1)), "[E0215]"),
+        ((ADD, "-s", SIGNATURE.replace("*fp32:16,", "tensordesc<fp32>,", 1)), "[E0215]"),
+        ((ADD, "-s", SIGNATURE, "-t", "sm_95"), "[E0306] 'sm_95' is no target that code can be exported for"),
+        ((ADD, "-s", SIGNATURE, "-t", ","), "[E0306] no target to export code for"),
+        ((ADD, "-s", SIGNATURE, "-c", "BLOKC=2"), "[E0117] 'BLOKC' of a configuration is neither a parameter of add_kernel("),
+        ((ADD, "-s", SIGNATURE, "-c", "n=2"), "[E0117] 'n' is in the signature and in a configuration"),
+        (
+            (ADD, "-s", SIGNATURE[:-10], "-c", "BLOCK=128", "-c", "BLOCK=256"),
+            "[E0117] 'add_kernel' has several configurations and no grid",
+        ),
+        ((ADD, "-s", SIGNATURE, "-s", SIGNATURE.replace("i32", "i64")), "[E0117] signatures give 'n' the types i32 and i64"),
+        (
+            (ADD, "-s", SIGNATURE, "-s", SIGNATURE.replace("i32", "2.5")),
+            "[E0117] signatures give 'n' the type i32 and the constant 2.5",
+        ),
+        ((ADD, "-s", SIGNATURE, "-g", "cdiv(n, BLOCK), m"), "'m' is no integer that the launch knows"),
+        ((ADD, "-s", SIGNATURE, "-g", "1,1,1,1"), "it has 4 axes"),
+        ((ADD, "-s", SIGNATURE, "-g", "n +"), "it is no expression"),
+        ((ADD, "-s", SIGNATURE, "--num-warps", "3"), "[E0209]"),
+    ],
+)
 def test_mistakes(arguments, words, tmp_path, capsys):
     assert cli.main(["export", *arguments, "-o", str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err
@@ -208,14 +244,27 @@ def test_mistakes(arguments, words, tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("arguments, sentence, help", [
-    ((ADD, "-s", SIGNATURE, "-g", "n if n else 1"), "the grid 'n if n else 1' cannot be exported: 'n if n else 1' is none of its forms",
-     'use integer parameters, constants, x.shape[0] of a descriptor, multiprocessors, + - * // %, cdiv, min and max: "cdiv(n, BLOCK), heads"'),
-    ((ADD, "-s", SIGNATURE, "-g", "2 * cdiv(n)"), "the grid '2 * cdiv(n)' cannot be exported: 'cdiv(n)' is none of its forms",
-     "use integer parameters, constants, "),
-    ((ADD, "-s", SIGNATURE.replace("i32", "(i32,i32)")), "the parameter 'n' is a tuple, which C has not",
-     "give its elements as parameters of their own"),
-])
+@pytest.mark.parametrize(
+    "arguments, sentence, help",
+    [
+        (
+            (ADD, "-s", SIGNATURE, "-g", "n if n else 1"),
+            "the grid 'n if n else 1' cannot be exported: 'n if n else 1' is none of its forms",
+            "use integer parameters, constants, x.shape[0] of a descriptor, multiprocessors, + - * // %, cdiv, min and max: "
+            '"cdiv(n, BLOCK), heads"',
+        ),
+        (
+            (ADD, "-s", SIGNATURE, "-g", "2 * cdiv(n)"),
+            "the grid '2 * cdiv(n)' cannot be exported: 'cdiv(n)' is none of its forms",
+            "use integer parameters, constants, ",
+        ),
+        (
+            (ADD, "-s", SIGNATURE.replace("i32", "(i32,i32)")),
+            "the parameter 'n' is a tuple, which C has not",
+            "give its elements as parameters of their own",
+        ),
+    ],
+)
 def test_mistakes_and_what_helps(arguments, sentence, help, tmp_path):
     refused(arguments, sentence, help, tmp_path)
 
@@ -228,31 +277,54 @@ def refused(arguments, sentence, help, folder):
     assert not (folder / "out").exists()
 
 
-@pytest.mark.parametrize("more", [("-s", SIGNATURE), ("-g", "1"), ("-c", "BLOCK=64"), ("--tuned", ), ("--num-warps", "2"),
-                                  ("--option", "launch_pdl=True")])
+@pytest.mark.parametrize(
+    "more",
+    [("-s", SIGNATURE), ("-g", "1"), ("-c", "BLOCK=64"), ("--tuned",), ("--num-warps", "2"), ("--option", "launch_pdl=True")],
+)
 def test_a_file_of_kernels_says_all(more, tmp_path):
     (tmp_path / "kernels.json").write_text(json.dumps({"kernels": [{"kernel": ADD, "signature": SIGNATURE}]}))
-    refused((tmp_path / "kernels.json", *more), "a file of kernels has its signatures, grids, configurations and options in it",
-            "write what -s, -g, -c, --tuned and options of a launch say into the file", tmp_path)
+    refused(
+        (tmp_path / "kernels.json", *more),
+        "a file of kernels has its signatures, grids, configurations and options in it",
+        "write what -s, -g, -c, --tuned and options of a launch say into the file",
+        tmp_path,
+    )
 
 
-@pytest.mark.parametrize("text, sentence, help", [
-    ("{", "kernels.json is no JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)", "see docs/exporting.md for an example"),
-    ("[]", "the file is no JSON object", "give it the fields kernels, name, targets"),
-    ('{"kernel": []}', "the file has a field 'kernel'", "the fields are kernels, name, targets"),
-    ('{"kernels": []}', "kernels.json names no kernels", '"kernels": [{"kernel": "kernels.py:add", "signature": "*fp32,i32"}]'),
-    ('{"kernels": [{"kernel": "a.py:f"}]}', "a kernel of the file names no 'kernel' or no 'signature'",
-     '"kernel": "kernels.py:add", "signature": "*fp32:16,*fp32:16,i32"'),
-    ('{"kernels": [{"kernel": "a.py:f", "signature": "i32", "grids": ""}]}', "a kernel of the file has a field 'grids'",
-     "the fields are configurations, grid, kernel, name, options, signature, tuned"),
-])
+@pytest.mark.parametrize(
+    "text, sentence, help",
+    [
+        (
+            "{",
+            "kernels.json is no JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+            "see docs/exporting.md for an example",
+        ),
+        ("[]", "the file is no JSON object", "give it the fields kernels, name, targets"),
+        ('{"kernel": []}', "the file has a field 'kernel'", "the fields are kernels, name, targets"),
+        (
+            '{"kernels": []}',
+            "kernels.json names no kernels",
+            '"kernels": [{"kernel": "kernels.py:add", "signature": "*fp32,i32"}]',
+        ),
+        (
+            '{"kernels": [{"kernel": "a.py:f"}]}',
+            "a kernel of the file names no 'kernel' or no 'signature'",
+            '"kernel": "kernels.py:add", "signature": "*fp32:16,*fp32:16,i32"',
+        ),
+        (
+            '{"kernels": [{"kernel": "a.py:f", "signature": "i32", "grids": ""}]}',
+            "a kernel of the file has a field 'grids'",
+            "the fields are configurations, grid, kernel, name, options, signature, tuned",
+        ),
+    ],
+)
 def test_files_that_name_no_kernels(text, sentence, help, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kernels.json").write_text(text)
-    refused(("kernels.json", ), sentence, help, tmp_path)
+    refused(("kernels.json",), sentence, help, tmp_path)
 
 
-@pytest.mark.parametrize("names", [("add", "add"), ("out_load", ), ("add", "add_with")])
+@pytest.mark.parametrize("names", [("add", "add"), ("out_load",), ("add", "add_with")])
 def test_two_functions_of_one_name(names, tmp_path):
     kernels = [{"kernel": ADD, "signature": SIGNATURE, "name": name} for name in names]
     path = tmp_path / "kernels.json"
@@ -304,9 +376,20 @@ def test_the_file_of_the_page_and_its_codes(tmp_path):
 def inputs(folder):
     """The program's inputs, as files too."""
     rng = np.random.default_rng(0)
-    shapes = {"x": (98432,), "y": (98432,), "scores": (300, 1000), "a": (1024, 512), "b": (512, 1024),
-              "q": (4, 512, 64), "k": (4, 512, 64), "v": (4, 512, 64)}
-    arrays = {name: rng.standard_normal(shape).astype(np.float32 if name in ("x", "y", "scores") else np.float16) for name, shape in shapes.items()}
+    shapes = {
+        "x": (98432,),
+        "y": (98432,),
+        "scores": (300, 1000),
+        "a": (1024, 512),
+        "b": (512, 1024),
+        "q": (4, 512, 64),
+        "k": (4, 512, 64),
+        "v": (4, 512, 64),
+    }
+    arrays = {
+        name: rng.standard_normal(shape).astype(np.float32 if name in ("x", "y", "scores") else np.float16)
+        for name, shape in shapes.items()
+    }
     for name, array in arrays.items():
         array.tofile(folder / name)
     return arrays
@@ -323,15 +406,34 @@ def results_of_python(arrays):
         return load_function(str(TUTORIALS / name))
 
     on = {name: torch.from_numpy(array).cuda() for name, array in arrays.items()}
-    result = {"sum": torch.empty_like(on["x"]), "weights": torch.empty_like(on["scores"]), "c": torch.empty(1024, 1024, dtype=torch.float16, device="cuda"),
-              "out": torch.empty_like(on["q"]), "lse": torch.empty(4, 512, device="cuda")}
-    kernel("01_vector_add.py:add_kernel")[97, ](on["x"], on["y"], result["sum"], 98432, BLOCK=1024)
-    kernel("02_fused_softmax.py:softmax_kernel")[300, ](on["scores"], result["weights"], 1000, 1000, 1000, BLOCK=1024)
+    result = {
+        "sum": torch.empty_like(on["x"]),
+        "weights": torch.empty_like(on["scores"]),
+        "c": torch.empty(1024, 1024, dtype=torch.float16, device="cuda"),
+        "out": torch.empty_like(on["q"]),
+        "lse": torch.empty(4, 512, device="cuda"),
+    }
+    kernel("01_vector_add.py:add_kernel")[97,](on["x"], on["y"], result["sum"], 98432, BLOCK=1024)
+    kernel("02_fused_softmax.py:softmax_kernel")[300,](on["scores"], result["weights"], 1000, 1000, 1000, BLOCK=1024)
     blocks = {"a": [128, 64], "b": [64, 128], "c": [128, 64]}
     descriptors = [TensorDescriptor.from_tensor({**on, **result}[name], block) for name, block in blocks.items()]
-    kernel("09_persistent_matmul.py:host_descriptor_kernel")[64, ](*descriptors, 1024, 1024, 512, 128, 128, 64, 8, True, num_warps=8)
-    kernel("06_fused_attention.py:forward_kernel")[4, 4](on["q"], on["k"], on["v"], result["out"], result["lse"], 1 / 8, 512, BLOCK_M=128, BLOCK_N=64,
-                                                        HEAD_DIM=64, CAUSAL=True, num_warps=8)
+    kernel("09_persistent_matmul.py:host_descriptor_kernel")[64,](
+        *descriptors, 1024, 1024, 512, 128, 128, 64, 8, True, num_warps=8
+    )
+    kernel("06_fused_attention.py:forward_kernel")[4, 4](
+        on["q"],
+        on["k"],
+        on["v"],
+        result["out"],
+        result["lse"],
+        1 / 8,
+        512,
+        BLOCK_M=128,
+        BLOCK_N=64,
+        HEAD_DIM=64,
+        CAUSAL=True,
+        num_warps=8,
+    )
     return {name: tensor.cpu().numpy() for name, tensor in result.items()}
 
 

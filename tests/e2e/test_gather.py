@@ -17,8 +17,9 @@ EMULATED = True
 
 
 @tilewright.jit
-def gather_kernel(x_ptr, i_ptr, out_ptr, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, P: tl.constexpr,
-                  Q: tl.constexpr):
+def gather_kernel(
+    x_ptr, i_ptr, out_ptr, AXIS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, P: tl.constexpr, Q: tl.constexpr
+):
     x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
     offsets = tl.arange(0, P)[:, None] * Q + tl.arange(0, Q)[None, :]
     tl.store(out_ptr + offsets, tl.gather(x, tl.load(i_ptr + offsets), AXIS))
@@ -31,8 +32,9 @@ def test_gather(device, name, axis, shape):
     index_shape = (shape[0], 16) if axis == 0 else (8, shape[1])
     index = np.random.default_rng(3).integers(0, x.shape[axis], index_shape).astype(np.int32)
     out = device.empty(index_shape, x.dtype)
-    device.run(gather_kernel, (1, ), device.array(x), device.array(index), out, AXIS=axis, M=8, N=16, P=index_shape[0],
-               Q=index_shape[1])
+    device.run(
+        gather_kernel, (1,), device.array(x), device.array(index), out, AXIS=axis, M=8, N=16, P=index_shape[0], Q=index_shape[1]
+    )
     assert_same(device.numpy(out), np.take_along_axis(x, index, axis))
 
 
@@ -44,9 +46,12 @@ def test_gather_outside_of_the_tile(device, axis, index_type):
     index = np.random.default_rng(3).integers(-3, x.shape[axis] + 3, x.shape).astype(index_type)
     index[0, 0], index[1, 1] = np.iinfo(index_type).min, np.iinfo(index_type).max
     out = device.empty(x.shape, x.dtype)
-    device.run(gather_kernel, (1, ), device.array(x), device.array(index), out, AXIS=axis, M=8, N=16, P=8, Q=16)
+    device.run(gather_kernel, (1,), device.array(x), device.array(index), out, AXIS=axis, M=8, N=16, P=8, Q=16)
     inside = (index >= 0) & (index < x.shape[axis])
-    assert_same(device.numpy(out), np.where(inside, np.take_along_axis(x, np.where(inside, index, 0).astype(np.int64), axis), np.float32(0)))
+    assert_same(
+        device.numpy(out),
+        np.where(inside, np.take_along_axis(x, np.where(inside, index, 0).astype(np.int64), axis), np.float32(0)),
+    )
 
 
 @pytest.mark.parametrize("rows, columns", [(128, 64), (512, 64), (8, 4096)])
@@ -55,7 +60,7 @@ def test_gather_from_many(device, rows, columns):
     x = random_values("float32", rows * columns).reshape(rows, columns)
     index = np.random.default_rng(3).integers(0, rows, x.shape).astype(np.int32)
     out = device.empty(index.shape, x.dtype)
-    device.run(gather_kernel, (1, ), device.array(x), device.array(index), out, AXIS=0, M=rows, N=columns, P=rows, Q=columns)
+    device.run(gather_kernel, (1,), device.array(x), device.array(index), out, AXIS=0, M=rows, N=columns, P=rows, Q=columns)
     assert_same(device.numpy(out), np.take_along_axis(x, index, 0))
 
 
@@ -73,7 +78,7 @@ def row_after_row_kernel(x_ptr, out_ptr, trips, M: tl.constexpr, N: tl.constexpr
 def test_rows_and_columns_of_an_invariant_tile(device):
     x = exact_values("float32", 16 * 64).reshape(16, 64)
     out = device.empty(x.shape, x.dtype)
-    device.run(row_after_row_kernel, (1, ), device.array(x), out, 16, M=16, N=64)
+    device.run(row_after_row_kernel, (1,), device.array(x), out, 16, M=16, N=64)
     expected = sum(np.where(np.arange(16)[:, None] >= i, np.outer(x[:, i], x[i]), 0) for i in range(16))
     assert_same(device.numpy(out), expected, signed_zeros=False)
 
@@ -101,5 +106,7 @@ def test_tiles_that_a_loop_loads(device, stages, trips):
     x = exact_values("float32", (max(trips, 1), 16, 64))
     index = np.random.default_rng(3).integers(0, 16, x.shape).astype(np.int32)
     out = device.empty(x.shape[1:], np.float32)
-    device.run(gather_in_loop_kernel, (1, ), device.array(x), device.array(index), out, trips, ROWS=16, COLUMNS=64, STAGES=stages)
+    device.run(
+        gather_in_loop_kernel, (1,), device.array(x), device.array(index), out, trips, ROWS=16, COLUMNS=64, STAGES=stages
+    )
     assert_same(device.numpy(out), np.take_along_axis(x, index, 1)[:trips].sum(axis=0), signed_zeros=False)

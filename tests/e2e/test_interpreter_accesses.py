@@ -31,7 +31,7 @@ def line_of(text):
 
 def test_one_program_of_the_grid():
     x, out = np.ones(300, np.float32), np.zeros(300, np.float32)
-    table = copy.interpret(x, out, 300, BLOCK=128, grid=lambda meta: (3, ), program=2)
+    table = copy.interpret(x, out, 300, BLOCK=128, grid=lambda meta: (3,), program=2)
     assert out.sum() == 44 and out[256:].all()
     assert [tuple(row) for row in table] == [
         ((2, 0, 0), line_of("value = "), "load", "x", 256, 299, 44, 128, 176),
@@ -43,7 +43,7 @@ def test_one_program_of_the_grid():
 def test_the_whole_grid_and_tuned_kernels():
     for kernel, options in ((copy, {"BLOCK": 64}), (tuned, {})):
         x, out = np.ones(100, np.float32), np.zeros(100, np.float32)
-        table = kernel.interpret(x, out, 100, grid=(3, ), **options)
+        table = kernel.interpret(x, out, 100, grid=(3,), **options)
         assert out.all() and len(table) == 9
         masked = table[6]
         assert (masked.active, masked.lanes, masked.first, masked.last, masked.bytes) == (0, 64, None, None, 0)
@@ -51,7 +51,7 @@ def test_the_whole_grid_and_tuned_kernels():
 
 def test_the_table_for_print_csv_and_pandas(tmp_path):
     x, out = np.ones(100, np.float32), np.zeros(100, np.float32)
-    table = copy.interpret(x, out, 100, BLOCK=128, grid=(1, ))
+    table = copy.interpret(x, out, 100, BLOCK=128, grid=(1,))
     head, *rows = str(table).splitlines()
     assert head.split() == list(table.columns) and len(rows) == 3 and "AccessTable of 3" in repr(table)
     table.to_csv(tmp_path / "table.csv")
@@ -65,11 +65,11 @@ def test_what_interpret_refuses():
     x = np.ones(4, np.float32)
     for program in (1, -1, (0, 1), (0, 0, 0, 0), "0"):
         with pytest.raises(errors.InvalidGrid, match="has no program"):
-            copy.interpret(x, x, 4, BLOCK=4, grid=(1, ), program=program)
+            copy.interpret(x, x, 4, BLOCK=4, grid=(1,), program=program)
     with pytest.raises(errors.InvalidOption, match="num_warp"):
-        copy.interpret(x, x, 4, BLOCK=4, grid=(1, ), num_warp=4)
+        copy.interpret(x, x, 4, BLOCK=4, grid=(1,), num_warp=4)
     with pytest.raises(errors.OutOfBounds):
-        copy.interpret(x, x[:2], 4, BLOCK=4, grid=(1, ))
+        copy.interpret(x, x[:2], 4, BLOCK=4, grid=(1,))
 
 
 @tilewright.jit
@@ -80,7 +80,7 @@ def show(x, n):
     mask = vector > 1
     pointer = x + tl.arange(0, 64)
     breakpoint()
-    tl.store(pointer, tl.where(mask, vector, tl.reshape(matrix, (64, )) + n + tl.sum(small)))
+    tl.store(pointer, tl.where(mask, vector, tl.reshape(matrix, (64,)) + n + tl.sum(small)))
 
 
 def test_tiles_in_debuggers_and_notebooks(monkeypatch):
@@ -88,13 +88,17 @@ def test_tiles_in_debuggers_and_notebooks(monkeypatch):
 
     def look():
         names = sys._getframe(1).f_locals
-        shown.update({name: (repr(names[name]), names[name]._repr_html_())
-                      for name in ("small", "vector", "matrix", "mask", "pointer", "n")})
+        shown.update(
+            {
+                name: (repr(names[name]), names[name]._repr_html_())
+                for name in ("small", "vector", "matrix", "mask", "pointer", "n")
+            }
+        )
 
     monkeypatch.setattr(sys, "breakpointhook", look)
     x = np.arange(64, dtype=np.float32)
     x[5], x[6] = np.nan, np.inf
-    show[(1, )](x, 7)
+    show[(1,)](x, 7)
     assert shown["small"][0] == "i32[4]([0 1 2 3])"
     text, page = shown["vector"]
     assert text == "fp32[64]([0. 1. 2. 3. ...]; min 0, mean 32.3387, max 63, nan 1, inf 1)"
@@ -115,7 +119,7 @@ def outer(x):
 
 
 def launch():
-    outer[(1, )](np.zeros(4, np.float32))
+    outer[(1,)](np.zeros(4, np.float32))
 
 
 def test_tracebacks_have_the_users_frames_alone():
@@ -133,7 +137,7 @@ def misspelt(x):
 
 def test_tracebacks_of_explained_errors():
     with pytest.raises(errors.UndefinedName) as info:
-        misspelt[(1, )](np.zeros(4, np.float32))
+        misspelt[(1,)](np.zeros(4, np.float32))
     assert {f.filename for f in traceback.extract_tb(info.value.__traceback__)} == {__file__}
 
 

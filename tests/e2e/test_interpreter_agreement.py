@@ -40,13 +40,12 @@ def endless(n):
 
 @tilewright.jit
 def deep(x):
-    return helper(x) + tl.zeros((3, ), tl.int32)
+    return helper(x) + tl.zeros((3,), tl.int32)
 
 
 @tilewright.jit
 def bad_in_a_helper(out, n):
-    tl.store(out,
-             deep(n))
+    tl.store(out, deep(n))
 
 
 @tilewright.jit
@@ -139,7 +138,7 @@ def recursive(out, n):
 def growing(out, n):
     total = 0.0
     for i in range(n):
-        total += tl.zeros((4, ), tl.float32)
+        total += tl.zeros((4,), tl.float32)
     tl.store(out, tl.sum(total))
 
 
@@ -193,7 +192,7 @@ def number_that_counts(out, n):
 
 @tilewright.jit
 def power_of_a_tile(out, n):
-    tl.store(out, n ** 2)
+    tl.store(out, n**2)
 
 
 @tilewright.jit
@@ -298,13 +297,49 @@ def two_pointers(out, n):
 
 
 KERNELS = [
-    bad_in_a_helper, assigned_shape, loop_over_tuple, long_unroll, float_bound, zero_step, tile_condition, tile_while,
-    string_condition, string_choice, wrong_unpack, unpack_a_tile,
-    missing_argument, static_call, static_builtin, recursive, growing, widening, changed_in_a_branch, one_branch_only,
-    made_in_a_loop, tile_that_counts, number_that_counts,
-    power_of_a_tile, division_by_zero, index_of_a_tuple, number_in_a_string,
-    call_of_a_type, call_of_a_tile, call_of_nothing, module_function_on_a_tile, returns_a_value, plain_global, undefined_name, unknown_attribute, foreign_call,
-    return_in_loop, static_assertion, no_power_of_two, no_broadcast, out_of_range, float_modulo_shift, two_pointers
+    bad_in_a_helper,
+    assigned_shape,
+    loop_over_tuple,
+    long_unroll,
+    float_bound,
+    zero_step,
+    tile_condition,
+    tile_while,
+    string_condition,
+    string_choice,
+    wrong_unpack,
+    unpack_a_tile,
+    missing_argument,
+    static_call,
+    static_builtin,
+    recursive,
+    growing,
+    widening,
+    changed_in_a_branch,
+    one_branch_only,
+    made_in_a_loop,
+    tile_that_counts,
+    number_that_counts,
+    power_of_a_tile,
+    division_by_zero,
+    index_of_a_tuple,
+    number_in_a_string,
+    call_of_a_type,
+    call_of_a_tile,
+    call_of_nothing,
+    module_function_on_a_tile,
+    returns_a_value,
+    plain_global,
+    undefined_name,
+    unknown_attribute,
+    foreign_call,
+    return_in_loop,
+    static_assertion,
+    no_power_of_two,
+    no_broadcast,
+    out_of_range,
+    float_modulo_shift,
+    two_pointers,
 ]
 
 
@@ -315,7 +350,7 @@ def error_of(action):
 
 
 def assert_alike(kernel, *args):
-    interpreted = error_of(lambda: kernel[(1, )](*args))
+    interpreted = error_of(lambda: kernel[(1,)](*args))
     compiled = error_of(lambda: assemble_for(kernel, "sm_90a", args, {}))
     assert (interpreted.code, interpreted.message) == (compiled.code, compiled.message)
     assert interpreted.help == compiled.help

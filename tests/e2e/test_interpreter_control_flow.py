@@ -22,7 +22,7 @@ def interpreted(function):
         return tilewright.jit(function)
 
 
-def run(kernel, *args, grid=(1, ), **kwargs):
+def run(kernel, *args, grid=(1,), **kwargs):
     kernel[grid](*args, **kwargs)
 
 
@@ -51,7 +51,7 @@ def test_empty_grid_runs_nothing():
 
 def test_grid_function_gets_the_arguments():
     out = scalars(2)
-    run(program_ids, out, grid=lambda arguments: (len(arguments["out"]), ))
+    run(program_ids, out, grid=lambda arguments: (len(arguments["out"]),))
     assert out.tolist() == [0, 100]
 
 
@@ -83,7 +83,7 @@ def assigned_numbers(out):
     tl.store(out + 2, c // 2)
     tl.store(out + 3, d // 2)
     tl.store(out + 4, -7 // 2)
-    tl.store(out + 5, tl.sum(tl.full((c + 1, ), 1, tl.int32)))
+    tl.store(out + 5, tl.sum(tl.full((c + 1,), 1, tl.int32)))
     a += 1
     a <<= 2
     tl.store(out + 6, a)
@@ -125,7 +125,7 @@ def branches(x, out, n):
 def test_if_follows_the_value():
     x = np.array([3, 0, -5, 7], np.int64)
     out = scalars(4)
-    run(branches, x, out, 3, grid=(4, ))
+    run(branches, x, out, 3, grid=(4,))
     assert out.tolist() == [6, 100, 5, -1]
 
 
@@ -145,7 +145,7 @@ def loops(out, n, start, stop, step: tl.constexpr):
     tl.store(out + 2, count)
     unrolled = 0
     for i in tl.static_range(3):
-        unrolled += tl.sum(tl.full((2**i, ), 1, tl.int32))
+        unrolled += tl.sum(tl.full((2**i,), 1, tl.int32))
     tl.store(out + 3, unrolled)
     for i in tl.range(2, n, num_stages=3):
         unrolled = unrolled + i
@@ -204,12 +204,15 @@ def float_bound(out, n):
         tl.store(out, i)
 
 
-@pytest.mark.parametrize("kernel, args, code, text", [
-    (loop_over_tuple, (), "E0102", "'for over a tuple' is not supported"),
-    (long_unroll, (), "E0114", "loop would be unrolled 5000 times; the limit is 4096"),
-    (zero_step, (0, ), "E0117", "step of 'range' is zero"),
-    (float_bound, (2.5, ), "E0120", "range() takes integer scalars, not fp32"),
-])
+@pytest.mark.parametrize(
+    "kernel, args, code, text",
+    [
+        (loop_over_tuple, (), "E0102", "'for over a tuple' is not supported"),
+        (long_unroll, (), "E0114", "loop would be unrolled 5000 times; the limit is 4096"),
+        (zero_step, (0,), "E0117", "step of 'range' is zero"),
+        (float_bound, (2.5,), "E0120", "range() takes integer scalars, not fp32"),
+    ],
+)
 def test_loops_that_are_refused(kernel, args, code, text):
     with pytest.raises(errors.TilewrightError) as info:
         run(kernel, scalars(), *args)
@@ -333,7 +336,7 @@ def walrus(out, n):
 def constants(out, SIZE: tl.constexpr):
     late: tl.constexpr
     late = SIZE.value * FOUR
-    tl.store(out + 0, tl.sum(tl.full((late, ), 1, tl.int32)))
+    tl.store(out + 0, tl.sum(tl.full((late,), 1, tl.int32)))
     tl.store(out + 1, FOUR.value)
     n = 3
     tl.store(out + 2, n.to(tl.int64))
@@ -401,11 +404,14 @@ def recursive(out, n):
     tl.store(out, endless(n))
 
 
-@pytest.mark.parametrize("kernel, args, code, text", [
-    (missing_argument, (), "E0122", "call of 'helper': missing argument 'x'"),
-    (static_call, (5, ), "E0112", "'n' must be known"),
-    (recursive, (5, ), "E0111", "recursion: endless -> endless"),
-])
+@pytest.mark.parametrize(
+    "kernel, args, code, text",
+    [
+        (missing_argument, (), "E0122", "call of 'helper': missing argument 'x'"),
+        (static_call, (5,), "E0112", "'n' must be known"),
+        (recursive, (5,), "E0111", "recursion: endless -> endless"),
+    ],
+)
 def test_calls_that_are_refused(kernel, args, code, text):
     with pytest.raises(errors.TilewrightError) as info:
         run(kernel, scalars(), *args)
@@ -427,10 +433,10 @@ def larger(a, b):
 @tilewright.jit
 def custom_reductions(x, out, N: tl.constexpr):
     tile = tl.load(x + tl.arange(0, N))
-    slope, offset = tl.reduce((tl.full((N, ), -1, tl.int64), tile), 0, affine)
+    slope, offset = tl.reduce((tl.full((N,), -1, tl.int64), tile), 0, affine)
     tl.store(out + 0, offset)
     tl.store(out + 1, tl.reduce(tile, 0, larger))
-    scanned = tl.associative_scan((tl.full((N, ), -1, tl.int64), tile), 0, affine)
+    scanned = tl.associative_scan((tl.full((N,), -1, tl.int64), tile), 0, affine)
     tl.store(out + 2 + tl.arange(0, N), scanned[1])
 
 
@@ -452,7 +458,7 @@ def test_custom_reductions():
 def growing_accumulator(out, n):
     total = 0.0
     for i in range(n):
-        total += tl.zeros((4, ), tl.float32)
+        total += tl.zeros((4,), tl.float32)
     tl.store(out, tl.sum(total))
 
 
@@ -496,14 +502,17 @@ def tile_that_counts(out, n):
     tl.store(out, i)
 
 
-@pytest.mark.parametrize("kernel, code, text", [
-    (growing_accumulator, "E0118", "'total' is fp32 before the loop and fp32[4] after an iteration"),
-    (widening_while, "E0118", "'count' is i32 before the loop and i64 after an iteration"),
-    (changed_in_a_branch, "E0105", "Mismatched type for value: fp32 in one branch and i32 in the other"),
-    (one_branch_only, "E0104", "assigned in one branch of the 'if' in line"),
-    (made_in_a_loop, "E0104", "first assigned inside a loop"),
-    (tile_that_counts, "E0104", "it is i32[4] before the loop that counts with it"),
-])
+@pytest.mark.parametrize(
+    "kernel, code, text",
+    [
+        (growing_accumulator, "E0118", "'total' is fp32 before the loop and fp32[4] after an iteration"),
+        (widening_while, "E0118", "'count' is i32 before the loop and i64 after an iteration"),
+        (changed_in_a_branch, "E0105", "Mismatched type for value: fp32 in one branch and i32 in the other"),
+        (one_branch_only, "E0104", "assigned in one branch of the 'if' in line"),
+        (made_in_a_loop, "E0104", "first assigned inside a loop"),
+        (tile_that_counts, "E0104", "it is i32[4] before the loop that counts with it"),
+    ],
+)
 def test_names_keep_to_the_rules_of_the_compiler(kernel, code, text):
     with pytest.raises(errors.TilewrightError) as info:
         run(kernel, scalars(), 5)

@@ -30,13 +30,26 @@ def unmasked(x, out, BLOCK: tl.constexpr):
 
 def copied(x, n, stride=1, like=None):
     out = np.zeros(n, like or x.dtype)
-    copy[(4, )](x, out, n, stride, BLOCK=16)
+    copy[(4,)](x, out, n, stride, BLOCK=16)
     return out
 
 
 DTYPES = [
-    np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16,
-    np.float32, np.float64, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2
+    np.bool_,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+    np.float16,
+    np.float32,
+    np.float64,
+    ml_dtypes.bfloat16,
+    ml_dtypes.float8_e4m3fn,
+    ml_dtypes.float8_e5m2,
 ]
 
 
@@ -59,14 +72,14 @@ def test_strided_views():
 def test_out_of_bounds_names_everything():
     x, out = np.zeros(40, np.float32), np.zeros(64, np.float32)
     with pytest.raises(errors.OutOfBounds) as info:
-        unmasked[(4, )](x, out, BLOCK=16)
+        unmasked[(4,)](x, out, BLOCK=16)
     text = str(info.value)
     assert "[E0407] load of 'x' at element 40; size is 40; program (2,0,0)" in text
     assert "in kernel 'unmasked'" in text and "tl.load(x + offsets)" in text
     assert "lane [8] of tile [16]; no mask" in text and "8 lanes are out of bounds" in text
     frame = info.value.frames[0]
     if sys.version_info >= (3, 11):  # before, Python keeps no columns
-        assert frame.source_line[frame.column - 1:frame.end_column - 1] == "tl.load(x + offsets)" and "^" in text
+        assert frame.source_line[frame.column - 1 : frame.end_column - 1] == "tl.load(x + offsets)" and "^" in text
     assert isinstance(info.value, IndexError) and isinstance(info.value, errors.InterpreterError)
 
 
@@ -88,7 +101,7 @@ def byte_before(x, out):
 
 def test_a_byte_before_an_array_belongs_to_the_element_before():
     with pytest.raises(errors.OutOfBounds, match=r"'x' at element -1; size is 4"):
-        byte_before[(1, )](np.zeros(4, np.float32), np.zeros(1, np.int8))
+        byte_before[(1,)](np.zeros(4, np.float32), np.zeros(1, np.int8))
 
 
 @tilewright.jit
@@ -99,25 +112,25 @@ def tail_of_tile(x, out, n, BLOCK: tl.constexpr):
 
 def test_lanes_that_are_not_loaded_are_those_of_other():
     out = np.zeros(16, np.int32)
-    tail_of_tile[(1, )](np.full(5, -1, np.int32), out, 5, BLOCK=16)
+    tail_of_tile[(1,)](np.full(5, -1, np.int32), out, 5, BLOCK=16)
     assert out.tolist() == [-1] * 5 + list(range(10, 32, 2))
 
 
 def test_nothing_is_stored_by_a_bad_store():
     x, out = np.ones(64, np.float32), np.zeros(40, np.float32)
     with pytest.raises(errors.OutOfBounds, match=r"store of 'out' at element 40; size is 40; program \(2,0,0\)"):
-        unmasked[(4, )](x, out, BLOCK=16)
+        unmasked[(4,)](x, out, BLOCK=16)
     assert out[:32].all() and not out[32:].any()
-    unmasked[(4, )](x, np.zeros(64, np.float32), BLOCK=16)  # the next launch works
+    unmasked[(4,)](x, np.zeros(64, np.float32), BLOCK=16)  # the next launch works
 
 
 def test_read_only_arrays():
     x, out = np.zeros(64, np.float32), np.zeros(64, np.float32)
     out.flags.writeable = False
     with pytest.raises(errors.InvalidArgument, match=r"\[E0216\] 'out' is read-only"):
-        unmasked[(4, )](x, out, BLOCK=16)
+        unmasked[(4,)](x, out, BLOCK=16)
     x.flags.writeable = False
-    unmasked[(4, )](x, np.zeros(64, np.float32), BLOCK=16)
+    unmasked[(4,)](x, np.zeros(64, np.float32), BLOCK=16)
 
 
 def test_misaligned_arrays():
@@ -127,11 +140,12 @@ def test_misaligned_arrays():
         copied(x, 64)
 
 
-@pytest.mark.parametrize("array", [np.zeros(4, np.complex64), np.zeros(4, ">f4"), np.array([None])],
-                         ids=["complex", "byte order", "object"])
+@pytest.mark.parametrize(
+    "array", [np.zeros(4, np.complex64), np.zeros(4, ">f4"), np.array([None])], ids=["complex", "byte order", "object"]
+)
 def test_types_that_are_refused(array):
     with pytest.raises(errors.TilewrightError, match=r"\[E0206\] argument 'x' has dtype"):
-        copy[(1, )](array, np.zeros(4, np.float32), 4, 1, BLOCK=16)
+        copy[(1,)](array, np.zeros(4, np.float32), 4, 1, BLOCK=16)
 
 
 # -- other frameworks ----------------------------------------------------------
@@ -153,13 +167,11 @@ class TorchLike:
 
 
 class ArrayInterface:
-
     def __init__(self, array):
         self.array, self.__array_interface__ = array, array.__array_interface__
 
 
 class DlpackOnly:
-
     def __init__(self, array):
         self.array = array
 
@@ -174,18 +186,19 @@ def launch(kernel, grid, **bound):
     interpreter.run_interpreted(kernel, grid, bound)
 
 
-@pytest.mark.parametrize("wrap", [lambda a: TorchLike(a, "torch.float32"), ArrayInterface, DlpackOnly],
-                         ids=["torch", "array interface", "dlpack"])
+@pytest.mark.parametrize(
+    "wrap", [lambda a: TorchLike(a, "torch.float32"), ArrayInterface, DlpackOnly], ids=["torch", "array interface", "dlpack"]
+)
 def test_arrays_of_other_frameworks_are_used_in_place(wrap):
     x, out = np.arange(30, dtype=np.float32), np.zeros(30, np.float32)
-    launch(copy, (2, ), x=wrap(x), out=TorchLike(out, "torch.float32"), n=30, stride=1, BLOCK=16)
+    launch(copy, (2,), x=wrap(x), out=TorchLike(out, "torch.float32"), n=30, stride=1, BLOCK=16)
     assert out.tolist() == x.tolist()
 
 
 def test_torch_bfloat16_needs_no_numpy_type():
     x = np.arange(30).astype(ml_dtypes.bfloat16)
     out = np.zeros(30, np.float32)
-    launch(copy, (2, ), x=TorchLike(x.view(np.uint16), "torch.bfloat16"), out=out, n=30, stride=1, BLOCK=16)
+    launch(copy, (2,), x=TorchLike(x.view(np.uint16), "torch.bfloat16"), out=out, n=30, stride=1, BLOCK=16)
     assert out.tolist() == list(range(30))
 
 
@@ -211,10 +224,14 @@ class FakeDriver:
 
 
 class DeviceArray:
-
     def __init__(self, driver, offset, count, typestr="<f4", strides=None):
-        self.__cuda_array_interface__ = {"data": (driver.base + offset, False), "shape": (count, ), "typestr": typestr,
-                                         "strides": strides, "version": 3}
+        self.__cuda_array_interface__ = {
+            "data": (driver.base + offset, False),
+            "shape": (count,),
+            "typestr": typestr,
+            "strides": strides,
+            "version": 3,
+        }
 
 
 @pytest.fixture
@@ -228,7 +245,7 @@ def test_gpu_arrays_are_copied_in_and_back(driver):
     memory = driver.bytes.view(np.float32)
     memory[:] = np.arange(1024)
     x, out = DeviceArray(driver, 256, 32), DeviceArray(driver, 1024, 32)
-    launch(copy, (2, ), x=x, out=out, n=32, stride=1, BLOCK=16)
+    launch(copy, (2,), x=x, out=out, n=32, stride=1, BLOCK=16)
     assert memory[256:288].tolist() == list(range(64, 96))
     assert memory[:256].tolist() == list(range(256)) and memory[288:].tolist() == list(range(288, 1024))
     # What was only read is not copied back.
@@ -238,8 +255,8 @@ def test_gpu_arrays_are_copied_in_and_back(driver):
 def test_overlapping_gpu_views_share_one_copy(driver):
     memory = driver.bytes.view(np.float32)
     memory[:] = np.arange(1024)
-    x, out = DeviceArray(driver, 0, 32, strides=(8, )), DeviceArray(driver, 4, 32, strides=(8, ))
-    launch(strided_copy, (1, ), x=x, out=out, BLOCK=32)
+    x, out = DeviceArray(driver, 0, 32, strides=(8,)), DeviceArray(driver, 4, 32, strides=(8,))
+    launch(strided_copy, (1,), x=x, out=out, BLOCK=32)
     assert memory[0:64:2].tolist() == memory[1:64:2].tolist()
     assert len([c for c in driver.copies if c[0] == "to host"]) == 1
 
@@ -260,12 +277,15 @@ def histogram(x, counts, n, BLOCK: tl.constexpr):
     tl.atomic_add(counts + tl.load(x + offsets, mask=mask), 1, mask=mask)
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.float16, np.float32, np.float64,
-                                   ml_dtypes.bfloat16], ids=lambda d: np.dtype(d).name)
+@pytest.mark.parametrize(
+    "dtype",
+    [np.int32, np.int64, np.uint32, np.float16, np.float32, np.float64, ml_dtypes.bfloat16],
+    ids=lambda d: np.dtype(d).name,
+)
 def test_atomic_add(dtype):
     x = np.random.default_rng(0).integers(0, 8, 100).astype(np.int32)
     counts = np.zeros(8, dtype)
-    histogram[(7, )](x, counts, 100, BLOCK=16)
+    histogram[(7,)](x, counts, 100, BLOCK=16)
     assert counts.astype(np.int64).tolist() == np.bincount(x, minlength=8).tolist()
 
 
@@ -279,14 +299,14 @@ def locked_sum(lock, total, x):
 
 def test_a_lock():
     lock, total, x = np.zeros(1, np.int32), np.zeros(1, np.float32), np.arange(10, dtype=np.float32)
-    locked_sum[(10, )](lock, total, x)
+    locked_sum[(10,)](lock, total, x)
     assert total[0] == 45 and lock[0] == 0
 
 
 @tilewright.jit
 def extremes(x, out, N: tl.constexpr):
     values = tl.load(x + tl.arange(0, N))
-    zero = tl.zeros((N, ), tl.int32)
+    zero = tl.zeros((N,), tl.int32)
     tl.atomic_max(out + zero, values)
     tl.atomic_min(out + 1 + zero, values)
     tl.atomic_and(out + 2 + zero, values)
@@ -297,7 +317,7 @@ def extremes(x, out, N: tl.constexpr):
 def test_integer_atomics():
     x = np.array([5, -9, 12, 7], np.int32)
     out = np.array([0, 0, -1, 0, 0], np.int32)
-    extremes[(1, )](x, out, N=4)
+    extremes[(1,)](x, out, N=4)
     assert out.tolist() == [12, -9, 5 & -9 & 12 & 7, 5 | -9 | 12 | 7, 5 ^ -9 ^ 12 ^ 7]
 
 
@@ -310,7 +330,7 @@ def through_integers(x, out):
 
 def test_pointers_made_of_integers():
     out = np.zeros(2, np.float32)
-    through_integers[(1, )](np.array([1, 2, 3], np.float32), out)
+    through_integers[(1,)](np.array([1, 2, 3], np.float32), out)
     assert out[0] == 2 and out[1] == np.float32(3).view(np.int32)
 
 
@@ -322,7 +342,7 @@ def wild_pointer(out):
 
 def test_wild_pointers_do_not_crash():
     with pytest.raises(errors.OutOfBounds, match="the address lies in no array of this launch"):
-        wild_pointer[(1, )](np.zeros(1, np.float32))
+        wild_pointer[(1,)](np.zeros(1, np.float32))
 
 
 @tilewright.jit
@@ -334,10 +354,10 @@ def divide(x, y, out):
 def test_division_by_zero():
     x, y, out = np.array([7, -7, 5, 9], np.int32), np.array([2, 2, 0, 3], np.int32), np.zeros(4, np.int32)
     with pytest.raises(errors.DivisionByZero, match=r"5 // 0 divides by zero; .* program \(0,0,0\)"):
-        divide[(1, )](x, y, out)
+        divide[(1,)](x, y, out)
     with knobs.runtime.scope():
         knobs.runtime.check = "races, -division"
-        divide[(1, )](x, y, out)
+        divide[(1,)](x, y, out)
     assert out.tolist() == [3, -3, 0, 3]
 
 
@@ -350,5 +370,5 @@ def gather_rows(out, *tables):
 def test_a_variadic_kernel():
     out = np.zeros(2, np.int32)
     tables = (np.array([1, 2], np.int32), np.array([3, 4], np.int32))
-    launch(gather_rows, (1, ), out=out, tables=tables)
+    launch(gather_rows, (1,), out=out, tables=tables)
     assert out.tolist() == [1, 3]

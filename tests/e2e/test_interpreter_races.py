@@ -29,7 +29,7 @@ def same_value(out, done):
 
 
 def test_equal_values_are_no_race():
-    same_value[(8, )](zeros(9), zeros(1, np.bool_))
+    same_value[(8,)](zeros(9), zeros(1, np.bool_))
 
 
 @tilewright.jit
@@ -51,10 +51,10 @@ def whole_and_half(out):
 
 def test_accesses_of_other_sizes():
     out = zeros(16)
-    halves[(2, )](out)
+    halves[(2,)](out)
     assert out.tolist() == [(i + 1) * 65537 for i in range(16)]
     with pytest.raises(errors.DataRace, match=r"write 'out'\[3\]"):
-        whole_and_half[(2, )](zeros(16))
+        whole_and_half[(2,)](zeros(16))
 
 
 @tilewright.jit
@@ -65,9 +65,9 @@ def two_views(a, b):
 
 def test_views_of_one_array():
     x = zeros(16)
-    two_views[(4, )](x[:8], x[8:])
+    two_views[(4,)](x[:8], x[8:])
     with pytest.raises(errors.DataRace, match=r"programs \(0,0,0\) and \(1,0,0\) write 'a'\[1\]"):
-        two_views[(4, )](x[:8], x[1:])
+        two_views[(4,)](x[:8], x[1:])
 
 
 @tilewright.jit
@@ -97,7 +97,7 @@ def last_one_sums(x, partial, count, out, COUNT: tl.constexpr, BLOCK: tl.constex
 def test_the_last_program_sums(order):
     x, partial, count, out = np.arange(1024, dtype=np.int32), zeros(64), zeros(1), zeros(1)
     for _ in range(2):
-        last_one_sums[(64, )](x, partial, count, out, COUNT=64, BLOCK=16)
+        last_one_sums[(64,)](x, partial, count, out, COUNT=64, BLOCK=16)
         assert out[0] == x.sum() and count[0] == 0
 
 
@@ -117,7 +117,7 @@ def handed_on(data, flags, out):
 
 def test_order_is_handed_on(order):
     out = zeros(1)
-    handed_on[(5, )](zeros(1), zeros(5), out)
+    handed_on[(5,)](zeros(1), zeros(5), out)
     assert out[0] == 42
 
 
@@ -136,7 +136,7 @@ def by_modifiers(data, flags, out):
 
 def test_write_through_and_volatile(order):
     out = zeros(6)
-    by_modifiers[(6, )](zeros(1), zeros(6), out)
+    by_modifiers[(6,)](zeros(1), zeros(6), out)
     assert out.tolist() == np.cumsum(np.arange(6)).tolist()
 
 
@@ -147,7 +147,7 @@ def scattered_counts(x, bins, BLOCK: tl.constexpr):
 
 def test_histograms(order):
     x, bins = np.random.default_rng(0).integers(0, 50, 4096).astype(np.int32), zeros(50)
-    scattered_counts[(16, )](x, bins, BLOCK=256)
+    scattered_counts[(16,)](x, bins, BLOCK=256)
     assert (bins == np.bincount(x, minlength=50)).all()
 
 
@@ -169,7 +169,7 @@ def stream_k(x, partial, locks, out, COUNT: tl.constexpr, BLOCK: tl.constexpr):
 
 def test_stream_k(order):
     x, out = np.arange(256, dtype=np.float32).reshape(8, 32), zeros((4, 32), np.float32)
-    stream_k[(8, )](x, np.zeros_like(x), zeros(8), out, COUNT=8, BLOCK=32)
+    stream_k[(8,)](x, np.zeros_like(x), zeros(8), out, COUNT=8, BLOCK=32)
     assert (out == 2 * (x[0::2] + x[1::2])).all()
 
 
@@ -181,7 +181,7 @@ def in_place(x, y, BLOCK: tl.constexpr):
 
 def test_in_place_through_two_arguments():
     x = zeros(64)
-    in_place[(4, )](x, x, BLOCK=16)
+    in_place[(4,)](x, x, BLOCK=16)
     assert (x == 1).all()
 
 
@@ -194,19 +194,20 @@ def broadcast_store(x, out, B: tl.constexpr):
 
 
 def test_equal_lanes_of_one_store():
-    broadcast_store[(1, )](np.arange(32, dtype=np.int32), zeros(32), B=32)
+    broadcast_store[(1,)](np.arange(32, dtype=np.int32), zeros(32), B=32)
 
 
 def test_a_report_names_both_places():
     with pytest.raises(errors.DataRace) as info:
-        two_views[(2, )]((x := zeros(4))[:3], x[1:])
+        two_views[(2,)]((x := zeros(4))[:3], x[1:])
     error = info.value
     assert error.code == "E0408" and "tl.store(a + tl.program_id(0)" in error.frames[0].source_line
-    assert any("program (0,0,0) writes it at test_interpreter_races.py:" in note and "tl.store(b +" in note
-               for note in error.notes), error.notes
+    assert any(
+        "program (0,0,0) writes it at test_interpreter_races.py:" in note and "tl.store(b +" in note for note in error.notes
+    ), error.notes
 
 
 def test_checks_can_be_left_out():
     with knobs.runtime.scope():
         knobs.runtime.check = "-races"
-        two_views[(4, )]((x := zeros(16))[:8], x[1:])
+        two_views[(4,)]((x := zeros(16))[:8], x[1:])

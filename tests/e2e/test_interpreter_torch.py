@@ -39,7 +39,7 @@ def test_views_of_one_tensor(place, dtype):
     whole = torch.arange(12 * 40, device=place).reshape(12, 40).to(getattr(torch, dtype))
     before = whole.clone()
     x, out = whole[:, :16], whole[:, 20:36]
-    scale[(12, )](x, out, 12, 16, x.stride(0), out.stride(0), 2.0, BLOCK=16)
+    scale[(12,)](x, out, 12, 16, x.stride(0), out.stride(0), 2.0, BLOCK=16)
     assert torch.equal(whole[:, 20:36], (before[:, :16].float() * 2).to(whole.dtype))
     assert torch.equal(whole[:, :20], before[:, :20]) and torch.equal(whole[:, 36:], before[:, 36:])
 
@@ -47,14 +47,14 @@ def test_views_of_one_tensor(place, dtype):
 def test_out_of_bounds_of_a_view(place):
     whole = torch.zeros(100, device=place)
     with pytest.raises(errors.OutOfBounds, match="load of 'x' at element 10; size is 10"):
-        scale[(1, )](whole[:10], whole, 1, 11, 0, 0, 2.0, BLOCK=16)
+        scale[(1,)](whole[:10], whole, 1, 11, 0, 0, 2.0, BLOCK=16)
 
 
 def test_leaves_that_need_a_gradient_are_read_only(place):
     parameter = torch.zeros(16, device=place, requires_grad=True)
     out = torch.zeros(16, device=place)
-    scale[(1, )](parameter, out, 1, 16, 0, 0, 2.0, BLOCK=16)
+    scale[(1,)](parameter, out, 1, 16, 0, 0, 2.0, BLOCK=16)
     with pytest.raises(errors.InvalidArgument, match="'out' is read-only"):
-        scale[(1, )](out, parameter, 1, 16, 0, 0, 2.0, BLOCK=16)
+        scale[(1,)](out, parameter, 1, 16, 0, 0, 2.0, BLOCK=16)
     with torch.no_grad():
-        scale[(1, )](out, parameter, 1, 16, 0, 0, 2.0, BLOCK=16)
+        scale[(1,)](out, parameter, 1, 16, 0, 0, 2.0, BLOCK=16)

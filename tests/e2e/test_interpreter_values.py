@@ -12,9 +12,12 @@ from tilewright import knobs
 
 BLOCK = 4096
 TYPES = {
-    "float16": (tl.float16, np.float16), "bfloat16": (tl.bfloat16, ml_dtypes.bfloat16),
-    "float8e4nv": (tl.float8e4nv, ml_dtypes.float8_e4m3fn), "float8e5": (tl.float8e5, ml_dtypes.float8_e5m2),
-    "float32": (tl.float32, np.float32), "float64": (tl.float64, np.float64),
+    "float16": (tl.float16, np.float16),
+    "bfloat16": (tl.bfloat16, ml_dtypes.bfloat16),
+    "float8e4nv": (tl.float8e4nv, ml_dtypes.float8_e4m3fn),
+    "float8e5": (tl.float8e5, ml_dtypes.float8_e5m2),
+    "float32": (tl.float32, np.float32),
+    "float64": (tl.float64, np.float64),
 }
 SMALL = ["float16", "bfloat16", "float8e4nv", "float8e5"]
 
@@ -29,14 +32,14 @@ def convert(x, out, n, TO: tl.constexpr, BLOCK: tl.constexpr):
 def converted(x, name):
     tl_type, np_type = TYPES[name]
     out = np.zeros(len(x), np_type)
-    convert[(tilewright.cdiv(len(x), BLOCK), )](x, out, len(x), TO=tl_type, BLOCK=BLOCK)
+    convert[(tilewright.cdiv(len(x), BLOCK),)](x, out, len(x), TO=tl_type, BLOCK=BLOCK)
     return out
 
 
 def all_codes(name):
     np_type = np.dtype(TYPES[name][1])
     word = np.uint8 if np_type.itemsize == 1 else np.uint16
-    return np.arange(2**(8 * np_type.itemsize), dtype=np.uint64).astype(word).view(np_type)
+    return np.arange(2 ** (8 * np_type.itemsize), dtype=np.uint64).astype(word).view(np_type)
 
 
 def assert_same(actual, expected):
@@ -72,7 +75,7 @@ def saturated(values, name):
 def interesting_floats(count=2**20):
     """Random bit patterns, all 16-bit prefixes with tails around the rounding points."""
     random = np.random.default_rng(3).integers(0, 2**32, count, np.uint64).astype(np.uint32)
-    prefixes = (np.arange(2**16, dtype=np.uint32) << 16)
+    prefixes = np.arange(2**16, dtype=np.uint32) << 16
     tails = [prefixes | t for t in (0, 1, 0x0FFF, 0x1000, 0x1001, 0x7FFF, 0x8000, 0x8001, 0xFFFF)]
     return np.concatenate([random, *tails]).view(np.float32)
 
@@ -182,7 +185,7 @@ def grid_of(values, dtype):
 
 def computed(op, a, b, result):
     out = np.zeros(len(a), result)
-    binary[(1, )](a, b, out, OP=op, N=len(a))
+    binary[(1,)](a, b, out, OP=op, N=len(a))
     return out
 
 
@@ -206,7 +209,12 @@ def test_special_floats(name, op):
 @pytest.mark.parametrize("name", ["float16", "float32", "float64"])
 def test_minimum_and_maximum_order_zeros_and_skip_nan(name):
     a, b = grid_of(SPECIAL, TYPES[name][1])
-    for op, choose in (("minimum", np.fmin), ("maximum", np.fmax), ("minimum with NaN", np.minimum), ("maximum with NaN", np.maximum)):
+    for op, choose in (
+        ("minimum", np.fmin),
+        ("maximum", np.fmax),
+        ("minimum with NaN", np.minimum),
+        ("maximum with NaN", np.maximum),
+    ):
         expected = choose(a, b)
         both_zero = (a == 0) & (b == 0)
         negative = (np.signbit(a) | np.signbit(b)) if op.startswith("minimum") else (np.signbit(a) & np.signbit(b))
@@ -214,16 +222,22 @@ def test_minimum_and_maximum_order_zeros_and_skip_nan(name):
         assert_same(computed(op, a, b, a.dtype), expected.astype(a.dtype))
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64],
-                         ids=lambda d: d.__name__)
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64], ids=lambda d: d.__name__
+)
 def test_integer_arithmetic(dtype):
     info = np.iinfo(dtype)
     values = [0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min + 1, info.max // 3, info.max // 2 + 1]
     values += [v for v in (-1, -2, -7, -100) if v >= info.min] or [5, 6, 9, 11]
     a, b = grid_of(values, dtype)
     with np.errstate(all="ignore"):
-        for op, function in (("+", np.add), ("-", np.subtract), ("*", np.multiply), ("&", np.bitwise_and),
-                             ("^", np.bitwise_xor)):
+        for op, function in (
+            ("+", np.add),
+            ("-", np.subtract),
+            ("*", np.multiply),
+            ("&", np.bitwise_and),
+            ("^", np.bitwise_xor),
+        ):
             assert np.array_equal(computed(op, a, b, dtype), function(a, b)), op
 
     def quotient(p, q):
@@ -255,10 +269,16 @@ def functions(x, out, NAME: tl.constexpr, N: tl.constexpr):
 @pytest.mark.parametrize("name", ["exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "floor", "ceil", "abs"])
 def test_functions_are_correctly_rounded_within_half_a_unit(name):
     random = np.random.default_rng(8)
-    x = np.concatenate([random.normal(0, 1, 2000), random.normal(0, 30, 2000), [0, -0.0, np.inf, -np.inf, np.nan, 1e30],
-                        np.linspace(-104, 89, 90)]).astype(np.float32)[:4096]
+    x = np.concatenate(
+        [
+            random.normal(0, 1, 2000),
+            random.normal(0, 30, 2000),
+            [0, -0.0, np.inf, -np.inf, np.nan, 1e30],
+            np.linspace(-104, 89, 90),
+        ]
+    ).astype(np.float32)[:4096]
     out = np.zeros_like(x)
-    functions[(1, )](x, out, NAME=name, N=4096)
+    functions[(1,)](x, out, NAME=name, N=4096)
     with np.errstate(all="ignore"):
         wide = x.astype(np.float64)
         exact = 1 / np.sqrt(wide) if name == "rsqrt" else getattr(np, name)(wide)
@@ -280,7 +300,7 @@ def test_float_to_integer_saturates(dtype):
     info = np.iinfo(dtype)
     x = np.array([0.0, -0.9, 1.9, 1e30, -1e30, np.inf, -np.inf, 100.5], np.float32)
     out = np.zeros(8, dtype)
-    float_to_int[(1, )](x, out, N=8)
+    float_to_int[(1,)](x, out, N=8)
     low = info.min
     expected = [0, 0, 1, info.max, low, info.max, low, 100]
     assert out.tolist() == expected
@@ -291,7 +311,7 @@ def test_float_to_integer_saturates(dtype):
 def test_no_number_as_an_integer(source, dtype):
     """0, but the top bit alone where either side has 64 bits."""
     out = np.ones(2, dtype)
-    float_to_int[(1, )](np.full(2, np.nan, source), out, N=2)
+    float_to_int[(1,)](np.full(2, np.nan, source), out, N=2)
     wide = source is np.float64 or np.dtype(dtype).itemsize == 8
     assert out.view(f"u{out.itemsize}").tolist() == [1 << (8 * out.itemsize - 1) if wide else 0] * 2
 
@@ -307,7 +327,7 @@ def test_float64_toward_zero():
         x = interesting_floats(2**10).astype(np.float64) * (1 - 2.0**-30)  # nearer to the number that is farther from zero
     x = x[np.isfinite(x) & (np.abs(x) < 1e38)][:1024]
     out = np.zeros(len(x), np.float32)
-    toward_zero[(1, )](x, out, N=1024)
+    toward_zero[(1,)](x, out, N=1024)
     nearest = x.astype(np.float32)
     assert_same(out, np.where(np.abs(nearest.astype(np.float64)) > np.abs(x), np.nextafter(nearest, np.float32(0)), nearest))
 
@@ -333,13 +353,13 @@ def test_reductions_and_scans():
     # Small integers: sums are exact in any order.
     x = np.random.default_rng(2).integers(-20, 20, (m, n)).astype(np.float32)
     out = np.zeros(6 * m + 2 * m * n, np.float32)
-    reductions[(1, )](x, out, M=m, N=n)
-    parts = out[:5 * m].reshape(5, m)
+    reductions[(1,)](x, out, M=m, N=n)
+    parts = out[: 5 * m].reshape(5, m)
     assert np.array_equal(parts[0], x.sum(1)) and np.array_equal(parts[1], x.max(1))
     assert np.array_equal(parts[2], x.min(1))
     assert np.array_equal(parts[3], x.argmax(1)) and np.array_equal(parts[4], x.argmin(1))
     assert out[5 * m] == x.sum()
-    softmax = out[6 * m:6 * m + m * n].reshape(m, n)
+    softmax = out[6 * m : 6 * m + m * n].reshape(m, n)
     e = np.exp(x - x.max(1, keepdims=True))
     np.testing.assert_allclose(softmax, e / e.sum(1, keepdims=True), rtol=1e-6)
-    assert np.array_equal(out[6 * m + m * n:].reshape(m, n), np.cumsum(x, 0))
+    assert np.array_equal(out[6 * m + m * n :].reshape(m, n), np.cumsum(x, 0))

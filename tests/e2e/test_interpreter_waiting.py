@@ -50,7 +50,7 @@ def test_orders(order):
     x, out = np.arange(n, dtype=np.int32), zeros(n)
     with knobs.runtime.scope():
         knobs.runtime.order = order
-        look_back[(n, )](x, zeros(n), zeros(n), out)
+        look_back[(n,)](x, zeros(n), zeros(n), out)
     assert (out == np.cumsum(x)).all()
 
 
@@ -89,7 +89,7 @@ def ping_pong(ball, out, ROUNDS: tl.constexpr):
 
 def test_two_programs_take_turns():
     ball, out = zeros(1), zeros(1)
-    ping_pong[(2, )](ball, out, ROUNDS=50)
+    ping_pong[(2,)](ball, out, ROUNDS=50)
     assert ball[0] == out[0] == 100
 
 
@@ -109,13 +109,13 @@ def helper_waits(flag, x, n):
 
 def test_an_error_ends_those_that_wait():
     with pytest.raises(errors.OutOfBounds) as info:
-        helper_waits[(5, )](zeros(1), zeros(4), 100)
+        helper_waits[(5,)](zeros(1), zeros(4), 100)
     assert "program (3,0,0)" in str(info.value)
 
 
 def test_a_deadlock_says_who_waits_where():
     with pytest.raises(errors.Deadlock) as info:
-        helper_waits[(3, )](zeros(1), zeros(4), 100)
+        helper_waits[(3,)](zeros(1), zeros(4), 100)
     text = str(info.value)
     assert "program (0,0,0) waits for 'flag'[0], which is 0" in text
     assert "no program has changed 'flag'[0]" in text
@@ -133,7 +133,7 @@ def asks_a_while(flag, out, TIMES: tl.constexpr):
 
 def test_a_loop_with_an_end_is_no_deadlock():
     out = zeros(3)
-    asks_a_while[(3, )](zeros(1), out, TIMES=2000)
+    asks_a_while[(3,)](zeros(1), out, TIMES=2000)
     assert out.tolist() == [0, 0, 0]
 
 
@@ -148,11 +148,13 @@ def for_ever(flag):
 
 def test_control_c(request):
     # Workers of a test run ignore the signal.
-    request.addfinalizer(functools.partial(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler)))
+    request.addfinalizer(
+        functools.partial(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+    )
     timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        for_ever[(3, )](zeros(2))
+        for_ever[(3,)](zeros(2))
     timer.join()
     # No thread is left with a request to end: CPython 3.11 would run the first
     # instruction of a traced function for ever.
@@ -171,5 +173,5 @@ def stores_once(out):
 def test_a_grid_that_waits_for_nothing_makes_no_thread(monkeypatch):
     monkeypatch.setattr(_thread, "start_new_thread", None)
     out = zeros(4096)
-    stores_once[(4096, )](out)
+    stores_once[(4096,)](out)
     assert out.all()

@@ -49,10 +49,12 @@ def test_kernel_made_by_exec():
     x = np.arange(10, dtype=np.float32)
     out = np.full(10, -1, np.float32)
     errors._warned.clear()
-    with pytest.warns(UserWarning, match=r"\[W0127\] cannot read the source of 'kernel': the interpreter runs it as plain Python"):
-        kernel[(1, )](x, out, 10, BLOCK=16)
+    with pytest.warns(
+        UserWarning, match=r"\[W0127\] cannot read the source of 'kernel': the interpreter runs it as plain Python"
+    ):
+        kernel[(1,)](x, out, 10, BLOCK=16)
     assert out.tolist() == (x + x * 2 + 3 + x.sum() + 3).tolist()
-    kernel[(1, )](x, out, 10, BLOCK=16, USED=False)
+    kernel[(1,)](x, out, 10, BLOCK=16, USED=False)
     assert out.tolist() == (x + 3).tolist()
 
 
@@ -60,7 +62,7 @@ def test_accesses_are_still_checked():
     kernel = made(TEXT.replace(", mask=mask)\n", ")\n"))["kernel"]
     with warnings.catch_warnings(), pytest.raises(errors.OutOfBounds) as info:
         warnings.simplefilter("ignore")
-        kernel[(1, )](np.zeros(10, np.float32), np.zeros(10, np.float32), 10, BLOCK=16)
+        kernel[(1,)](np.zeros(10, np.float32), np.zeros(10, np.float32), 10, BLOCK=16)
     assert info.value.code == "E0407"
 
 
@@ -70,11 +72,13 @@ def test_given_source_is_used():
     exec(text, space)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tilewright.jit(space["kernel"], source=text)[(1, )](out)
+        tilewright.jit(space["kernel"], source=text)[(1,)](out)
     assert out[0] == -3  # as on the GPU
 
 
 def test_compiler_needs_the_source():
     kernel = made()["kernel"]
     with pytest.raises(errors.SourceUnavailable, match="cannot read the source of 'kernel'"):
-        tilewright.compile(tilewright.ASTSource(kernel, {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}, {"BLOCK": 16}), "sm_80")
+        tilewright.compile(
+            tilewright.ASTSource(kernel, {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}, {"BLOCK": 16}), "sm_80"
+        )

@@ -40,14 +40,17 @@ def product(a_ptr, b_ptr, c_ptr, k, BLOCK: tl.constexpr):
 
 
 def compile_shifted(shift=1.5, **options):
-    source = tilewright.ASTSource(shifted, {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"},
-                                  {"SHIFT": shift, "BLOCK": 128})
+    source = tilewright.ASTSource(shifted, {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32"}, {"SHIFT": shift, "BLOCK": 128})
     return tilewright.compile(source, "sm_90a", {"num_warps": 2, **options})
 
 
 def compile_product(block=64, **options):
-    source = tilewright.ASTSource(product, {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"},
-                                  {"BLOCK": block}, {"a_ptr": 16, "b_ptr": 16, "c_ptr": 16, "k": 16})
+    source = tilewright.ASTSource(
+        product,
+        {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"},
+        {"BLOCK": block},
+        {"a_ptr": 16, "b_ptr": 16, "c_ptr": 16, "k": 16},
+    )
     return tilewright.compile(source, "sm_90a", options)
 
 
@@ -105,7 +108,7 @@ def test_workers_are_kept_and_see_switches_as_they_are_now(monkeypatch, capfd):
 
 def test_worker_that_died_while_it_was_idle():
     compile_shifted()
-    (pid, ) = workers()
+    (pid,) = workers()
     os.kill(pid, 9)
     isolated._idle[0].child.process.wait()
     assert compile_shifted(2.5).asm["ptx"] and pid not in workers()
@@ -113,7 +116,7 @@ def test_worker_that_died_while_it_was_idle():
 
 def test_worker_of_a_program_with_many_open_files():
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limits[1] not in (resource.RLIM_INFINITY, ) and limits[1] < 1200:
+    if limits[1] not in (resource.RLIM_INFINITY,) and limits[1] < 1200:
         pytest.skip("no more than 1,200 files may be open here")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(limits[0], 1200), limits[1]))
     files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1050)]
@@ -171,8 +174,9 @@ def test_crash(monkeypatch, isolation, kind, how):
         compile_shifted()
     error = info.value
     assert error.code == "E0901"
-    assert error.message.startswith(f"the worker process that compiled 'shifted' was ended by {how} in tw-test-fault; "
-                                    f"configuration: {CONFIGURATION}")
+    assert error.message.startswith(
+        f"the worker process that compiled 'shifted' was ended by {how} in tw-test-fault; configuration: {CONFIGURATION}"
+    )
     path = pathlib.Path(re.search(r"'tilewright repro (.+)'$", error.help)[1])
     assert path.parent == isolation and path.name.startswith("shifted-tw-test-fault-")
     assert "tw.scratch_offset" in path.read_text().split("// -----")[0] or "tw.shared_bytes" in path.read_text()
@@ -216,7 +220,9 @@ def test_memory_without_end(monkeypatch):
 
 def test_worker_that_cannot_start(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    with pytest.raises(errors.InternalError, match=r"\[E0901\] the worker process that compiled 'shifted' could not be started"):
+    with pytest.raises(
+        errors.InternalError, match=r"\[E0901\] the worker process that compiled 'shifted' could not be started"
+    ):
         compile_shifted()
 
 
@@ -238,7 +244,7 @@ TUNE = """
         tl.store(x + tl.arange(0, BLOCK), 1.0)
 
     try:
-        kernel[(1, )](FakeTensor())
+        kernel[(1,)](FakeTensor())
     except errors.NoValidConfig as error:
         print(error)
 """
@@ -248,8 +254,13 @@ def test_tuner_isolates_after_a_crash(isolation):
     """The first process is lost; the next one compiles in workers, and says of each configuration what it did."""
     script = isolation / "tune.py"
     script.write_text(textwrap.dedent(TUNE.format(path=sys.path)))
-    environment = {**os.environ, "TILEWRIGHT_LIBCUDA_PATH": str(build(isolation)), "TILEWRIGHT_CACHE": "1",
-                   "TILEWRIGHT_CACHE_DIR": str(isolation / "cache"), "TILEWRIGHT_TEST_FAULT": "abort@tw-insert-barriers"}
+    environment = {
+        **os.environ,
+        "TILEWRIGHT_LIBCUDA_PATH": str(build(isolation)),
+        "TILEWRIGHT_CACHE": "1",
+        "TILEWRIGHT_CACHE_DIR": str(isolation / "cache"),
+        "TILEWRIGHT_TEST_FAULT": "abort@tw-insert-barriers",
+    }
     del environment["TILEWRIGHT_COMPILE"]
     first = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
     assert first.returncode == -6, first.stderr
@@ -257,8 +268,11 @@ def test_tuner_isolates_after_a_crash(isolation):
         again = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)
         assert again.returncode == 0, again.stderr
         for block in (64, 128):
-            assert re.search(rf"BLOCK: {block}.*failed: .*\[E0901\] the worker process that compiled 'kernel' was ended by "
-                             rf"SIGABRT in tw-test-fault; configuration: BLOCK={block}, num_warps=", again.stdout), again.stdout
+            assert re.search(
+                rf"BLOCK: {block}.*failed: .*\[E0901\] the worker process that compiled 'kernel' was ended by "
+                rf"SIGABRT in tw-test-fault; configuration: BLOCK={block}, num_warps=",
+                again.stdout,
+            ), again.stdout
     # Mended, it works.
     environment["TILEWRIGHT_TEST_FAULT"] = ""
     mended = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment)

@@ -34,10 +34,7 @@ def decorated(**options):
 
 def make_nested():
 
-    @decorated(
-        do_not_specialize=["n"],
-        noinline=True,
-    )
+    @decorated(do_not_specialize=["n"], noinline=True)
     def nested(x, n):
         long = (x +
     n)  # fmt: skip
@@ -75,8 +72,16 @@ def test_positions_in_an_indented_function():
     assert nested.starting_line_number < tree.lineno
 
 
-@pytest.mark.parametrize("name, value", [("raw_src", ["def f():\n"]), ("starting_line_number", 7), ("def_file_line_number", 9),
-                                         ("def_file_col_number", 2), ("file_name", "template.py")])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("raw_src", ["def f():\n"]),
+        ("starting_line_number", 7),
+        ("def_file_line_number", 9),
+        ("def_file_col_number", 2),
+        ("file_name", "template.py"),
+    ],
+)
 def test_what_generators_say_of_a_kernel(name, value):
     """A kernel made from a template tells of the template; its own text is compiled."""
 
@@ -106,11 +111,25 @@ def test_attributes_that_others_read():
         plain.src = ""
 
 
-@pytest.mark.parametrize("annotation,type_name,is_const", [
-    ("i32", "i32", False), ("tl.int64", "i64", False), ("*fp32", "*fp32", False), ("*kfp16", "*kfp16", True),
-    ("const", "", True), ("tl.const", "", True), (int, "", False), (float, "", False), ("bool", "i1", False),
-    ("uint1", "i1", False), ("u1", "i1", False), ("torch.Tensor", "", False), ("float8e5", "fp8e5", False), ("bf16", "bf16", False),
-])
+@pytest.mark.parametrize(
+    "annotation,type_name,is_const",
+    [
+        ("i32", "i32", False),
+        ("tl.int64", "i64", False),
+        ("*fp32", "*fp32", False),
+        ("*kfp16", "*kfp16", True),
+        ("const", "", True),
+        ("tl.const", "", True),
+        (int, "", False),
+        (float, "", False),
+        ("bool", "i1", False),
+        ("uint1", "i1", False),
+        ("u1", "i1", False),
+        ("torch.Tensor", "", False),
+        ("float8e5", "fp8e5", False),
+        ("bf16", "bf16", False),
+    ],
+)
 def test_annotations(annotation, type_name, is_const):
 
     def f(a):
@@ -257,16 +276,20 @@ def test_digest_is_content(tmp_path):
     # Programs keep what has places in it under this key, so that the line counts there.
     key = first.cache_key
     assert moved.cache_key != key == module_from(tmp_path, "again", BASE)["kernel"].cache_key
-    for old, new in [("a * SIZE", "a - SIZE"), ("SIZE = 4", "SIZE = 5"), ("SIZE = 4", "SIZE = 4.0"), ("n=1", "n=True"),
-                     ("+ n", "- n")]:
+    for old, new in [
+        ("a * SIZE", "a - SIZE"),
+        ("SIZE = 4", "SIZE = 5"),
+        ("SIZE = 4", "SIZE = 4.0"),
+        ("n=1", "n=True"),
+        ("+ n", "- n"),
+    ]:
         assert module_from(tmp_path, "three", BASE.replace(old, new))["kernel"].cache_key != key, (old, new)
 
 
 def test_digest_is_the_same_in_another_process(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("import tilewright\nclass constexpr: pass\n" + textwrap.dedent(BASE) + "print(kernel.cache_key)\n")
-    keys = {subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
-            for _ in range(2)}
+    keys = {subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout for _ in range(2)}
     assert len(keys) == 1 and len(keys.pop().strip()) == 64
 
 
@@ -283,8 +306,25 @@ def test_recursive_functions_have_a_digest(tmp_path):
 
 
 def test_values_are_encoded_with_their_type():
-    values = [1, True, 1.0, "1", b"1", None, (1, ), [1], (True, ), (1, 1), "None", -0.0, 0.0, float("nan"),
-              np.float32(1), {"a": 1}, {"a": True}]
+    values = [
+        1,
+        True,
+        1.0,
+        "1",
+        b"1",
+        None,
+        (1,),
+        [1],
+        (True,),
+        (1, 1),
+        "None",
+        -0.0,
+        0.0,
+        float("nan"),
+        np.float32(1),
+        {"a": 1},
+        {"a": True},
+    ]
     assert len({encode_value(v) for v in values}) == len(values)
     assert encode_value(plain) == f"jit:{digest(plain)}"
 
@@ -311,11 +351,26 @@ def test_import_is_light():
     assert min(seconds) < 0.5  # 0.05 on a quiet machine
 
 
-@pytest.mark.parametrize("path", [
-    "runtime.driver", "runtime.jit", "runtime.autotuner", "runtime.cache", "runtime.errors", "compiler.compiler",
-    "compiler.errors", "backends.compiler", "backends.driver", "backends.nvidia.compiler", "backends.nvidia.driver",
-    "testing", "tools.disasm", "tools.tensor_descriptor", "knobs",
-])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "runtime.driver",
+        "runtime.jit",
+        "runtime.autotuner",
+        "runtime.cache",
+        "runtime.errors",
+        "compiler.compiler",
+        "compiler.errors",
+        "backends.compiler",
+        "backends.driver",
+        "backends.nvidia.compiler",
+        "backends.nvidia.driver",
+        "testing",
+        "tools.disasm",
+        "tools.tensor_descriptor",
+        "knobs",
+    ],
+)
 def test_modules_that_libraries_import(path):
     __import__(f"tilewright.{path}")
 
@@ -328,8 +383,20 @@ def test_names_that_libraries_import():
     from tilewright.runtime.cache import get_cache_manager
     from tilewright.runtime.jit import JITFunction, KernelInterface, TensorWrapper
 
-    assert all((BaseBackend, GPUTarget, ASTSource, CompiledKernel, OutOfResources, PTXASError, get_cache_manager,
-                JITFunction, KernelInterface, TensorWrapper))
+    assert all(
+        (
+            BaseBackend,
+            GPUTarget,
+            ASTSource,
+            CompiledKernel,
+            OutOfResources,
+            PTXASError,
+            get_cache_manager,
+            JITFunction,
+            KernelInterface,
+            TensorWrapper,
+        )
+    )
     assert triton_key().startswith("tilewright-")
     assert tilewright.cdiv(7, 2) == 4 and tilewright.next_power_of_2(5) == 8 and tilewright.next_power_of_2(8) == 8
     for name in tilewright.__all__:

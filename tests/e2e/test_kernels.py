@@ -87,8 +87,17 @@ def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, columns, eps, BLOCK:
 def test_layer_norm(device, name, columns):
     x, weight, bias = (random_values(name, shape, seed) for seed, shape in enumerate([(4, columns), columns, columns]))
     out = device.empty(x.shape, x.dtype)
-    device.run(layer_norm_kernel, (4,), device.array(x), device.array(weight), device.array(bias), out, columns, 1e-5,
-               BLOCK=power_of_2(columns))
+    device.run(
+        layer_norm_kernel,
+        (4,),
+        device.array(x),
+        device.array(weight),
+        device.array(bias),
+        out,
+        columns,
+        1e-5,
+        BLOCK=power_of_2(columns),
+    )
     wide = x.astype(np.float64)
     expected = (wide - wide.mean(axis=1, keepdims=True)) / np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5)
     expected = expected * weight.astype(np.float64) + bias.astype(np.float64)
@@ -137,8 +146,7 @@ def cross_entropy_kernel(logits_ptr, label_ptr, loss_ptr, gradient_ptr, columns,
     log_total = tl.log(tl.sum(tl.exp(x - largest), axis=0)) + largest
     tl.store(loss_ptr + row, log_total - tl.load(logits_ptr + row * columns + label))
     probability = tl.exp(x - log_total)
-    tl.store(gradient_ptr + row * columns + offsets, tl.where(offsets == label, probability - 1.0, probability),
-             mask=mask)
+    tl.store(gradient_ptr + row * columns + offsets, tl.where(offsets == label, probability - 1.0, probability), mask=mask)
 
 
 @pytest.mark.parametrize("columns", [10, 1000])
@@ -147,8 +155,17 @@ def test_cross_entropy(device, columns):
     label = np.random.default_rng(1).integers(0, columns, 6)
     label[2] = -100
     loss, gradient = device.empty(6, np.float32), device.empty(x.shape, np.float32)
-    device.run(cross_entropy_kernel, (6,), device.array(x), device.array(label), loss, gradient, columns, -100,
-               BLOCK=power_of_2(columns))
+    device.run(
+        cross_entropy_kernel,
+        (6,),
+        device.array(x),
+        device.array(label),
+        loss,
+        gradient,
+        columns,
+        -100,
+        BLOCK=power_of_2(columns),
+    )
     p = softmax(x)
     one_hot = np.arange(columns) == label[:, None]
     kept = label != -100

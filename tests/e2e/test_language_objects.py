@@ -83,8 +83,10 @@ def test_dtype(name):
 
 
 def test_mantissa_and_bias():
-    facts = [(t.fp_mantissa_width, t.exponent_bias) for t in (tl.float8e4nv, tl.float8e5, tl.float16, tl.bfloat16,
-                                                              tl.float32, tl.float64)]
+    facts = [
+        (t.fp_mantissa_width, t.exponent_bias)
+        for t in (tl.float8e4nv, tl.float8e5, tl.float16, tl.bfloat16, tl.float32, tl.float64)
+    ]
     assert facts == [(3, 7), (2, 15), (10, 15), (7, 127), (23, 127), (52, 1023)]
 
 
@@ -126,13 +128,13 @@ def test_constexpr_protocol():
     items = tl.constexpr((1, 2, 3))
     assert items[1].value == 2 and len(items) == 3 and list(items) == [1, 2, 3]
     assert tl.constexpr(max)(1, tl.constexpr(4)).value == 4
-    assert np.zeros(tl.constexpr(3)).shape == (3, )
+    assert np.zeros(tl.constexpr(3)).shape == (3,)
 
 
 def test_tuple():
     t = tl.tuple([1, 2, 3])
-    assert t[tl.constexpr(1)] == 2 and t[tl.constexpr(1):] == (2, 3) and isinstance(t[:2], tl.tuple)
-    assert t + (4, ) == (1, 2, 3, 4) and len(t * tl.constexpr(2)) == 6
+    assert t[tl.constexpr(1)] == 2 and t[tl.constexpr(1) :] == (2, 3) and isinstance(t[:2], tl.tuple)
+    assert t + (4,) == (1, 2, 3, 4) and len(t * tl.constexpr(2)) == 6
 
 
 def test_ranges():
@@ -168,7 +170,7 @@ def probe(body):
 
     x = np.array([0.5, 1.5, -2.0, 4.0], np.float32)
     arguments = {"x_ptr": x, "i_ptr": np.array([3], np.int32), "PROBE": tl.core.builtin(run)}
-    run_interpreted(probe_kernel, (1, ), arguments)
+    run_interpreted(probe_kernel, (1,), arguments)
     assert done
 
 
@@ -209,7 +211,7 @@ def test_operands_of_python_and_numpy():
 def test_shape_and_type_of_values():
 
     def body(tile, x, i):
-        assert tile.shape == (4, ) and x.shape == () and tile.numel == 4 and tile.dtype is tl.float32
+        assert tile.shape == (4,) and x.shape == () and tile.numel == 4 and tile.dtype is tl.float32
         assert tile.type == tl.block_type(tl.float32, [4]) and x.type is tl.float32 and isinstance(x, tl.tensor)
         assert tile[None, :, None].shape == (1, 4, 1) and tile[:, None].T.shape == (1, 4)
         assert hash(x) != hash(i) and len({x, i, x}) == 2
@@ -219,13 +221,15 @@ def test_shape_and_type_of_values():
 
 def test_import_is_quick():
     """The language takes at most 50 ms on top of NumPy, torch and the driver stay out."""
-    code = ("import numpy, time; t = time.process_time(); import tilewright.language; "
-            "print(time.process_time() - t); import sys; assert 'torch' not in sys.modules")
+    code = (
+        "import numpy, time; t = time.process_time(); import tilewright.language; "
+        "print(time.process_time() - t); import sys; assert 'torch' not in sys.modules"
+    )
     # As of an installed package: its modules are compiled to bytecode once.
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     times = [
-        float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True,
-                             env=environment).stdout) for _ in range(5)
+        float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment).stdout)
+        for _ in range(5)
     ]
     # Time of the processor, and the fastest of five: the machine may be busy.
     assert min(times) < 0.05, times

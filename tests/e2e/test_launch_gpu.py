@@ -19,7 +19,7 @@ from tilewright.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 pytestmark = [pytest.mark.e2e]
 SIZE, BLOCK = 4096, 256
-GRID = (SIZE // BLOCK, )
+GRID = (SIZE // BLOCK,)
 
 
 @tilewright.jit
@@ -77,8 +77,9 @@ def test_the_kernels_assemble(target, kernel):
     ptx = compiled.asm["ptx"]
     assert ("griddepcontrol" in ptx) == waits
     if waits:
-        places = [ptx.index(text) for text in ("griddepcontrol.wait", "ld.global", "griddepcontrol.launch_dependents",
-                                               "st.global")]
+        places = [
+            ptx.index(text) for text in ("griddepcontrol.wait", "ld.global", "griddepcontrol.launch_dependents", "st.global")
+        ]
         assert places == sorted(places)
 
 
@@ -94,10 +95,13 @@ def test_launch_pdl_is_only_where_it_exists(target):
     assert compiled.metadata.launch_pdl == target.startswith("sm_9")
 
 
-@pytest.mark.parametrize("options,message", [
-    ({"cluster_dims": (2, 1, 1)}, "cluster_dims=(2, 1, 1); use num_ctas"),
-    ({"index_bits": 16}, "index_bits=16; use 32, 64 or None"),
-])
+@pytest.mark.parametrize(
+    "options,message",
+    [
+        ({"cluster_dims": (2, 1, 1)}, "cluster_dims=(2, 1, 1); use num_ctas"),
+        ({"index_bits": 16}, "index_bits=16; use 32, 64 or None"),
+    ],
+)
 def test_options_that_cannot_be(options, message):
     with pytest.raises(errors.TilewrightError) as info:
         compiled_for("sm_90a", add_one, **options)
@@ -176,12 +180,12 @@ def test_cooperative_launch(torch):
     programs = torch.cuda.get_device_properties(0).multi_processor_count
     x, out = (torch.zeros(programs, dtype=torch.int32, device="cuda") for _ in range(2))
     arrived = torch.zeros(1, dtype=torch.int32, device="cuda")
-    neighbours[(programs, )](x, out, arrived, num_warps=1, launch_cooperative_grid=True)
+    neighbours[(programs,)](x, out, arrived, num_warps=1, launch_cooperative_grid=True)
     assert out.tolist() == [(i + 1) % programs for i in range(programs)]
     with pytest.raises(errors.InvalidGrid, match="a cooperative launch runs all its programs at once"):
-        neighbours[(10**6, )](x, out, arrived, num_warps=1, launch_cooperative_grid=True)
+        neighbours[(10**6,)](x, out, arrived, num_warps=1, launch_cooperative_grid=True)
     arrived.zero_()
-    neighbours[(programs, )](x, out, arrived, num_warps=1, launch_cooperative_grid=True)
+    neighbours[(programs,)](x, out, arrived, num_warps=1, launch_cooperative_grid=True)
     torch.cuda.synchronize()
 
 
@@ -217,7 +221,7 @@ def test_launches_from_threads_on_their_streams(torch):
         try:
             stream = torch.cuda.Stream()
             with torch.cuda.stream(stream):
-                x = torch.full((SIZE, ), float(seed), device="cuda")
+                x = torch.full((SIZE,), float(seed), device="cuda")
                 out = torch.empty_like(x)
                 for _ in range(100):
                     add_one[GRID](x, out, BLOCK=BLOCK)
@@ -228,7 +232,7 @@ def test_launches_from_threads_on_their_streams(torch):
         except Exception as error:  # noqa: BLE001 - reported below
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(seed, )) for seed in range(8)]
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

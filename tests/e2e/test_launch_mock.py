@@ -14,10 +14,23 @@ from harness.mock_driver import build, run_in_mock_process
 HERE = pathlib.Path(__file__).parent
 
 
-@pytest.mark.parametrize("cases", ["cases_launch.py", "cases_launch_forms.py", "cases_descriptors.py",
-                                   "cases_autotuner.py", "cases_tuned_launch.py", "cases_threads.py",
-                                   "cases_overlap.py", "cases_profiler.py", "cases_specializations.py", "cases_check.py",
-                                   "cases_jax.py", "cases_cupy.py"])
+@pytest.mark.parametrize(
+    "cases",
+    [
+        "cases_launch.py",
+        "cases_launch_forms.py",
+        "cases_descriptors.py",
+        "cases_autotuner.py",
+        "cases_tuned_launch.py",
+        "cases_threads.py",
+        "cases_overlap.py",
+        "cases_profiler.py",
+        "cases_specializations.py",
+        "cases_check.py",
+        "cases_jax.py",
+        "cases_cupy.py",
+    ],
+)
 def test_launches_reach_the_driver(tmp_path, cases):
     code, output = run_in_mock_process(HERE / cases, tmp_path)
     assert code == 0, output
@@ -42,7 +55,7 @@ def test_a_launch_asks_for_no_clocks(tmp_path):
         class constexpr: pass
         def kernel(x, n, BLOCK: constexpr): pass
         _core.compile_kernel = FakeCompiler()
-        tilewright.jit(kernel, source="def kernel(x, n, BLOCK): pass")[(1, )](FakeTensor(), 1000, BLOCK=64)
+        tilewright.jit(kernel, source="def kernel(x, n, BLOCK): pass")[(1,)](FakeTensor(), 1000, BLOCK=64)
         mock = Mock()
         before = mock.library.mockClockQueries()
         _core.device_properties(0)

@@ -22,7 +22,7 @@ CHECKS = {
     "14_quantised_weights": [(3, 10, 2560)],
     "15_mixture_of_experts": [(37, 5, 2, 48, 40)],
     "16_state_space_scan": [(2, 3, 150, 4)],
-    "17_fused_optimiser": [([(7, 5), (1, ), (300, )], 2, 128)],
+    "17_fused_optimiser": [([(7, 5), (1,), (300,)], 2, 128)],
 }
 
 

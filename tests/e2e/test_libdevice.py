@@ -94,13 +94,13 @@ def test_fast_functions(device, name):
 
 def test_fast_powers(device):
     x, y = POSITIVE.astype(np.float32), UNIT.astype(np.float32)
-    np.testing.assert_allclose(run(device, "fast_powf", [x, y], "float32"), x.astype(np.float64)**y, rtol=1e-5)
+    np.testing.assert_allclose(run(device, "fast_powf", [x, y], "float32"), x.astype(np.float64) ** y, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", [*FAST_FUNCTIONS, "fast_powf"])
 def test_fast_functions_are_short(name):
     seen, x = [], np.ones(64, np.float32)
-    run(Emulator("sm_90a", inspect=seen.append), name, [x, x][:2 if name == "fast_powf" else 1], "float32")
+    run(Emulator("sm_90a", inspect=seen.append), name, [x, x][: 2 if name == "fast_powf" else 1], "float32")
     ptx = seen[0].asm["ptx"]
     assert ".approx" in ptx and "f64" not in ptx and "bra" not in ptx, ptx
 
@@ -135,8 +135,12 @@ def test_reciprocal_of_the_upper_half(device):
     np.testing.assert_allclose(actual, 1 / x, rtol=2.0**-18)
 
 
-BINARY_FUNCTIONS = {"atan2": np.arctan2, "hypot": np.hypot, "rhypot": lambda x, y: 1 / np.hypot(x, y),
-                    "fdim": lambda x, y: np.maximum(x - y, 0)}
+BINARY_FUNCTIONS = {
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "rhypot": lambda x, y: 1 / np.hypot(x, y),
+    "fdim": lambda x, y: np.maximum(x - y, 0),
+}
 
 
 @pytest.mark.parametrize("type_name", ["float32", "float64"])
@@ -194,8 +198,7 @@ def test_exponents(device):
 
 def test_bessel_of_higher_order(device):
     n, x = np.array([0, 1, 2, 3], np.int32), np.full(4, 2.0)
-    expected = np.array([0.22389077914123566805, 0.57672480775687338720, 0.35283402861563771915,
-                         0.12894324947440205110])
+    expected = np.array([0.22389077914123566805, 0.57672480775687338720, 0.35283402861563771915, 0.12894324947440205110])
     # libdevice's recurrence is as inexact as this by itself: 420 ulps at order 3.
     assert_near(run(device, "jn", [n, x], "float64"), expected, ulps=8, absolute=2e-14)
 
@@ -214,8 +217,11 @@ def test_counting_bits(device, type_name):
     x = np.concatenate([random_values(type_name, 56), special_values(type_name)])
     width = x.dtype.itemsize * 8
     words = [int(v) & (2**width - 1) for v in x]
-    expected = {"clz": [width - w.bit_length() for w in words], "popc": [w.bit_count() for w in words],
-                "ffs": [(w & -w).bit_length() for w in words]}
+    expected = {
+        "clz": [width - w.bit_length() for w in words],
+        "popc": [w.bit_count() for w in words],
+        "ffs": [(w & -w).bit_length() for w in words],
+    }
     for name, values in expected.items():
         assert_same(run(device, name, [x], "int32"), np.array(values, np.int32))
     unsigned = np.array([reversed_bits(w, width) for w in words], f"uint{width}")
@@ -276,9 +282,12 @@ def rounded(exact, dtype, mode):
     """A fraction in a float type, rounded as `mode` says."""
     nearest = np.asarray(float(exact), dtype)  # float() of a fraction is correctly rounded
     if dtype == np.float32:
-        nearest = np.asarray(min((np.nextafter(nearest, np.float32(-np.inf)), nearest,
-                                  np.nextafter(nearest, np.float32(np.inf))),
-                                 key=lambda v: (abs(fractions.Fraction(float(v)) - exact), int(v.view(np.uint32)) & 1)))
+        nearest = np.asarray(
+            min(
+                (np.nextafter(nearest, np.float32(-np.inf)), nearest, np.nextafter(nearest, np.float32(np.inf))),
+                key=lambda v: (abs(fractions.Fraction(float(v)) - exact), int(v.view(np.uint32)) & 1),
+            )
+        )
     difference = fractions.Fraction(float(nearest)) - exact
     down, up = np.nextafter(nearest, dtype(-np.inf)), np.nextafter(nearest, dtype(np.inf))
     if mode == "rz":
@@ -364,9 +373,14 @@ def test_narrowing(device, mode):
 
 @tl.core.extern
 def arctangent(x, _semantic=None):
-    return tl.core.extern_elementwise("", "", [x], {(tl.float32,): ("__nv_atanf", tl.float32),
-                                                    (tl.float64,): ("__nv_atan", tl.float64)}, is_pure=True,
-                                      _semantic=_semantic)
+    return tl.core.extern_elementwise(
+        "",
+        "",
+        [x],
+        {(tl.float32,): ("__nv_atanf", tl.float32), (tl.float64,): ("__nv_atan", tl.float64)},
+        is_pure=True,
+        _semantic=_semantic,
+    )
 
 
 @tilewright.jit

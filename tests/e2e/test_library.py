@@ -21,7 +21,7 @@ def apply_kernel(x_ptr, out_ptr, F: tl.constexpr, M: tl.constexpr, N: tl.constex
     x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
     y = F(x)
     tl.static_assert(y.numel == OUT)
-    tl.store(out_ptr + tl.arange(0, OUT), tl.reshape(y, (OUT, )))
+    tl.store(out_ptr + tl.arange(0, OUT), tl.reshape(y, (OUT,)))
 
 
 @tilewright.jit
@@ -82,7 +82,7 @@ def sigmoid(x):
 def apply(device, function, x, dtype=None, count=None):
     count = x.size if count is None else count
     out = device.empty(count, x.dtype if dtype is None else NUMPY_TYPES[dtype])
-    device.run(apply_kernel, (1, ), device.array(x), out, F=function, M=x.shape[0], N=x.shape[1], OUT=count)
+    device.run(apply_kernel, (1,), device.array(x), out, F=function, M=x.shape[0], N=x.shape[1], OUT=count)
     return device.numpy(out)
 
 
@@ -156,13 +156,15 @@ def position_kernel(x_ptr, out_ptr, OP: tl.constexpr, LEFT: tl.constexpr, BLOCK:
 
 
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
-@pytest.mark.parametrize("values", [[2, 5, 5, 1, 1, 5, 2, 1], [np.nan, 1, 2, np.nan, 2, 1, 1, 2], [np.nan] * 8,
-                                    [0.0, -0.0, 0.0, -0.0, 0.0, 0.0, 0.0, 0.0]])
+@pytest.mark.parametrize(
+    "values",
+    [[2, 5, 5, 1, 1, 5, 2, 1], [np.nan, 1, 2, np.nan, 2, 1, 1, 2], [np.nan] * 8, [0.0, -0.0, 0.0, -0.0, 0.0, 0.0, 0.0, 0.0]],
+)
 def test_ties_break_left(device, op, values):
     """The lowest index wins among equals; numbers win against NaN."""
     x = np.array(values, np.float32)
     out = device.empty(1, np.int32)
-    device.run(position_kernel, (1, ), device.array(x), out, OP=op, LEFT=True, BLOCK=8)
+    device.run(position_kernel, (1,), device.array(x), out, OP=op, LEFT=True, BLOCK=8)
     best = getattr(np, "nan" + op)(x) if not np.isnan(x).all() else 0
     assert device.numpy(out)[0] == best
 
@@ -182,7 +184,7 @@ def histogram_kernel(x_ptr, out_ptr, n, N: tl.constexpr, BINS: tl.constexpr):
 def test_histogram(device):
     x = np.random.default_rng(2).integers(0, 16, 128).astype(np.int32)
     out = device.empty(16, np.int32)
-    device.run(histogram_kernel, (1, ), device.array(x), out, 100, N=128, BINS=16)
+    device.run(histogram_kernel, (1,), device.array(x), out, 100, N=128, BINS=16)
     assert_same(device.numpy(out), np.bincount(x[:100], minlength=16).astype(np.int32))
 
 
@@ -190,7 +192,7 @@ def test_histogram_of_many():
     device = Interpreter()
     x = np.random.default_rng(2).integers(0, 512, 4096).astype(np.int32)
     out = device.empty(512, np.int32)
-    device.run(histogram_kernel, (1, ), device.array(x), out, 4000, N=4096, BINS=512)
+    device.run(histogram_kernel, (1,), device.array(x), out, 4000, N=4096, BINS=512)
     assert_same(device.numpy(out), np.bincount(x[:4000], minlength=512).astype(np.int32))
 
 
@@ -201,8 +203,9 @@ def test_histogram_of_many():
 
 @tilewright.jit
 def philox_kernel(k_ptr, c_ptr, out_ptr):
-    c0, c1, c2, c3 = tl.philox_impl(tl.load(c_ptr), tl.load(c_ptr + 1), tl.load(c_ptr + 2), tl.load(c_ptr + 3),
-                                    tl.load(k_ptr), tl.load(k_ptr + 1))
+    c0, c1, c2, c3 = tl.philox_impl(
+        tl.load(c_ptr), tl.load(c_ptr + 1), tl.load(c_ptr + 2), tl.load(c_ptr + 3), tl.load(k_ptr), tl.load(k_ptr + 1)
+    )
     tl.store(out_ptr, c0)
     tl.store(out_ptr + 1, c1)
     tl.store(out_ptr + 2, c2)
@@ -213,10 +216,13 @@ def philox_kernel(k_ptr, c_ptr, out_ptr):
 KNOWN = [
     ("uint32", [0, 0], [0] * 4, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
     ("uint32", [0xFFFFFFFF] * 2, [0xFFFFFFFF] * 4, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
-    ("uint32", [0xA4093822, 0x299F31D0], [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
-     [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]),
-    ("uint64", [0, 0], [0] * 4,
-     [0x16554D9ECA36314C, 0xDB20FE9D672D0FDC, 0xD7E772CEE186176B, 0x7E68B68AEC7BA23B]),
+    (
+        "uint32",
+        [0xA4093822, 0x299F31D0],
+        [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
+        [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
+    ),
+    ("uint64", [0, 0], [0] * 4, [0x16554D9ECA36314C, 0xDB20FE9D672D0FDC, 0xD7E772CEE186176B, 0x7E68B68AEC7BA23B]),
 ]
 
 
@@ -224,7 +230,7 @@ KNOWN = [
 def test_philox_known_answers(device, name, key, counter, expected):
     dtype = NUMPY_TYPES[name]
     out = device.empty(4, dtype)
-    device.run(philox_kernel, (1, ), device.array(np.array(key, dtype)), device.array(np.array(counter, dtype)), out)
+    device.run(philox_kernel, (1,), device.array(np.array(key, dtype)), device.array(np.array(counter, dtype)), out)
     assert_same(device.numpy(out), np.array(expected, dtype))
 
 
@@ -256,14 +262,14 @@ def random_kernel(out_ptr, seed, start, KIND: tl.constexpr, N: tl.constexpr):
 @pytest.mark.parametrize("start", [0, 1000, 2**33])
 def test_randint(device, seed, start):
     out = device.empty(64, np.uint32)
-    device.run(random_kernel, (1, ), out, seed, start, KIND="randint", N=64)
+    device.run(random_kernel, (1,), out, seed, start, KIND="randint", N=64)
     assert_same(device.numpy(out), philox(seed, np.arange(start, start + 64))[0])
 
 
 def test_uniform_and_normal(device):
     uniform, normal = device.empty(4096, np.float32), device.empty(4096, np.float32)
-    device.run(random_kernel, (1, ), uniform, 7, 0, KIND="rand", N=4096)
-    device.run(random_kernel, (1, ), normal, 7, 0, KIND="randn", N=4096)
+    device.run(random_kernel, (1,), uniform, 7, 0, KIND="rand", N=4096)
+    device.run(random_kernel, (1,), normal, 7, 0, KIND="randn", N=4096)
     words = philox(7, np.arange(4096)).view(np.int32)
     unit = np.where(words < 0, -words - 1, words).astype(np.float32) * np.float32(4.6566127342e-10)
     assert_same(device.numpy(uniform), unit[0])
@@ -294,21 +300,20 @@ def test_block_pointers(device, m, n, transposed):
     x = random_values("float32", m * n).reshape(m, n)
     out = device.empty((m, n), np.float32)
     sm, sn = (1, m) if transposed else (n, 1)
-    device.run(block_pointer_kernel, ((m + 7) // 8, ), device.array(x.T if transposed else x), out, m, n, sm, sn, BM=8,
-               BN=16)
+    device.run(block_pointer_kernel, ((m + 7) // 8,), device.array(x.T if transposed else x), out, m, n, sm, sn, BM=8, BN=16)
     assert_same(device.numpy(out), x + np.float32(1))
 
 
 @tilewright.jit
 def padding_kernel(x_ptr, out_ptr, n, PADDING: tl.constexpr, BLOCK: tl.constexpr):
-    x = tl.make_block_ptr(x_ptr, (n, ), (1, ), (0, ), (BLOCK, ), (0, ))
-    tl.store(out_ptr + tl.arange(0, BLOCK), tl.load(x, boundary_check=(0, ), padding_option=PADDING))
+    x = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (BLOCK,), (0,))
+    tl.store(out_ptr + tl.arange(0, BLOCK), tl.load(x, boundary_check=(0,), padding_option=PADDING))
 
 
 @pytest.mark.parametrize("padding", ["zero", "nan"])
 def test_padding(device, padding):
     x, out = random_values("float32", 5), device.empty(8, np.float32)
-    device.run(padding_kernel, (1, ), device.array(x), out, 5, PADDING=padding, BLOCK=8)
+    device.run(padding_kernel, (1,), device.array(x), out, 5, PADDING=padding, BLOCK=8)
     found = device.numpy(out)
     assert_same(found[:5], x)
     assert (np.isnan(found[5:]) if padding == "nan" else found[5:] == 0).all()
@@ -340,7 +345,7 @@ def test_descriptor_gather_and_add(device):
     x = np.random.default_rng(5).integers(-9, 9, (32, 16)).astype(np.float32)
     rows = np.array([3, 31, 0, 3, 17, 5, 8, 9], np.int32)
     out = device.array(np.ones((8, 16), np.float32))
-    device.run(descriptor_add_kernel, (1, ), device.array(x), device.array(rows), out, 32, N=16, ROWS=8)
+    device.run(descriptor_add_kernel, (1,), device.array(x), device.array(rows), out, 32, N=16, ROWS=8)
     assert_same(device.numpy(out), x[rows] + 1)
 
 
@@ -370,34 +375,53 @@ def libdevice_kernel(x_ptr, out_ptr, F: tl.constexpr, N: tl.constexpr):
     tl.store(out_ptr + tl.arange(0, N), F(x).to(tl.float32))
 
 
-@pytest.mark.parametrize("name, function", [("rint", np.rint), ("trunc", np.trunc), ("isnan", np.isnan),
-                                            ("isinf", np.isinf), ("finitef", np.isfinite), ("signbit", np.signbit),
-                                            ("floor", np.floor)])
+@pytest.mark.parametrize(
+    "name, function",
+    [
+        ("rint", np.rint),
+        ("trunc", np.trunc),
+        ("isnan", np.isnan),
+        ("isinf", np.isinf),
+        ("finitef", np.isfinite),
+        ("signbit", np.signbit),
+        ("floor", np.floor),
+    ],
+)
 def test_libdevice_exact(device, name, function):
-    x = np.array([0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, -0.0, 1e10, np.inf, -np.inf, np.nan, 3.7, -3.2, 8388609, 1e-30,
-                  -7], np.float32)
+    x = np.array(
+        [0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, -0.0, 1e10, np.inf, -np.inf, np.nan, 3.7, -3.2, 8388609, 1e-30, -7], np.float32
+    )
     out = device.empty(16, np.float32)
-    device.run(libdevice_kernel, (1, ), device.array(x), out, F=getattr(tl.extra.libdevice, name), N=16)
+    device.run(libdevice_kernel, (1,), device.array(x), out, F=getattr(tl.extra.libdevice, name), N=16)
     assert_same(device.numpy(out), function(x).astype(np.float32))
 
 
 def test_libdevice_round(device):
     x = np.array([0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 8388609, -7.25], np.float32)
     out = device.empty(8, np.float32)
-    device.run(libdevice_kernel, (1, ), device.array(x), out, F=tl.extra.libdevice.round, N=8)
+    device.run(libdevice_kernel, (1,), device.array(x), out, F=tl.extra.libdevice.round, N=8)
     assert_same(device.numpy(out), np.array([1, -1, 2, 3, -3, 0, 8388609, -7], np.float32))
 
 
-@pytest.mark.parametrize("name, function", [("log10", np.log10), ("log1p", np.log1p), ("exp10", lambda x: 10.0**x),
-                                            ("expm1", np.expm1), ("sinh", np.sinh), ("cosh", np.cosh),
-                                            ("tan", np.tan)])
+@pytest.mark.parametrize(
+    "name, function",
+    [
+        ("log10", np.log10),
+        ("log1p", np.log1p),
+        ("exp10", lambda x: 10.0**x),
+        ("expm1", np.expm1),
+        ("sinh", np.sinh),
+        ("cosh", np.cosh),
+        ("tan", np.tan),
+    ],
+)
 def test_libdevice_composed(device, name, function):
     """Correct to the last bit or its neighbour, also where the formula would cancel."""
     x = np.array([1e-30, 3e-9, 1e-8, 1e-5, 6e-5, 1e-3, 0.1, 0.5, 1, 1.5, 2, 3.25, 5, 10, 20, 30], np.float32)
     if name in ("expm1", "sinh", "tan"):
         x[1::2] *= -1
     out = device.empty(16, np.float32)
-    device.run(libdevice_kernel, (1, ), device.array(x), out, F=getattr(tl.extra.libdevice, name), N=16)
+    device.run(libdevice_kernel, (1,), device.array(x), out, F=getattr(tl.extra.libdevice, name), N=16)
     assert_near(device.numpy(out), function(x.astype(np.float64)).astype(np.float32), ulps=1)
 
 
@@ -411,7 +435,7 @@ def test_libdevice_pow(device):
     special = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 2.5, np.inf, -np.inf, np.nan, 1e-20, 7.25]
     x, y = (a.reshape(-1).astype(np.float32) for a in np.meshgrid(special, special))
     out = device.empty(256, np.float32)
-    device.run(pow_kernel, (1, ), device.array(x), device.array(y), out, N=256)
+    device.run(pow_kernel, (1,), device.array(x), device.array(y), out, N=256)
     with np.errstate(all="ignore"):
         expected = np.power(x.astype(np.float64), y.astype(np.float64)).astype(np.float32)
     assert_near(device.numpy(out), expected, ulps=1)

@@ -22,8 +22,10 @@ def random_layout(seed, surjective=True):
     choose = random.Random(seed)
     out = [("row", 4), ("column", 8)]
     while True:
-        bases = [(name, [[choose.randrange(size) for _, size in out] for _ in range(bits)])
-                 for name, bits in (("register", 2), ("lane", 3), ("warp", 1 if surjective else 0))]
+        bases = [
+            (name, [[choose.randrange(size) for _, size in out] for _ in range(bits)])
+            for name, bits in (("register", 2), ("lane", 3), ("warp", 1 if surjective else 0))
+        ]
         layout = LinearLayout.from_bases(bases, ["row", "column"], [4, 8], require_surjective=False)
         if layout.is_surjective() == surjective:
             return layout
@@ -66,16 +68,19 @@ def test_products():
     assert not apart.is_surjective() and not apart.is_injective()
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda: LinearLayout.identity_1d(6, "a", "b"), "no power of two"),
-    (lambda: LinearLayout.from_bases([("a", [[4]])], ["x"], [4]), "outside dimension 'x' of size 4"),
-    (lambda: LinearLayout.from_bases([("a", [[1]])], ["x"], [4]), "does not reach all of its result"),
-    (lambda: LinearLayout.from_bases([("a", [[1, 2]])], ["x"], [4]), "a basis has 2 numbers, the result 1 dimensions"),
-    (lambda: LinearLayout.from_bases([("a", [[1]])], ["x"], require_surjective=False), "out_dim_sizes must be provided"),
-    (lambda: LinearLayout.zeros_1d(4, "a", "x").invert(), "has no inverse"),
-    (lambda: LinearLayout.identity_1d(4, "a", "x").compose(LinearLayout.identity_1d(4, "y", "z")), "does not go into"),
-    (lambda: LinearLayout.identity_1d(4, "a", "x").apply({"b": 1}), r"the dimensions are \['a'\]"),
-])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: LinearLayout.identity_1d(6, "a", "b"), "no power of two"),
+        (lambda: LinearLayout.from_bases([("a", [[4]])], ["x"], [4]), "outside dimension 'x' of size 4"),
+        (lambda: LinearLayout.from_bases([("a", [[1]])], ["x"], [4]), "does not reach all of its result"),
+        (lambda: LinearLayout.from_bases([("a", [[1, 2]])], ["x"], [4]), "a basis has 2 numbers, the result 1 dimensions"),
+        (lambda: LinearLayout.from_bases([("a", [[1]])], ["x"], require_surjective=False), "out_dim_sizes must be provided"),
+        (lambda: LinearLayout.zeros_1d(4, "a", "x").invert(), "has no inverse"),
+        (lambda: LinearLayout.identity_1d(4, "a", "x").compose(LinearLayout.identity_1d(4, "y", "z")), "does not go into"),
+        (lambda: LinearLayout.identity_1d(4, "a", "x").apply({"b": 1}), r"the dimensions are \['a'\]"),
+    ],
+)
 def test_mistakes(make, message):
     with pytest.raises(ValueError, match=message):
         make()

@@ -22,7 +22,7 @@ TRIPS = [0, 2, 5]
 @tilewright.jit
 def sum_kernel(x_ptr, place_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    total = tl.zeros((BLOCK, ), tl.float32)
+    total = tl.zeros((BLOCK,), tl.float32)
     for step in tl.range(0, n, num_stages=3):
         total += tl.load(x_ptr + tl.load(place_ptr + step) * BLOCK + i)
     tl.store(out_ptr + i, total)
@@ -60,7 +60,7 @@ def remarks_of(seen):
 def test_sum_of_rows_by_index(target, trips):
     seen, x = [], exact_values("float32", (8, 256))
     places, out = np.array([6, 1, 7, 0, 3][:trips] + [1 << 20], np.int32), np.full(256, 9, np.float32)
-    Emulator(target, inspect=seen.append).run(sum_kernel, (1, ), x, places, out, trips, BLOCK=256)
+    Emulator(target, inspect=seen.append).run(sum_kernel, (1,), x, places, out, trips, BLOCK=256)
     np.testing.assert_array_equal(out, x[places[:trips]].sum(axis=0))
     assert "pipeline: applied" in remarks_of(seen)
 
@@ -73,9 +73,22 @@ def test_product_of_pages(target, form, trips):
     a, b = exact_values("float16", (m, max(trips, 1) * k)), exact_values("float16", (8 * k, n), seed=1)
     pages, out = np.array([6, 1, 7, 0, 3][:trips] + [1 << 20], np.int32), np.full((m, n), 9, np.float32)
     seen = []
-    Emulator(target, inspect=seen.append).run(pages_kernel, (1, ), a.reshape(-1)[:m * trips * k] if trips else a, b, pages, out, trips,
-                                              M=m, N=n, K=k, FORM=form, num_warps=4, num_stages=3)
-    a = a.reshape(m, -1)[:, :trips * k].astype(np.float64)
+    Emulator(target, inspect=seen.append).run(
+        pages_kernel,
+        (1,),
+        a.reshape(-1)[: m * trips * k] if trips else a,
+        b,
+        pages,
+        out,
+        trips,
+        M=m,
+        N=n,
+        K=k,
+        FORM=form,
+        num_warps=4,
+        num_stages=3,
+    )
+    a = a.reshape(m, -1)[:, : trips * k].astype(np.float64)
     rows = (b.reshape(8, k, n)[pages[:trips]].astype(np.float64) + (form == "computed")).reshape(-1, n)
     np.testing.assert_array_equal(out, a @ rows)
     assert "pipeline: applied" in remarks_of(seen) and "its address depends" not in remarks_of(seen)

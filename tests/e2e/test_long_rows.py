@@ -32,8 +32,18 @@ def run_layer_norm(device, name, columns, block, rows=2, **options):
     weight, bias = random_values(name, columns, seed=1), random_values(name, columns, seed=2)
     # A row more, which nobody may write.
     out = device.array(np.full((rows + 1, columns), 7, x.dtype))
-    device.run(layer_norm_kernel, (rows,), device.array(x), device.array(weight), device.array(bias), out, columns, 1e-5,
-               BLOCK=block, **options)
+    device.run(
+        layer_norm_kernel,
+        (rows,),
+        device.array(x),
+        device.array(weight),
+        device.array(bias),
+        out,
+        columns,
+        1e-5,
+        BLOCK=block,
+        **options,
+    )
     actual = device.numpy(out)
     assert_near(actual[:rows], normalised(x, weight, bias), ulps=1, absolute=2e-3 if name != "float32" else 2e-5)
     assert_same(actual[rows], np.full(columns, 7, x.dtype))
@@ -64,7 +74,9 @@ def test_layer_norm_in_the_emulator(name, columns, block, options, expected):
     assert {remark for remark in (NARROW, STAGED, VERSIONED) if remark in remarks} == expected
 
 
-@pytest.mark.parametrize("name, columns, block", [("float16", 16384, 16384), ("bfloat16", 30000, 32768), ("float16", 32768, 32768)])
+@pytest.mark.parametrize(
+    "name, columns, block", [("float16", 16384, 16384), ("bfloat16", 30000, 32768), ("float16", 32768, 32768)]
+)
 def test_softmax(device, name, columns, block):
     x = random_values(name, (2, columns)) * np.array(5, NUMPY_TYPES[name])
     x[1, columns // 2] = -np.inf
@@ -130,6 +142,7 @@ def pairs_of_three_kernel(x_ptr, y_ptr, z_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def test_a_second_block_is_made_room_for():
     """Three rows of 32 words a thread take a little more than the 128 registers that two blocks of 8 warps leave."""
+
     def limits(block):
         x = np.zeros(block, np.float32)
         remarks = assemble_for(pairs_of_three_kernel, "sm_90a", [x, x, x, x, block, block], {"num_warps": 8}).remarks
@@ -151,6 +164,7 @@ def three_rows_kernel(x_ptr, y_ptr, z_ptr, out_ptr, BLOCK: tl.constexpr):
 
 def test_what_spills_is_assembled_once():
     """With fewer registers it would spill more; of large kernels that was half of the compile time."""
+
     def remarks(block):
         arguments = [np.zeros(block, np.float32) for _ in range(4)]
         return remarks_of(three_rows_kernel, [*arguments, block], num_warps=16)

@@ -24,7 +24,7 @@ def counter_kernel(out_ptr, start, stop, STEP: tl.constexpr):
 @pytest.mark.parametrize("start, stop", [(0, 10), (10, 0), (5, 5), (-3, 4), (4, -3)])
 def test_counter_keeps_its_last_value(device, start, stop, step):
     out = device.array(np.full(2, 99, np.int32))
-    device.run(counter_kernel, (1, ), out, start, stop, STEP=step)
+    device.run(counter_kernel, (1,), out, start, stop, STEP=step)
     values = list(range(start, stop, step))
     assert device.numpy(out)[0] == (values[-1] if values else -7)
 
@@ -38,7 +38,7 @@ def new_name_kernel(out_ptr, n):
 
 def test_counter_that_was_no_name_before(device):
     out = device.array(np.zeros(2, np.int32))
-    device.run(new_name_kernel, (1, ), out, 18)
+    device.run(new_name_kernel, (1,), out, 18)
     assert device.numpy(out)[0] == 16
 
 
@@ -54,7 +54,7 @@ def wide_kernel(out_ptr, stop: tl.int64):
 @pytest.mark.parametrize("stop, last", [(0, 5), (3, 2)])
 def test_counter_has_the_type_of_its_loop(device, stop, last):
     out = device.array(np.zeros(2, np.int64))
-    device.run(wide_kernel, (1, ), out, stop)
+    device.run(wide_kernel, (1,), out, stop)
     assert device.numpy(out)[0] == last
 
 
@@ -69,7 +69,7 @@ def changed_kernel(out_ptr, n):
 @pytest.mark.parametrize("n, last", [(0, 100), (3, 12)])
 def test_counter_that_the_body_changes(device, n, last):
     out = device.array(np.zeros(1, np.int32))
-    device.run(changed_kernel, (1, ), out, n)
+    device.run(changed_kernel, (1,), out, n)
     assert device.numpy(out)[0] == last
 
 
@@ -88,7 +88,7 @@ def nested_kernel(out_ptr, rows, columns):
 @pytest.mark.parametrize("rows, columns", [(0, 3), (3, 3), (5, 3), (4, 0)])
 def test_counter_of_an_inner_loop(device, rows, columns):
     out = device.array(np.zeros(2, np.int32))
-    device.run(nested_kernel, (1, ), out, rows, columns)
+    device.run(nested_kernel, (1,), out, rows, columns)
     j, total = -1, 0
     for i in range(rows):
         total += j
@@ -111,6 +111,6 @@ def tile_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr, STAGES: tl.constexpr):
 def test_counter_of_a_pipelined_loop(device, stages):
     x = np.random.default_rng(0).integers(-3, 4, (5, 32, 32)).astype(np.float16)
     out = device.empty((32, 32), np.float32)
-    device.run(tile_kernel, (1, ), out, device.array(x), 5, BLOCK=32, STAGES=stages, num_warps=4)
+    device.run(tile_kernel, (1,), out, device.array(x), 5, BLOCK=32, STAGES=stages, num_warps=4)
     expected = sum(tile.astype(np.float32) @ tile.astype(np.float32) for tile in x) + 4
     assert_same(device.numpy(out), expected.astype(np.float32))

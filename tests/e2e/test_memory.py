@@ -37,8 +37,18 @@ def other_kernel(x_ptr, out_ptr, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=offsets < n, other=OTHER))
 
 
-@pytest.mark.parametrize("name, other", [("float32", -1.5), ("float16", float("-inf")), ("int32", -7), ("uint8", 255),
-                                         ("bfloat16", 0), ("int64", 2**40), ("float64", 2.5)])
+@pytest.mark.parametrize(
+    "name, other",
+    [
+        ("float32", -1.5),
+        ("float16", float("-inf")),
+        ("int32", -7),
+        ("uint8", 255),
+        ("bfloat16", 0),
+        ("int64", 2**40),
+        ("float64", 2.5),
+    ],
+)
 def test_other(device, name, other):
     x = random_values(name, 100)
     out = device.empty(128, NUMPY_TYPES[name])
@@ -148,7 +158,7 @@ def test_unaligned_offset(device, name, start):
     out = device.array(np.zeros_like(x))
     device.run(offset_kernel, (1,), device.array(x), out, start, 200, BLOCK=256)
     expected = np.zeros_like(x)
-    expected[start:start + 200] = x[start:start + 200]
+    expected[start : start + 200] = x[start : start + 200]
     assert_same(device.numpy(out), expected)
 
 
@@ -204,8 +214,9 @@ def test_bool_pointer(device):
 
 
 @tilewright.jit
-def cache_kernel(x_ptr, out_ptr, LOAD: tl.constexpr, STORE: tl.constexpr, EVICTION: tl.constexpr, VOLATILE: tl.constexpr,
-                 BLOCK: tl.constexpr):
+def cache_kernel(
+    x_ptr, out_ptr, LOAD: tl.constexpr, STORE: tl.constexpr, EVICTION: tl.constexpr, VOLATILE: tl.constexpr, BLOCK: tl.constexpr
+):
     offsets = tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets, cache_modifier=LOAD, eviction_policy=EVICTION, volatile=VOLATILE)
     tl.store(out_ptr + offsets, x, cache_modifier=STORE, eviction_policy=EVICTION)
@@ -219,8 +230,9 @@ def cache_kernel(x_ptr, out_ptr, LOAD: tl.constexpr, STORE: tl.constexpr, EVICTI
 def test_cache_hints(device, name, load, store, eviction, volatile):
     x = random_values(name, 512)
     out = device.empty(512, NUMPY_TYPES[name])
-    device.run(cache_kernel, (1,), device.array(x), out, LOAD=load, STORE=store, EVICTION=eviction, VOLATILE=volatile,
-               BLOCK=512)
+    device.run(
+        cache_kernel, (1,), device.array(x), out, LOAD=load, STORE=store, EVICTION=eviction, VOLATILE=volatile, BLOCK=512
+    )
     assert_same(device.numpy(out), x)
 
 

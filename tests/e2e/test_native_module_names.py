@@ -62,11 +62,14 @@ def test_cublas(monkeypatch):
     handle = nvidia.cublas.CublasLt(Matrix(0x10, "uint8", 4096))
     a, b, c = Matrix(0x100, "float16", 64, 32), Matrix(0x200, "float16", 16, 32), Matrix(0x300, "float16", 64, 16)
     handle.matmul(a, b, c)
-    layouts = [tuple(getattr(value, "value", value) for value in arguments[1:])
-               for name, arguments in library.calls if name == "MatrixLayoutCreate"]
+    layouts = [
+        tuple(getattr(value, "value", value) for value in arguments[1:])
+        for name, arguments in library.calls
+        if name == "MatrixLayoutCreate"
+    ]
     # Along columns: b and a as they lie, then the result's transpose, twice.
     assert layouts == [(2, 32, 16, 32), (2, 32, 64, 32), (2, 16, 64, 16), (2, 16, 64, 16)]
-    (product, ) = [arguments for name, arguments in library.calls if name == "Matmul"]
+    (product,) = [arguments for name, arguments in library.calls if name == "Matmul"]
     assert [product[i].value for i in (3, 5, 8, 10, 13, 15)] == [0x200, 0x100, 0x300, 0x300, 0x10, 0x77]
     assert product[14].value == 4096
     created = sum(name.endswith("Create") for name, _ in library.calls)

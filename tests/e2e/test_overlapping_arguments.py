@@ -109,8 +109,12 @@ def test_kernels_say_whether_they_need_distinct_arguments():
 
 
 def test_kernels_compiled_ahead_take_overlapping_arguments():
-    source = tilewright.ASTSource(chain_kernel, {"d_ptr": "*fp16", "a_ptr": "*fp16", "b_ptr": "*fp16", "trips": "i32"},
-                                  {"B": 32}, {"d_ptr": 16, "a_ptr": 16, "b_ptr": 16})
+    source = tilewright.ASTSource(
+        chain_kernel,
+        {"d_ptr": "*fp16", "a_ptr": "*fp16", "b_ptr": "*fp16", "trips": "i32"},
+        {"B": 32},
+        {"d_ptr": 16, "a_ptr": 16, "b_ptr": 16},
+    )
     assert not tilewright.compile(source, "sm_90a").metadata.needs_distinct_arguments
     distinct = tilewright.compile(source, "sm_90a", {"arguments_may_overlap": False})
     assert distinct.metadata.needs_distinct_arguments

@@ -20,7 +20,9 @@ def package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("package")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEWRIGHT_CACHE", "1")
-        patch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "export-cache"))  # test_exporting.py has compiled them
+        patch.setenv(
+            "TILEWRIGHT_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "export-cache")
+        )  # test_exporting.py has compiled them
         patch.delenv("TILEWRIGHT_INTERPRET", raising=False)
         arguments = ["export", str(DATA / "ops.json"), "-o", str(folder / "ops.twpkg"), "-t", "sm_90a"]
         assert cli.main(arguments) == 0
@@ -58,7 +60,7 @@ def test_a_file_that_is_cut_short_or_changed(package, tmp_path):
         refused(path, content[:length], "")
     refused(path, content + b"\0", "a wrong length")
     for place in range(0, len(content), len(content) // 61):
-        refused(path, content[:place] + bytes([content[place] ^ 4]) + content[place + 1:], "")
+        refused(path, content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :], "")
     refused(path, b"PK\3\4" + content[4:], "not a cache entry")
 
 
@@ -93,7 +95,10 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_constants_that_no_package_holds():
     with pytest.raises(errors.TilewrightError, match=r"\[E0117\] the constant 'f' is a function, which no package holds"):
         package_file._constant_to_json("f", refused)
-    assert package_file._constant_from_json(package_file._constant_to_json("d", tilewright.language.float16)) == tilewright.language.float16
+    assert (
+        package_file._constant_from_json(package_file._constant_to_json("d", tilewright.language.float16))
+        == tilewright.language.float16
+    )
 
 
 @pytest.mark.gpu
@@ -110,10 +115,12 @@ def test_results(package):
     loaded.add(x[1:], y[1:], out[1:], 1000, configuration=1)
     scores = torch.randn(300, 1000, device="cuda")
     weights = torch.empty_like(scores)
-    loaded.softmax[300, ](scores, weights, 1000, 1000, 1000)
+    loaded.softmax[300,](scores, weights, 1000, 1000, 1000)
     assert torch.allclose(weights, scores.softmax(1), atol=1e-6)
     a, b = (torch.randint(-3, 4, shape, device="cuda").half() for shape in ((1024, 512), (512, 1024)))
     c = torch.empty(1024, 1024, dtype=torch.float16, device="cuda")
-    described = [TensorDescriptor.from_tensor(array, block) for array, block in ((a, [128, 64]), (b, [64, 128]), (c, [128, 64]))]
+    described = [
+        TensorDescriptor.from_tensor(array, block) for array, block in ((a, [128, 64]), (b, [64, 128]), (c, [128, 64]))
+    ]
     loaded.matmul(*described, 1024, 1024, 512)
     assert torch.equal(c, a @ b)

@@ -43,8 +43,28 @@ def test_rows_of_whole_vectors(target, k):
     a, b, c = exact_values("float16", (m, k)), exact_values("float16", (k, n), seed=1), np.zeros((m, n), np.float16)
     kernels_seen = []
     device = Emulator(target, inspect=kernels_seen.append)
-    device.run(kernels("matmul_kernels").pointer_kernel, (4,), a, b, c, m, n, k, k, 1, n, 1, n, 1, BLOCK_M=64, BLOCK_N=32,
-               BLOCK_K=32, GROUP_M=2, num_warps=4, num_stages=3)
+    device.run(
+        kernels("matmul_kernels").pointer_kernel,
+        (4,),
+        a,
+        b,
+        c,
+        m,
+        n,
+        k,
+        k,
+        1,
+        n,
+        1,
+        n,
+        1,
+        BLOCK_M=64,
+        BLOCK_N=32,
+        BLOCK_K=32,
+        GROUP_M=2,
+        num_warps=4,
+        num_stages=3,
+    )
     assert_same(c, (a.astype(np.float64) @ b).astype(np.float16), signed_zeros=False)
     ptx = kernels_seen[0].asm["ptx"]
     # B's and C's rows are vectors anyway; A's are where K is a multiple of 8.
@@ -114,8 +134,9 @@ def test_omissions_are_seen(monkeypatch, line, message):
 @pytest.mark.parametrize("flatten", [False, True], ids=["nested", "flat"])
 @pytest.mark.parametrize("split", [False, True], ids=["whole", "halves"])
 def test_persistent_product(flatten, split, trips):
-    actual, expected = multiply(Emulator("sm_90a"), "persistent", 5 * 64, 32, trips, (64, 32, 32, 4, 3), programs=2,
-                                FLATTEN=flatten, SPLIT_C=split)
+    actual, expected = multiply(
+        Emulator("sm_90a"), "persistent", 5 * 64, 32, trips, (64, 32, 32, 4, 3), programs=2, FLATTEN=flatten, SPLIT_C=split
+    )
     assert_same(actual, expected, signed_zeros=False)
 
 
@@ -140,8 +161,9 @@ def test_flattened_loop_with_a_sum_in_front(steps):
 
 
 @tilewright.jit
-def recording_kernel(q_ptr, k_ptr, v_ptr, bias_ptr, largest_ptr, out_ptr, length, BLOCK: tl.constexpr, DIM: tl.constexpr,
-                     STORES: tl.constexpr):
+def recording_kernel(
+    q_ptr, k_ptr, v_ptr, bias_ptr, largest_ptr, out_ptr, length, BLOCK: tl.constexpr, DIM: tl.constexpr, STORES: tl.constexpr
+):
     """Chained products with a load of their own between them, and perhaps a store."""
     rows, dims = tl.arange(0, BLOCK), tl.arange(0, DIM)
     tile = rows[:, None] * DIM + dims[None, :]
@@ -168,8 +190,22 @@ def test_effects_between_chained_products(target, stores, trips):
     k, v = (exact_values("float16", (max(length, block), dim), seed, -1, 1) for seed in (1, 2))
     bias, largest = exact_values("float32", length), np.full(max(length, block), 77, np.float32)
     out = np.zeros((block, dim), np.float32)
-    Emulator(target).run(recording_kernel, (1,), q, k, v, bias, largest, out, length, BLOCK=block, DIM=dim, STORES=stores,
-                         num_warps=4, num_stages=3)
+    Emulator(target).run(
+        recording_kernel,
+        (1,),
+        q,
+        k,
+        v,
+        bias,
+        largest,
+        out,
+        length,
+        BLOCK=block,
+        DIM=dim,
+        STORES=stores,
+        num_warps=4,
+        num_stages=3,
+    )
     scores = q.astype(np.float64) @ k[:length].T + bias
     assert_same(out, (scores @ v[:length]).astype(np.float32), signed_zeros=False)
     expected = np.full(largest.shape, 77, np.float32)
@@ -225,14 +261,27 @@ def test_chained_products_of_the_same_tile(warps, trips):
     q = exact_values("float16", (block_m, dim), 0, -1, 1)
     k = exact_values("float16", (max(length, block_n), dim), 1, -1, 1)
     out = np.zeros((block_m, dim), np.float32)
-    Emulator("sm_90a").run(shared_tile_kernel, (1,), describe(q, block_m, dim), describe(k, block_n, dim), out, length,
-                           BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim, num_warps=warps, num_stages=3)
+    Emulator("sm_90a").run(
+        shared_tile_kernel,
+        (1,),
+        describe(q, block_m, dim),
+        describe(k, block_n, dim),
+        out,
+        length,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        DIM=dim,
+        num_warps=warps,
+        num_stages=3,
+    )
     keys = k[:length].astype(np.float64)
     assert_same(out, (q.astype(np.float64) @ keys.T @ keys).astype(np.float32), signed_zeros=False)
 
 
 @tilewright.jit
-def constant_values_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr):
+def constant_values_kernel(
+    q_ptr, k_ptr, v_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr
+):
     """Chained products whose second factor stays the same, so that only the first one has a ring."""
     rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
     q = tl.load(q_ptr + rows[:, None] * DIM + dims[None, :])
@@ -262,17 +311,28 @@ def test_chained_products_with_a_ring_for_the_first(trips):
     k = exact_values("float16", (max(length, block_n), dim), 1, 0, 1)
     v = exact_values("float16", (block_n, dim), 2, 0, 1)
     out = np.zeros((block_m, dim), np.float32)
-    Emulator("sm_90a").run(constant_values_kernel, (1, ), q, k, v, out, length, BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim)
+    Emulator("sm_90a").run(constant_values_kernel, (1,), q, k, v, out, length, BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim)
     expected = np.zeros((block_m, dim))
     for start in range(0, length, block_n):
-        scores = q.astype(np.float64) @ k[start:start + block_n].astype(np.float64).T
+        scores = q.astype(np.float64) @ k[start : start + block_n].astype(np.float64).T
         expected += scores.astype(np.float16).astype(np.float64) @ v.astype(np.float64)
     assert_near(out, expected.astype(np.float32), absolute=1e-2)
 
 
 @tilewright.jit
-def values_kernel(q_ptr, k_ptr, v_array, v_ptr, place_ptr, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                  DIM: tl.constexpr, FORM: tl.constexpr):
+def values_kernel(
+    q_ptr,
+    k_ptr,
+    v_array,
+    v_ptr,
+    place_ptr,
+    out_ptr,
+    length,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    DIM: tl.constexpr,
+    FORM: tl.constexpr,
+):
     """Chained products whose second factor is transposed, gathered, or computed."""
     rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
     acc = tl.zeros((BLOCK_M, DIM), tl.float32)
@@ -292,8 +352,9 @@ def values_kernel(q_ptr, k_ptr, v_array, v_ptr, place_ptr, out_ptr, length, BLOC
 
 
 # As where pages of a cache lie anywhere, or 8-bit values along their columns.
-@pytest.mark.parametrize("form, name", [("transposed", "float16"), ("transposed", "float8e4nv"), ("gathered", "float16"),
-                                        ("computed", "bfloat16")])
+@pytest.mark.parametrize(
+    "form, name", [("transposed", "float16"), ("transposed", "float8e4nv"), ("gathered", "float16"), ("computed", "bfloat16")]
+)
 @pytest.mark.parametrize("trips", [0, 1, 2, 4])
 @pytest.mark.parametrize("warps", [4, 8])
 def test_chained_products_with_values_of_another_form(warps, trips, form, name):
@@ -303,16 +364,32 @@ def test_chained_products_with_values_of_another_form(warps, trips, form, name):
     places = np.random.default_rng(3).permutation(width).astype(np.int32)
     turned = np.ascontiguousarray(v.T)
     out = np.full((block_m, dim), 77, np.float32)
-    Emulator("sm_90a").run(values_kernel, (1,), q, k, describe(turned, dim, block_n), v, places, out, length,
-                           BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim, FORM=form, num_warps=warps, num_stages=3)
+    Emulator("sm_90a").run(
+        values_kernel,
+        (1,),
+        q,
+        k,
+        describe(turned, dim, block_n),
+        v,
+        places,
+        out,
+        length,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        DIM=dim,
+        FORM=form,
+        num_warps=warps,
+        num_stages=3,
+    )
     used = {"transposed": v, "gathered": v[places], "computed": v * 2}[form].astype(np.float64)
     scores = np.clip(q.astype(np.float64) @ k[:length].astype(np.float64).T, -2, 2)
     assert_same(out, (scores @ used[:length]).astype(np.float32), signed_zeros=False)
 
 
 @tilewright.jit
-def two_queries_kernel(q_array, other_array, k_array, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                       DIM: tl.constexpr):
+def two_queries_kernel(
+    q_array, other_array, k_array, out_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, DIM: tl.constexpr
+):
     """Two products of one iteration that read one tile, with arithmetic between them."""
     rows, columns = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
     q, other = q_array.load([0, 0]), other_array.load([0, 0])
@@ -330,9 +407,20 @@ def test_two_products_of_the_same_tile(trips):
     q, other = (exact_values("float16", (block_m, dim), seed, -1, 1) for seed in (0, 1))
     k = exact_values("float16", (max(trips, 1) * block_n, dim), 2, -1, 1)
     out = np.zeros((block_m, block_n), np.float32)
-    Emulator("sm_90a").run(two_queries_kernel, (1,), describe(q, block_m, dim), describe(other, block_m, dim),
-                           describe(k, block_n, dim), out, trips * block_n, BLOCK_M=block_m, BLOCK_N=block_n, DIM=dim,
-                           num_warps=4, num_stages=3)
+    Emulator("sm_90a").run(
+        two_queries_kernel,
+        (1,),
+        describe(q, block_m, dim),
+        describe(other, block_m, dim),
+        describe(k, block_n, dim),
+        out,
+        trips * block_n,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        DIM=dim,
+        num_warps=4,
+        num_stages=3,
+    )
     tiles = k[: trips * block_n].astype(np.float64).reshape(trips, block_n, dim)
     expected = sum((np.abs(q @ tile.T) * (other @ tile.T) for tile in tiles), np.zeros((block_m, block_n)))
     assert_same(out, expected.astype(np.float32), signed_zeros=False)
@@ -354,8 +442,17 @@ def test_tile_used_behind_a_loop_with_loads(trips):
     block = 32
     first, x = exact_values("float32", (block, block)), exact_values("float32", (max(trips, 1) * block, block), 1)
     out = np.zeros((block, block), np.float32)
-    Emulator("sm_90a").run(late_use_kernel, (1,), describe(first, block, block), describe(x, block, block), out, trips,
-                           BLOCK=block, num_warps=4, num_stages=1)
+    Emulator("sm_90a").run(
+        late_use_kernel,
+        (1,),
+        describe(first, block, block),
+        describe(x, block, block),
+        out,
+        trips,
+        BLOCK=block,
+        num_warps=4,
+        num_stages=1,
+    )
     assert_same(out, first + x[: trips * block].reshape(trips, block, block).sum(axis=0), signed_zeros=False)
 
 
@@ -423,8 +520,18 @@ def test_variables_that_are_set_to_what_stays(target, trips):
 
 
 @tilewright.jit
-def feedback_kernel(q_ptr, k_ptr, v_ptr, out_ptr, before_ptr, length, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
-                    DIM: tl.constexpr, FORM: tl.constexpr):
+def feedback_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    out_ptr,
+    before_ptr,
+    length,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    DIM: tl.constexpr,
+    FORM: tl.constexpr,
+):
     """Chained products whose sum is remembered: for behind the loop, or for the next iteration's first product."""
     rows, keys, dims = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, DIM)
     q = tl.load(q_ptr + rows[:, None] * DIM + dims[None, :])
@@ -451,8 +558,22 @@ def test_chained_products_whose_sum_is_remembered(warps, trips, form):
     q = exact_values("float16", (block_m, dim), 0, -1, 1)
     k, v = (exact_values("float16", (max(trips, 1) * block_n, dim), seed, -1, 1) for seed in (1, 2))
     out, kept = np.zeros((block_m, dim), np.float32), np.zeros((block_m, dim), np.float32)
-    Emulator("sm_90a").run(feedback_kernel, (1,), q, k, v, out, kept, trips * block_n, BLOCK_M=block_m, BLOCK_N=block_n,
-                           DIM=dim, FORM=form, num_warps=warps, num_stages=3)
+    Emulator("sm_90a").run(
+        feedback_kernel,
+        (1,),
+        q,
+        k,
+        v,
+        out,
+        kept,
+        trips * block_n,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        DIM=dim,
+        FORM=form,
+        num_warps=warps,
+        num_stages=3,
+    )
     acc, before = np.zeros((block_m, dim)), np.zeros((block_m, dim))
     for trip in range(trips):
         rows = slice(trip * block_n, (trip + 1) * block_n)
@@ -485,8 +606,19 @@ def test_operand_that_stays_is_read_in_the_loop(trips):
     q = exact_values("float16", (block_m, dim), 0, -1, 1)
     k = exact_values("float16", (max(trips, 1) * block_n, dim), 1, -1, 1)
     out, seen = np.zeros((block_m, dim), np.float32), []
-    Emulator("sm_80", inspect=seen.append).run(standing_operand_kernel, (1,), q, k, out, trips * block_n, BLOCK_M=block_m,
-                                               BLOCK_N=block_n, DIM=dim, num_warps=4, num_stages=2)
+    Emulator("sm_80", inspect=seen.append).run(
+        standing_operand_kernel,
+        (1,),
+        q,
+        k,
+        out,
+        trips * block_n,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        DIM=dim,
+        num_warps=4,
+        num_stages=2,
+    )
     keys = k[: trips * block_n].astype(np.float64)
     scores = np.clip(q.astype(np.float64) @ keys.T, -2, 2)
     assert_same(out, (scores @ keys + scores.sum(axis=1)[:, None]).astype(np.float32), signed_zeros=False)
@@ -511,8 +643,9 @@ def three_uses_kernel(x_ptr, out_ptr, length, BLOCK: tl.constexpr):
 def test_conversions_stand_where_products_need_them(trips):
     block = 64
     x, out, seen = exact_values("float32", (max(trips, 1), block, block), 0, -2, 2), np.zeros((block, block), np.float32), []
-    Emulator("sm_80", inspect=seen.append).run(three_uses_kernel, (1,), x, out, trips * block, BLOCK=block, num_warps=4,
-                                               num_stages=3)
+    Emulator("sm_80", inspect=seen.append).run(
+        three_uses_kernel, (1,), x, out, trips * block, BLOCK=block, num_warps=4, num_stages=3
+    )
     expected = sum((t @ (np.minimum(t * t, 2) + t.T + t) for t in x[:trips].astype(np.float64)), np.zeros(out.shape))
     assert_same(out, expected.astype(np.float32), signed_zeros=False)
     # 64 registers of a thread for each right side.

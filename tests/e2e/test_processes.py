@@ -19,11 +19,16 @@ def driver(tmp_path_factory):
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_tasks_of_a_child(driver, when, method):
     paths = [str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "TILEWRIGHT_LIBCUDA_PATH": driver, "TILEWRIGHT_CACHE": "0",
-                   "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    environment = {
+        **os.environ,
+        "TILEWRIGHT_LIBCUDA_PATH": driver,
+        "TILEWRIGHT_CACHE": "0",
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
     environment.pop("TILEWRIGHT_INTERPRET", None)
-    done = subprocess.run([sys.executable, "-m", "harness.process_tasks", when, method], env=environment,
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.process_tasks", when, method], env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     # CUDA cannot be used after a fork; all else can.
     launched = "E0213" if (when, method) == ("after", "fork") else "ok"

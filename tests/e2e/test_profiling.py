@@ -57,7 +57,7 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
 def triangle(x, y, n, B: tl.constexpr):
     """Program p loads p + 1 blocks."""
     i = tl.arange(0, B)
-    total = tl.zeros((B, ), tl.float32)
+    total = tl.zeros((B,), tl.float32)
     for j in range(0, (tl.program_id(0) + 1) * B, B):
         total += tl.load(x + j + i)
     if n > 3:
@@ -67,7 +67,7 @@ def triangle(x, y, n, B: tl.constexpr):
 @tilewright.jit
 def data_dependent(x, y, B: tl.constexpr):
     i = tl.arange(0, B)
-    total = tl.zeros((B, ), tl.float32)
+    total = tl.zeros((B,), tl.float32)
     for j in range(0, tl.load(y)):
         total += tl.load(x + j * B + i)
     tl.store(x + i, tl.exp(total))
@@ -154,7 +154,7 @@ SCRIPT = textwrap.dedent("""
 
     x = np.ones(100, np.float32)
     for _ in range(3):
-        double[(4, )](x, 100, B=32)
+        double[(4,)](x, 100, B=32)
     print("sum", x.sum(), sys.argv[1:])
     if "fail" in sys.argv:
         sys.exit(3)
@@ -163,10 +163,15 @@ SCRIPT = textwrap.dedent("""
 
 def run(tmp_path, *arguments, interpret="1", **environment):
     (tmp_path / "script.py").write_text(SCRIPT)
-    full = {**os.environ, "TILEWRIGHT_INTERPRET": interpret, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-            **environment}
-    return subprocess.run([sys.executable, "-m", "tilewright", "profile", *arguments], cwd=tmp_path, env=full,
-                          capture_output=True, text=True)
+    full = {
+        **os.environ,
+        "TILEWRIGHT_INTERPRET": interpret,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        **environment,
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "tilewright", "profile", *arguments], cwd=tmp_path, env=full, capture_output=True, text=True
+    )
 
 
 def test_grid_functions_are_called_once():
@@ -182,13 +187,13 @@ def test_grid_functions_are_called_once():
 
     def grid(meta):
         calls.append(meta["x"])
-        return (2, )
+        return (2,)
 
     with warnings.catch_warnings(), tilewright.profiler.record() as profile:
         warnings.simplefilter("ignore")
         kernel[grid](7)
         with pytest.raises(ZeroDivisionError):
-            kernel[lambda meta: (1 // 0, )](7)
+            kernel[lambda meta: (1 // 0,)](7)
     assert calls == [7] and [run.grid for run in profile.interpreted] == [(2, 1, 1)]
 
 
@@ -198,7 +203,7 @@ def test_a_program_in_the_interpreter(tmp_path):
     assert "W0713" in done.stderr and "the times are those of the interpreter on the CPU, not of a GPU" in done.stderr
     assert "3 launches" in done.stderr and "in the interpreter" in done.stderr
     profile = json.loads((tmp_path / "p.json").read_text())
-    (row, ) = profile["interpreter"]
+    (row,) = profile["interpreter"]
     assert row["kernel"] == "double" and row["calls"] == 3 and row["seconds"] > 0 and profile["source"] == "interpreter"
     trace = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert [event["name"] for event in trace if event["ph"] == "X"] == ["double"] * 3
@@ -215,7 +220,7 @@ def test_without_a_gpu_it_says_so(tmp_path):
     assert "'tilewright profile' needs a GPU: no CUDA driver, or no GPU that it shows" in done.stderr
 
 
-@pytest.mark.parametrize("arguments, text", [((), "name a script"), (("-m", ), "-m needs the name of a module")])
+@pytest.mark.parametrize("arguments, text", [((), "name a script"), (("-m",), "-m needs the name of a module")])
 def test_a_program_must_be_named(tmp_path, arguments, text):
     done = run(tmp_path, *arguments)
     assert done.returncode == 1 and text in done.stderr
@@ -224,7 +229,8 @@ def test_a_program_must_be_named(tmp_path, arguments, text):
 def test_on_the_recording_driver(tmp_path):
     """Compiled for real, launched on a driver that runs nothing, timed by events."""
     script = tmp_path / "gpu.py"
-    script.write_text(textwrap.dedent("""
+    script.write_text(
+        textwrap.dedent("""
         import tilewright, tilewright.language as tl
         from harness.mock_driver import FakeTensor
 
@@ -234,12 +240,21 @@ def test_on_the_recording_driver(tmp_path):
             tl.store(x + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
 
         for _ in range(3):
-            double[(4, )](FakeTensor(), 100, B=128)
-    """))
-    done = run(tmp_path, "--json", "p.json", "gpu.py", interpret="0", TILEWRIGHT_LIBCUDA_PATH=build(tmp_path),
-               TILEWRIGHT_CUPTI_PATH="off", TILEWRIGHT_CACHE_DIR=str(tmp_path / "cache"))
+            double[(4,)](FakeTensor(), 100, B=128)
+    """)
+    )
+    done = run(
+        tmp_path,
+        "--json",
+        "p.json",
+        "gpu.py",
+        interpret="0",
+        TILEWRIGHT_LIBCUDA_PATH=build(tmp_path),
+        TILEWRIGHT_CUPTI_PATH="off",
+        TILEWRIGHT_CACHE_DIR=str(tmp_path / "cache"),
+    )
     assert done.returncode == 0, done.stderr
-    (row, ) = json.loads((tmp_path / "p.json").read_text())["kernels"]
+    (row,) = json.loads((tmp_path / "p.json").read_text())["kernels"]
     assert row["calls"] == row["timed"] == 3 and row["requested_bytes"] == 3 * 4 * 128 * 4 * 2
     assert row["operations"] == 3 * 4 * 128 and row["mean_seconds"] == pytest.approx(1e-3)
     assert row["compile_seconds"] > 0 and row["unknown"] == []

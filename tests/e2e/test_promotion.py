@@ -37,22 +37,34 @@ def mixed_kernel(x_ptr, y_ptr, out_ptr, OP: tl.constexpr, EXPECTED: tl.constexpr
 
 
 @pytest.mark.parametrize("op", ["add", "truediv", "lt"])
-@pytest.mark.parametrize("right_name", ["int8", "uint8", "int32", "uint32", "int64", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "right_name", ["int8", "uint8", "int32", "uint32", "int64", "float16", "bfloat16", "float32", "float64"]
+)
 @pytest.mark.parametrize("left_name", ["int8", "int32", "uint64", "float16", "bfloat16", "float32"])
 def test_mixed_types(device, op, left_name, right_name):
     left = exact_values(left_name, 64, seed=1, high=8)
     right = exact_values(right_name, 64, seed=2, high=8)
     right[right == 0] = 2
-    if op == "truediv" and not (is_float(left_name) or is_float(right_name)) \
-            and is_unsigned(left_name) != is_unsigned(right_name):
+    if (
+        op == "truediv"
+        and not (is_float(left_name) or is_float(right_name))
+        and is_unsigned(left_name) != is_unsigned(right_name)
+    ):
         with pytest.raises(tilewright.CompilationError, match="different signedness"):
-            device.run(mixed_kernel, (1,), device.array(left), device.array(right), device.empty(64, np.float32), OP=op,
-                       EXPECTED=tl.float32, BLOCK=64)
+            device.run(
+                mixed_kernel,
+                (1,),
+                device.array(left),
+                device.array(right),
+                device.empty(64, np.float32),
+                OP=op,
+                EXPECTED=tl.float32,
+                BLOCK=64,
+            )
         return
     name = reference.result_type(op, left_name, right_name)
     out = device.empty(64, NUMPY_TYPES[name])
-    device.run(mixed_kernel, (1,), device.array(left), device.array(right), out, OP=op, EXPECTED=getattr(tl, name),
-               BLOCK=64)
+    device.run(mixed_kernel, (1,), device.array(left), device.array(right), out, OP=op, EXPECTED=getattr(tl, name), BLOCK=64)
     expected = reference.binary(op, left, right, left_name, right_name).astype(NUMPY_TYPES[name])
     if op == "truediv":
         assert_near(device.numpy(out), expected, ulps=2)
@@ -194,8 +206,15 @@ def test_constants_and_values_differ(device):
 def test_unsigned_wrap(device, name):
     values = np.array([0, 1, 2, 3], NUMPY_TYPES[name])
     out = device.empty(8, NUMPY_TYPES[name])
-    device.run(literal_kernel, (1,), device.array(values - np.array(3, values.dtype)), out, EXPECTED=getattr(tl, name),
-               USES_FLOAT=False, BLOCK=4)
+    device.run(
+        literal_kernel,
+        (1,),
+        device.array(values - np.array(3, values.dtype)),
+        out,
+        EXPECTED=getattr(tl, name),
+        USES_FLOAT=False,
+        BLOCK=4,
+    )
     assert_same(device.numpy(out), np.concatenate([values, values]))
 
 
@@ -213,6 +232,6 @@ def annotated_one_kernel(out_ptr, n: tl.int64, scale: "fp16", wide: tl.float64, 
 @pytest.mark.parametrize("n, scale, wide", [(5, 1.5, 0.5), (1, 1, 1), (16, 1.0, 3)])
 def test_annotated_scalars_have_their_type_whatever_the_value(device, n, scale, wide):
     out = device.empty(4, np.float64)
-    device.run(annotated_one_kernel, (1, ), out, n, scale, wide, SIZE=4)
+    device.run(annotated_one_kernel, (1,), out, n, scale, wide, SIZE=4)
     expected = np.arange(4) * n + (3 if n == 1 else n) + scale + wide
     assert_same(device.numpy(out), expected.astype(np.float64))

@@ -16,11 +16,17 @@ from harness.proof_cases import CASES
 pytest.importorskip("z3", reason="proofs need z3-solver")
 
 # Addresses that were loaded, and locks: (not known to be in bounds, not known to be free of races).
-OUTSIDE = {"in_use_kernels:cross_entropy_kernel": (1, 0), "in_use_kernels:embedding_kernel": (1, 0),
-           "products_in_use_kernels:gathered_rows_kernel": (1, 0), "05_layer_norm:backward_rows_kernel": (0, 4),
-           "08_grouped_gemm:pointer_kernel": (3, 1), "08_grouped_gemm:descriptor_kernel": (3, 1),
-           "13_paged_attention:part_kernel": (3, 0), "15_mixture_of_experts:count_kernel": (1, 0),
-           "15_mixture_of_experts:sort_kernel": (1, 1)}
+OUTSIDE = {
+    "in_use_kernels:cross_entropy_kernel": (1, 0),
+    "in_use_kernels:embedding_kernel": (1, 0),
+    "products_in_use_kernels:gathered_rows_kernel": (1, 0),
+    "05_layer_norm:backward_rows_kernel": (0, 4),
+    "08_grouped_gemm:pointer_kernel": (3, 1),
+    "08_grouped_gemm:descriptor_kernel": (3, 1),
+    "13_paged_attention:part_kernel": (3, 0),
+    "15_mixture_of_experts:count_kernel": (1, 0),
+    "15_mixture_of_experts:sort_kernel": (1, 1),
+}
 
 
 # Each third kernel in an ordinary run; `PROVE_ALL=1` runs all.
@@ -47,11 +53,19 @@ def test_launches_of_a_lesson(lesson, monkeypatch):
         runpy.run_path(str(ROOT / "tutorials" / lesson), run_name="__main__")
     if lesson.startswith("12"):  # four wrong kernels, and their mended forms; the last ones wait for a lock
         assert [proof.kernel for proof in proofs if proof.refuted] == ["scale_kernel", "sum_kernel", "first_of_row_kernel"]
-        assert [proof.kernel for proof in proofs if proof.proved] == ["scale_kernel_mended", "sum_kernel_mended", "first_of_row_kernel_mended"]
+        assert [proof.kernel for proof in proofs if proof.proved] == [
+            "scale_kernel_mended",
+            "sum_kernel_mended",
+            "first_of_row_kernel_mended",
+        ]
         return
     assert proofs and not any(proof.refuted for proof in proofs)
-    undecided = [str(proof) for proof in proofs for finding in proof.findings
-                 if "undecided" in (finding.bounds.verdict, finding.races.verdict)]
+    undecided = [
+        str(proof)
+        for proof in proofs
+        for finding in proof.findings
+        if "undecided" in (finding.bounds.verdict, finding.races.verdict)
+    ]
     assert not undecided
     if lesson[:2] not in ("05", "08", "13", "15", "17"):  # locks; sizes, places and addresses that are loaded
         assert all(proof.proved for proof in proofs), "\n".join(map(str, proofs))

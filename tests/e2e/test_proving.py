@@ -166,11 +166,11 @@ def test_addresses_in_a_table_are_outside():
     arrays = np.zeros(8, np.float32), np.zeros(8, np.float32)
     table = np.array([array.ctypes.data for array in arrays], np.int64)
     arguments = {"table": table, "places": np.array([1, 0], np.int32), "n": 8, "arrays": arrays, "BLOCK": 8}
-    proof = prove_launch(table_kernel, (2, ), arguments)
+    proof = prove_launch(table_kernel, (2,), arguments)
     assert [finding.bounds.verdict for finding in proof.findings] == ["proved", "outside", "outside", "outside"]
     # The replay works on copies of the arrays, to which no entry of the table leads.
     arguments["places"][0] = 5
-    proof = prove_launch(table_kernel, (2, ), arguments)
+    proof = prove_launch(table_kernel, (2,), arguments)
     assert [finding.bounds.verdict for finding in proof.findings] == ["proved", "refuted", "outside", "outside"]
 
 
@@ -214,7 +214,7 @@ def test_wrapped_products():
     x = np.empty(3 * 2**30, np.int8)
     proof = launch(rows_kernel, (3,), x, 2**30, WIDE=False, BLOCK=16)
     assert verdicts(proof, "wraps") == ["refuted"] and verdicts(proof, "bounds") == ["refuted"]
-    assert -2**31 <= proof.findings[0].bounds.witness["element"] < -2**31 + 16
+    assert -(2**31) <= proof.findings[0].bounds.witness["element"] < -(2**31) + 16
     assert launch(rows_kernel, (3,), x, 2**30, WIDE=True, BLOCK=16).proved
 
 
@@ -259,8 +259,9 @@ POINTERS = {"x": "*fp32", "y": "*fp32"}
 
 
 def copies(shift, extent="n", assume="n > 0"):
-    return prove_conditions(copy_kernel, {**POINTERS, "n": "i32"}, {"SHIFT": shift, "BLOCK": 16}, "cdiv(n, BLOCK)",
-                            {"x": extent, "y": "n"}, assume)
+    return prove_conditions(
+        copy_kernel, {**POINTERS, "n": "i32"}, {"SHIFT": shift, "BLOCK": 16}, "cdiv(n, BLOCK)", {"x": extent, "y": "n"}, assume
+    )
 
 
 def test_all_sizes_are_proved():
@@ -278,9 +279,14 @@ def test_witness_of_a_size_is_small_and_replayed():
 
 def transposed(stride):
     signature = {**POINTERS, "rows": "i32", "columns": "i32", "stride": "i32"}
-    return prove_conditions(transpose_kernel, signature, {"BLOCK": 16}, "cdiv(rows, BLOCK), cdiv(columns, BLOCK)",
-                            {"x": "[rows, columns]", "y": "[columns, rows]"},
-                            f"0 < rows <= 2**14, 0 < columns <= 2**14, stride == {stride}")
+    return prove_conditions(
+        transpose_kernel,
+        signature,
+        {"BLOCK": 16},
+        "cdiv(rows, BLOCK), cdiv(columns, BLOCK)",
+        {"x": "[rows, columns]", "y": "[columns, rows]"},
+        f"0 < rows <= 2**14, 0 < columns <= 2**14, stride == {stride}",
+    )
 
 
 def test_products_of_sizes():
@@ -311,9 +317,15 @@ def tiles_kernel(x, out, M, N, BLOCK: tl.constexpr, WRONG: tl.constexpr):
 
 def tiled(wrong):
     signature = {"x": "*fp32", "out": "*fp32", "M": "i32", "N": "i32"}
-    return prove_conditions(tiles_kernel, signature, {"BLOCK": 32, "WRONG": wrong}, "(M // BLOCK) * (N // BLOCK)",
-                            {"x": "[M, N]", "out": "[M, N]"},
-                            "0 < M <= 2**14, 0 < N <= 2**14, M % BLOCK == 0, N % BLOCK == 0", timeout=60)
+    return prove_conditions(
+        tiles_kernel,
+        signature,
+        {"BLOCK": 32, "WRONG": wrong},
+        "(M // BLOCK) * (N // BLOCK)",
+        {"x": "[M, N]", "out": "[M, N]"},
+        "0 < M <= 2**14, 0 < N <= 2**14, M % BLOCK == 0, N % BLOCK == 0",
+        timeout=60,
+    )
 
 
 def test_tiles_counted_by_one_program_id():
@@ -329,8 +341,9 @@ def test_tiles_counted_by_one_program_id():
 
 
 @tw.jit
-def random_kernel(y, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, D: tl.constexpr, LIMIT: tl.constexpr,
-                  FORM: tl.constexpr):
+def random_kernel(
+    y, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, D: tl.constexpr, LIMIT: tl.constexpr, FORM: tl.constexpr
+):
     program, lane = tl.program_id(0), tl.arange(0, 8)
     place = program * A + lane * B + C
     if FORM == 1:
@@ -352,7 +365,7 @@ def random_kernel(y, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, D: tl.co
 
 def run_everything(check, programs, size, constants):
     """Whether the interpreter finds something with this check."""
-    y = np.full(1000, -1, np.float32)[500:500 + size]
+    y = np.full(1000, -1, np.float32)[500 : 500 + size]
     try:
         with knobs.runtime.scope():
             knobs.runtime.check = check
@@ -365,16 +378,28 @@ def run_everything(check, programs, size, constants):
 
 
 @settings(max_examples=120, deadline=None, derandomize=True)
-@given(st.integers(1, 5), st.integers(1, 40),
-       st.fixed_dictionaries({"A": st.integers(-3, 9), "B": st.integers(-2, 3), "C": st.integers(-9, 9),
-                              "D": st.integers(1, 9), "LIMIT": st.integers(0, 40), "FORM": st.integers(0, 5)}))
+@given(
+    st.integers(1, 5),
+    st.integers(1, 40),
+    st.fixed_dictionaries(
+        {
+            "A": st.integers(-3, 9),
+            "B": st.integers(-2, 3),
+            "C": st.integers(-9, 9),
+            "D": st.integers(1, 9),
+            "LIMIT": st.integers(0, 40),
+            "FORM": st.integers(0, 5),
+        }
+    ),
+)
 def test_agreement_with_running_everything(programs, size, constants):
     y = np.zeros(size, np.float32)
-    (finding, ) = launch(random_kernel, (programs,), y, **constants).findings
+    (finding,) = launch(random_kernel, (programs,), y, **constants).findings
     assert finding.bounds.verdict == ("refuted" if run_everything("none,bounds", programs, size, constants) else "proved")
     if finding.bounds.verdict == "proved":
-        assert finding.races.verdict == ("refuted" if run_everything("none,bounds,races", programs, size, constants) == "races"
-                                         else "proved")
+        assert finding.races.verdict == (
+            "refuted" if run_everything("none,bounds,races", programs, size, constants) == "races" else "proved"
+        )
 
 
 # ---------------------------------------------------------------------------
@@ -410,8 +435,8 @@ def test_command_for_a_kernel(script, capsys):
     assert main([*given, "-a", "x=n"]) == 0
     assert "proved" in capsys.readouterr().out
     assert main([*given, "-a", "x=n - 1", "--json", "-"]) == 1
-    (proof, ) = json.loads(capsys.readouterr().out)
-    (access, ) = proof["accesses"]
+    (proof,) = json.loads(capsys.readouterr().out)
+    (access,) = proof["accesses"]
     assert access["bounds"]["verdict"] == "refuted" and access["bounds"]["witness"]["confirmed"]
     assert (access["line"], access["access"], access["array"]) == (9, "store", "x")
 
@@ -454,5 +479,21 @@ def test_check_gives_its_options_and_those_of_the_script_to_proofs(tmp_path, cap
     assert "given ['--launches', '7']" in capsys.readouterr().err  # what the script prints
     assert json.loads(answers.read_text())
     # A kernel's options are those of the proof.
-    assert main(["check", "--prove", f"{path}:kernel", "-s", "*fp32,i32,BLOCK=16", "-g", "cdiv(n, BLOCK)", "-a", "x=n - 1",
-                 "--assume", "n > 0"]) == 1
+    assert (
+        main(
+            [
+                "check",
+                "--prove",
+                f"{path}:kernel",
+                "-s",
+                "*fp32,i32,BLOCK=16",
+                "-g",
+                "cdiv(n, BLOCK)",
+                "-a",
+                "x=n - 1",
+                "--assume",
+                "n > 0",
+            ]
+        )
+        == 1
+    )

@@ -56,8 +56,9 @@ def doubled_chunks(x, n, BLOCK: tl.constexpr, WRONG: tl.constexpr):
 
 
 @tw.jit
-def convolution(image, taps, out, batch, height, width, out_height, out_width, SIDE: tl.constexpr, BLOCK: tl.constexpr,
-                WRONG: tl.constexpr):
+def convolution(
+    image, taps, out, batch, height, width, out_height, out_width, SIDE: tl.constexpr, BLOCK: tl.constexpr, WRONG: tl.constexpr
+):
     """A convolution of one channel without padding; `batch` images side by side."""
     pixels = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     column = pixels % out_width
@@ -96,13 +97,21 @@ def spread(image, out, rows, width, SIDE: tl.constexpr, BLOCK: tl.constexpr, ATO
 
 
 SIZES = "0 < M <= 2**14, 0 < N <= 2**14, programs <= 132"
-IMAGES = ("0 < batch <= 64, 0 < out_height <= 256, 0 < out_width <= 256, "
-          "height == out_height + SIDE - 1, width == out_width + SIDE - 1")
+IMAGES = (
+    "0 < batch <= 64, 0 < out_height <= 256, 0 < out_width <= 256, "
+    "height == out_height + SIDE - 1, width == out_width + SIDE - 1"
+)
 
 
 def tiles_for_all_sizes(wrong):
-    return prove_conditions(doubled_tiles, {"x": "*fp32", "M": "i32", "N": "i32"}, {"BLOCK": 16, "GROUP": 4, "WRONG": wrong},
-                            "programs", {"x": "[M, N]"}, SIZES)
+    return prove_conditions(
+        doubled_tiles,
+        {"x": "*fp32", "M": "i32", "N": "i32"},
+        {"BLOCK": 16, "GROUP": 4, "WRONG": wrong},
+        "programs",
+        {"x": "[M, N]"},
+        SIZES,
+    )
 
 
 def tiles_of_a_launch(wrong):
@@ -111,8 +120,14 @@ def tiles_of_a_launch(wrong):
 
 
 def chunks_for_all_sizes(wrong):
-    return prove_conditions(doubled_chunks, {"x": "*fp32", "n": "i32"}, {"BLOCK": 16, "WRONG": wrong}, "programs", {"x": "n"},
-                            "0 < n <= 2**24, programs <= 132")
+    return prove_conditions(
+        doubled_chunks,
+        {"x": "*fp32", "n": "i32"},
+        {"BLOCK": 16, "WRONG": wrong},
+        "programs",
+        {"x": "n"},
+        "0 < n <= 2**24, programs <= 132",
+    )
 
 
 def chunks_of_a_launch(wrong):
@@ -122,10 +137,14 @@ def chunks_of_a_launch(wrong):
 
 def convolution_for_all_sizes(wrong):
     names = "batch height width out_height out_width".split()
-    return prove_conditions(convolution, {"image": "*fp32", "taps": "*fp32", "out": "*fp32", **dict.fromkeys(names, "i32")},
-                            {"SIDE": 3, "BLOCK": 32, "WRONG": wrong}, "cdiv(batch * out_height * out_width, BLOCK)",
-                            {"image": "[batch, height, width]", "taps": "SIDE * SIDE", "out": "[batch, out_height, out_width]"},
-                            IMAGES)
+    return prove_conditions(
+        convolution,
+        {"image": "*fp32", "taps": "*fp32", "out": "*fp32", **dict.fromkeys(names, "i32")},
+        {"SIDE": 3, "BLOCK": 32, "WRONG": wrong},
+        "cdiv(batch * out_height * out_width, BLOCK)",
+        {"image": "[batch, height, width]", "taps": "SIDE * SIDE", "out": "[batch, out_height, out_width]"},
+        IMAGES,
+    )
 
 
 def convolution_of_a_launch(wrong):
@@ -135,19 +154,31 @@ def convolution_of_a_launch(wrong):
 
 
 def spread_for_all_sizes(atomic):
-    return prove_conditions(spread, {"image": "*fp32", "out": "*fp32", "rows": "i32", "width": "i32"},
-                            {"SIDE": 3, "BLOCK": 32, "ATOMIC": atomic}, "rows, cdiv(width, BLOCK)",
-                            {"image": "[rows, width]", "out": "[rows + 2, width]"}, "0 < rows <= 2**14, 0 < width <= 2**14")
+    return prove_conditions(
+        spread,
+        {"image": "*fp32", "out": "*fp32", "rows": "i32", "width": "i32"},
+        {"SIDE": 3, "BLOCK": 32, "ATOMIC": atomic},
+        "rows, cdiv(width, BLOCK)",
+        {"image": "[rows, width]", "out": "[rows + 2, width]"},
+        "0 < rows <= 2**14, 0 < width <= 2**14",
+    )
 
 
-RIGHT = {"tiles": (tiles_for_all_sizes, tiles_of_a_launch), "chunks": (chunks_for_all_sizes, chunks_of_a_launch),
-         "convolution": (convolution_for_all_sizes, convolution_of_a_launch)}
-WRONG = [("tiles", "one program less", "races"), ("tiles", "columns of another height", "races"),
-         ("tiles", "tiles that overlap", "races"),
-         ("tiles", "one column more", "bounds"),
-         ("chunks", "one block more", "races"),
-         ("convolution", "centred taps", "bounds"), ("convolution", "images as high as wide", "bounds"),
-         ("convolution", "rows of the image", "races")]
+RIGHT = {
+    "tiles": (tiles_for_all_sizes, tiles_of_a_launch),
+    "chunks": (chunks_for_all_sizes, chunks_of_a_launch),
+    "convolution": (convolution_for_all_sizes, convolution_of_a_launch),
+}
+WRONG = [
+    ("tiles", "one program less", "races"),
+    ("tiles", "columns of another height", "races"),
+    ("tiles", "tiles that overlap", "races"),
+    ("tiles", "one column more", "bounds"),
+    ("chunks", "one block more", "races"),
+    ("convolution", "centred taps", "bounds"),
+    ("convolution", "images as high as wide", "bounds"),
+    ("convolution", "rows of the image", "races"),
+]
 
 
 @pytest.mark.parametrize("kernel", RIGHT)
@@ -161,8 +192,9 @@ def test_right_form_is_proved(kernel, which):
 STEP = 1 if os.environ.get("PROVE_ALL") == "1" else 3
 
 
-@pytest.mark.parametrize("kernel,wrong,question,which", [(*form, "a launch") for form in WRONG]
-                         + [(*form, "all sizes") for form in WRONG[::STEP]])
+@pytest.mark.parametrize(
+    "kernel,wrong,question,which", [(*form, "a launch") for form in WRONG] + [(*form, "all sizes") for form in WRONG[::STEP]]
+)
 def test_wrong_form_is_refuted(kernel, wrong, question, which):
     proof = RIGHT[kernel][which == "a launch"](wrong)
     refuted = [getattr(finding, question) for finding in proof.findings if getattr(finding, question).verdict == "refuted"]

@@ -24,8 +24,8 @@ def add(x, out, n, by, BLOCK: tl.constexpr):
 def test_add(kernel_mode):
     x = kernel_mode.array(np.full(300, 6, np.int32))
     out = kernel_mode.empty(300, "int32")
-    assert x.shape == (300, ) and kernel_mode.is_compiled == (kernel_mode.name == "compiled")
-    add[(3, )](x, out, 300, BY, BLOCK=128)
+    assert x.shape == (300,) and kernel_mode.is_compiled == (kernel_mode.name == "compiled")
+    add[(3,)](x, out, 300, BY, BLOCK=128)
     assert BY == 0 or (kernel_mode.numpy(out) == 6 // BY).all()
     assert (kernel_mode.numpy(kernel_mode.zeros((2, 3), "float16")) == np.zeros((2, 3), np.float16)).all()
 """
@@ -38,9 +38,14 @@ def run(tmp_path):
         (tmp_path / "test_kernel.py").write_text(TEST.replace("LIMIT", limit).replace("BY", by))
         (tmp_path / "pytest.ini").write_text("[pytest]\n" + textwrap.dedent(ini))
         kept = {k: v for k, v in os.environ.items() if k not in ("TILEWRIGHT_INTERPRET", "TILEWRIGHT_CHECK")}
-        done = subprocess.run([sys.executable, "-m", "pytest", "-p", "tilewright.pytest_plugin", "-rs", "-p", "no:cacheprovider",
-                               *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=120,
-                              env={**kept, **environment})
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", "tilewright.pytest_plugin", "-rs", "-p", "no:cacheprovider", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**kept, **environment},
+        )
         return done.returncode, done.stdout + done.stderr
 
     return run_pytest

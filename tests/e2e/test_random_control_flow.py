@@ -47,8 +47,9 @@ def generic_form(folder, texts):
     """All modules in one call: starting the program costs more than its work."""
     path = folder / "all.mlir"
     path.write_text("\n// -----\n".join(texts))
-    done = subprocess.run([program("tools/tilewright-opt"), "--mlir-print-op-generic", "--split-input-file", path],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [program("tools/tilewright-opt"), "--mlir-print-op-generic", "--split-input-file", path], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split("// -----")
 
@@ -66,7 +67,7 @@ def test_agreement(tmp_path, first):
             memory = run_kernel(text, [0, *(v for v in values.values() if v != 1)])
         except StepLimit:
             continue
-        kernel[(1, )](expected, *values.values(), K=constants["K"])
+        kernel[(1,)](expected, *values.values(), K=constants["K"])
         found = [memory.get(address, UNTOUCHED) for address in range(64)]
         assert found == expected.tolist(), f"seed {seed}\n{Generator(seed).program()}"
         compared += 1

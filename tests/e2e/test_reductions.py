@@ -50,8 +50,7 @@ def reduce_1d_kernel(x_ptr, out_ptr, n, OP: tl.constexpr, EXPECTED: tl.constexpr
 def run_1d(device, op, x, name, block, **options):
     rows, n = x.shape
     out = device.empty(rows, NUMPY_TYPES[name])
-    device.run(reduce_1d_kernel, (rows,), device.array(x), out, n, OP=op, EXPECTED=getattr(tl, name), BLOCK=block,
-               **options)
+    device.run(reduce_1d_kernel, (rows,), device.array(x), out, n, OP=op, EXPECTED=getattr(tl, name), BLOCK=block, **options)
     return device.numpy(out)
 
 
@@ -140,8 +139,9 @@ def test_infinities(device):
 
 
 @tilewright.jit
-def reduce_2d_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, OP: tl.constexpr,
-                     KEEP: tl.constexpr):
+def reduce_2d_kernel(
+    x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, OP: tl.constexpr, KEEP: tl.constexpr
+):
     m = tl.arange(0, M)
     n = tl.arange(0, N)
     x = tl.load(x_ptr + m[:, None] * N + n[None, :])
@@ -192,8 +192,9 @@ def test_position_axes(device, shape, axis):
 
 
 @tilewright.jit
-def reduce_3d_kernel(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, AXIS: tl.constexpr,
-                     P: tl.constexpr, Q: tl.constexpr):
+def reduce_3d_kernel(
+    x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, AXIS: tl.constexpr, P: tl.constexpr, Q: tl.constexpr
+):
     i = tl.arange(0, A)[:, None, None]
     j = tl.arange(0, B)[None, :, None]
     k = tl.arange(0, C)[None, None, :]
@@ -207,8 +208,7 @@ def test_three_axes(device, axis):
     x = exact_values("int32", (4, 16, 32))
     expected = x.sum(axis=axis, dtype=np.int32)
     out = device.empty(expected.shape, np.int32)
-    device.run(reduce_3d_kernel, (1,), device.array(x), out, 4, 16, 32, AXIS=axis, P=expected.shape[0],
-               Q=expected.shape[1])
+    device.run(reduce_3d_kernel, (1,), device.array(x), out, 4, 16, 32, AXIS=axis, P=expected.shape[0], Q=expected.shape[1])
     assert_same(device.numpy(out), expected)
 
 
@@ -338,7 +338,8 @@ def byte_extremum_kernel(x_ptr, out_ptr, N: tl.constexpr):
 
 def test_two_bytes_from_two_warps_stay_in_registers():
     # A vector of two bytes that is read in one block and taken apart in another went through local memory.
-    source = tilewright.ASTSource(byte_extremum_kernel, {"x_ptr": "*i8", "out_ptr": "*i32"}, {"N": 128},
-                                  {"x_ptr": 16, "out_ptr": 16})
+    source = tilewright.ASTSource(
+        byte_extremum_kernel, {"x_ptr": "*i8", "out_ptr": "*i32"}, {"N": 128}, {"x_ptr": 16, "out_ptr": 16}
+    )
     ptx = tilewright.compile(source, "sm_80", {"num_warps": 2}).asm["ptx"]
     assert "local_depot" not in ptx and "ld.shared" in ptx

@@ -47,7 +47,7 @@ def noting(calls, original):
 
 def check(launchable, *constants):
     source, target = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
-    launchable[(1, )](source, target, *constants)
+    launchable[(1,)](source, target, *constants)
     assert (target == 2 * source).all()
 
 
@@ -56,7 +56,7 @@ def test_run_of_one_kernel(kernel, calls):
     kernel.run = types.MethodType(noting(calls, JITFunction.run), kernel)
     check(kernel, 16)
     check(other, 16)
-    assert calls == [(kernel, (1, ), False)] and isinstance(kernel, JITFunction)
+    assert calls == [(kernel, (1,), False)] and isinstance(kernel, JITFunction)
     del kernel.run
     check(kernel, 16)
     assert len(calls) == 1 and type(kernel) is JITFunction
@@ -64,16 +64,20 @@ def test_run_of_one_kernel(kernel, calls):
         del kernel.run
 
 
-@pytest.mark.parametrize("kind, wrap", [
-    (JITFunction, lambda kernel: kernel),
-    (Autotuner, tilewright.autotune(CONFIGS, key=[])),
-    (Heuristics, tilewright.heuristics({"BLOCK": lambda arguments: 16})),
-    (JITFunction, tilewright.autotune(CONFIGS[:1], key=[])),
-    (JITFunction, tilewright.heuristics({"BLOCK": lambda arguments: 16})),
-], ids=["kernel", "tuner", "heuristics", "kernel of a tuner", "kernel of heuristics"])
+@pytest.mark.parametrize(
+    "kind, wrap",
+    [
+        (JITFunction, lambda kernel: kernel),
+        (Autotuner, tilewright.autotune(CONFIGS, key=[])),
+        (Heuristics, tilewright.heuristics({"BLOCK": lambda arguments: 16})),
+        (JITFunction, tilewright.autotune(CONFIGS[:1], key=[])),
+        (JITFunction, tilewright.heuristics({"BLOCK": lambda arguments: 16})),
+    ],
+    ids=["kernel", "tuner", "heuristics", "kernel of a tuner", "kernel of heuristics"],
+)
 def test_run_of_a_class(kernel, calls, monkeypatch, kind, wrap):
     launchable = wrap(kernel)
-    constants = (16, ) if launchable is kernel else ()
+    constants = (16,) if launchable is kernel else ()
     check(launchable, *constants)  # known to the native side
     original = kind.run
     with monkeypatch.context() as patch:
@@ -91,9 +95,8 @@ def test_run_of_a_subclass(kernel, calls):
         run = noting(calls, JITFunction.run)
 
     class Subscripted(Counted):
-
         def __getitem__(self, grid):
-            return super().__getitem__((grid, ))
+            return super().__getitem__((grid,))
 
     check(Counted(twice), 16)
     assert len(calls) == 1
@@ -107,7 +110,6 @@ def test_run_of_a_subclass(kernel, calls):
 def test_run_of_a_class_that_is_none_of_ours():
 
     class Answering:
-
         def run(self, *args, grid, warmup):
             return args, grid
 
@@ -116,13 +118,13 @@ def test_run_of_a_class_that_is_none_of_ours():
 
     kernel = tilewright.jit(twice)
     tuner = Tuner(kernel, kernel.arg_names, CONFIGS[:1], [])
-    assert tuner[(1, )]("source", "target") == (("source", "target"), (1, ))
+    assert tuner[(1,)]("source", "target") == (("source", "target"), (1,))
 
 
 @pytest.mark.parametrize("kind", [JITFunction, Autotuner, Heuristics])
 def test_a_class_launches_natively_again_without_what_replaced_run(kind):
     """The patch restores what the dictionary of a class holds, and deletes what it did not hold."""
-    derived = type("Derived", (kind, ), {})
+    derived = type("Derived", (kind,), {})
     native = kind.__getitem__
     for owner in (kind, derived):
         with mock.patch.object(owner, "run"):
@@ -134,13 +136,11 @@ def test_a_class_launches_natively_again_without_what_replaced_run(kind):
 def test_abstract_classes_beside_ours(kind):
 
     class Abstract(abc.ABC):
-
         @abc.abstractmethod
         def plan(self):
             pass
 
     class Planned(kind, Abstract):
-
         def plan(self):
             return 1
 
@@ -152,12 +152,9 @@ def test_protocols_beside_ours(kind, kernel):
 
     @typing.runtime_checkable
     class Plans(typing.Protocol):
-
-        def plan(self) -> int:
-            ...
+        def plan(self) -> int: ...
 
     class Planned(kind, Plans):
-
         def plan(self):
             return 1
 

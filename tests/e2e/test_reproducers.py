@@ -61,8 +61,9 @@ def reproducer(folder):
 
 def repro(*arguments):
     """(status, standard output, standard error) of the command."""
-    done = subprocess.run([sys.executable, "-m", "tilewright", "repro", *map(str, arguments)], capture_output=True, text=True,
-                          env=os.environ)
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright", "repro", *map(str, arguments)], capture_output=True, text=True, env=os.environ
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -118,8 +119,11 @@ def test_temporary_folder_where_none_is_named(folder, monkeypatch):
 def test_folder_that_cannot_be_written(folder, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_REPRODUCER_DIR", str(folder / "missing"))
     error = fail()
-    assert re.fullmatch(r"this is a bug; no reproducer could be written to .*/missing/doubled-tw-test-fault-\w+\.mlir: "
-                        r"No such file or directory; set TILEWRIGHT_REPRODUCER_DIR", error.help)
+    assert re.fullmatch(
+        r"this is a bug; no reproducer could be written to .*/missing/doubled-tw-test-fault-\w+\.mlir: "
+        r"No such file or directory; set TILEWRIGHT_REPRODUCER_DIR",
+        error.help,
+    )
 
 
 def test_planted_link_is_not_followed(folder):
@@ -154,8 +158,9 @@ def test_repaired_compiler(reproducer):
 def test_pass_driver_runs_it_too():
     path = path_in(fail("fail@tw-assign-layouts"))
     assert "#tw.layout" not in path.read_text()
-    done = subprocess.run([program("tools/tilewright-opt"), "--split-input-file", "--run-reproducer", path],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [program("tools/tilewright-opt"), "--split-input-file", "--run-reproducer", path], capture_output=True, text=True
+    )
     assert done.returncode == 0 and "#tw.layout" in done.stdout, done.stderr
 
 
@@ -201,7 +206,7 @@ def damaged(text):
     yield "wrong names", with_head(skip_passes=[3]), "its option 'skip_passes' is [3]"
     yield "other passes", with_head(first_name="tw-older"), "whose passes are not those of"
     yield "no such pass", with_head(first_step=99), "whose passes are not those of"
-    yield "cut in the module", text[:len(text) // 2], "it is cut short: the module of the front end is missing"
+    yield "cut in the module", text[: len(text) // 2], "it is cut short: the module of the front end is missing"
     yield "other words", text.replace("tw.range", "tw.ranges"), "its module cannot be read"
 
 
@@ -252,7 +257,7 @@ def test_search_of_the_culprit(culprit):
 
 def test_shrinking_keeps_what_is_interesting():
     def shrink_text(text, first, count):
-        return text[:first] + text[first + count:] if count else None
+        return text[:first] + text[first + count :] if count else None
 
     interesting = "a" * 50 + "X" + "b" * 30 + "Y" + "c" * 41
     assert shrink(interesting, lambda t: "X" in t and "Y" in t, len, shrink_text) == "XY"

@@ -41,7 +41,9 @@ def test_forecast_is_near_the_report(target, assembler):
 def test_forecast_grows_with_what_is_alive():
     """Twice the row in each thread: at least as many registers more as it has elements."""
     case = next(case for case in resource_cases() if case.target == "sm_90a" and "in_use layer_norm_backward" in case.name)
-    few, many = (forecast_of(dataclasses.replace(case, constants={"BLOCK": block}, options={"num_warps": 4}))[0]
-                 for block in (1024, 2048))
+    few, many = (
+        forecast_of(dataclasses.replace(case, constants={"BLOCK": block}, options={"num_warps": 4}))[0]
+        for block in (1024, 2048)
+    )
     assert many["data"] == 2 * few["data"] and many["forecast"] - few["forecast"] >= 1024 // (4 * 32)
     assert many["place"], "there is an operation where most is alive"

@@ -55,7 +55,9 @@ def gather_kernel(x_ptr, init_ptr, out_ptr, trips, OP: tl.constexpr, AXIS: tl.co
 
 @pytest.mark.parametrize("trips", TRIPS)
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("name, op", [("int32", "sum"), ("float32", "sum"), ("float32", "max"), ("int32", "min"), ("uint32", "xor")])
+@pytest.mark.parametrize(
+    "name, op", [("int32", "sum"), ("float32", "sum"), ("float32", "max"), ("int32", "min"), ("uint32", "xor")]
+)
 def test_tiles(device, name, op, axis, trips):
     m, n = 32, 64
     x = exact_values(name, (max(trips, 1), m, n))
@@ -111,7 +113,9 @@ def test_scaled_sums(device, start, trips):
     x = exact_values("float32", (max(trips, 1), m, n))
     factors = np.exp2(exact_values("float32", (max(trips, 1), m), 1, -2, 2)).astype(np.float32)
     out, last = device.empty(m, np.float32), device.empty(m, np.float32)
-    device.run(decayed_kernel, (1,), device.array(x), device.array(factors), out, last, trips, START=start, M=m, N=n, num_warps=4)
+    device.run(
+        decayed_kernel, (1,), device.array(x), device.array(factors), out, last, trips, START=start, M=m, N=n, num_warps=4
+    )
     total, whole = np.full(m, start, np.float32), np.zeros(m, np.float32)
     for tile, factor in zip(x[:trips], factors):
         total = total * factor + tile.sum(axis=1)

@@ -31,8 +31,17 @@ def test_outer(device, shape):
 
 
 @tilewright.jit
-def broadcast_kernel(x_ptr, y_ptr, out_ptr, X0: tl.constexpr, X1: tl.constexpr, Y0: tl.constexpr, Y1: tl.constexpr,
-                     M: tl.constexpr, N: tl.constexpr):
+def broadcast_kernel(
+    x_ptr,
+    y_ptr,
+    out_ptr,
+    X0: tl.constexpr,
+    X1: tl.constexpr,
+    Y0: tl.constexpr,
+    Y1: tl.constexpr,
+    M: tl.constexpr,
+    N: tl.constexpr,
+):
     x = tl.load(x_ptr + tl.arange(0, X0)[:, None] * X1 + tl.arange(0, X1)[None, :])
     y = tl.load(y_ptr + tl.arange(0, Y0)[:, None] * Y1 + tl.arange(0, Y1)[None, :])
     a, b = tl.broadcast(x, y)
@@ -113,8 +122,17 @@ def test_transpose_shapes(device, shape):
 
 
 @tilewright.jit
-def permute_kernel(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, P: tl.constexpr, Q: tl.constexpr,
-                   R: tl.constexpr, ORDER: tl.constexpr):
+def permute_kernel(
+    x_ptr,
+    out_ptr,
+    A: tl.constexpr,
+    B: tl.constexpr,
+    C: tl.constexpr,
+    P: tl.constexpr,
+    Q: tl.constexpr,
+    R: tl.constexpr,
+    ORDER: tl.constexpr,
+):
     i = tl.arange(0, A)[:, None, None]
     j = tl.arange(0, B)[None, :, None]
     k = tl.arange(0, C)[None, None, :]
@@ -145,7 +163,9 @@ def reshape_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, P: tl.const
     tl.store(out_ptr + P * Q + tl.arange(0, M * N), flat)
 
 
-@pytest.mark.parametrize("source, target", [((8, 32), (32, 8)), ((1, 256), (16, 16)), ((64, 4), (2, 128)), ((16, 16), (256, 1))])
+@pytest.mark.parametrize(
+    "source, target", [((8, 32), (32, 8)), ((1, 256), (16, 16)), ((64, 4), (2, 128)), ((16, 16), (256, 1))]
+)
 def test_reshape(device, source, target):
     x = random_values("int32", source)
     out = device.empty((2, *target), np.int32)

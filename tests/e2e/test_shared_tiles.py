@@ -119,12 +119,17 @@ def transposed(tile, offsets):
     return f"#tw.shared<offset = {[exchange(number) for number in numbers]}>"
 
 
+def pointers_to(tile, where):
+    """The type of a tile of pointers to the elements of `tile`."""
+    return f"tensor<{tile.type(f'!tw.ptr<{tile.element}>')}, {where}>"
+
+
 def pointers(name, tile, where, base):
     return f"""
   %{name}r = tw.range 0 to {tile.size} : tensor<{tile.size}xi32, {where}>
   %{name}i = tw.reshape %{name}r : tensor<{tile.size}xi32, {where}> -> tensor<{tile.type("i32")}, {where}>
-  %{name}s = tw.splat {base} : !tw.ptr<{tile.element}> -> tensor<{tile.type(f"!tw.ptr<{tile.element}>")}, {where}>
-  %{name} = tw.addptr %{name}s, %{name}i : tensor<{tile.type(f"!tw.ptr<{tile.element}>")}, {where}>, tensor<{tile.type("i32")}, {where}>"""
+  %{name}s = tw.splat {base} : !tw.ptr<{tile.element}> -> {pointers_to(tile, where)}
+  %{name} = tw.addptr %{name}s, %{name}i : {pointers_to(tile, where)}, tensor<{tile.type("i32")}, {where}>"""
 
 
 def kernel(tile, result, source, destination, body, vector):
@@ -133,7 +138,7 @@ def kernel(tile, result, source, destination, body, vector):
 module attributes {{tw.num_warps = {1 << tile.warps} : i32}} {{
 func.func @kernel(%x: !tw.ptr<{tile.element}>, %y: !tw.ptr<{tile.element}>, %n: i32) {{
   {pointers("p", tile, source, "%x")}
-  %v = tw.load %p {{tw.vector_elements = {vector} : i32}} : tensor<{tile.type(f"!tw.ptr<{tile.element}>")}, {source}> -> tensor<{tile.type()}, {source}>
+  %v = tw.load %p {{tw.vector_elements = {vector} : i32}} : {pointers_to(tile, source)} -> tensor<{tile.type()}, {source}>
   {body}
   {pointers("q", result, destination, "%y")}
   tw.store %q, %w : tensor<{result.type(f"!tw.ptr<{tile.element}>")}, {destination}>, tensor<{result.type()}, {destination}>
@@ -247,7 +252,7 @@ def test_asynchronous_copies():
                 operands += f" other %other : tensor<{tile.type()}, {source}>"
         body += f"""
   %b = tw.alloc_shared : {plain}
-  tw.async_copy %p, %b{operands} {{tw.vector_elements = {held} : i32}} : tensor<{tile.type(f"!tw.ptr<{tile.element}>")}, {source}>, {plain}
+  tw.async_copy %p, %b{operands} {{tw.vector_elements = {held} : i32}} : {pointers_to(tile, source)}, {plain}
   tw.async_commit
   tw.async_wait 0
   %w = tw.shared_load %b : {plain} -> tensor<{tile.type()}, {destination}>"""

@@ -55,8 +55,9 @@ CHECKS = [(check_product, "sm_80"), (check_described_product, "sm_90a"), (check_
 
 
 @pytest.mark.parametrize("check, target", CHECKS)
-@pytest.mark.parametrize("skipped", [*optimisations(), ",".join(optimisations())],
-                         ids=lambda names: names if "," not in names else "all")
+@pytest.mark.parametrize(
+    "skipped", [*optimisations(), ",".join(optimisations())], ids=lambda names: names if "," not in names else "all"
+)
 def test_results_without(monkeypatch, skipped, check, target):
     monkeypatch.setenv("TILEWRIGHT_SKIP_PASSES", skipped)
     check(Emulator(target))
@@ -75,9 +76,14 @@ def product(a_ptr, b_ptr, c_ptr, k, BLOCK: tl.constexpr):
 
 def test_a_skipped_pass_does_nothing(monkeypatch):
     """Else the tests above would show nothing."""
+
     def compiled():
-        source = tilewright.ASTSource(product, {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"},
-                                      {"BLOCK": 64}, {"a_ptr": 16, "b_ptr": 16, "c_ptr": 16, "k": 16})
+        source = tilewright.ASTSource(
+            product,
+            {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": "*fp32", "k": "i32"},
+            {"BLOCK": 64},
+            {"a_ptr": 16, "b_ptr": 16, "c_ptr": 16, "k": 16},
+        )
         return tilewright.compile(source, "sm_80", {"num_warps": 4})
 
     usual = compiled()
@@ -90,12 +96,15 @@ def test_a_skipped_pass_does_nothing(monkeypatch):
     assert compiled().asm["ptx"] == usual.asm["ptx"]
 
 
-@pytest.mark.parametrize("skipped, problem, help", [
-    ("tw-combine-opps", "tw-combine-opps' is no pass of the pipeline", "did you mean 'tw-combine-ops'?"),
-    ("cse,nothing", "nothing' is no pass of the pipeline", "did you mean '"),
-    ("assign-layouts", "assign-layouts' is no optimisation: what follows needs it", "'tilewright passes' lists those"),
-    ("tw-verify-layouts", "tw-verify-layouts' is no optimisation", "'tilewright passes' lists those"),
-])
+@pytest.mark.parametrize(
+    "skipped, problem, help",
+    [
+        ("tw-combine-opps", "tw-combine-opps' is no pass of the pipeline", "did you mean 'tw-combine-ops'?"),
+        ("cse,nothing", "nothing' is no pass of the pipeline", "did you mean '"),
+        ("assign-layouts", "assign-layouts' is no optimisation: what follows needs it", "'tilewright passes' lists those"),
+        ("tw-verify-layouts", "tw-verify-layouts' is no optimisation", "'tilewright passes' lists those"),
+    ],
+)
 def test_refused(monkeypatch, skipped, problem, help):
     monkeypatch.setenv("TILEWRIGHT_SKIP_PASSES", skipped)
     with pytest.raises(errors.ConfigError) as info:

@@ -99,7 +99,7 @@ REFUSED = {
     # What must be known
     "static call": ("x = double(n)", "E0112", NOT_KNOWN.format("n")),
     "static builtin": ("x = int(n)", "E0112", NOT_KNOWN.format("n")),
-    "static method": ("x = 'a'.join((n, ))", "E0112", NOT_KNOWN.format("(n,)")),
+    "static method": ("x = 'a'.join((n,))", "E0112", NOT_KNOWN.format("(n,)")),
     "static range": ("for i in tl.static_range(n):\n    pass", "E0112", NOT_KNOWN.format("end of tl.static_range")),
     "index of a tuple": ("x = (1, 2)[n]", "E0112", NOT_KNOWN.format("n")),
     "comprehension over a tile": ("x = [i for i in tl.arange(0, 4)]", "E0112", NOT_KNOWN.format("tl.arange(0, 4)")),
@@ -137,7 +137,7 @@ REFUSED = {
                           "fp32 in the other"),
     "types of returns": ("x = two_types(n)", "E0105",
                          "Return type mismatch: two_types() gives fp32 in one branch and i32 in the other"),
-    "type of a loop": ("x = 0\nfor i in range(n):\n    x = tl.zeros((4, ), tl.float32)", "E0118",
+    "type of a loop": ("x = 0\nfor i in range(n):\n    x = tl.zeros((4,), tl.float32)", "E0118",
                        "'x' is i32 before the loop and fp32[4] after an iteration"),
     "unpacked tile": ("a, b = tl.arange(0, 2)", "E0116", "cannot unpack i32[2] into 2 names"),
     "unpacked too many": ("a, b = 1, 2, 3", "E0116", "cannot unpack 3 values into 2 names"),
@@ -158,7 +158,8 @@ ACCEPTED = {
     "package function of a module": "tl.store(out, tilewright.cdiv(N, 3))", "tuned helper": "tl.store(out, TUNED(n))",
     "function as an argument": "tl.store(out, apply(helper, n))", "static function": "tl.store(out, double(N))",
     "recursion over constants": "tl.store(out, factorial(5))", "keyword only": "tl.store(out, keyword_only(n, SIZE=3))",
-    "positional only": "tl.store(out, positional(n, 1) + positional(x=n, y=1))", "spread arguments": "tl.store(out, helper(*(n, 3)))",
+    "positional only": "tl.store(out, positional(n, 1) + positional(x=n, y=1))",
+    "spread arguments": "tl.store(out, helper(*(n, 3)))",
     "*args": "tl.store(out, rest(n, 1, 2))", "defaults": "tl.store(out, helper(n))",
     "record": "r = Record(n, 4)\ntl.store(out, r.total + r.count)", "namedtuple": "p = Pair(n, 4)\ntl.store(out, p.a + p[1])",
     "walrus": "tl.store(out, (x := n + 1) + x)", "chained comparison": "tl.store(out, (1 < n < 9).to(tl.int32))",
@@ -168,23 +169,34 @@ ACCEPTED = {
     "range as a tuple": "tl.store(out, range(4)[3] + len(range(5)) + sum(range(3)))",
     "sum of run-time values": "tl.store(out, sum((n, 2), 1))", "min and max": "tl.store(out, min(n, 4) + max((n, 7)))",
     "options of max": "tl.store(out, max((1, 2), default=3))", "len of a tile": "tl.store(out, len(tl.arange(0, 4)))",
-    "zip": "t = zip((1, 2), (n, 4))\ntl.store(out, t[0][1] + t[1][0])", "value of a constant": "tl.store(out, N.value + (1, 2).value[1])",
+    "zip": "t = zip((1, 2), (n, 4))\ntl.store(out, t[0][1] + t[1][0])",
+    "value of a constant": "tl.store(out, N.value + (1, 2).value[1])",
     "value of a function": "tl.store(out, helper.value(n))", "method of a number": "tl.store(out, N.to(tl.int64))",
-    "augmented assignment": "x = n\nx += 2\nx //= -3\ntl.store(out, x)", "nested unpacking": "a, (b, c) = n, (2, 3)\ntl.store(out, a + b * c)",
-    "annotation without a value": "x: int\nout[0]: int\nx = n\ntl.store(out, x)", "constant by another name": "x: C = 4\ntl.store(out + tl.arange(0, x), 1)",
-    "constant declared before": "x: tl.constexpr\nx = 4\ntl.store(out + tl.arange(0, x), 1)", "docstrings": "'text'\nb'bytes'\n...\ntl.store(out, 1)",
-    "for counts down": "x = 0\nfor i in range(n, 0, -2):\n    x = x * 10 + i\ntl.store(out, x)", "while": "x = n\nwhile x > 2:\n    x -= 1\ntl.store(out, x)",
-    "counter afterwards": "for i in range(n):\n    pass\ntl.store(out, i)", "counter of no iteration": "i = 7\nfor i in range(n, 0):\n    pass\ntl.store(out, i)",
-    "static range": "for i in tl.static_range(3):\n    tl.store(out + i, i)", "static range with a return": "for i in tl.static_range(3):\n    tl.store(out + i, i)\n    if n > 3:\n        return",
-    "early return": "if n > 3:\n    tl.store(out, 1)\n    return\ntl.store(out, 2)", "and, or, not": "tl.store(out, ((n > 1 and n < 4) or not n > 9).to(tl.int32))",
-    "and with a constant": "x = N == 5 and nowhere\ntl.store(out, n)", "chain with a constant": "x = 5 < N < nowhere\ntl.store(out, n)",
-    "choice of constants": "tl.store(out, n if N == 4 else nowhere)", "tuple's methods": "tl.store(out, (1, 4).index(4) + Pair(n, 4)._replace(a=1).a)",
+    "augmented assignment": "x = n\nx += 2\nx //= -3\ntl.store(out, x)",
+    "nested unpacking": "a, (b, c) = n, (2, 3)\ntl.store(out, a + b * c)",
+    "annotation without a value": "x: int\nout[0]: int\nx = n\ntl.store(out, x)",
+    "constant by another name": "x: C = 4\ntl.store(out + tl.arange(0, x), 1)",
+    "constant declared before": "x: tl.constexpr\nx = 4\ntl.store(out + tl.arange(0, x), 1)",
+    "docstrings": "'text'\nb'bytes'\n...\ntl.store(out, 1)",
+    "for counts down": "x = 0\nfor i in range(n, 0, -2):\n    x = x * 10 + i\ntl.store(out, x)",
+    "while": "x = n\nwhile x > 2:\n    x -= 1\ntl.store(out, x)",
+    "counter afterwards": "for i in range(n):\n    pass\ntl.store(out, i)",
+    "counter of no iteration": "i = 7\nfor i in range(n, 0):\n    pass\ntl.store(out, i)",
+    "static range": "for i in tl.static_range(3):\n    tl.store(out + i, i)",
+    "static range with a return": "for i in tl.static_range(3):\n    tl.store(out + i, i)\n    if n > 3:\n        return",
+    "early return": "if n > 3:\n    tl.store(out, 1)\n    return\ntl.store(out, 2)",
+    "and, or, not": "tl.store(out, ((n > 1 and n < 4) or not n > 9).to(tl.int32))",
+    "and with a constant": "x = N == 5 and nowhere\ntl.store(out, n)",
+    "chain with a constant": "x = 5 < N < nowhere\ntl.store(out, n)",
+    "choice of constants": "tl.store(out, n if N == 4 else nowhere)",
+    "tuple's methods": "tl.store(out, (1, 4).index(4) + Pair(n, 4)._replace(a=1).a)",
     "negative constant": "x: tl.constexpr = -7\ny = x\ntl.store(out, x // 2 * 10 + y // 2)",
     "constant changed in a branch": "x: tl.constexpr = -7\nif n > 50:\n    x = n\ntl.store(out, x // 2)",
     "constant changed in a loop": "x: tl.constexpr = -7\nfor i in range(n):\n    tl.store(out + i, x // 2)\n    x = x - 1",
     "constant changed in no iteration": "x: tl.constexpr = -7\nfor i in range(n, 0):\n    x = x - 1\ntl.store(out, x // 2)",
     "constant changed in a while loop": "x: tl.constexpr = -7\nwhile x // 2 > -5:\n    x = x - 1\ntl.store(out, x)",
-    "constant kept by a dead branch": "x: tl.constexpr = 4\nfor i in range(n):\n    if N == 5:\n        x = n\n    tl.store(out + tl.arange(0, x), i)",
+    "constant kept by a dead branch":
+        "x: tl.constexpr = 4\nfor i in range(n):\n    if N == 5:\n        x = n\n    tl.store(out + tl.arange(0, x), i)",
 }  # fmt: skip
 
 
@@ -200,7 +212,9 @@ HIDDEN = {
 }  # fmt: skip
 #: Where nobody sees it.
 DEAD = {
-    "dead branch": "if N == 5:\n{}", "dead else": "if N == 4:\n    pass\nelse:\n{}", "after a return": "if N == 4:\n    return\nif N == 4:\n{}",
+    "dead branch": "if N == 5:\n{}",
+    "dead else": "if N == 4:\n    pass\nelse:\n{}",
+    "after a return": "if N == 4:\n    return\nif N == 4:\n{}",
     "no unrolled iteration": "for i_ in tl.static_range(0):\n{}", "dead branch of a branch": "if n > 50:\n    if N == 5:\n{}",
 }  # fmt: skip
 
@@ -222,7 +236,7 @@ def compiled(kernel):
 
 
 def interpreted(kernel):
-    kernel[(1, )](np.zeros(64, np.int32), 5)
+    kernel[(1,)](np.zeros(64, np.int32), 5)
 
 
 def error_of(run, kernel):
@@ -274,9 +288,9 @@ def test_accepted(rule, tmp_path):
     kernel = kernel_of(ACCEPTED[rule], tmp_path)
     results = []
     for device in (Interpreter(), Emulator("sm_80")):
-        out = device.empty((64, ), np.int32)
+        out = device.empty((64,), np.int32)
         out[:] = 99
-        device.run(kernel, (1, ), out, 5)
+        device.run(kernel, (1,), out, 5)
         results.append(out.tolist())
     assert results[0] == results[1]
     assert results[0] != [99] * 64
@@ -291,7 +305,7 @@ def test_kernel_runs_up_to_its_mistake(tmp_path, capsys):
     """So that prints and breakpoints before it help to find it; the first program alone."""
     kernel = kernel_of("x = n + 1\nprint('seen', x)\nif n > 3:\n    tl.store(out, tl.arange(0, 3))", tmp_path)
     with pytest.raises(errors.InvalidShape) as info:
-        kernel[(3, )](np.zeros(64, np.int32), 5)
+        kernel[(3,)](np.zeros(64, np.int32), 5)
     assert capsys.readouterr().out == "seen 6\n"
     assert isinstance(info.value, errors.InterpreterError)
     frame = info.traceback[-1].frame
@@ -301,7 +315,7 @@ def test_kernel_runs_up_to_its_mistake(tmp_path, capsys):
 def test_looking_is_allowed_in_the_interpreter_alone(tmp_path, capsys):
     kernel = kernel_of("import pdb\nx = n + 1\nprint(f'{x}', repr(n), dir(n)[:0], end='!')\ntl.store(out, x)", tmp_path)
     out = np.zeros(64, np.int32)
-    kernel[(1, )](out, 5)
+    kernel[(1,)](out, 5)
     assert capsys.readouterr().out == "6 i32(5) []!" and out[0] == 6
     assert error_of(compiled, kernel).code == "E0102"
     assert error_of(compiled, kernel_of("breakpoint()", tmp_path)).message == NOT_CALLED.format("breakpoint")
@@ -315,7 +329,7 @@ def test_static_print_prints_once(tmp_path, capsys):
 def test_kernel_is_judged_for_each_set_of_types(tmp_path):
     kernel = kernel_of("x = 0\nif n > 50:\n    x = n\ntl.store(out, x)", tmp_path)
     out = np.zeros(64, np.int32)
-    kernel[(1, )](out, 5)
+    kernel[(1,)](out, 5)
     with pytest.raises(errors.TypeMismatch, match=r"\[E0105\] Mismatched type for x: fp32 .* and i32"):
-        kernel[(1, )](out, 5.0)
-    kernel[(1, )](out, 6)
+        kernel[(1,)](out, 5.0)
+    kernel[(1,)](out, 6)

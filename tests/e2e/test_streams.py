@@ -36,7 +36,7 @@ def test_sum(device, name, stages, n):
     out = device.empty((2,), np.float32)
     device.run(sum_kernel, (2,), device.array(x), device.array(y), out, n, BLOCK=512, STAGES=stages)
     products = x.astype(np.float64)[:n] * y.astype(np.float64)[:n]
-    blocks = [products[start:start + 512] for start in range(0, n, 512)]
+    blocks = [products[start : start + 512] for start in range(0, n, 512)]
     expected = [sum(block.sum() for block in blocks[program::2]) for program in range(2)]
     assert_same(device.numpy(out), np.array(expected, np.float32), signed_zeros=False)
 
@@ -93,7 +93,7 @@ def test_copies_run_ahead_without_barriers():
     assert ptx.count("cp.async.cg") >= 2 * 2 + 2, "copies of two iterations in front of the loop, and those in it"
     # From the first wait, in the loop, to the one behind it: nobody meets.
     waits = [m.start() for m in re.finditer("cp.async.wait_group", ptx)]
-    assert len(waits) == 2 and "bar.sync" not in ptx[waits[0]:waits[1]]
+    assert len(waits) == 2 and "bar.sync" not in ptx[waits[0] : waits[1]]
     assert 3 * 2 * 512 * 4 <= made.metadata.shared < 4 * 2 * 512 * 4
     plain = compiled(sum_kernel, [x, x, x, 4096, 512, 1])
     assert "cp.async" not in plain.asm["ptx"]

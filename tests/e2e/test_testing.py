@@ -40,9 +40,17 @@ def test_quantiles():
 
 @pytest.mark.parametrize("result", [lambda n, scale: n * scale, lambda n, scale: (n * scale, n, n * 3)])
 def test_report(tmp_path, capsys, result):
-    bench = testing.Benchmark(x_names=["n"], x_vals=[1, 2, 4], line_arg="provider", line_vals=["a", "b"],
-                              line_names=["First", "Second"], plot_name="speed", args={"scale": 2}, ylabel="GB/s",
-                              styles=[("blue", "-"), ("green", "--")])
+    bench = testing.Benchmark(
+        x_names=["n"],
+        x_vals=[1, 2, 4],
+        line_arg="provider",
+        line_vals=["a", "b"],
+        line_names=["First", "Second"],
+        plot_name="speed",
+        args={"scale": 2},
+        ylabel="GB/s",
+        styles=[("blue", "-"), ("green", "--")],
+    )
 
     @testing.perf_report(bench)
     def measure(n, provider, scale):

@@ -55,7 +55,7 @@ def accumulate_kernel(x_ptr, total_ptr, count_ptr, n, BLOCK: tl.constexpr):
 
 
 def grid(meta):
-    return (tilewright.cdiv(meta["n"], meta["BLOCK"]), )
+    return (tilewright.cdiv(meta["n"], meta["BLOCK"]),)
 
 
 def name():
@@ -65,8 +65,14 @@ def name():
 
 @pytest.fixture
 def scale():
-    return tilewright.torch.custom_op(name(), scale_kernel, grid, "*fp32,*fp32,i32,fp32", BLOCK=32,
-                                      outputs={"out_ptr": lambda x_ptr, n, factor: torch.empty_like(x_ptr)})
+    return tilewright.torch.custom_op(
+        name(),
+        scale_kernel,
+        grid,
+        "*fp32,*fp32,i32,fp32",
+        BLOCK=32,
+        outputs={"out_ptr": lambda x_ptr, n, factor: torch.empty_like(x_ptr)},
+    )
 
 
 @pytest.fixture
@@ -112,14 +118,20 @@ def test_gradients_are_registered_as_for_any_operator(scale):
     scale.register_autograd(lambda context, gradient: (scale(gradient.contiguous(), gradient.numel(), 2.0), None, None))
     x = torch.randn(40, requires_grad=True)
     scale(x, 40, 2.0).sum().backward()
-    torch.testing.assert_close(x.grad, torch.full((40, ), 2.0))
+    torch.testing.assert_close(x.grad, torch.full((40,), 2.0))
 
 
 @pytest.fixture
 def moments():
     """Two results, and gradients that another operator computes."""
-    add_product = tilewright.torch.custom_op(name(), add_product_kernel, grid, "*fp32,*fp32,*fp32,*fp32,i32", BLOCK=32,
-                                             outputs={"out_ptr": lambda x_ptr, square_ptr, cube_ptr, n: torch.empty_like(x_ptr)})
+    add_product = tilewright.torch.custom_op(
+        name(),
+        add_product_kernel,
+        grid,
+        "*fp32,*fp32,*fp32,*fp32,i32",
+        BLOCK=32,
+        outputs={"out_ptr": lambda x_ptr, square_ptr, cube_ptr, n: torch.empty_like(x_ptr)},
+    )
 
     def backward(gradients, x_ptr, square_ptr, cube_ptr, n):
         assert all(gradient.is_contiguous() for gradient in gradients.values())
@@ -128,20 +140,27 @@ def moments():
     def like_x(x_ptr, n):
         return torch.empty_like(x_ptr)
 
-    return tilewright.torch.custom_op(name(), moments_kernel, grid, "*fp32,*fp32,*fp32,i32", BLOCK=32, backward=backward,
-                                      outputs={"square_ptr": like_x, "cube_ptr": like_x})
+    return tilewright.torch.custom_op(
+        name(),
+        moments_kernel,
+        grid,
+        "*fp32,*fp32,*fp32,i32",
+        BLOCK=32,
+        backward=backward,
+        outputs={"square_ptr": like_x, "cube_ptr": like_x},
+    )
 
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_gradients_of_a_backward_kernel(moments, compiled):
     def function(x):
         square, cube = moments(x, x.numel())
-        return (square.sum() + 2 * cube.sum())
+        return square.sum() + 2 * cube.sum()
 
     x = torch.randn(70, requires_grad=True)
     run = torch.compile(function, backend="aot_eager", fullgraph=True) if compiled else function
     run(x).backward()
-    torch.testing.assert_close(x.grad, 2 * x.detach() + 6 * x.detach()**2)
+    torch.testing.assert_close(x.grad, 2 * x.detach() + 6 * x.detach() ** 2)
 
 
 def test_torch_finds_nothing_wrong_with_gradients(moments):
@@ -149,16 +168,24 @@ def test_torch_finds_nothing_wrong_with_gradients(moments):
 
 
 def test_gradient_of_what_is_no_argument():
-    operator = tilewright.torch.custom_op(name(), scale_kernel, grid, "*fp32,*fp32,i32,fp32", BLOCK=32,
-                                          outputs={"out_ptr": lambda x_ptr, n, factor: torch.empty_like(x_ptr)},
-                                          backward=lambda gradients, **arguments: {"y_ptr": gradients["out_ptr"]})
+    operator = tilewright.torch.custom_op(
+        name(),
+        scale_kernel,
+        grid,
+        "*fp32,*fp32,i32,fp32",
+        BLOCK=32,
+        outputs={"out_ptr": lambda x_ptr, n, factor: torch.empty_like(x_ptr)},
+        backward=lambda gradients, **arguments: {"y_ptr": gradients["out_ptr"]},
+    )
     with pytest.raises(errors.TilewrightError, match="E0205.*y_ptr"):
         operator(torch.randn(8, requires_grad=True), 8, 2.0).sum().backward()
 
 
 def test_gradients_of_what_changes_its_arguments():
     with pytest.raises(errors.TilewrightError, match="E0122.*total_ptr") as info:
-        tilewright.torch.custom_op(name(), accumulate_kernel, grid, "*fp32,*fp32,*i32,i32", BLOCK=32, backward=lambda g, **a: {})
+        tilewright.torch.custom_op(
+            name(), accumulate_kernel, grid, "*fp32,*fp32,*i32,i32", BLOCK=32, backward=lambda g, **a: {}
+        )
     assert info.value.help == "let the kernel write to results alone (outputs=)"
 
 
@@ -192,8 +219,12 @@ def test_vmap_of_changed_arguments(accumulate):
 
 
 def test_tuned_kernel():
-    tuned = tilewright.autotune(configs=[tilewright.Config({"BLOCK": 32}), tilewright.Config({"BLOCK": 64})], key=["n"])(scale_kernel)
-    operator = tilewright.torch.custom_op(name(), tuned, grid, {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "factor": "fp32"})
+    tuned = tilewright.autotune(configs=[tilewright.Config({"BLOCK": 32}), tilewright.Config({"BLOCK": 64})], key=["n"])(
+        scale_kernel
+    )
+    operator = tilewright.torch.custom_op(
+        name(), tuned, grid, {"x_ptr": "*fp32", "out_ptr": "*fp32", "n": "i32", "factor": "fp32"}
+    )
     assert "Tensor(a1!) out_ptr" in str(operator._opoverload._schema)
 
 
@@ -201,8 +232,14 @@ def test_tuned_kernel():
 def test_on_the_gpu():
     if problem := devices.gpu_problem():
         pytest.skip(problem)
-    operator = tilewright.torch.custom_op(name(), tilewright.jit(scale_kernel.fn), grid, "*fp32,*fp32,i32,fp32", BLOCK=32,
-                                          outputs={"out_ptr": lambda x_ptr, n, factor: torch.empty_like(x_ptr)})
+    operator = tilewright.torch.custom_op(
+        name(),
+        tilewright.jit(scale_kernel.fn),
+        grid,
+        "*fp32,*fp32,i32,fp32",
+        BLOCK=32,
+        outputs={"out_ptr": lambda x_ptr, n, factor: torch.empty_like(x_ptr)},
+    )
     x = torch.randn(1000, device="cuda")
     torch.testing.assert_close(torch.compile(lambda x: operator(x + 1, x.numel(), 2.0) - 1)(x), (x + 1) * 2 - 1)
 
@@ -240,7 +277,7 @@ def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr, STEP: tl.constexpr):
 
 def doubled(x):
     out = torch.empty_like(x)
-    double_kernel[(2, )](x, out, 100)
+    double_kernel[(2,)](x, out, 100)
     return out + 1
 
 
@@ -253,6 +290,8 @@ def test_torch_follows_launches_with_heuristics(tmp_path):
     script = tmp_path / "followed.py"
     script.write_text(FOLLOWED)
     environment = {**os.environ, "TILEWRIGHT_AS_TRITON": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run([sys.executable, "-m", "tilewright", "run", str(script)], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tilewright", "run", str(script)], env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "TritonKernelWrapperMutation" in done.stdout

@@ -36,7 +36,7 @@ def recorded():
 
 @pytest.mark.parametrize("module", sorted(recorded()))
 def test_names_are_there(module):
-    if module in ("triton.tools.mxfp", ):
+    if module in ("triton.tools.mxfp",):
         pytest.importorskip("torch")
     loaded = importlib.import_module("tilewright" + module.removeprefix("triton"))
     missing = [name for name in recorded()[module] if not hasattr(loaded, name)]
@@ -71,9 +71,17 @@ def test_the_reported_release_has_these_names():
     assert run_as_triton("import triton; print(triton.__version__)").strip() == "3.9.0"
 
 
-@pytest.mark.parametrize("first", ["import triton.runtime.driver", "from triton.runtime.driver import driver",
-                                   "import triton.runtime.driver as d; d.active", "from triton.runtime import driver",
-                                   "import triton.runtime.autotuner", "import triton"])
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import triton.runtime.driver",
+        "from triton.runtime.driver import driver",
+        "import triton.runtime.driver as d; d.active",
+        "from triton.runtime import driver",
+        "import triton.runtime.autotuner",
+        "import triton",
+    ],
+)
 def test_the_driver_answers_however_it_was_imported(first):
     run_as_triton(f"""
         {first}
@@ -111,8 +119,17 @@ def test_types_of_arguments():
     from tilewright.runtime.jit import mangle_type
 
     values = (1, 2**40, 2**63, True, 1.0, None, tl.float32, np.zeros(1, np.float16), (1, 2.0))
-    assert [mangle_type(v) for v in values] == ["i32", "i64", "u64", "u1", "fp32", "constexpr", "constexpr", "*fp16",
-                                               ("i32", "fp32")]
+    assert [mangle_type(v) for v in values] == [
+        "i32",
+        "i64",
+        "u64",
+        "u1",
+        "fp32",
+        "constexpr",
+        "constexpr",
+        "*fp16",
+        ("i32", "fp32"),
+    ]
 
 
 def test_types_from_their_texts():
@@ -141,7 +158,7 @@ def test_combining_functions_and_steps_of_sorts():
     out = np.zeros(67, np.float32)
     with knobs.runtime.scope():
         knobs.runtime.interpret = True
-        tilewright.jit(combined.fn)[(1, )](x, out)
+        tilewright.jit(combined.fn)[(1,)](x, out)
     np.testing.assert_array_equal(out[:3], [x.sum(), 31, 31])
     np.testing.assert_array_equal(out[3:], np.sort(x)[::-1])
 
@@ -245,7 +262,7 @@ def test_compiling_on_a_pool(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_OVERRIDE_ARCH", "sm_80")
     with ThreadPoolExecutor(2) as pool:
         with tilewright.AsyncCompileMode(pool):
-            kernels = [copies.warmup(tl.float32, tl.float32, BLOCK=n, grid=(1, )) for n in (64, 128)]
+            kernels = [copies.warmup(tl.float32, tl.float32, BLOCK=n, grid=(1,)) for n in (64, 128)]
             assert all(isinstance(kernel, tilewright.FutureKernel) for kernel in kernels)
             with pytest.raises(RuntimeError, match="another AsyncCompileMode"):
                 with tilewright.AsyncCompileMode(pool):
@@ -253,11 +270,11 @@ def test_compiling_on_a_pool(monkeypatch):
         assert all("st.global" in kernel.asm["ptx"] for kernel in kernels)
         with pytest.raises(errors.CompilationError):
             with tilewright.AsyncCompileMode(pool):
-                wrong.warmup(tl.float32, BLOCK=64, grid=(1, ))
+                wrong.warmup(tl.float32, BLOCK=64, grid=(1,))
         with tilewright.AsyncCompileMode(pool, ignore_errors=True):
-            kernel = wrong.warmup(tl.float32, BLOCK=64, grid=(1, ))
+            kernel = wrong.warmup(tl.float32, BLOCK=64, grid=(1,))
         assert kernel.result(ignore_errors=True) is None
-    assert not isinstance(copies.warmup(tl.float32, tl.float32, BLOCK=64, grid=(1, )), tilewright.FutureKernel)
+    assert not isinstance(copies.warmup(tl.float32, tl.float32, BLOCK=64, grid=(1,)), tilewright.FutureKernel)
 
 
 def test_a_listener_hears_of_compilations(monkeypatch, tmp_path):
@@ -306,9 +323,11 @@ def test_building_for_the_host(monkeypatch, tmp_path):
     if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")):
         return  # without the headers there are no modules to build
     # A module, which is built again where its file was damaged.
-    text = ("#include <Python.h>\n#include <stdlib.h>\n"
-            "static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, \"built\", NULL, -1, NULL};\n"
-            "PyMODINIT_FUNC PyInit_built(void) { return PyModule_Create(&module); }\n")
+    text = (
+        "#include <Python.h>\n#include <stdlib.h>\n"
+        'static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "built", NULL, -1, NULL};\n'
+        "PyMODINIT_FUNC PyInit_built(void) { return PyModule_Create(&module); }\n"
+    )
     damaged = build.compile_so_from_src(text, "built")
     pathlib.Path(damaged).write_bytes(b"no library")
     assert build.compile_module_from_src(text, "built").__name__ == "built"
@@ -333,7 +352,7 @@ class NeedsDetach:
         return self.array.ctypes.data
 
     def stride(self):
-        return (1, )
+        return (1,)
 
     @property
     def __cuda_array_interface__(self):
@@ -349,10 +368,10 @@ def test_arguments_that_raise_when_they_are_asked():
         knobs.runtime.interpret = True
         kernel = tilewright.jit(copies.fn)
     x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    kernel[(1, )](NeedsDetach(x), out, BLOCK=64)
+    kernel[(1,)](NeedsDetach(x), out, BLOCK=64)
     np.testing.assert_array_equal(out, x)
     with pytest.raises(errors.InvalidArgument, match="Touchy"):
-        kernel[(1, )](Touchy(), out, BLOCK=64)
+        kernel[(1,)](Touchy(), out, BLOCK=64)
     with pytest.raises(TypeError):
         tilewright.reinterpret(Touchy(), tl.float16)
 
@@ -394,8 +413,9 @@ def test_ragged_groups():
     out = torch.zeros_like(x)
     with knobs.runtime.scope():
         knobs.runtime.interpret = True
-        tilewright.jit(moves_a_group.fn)[(1, )](create_ragged_descriptor(x, [8, 16]), create_ragged_descriptor(out, [8, 16]),
-                                                10, 13, 8, ROWS=8)
+        tilewright.jit(moves_a_group.fn)[(1,)](
+            create_ragged_descriptor(x, [8, 16]), create_ragged_descriptor(out, [8, 16]), 10, 13, 8, ROWS=8
+        )
     expected = torch.zeros_like(x)
     expected[18:23] = 2 * x[18:23]
     assert torch.equal(out, expected)
@@ -405,8 +425,9 @@ def test_ragged_groups():
 
 def test_ragged_groups_compile_to_tma():
     kind = "tensordesc<fp32[1, 1, 8, 16]>"
-    source = tilewright.ASTSource(moves_a_group, {"source": kind, "target": kind, "offset": "i32", "size": "i32",
-                                                  "row": "i32"}, {"ROWS": 8})
+    source = tilewright.ASTSource(
+        moves_a_group, {"source": kind, "target": kind, "offset": "i32", "size": "i32", "row": "i32"}, {"ROWS": 8}
+    )
     ptx = tilewright.compile(source, "sm_90a").asm["ptx"]
     assert "cp.async.bulk.tensor.4d" in ptx
 
@@ -431,14 +452,17 @@ def test_pruning_for_a_gpu_that_is_not_there(monkeypatch):
     monkeypatch.setattr(_core, "current_device", no_device)
     configs = [tilewright.Config({"BLOCK_M": m, "BLOCK_N": 16, "BLOCK_K": 16}) for m in (16, 32)]
 
-    @tilewright.autotune(configs, key=["n"], prune_configs_by={"early_config_prune": early_config_prune,
-                                                              "perf_model": estimate_matmul_time, "top_k": 1})
+    @tilewright.autotune(
+        configs,
+        key=["n"],
+        prune_configs_by={"early_config_prune": early_config_prune, "perf_model": estimate_matmul_time, "top_k": 1},
+    )
     @tilewright.jit
     def first_block(A, n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
         tl.store(A, BLOCK_M)
 
     a = np.zeros(1, np.float16)
-    first_block[(1, )](a, 1)
+    first_block[(1,)](a, 1)
     assert a[0] == 16
 
 
@@ -446,8 +470,14 @@ def test_the_old_performance_model(monkeypatch):
     from tilewright import _core
     from tilewright.ops import matmul_perf_model as model
 
-    device = {"multiprocessor_count": 132, "max_shared_mem": 232448, "sm_clock_rate": 1980000, "mem_clock_rate": 2619000,
-              "mem_bus_width": 6144, "capability": 90}
+    device = {
+        "multiprocessor_count": 132,
+        "max_shared_mem": 232448,
+        "sm_clock_rate": 1980000,
+        "mem_clock_rate": 2619000,
+        "mem_bus_width": 6144,
+        "capability": 90,
+    }
     monkeypatch.setattr(_core, "current_device", lambda: 0)
     monkeypatch.setattr(_core, "device_properties", lambda ordinal: device)
 
@@ -456,14 +486,25 @@ def test_the_old_performance_model(monkeypatch):
 
     too_large, split = config(256, 256, 128, stages=4), config(64, 64, 32, split=4)
     depths = [config(128, 128, 32, stages=s) for s in (2, 3, 4, 5)]
-    kept = model.early_config_prune([too_large, split, *depths], {"A": Facts()}, grid=(1, ))
+    kept = model.early_config_prune([too_large, split, *depths], {"A": Facts()}, grid=(1,))
     assert too_large not in kept and split in kept and len([c for c in kept if c in depths]) == 2
     assert split not in model.early_config_prune([split, *depths], {"A": Facts("int8")})
 
     def time(m, n, k, **sizes):
         matrix = Facts()
-        return model.estimate_matmul_time(num_warps=8, num_stages=3, A=matrix, B=matrix, C=matrix, **sizes, BLOCK_M=m,
-                                          BLOCK_N=n, BLOCK_K=k, SPLIT_K=1, grid=(1, ))
+        return model.estimate_matmul_time(
+            num_warps=8,
+            num_stages=3,
+            A=matrix,
+            B=matrix,
+            C=matrix,
+            **sizes,
+            BLOCK_M=m,
+            BLOCK_N=n,
+            BLOCK_K=k,
+            SPLIT_K=1,
+            grid=(1,),
+        )
 
     large = {"M": 8192, "N": 8192, "K": 8192}
     assert 1.0 < time(128, 256, 64, **large) < time(16, 16, 16, **large)
@@ -567,7 +608,7 @@ def test_a_driver_of_the_program_with_triton_s_interface():
 
     tilewright.runtime.driver.set_active(Offline())
     try:
-        compiled = tilewright.jit(stores_one.fn).warmup(tl.int32, grid=(1, ))
+        compiled = tilewright.jit(stores_one.fn).warmup(tl.int32, grid=(1,))
     finally:
         tilewright.runtime.driver.reset_active()
     assert ".target sm_80" in compiled.asm["ptx"]

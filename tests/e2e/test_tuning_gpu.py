@@ -44,7 +44,7 @@ def statuses():
 
 
 def grid(n):
-    return lambda meta: (tilewright.cdiv(n, meta["BLOCK"]), )
+    return lambda meta: (tilewright.cdiv(n, meta["BLOCK"]),)
 
 
 @tilewright.jit
@@ -64,7 +64,7 @@ def test_in_place_kernel_runs_once(view):
     tuned = tilewright.autotune(configs(256, 512, 1024, 2048), key=["n"])(increment)
     tuned[grid(n)](x, n)
     expected = before.clone()
-    expected[x.storage_offset():x.storage_offset() + n] += 1
+    expected[x.storage_offset() : x.storage_offset() + n] += 1
     assert torch.equal(base, expected)
     again = tilewright.autotune(configs(256, 512, 1024, 2048), key=["n"])(increment)
     again[grid(n)](x, n)
@@ -124,12 +124,17 @@ def test_candidate_that_costs_its_process(name, code, status, tmp_path):
     """Without a child: the error names the configuration, the process ends, the second start works."""
     script = f"import test_tuning_gpu; test_tuning_gpu.tune_in_this_process({name!r})"
     here = os.path.dirname(os.path.abspath(__file__))
-    environment = {**os.environ, "TILEWRIGHT_TUNE_TIMEOUT": "1",
-                   "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here), *filter(None, sys.path)])}
-    said = [subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
-            for _ in range(2)]
+    environment = {
+        **os.environ,
+        "TILEWRIGHT_TUNE_TIMEOUT": "1",
+        "PYTHONPATH": os.pathsep.join([here, os.path.dirname(here), *filter(None, sys.path)]),
+    }
+    said = [
+        subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+        for _ in range(2)
+    ]
     # Where the framework saw the fault first, the driver only says that the context is lost.
-    codes = (code, "E0402") if code == "E0401" else (code, )
+    codes = (code, "E0402") if code == "E0401" else (code,)
     assert any(f"[{one}]" in said[0].stdout for one in codes), (said[0].stdout, said[0].stderr)
     assert "BLOCK: 512" in said[0].stdout, (said[0].stdout, said[0].stderr)
     assert "leaves this configuration out" in said[0].stdout
@@ -216,15 +221,20 @@ def test_sweep_over_every_gpu(tmp_path, monkeypatch):
 def test_configurations_are_divided_and_outlive_a_worker(tmp_path, monkeypatch):
     """One problem over two processes, on two GPUs where there are two; the first that launches is killed once."""
     path = tmp_path / "swept.py"
-    path.write_text(SWEPT.replace("    x = _core.DeviceBuffer", """    if not os.path.exists(os.environ["SWEPT_LOG"] + ".killed"):
-        fill.fn[(1, )](_core.DeviceBuffer(4096), 1024, BLOCK=1024)
+    path.write_text(
+        SWEPT.replace(
+            "    x = _core.DeviceBuffer",
+            """    if not os.path.exists(os.environ["SWEPT_LOG"] + ".killed"):
+        fill.fn[(1,)](_core.DeviceBuffer(4096), 1024, BLOCK=1024)
         _core.synchronize(0)
         open(os.environ["SWEPT_LOG"] + ".killed", "w").close()
         os.kill(os.getpid(), 9)
-    x = _core.DeviceBuffer"""))
+    x = _core.DeviceBuffer""",
+        )
+    )
     monkeypatch.setenv("SWEPT_LOG", str(tmp_path / "log"))
     devices = executors.visible_devices()
     with tuning.GpuPool((devices * 2)[:2]) as pool:
         assert tuning.sweep(f"{path}:launch", [{"n": 1 << 20}], pool) == [""]
-    ((_, header), ) = table.all_tables()
+    ((_, header),) = table.all_tables()
     assert len(header["records"]) == 3 and header["best"] and set(statuses().values()) <= {"ok", "slow"}

@@ -33,8 +33,8 @@ def add_all(arrays, out, n, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_tuple_of_arrays(device, count):
     arrays = [exact_values("float32", 100, seed) for seed in range(count)]
-    out = device.empty((100, ), np.float32)
-    device.run(add_all, (2, ), tuple(device.array(a) for a in arrays), out, 100, BLOCK=64)
+    out = device.empty((100,), np.float32)
+    device.run(add_all, (2,), tuple(device.array(a) for a in arrays), out, 100, BLOCK=64)
     np.testing.assert_array_equal(device.numpy(out), sum(arrays, np.zeros(100, np.float32)))
 
 
@@ -53,9 +53,9 @@ def nested(spec, out):
 @pytest.mark.parametrize("right", [1, 3, 16])
 def test_nested_tuples_with_constants(device, with_extra, right):
     x, left, extra = (exact_values("float32", 32, seed) for seed in range(3))
-    out = device.empty((32, ), np.float32)
+    out = device.empty((32,), np.float32)
     spec = (device.array(x), (2.0, 7, device.array(extra) if with_extra else None), Pair(device.array(left), right))
-    device.run(nested, (1, ), spec, out)
+    device.run(nested, (1,), spec, out)
     np.testing.assert_array_equal(device.numpy(out), x * 2 + 7 + (extra if with_extra else 0) + left * right)
 
 
@@ -68,5 +68,5 @@ def copy_blocks(pair, n):
 def test_descriptors_inside(device):
     x = exact_values("float16", (20, 64))
     out = device.empty(x.shape, x.dtype)
-    device.run(copy_blocks, (1, ), Pair(device.descriptor(device.array(x), (8, 64)), device.descriptor(out, (8, 64))), 3)
+    device.run(copy_blocks, (1,), Pair(device.descriptor(device.array(x), (8, 64)), device.descriptor(out, (8, 64))), 3)
     np.testing.assert_array_equal(device.numpy(out), x)

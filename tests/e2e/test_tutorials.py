@@ -27,8 +27,13 @@ def run_lesson(name, *arguments):
         pytest.importorskip(framework, reason=f"the lesson needs {framework}")
         if framework == "cupy" and (problem := gpu_problem()):
             pytest.skip(problem)
-    done = subprocess.run([sys.executable, str(ROOT / "tutorials" / name), *arguments],
-                          capture_output=True, text=True, timeout=600, env={**os.environ, "TILEWRIGHT_CHECK": "all"})
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tutorials" / name), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "TILEWRIGHT_CHECK": "all"},
+    )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 
@@ -43,7 +48,10 @@ def test_lesson_without_its_framework(name, tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
     done = subprocess.run([sys.executable, str(ROOT / "tutorials" / name)], capture_output=True, text=True, env=environment)
     assert done.returncode == 1 and done.stdout == ""
-    assert done.stderr.startswith(f"this lesson needs {FRAMEWORKS[name]}, which cannot be imported") and "pip install" in done.stderr
+    assert (
+        done.stderr.startswith(f"this lesson needs {FRAMEWORKS[name]}, which cannot be imported")
+        and "pip install" in done.stderr
+    )
 
 
 @pytest.mark.parametrize("name", LESSONS)

@@ -40,7 +40,7 @@ def annotated_helper_kernel(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
 def test_run_time_value_for_a_constexpr_parameter(device, n):
     x = exact_values("int32", 16)
     out = device.empty(16, np.int32)
-    device.run(annotated_helper_kernel, (1, ), out, device.array(x), n, BLOCK=16)
+    device.run(annotated_helper_kernel, (1,), out, device.array(x), n, BLOCK=16)
     expected = (x * n if n > 4 else x + n) + (x + 2 if n >= 2 else x * 2)
     assert_same(device.numpy(out), expected.astype(np.int32))
 
@@ -59,7 +59,7 @@ def annotated_name_kernel(out_ptr, x_ptr, BLOCK: tl.constexpr):
 def test_run_time_value_for_a_name_annotated_constexpr(device):
     x = exact_values("float32", 16)
     out = device.empty(16, np.int32)
-    device.run(annotated_name_kernel, (1, ), out, device.array(x), BLOCK=16)
+    device.run(annotated_name_kernel, (1,), out, device.array(x), BLOCK=16)
     assert_same(device.numpy(out), np.where(np.arange(16) < 8, x.view(np.int32), -1).astype(np.int32))
 
 
@@ -73,19 +73,19 @@ def subscript_kernel(out_ptr, x_ptr, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
     scalar = tl.load(x_ptr)
     one = scalar[:, None]
-    tl.static_assert(one.shape == (1, ))
-    tl.static_assert(scalar[None, :].shape == (1, ))
+    tl.static_assert(one.shape == (1,))
+    tl.static_assert(scalar[None, :].shape == (1,))
     tl.static_assert(scalar[:].shape == ())
     tl.static_assert(scalar[None, None].shape == (1, 1))
     x = tl.load(x_ptr + offsets)[:, :]
-    tl.static_assert(x.shape == (BLOCK, ))
+    tl.static_assert(x.shape == (BLOCK,))
     tl.store(out_ptr + offsets, x + one)
 
 
 def test_slices_beyond_the_last_dimension(device):
     x = exact_values("int32", 16)
     out = device.empty(16, np.int32)
-    device.run(subscript_kernel, (1, ), out, device.array(x), BLOCK=16)
+    device.run(subscript_kernel, (1,), out, device.array(x), BLOCK=16)
     assert_same(device.numpy(out), x + x[0])
 
 
@@ -101,7 +101,7 @@ def range_hints_kernel(out_ptr, n, FLATTEN: tl.constexpr):
 
 def test_hints_on_pythons_range(device):
     out = device.empty(1, np.int32)
-    device.run(range_hints_kernel, (1, ), out, 5, FLATTEN=False)
+    device.run(range_hints_kernel, (1,), out, 5, FLATTEN=False)
     assert device.numpy(out)[0] == 310
 
 
@@ -128,7 +128,7 @@ def search_kernel(out_ptr, x_ptr, N: tl.constexpr):
 def test_return_of_a_value_in_an_unrolled_loop(device):
     x = np.array([1, 0, 3, 9, 5, 2], np.int32)
     out = device.empty(6, np.int32)
-    device.run(search_kernel, (6, ), out, device.array(x), N=6)
+    device.run(search_kernel, (6,), out, device.array(x), N=6)
     expected = [next((i * 1000 + v for i, v in enumerate(x) if v > limit), -1) for limit in range(0, 12, 2)]
     assert device.numpy(out).tolist() == expected
 
@@ -150,7 +150,7 @@ def stop_kernel(out_ptr, n):
 @pytest.mark.parametrize("n", [0, 3, 4, 6])
 def test_return_in_nested_unrolled_loops(device, n):
     out = device.array(np.full(9, -1, np.int32))
-    device.run(stop_kernel, (1, ), out, n)
+    device.run(stop_kernel, (1,), out, n)
     expected = np.full(9, -1, np.int32)
 
     def reference():
@@ -181,11 +181,11 @@ def whole_shift_kernel(out_ptr, x_ptr, BLOCK: tl.constexpr):
 
 
 def test_shift_by_the_width_or_more(device):
-    x = np.array([1, -1, 5, -2**31], np.int32)
+    x = np.array([1, -1, 5, -(2**31)], np.int32)
     out = device.empty((3, 4), np.int32)
     with warnings.catch_warnings(record=True):
         warnings.simplefilter("always")
-        device.run(whole_shift_kernel, (1, ), out, device.array(x), BLOCK=4)
+        device.run(whole_shift_kernel, (1,), out, device.array(x), BLOCK=4)
     assert_same(device.numpy(out), np.array([x * 0, x >> 31, x * 0], np.int32))
 
 
@@ -196,7 +196,7 @@ def narrow_shift_kernel(out_ptr):
 
 def test_shift_by_the_width_warns():
     with pytest.warns(errors.LanguageWarning, match=r"\[W0124\] value 70 exceeds the maximum bitwidth \(8\) for type 'int8'"):
-        narrow_shift_kernel[(1, )](np.ones(1, np.int8))
+        narrow_shift_kernel[(1,)](np.ones(1, np.int8))
 
 
 # ---------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def batches_kernel(out_ptr, a_ptr, b_ptr, FIRST: tl.constexpr, SECOND: tl.conste
 def test_dot_of_rank_four(device):
     a, b = (exact_values("float16", (2, 2, 16, 16)) for _ in range(2))
     out = device.empty((2, 2, 16, 16), np.float32)
-    device.run(batches_kernel, (1, ), out, device.array(a), device.array(b), FIRST=2, SECOND=2, N=16)
+    device.run(batches_kernel, (1,), out, device.array(a), device.array(b), FIRST=2, SECOND=2, N=16)
     expected = a.astype(np.float32) @ b.astype(np.float32) + 1
     np.testing.assert_allclose(device.numpy(out), expected, rtol=1e-3)
 
@@ -244,7 +244,7 @@ def chained_kernel(out_ptr, x_ptr, low, high, BLOCK: tl.constexpr):
 def test_comparisons_in_a_row(device, low, high):
     x = np.arange(-8, 8).astype(np.int32)
     out = device.empty(16, np.int32)
-    device.run(chained_kernel, (1, ), out, device.array(x), low, high, BLOCK=16)
+    device.run(chained_kernel, (1,), out, device.array(x), low, high, BLOCK=16)
     expected = (low <= x) & (x < high) | ((0 <= low < high) & (x == -1))
     assert_same(device.numpy(out), expected.astype(np.int32))
 
@@ -261,7 +261,7 @@ def named_parameters_kernel(out_ptr, x, *, y, BLOCK: tl.constexpr = 4):
 
 def test_parameters_by_name_only(device):
     out = device.empty(4, np.int32)
-    device.run(named_parameters_kernel, (1, ), out, 5, y=7)
+    device.run(named_parameters_kernel, (1,), out, 5, y=7)
     assert device.numpy(out).tolist() == [5 * 7 + 3 + 10] * 4
 
 
@@ -271,8 +271,10 @@ def named_by_position_kernel(out_ptr):
 
 
 def test_parameters_by_name_only_need_their_names():
-    for run in (lambda: named_by_position_kernel[(1, )](np.zeros(1, np.int32)),
-                lambda: tilewright.compile(tilewright.ASTSource(named_by_position_kernel, {"out_ptr": "*i32"}), "sm_80")):
+    for run in (
+        lambda: named_by_position_kernel[(1,)](np.zeros(1, np.int32)),
+        lambda: tilewright.compile(tilewright.ASTSource(named_by_position_kernel, {"out_ptr": "*i32"}), "sm_80"),
+    ):
         with pytest.raises(errors.TilewrightError) as info:
             run()
         assert info.value.code == "E0122" and "missing argument 'factor'" in info.value.message
@@ -299,14 +301,15 @@ def dead_branches_kernel(out_ptr, MODE: tl.constexpr):
 
 def test_unsupported_syntax_in_a_dead_branch(device):
     out = device.empty(1, np.int32)
-    device.run(dead_branches_kernel, (1, ), out, MODE="triple")
+    device.run(dead_branches_kernel, (1,), out, MODE="triple")
     assert device.numpy(out)[0] == 3
 
 
 def test_unsupported_syntax_that_is_reached():
-    for run in (lambda: dead_branches_kernel[(1, )](np.zeros(1, np.int32), MODE="other"),
-                lambda: tilewright.compile(tilewright.ASTSource(dead_branches_kernel, {"out_ptr": "*i32"},
-                                                                {"MODE": "other"}), "sm_80")):
+    for run in (
+        lambda: dead_branches_kernel[(1,)](np.zeros(1, np.int32), MODE="other"),
+        lambda: tilewright.compile(tilewright.ASTSource(dead_branches_kernel, {"out_ptr": "*i32"}, {"MODE": "other"}), "sm_80"),
+    ):
         with pytest.raises(errors.UnsupportedSyntax, match="'raise' is not supported in a kernel") as info:
             run()
         assert info.value.code == "E0102" and info.value.frames[0].source_line.strip().startswith("raise ")
@@ -355,7 +358,7 @@ def one_sided_return_kernel(out_ptr, x_ptr, limit, BLOCK: tl.constexpr):
 def test_function_that_may_end_without_a_return(device, limit, added):
     x = exact_values("int32", 16)
     out = device.empty(16, np.int32)
-    device.run(one_sided_return_kernel, (1, ), out, device.array(x), limit, BLOCK=16)
+    device.run(one_sided_return_kernel, (1,), out, device.array(x), limit, BLOCK=16)
     assert_same(device.numpy(out), x + added + x[added] + 7)
 
 
@@ -363,7 +366,7 @@ def test_interpreter_stops_where_there_is_no_value():
     """On a GPU the value is undefined then."""
     x = np.arange(16, dtype=np.int32)
     with pytest.raises(errors.TilewrightError, match="cannot unpack None into 3 names"):
-        one_sided_return_kernel[(1, )](np.empty_like(x), x, 0, BLOCK=16)
+        one_sided_return_kernel[(1,)](np.empty_like(x), x, 0, BLOCK=16)
 
 
 @tilewright.jit
@@ -405,5 +408,5 @@ def type_of_constant_kernel(out_ptr, pair, NUMBER: tl.constexpr, TEXT: tl.conste
 
 def test_type_of_a_constant(device):
     out = device.empty(1, np.int32)
-    device.run(type_of_constant_kernel, (1, ), out, (30, 1, (tl.constexpr(4), )), NUMBER=10, TEXT="text")
+    device.run(type_of_constant_kernel, (1,), out, (30, 1, (tl.constexpr(4),)), NUMBER=10, TEXT="text")
     assert device.numpy(out)[0] == 45

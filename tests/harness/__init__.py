@@ -5,4 +5,3 @@
 Devices to run a kernel on, element types with their special values, and
 comparisons that know what is exact.
 """
-

@@ -14,8 +14,9 @@ from tilewright.tools.tensor_descriptor import TensorDescriptor
 # Element type of A and B -> of C.
 KINDS = {"float16": "float16", "bfloat16": "bfloat16", "float8e4nv": "bfloat16", "int8": "int32"}
 # The forms that take descriptors, with their constants.
-DESCRIBED = [("descriptors", {})] + [("persistent", {"FLATTEN": flatten, "SPLIT_C": split})
-                                     for flatten in (False, True) for split in (False, True)]
+DESCRIBED = [("descriptors", {})] + [
+    ("persistent", {"FLATTEN": flatten, "SPLIT_C": split}) for flatten in (False, True) for split in (False, True)
+]
 
 
 def whole_numbers(name, shape, seed):
@@ -33,16 +34,26 @@ def multiply(device, kind, m, n, k, tile, b_is_nk, form="pointers", **constants)
     result = np.dtype(NUMPY_TYPES[KINDS[kind]])
     c = device.empty((m, n), result)
     block_m, block_n, block_k, warps, stages = tile
-    options = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k, "GROUP_M": 3, "num_warps": warps,
-               "num_stages": stages, **constants}
+    options = {
+        "BLOCK_M": block_m,
+        "BLOCK_N": block_n,
+        "BLOCK_K": block_k,
+        "GROUP_M": 3,
+        "num_warps": warps,
+        "num_stages": stages,
+        **constants,
+    }
     tiles = tilewright.cdiv(m, block_m) * tilewright.cdiv(n, block_n)
     source, arrays = kernels("matmul_kernels"), (device.array(a), device.array(b), c)
     if form == "pointers":
         strides = (1, k) if b_is_nk else (n, 1)
         device.run(source.pointer_kernel, (tiles,), *arrays, m, n, k, k, 1, *strides, n, 1, **options)
     else:
-        blocks = ((block_m, block_k), (block_n, block_k) if b_is_nk else (block_k, block_n),
-                  (block_m, block_n // 2 if constants.get("SPLIT_C") else block_n))
+        blocks = (
+            (block_m, block_k),
+            (block_n, block_k) if b_is_nk else (block_k, block_n),
+            (block_m, block_n // 2 if constants.get("SPLIT_C") else block_n),
+        )
         descriptors = [describe(array, *block) for array, block in zip(arrays, blocks)]
         kernel = source.descriptor_kernel if form == "descriptors" else source.persistent_kernel
         # Fewer programs than tiles, so that each gets several.
@@ -74,8 +85,14 @@ def attention_reference(q, k, v, d_out, causal):
     out = weights @ v
     delta = (out * d_out).sum(axis=2)
     d_scores = weights * (d_out @ v.swapaxes(1, 2) - delta[..., None]) * scale
-    return (out, ((largest + np.log(total)) / math.log(2))[..., 0], d_scores @ k, d_scores.swapaxes(1, 2) @ q,
-            weights.swapaxes(1, 2) @ d_out, delta)
+    return (
+        out,
+        ((largest + np.log(total)) / math.log(2))[..., 0],
+        d_scores @ k,
+        d_scores.swapaxes(1, 2) @ q,
+        weights.swapaxes(1, 2) @ d_out,
+        delta,
+    )
 
 
 def as_arguments(described, arrays, rows):
@@ -91,7 +108,19 @@ def run_forward(device, arrays, causal, tile, described=False):
     out, lse = device.empty(q.shape, np.float16), device.empty((heads, length), np.float32)
     block_m, block_n, warps, stages = tile
     arguments = as_arguments(described, [*map(device.array, (q, k, v)), out], (block_m, block_n, block_n, block_m))
-    device.run(kernels("attention_kernels").forward_kernel, (length // block_m, heads), *arguments, lse, 1 / math.sqrt(dim),
-               length, BLOCK_M=block_m, BLOCK_N=block_n, HEAD_DIM=dim, CAUSAL=causal, DESCRIPTORS=described,
-               num_warps=warps, num_stages=stages)
+    device.run(
+        kernels("attention_kernels").forward_kernel,
+        (length // block_m, heads),
+        *arguments,
+        lse,
+        1 / math.sqrt(dim),
+        length,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        HEAD_DIM=dim,
+        CAUSAL=causal,
+        DESCRIPTORS=described,
+        num_warps=warps,
+        num_stages=stages,
+    )
     return device.numpy(out), device.numpy(lse)

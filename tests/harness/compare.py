@@ -74,5 +74,3 @@ def assert_sum(actual, terms, axis=None, slack=4.0):
     bound = slack * np.log2(max(count, 2)) * epsilon * magnitude + epsilon * np.abs(exact)
     wrong = ~(np.abs(actual.astype(np.float64) - exact) <= bound)
     assert not wrong.any(), describe(actual, np.asarray(exact), np.asarray(wrong))
-
-

@@ -140,9 +140,14 @@ class Emulator(Interpreter):
         self.inspect(compiled)
         values = bound_arguments(kernel, args, options)
         arguments = [part for name, entry in compiled.signature.items() for part in run_time_parts(entry, values[name])]
-        launch(self.edit(compiled.asm["ptx"]), grid(values) if callable(grid) else grid, arguments,
-               compiled.metadata.host_tensor_maps, compiled.metadata.global_scratch_size,
-               compiled.metadata.num_ctas)
+        launch(
+            self.edit(compiled.asm["ptx"]),
+            grid(values) if callable(grid) else grid,
+            arguments,
+            compiled.metadata.host_tensor_maps,
+            compiled.metadata.global_scratch_size,
+            compiled.metadata.num_ctas,
+        )
 
 
 class Assemble(Interpreter):
@@ -167,4 +172,3 @@ class Assemble(Interpreter):
     def numpy(self, array):
         assert self.launches, "the test read a result before it launched a kernel"
         raise Assembled
-

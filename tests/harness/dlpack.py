@@ -9,10 +9,18 @@ CPU, CUDA, PINNED, EXTERNAL = 1, 2, 3, 12
 
 
 class DLTensor(ctypes.Structure):
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
-                ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
 
 
 class DLManagedTensor(ctypes.Structure):
@@ -20,9 +28,16 @@ class DLManagedTensor(ctypes.Structure):
 
 
 class ExchangeTable(ctypes.Structure):
-    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p),
-                ("allocate", ctypes.c_void_p), ("export", ctypes.c_void_p), ("import_", ctypes.c_void_p),
-                ("fill", ctypes.c_void_p), ("stream", ctypes.c_void_p)]
+    _fields_ = [
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("previous", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("export", ctypes.c_void_p),
+        ("import_", ctypes.c_void_p),
+        ("fill", ctypes.c_void_p),
+        ("stream", ctypes.c_void_p),
+    ]
 
 
 def capsule(structure, name: bytes):
@@ -37,11 +52,33 @@ class Tensor:
 
     calls = {"table": 0, "accessors": 0}
 
-    def __init__(self, address, code=2, bits=32, lanes=1, device_type=CUDA, device=0, offset=0, dtype="torch.float32",
-                 fails=False, elements=16, step=1):
+    def __init__(
+        self,
+        address,
+        code=2,
+        bits=32,
+        lanes=1,
+        device_type=CUDA,
+        device=0,
+        offset=0,
+        dtype="torch.float32",
+        fails=False,
+        elements=16,
+        step=1,
+    ):
         self.shape, self.strides, self.bits = (ctypes.c_int64 * 1)(elements), (ctypes.c_int64 * 1)(step), bits
-        self.facts = (address, device_type, device, 1, code, bits, lanes, ctypes.cast(self.shape, ctypes.POINTER(ctypes.c_int64)),
-                      ctypes.cast(self.strides, ctypes.POINTER(ctypes.c_int64)), offset)
+        self.facts = (
+            address,
+            device_type,
+            device,
+            1,
+            code,
+            bits,
+            lanes,
+            ctypes.cast(self.shape, ctypes.POINTER(ctypes.c_int64)),
+            ctypes.cast(self.strides, ctypes.POINTER(ctypes.c_int64)),
+            offset,
+        )
         self.name, self.fails = dtype, fails
 
     def data_ptr(self):

@@ -33,7 +33,9 @@ def compile_c(source, target, *more):
     compiler = shutil.which("cc") or shutil.which("clang-19")
     if compiler is None:
         pytest.skip("no C compiler on this machine")
-    subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", str(source), "-o", str(target), *more], check=True)
+    subprocess.run(
+        [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", str(source), "-o", str(target), *more], check=True
+    )
 
 
 def lines_of(folder, name, body):
@@ -43,7 +45,12 @@ def lines_of(folder, name, body):
     (folder / "driver").mkdir()
     driver = shutil.copy(mock_driver.build(folder), folder / "driver" / "libcuda.so.1")
     code = _BEGIN.format(driver=str(driver), library=str(library), name=name) + body
-    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "LD_LIBRARY_PATH": str(folder / "driver")}, capture_output=True,
-                          text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "LD_LIBRARY_PATH": str(folder / "driver")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

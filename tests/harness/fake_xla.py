@@ -25,13 +25,28 @@ class StreamGet(ctypes.Structure):
 
 
 class Api(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("extensions", c_void_p), ("version", Version), ("internal", c_void_p),
-                ("create", c_void_p), ("message", c_void_p), ("destroy", c_void_p), ("register", c_void_p), ("stream", c_void_p)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("extensions", c_void_p),
+        ("version", Version),
+        ("internal", c_void_p),
+        ("create", c_void_p),
+        ("message", c_void_p),
+        ("destroy", c_void_p),
+        ("register", c_void_p),
+        ("stream", c_void_p),
+    ]
 
 
 class Buffer(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("extensions", c_void_p), ("type", c_int32), ("data", c_void_p), ("rank", c_int64),
-                ("extents", c_void_p)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("extensions", c_void_p),
+        ("type", c_int32),
+        ("data", c_void_p),
+        ("rank", c_int64),
+        ("extents", c_void_p),
+    ]
 
 
 class Span(ctypes.Structure):
@@ -43,13 +58,28 @@ class Buffers(ctypes.Structure):
 
 
 class Attributes(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("extensions", c_void_p), ("count", c_int64), ("types", c_void_p), ("names", c_void_p),
-                ("values", c_void_p)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("extensions", c_void_p),
+        ("count", c_int64),
+        ("types", c_void_p),
+        ("names", c_void_p),
+        ("values", c_void_p),
+    ]
 
 
 class CallFrame(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("extensions", c_void_p), ("api", POINTER(Api)), ("context", c_void_p), ("stage", c_int32),
-                ("arguments", Buffers), ("results", Buffers), ("attributes", Attributes), ("future", c_void_p)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("extensions", c_void_p),
+        ("api", POINTER(Api)),
+        ("context", c_void_p),
+        ("stage", c_int32),
+        ("arguments", Buffers),
+        ("results", Buffers),
+        ("attributes", Attributes),
+        ("future", c_void_p),
+    ]
 
 
 class Metadata(ctypes.Structure):
@@ -68,8 +98,13 @@ class FakeXla:
         self.create = ctypes.CFUNCTYPE(c_void_p, POINTER(ErrorCreate))(self._create)
         self.destroy = ctypes.CFUNCTYPE(None, POINTER(ErrorDestroy))(lambda given: self.destroyed.append(given[0].error))
         self.get_stream = ctypes.CFUNCTYPE(c_void_p, POINTER(StreamGet))(self._stream)
-        self.api = Api(ctypes.sizeof(Api), None, Version(ctypes.sizeof(Version), None, major, minor), None,
-                       *(ctypes.cast(f, c_void_p) if f else None for f in (self.create, None, self.destroy, None, self.get_stream)))
+        self.api = Api(
+            ctypes.sizeof(Api),
+            None,
+            Version(ctypes.sizeof(Version), None, major, minor),
+            None,
+            *(ctypes.cast(f, c_void_p) if f else None for f in (self.create, None, self.destroy, None, self.get_stream)),
+        )
 
     def _create(self, given):
         self.created.append(given[0].message.decode())
@@ -77,7 +112,7 @@ class FakeXla:
 
     def _stream(self, given):
         if self.stream is None:
-            return 0xdead
+            return 0xDEAD
         given[0].stream = self.stream
         return None
 
@@ -108,8 +143,16 @@ class FakeXla:
         names, values = (c_void_p * 1)(ctypes.addressof(spans[0])), (c_void_p * 1)(ctypes.addressof(spans[1]))
         types = (c_int32 * 1)(STRING)
         attributes = Attributes(ctypes.sizeof(Attributes), None, 1, *map(ctypes.addressof, (types, names, values)))
-        frame = CallFrame(ctypes.sizeof(CallFrame), None, ctypes.pointer(self.api), None, EXECUTE, part(0, len(arguments)),
-                          part(len(arguments), len(results)), attributes)
+        frame = CallFrame(
+            ctypes.sizeof(CallFrame),
+            None,
+            ctypes.pointer(self.api),
+            None,
+            EXECUTE,
+            part(0, len(arguments)),
+            part(len(arguments), len(results)),
+            attributes,
+        )
         before = len(self.created)
         failed = self._function(handler)(frame)
         assert bool(failed) == (len(self.created) > before)

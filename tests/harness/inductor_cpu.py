@@ -70,7 +70,9 @@ def compile_and_interpret(src, target=None, options=None, **keywords):
         compiled.append(kernel.name)
         kernel.__class__ = InterpretedKernel
         return kernel
-    return InterpretedKernel(src, {"name": src.fn.__name__}, compiler.parse_options(given), GPUTarget("cuda", "sm_90a", 32), "0" * 64)
+    return InterpretedKernel(
+        src, {"name": src.fn.__name__}, compiler.parse_options(given), GPUTarget("cuda", "sm_90a", 32), "0" * 64
+    )
 
 
 _compile = compiler.compile

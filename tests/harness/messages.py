@@ -60,18 +60,26 @@ def i32(n=8):
 
 
 def interpret(kernel, arguments):
-    run_interpreted(kernel, (1, ), {p.name: arguments[p.name] for p in kernel.params})
+    run_interpreted(kernel, (1,), {p.name: arguments[p.name] for p in kernel.params})
 
 
-_signatures = {"float16": "*fp16", "float32": "*fp32", "int16": "*i16", "int32": "*i32", "int64": "*i64",
-               "uint8": "*u8", "uint32": "*u32"}
+_signatures = {
+    "float16": "*fp16",
+    "float32": "*fp32",
+    "int16": "*i16",
+    "int32": "*i32",
+    "int64": "*i64",
+    "uint8": "*u8",
+    "uint32": "*u32",
+}
 
 
 def compile(kernel, arguments):
     constants = {p.name: arguments[p.name] for p in kernel.params if p.is_constexpr}
     signature = {
         p.name: _signatures[arguments[p.name].dtype.name] if isinstance(arguments[p.name], np.ndarray) else "i32"
-        for p in kernel.params if not p.is_constexpr
+        for p in kernel.params
+        if not p.is_constexpr
     }
     tilewright.compile(tilewright.ASTSource(kernel, signature, constants, {}), "sm_80", {})
 
@@ -93,4 +101,4 @@ def check_message(door, case):
     source, start = inspect.getsourcelines(case.kernel.fn)
     assert start <= frame.line < start + len(source)
     text = source[frame.line - start].rstrip("\n")
-    assert text[frame.column - 1:frame.end_column - 1] == case.marked
+    assert text[frame.column - 1 : frame.end_column - 1] == case.marked

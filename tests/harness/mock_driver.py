@@ -25,8 +25,18 @@ def build(folder, name="MockCuda") -> str:
     if compiler is None:
         pytest.skip("no C++ compiler for the mock driver")
     library = pathlib.Path(folder) / f"lib{name.lower()}.so"
-    command = [compiler, "-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{ROOT}",
-               str(ROOT / "tests" / "mock" / f"{name}.cpp"), "-o", str(library)]
+    command = [
+        compiler,
+        "-std=c++17",
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+        f"-I{ROOT}",
+        str(ROOT / "tests" / "mock" / f"{name}.cpp"),
+        "-o",
+        str(library),
+    ]
     subprocess.run(command, check=True)
     return str(library)
 
@@ -37,8 +47,13 @@ def run_in_mock_process(cases, folder, *arguments):
     environment.pop("TILEWRIGHT_INTERPRET", None)
     # Names with our prefix that are no knobs would be warned about.
     environment["MOCK_CASES"] = environment.pop("TILEWRIGHT_MOCK_CASES")
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(cases), *arguments],
-                          env=environment, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(cases), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -125,8 +140,8 @@ class TensorMap:
         wide = struct.unpack("<10Q11I", data[:124])
         self.address, self.extents, self.strides, self.box = wide[0], wide[1:6], wide[6:10], wide[10:15]
         self.type, self.rank, self.interleave, self.swizzle, self.promotion, self.fill = wide[15:21]
-        self.extents, self.box = self.extents[:self.rank], self.box[:self.rank]
-        self.strides = self.strides[:self.rank - 1]
+        self.extents, self.box = self.extents[: self.rank], self.box[: self.rank]
+        self.strides = self.strides[: self.rank - 1]
 
 
 class FakeCompiler:
@@ -139,8 +154,16 @@ class FakeCompiler:
         self.registers, self.max_threads = 32, 1024
 
     def __call__(self, fn, signature, constexprs, divisibility, options, target):
-        self.calls.append({"fn": fn, "signature": signature, "constexprs": constexprs, "divisibility": divisibility,
-                           "options": options, "target": target})
+        self.calls.append(
+            {
+                "fn": fn,
+                "signature": signature,
+                "constexprs": constexprs,
+                "divisibility": divisibility,
+                "options": options,
+                "target": target,
+            }
+        )
         for wanted in getattr(fn.fn, "__tilewright_reads__", ()):
             fn.lookup_global(wanted)
         for helper, wanted in getattr(fn.fn, "__tilewright_helpers__", ()):
@@ -148,12 +171,29 @@ class FakeCompiler:
         tensor_maps = []
         found = [size for entry in signature.values() for size in _parameter_sizes(entry, tensor_maps)]
         sizes = ",".join(map(str, self.sizes or found))
-        metadata = {"num_warps": options["num_warps"] or 4, "num_ctas": options["num_ctas"], "num_stages": 3,
-                    "shared": 0, "name": fn.__name__, "global_scratch_size": 0, "written_args": None, "tensor_maps": tensor_maps,
-                    **self.metadata}
+        metadata = {
+            "num_warps": options["num_warps"] or 4,
+            "num_ctas": options["num_ctas"],
+            "num_stages": 3,
+            "shared": 0,
+            "name": fn.__name__,
+            "global_scratch_size": 0,
+            "written_args": None,
+            "tensor_maps": tensor_maps,
+            **self.metadata,
+        }
         image = f"\x7fELF|{sizes}|{self.registers}|{self.max_threads}\0".encode("latin-1")
-        return {"name": fn.__name__, "ttir": "module {}", "ttgir": "module {}", "llir": "", "ptx": "// ptx",
-                "cubin": image, "metadata": metadata, "remarks": [], "step_seconds": {"fake": 0.001}}
+        return {
+            "name": fn.__name__,
+            "ttir": "module {}",
+            "ttgir": "module {}",
+            "llir": "",
+            "ptx": "// ptx",
+            "cubin": image,
+            "metadata": metadata,
+            "remarks": [],
+            "step_seconds": {"fake": 0.001},
+        }
 
     @property
     def last(self):

@@ -15,18 +15,7 @@ import types
 import numpy as np
 
 from harness import numpy_library, numpy_reductions
-from harness.numpy_values import (
-    TYPES,
-    BlockPointer,
-    Descriptor,
-    Pointer,
-    Tile,
-    as_tile,
-    binary,
-    cast,
-    extended,
-    pair_of,
-)
+from harness.numpy_values import TYPES, BlockPointer, Descriptor, Pointer, Tile, as_tile, binary, cast, extended, pair_of
 from harness.types import bits
 
 tl = types.SimpleNamespace(constexpr=object, **TYPES, **vars(numpy_reductions.tl))
@@ -218,7 +207,9 @@ def where(condition, left, right):
         return Pointer(left.array, np.where(np.broadcast_to(condition.data, shape), left.offsets, right.offsets))
     condition, (left, right) = as_tile(condition), pair_of(left, right)
     # The common type as that of a sum, without a sum of values.
-    common = binary("mul", Tile(np.zeros((), left.data.dtype), left.name), Tile(np.zeros((), right.data.dtype), right.name)).name
+    common = binary(
+        "mul", Tile(np.zeros((), left.data.dtype), left.name), Tile(np.zeros((), right.data.dtype), right.name)
+    ).name
     parts = [condition.data, cast(left, common).data, cast(right, common).data]
     rank = max(part.ndim for part in parts)
     return Tile(np.where(*[extended(part, rank) for part in parts]), common)
@@ -266,11 +257,20 @@ def elementwise(function):
     def apply(tile):
         with np.errstate(all="ignore"):
             return Tile(function(tile.data).astype(tile.data.dtype), tile.name)
+
     return apply
 
 
-for _name, _function in (("floor", np.floor), ("ceil", np.ceil), ("exp2", np.exp2), ("exp", np.exp), ("log2", np.log2),
-                         ("sqrt", np.sqrt), ("sqrt_rn", np.sqrt), ("sigmoid", lambda x: 1 / (1 + np.exp(-x)))):
+for _name, _function in (
+    ("floor", np.floor),
+    ("ceil", np.ceil),
+    ("exp2", np.exp2),
+    ("exp", np.exp),
+    ("log2", np.log2),
+    ("sqrt", np.sqrt),
+    ("sqrt_rn", np.sqrt),
+    ("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
+):
     setattr(tl, _name, elementwise(_function))
 
 
@@ -338,11 +338,19 @@ def atomic(update):
                 with np.errstate(all="ignore"):
                     pointer.flat[offsets[place]] = update(old[place], values[place])
         return Tile(old, pointer.name)
+
     return apply
 
 
-for _name, _function in (("add", np.add), ("max", np.maximum), ("min", np.minimum), ("and", np.bitwise_and),
-                         ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("xchg", lambda old, new: new)):
+for _name, _function in (
+    ("add", np.add),
+    ("max", np.maximum),
+    ("min", np.minimum),
+    ("and", np.bitwise_and),
+    ("or", np.bitwise_or),
+    ("xor", np.bitwise_xor),
+    ("xchg", lambda old, new: new),
+):
     setattr(tl, f"atomic_{_name}", atomic(_function))
 
 
@@ -363,6 +371,7 @@ def atomic_through(name):
     def apply(descriptor, offsets, value):
         pointer, mask = descriptor.block(offsets).lanes(builtins.range(len(offsets)))
         getattr(tl, name)(pointer, value, mask)
+
     return apply
 
 
@@ -385,7 +394,15 @@ def evaluate(text, grid, arguments, constants):
     tree = ast.parse(text)
     tree.body = [node for node in tree.body if not isinstance(node, (ast.Import, ast.ImportFrom))]
     module = types.SimpleNamespace(jit=lambda function=None, **_: function or (lambda function: function))
-    names = {"tl": tl, "libdevice": numpy_library.libdevice, "tilewright": module, "range": range_, "min": minimum, "max": maximum, "_number": as_tile}
+    names = {
+        "tl": tl,
+        "libdevice": numpy_library.libdevice,
+        "tilewright": module,
+        "range": range_,
+        "min": minimum,
+        "max": maximum,
+        "_number": as_tile,
+    }
     exec(compile(ast.fix_missing_locations(Numbers().visit(tree)), "<kernel>", "exec"), names)
     given = [value_of(argument) for argument in arguments]
     grid = (*grid, 1, 1)[:3]

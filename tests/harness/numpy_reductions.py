@@ -18,7 +18,6 @@ def name_it(function):
     return function
 
 
-
 def widened(tile, floats=False):
     """Narrow integers are reduced as 32 bits; of the largest and smallest narrow floats, too."""
     if kind_of(tile.name) == "f":
@@ -51,12 +50,16 @@ def extreme(function, place):
         wide = cast(tile, "float32") if tile.name == "bfloat16" else tile
         values = along(wide, axis, keep_dims, lambda data, axis: function(data, axis=axis))
         return Tile(np.asarray(values), wide.name), place(tile, axis, keep_dims=keep_dims)
+
     return reduce_extreme
 
 
 def place_of(function):
     def arg(tile, axis, tie_break_left=True, keep_dims=False):
-        return Tile(np.asarray(along(tile, axis, keep_dims, lambda data, axis: function(data, axis=axis))).astype(np.int32), "int32")
+        return Tile(
+            np.asarray(along(tile, axis, keep_dims, lambda data, axis: function(data, axis=axis))).astype(np.int32), "int32"
+        )
+
     return arg
 
 
@@ -102,8 +105,10 @@ def associative_scan(value, axis, combine, reverse=False):
     for place in places[1:]:
         results.append(parts_of(combine(*results[-1], *slices(tiles, axis, slice(place, place + 1)))))
     results = results[::-1] if reverse else results
-    done = tuple(Tile(np.concatenate([part[i].data for part in results], axis=axis), results[0][i].name)
-                 for i in builtins.range(len(tiles)))
+    done = tuple(
+        Tile(np.concatenate([part[i].data for part in results], axis=axis), results[0][i].name)
+        for i in builtins.range(len(tiles))
+    )
     return done if isinstance(value, tuple) else done[0]
 
 
@@ -113,6 +118,7 @@ def cumulative(function):
         data = np.flip(tile.data, axis) if reverse else tile.data
         data = function(data, axis=axis, dtype=tile.data.dtype)
         return Tile(np.flip(data, axis) if reverse else data, tile.name)
+
     return scan
 
 

@@ -40,8 +40,11 @@ def literal_type(value):
         return "int1"
     if isinstance(value, float):
         return "float32"
-    return next(name for name in ("int32", "uint32", "int64", "uint64")
-                if np.iinfo(NUMPY_TYPES[name]).min <= value <= np.iinfo(NUMPY_TYPES[name]).max)
+    return next(
+        name
+        for name in ("int32", "uint32", "int64", "uint64")
+        if np.iinfo(NUMPY_TYPES[name]).min <= value <= np.iinfo(NUMPY_TYPES[name]).max
+    )
 
 
 def as_tile(value, name=None):
@@ -162,6 +165,7 @@ def with_operators(table):
             if weak:
                 setattr(cls, f"__r{method}__", lambda self, other, op=op: binary(op, other, self))
         return cls
+
     return decorate
 
 
@@ -238,8 +242,9 @@ class BlockPointer:
         self.shape, self.strides, self.offsets = ([int(part) for part in parts] for parts in (shape, strides, offsets))
 
     def advanced(self, by):
-        return BlockPointer(self.base, self.shape, self.strides, [a + int(b) for a, b in zip(self.offsets, by)],
-                            self.block_shape, self.order)
+        return BlockPointer(
+            self.base, self.shape, self.strides, [a + int(b) for a, b in zip(self.offsets, by)], self.block_shape, self.order
+        )
 
     def lanes(self, checked):
         """A pointer to every element, and which of them lie inside in the dimensions that are checked."""

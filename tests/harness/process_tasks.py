@@ -32,12 +32,12 @@ def compile_one(block):
 
 
 def launch(block):
-    increment[(1, )](FakeTensor(), BLOCK=block)
+    increment[(1,)](FakeTensor(), BLOCK=block)
 
 
 def interpret(block):
     x = np.zeros(block, np.float32)
-    increment[(1, )](x, BLOCK=block)
+    increment[(1,)](x, BLOCK=block)
     assert (x == 1).all()
 
 

@@ -71,7 +71,6 @@ class Parameters:
         for part in (descriptor.base, *descriptor.shape, *descriptor.strides):
             self.add(part)
 
-
     def evaluate(self, steps):
         """An expression of metadata.host_tensor_maps (ir/support/RecipeOp.h)."""
         stack = []
@@ -85,17 +84,19 @@ class Parameters:
                 stack.append(low - (1 << 32) if op == 7 and low >> 31 else low)
             else:
                 right, left = stack.pop(), stack.pop()
-                stack.append({3: left + right, 4: left - right, 5: left * right,
-                              6: int(left / right) if right else 0}[op])
+                stack.append({3: left + right, 4: left - right, 5: left * right, 6: int(left / right) if right else 0}[op])
         return stack[0]
 
     def add_host_tensor_map(self, recipe):
         """What a launch makes of other arguments."""
         array = self.values[recipe["base"]]
         descriptor = types.SimpleNamespace(
-            base=array, shape=[self.evaluate(steps) for steps in recipe["shape"]],
-            strides=[self.evaluate(steps) for steps in recipe["strides"]], block_shape=recipe["block"],
-            padding="nan" if recipe["nan"] else "zero")
+            base=array,
+            shape=[self.evaluate(steps) for steps in recipe["shape"]],
+            strides=[self.evaluate(steps) for steps in recipe["strides"]],
+            block_shape=recipe["block"],
+            padding="nan" if recipe["nan"] else "zero",
+        )
         _, offset, size = self.program.parameters[self.count]
         assert size == TENSOR_MAP_BYTES
         self.tensor_maps[PARAMETER_BASE + offset] = TensorMap.of(descriptor, self.place(array))
@@ -138,8 +139,16 @@ def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0, num_
             for x in range(grid[0]):
                 machines, knowledge = [], Knowledge(num_ctas * -(-program.num_threads // 32))
                 for rank in range(num_ctas):
-                    machine = Machine(program, parameters.memory, parameters.bytes, (x, y, z), grid, rank,
-                                      machines if num_ctas > 1 else (), knowledge)
+                    machine = Machine(
+                        program,
+                        parameters.memory,
+                        parameters.bytes,
+                        (x, y, z),
+                        grid,
+                        rank,
+                        machines if num_ctas > 1 else (),
+                        knowledge,
+                    )
                     machine.maps = ProgramMaps(parameters.tensor_maps)
                     machines.append(machine)
                 if num_ctas > 1:

@@ -83,6 +83,7 @@ def integer_operation(machine, instruction, function):
 
 def ordering_zeros(function):
     """`function`, an extremum, for which +0 is more than -0."""
+
     def extremum(x, y):
         # Of zeros a sum is -0 where both are.
         of_zeros = x + y if function in (np.fmax, np.maximum) else -(-x + -y)
@@ -150,8 +151,9 @@ def divide(machine, instruction):
         return float_operation(machine, instruction, np.divide)
     a, b = (machine.read(operand, kind) for operand in instruction.operands[1:])
     safe = np.where(b == 0, 1, b).astype(b.dtype)
-    quotient = (np.abs(a.astype(object)) // np.abs(safe.astype(object))) * np.sign(a.astype(object)) * np.sign(
-        safe.astype(object))
+    quotient = (
+        (np.abs(a.astype(object)) // np.abs(safe.astype(object))) * np.sign(a.astype(object)) * np.sign(safe.astype(object))
+    )
     value = quotient if instruction.name == "div" else a.astype(object) - quotient * safe.astype(object)
     machine.write(instruction.operands[0], value.astype(a.dtype), kind)
 
@@ -235,7 +237,7 @@ def insert_bits(machine, instruction):
     start, length = (machine.read(operand, "u32").astype(object) & 255 for operand in instruction.operands[3:5])
     mask = ((1 << length) - 1) << start
     result = (value & ~mask) | ((field << start) & mask)
-    machine.write(instruction.operands[0], (result & (2**int(kind[1:]) - 1)).astype(DTYPES[kind]), kind)
+    machine.write(instruction.operands[0], (result & (2 ** int(kind[1:]) - 1)).astype(DTYPES[kind]), kind)
 
 
 @handles("bfind")
@@ -321,7 +323,7 @@ def set_predicate(machine, instruction):
         other = machine.read(instruction.operands[3], "pred")[:, None]
         lanes = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}[instruction.parts[2]](lanes, other)
     # p|q: a predicate for each half of packed operands; of others q is the opposite, which nothing here asks for.
-    for half, predicate in enumerate(instruction.operands[0].split("|")[:lanes.shape[1]]):
+    for half, predicate in enumerate(instruction.operands[0].split("|")[: lanes.shape[1]]):
         machine.write(predicate, lanes[:, half], "pred")
 
 
@@ -368,8 +370,11 @@ def convert(machine, instruction):
         return write_floats(machine, destination, bytes_.reshape(-1, 2).astype(np.float32), to)
     if to in FP8:
         # Two floats, the first in the upper half; or one pair.
-        lanes = (read_floats(machine, sources[0], source_kind) if len(sources) == 1 else
-                 np.concatenate([read_floats(machine, s, source_kind) for s in reversed(sources)], axis=1))
+        lanes = (
+            read_floats(machine, sources[0], source_kind)
+            if len(sources) == 1
+            else np.concatenate([read_floats(machine, s, source_kind) for s in reversed(sources)], axis=1)
+        )
         largest = float(ml_dtypes.finfo(FP8[to]).max)
         lanes = np.where(np.isnan(lanes), lanes, np.clip(lanes, -largest, largest))
         return machine.write(destination, np.ascontiguousarray(lanes.astype(FP8[to])).view(np.uint16)[:, 0], "b16")
@@ -438,8 +443,7 @@ def store(machine, instruction):
     place, source = instruction.operands[:2]
     memory = machine.shared if "shared" in instruction.parts else machine.memory
     active = machine.threads[machine.active]
-    columns = [machine.read(part, f"b{size * 8}")[active].view(np.uint8).reshape(-1, size)
-               for part in machine.list_of(source)]
+    columns = [machine.read(part, f"b{size * 8}")[active].view(np.uint8).reshape(-1, size) for part in machine.list_of(source)]
     memory.store(machine.address(place)[active], np.concatenate(columns, axis=1), active)
 
 

@@ -353,8 +353,9 @@ class ClusterWindow:
 class Machine:
     """One block; of a cluster, where `grid` counts clusters and `machines` are its blocks."""
 
-    def __init__(self, program: Program, memory: GlobalMemory, parameters: np.ndarray, block, grid, rank=0,
-                 machines=(), knowledge=None):
+    def __init__(
+        self, program: Program, memory: GlobalMemory, parameters: np.ndarray, block, grid, rank=0, machines=(), knowledge=None
+    ):
         self.rank, self.machines = rank, machines
         self.window = ClusterWindow(rank, machines)
         self.program = program
@@ -457,7 +458,7 @@ class Machine:
             words = np.asarray(value, np.uint64)
         else:
             dtype = np.dtype(DTYPES[kind])
-            if np.shape(value) != (self.num_threads, ):
+            if np.shape(value) != (self.num_threads,):
                 value = np.broadcast_to(value, self.num_threads)
             value = np.ascontiguousarray(value).astype(dtype, copy=False)
             # A register is wider than a byte, and a value of a signed type is extended to it by its sign.

@@ -102,8 +102,12 @@ def mma(machine, instruction):
         return mma_double(machine, outputs, a, b, c)
     results = np.zeros((machine.num_threads, len(outputs)), np.uint32)
     for threads in whole_warps(machine):
-        tile = multiply(scatter_a(words_of(machine, a, threads), kind_a), scatter_b(words_of(machine, b, threads), kind_b),
-                        scatter_accumulator(words_of(machine, c, threads), 8, accumulator), accumulator)
+        tile = multiply(
+            scatter_a(words_of(machine, a, threads), kind_a),
+            scatter_b(words_of(machine, b, threads), kind_b),
+            scatter_accumulator(words_of(machine, c, threads), 8, accumulator),
+            accumulator,
+        )
         results[threads] = gather_accumulator(tile, 4, accumulator)
     for index, output in enumerate(outputs):
         machine.write(output, results[:, index], "b32")

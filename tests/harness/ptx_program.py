@@ -52,8 +52,11 @@ class Program:
         return {name: offset for name, offset, _ in self.parameters}
 
 
-PLAIN = {"add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "and", "or", "xor", "not", "shl", "shr", "shf",
-         "prmt", "bfe", "bfi", "mov", "setp", "selp", "cvt", "cvta", "ld", "st", "shfl", "mma", "ldmatrix", "popc", "clz", "brev"}  # fmt: skip
+PLAIN = {
+    "add", "sub", "mul", "mad", "fma", "div", "rem", "neg", "abs", "min", "max", "and", "or", "xor", "not", "shl", "shr",
+    "shf", "prmt", "bfe", "bfi", "mov", "setp", "selp", "cvt", "cvta", "ld", "st", "shfl", "mma", "ldmatrix", "popc", "clz",
+    "brev",
+}  # fmt: skip
 WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8}
 
 
@@ -128,7 +131,7 @@ def parse(ptx: str) -> Program:
     entry = re.search(r"\.entry\s+(\S+?)\s*\((.*?)\)(.*?)\{", text, re.S)
     parameters, parameter_bytes = parse_parameters(entry[2])
     threads = int(re.search(r"\.reqntid (\d+)", entry[3])[1])
-    body = text[entry.end() : entry.end() + length_of_scope(text[entry.end():])]
+    body = text[entry.end() : entry.end() + length_of_scope(text[entry.end() :])]
     labels, instructions, scopes_of = {}, [], []
     for statement, scopes in statements(body):
         if statement.endswith(":"):

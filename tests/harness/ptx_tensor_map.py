@@ -49,12 +49,22 @@ class TensorMap:
         box = list(descriptor.block_shape)
         box[-1] = min(box[-1], ROW_BYTES // dtype.itemsize)
         for dim in reversed(range(len(box) - 1)):
-            box[dim] = 1 if any(box[d] < descriptor.block_shape[d] for d in range(dim + 1, len(box) - 1)) else min(
-                box[dim], MAX_EXTENT)
+            box[dim] = (
+                1
+                if any(box[d] < descriptor.block_shape[d] for d in range(dim + 1, len(box) - 1))
+                else min(box[dim], MAX_EXTENT)
+            )
         row = box[-1] * dtype.itemsize
         padding = np.nan if descriptor.padding == "nan" else 0
-        return TensorMap(address, dtype, tuple(descriptor.shape), tuple(s * dtype.itemsize for s in descriptor.strides),
-                         tuple(box), row if row > 16 else 0, padding)
+        return TensorMap(
+            address,
+            dtype,
+            tuple(descriptor.shape),
+            tuple(s * dtype.itemsize for s in descriptor.strides),
+            tuple(box),
+            row if row > 16 else 0,
+            padding,
+        )
 
     @staticmethod
     def from_bytes(data):
@@ -74,10 +84,15 @@ class TensorMap:
         if fields["global_address"] % ALIGNMENT or any(s % ALIGNMENT for s in inner[1:]):
             raise EmulationError("a tensor map whose base or stride is no multiple of 16 bytes")
         swizzle = (0, 32, 64, 128)[int(fields["swizzle_mode"])]
-        return TensorMap(int(fields["global_address"]), dtype,
-                         tuple(int(e) for e in fields["global_dim"][:rank][::-1]), inner[::-1],
-                         tuple(int(e) for e in fields["box_dim"][:rank][::-1]), swizzle,
-                         np.nan if fields["fill_mode"] else 0)
+        return TensorMap(
+            int(fields["global_address"]),
+            dtype,
+            tuple(int(e) for e in fields["global_dim"][:rank][::-1]),
+            inner[::-1],
+            tuple(int(e) for e in fields["box_dim"][:rank][::-1]),
+            swizzle,
+            np.nan if fields["fill_mode"] else 0,
+        )
 
     def elements(self, corner, whole_chunks=False):
         """(addresses, whether inside) of all elements of the box at `corner`.

@@ -76,9 +76,9 @@ def mbarrier(machine, instruction):
     if "init" in parts:
         thread = only(machine, "initialise a barrier")
         count = int(operands[1])
-        machine.mbarriers[int(addresses[thread])] = Mbarrier(count, count, warp=thread // 32,
-                                                             initialised_at=machine.shared.num_barriers,
-                                                             num_meetings=machine.num_meetings)
+        machine.mbarriers[int(addresses[thread])] = Mbarrier(
+            count, count, warp=thread // 32, initialised_at=machine.shared.num_barriers, num_meetings=machine.num_meetings
+        )
     elif "arrive" in parts:
         for thread in machine.threads[machine.active]:
             barrier = mbarrier_at(machine, addresses[thread], thread)
@@ -166,8 +166,14 @@ def load_box(machine, instruction):
     machine.is_stalled[:] = False
 
 
-REDUCTIONS = {"add": np.add, "min": ordering_zeros(np.fmin), "max": ordering_zeros(np.fmax), "and": np.bitwise_and,
-              "or": np.bitwise_or, "xor": np.bitwise_xor}
+REDUCTIONS = {
+    "add": np.add,
+    "min": ordering_zeros(np.fmin),
+    "max": ordering_zeros(np.fmax),
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
 
 
 def store_box(machine, instruction):
@@ -220,17 +226,17 @@ def bulk(machine, instruction):
 
 def wait_for_stores(machine, pending, complete):
     done = len(machine.stores) - pending
-    for group in machine.stores[:max(done, 0)]:
+    for group in machine.stores[: max(done, 0)]:
         for index, (finish_read, finish) in enumerate(group):
             if finish_read:
                 finish_read()
             group[index] = (None, finish)
     if not complete:
         return
-    for group in machine.stores[:max(done, 0)]:
+    for group in machine.stores[: max(done, 0)]:
         for _, finish in group:
             finish()
-    del machine.stores[:max(done, 0)]
+    del machine.stores[: max(done, 0)]
 
 
 def finish_kernel(machine):

@@ -14,7 +14,6 @@ HEADER = ["import tilewright", "import tilewright.language as tl"]
 
 
 class Generator:
-
     def __init__(self, seed):
         self.random = random.Random(seed)
         self.lines = list(HEADER)

@@ -113,13 +113,18 @@ class Elements:
     def unary(self, shape, depth):
         value = self.expression(shape, depth)
         if value.dtype in FP8 or value.dtype == "int1" or is_unsigned(value.dtype):
-            return Value(f"(~{value.text})", value.dtype, value.shape, *((0, 1) if value.dtype == "int1" else ())) \
-                if not value.is_float else None
+            return (
+                Value(f"(~{value.text})", value.dtype, value.shape, *((0, 1) if value.dtype == "int1" else ()))
+                if not value.is_float
+                else None
+            )
         if self.chance(0.5):
             if value.has_range:
                 return values.of_type(f"(-{value.text})", value.dtype, value.shape, -value.high, -value.low, value.grain)
             return Value(f"(-{value.text})", value.dtype, value.shape, is_clean=value.is_clean)
-        text = self.pick(f"tl.abs({value.text})", f"tl.abs({value.text} + 0)" if not value.is_float else f"tl.abs({value.text})")
+        text = self.pick(
+            f"tl.abs({value.text})", f"tl.abs({value.text} + 0)" if not value.is_float else f"tl.abs({value.text})"
+        )
         if value.has_range:
             return values.of_type(text, value.dtype, value.shape, 0, value.bound, value.grain)
         return Value(text, value.dtype, value.shape, is_clean=value.is_clean)
@@ -174,8 +179,14 @@ class Elements:
         if not value.has_range or value.dtype in FP8 or value.dtype in ("int1", "float64"):
             return None
         number = self.pick(1, 2, 4)
-        return values.of_type(f"({value.text} / {number})", "float32", value.shape, value.low / number, value.high / number,
-                              value.grain - number.bit_length() + 1)
+        return values.of_type(
+            f"({value.text} / {number})",
+            "float32",
+            value.shape,
+            value.low / number,
+            value.high / number,
+            value.grain - number.bit_length() + 1,
+        )
 
     def rounding(self, shape, depth):
         value = self.expression(shape, depth)
@@ -218,8 +229,9 @@ class Elements:
             return Value(f"tl.exp2({value.text})", "float32", value.shape, 1, 64)
         if self.chance(0.4):
             return Value(f"tl.sqrt_rn({value.text} * {value.text})", "float32", value.shape, 0, 6)
-        function = self.pick("tl.exp({0}) > 2.0", "tl.sigmoid({0}) > 0.6", "tl.log2({0} + 1.0) > 1.3", "tl.sqrt({0}) > 1.2",
-                             "tl.exp(-{0}) < 0.7")
+        function = self.pick(
+            "tl.exp({0}) > 2.0", "tl.sigmoid({0}) > 0.6", "tl.log2({0} + 1.0) > 1.3", "tl.sqrt({0}) > 1.2", "tl.exp(-{0}) < 0.7"
+        )
         return Value(f"({function.format(value.text)})", "int1", value.shape, 0, 1)
 
     def bitcast(self, shape, depth):

@@ -26,10 +26,10 @@ from harness.random_tiles import Tiles
 from harness.random_values import Value
 
 STATEMENTS = {
-    "assignment": 14, "load": 9, "load_tail": 4, "store_something": 5, "reduction": 9, "scan": 4, "product": 5, "product_loop": 5, "attention": 2,
-    "reshaping": 7, "ordering": 4, "there_and_back": 2, "atomic": 4, "loop": 7, "branch": 6, "while_loop": 2, "pair": 3,
-    "random_numbers": 1, "hint": 2, "moving_pointer": 4, "tail_without_other": 2, "batched_product": 1, "scaled_product": 1,
-    "descriptor_rows": 1, "descriptor_atomic": 2,
+    "assignment": 14, "load": 9, "load_tail": 4, "store_something": 5, "reduction": 9, "scan": 4, "product": 5,
+    "product_loop": 5, "attention": 2, "reshaping": 7, "ordering": 4, "there_and_back": 2, "atomic": 4, "loop": 7,
+    "branch": 6, "while_loop": 2, "pair": 3, "random_numbers": 1, "hint": 2, "moving_pointer": 4, "tail_without_other": 2,
+    "batched_product": 1, "scaled_product": 1, "descriptor_rows": 1, "descriptor_atomic": 2,
 }  # fmt: skip
 HEADER = """import tilewright
 import tilewright.language as tl
@@ -126,7 +126,7 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
                 parts = []
                 for axis, size in enumerate(shape):
                     place = ", ".join(":" if other == axis else "None" for other in range(len(shape)))
-                    stride = math.prod(shape[axis + 1:])
+                    stride = math.prod(shape[axis + 1 :])
                     parts.append(f"{self.index((size,))}[{place}]" + (f" * {stride}" if stride > 1 else ""))
                 text = " + ".join(parts)
             self.indices[shape] = (name, text)
@@ -143,7 +143,9 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
 
     def function(self, name, parameters, body, options=""):
         """A jit function of the module, made once."""
-        self.functions[name] = "\n".join([f"@tilewright.jit{options}", f"def {name}({parameters}):", *["    " + line for line in body]])
+        self.functions[name] = "\n".join(
+            [f"@tilewright.jit{options}", f"def {name}({parameters}):", *["    " + line for line in body]]
+        )
 
     # ---- values -------------------------------------------------------------
 
@@ -162,7 +164,9 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
             return self.bind(Value(f"({self.index(shape)} + pid)", "int32", shape, 0, math.prod(shape) + self.num_programs))
         dtype = self.pick("float32", "float16", "int32", "bfloat16", "int64", "uint8")
         number = self.random.randint(0, 3)
-        text = self.pick(f"tl.full({list(shape)}, {number}, tl.{dtype})", f"(tl.zeros({list(shape)}, tl.{dtype}) + {number}).to(tl.{dtype})")
+        text = self.pick(
+            f"tl.full({list(shape)}, {number}, tl.{dtype})", f"(tl.zeros({list(shape)}, tl.{dtype}) + {number}).to(tl.{dtype})"
+        )
         return self.bind(Value(text, dtype, shape, number, number))
 
     def call_of_helper(self, x, y):
@@ -255,14 +259,26 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
         if self.chance(0.3):
             self.add(f"{name} = ({name}[0], {name}[1], {name}[2])")
         first, second = self.fresh("v"), self.fresh("v")
-        self.add(self.pick(f"{first}, {second}, _ = {name}", f"{first}, {second} = {name}[0], {name}[1]", f"{second}, {first} = ({name}[1], {name}[0])"))
+        self.add(
+            self.pick(
+                f"{first}, {second}, _ = {name}",
+                f"{first}, {second} = {name}[0], {name}[1]",
+                f"{second}, {first} = ({name}[1], {name}[0])",
+            )
+        )
         self.keep(a.named(first))
         self.keep(b.named(second))
 
     def range_text(self, bounds):
         keywords = []
-        for keyword, options in (("num_stages", (1, 2, 3, 4)), ("loop_unroll_factor", (1, 2)), ("flatten", (True, False)),
-                                 ("disallow_acc_multi_buffer", (True,)), ("disable_licm", (True,)), ("warp_specialize", (True,))):
+        for keyword, options in (
+            ("num_stages", (1, 2, 3, 4)),
+            ("loop_unroll_factor", (1, 2)),
+            ("flatten", (True, False)),
+            ("disallow_acc_multi_buffer", (True,)),
+            ("disable_licm", (True,)),
+            ("warp_specialize", (True,)),
+        ):
             if self.chance(0.12):
                 keywords.append(f"{keyword}={self.random.choice(options)}")
         return f"{'tl.range' if keywords else 'range'}({', '.join([bounds, *keywords])})"
@@ -279,7 +295,11 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
             return header, (0, max(trips, 0)), (f"({counter} - 1)", max(trips, 1))
         end, count = self.pick((self.argument(trips), trips), (str(trips), trips), ("pid + 1", self.num_programs))
         if self.chance(0.2):
-            known = [v for v in self.visible() if v.shape == () and v.has_range and 0 <= v.low and v.high <= TRIPS and v.dtype in ("int32", "int64")]
+            known = [
+                v
+                for v in self.visible()
+                if v.shape == () and v.has_range and 0 <= v.low and v.high <= TRIPS and v.dtype in ("int32", "int64")
+            ]
             value = self.random.choice(known)
             end, count = value.text, int(value.high)
         bounds = self.pick(end, f"0, {end}", f"0, {end}, 1", f"0, {end}, 2")
@@ -308,7 +328,10 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
         """A sum that the loop makes: its value after so many iterations, or nothing."""
         if self.chance(0.4):
             return None
-        shape, dtype = self.pick((), self.random_shape(), self.random_shape()), self.pick("float32", "float32", "int32", "float16")
+        shape, dtype = (
+            self.pick((), self.random_shape(), self.random_shape()),
+            self.pick("float32", "float32", "int32", "float16"),
+        )
         for _, more in self.counters:
             trips *= more
         most = 8 * trips + 1
@@ -316,7 +339,11 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
             return None
         name = self.fresh("acc")
         number = self.random.randint(0, 1)
-        self.add(f"{name} = tl.full({list(shape)}, {number}, tl.{dtype})" if number else f"{name} = tl.zeros({list(shape)}, tl.{dtype})")
+        self.add(
+            f"{name} = tl.full({list(shape)}, {number}, tl.{dtype})"
+            if number
+            else f"{name} = tl.zeros({list(shape)}, tl.{dtype})"
+        )
         return self.keep(Value(name, dtype, tuple(shape), -most, most))
 
     def accumulate(self, total):
@@ -380,10 +407,21 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
 
     def whole_text(self):
         parameters = [*[array.name for array in self.arrays], *self.scalars, "K: tl.constexpr"]
-        pid = ["tl.program_id(0)", "tl.program_id(1) * tl.num_programs(0)", "tl.program_id(2) * tl.num_programs(0) * tl.num_programs(1)"]
-        pid = " + ".join(pid[:len(self.grid)])
-        lines = [HEADER, *[function + "\n" for function in self.functions.values()], "@tilewright.jit", f"def kernel({', '.join(parameters)}):",
-                 f"    pid = {pid}", *[f"    {name} = {text}" for name, text in self.indices.values()], *self.lines]
+        pid = [
+            "tl.program_id(0)",
+            "tl.program_id(1) * tl.num_programs(0)",
+            "tl.program_id(2) * tl.num_programs(0) * tl.num_programs(1)",
+        ]
+        pid = " + ".join(pid[: len(self.grid)])
+        lines = [
+            HEADER,
+            *[function + "\n" for function in self.functions.values()],
+            "@tilewright.jit",
+            f"def kernel({', '.join(parameters)}):",
+            f"    pid = {pid}",
+            *[f"    {name} = {text}" for name, text in self.indices.values()],
+            *self.lines,
+        ]
         return "\n".join(lines) + "\n"
 
     # ---- launching ----------------------------------------------------------
@@ -394,7 +432,10 @@ class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
         """What a launch takes, and the arrays by name."""
         numbers = np.random.default_rng(self.seed)
         arrays = {array.name: device.array(array.numbers(numbers)) for array in self.arrays}
-        given = [device.descriptor(arrays[array.name], array.block, array.padding) if array.block else arrays[array.name] for array in self.arrays]
+        given = [
+            device.descriptor(arrays[array.name], array.block, array.padding) if array.block else arrays[array.name]
+            for array in self.arrays
+        ]
         return [*given, *self.scalars.values()], arrays
 
     def options(self, source):

@@ -103,15 +103,22 @@ class Loop:
         else:
             self.add(f"{name} = tl.load({self.address()}{self.load_keywords()})")
         if self.chance(0.15):
-            self.add(f"{name} = {self.pick(f'tl.trans({name})', f'({name} * 2).to(tl.float16)', f'-{name}', f'tl.abs({name})')}")
+            self.add(
+                f"{name} = {self.pick(f'tl.trans({name})', f'({name} * 2).to(tl.float16)', f'-{name}', f'tl.abs({name})')}"
+            )
         self.loaded.append(name)
         return name
 
     def product(self):
         left, right = self.operand(), self.operand()
         target = self.pick("one", "one", "two")
-        self.add(self.pick(f"{target} = tl.dot({left}, {right}, {target})", f"{target} += tl.dot({left}, {right})",
-                           f"{target} = tl.dot({left}, {right})"))
+        self.add(
+            self.pick(
+                f"{target} = tl.dot({left}, {right}, {target})",
+                f"{target} += tl.dot({left}, {right})",
+                f"{target} = tl.dot({left}, {right})",
+            )
+        )
 
     def chained(self):
         left, right, other = self.operand(), self.operand(), self.operand()
@@ -123,10 +130,23 @@ class Loop:
     def change(self):
         """A variable becomes something else."""
         change = self.pick(
-            "one, two = two, one", "one = zero", "two = one", "where_to = index", "where_to = picked",
-            "where_to = (where_to + 1) % B", "held = outer", "held = tl.load(c_ptr + trip * B * B + tile)",
-            "moving += B * B", "moving = b_ptr + tile", "last = trip", "last = trips", "total += trip", "total = last",
-            "total += tl.sum(where_to, axis=0)", "one = two + 1.0")
+            "one, two = two, one",
+            "one = zero",
+            "two = one",
+            "where_to = index",
+            "where_to = picked",
+            "where_to = (where_to + 1) % B",
+            "held = outer",
+            "held = tl.load(c_ptr + trip * B * B + tile)",
+            "moving += B * B",
+            "moving = b_ptr + tile",
+            "last = trip",
+            "last = trips",
+            "total += trip",
+            "total = last",
+            "total += tl.sum(where_to, axis=0)",
+            "one = two + 1.0",
+        )
         # Twice in an iteration would leave the array.
         self.add("moving = a_ptr + tile" if change == "moving += B * B" and self.moves else change)
         self.moves |= change == "moving += B * B"
@@ -134,8 +154,18 @@ class Loop:
     def branch(self):
         self.add(f"if {self.pick('trip % 2 == 0', 'trip > 1', 'last < 2', 'trip == trips - 1')}:")
         for _ in range(self.random.randint(1, 2)):
-            self.add(self.pick("one = one + 1.0", "two = zero", "where_to = picked", "held = outer", "total += 3",
-                               "one, two = two, one", "moving = a_ptr + tile"), 3)
+            self.add(
+                self.pick(
+                    "one = one + 1.0",
+                    "two = zero",
+                    "where_to = picked",
+                    "held = outer",
+                    "total += 3",
+                    "one, two = two, one",
+                    "moving = a_ptr + tile",
+                ),
+                3,
+            )
         if self.chance(0.3):
             self.add("else:")
             self.add(self.pick("two = two * 1.0 + 2.0", "last = 1", "where_to = index"), 3)
@@ -143,8 +173,9 @@ class Loop:
     def store(self):
         # Order between threads is the program's own affair.
         self.add("tl.debug_barrier()")
-        value = self.pick("(one.to(tl.int32) % 3).to(tl.float16)", "outer", "held",
-                          *[f"({name} + 1).to(tl.float16)" for name in self.loaded])
+        value = self.pick(
+            "(one.to(tl.int32) % 3).to(tl.float16)", "outer", "held", *[f"({name} + 1).to(tl.float16)" for name in self.loaded]
+        )
         slot = self.pick("trip", "(trip + 1) % T", "0")
         keywords = self.pick("", "", ", mask=columns < 20", ', eviction_policy="evict_first"', ', cache_modifier=".cg"')
         self.add(f"tl.store(d_ptr + {slot} * B * B + tile, {value}{keywords})")
@@ -152,8 +183,13 @@ class Loop:
 
     def header(self):
         keywords = []
-        for keyword, values in (("num_stages", (1, 2, 3, 4)), ("loop_unroll_factor", (1, 2)), ("flatten", (True, False)),
-                                ("disallow_acc_multi_buffer", (True,)), ("disable_licm", (True,))):
+        for keyword, values in (
+            ("num_stages", (1, 2, 3, 4)),
+            ("loop_unroll_factor", (1, 2)),
+            ("flatten", (True, False)),
+            ("disallow_acc_multi_buffer", (True,)),
+            ("disable_licm", (True,)),
+        ):
             if self.chance(0.2):
                 keywords.append(f"{keyword}={self.random.choice(values)}")
         bounds = self.pick("trips", "0, trips", "0, trips, 1", "0, trips, 2")

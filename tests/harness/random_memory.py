@@ -107,13 +107,23 @@ class Memory:
         if self.chance(0.5):
             more = self.scalar_offset(16)
             factor = self.pick(1, 1, 8, size)
-            offset = Value(f"({offset.text} + {more.text} * {factor})", "int32", shape, offset.low, offset.high + more.high * factor)
+            offset = Value(
+                f"({offset.text} + {more.text} * {factor})", "int32", shape, offset.low, offset.high + more.high * factor
+            )
         return offset
 
     def scalar_offset(self, most):
         """A scalar from 0 to less than `most`."""
-        known = [v for v in self.visible() if v.shape == () and not v.is_float and v.has_range and v.low >= 0 and v.high < most
-                 and v.dtype in ("int32", "int64")]
+        known = [
+            v
+            for v in self.visible()
+            if v.shape == ()
+            and not v.is_float
+            and v.has_range
+            and v.low >= 0
+            and v.high < most
+            and v.dtype in ("int32", "int64")
+        ]
         value = self.random.choice(known)
         return value
 
@@ -121,8 +131,12 @@ class Memory:
         condition = self.condition(shape)
         index = self.index(shape)
         size = math.prod(shape)
-        return self.pick(condition.text, f"({index} < {self.argument(max(2, size - self.random.randint(0, size // 2)))})",
-                         f"({index} % 3 != 0)", f"({index} < {size})")
+        return self.pick(
+            condition.text,
+            f"({index} < {self.argument(max(2, size - self.random.randint(0, size // 2)))})",
+            f"({index} % 3 != 0)",
+            f"({index} < {size})",
+        )
 
     def load_keywords(self):
         parts = []
@@ -152,7 +166,9 @@ class Memory:
         mask = ""
         if shape and self.chance(0.4):
             other = self.random.randint(0, 3) if value.has_range else 0
-            other = str(min(other, 1)) if dtype == "int1" else self.pick(str(other), f"{other}.0") if value.is_float else str(other)
+            other = (
+                str(min(other, 1)) if dtype == "int1" else self.pick(str(other), f"{other}.0") if value.is_float else str(other)
+            )
             mask = f", mask={self.mask(shape)}, other={other}"
         return self.bind(value.named(f"tl.load({array.name} + {offset.text}{mask}{self.load_keywords()})"))
 
@@ -225,25 +241,33 @@ class Memory:
             name = self.descriptor(array, shape)
             # By TMA a last coordinate that only the running kernel knows has to be a multiple of 16 bytes.
             chunk = 128 // bits(dtype)
-            offsets = [self.pick("0", str(self.random.randint(0, shape[0] // 2)), self.scalar_offset(8).text, "-3"),
-                       self.pick("0", "0", str(self.random.randint(0, shape[1] // 2)), f"{self.scalar_offset(4).text} * {chunk}", str(-chunk))]
+            offsets = [
+                self.pick("0", str(self.random.randint(0, shape[0] // 2)), self.scalar_offset(8).text, "-3"),
+                self.pick(
+                    "0", "0", str(self.random.randint(0, shape[1] // 2)), f"{self.scalar_offset(4).text} * {chunk}", str(-chunk)
+                ),
+            ]
             return self.bind(self.element(array, f"{name}.load([{', '.join(offsets)}])", shape))
         pointer, extents = self.block_pointer(array, shape)
         checked = ", ".join(str(axis) for axis in range(len(shape)))
         padding = f', padding_option="{"zero"}"'
-        return self.bind(self.element(array, f"tl.load({pointer}, boundary_check=({checked},){padding}{self.load_keywords()})", shape))
+        return self.bind(
+            self.element(array, f"tl.load({pointer}, boundary_check=({checked},){padding}{self.load_keywords()})", shape)
+        )
 
     def block_pointer(self, array, shape):
         extents = array.shape
-        strides = [math.prod(extents[axis + 1:]) for axis in range(len(extents))]
+        strides = [math.prod(extents[axis + 1 :]) for axis in range(len(extents))]
         order = tuple(range(len(shape)))[::-1]
         if len(shape) == 2 and extents == extents[::-1] and self.chance(0.3):
             strides, order = strides[::-1], order[::-1]
         name = self.fresh("block")
         start = [self.pick("0", str(self.random.randint(0, size // 2))) for size in shape]
         sizes = [self.pick(str(size), self.argument(size)) for size in extents]
-        self.add(f"{name} = tl.make_block_ptr({array.name}, shape=({', '.join(sizes)},), strides=({', '.join(map(str, strides))},), "
-                 f"offsets=({', '.join(start)},), block_shape=({', '.join(map(str, shape))},), order={order})")
+        self.add(
+            f"{name} = tl.make_block_ptr({array.name}, shape=({', '.join(sizes)},), strides=({', '.join(map(str, strides))},), "
+            f"offsets=({', '.join(start)},), block_shape=({', '.join(map(str, shape))},), order={order})"
+        )
         if self.chance(0.4):
             by = [self.pick("0", "1", self.scalar_offset(8).text) for _ in shape]
             self.add(f"{name} = tl.advance({name}, ({', '.join(by)},))")
@@ -255,12 +279,14 @@ class Memory:
             array.block = tuple(shape)
             return array.name
         extents = array.shape
-        strides = [math.prod(extents[axis + 1:]) for axis in range(len(extents))]
+        strides = [math.prod(extents[axis + 1 :]) for axis in range(len(extents))]
         name = self.fresh("descriptor")
         texts = [self.argument(stride) if self.chance(0.4) and stride > 1 else str(stride) for stride in strides]
         sizes = [self.pick(str(size), self.argument(size)) for size in extents]
-        line = (f"{name} = tl.make_tensor_descriptor({array.name}, shape=[{', '.join(sizes)}], "
-                f"strides=[{', '.join(texts)}], block_shape=[{', '.join(map(str, shape))}])")
+        line = (
+            f"{name} = tl.make_tensor_descriptor({array.name}, shape=[{', '.join(sizes)}], "
+            f"strides=[{', '.join(texts)}], block_shape=[{', '.join(map(str, shape))}])"
+        )
         self.add(line)
         return name
 
@@ -275,11 +301,14 @@ class Memory:
             self.add(f"{name}.store([{start}, 0], {value.text}.to(tl.{dtype}))")
             return
         extents = array.shape
-        strides = [math.prod(extents[axis + 1:]) for axis in range(len(extents))]
+        strides = [math.prod(extents[axis + 1 :]) for axis in range(len(extents))]
         name = self.fresh("block")
         offsets = ", ".join([start, "0"][: len(extents)])
-        self.add(f"{name} = tl.make_block_ptr({array.name}, shape={extents}, strides=({', '.join(map(str, strides))},), "
-                 f"offsets=({offsets},), block_shape=({', '.join(map(str, value.shape))},), order={tuple(range(len(extents)))[::-1]})")
+        self.add(
+            f"{name} = tl.make_block_ptr({array.name}, shape={extents}, strides=({', '.join(map(str, strides))},), "
+            f"offsets=({offsets},), block_shape=({', '.join(map(str, value.shape))},), "
+            f"order={tuple(range(len(extents)))[::-1]})"
+        )
         self.add(f"tl.store({name}, {value.text}.to(tl.{dtype}), boundary_check={tuple(range(len(extents)))})")
 
     # ---- atomics ------------------------------------------------------------
@@ -299,7 +328,9 @@ class Memory:
             return None
         is_own = self.chance(0.4) and not self.counters
         length = int(offset.high) + 1
-        array = self.array(dtype, 0 if op in ("add", "or", "xor") else 5, "sum", length=length * (self.num_programs if is_own else 1))
+        array = self.array(
+            dtype, 0 if op in ("add", "or", "xor") else 5, "sum", length=length * (self.num_programs if is_own else 1)
+        )
         if is_own:
             # Every element once, so that the old value does not depend on the order.
             index = self.index(shape) if shape else "0"
@@ -323,4 +354,8 @@ class Memory:
             return None
         index = self.index(shape) if shape else "0"
         expected = f"tl.full({list(shape)}, {self.random.randint(0, 3)}, tl.{dtype})"
-        return self.bind(Value(f"tl.atomic_cas({array.name} + pid * {size} + {index}, {expected}, {value.text}{keywords})", dtype, tuple(shape)))
+        return self.bind(
+            Value(
+                f"tl.atomic_cas({array.name} + pid * {size} + {index}, {expected}, {value.text}{keywords})", dtype, tuple(shape)
+            )
+        )

@@ -8,10 +8,16 @@ from harness.types import bits
 
 # Left type, right type, bounds of operands, the accumulator's type; and how often.
 DOTS = {
-    ("float16", "float16", 4, "float32"): 8, ("bfloat16", "bfloat16", 4, "float32"): 5, ("float32", "float32", 6, "float32"): 4,
-    ("int8", "int8", 100, "int32"): 3, ("float8e4nv", "float8e4nv", 4, "float32"): 2, ("float8e5", "float8e5", 4, "float32"): 1,
-    ("float8e4nv", "float8e5", 4, "float32"): 1, ("float16", "float16", 2, "float16"): 1, ("float64", "float64", 6, "float64"): 0.3,
-}  # fmt: skip
+    ("float16", "float16", 4, "float32"): 8,
+    ("bfloat16", "bfloat16", 4, "float32"): 5,
+    ("float32", "float32", 6, "float32"): 4,
+    ("int8", "int8", 100, "int32"): 3,
+    ("float8e4nv", "float8e4nv", 4, "float32"): 2,
+    ("float8e5", "float8e5", 4, "float32"): 1,
+    ("float8e4nv", "float8e5", 4, "float32"): 1,
+    ("float16", "float16", 2, "float16"): 1,
+    ("float64", "float64", 6, "float64"): 0.3,
+}
 PRECISIONS = ["tf32", "ieee", "tf32x3", "bf16x3", "bf16x6"]
 
 
@@ -45,11 +51,22 @@ class Products:
         if result == "float16":
             keywords = ", out_dtype=tl.float16"
         dot = f"tl.dot({a.text}, {b.text}{{}}{keywords})"
-        known = [v for v in self.visible() if v.shape == (rows, columns) and v.dtype == result and v.has_range and v.grain == 0
-                 and values.fits(result, -v.bound - most, v.bound + most)]
+        known = [
+            v
+            for v in self.visible()
+            if v.shape == (rows, columns)
+            and v.dtype == result
+            and v.has_range
+            and v.grain == 0
+            and values.fits(result, -v.bound - most, v.bound + most)
+        ]
         if known and self.chance(0.4):
             acc = self.random.choice(known)
-            text = dot.format(self.pick(f", {acc.text}", f", acc={acc.text}")) if self.chance(0.7) else f"{dot.format('')} + {acc.text}"
+            text = (
+                dot.format(self.pick(f", {acc.text}", f", acc={acc.text}"))
+                if self.chance(0.7)
+                else f"{dot.format('')} + {acc.text}"
+            )
             return self.bind(Value(text, result, (rows, columns), -acc.bound - most, acc.bound + most))
         value = values.of_type(dot.format(""), result, (rows, columns), -most, most)
         return value and self.bind(value)
@@ -62,14 +79,20 @@ class Products:
             return self.product()
         # From 64 rows on a group of four warps multiplies together.
         rows, columns, inner = self.pick(16, 32, 32, 64, 64, 128), self.pick(16, 32, 32), self.pick(32, 32, 64)
-        left, right, bound, result = self.weighted({key: weight for key, weight in DOTS.items() if key[3] in ("float32", "int32")})
+        left, right, bound, result = self.weighted(
+            {key: weight for key, weight in DOTS.items() if key[3] in ("float32", "int32")}
+        )
         steps = self.random.randint(1, 4)
         acc, counter = self.fresh("acc"), self.fresh("k")
         make = self.pick(self.loaded_by_pointers, self.loaded_by_pointers, self.loaded_by_blocks, self.loaded_by_descriptors)
         if self.chance(0.25):
             return self.persistent(make, (rows, columns, inner, steps), (left, right, result), acc, counter)
         before, inside, after = make((rows, columns, inner, steps), (left, right), counter)
-        for line in [f"{acc} = tl.zeros(({rows}, {columns}), tl.{result})", *before, f"for {counter} in {self.range_text(f'0, {steps}')}:"]:
+        for line in [
+            f"{acc} = tl.zeros(({rows}, {columns}), tl.{result})",
+            *before,
+            f"for {counter} in {self.range_text(f'0, {steps}')}:",
+        ]:
             self.add(line)
         with self.block():
             for line in [*inside, *self.multiply(acc, left), *after]:
@@ -87,7 +110,11 @@ class Products:
         index, n = self.index((rows, columns)), self.argument(tiles)
         self.add(f"for {tile} in tl.range(pid, {n}, {self.num_programs}{self.pick('', ', flatten=True', ', num_stages=2')}):")
         with self.block():
-            for line in [f"{acc} = tl.zeros(({rows}, {columns}), tl.{result})", *before, f"for {counter} in {self.range_text(f'0, {steps}')}:"]:
+            for line in [
+                f"{acc} = tl.zeros(({rows}, {columns}), tl.{result})",
+                *before,
+                f"for {counter} in {self.range_text(f'0, {steps}')}:",
+            ]:
                 self.add(line)
             with self.block():
                 for line in [*inside, *self.multiply(acc, left), *after]:
@@ -109,28 +136,46 @@ class Products:
         a.length, b.length = rows * inner * steps, columns * inner * steps
         row, column, k = self.index((rows,)), self.index((columns,)), self.index((inner,))
         b_rows = f"{b.name} + {k}[:, None] * {columns} + {column}[None, :]"
-        places = (f"{a.name} + {row}[:, None] * {inner * steps} + {k}[None, :]",
-                  self.pick(b_rows, f"{b.name} + {k}[:, None] + {column}[None, :] * {inner * steps}"))
+        places = (
+            f"{a.name} + {row}[:, None] * {inner * steps} + {k}[None, :]",
+            self.pick(b_rows, f"{b.name} + {k}[:, None] + {column}[None, :] * {inner * steps}"),
+        )
         strides = (inner, inner * columns if places[1] == b_rows else inner)
         masks = ("", "")
         if self.chance(0.3):
             total = self.argument(inner * steps - self.random.randint(0, inner - 1))
-            masks = (f", mask={k}[None, :] + {counter} * {inner} < {total}, other=0", f", mask={k}[:, None] + {counter} * {inner} < {total}, other=0")
+            masks = (
+                f", mask={k}[None, :] + {counter} * {inner} < {total}, other=0",
+                f", mask={k}[:, None] + {counter} * {inner} < {total}, other=0",
+            )
         moves, a_at, b_at = self.chance(0.5), self.fresh("pointer"), self.fresh("pointer")
         at = (a_at, b_at) if moves else tuple(f"{place} + {counter} * {stride}" for place, stride in zip(places, strides))
         inside = [f"{name} = tl.load({place}{mask}{self.load_keywords()})" for name, place, mask in zip("ab", at, masks)]
         if not moves:
             return [], inside, []
-        return [f"{a_at} = {places[0]}", f"{b_at} = {places[1]}"], inside, [f"{a_at} += {strides[0]}", f"{b_at} += {strides[1]}"]
+        return (
+            [f"{a_at} = {places[0]}", f"{b_at} = {places[1]}"],
+            inside,
+            [f"{a_at} += {strides[0]}", f"{b_at} += {strides[1]}"],
+        )
 
     def loaded_by_blocks(self, sizes, types, counter):
         rows, columns, inner, steps = sizes
         a, b = self.matrices(sizes, types)
         a_at, b_at = self.fresh("block"), self.fresh("block")
-        a_shape, b_shape = (self.pick(f"{x.shape[0]}, {x.shape[1]}", f"{self.argument(x.shape[0])}, {self.argument(x.shape[1])}") for x in (a, b))
-        before = [f"{a_at} = tl.make_block_ptr({a.name}, shape=({a_shape}), strides=({a.shape[1]}, 1), offsets=(0, 0), block_shape=({rows}, {inner}), order=(1, 0))",
-                  f"{b_at} = tl.make_block_ptr({b.name}, shape=({b_shape}), strides=({b.shape[1]}, 1), offsets=(0, 0), block_shape=({inner}, {columns}), order=(1, 0))"]
-        inside = [f'{name} = tl.load({at}, boundary_check=(0, 1), padding_option="zero"{self.load_keywords()})' for name, at in (("a", a_at), ("b", b_at))]
+        a_shape, b_shape = (
+            self.pick(f"{x.shape[0]}, {x.shape[1]}", f"{self.argument(x.shape[0])}, {self.argument(x.shape[1])}")
+            for x in (a, b)
+        )
+        before = [
+            f"{at} = tl.make_block_ptr({x.name}, shape=({shape}), strides=({x.shape[1]}, 1), offsets=(0, 0), "
+            f"block_shape=({block}), order=(1, 0))"
+            for at, x, shape, block in ((a_at, a, a_shape, f"{rows}, {inner}"), (b_at, b, b_shape, f"{inner}, {columns}"))
+        ]
+        inside = [
+            f'{name} = tl.load({at}, boundary_check=(0, 1), padding_option="zero"{self.load_keywords()})'
+            for name, at in (("a", a_at), ("b", b_at))
+        ]
         return before, inside, [f"{a_at} = tl.advance({a_at}, (0, {inner}))", f"{b_at} = tl.advance({b_at}, ({inner}, 0))"]
 
     def loaded_by_descriptors(self, sizes, types, counter):
@@ -160,18 +205,27 @@ class Products:
         row, key, column = self.index((rows,)), self.index((keys,)), self.index((width,))
         acc, total, largest, counter = self.fresh("acc"), self.fresh("acc"), self.fresh("acc"), self.fresh("c")
         where = f"({counter} * {keys} + {key}"
-        lines = [f"q = tl.load({q.name} + {row}[:, None] * {width} + {column}[None, :])", f"{largest} = tl.zeros([{rows}], tl.float32)",
-                 f"{total} = tl.zeros([{rows}], tl.float32)", f"{acc} = tl.zeros([{rows}, {width}], tl.float32)",
-                 f"for {counter} in {self.range_text(f'0, {self.argument(steps)}')}:",
-                 f"    k = tl.load({k.name} + {where}[None, :]) * {width} + {column}[:, None]{self.load_keywords()})",
-                 f"    scores = tl.minimum(tl.maximum(tl.dot(q, k), -1.0), {self.pick('1.0', '2.0')})"]
+        lines = [
+            f"q = tl.load({q.name} + {row}[:, None] * {width} + {column}[None, :])",
+            f"{largest} = tl.zeros([{rows}], tl.float32)",
+            f"{total} = tl.zeros([{rows}], tl.float32)",
+            f"{acc} = tl.zeros([{rows}, {width}], tl.float32)",
+            f"for {counter} in {self.range_text(f'0, {self.argument(steps)}')}:",
+            f"    k = tl.load({k.name} + {where}[None, :]) * {width} + {column}[:, None]{self.load_keywords()})",
+            f"    scores = tl.minimum(tl.maximum(tl.dot(q, k), -1.0), {self.pick('1.0', '2.0')})",
+        ]
         if self.chance(0.5):
             lines.append(f"    scores = tl.where({row}[:, None] >= {where}[None, :]), scores, -1.0)")
-        lines += [f"    top = tl.maximum({largest}, tl.max(scores, 1))", f"    alpha = tl.exp2({largest} - top)",
-                  "    p = tl.exp2(scores - top[:, None])", f"    {total} = {total} * alpha + tl.sum(p, 1)",
-                  f"    v = tl.load({v.name} + {where}[:, None]) * {width} + {column}[None, :]{self.load_keywords()})",
-                  f"    {acc} = {acc} * alpha[:, None]" if self.chance(0.7) else f"    {acc} *= alpha[:, None]",
-                  self.pick(f"    {acc} = tl.dot(p.to(tl.{dtype}), v, {acc})", f"    {acc} += tl.dot(p.to(tl.{dtype}), v)"), f"    {largest} = top"]
+        lines += [
+            f"    top = tl.maximum({largest}, tl.max(scores, 1))",
+            f"    alpha = tl.exp2({largest} - top)",
+            "    p = tl.exp2(scores - top[:, None])",
+            f"    {total} = {total} * alpha + tl.sum(p, 1)",
+            f"    v = tl.load({v.name} + {where}[:, None]) * {width} + {column}[None, :]{self.load_keywords()})",
+            f"    {acc} = {acc} * alpha[:, None]" if self.chance(0.7) else f"    {acc} *= alpha[:, None]",
+            self.pick(f"    {acc} = tl.dot(p.to(tl.{dtype}), v, {acc})", f"    {acc} += tl.dot(p.to(tl.{dtype}), v)"),
+            f"    {largest} = top",
+        ]
         for line in lines:
             self.add(line)
         self.keep(Value(largest, "float32", (rows,), -1, 2))

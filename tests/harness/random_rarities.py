@@ -11,10 +11,17 @@ from harness.types import FP8, bits
 
 # Of libdevice: the type that it takes, the one it gives, and the range where it has one.
 LIBRARY = {
-    "popc": ("int32", "int32", 0, 32), "clz": ("int32", "int32", 0, 32), "ffs": ("int32", "int32", 0, 32), "brev": ("int32", "int32", None, None),
-    "mulhi": ("int32", "int32", None, None), "hadd": ("int32", "int32", None, None), "rint": ("float32", "float32", "same", "same"),
-    "trunc": ("float32", "float32", "same", "same"), "isnan": ("float32", "int1", 0, 1), "finitef": ("float32", "int1", 0, 1),
-}  # fmt: skip
+    "popc": ("int32", "int32", 0, 32),
+    "clz": ("int32", "int32", 0, 32),
+    "ffs": ("int32", "int32", 0, 32),
+    "brev": ("int32", "int32", None, None),
+    "mulhi": ("int32", "int32", None, None),
+    "hadd": ("int32", "int32", None, None),
+    "rint": ("float32", "float32", "same", "same"),
+    "trunc": ("float32", "float32", "same", "same"),
+    "isnan": ("float32", "int1", 0, 1),
+    "finitef": ("float32", "int1", 0, 1),
+}
 TWO_ARGUMENTS = ("mulhi", "hadd")
 
 
@@ -28,7 +35,10 @@ class Rarities:
         takes, gives, low, high = LIBRARY[name]
         arguments = [self.expression(shape, depth) for _ in range(2 if name in TWO_ARGUMENTS else 1)]
         if any(value.dtype != takes for value in arguments):
-            arguments = [values.cast(value, takes) if value.is_float == (takes == "float32") and value.dtype not in FP8 else None for value in arguments]
+            arguments = [
+                values.cast(value, takes) if value.is_float == (takes == "float32") and value.dtype not in FP8 else None
+                for value in arguments
+            ]
         if None in arguments or (low == "same" and not arguments[0].has_range):
             return None
         text = f"libdevice.{name}({', '.join(value.text for value in arguments)})"
@@ -50,7 +60,11 @@ class Rarities:
         value = values.within(self.value_of(shape), -8, 8, "int32")
         if value is None or not shape or math.prod(shape) > 256:
             return None
-        self.function("branching", "a, b", ["if a > b:", "    c = a - b", "elif a == 2:", "    c = a * 3", "else:", "    c = b", "return c"])
+        self.function(
+            "branching",
+            "a, b",
+            ["if a > b:", "    c = a - b", "elif a == 2:", "    c = a * 3", "else:", "    c = b", "return c"],
+        )
         other = values.within(self.value_of(shape), 0, 8, "int32")
         return other and Value(f"tl.map_elementwise(branching, {value.text}, {other.text})", "int32", tuple(shape), -8, 24)
 
@@ -61,7 +75,11 @@ class Rarities:
         shape = self.random_shape()
         if self.counters or self.is_branch:
             return
-        array, offset, name = self.input(self.weighted(values.TYPE_WEIGHTS), "small"), self.offsets(shape), self.fresh("pointer")
+        array, offset, name = (
+            self.input(self.weighted(values.TYPE_WEIGHTS), "small"),
+            self.offsets(shape),
+            self.fresh("pointer"),
+        )
         step, trips = self.pick(1, 8, math.prod(shape)), self.random.randint(1, 3)
         array.length = max(array.length, int(offset.high) + 1 + step * trips)
         self.add(f"{name} = {array.name} + {offset.text}")
@@ -108,7 +126,11 @@ class Rarities:
         scales = []
         for size, name in ((rows, left[0]), (columns, right[0])):
             scale = values.within(self.load((size, inner // 32), "uint8", "any"), 0, 2, "uint8")
-            scales.append("None" if name == "bf16" else self.bind(Value(f"({scale.text} + 126).to(tl.uint8)", "uint8", scale.shape, 126, 128)).text)
+            scales.append(
+                "None"
+                if name == "bf16"
+                else self.bind(Value(f"({scale.text} + 126).to(tl.uint8)", "uint8", scale.shape, 126, 128)).text
+            )
         most = 4 * a.bound * b.bound * inner
         text = f'tl.dot_scaled({a.text}, {scales[0]}, "{left[0]}", {b.text}, {scales[1]}, "{right[0]}")'
         return self.bind(Value(text, "float32", (rows, columns), -most, most, -2))
@@ -120,15 +142,21 @@ class Rarities:
         dtype, columns, count = self.pick("float32", "float16", "int32"), self.pick(16, 32), self.pick(8, 16)
         array = self.array(dtype, "small", shape=(self.pick(16, 24), 2 * columns))
         name = self.fresh("descriptor")
-        self.add(f"{name} = tl.make_tensor_descriptor({array.name}, shape=[{array.shape[0]}, {array.shape[1]}], "
-                 f"strides=[{array.shape[1]}, 1], block_shape=[1, {columns}])")
+        self.add(
+            f"{name} = tl.make_tensor_descriptor({array.name}, shape=[{array.shape[0]}, {array.shape[1]}], "
+            f"strides=[{array.shape[1]}, 1], block_shape=[1, {columns}])"
+        )
         rows = values.within(self.value_of((count,)), 0, 15, "int32")
         if rows is not None:
-            self.bind(self.element(array, f"{name}.gather({rows.text}, {self.pick(0, columns // 2, columns)})", (count, columns)))
+            self.bind(
+                self.element(array, f"{name}.gather({rows.text}, {self.pick(0, columns // 2, columns)})", (count, columns))
+            )
 
     def descriptor_atomic(self):
         """Sums of all programs in one place."""
-        dtype, op = self.pick(("int32", "add"), ("int32", "max"), ("uint32", "add"), ("float32", "add"), ("int32", "or"), ("int64", "and"))
+        dtype, op = self.pick(
+            ("int32", "add"), ("int32", "max"), ("uint32", "add"), ("float32", "add"), ("int32", "or"), ("int64", "and")
+        )
         shape = (self.pick(8, 16), self.pick(16, 32))
         value = values.within(self.value_of(shape), -3 if dtype == "int32" else 0, 3, dtype)
         if value is None or self.counters:

@@ -42,13 +42,17 @@ class Tiles:
         """A sum of so many of them, or None where it would be rounded."""
         if not value.has_range:
             return None if value.is_float else Value(text, dtype, shape)
-        return values.of_type(text, dtype, shape, min(value.low * count, value.low), max(value.high * count, value.high), value.grain)
+        return values.of_type(
+            text, dtype, shape, min(value.low * count, value.low), max(value.high * count, value.high), value.grain
+        )
 
     def reduction(self):
         value, axis, keep, count, shape = self.reducible()
         if not value.shape:
             return None
-        kind = self.weighted({"sum": 10, "max": 6, "min": 3, "argmax": 3, "argmin": 1, "pair": 2, "xor_sum": 1, "reduce": 3, "reduce_pair": 2})
+        kind = self.weighted(
+            {"sum": 10, "max": 6, "min": 3, "argmax": 3, "argmin": 1, "pair": 2, "xor_sum": 1, "reduce": 3, "reduce_pair": 2}
+        )
         if kind in ("reduce", "reduce_pair"):
             return self.custom_reduction(value, axis, keep, count, shape, kind)
         if kind in ("argmax", "argmin", "pair"):
@@ -62,7 +66,13 @@ class Tiles:
         if kind == "sum":
             dtype = value.dtype if value.is_float else self.accumulator(value.dtype)
             if self.chance(0.15):
-                dtype = "float64" if value.dtype == "float64" else self.pick("float32", "int64") if not value.is_float else "float32"
+                dtype = (
+                    "float64"
+                    if value.dtype == "float64"
+                    else self.pick("float32", "int64")
+                    if not value.is_float
+                    else "float32"
+                )
                 arguments = f"({value.text}, axis={axis}{keep}, dtype=tl.{dtype})"
                 if not value.has_range and not value.is_float and dtype == "float32":
                     return None
@@ -103,7 +113,9 @@ class Tiles:
             ends = (value.low, value.high, value.grain, value.is_clean) if name in ("larger", "smaller") else ()
             return self.bind(Value(f"tl.reduce({value.text}, {axis}, {name}{keep})", value.dtype, shape, *ends))
         name = self.pick("first_of_largest", "sum_and_largest")
-        index = Value(f"tl.broadcast_to({self.index(value.shape)}, {list(value.shape)})", "int32", value.shape, 0, value.size - 1)
+        index = Value(
+            f"tl.broadcast_to({self.index(value.shape)}, {list(value.shape)})", "int32", value.shape, 0, value.size - 1
+        )
         first = values.within(value, -4, 4, value.dtype) if name == "sum_and_largest" else value
         if first is None:
             return None
@@ -157,7 +169,12 @@ class Tiles:
             forms += ["cat"]
         form = self.random.choice(forms)
         if form == "trans":
-            return self.bind(value.shaped(self.pick(f"tl.trans({text})", *([f"{text}.T"] if len(shape) == 2 else [])), (*shape[:-2], shape[-1], shape[-2])))
+            return self.bind(
+                value.shaped(
+                    self.pick(f"tl.trans({text})", *([f"{text}.T"] if len(shape) == 2 else [])),
+                    (*shape[:-2], shape[-1], shape[-2]),
+                )
+            )
         if form == "permute":
             axes = self.random.sample(range(len(shape)), len(shape))
             return self.bind(value.shaped(f"tl.permute({text}, {', '.join(map(str, axes))})", [shape[axis] for axis in axes]))
@@ -165,7 +182,11 @@ class Tiles:
             return self.bind(value.shaped(f"tl.ravel({text})", (value.size,)))
         if form == "expand":
             axis = self.random.randint(0, len(shape))
-            return self.bind(value.shaped(f"tl.expand_dims({text}, {axis})", (*shape[:axis], 1, *shape[axis:]))) if len(shape) < 3 else None
+            return (
+                self.bind(value.shaped(f"tl.expand_dims({text}, {axis})", (*shape[:axis], 1, *shape[axis:])))
+                if len(shape) < 3
+                else None
+            )
         if form == "reshape":
             return self.bind(self.reshaped(value))
         if form == "split":
@@ -204,8 +225,11 @@ class Tiles:
         """A value that broadcasting makes as large."""
         if len(shape) == 1:
             scalar = self.value_of(())
-            return scalar.shaped(f"tl.broadcast_to({scalar.text}, [{shape[0]}])", shape) if self.chance(0.5) else \
-                scalar.shaped(f"tl.full([{shape[0]}], {scalar.text}, tl.{scalar.dtype})", shape)
+            return (
+                scalar.shaped(f"tl.broadcast_to({scalar.text}, [{shape[0]}])", shape)
+                if self.chance(0.5)
+                else scalar.shaped(f"tl.full([{shape[0]}], {scalar.text}, tl.{scalar.dtype})", shape)
+            )
         axis = self.random.randrange(len(shape))
         value = self.value_of((shape[axis],))
         index = ", ".join(":" if other == axis else "None" for other in range(len(shape)))
@@ -225,7 +249,11 @@ class Tiles:
             index = values.within(index, 0, self.power_below(shape[axis]), self.pick("int32", "int32", "int64"))
             return index and self.bind(value.shaped(f"tl.gather({value.text}, {index.text}, {axis})", shape))
         if form in ("sort", "topk"):
-            if value.dtype in (*FP8, "int1") or (value.is_float and not value.has_range and not value.is_clean) or value.shape[-1] > 128:
+            if (
+                value.dtype in (*FP8, "int1")
+                or (value.is_float and not value.has_range and not value.is_clean)
+                or value.shape[-1] > 128
+            ):
                 return None
             if form == "sort":
                 return self.bind(value.shaped(f"tl.sort({value.text}{self.pick('', ', descending=True')})", shape))
@@ -250,4 +278,6 @@ class Tiles:
         shape = self.random_shape()
         if math.prod(shape) > 512:
             return None
-        return self.bind(Value(f"tl.randint({self.argument(self.random.randint(2, 1000))}, {self.index(shape)} + pid)", "uint32", shape))
+        return self.bind(
+            Value(f"tl.randint({self.argument(self.random.randint(2, 1000))}, {self.index(shape)} + pid)", "uint32", shape)
+        )

@@ -83,8 +83,13 @@ def converts_exactly(value, dtype):
     if value.is_float and value.dtype in FP8:
         return value.has_range and fits(dtype, value.low, value.high, value.grain)
     if not value.has_range:
-        return (value.is_float and is_float(dtype) and MANTISSA[dtype] > MANTISSA[value.dtype] and dtype not in FP8
-                and {value.dtype, dtype} != {"bfloat16", "float16"}) or (not value.is_float and not is_float(dtype))
+        return (
+            value.is_float
+            and is_float(dtype)
+            and MANTISSA[dtype] > MANTISSA[value.dtype]
+            and dtype not in FP8
+            and {value.dtype, dtype} != {"bfloat16", "float16"}
+        ) or (not value.is_float and not is_float(dtype))
     return fits(dtype, value.low, value.high, value.grain) or not is_float(dtype)
 
 
@@ -151,8 +156,11 @@ def cast(value, dtype):
         # Rounded or saturated: no multiple of the grain any more.
         return Value(text, dtype, shape, is_clean=dtype in FP8) if value.is_float or dtype in ("float32", "float64") else None
     if not value.is_float:
-        return Value(text, dtype, shape, is_clean=True) if dtype in ("float32", "float64") else (
-            Value(text, dtype, shape) if not is_float(dtype) else None)
+        return (
+            Value(text, dtype, shape, is_clean=True)
+            if dtype in ("float32", "float64")
+            else (Value(text, dtype, shape) if not is_float(dtype) else None)
+        )
     if not is_float(dtype):
         return None
     if bits(dtype) <= 16 and bits(value.dtype) == 64:
@@ -187,8 +195,14 @@ def within(value, low, high, dtype):
         return cast(Value(f"({value.text} % {high + 1})", value.dtype, value.shape, 0, high), dtype)
     if low >= 0:
         if width & (width - 1) or width > 128 or low:
-            return cast(Value(f"(tl.abs(({value.text} % {min(high, 100) + 1})))", value.dtype, value.shape, 0, min(high, 100)),
-                        dtype) if low == 0 else None
+            return (
+                cast(
+                    Value(f"(tl.abs(({value.text} % {min(high, 100) + 1})))", value.dtype, value.shape, 0, min(high, 100)),
+                    dtype,
+                )
+                if low == 0
+                else None
+            )
         return cast(Value(f"({value.text} & {high})", value.dtype, value.shape, 0, high), dtype)
     limit = int(min(-low, high, 100))
     if limit < 0:

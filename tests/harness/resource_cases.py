@@ -35,58 +35,81 @@ def case(target, file, name, pointers: str, constants, warps=None, stages=None) 
             signature[parameter.name] = "fp32" if parameter.name in FLOATS else "i32"
     options = {name: number for name, number in (("num_warps", warps), ("num_stages", stages)) if number}
     shown = " ".join(str(value) for value in (*constants.values(), *([f"w{warps}"] if warps else [])))
-    return Case(f"{file.removesuffix('_kernels')} {name.removesuffix('_kernel')} {shown}", target, kernel, signature,
-                constants, options, pipelined=False)
+    return Case(
+        f"{file.removesuffix('_kernels')} {name.removesuffix('_kernel')} {shown}",
+        target,
+        kernel,
+        signature,
+        constants,
+        options,
+        pipelined=False,
+    )
 
 
 def rows(target) -> list[Case]:
-    found = [case(target, "kernels", "add_kernel", "fp32 fp32 fp32", {"BLOCK": 1024}),
-             case(target, "kernels", "partial_sum_kernel", "fp32 fp32", {"BLOCK": 4096}),
-             case(target, "kernels", "final_sum_kernel", "fp32 fp32", {"BLOCK": 2048}),
-             case(target, "kernels", "transpose_kernel", "fp32 fp32", {"BLOCK_M": 128, "BLOCK_N": 128})]
+    found = [
+        case(target, "kernels", "add_kernel", "fp32 fp32 fp32", {"BLOCK": 1024}),
+        case(target, "kernels", "partial_sum_kernel", "fp32 fp32", {"BLOCK": 4096}),
+        case(target, "kernels", "final_sum_kernel", "fp32 fp32", {"BLOCK": 2048}),
+        case(target, "kernels", "transpose_kernel", "fp32 fp32", {"BLOCK_M": 128, "BLOCK_N": 128}),
+    ]
     for block in (1024, 4096, 8192, 16384, 32768):
         for kind in ("fp16", "fp32"):
-            found += [case(target, "kernels", "softmax_kernel", f"{kind} {kind}", {"BLOCK": block}),
-                      case(target, "kernels", "layer_norm_kernel", " ".join([kind] * 4), {"BLOCK": block})]
+            found += [
+                case(target, "kernels", "softmax_kernel", f"{kind} {kind}", {"BLOCK": block}),
+                case(target, "kernels", "layer_norm_kernel", " ".join([kind] * 4), {"BLOCK": block}),
+            ]
     return found
 
 
 def in_use(target) -> list[Case]:
     make = functools.partial(case, target, "in_use_kernels")
     half = "fp16 fp16 fp16 fp16 fp16 fp16"
-    found = [make("swiglu_kernel", half, {"BLOCK": 1024}), make("gelu_kernel", half, {"BLOCK": 1024}),
-             make("adam_kernel", "fp32 fp16 fp32 fp32 fp32 fp32 fp32", {"BLOCK": 1024}),
-             make("dropout_kernel", half, {"BLOCK": 1024}),
-             make("cross_entropy_kernel", "fp16 i64 fp32", {"BLOCK": 4096}),
-             make("rope_kernel", half, {"HEADS": 32, "HALF": 64}),
-             make("dequantise_kernel", "i8 fp16 fp16", {"BLOCK": 1024}),
-             make("embedding_kernel", "i64 fp16 fp16", {"BLOCK": 4096}),
-             make("column_sum_kernel", "fp16 fp32", {"BLOCK_M": 32, "BLOCK_N": 128}),
-             make("cumulative_sum_kernel", "fp32 fp32", {"BLOCK": 4096}),
-             make("row_times_matrix_kernel", half, {"BLOCK_M": 16, "BLOCK_K": 512}),
-             make("causal_conv_kernel", half, {"BLOCK_T": 32, "BLOCK_C": 128}),
-             make("persistent_softmax_kernel", half, {"BLOCK": 4096, "STAGES": 3})]
+    found = [
+        make("swiglu_kernel", half, {"BLOCK": 1024}),
+        make("gelu_kernel", half, {"BLOCK": 1024}),
+        make("adam_kernel", "fp32 fp16 fp32 fp32 fp32 fp32 fp32", {"BLOCK": 1024}),
+        make("dropout_kernel", half, {"BLOCK": 1024}),
+        make("cross_entropy_kernel", "fp16 i64 fp32", {"BLOCK": 4096}),
+        make("rope_kernel", half, {"HEADS": 32, "HALF": 64}),
+        make("dequantise_kernel", "i8 fp16 fp16", {"BLOCK": 1024}),
+        make("embedding_kernel", "i64 fp16 fp16", {"BLOCK": 4096}),
+        make("column_sum_kernel", "fp16 fp32", {"BLOCK_M": 32, "BLOCK_N": 128}),
+        make("cumulative_sum_kernel", "fp32 fp32", {"BLOCK": 4096}),
+        make("row_times_matrix_kernel", half, {"BLOCK_M": 16, "BLOCK_K": 512}),
+        make("causal_conv_kernel", half, {"BLOCK_T": 32, "BLOCK_C": 128}),
+        make("persistent_softmax_kernel", half, {"BLOCK": 4096, "STAGES": 3}),
+    ]
     for block in (2048, 8192):
-        found += [make("rms_norm_kernel", half, {"BLOCK": block}), make("quantise_kernel", "fp16 fp8e4nv fp32", {"BLOCK": block})
-                  if target != "sm_80" else make("rms_norm_kernel", "fp32 fp32 fp32 fp32 fp32", {"BLOCK": block}),
-                  make("layer_norm_backward_kernel", "fp16 fp16 fp16 fp32 fp32 fp16", {"BLOCK": block})]
+        found += [
+            make("rms_norm_kernel", half, {"BLOCK": block}),
+            make("quantise_kernel", "fp16 fp8e4nv fp32", {"BLOCK": block})
+            if target != "sm_80"
+            else make("rms_norm_kernel", "fp32 fp32 fp32 fp32 fp32", {"BLOCK": block}),
+            make("layer_norm_backward_kernel", "fp16 fp16 fp16 fp32 fp32 fp16", {"BLOCK": block}),
+        ]
     return found
 
 
 def products_in_use(target) -> list[Case]:
     found = []
     for name, pointers, tiles, extra in (
-            ("linear_gelu_kernel", "fp16 fp16 fp16 fp16", LARGE, {}), ("int8_weights_kernel", "fp16 i8 fp16 fp16", SMALL, {}),
-            ("int4_weights_kernel", "fp16 i32 fp16 fp16", SMALL, {}), ("weight_gradient_kernel", "fp16 fp16 fp32", LARGE, {}),
-            ("tf32_kernel", "fp32 fp32 fp32", [(128, 128, 32, 4, 3), (128, 128, 32, 8, 4)], {}),
-            ("split_k_kernel", "fp16 fp16 fp32", SMALL[:2], {"SPLIT": 4}),
-            ("gathered_rows_kernel", "fp16 i64 fp16 fp16", LARGE, {})):
+        ("linear_gelu_kernel", "fp16 fp16 fp16 fp16", LARGE, {}),
+        ("int8_weights_kernel", "fp16 i8 fp16 fp16", SMALL, {}),
+        ("int4_weights_kernel", "fp16 i32 fp16 fp16", SMALL, {}),
+        ("weight_gradient_kernel", "fp16 fp16 fp32", LARGE, {}),
+        ("tf32_kernel", "fp32 fp32 fp32", [(128, 128, 32, 4, 3), (128, 128, 32, 8, 4)], {}),
+        ("split_k_kernel", "fp16 fp16 fp32", SMALL[:2], {"SPLIT": 4}),
+        ("gathered_rows_kernel", "fp16 i64 fp16 fp16", LARGE, {}),
+    ):
         for *tile, warps, stages in tiles:
             constants = {**extra, **dict(zip(("BM", "BN", "BK"), tile))}
             found.append(case(target, "products_in_use_kernels", name, pointers, constants, warps, stages))
     for block, warps, stages in ((64, 4, 3), (64, 2, 2), (128, 4, 2)):
         constants = {"PART": 1024, "GROUP": 16, "HEAD_DIM": 128, "BN": block}
-        found.append(case(target, "products_in_use_kernels", "decode_kernel", "fp16 fp16 fp16 fp32 fp32", constants, warps, stages))
+        found.append(
+            case(target, "products_in_use_kernels", "decode_kernel", "fp16 fp16 fp16 fp32 fp32", constants, warps, stages)
+        )
     return found
 
 
@@ -106,7 +129,9 @@ def forecast_of(one: Case) -> tuple[dict, dict]:
     divisible = {name: 16 for name, kind in one.signature.items() if kind.startswith(("*", "i", "tensordesc"))}
     source = tilewright.ASTSource(one.kernel, one.signature, one.constants, divisible)
     options = parse_options({"arguments_may_overlap": False, **one.options})
-    text = _core.emit_ttir(one.kernel, source.runtime_signature, source.constants, source.divisibility, options, one.target, True)
+    text = _core.emit_ttir(
+        one.kernel, source.runtime_signature, source.constants, source.divisibility, options, one.target, True
+    )
     result = _core.compile_ir(text, "ttir", {**options, "last_stage": "ptx", "facts": True}, one.target)
     return json.loads(result["facts"])["registers"], result
 
@@ -118,8 +143,14 @@ def compare(one: Case) -> dict:
     _core.find_wheel_folders(sys.path)
     forecast, result = forecast_of(one)
     report = _core.assemble_ptx(result["ptx"], one.target, name=result["name"])
-    return {"name": one.name, "target": one.target, "report": report["n_regs"], "spills": report["spill_stores"],
-            "warps": result["metadata"]["num_warps"], **forecast}
+    return {
+        "name": one.name,
+        "target": one.target,
+        "report": report["n_regs"],
+        "spills": report["spill_stores"],
+        "warps": result["metadata"]["num_warps"],
+        **forecast,
+    }
 
 
 def line_of(row: dict) -> str:

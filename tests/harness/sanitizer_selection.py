@@ -7,8 +7,8 @@ memory, a layout conversion through shared memory, atomics with a lock, copies a
 a loop and of a reduction (cp.async), products with cp.async, TMA and wgmma, operands
 computed from what was loaded ahead, reductions with many results, several atomics per
 thread, reductions by TMA, loads and stores with an order, promises made as statements, gathers,
-tiles that are copied ahead column by column or by loaded addresses, addresses from a table. Buffers are written in full before they are
-read, so that initcheck has nothing to excuse.
+tiles that are copied ahead column by column or by loaded addresses, addresses from a table.
+Buffers are written in full before they are read, so that initcheck has nothing to excuse.
 synccheck needs `--num-cuda-barriers 65536` for the rings of the products.
 """
 
@@ -93,15 +93,19 @@ def check_products(kernels):
     for block_m, block_n, block_k, warps, stages in ((128, 128, 64, 8, 3), (64, 64, 32, 4, 4)):
         out = torch.zeros_like(expected)
         programs = tw.cdiv(m, block_m) * tw.cdiv(n, block_n)
-        kernels.pointer_kernel[(programs,)](a, b, out, m, n, k, k, 1, n, 1, n, 1, block_m, block_n, block_k, 8,
-                                            num_warps=warps, num_stages=stages)
+        kernels.pointer_kernel[(programs,)](
+            a, b, out, m, n, k, k, 1, n, 1, n, 1, block_m, block_n, block_k, 8, num_warps=warps, num_stages=stages
+        )
         assert torch.equal(out, expected)
-        descriptors = [TensorDescriptor.from_tensor(array, list(block)) for array, block in
-                       ((a, (block_m, block_k)), (b, (block_k, block_n)), (out, (block_m, block_n)))]
+        descriptors = [
+            TensorDescriptor.from_tensor(array, list(block))
+            for array, block in ((a, (block_m, block_k)), (b, (block_k, block_n)), (out, (block_m, block_n)))
+        ]
         for flatten in (False, True):
             out.zero_()
-            kernels.persistent_kernel[(3,)](*descriptors, m, n, k, block_m, block_n, block_k, 8, False, flatten, False,
-                                            num_warps=warps, num_stages=stages)
+            kernels.persistent_kernel[(3,)](
+                *descriptors, m, n, k, block_m, block_n, block_k, 8, False, flatten, False, num_warps=warps, num_stages=stages
+            )
             assert torch.equal(out, expected)
 
 
@@ -114,14 +118,25 @@ def check_computed_operands(kernels):
         scale = torch.ones(n, device="cuda").half()
         w8 = torch.randint(-3, 4, (k, n), device="cuda", dtype=torch.int8)
         out = torch.zeros(m, n, device="cuda", dtype=torch.float16)
-        kernels.int8_weights_kernel[tiles](x, w8, scale, out, m, n, k, block_m, 64, block_k, num_warps=warps,
-                                           num_stages=stages)
+        kernels.int8_weights_kernel[tiles](x, w8, scale, out, m, n, k, block_m, 64, block_k, num_warps=warps, num_stages=stages)
         assert torch.equal(out, (x.float() @ w8.float()).half())
         w4 = torch.randint(0, 16, (k // 8, 8, n), device="cuda")
         packed = (w4 << (4 * torch.arange(8, device="cuda"))[:, None]).sum(1).to(torch.int32)
         out.zero_()
-        kernels.int4_weights_kernel[tiles](x, packed, torch.ones(k // 128, n, device="cuda").half(), out, m, n, k,
-                                           block_m, 64, block_k, num_warps=warps, num_stages=stages)
+        kernels.int4_weights_kernel[tiles](
+            x,
+            packed,
+            torch.ones(k // 128, n, device="cuda").half(),
+            out,
+            m,
+            n,
+            k,
+            block_m,
+            64,
+            block_k,
+            num_warps=warps,
+            num_stages=stages,
+        )
         assert torch.equal(out, (x.float() @ (w4.reshape(k, n) - 8).float()).half())
     x, w = torch.randint(-2, 3, (16, k), device="cuda").half(), torch.randint(-2, 3, (n, k), device="cuda").half()
     total = torch.zeros(16, n, device="cuda")
@@ -241,9 +256,13 @@ def check_lessons():
     import importlib
 
     sys.path.insert(0, str(BENCHMARKS.parent / "tutorials"))
-    for name, arguments in (("13_paged_attention", ([300, 1, 37], 2, 4, 32, 16, 320)), ("14_quantised_weights", (3, 70, 2560)),
-                            ("15_mixture_of_experts", (37, 5, 2, 48, 40)), ("16_state_space_scan", (2, 3, 600, 4)),
-                            ("17_fused_optimiser", ([(70, 50), (1, ), (300, )], 2, 256))):
+    for name, arguments in (
+        ("13_paged_attention", ([300, 1, 37], 2, 4, 32, 16, 320)),
+        ("14_quantised_weights", (3, 70, 2560)),
+        ("15_mixture_of_experts", (37, 5, 2, 48, 40)),
+        ("16_state_space_scan", (2, 3, 600, 4)),
+        ("17_fused_optimiser", ([(70, 50), (1,), (300,)], 2, 256)),
+    ):
         lesson = importlib.import_module(name)
         for kernel in vars(lesson).values():
             if hasattr(kernel, "configs"):
@@ -276,6 +295,7 @@ def main():
 
     sys.path.insert(0, str(BENCHMARKS))
     import peers
+
     check_copies_ahead(peers.load_kernels("tilewright"))
     check_products(peers.load_kernels("tilewright", BENCHMARKS / "matmul_kernels.py"))
     check_computed_operands(peers.load_kernels("tilewright", BENCHMARKS / "products_in_use_kernels.py"))

@@ -22,9 +22,7 @@ class Operation:
     def __init__(self, match):
         result, count, self.name, operands, self.rest = match.groups()
         self.operands = [o.strip() for o in operands.split(",") if o.strip()]
-        self.results = [] if result is None else [result] if count is None else [
-            f"{result}#{i}" for i in range(int(count))
-        ]
+        self.results = [] if result is None else [result] if count is None else [f"{result}#{i}" for i in range(int(count))]
         self.regions = []
 
 
@@ -78,8 +76,12 @@ ARITHMETIC = {
 }
 # By the number of arith.cmpi's predicate.
 COMPARISONS = [
-    lambda a, b: a == b, lambda a, b: a != b, lambda a, b: a < b, lambda a, b: a <= b, lambda a, b: a > b,
-    lambda a, b: a >= b
+    lambda a, b: a == b,
+    lambda a, b: a != b,
+    lambda a, b: a < b,
+    lambda a, b: a <= b,
+    lambda a, b: a > b,
+    lambda a, b: a >= b,
 ]
 
 

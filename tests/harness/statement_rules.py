@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The names around the kernels of test_statement_rules.py: globals and callables of every kind, as source."""
 
-NAMES = '''
+NAMES = """
 import collections, enum, functools, math
 import numpy as np
 import tilewright
@@ -117,4 +117,4 @@ def host(x):
 CONSTANT_HOST = tl.constexpr(host)
 PARTIAL = functools.partial(host, 1)
 TUNED = tilewright.autotune(configs=[tilewright.Config({})], key=[])(helper)
-'''
+"""

@@ -59,14 +59,14 @@ def tune(n=1, configurations=24, seconds=0.0, best=3, apart=0.15, deadly=0, alwa
     made = Autotuner(kernel, ["x", "n"], simulated.configs(*range(1, configurations + 1)), ["n"])
     # As in a module of kernels, a worker meets the same tuner in each turn.
     tuner = _tuners.setdefault((os.environ["SWEPT_LOG"], n, configurations, seconds, best, apart, deadly, always), made)
-    tuner.run(Array([1.0]), n, grid=(1, ), warmup=False)
+    tuner.run(Array([1.0]), n, grid=(1,), warmup=False)
 
 
 def add_configurations(number):
     for block in range(number * 10 + 1, number * 10 + 6):
         kernel = Simulated(lambda a: None, ["x", "n"], lambda a: float(a["BLOCK"]), jit=identity)
         tuner = Autotuner(kernel, ["x", "n"], simulated.configs(block, 1000), ["n"])
-        tuner.run(Array([1.0]), 5, grid=(1, ), warmup=False)
+        tuner.run(Array([1.0]), 5, grid=(1,), warmup=False)
 
 
 def seconds_of_one_and_two(executors, first_key, attempts=5) -> list:
@@ -79,7 +79,9 @@ def seconds_of_one_and_two(executors, first_key, attempts=5) -> list:
         seconds = []
         for workers, executor in zip((1, 2), executors, strict=True):
             start = time.monotonic()
-            outcome = tuning.sweep(TARGET, [{"n": first_key + 2 * attempt + workers, "seconds": 0.02}], executor, workers=workers)
+            outcome = tuning.sweep(
+                TARGET, [{"n": first_key + 2 * attempt + workers, "seconds": 0.02}], executor, workers=workers
+            )
             seconds.append(time.monotonic() - start)
             assert outcome == [""]
         if seconds[1] <= 0.65 * seconds[0]:

@@ -92,14 +92,22 @@ def product(target: str, kind: str, form: str, config: dict) -> Case:
     m, n, k = (config[f"BLOCK_{axis}"] for axis in "MNK")
     if form == "pointers":
         kernel = source.pointer_kernel
-        signature |= {"a_ptr": f"*{element}", "b_ptr": f"*{element}", "c_ptr": f"*{result}", "stride_am": "i32",
-                      "stride_cm": "i32", "stride_bn" if b_is_nk else "stride_bk": "i32"}
+        signature |= {
+            "a_ptr": f"*{element}",
+            "b_ptr": f"*{element}",
+            "c_ptr": f"*{result}",
+            "stride_am": "i32",
+            "stride_cm": "i32",
+            "stride_bn" if b_is_nk else "stride_bk": "i32",
+        }
         constants |= {"stride_ak": 1, "stride_cn": 1, "stride_bk" if b_is_nk else "stride_bn": 1}
     else:
         kernel = source.descriptor_kernel if form == "descriptors" else source.persistent_kernel
-        signature |= {"a_desc": described(element, m, k),
-                      "b_desc": described(element, n, k) if b_is_nk else described(element, k, n),
-                      "c_desc": described(result, m, n // 2 if config.get("SPLIT_C") else n)}
+        signature |= {
+            "a_desc": described(element, m, k),
+            "b_desc": described(element, n, k) if b_is_nk else described(element, k, n),
+            "c_desc": described(result, m, n // 2 if config.get("SPLIT_C") else n),
+        }
         constants |= {"B_IS_NK": b_is_nk}
     name = module("benchmarks", "contest").name_of(config)
     return Case(f"product {kind} {form} {name}", target, kernel, signature, constants, options)
@@ -114,10 +122,19 @@ def products() -> list[Case]:
             cases += [product("sm_90a", kind, form, config) for config in (tuned if kind == "fp16" else tuned[:2])]
     for target, stages, found in (("sm_80", 3, ("fp16", "int8")), ("sm_89", 2, ("fp16", "int8", "fp8"))):
         for kind in found:
-            config = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32 if kind == "fp16" else 64, "GROUP_M": 8,
-                      "num_warps": 8, "num_stages": stages}
-            cases += [product(target, kind, "pointers", config), product(target, kind, "descriptors", config),
-                      product(target, kind, "persistent", dict(config, FLATTEN=True, SPLIT_C=False))]
+            config = {
+                "BLOCK_M": 128,
+                "BLOCK_N": 128,
+                "BLOCK_K": 32 if kind == "fp16" else 64,
+                "GROUP_M": 8,
+                "num_warps": 8,
+                "num_stages": stages,
+            }
+            cases += [
+                product(target, kind, "pointers", config),
+                product(target, kind, "descriptors", config),
+                product(target, kind, "persistent", dict(config, FLATTEN=True, SPLIT_C=False)),
+            ]
     return cases
 
 
@@ -152,8 +169,9 @@ def attention(target: str, which: str, dim: int, causal: bool, form: str, config
     if which != "forward":
         signature["delta_ptr"] = "*fp32"
     name = module("benchmarks", "contest").name_of(config)
-    return Case(f"attention {which} {dim} {'causal' if causal else 'full'} {form} {name}", target, kernel, signature,
-                constants, options)
+    return Case(
+        f"attention {which} {dim} {'causal' if causal else 'full'} {form} {name}", target, kernel, signature, constants, options
+    )
 
 
 def attentions() -> list[Case]:
@@ -193,25 +211,54 @@ def lessons() -> list[Case]:
     matrix, grouped = module("tutorials", "03_matrix_multiplication"), module("tutorials", "08_grouped_gemm")
     persistent, int8 = module("tutorials", "09_persistent_matmul"), module("tutorials", "10_int8_matmul")
     found = [
-        ("03 matrix product", matrix.matmul_kernel.fn,
-         abc | numbers | {"stride_am": "i32", "stride_bk": "i32", "stride_cm": "i32"},
-         block | {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1, "ACTIVATION": "leaky_relu"}, eight),
+        (
+            "03 matrix product",
+            matrix.matmul_kernel.fn,
+            abc | numbers | {"stride_am": "i32", "stride_bk": "i32", "stride_cm": "i32"},
+            block | {"stride_ak": 1, "stride_bn": 1, "stride_cn": 1, "ACTIVATION": "leaky_relu"},
+            eight,
+        ),
         ("08 grouped, pointers", grouped.pointer_kernel, abc | {"table_ptr": "*i32", "count": "i32"}, square, eight),
-        ("08 grouped, descriptors", grouped.descriptor_kernel, abc | {"table_ptr": "*i32", "count": "i32"}, square,
-         eight),
+        ("08 grouped, descriptors", grouped.descriptor_kernel, abc | {"table_ptr": "*i32", "count": "i32"}, square, eight),
         ("09 persistent, pointers", persistent.pointer_kernel, abc | numbers, block, eight),
-        ("09 persistent, host descriptors", persistent.host_descriptor_kernel,
-         {"a_desc": described("fp16", 128, 64), "b_desc": described("fp16", 64, 256),
-          "c_desc": described("fp16", 128, 128)} | numbers, block | {"SPLIT_C": True}, eight),
-        ("09 persistent, device descriptors", persistent.device_descriptor_kernel, abc | numbers,
-         block | {"SPLIT_C": True}, eight),
-        ("10 int8 layer", int8.linear_kernel,
-         {"x_ptr": "*i8", "w_ptr": "*i8", "scale_x_ptr": "*fp32", "scale_w_ptr": "*fp32", "bias_ptr": "*fp16",
-          "y_ptr": "*fp16"} | numbers, block | {"BLOCK_K": 128}, eight),
-        ("11 convolution", module("tutorials", "11_convolution").convolution_kernel,
-         half_pointers("image_ptr", "filter_ptr", "bias_ptr", "out_ptr")
-         | {name: "i32" for name in ("batch", "height", "width", "C", "K", "out_height", "out_width", "stride")},
-         {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_C": 64, "R": 3, "S": 3, "RELU": True, "pad": 1}, eight),
+        (
+            "09 persistent, host descriptors",
+            persistent.host_descriptor_kernel,
+            {"a_desc": described("fp16", 128, 64), "b_desc": described("fp16", 64, 256), "c_desc": described("fp16", 128, 128)}
+            | numbers,
+            block | {"SPLIT_C": True},
+            eight,
+        ),
+        (
+            "09 persistent, device descriptors",
+            persistent.device_descriptor_kernel,
+            abc | numbers,
+            block | {"SPLIT_C": True},
+            eight,
+        ),
+        (
+            "10 int8 layer",
+            int8.linear_kernel,
+            {
+                "x_ptr": "*i8",
+                "w_ptr": "*i8",
+                "scale_x_ptr": "*fp32",
+                "scale_w_ptr": "*fp32",
+                "bias_ptr": "*fp16",
+                "y_ptr": "*fp16",
+            }
+            | numbers,
+            block | {"BLOCK_K": 128},
+            eight,
+        ),
+        (
+            "11 convolution",
+            module("tutorials", "11_convolution").convolution_kernel,
+            half_pointers("image_ptr", "filter_ptr", "bias_ptr", "out_ptr")
+            | {name: "i32" for name in ("batch", "height", "width", "C", "K", "out_height", "out_width", "stride")},
+            {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_C": 64, "R": 3, "S": 3, "RELU": True, "pad": 1},
+            eight,
+        ),
     ]
     return [Case(f"lesson {name}", "sm_90a", *rest) for name, *rest in found] + attention_lesson() + serving_lessons()
 
@@ -224,8 +271,13 @@ def attention_lesson() -> list[Case]:
     wide, tall = {"BLOCK_M": 64, "BLOCK_N": 128}, {"BLOCK_M": 128, "BLOCK_N": 64}
     two = {"num_warps": 8, "num_stages": 2}
     found = [
-        ("forward", lesson.forward_kernel, half_pointers("q_ptr", "k_ptr", "v_ptr", "out_ptr") | shared,
-         constants | tall, two | {"num_stages": 3}),
+        (
+            "forward",
+            lesson.forward_kernel,
+            half_pointers("q_ptr", "k_ptr", "v_ptr", "out_ptr") | shared,
+            constants | tall,
+            two | {"num_stages": 3},
+        ),
         ("dk, dv", lesson.dk_dv_kernel, backward | half_pointers("dk_ptr", "dv_ptr"), constants | wide, two),
         ("dq", lesson.dq_kernel, backward | half_pointers("dq_ptr"), constants | tall, two),
     ]
@@ -240,25 +292,46 @@ def serving_lessons() -> list[Case]:
     lists = {"sorted_ptr": "*i32", "count_ptr": "*i32"}
     numbers = {name: "i32" for name in ("M", "N", "K", "steps")}
     scaled = {"scale_ptr": "*fp32", "out_ptr": "*fp32"}
-    paged = half_pointers("q_ptr", "k_ptr", "v_ptr") | {"table_ptr": "*i32", "lengths_ptr": "*i32", "out_ptr": "*fp32",
-                                                        "lse_ptr": "*fp32", "scale": "fp32", "table_width": "i32", "part": "i32"}
+    paged = half_pointers("q_ptr", "k_ptr", "v_ptr") | {
+        "table_ptr": "*i32",
+        "lengths_ptr": "*i32",
+        "out_ptr": "*fp32",
+        "lse_ptr": "*fp32",
+        "scale": "fp32",
+        "table_width": "i32",
+        "part": "i32",
+    }
     found = []
     for name, kernel, signature in (
         ("13 paged attention", pages.part_kernel, paged),
         ("14 weights of 8 bits", weights.int8_kernel, half_pointers("x_ptr") | {"w_ptr": "*i8"} | scaled | numbers),
-        ("14 weights of 4 bits", weights.int4_kernel,
-         half_pointers("x_ptr") | {"packed_ptr": "*i8", "row_bytes": "i32"} | scaled | numbers),
+        (
+            "14 weights of 4 bits",
+            weights.int4_kernel,
+            half_pointers("x_ptr") | {"packed_ptr": "*i8", "row_bytes": "i32"} | scaled | numbers,
+        ),
         ("15 experts, up", experts.up_kernel, half_pointers("x_ptr", "w_ptr", "h_ptr") | lists | layer),
-        ("15 experts, down", experts.down_kernel,
-         half_pointers("h_ptr", "w_ptr", "out_ptr") | {"share_ptr": "*fp32"} | lists | layer),
+        (
+            "15 experts, down",
+            experts.down_kernel,
+            half_pointers("h_ptr", "w_ptr", "out_ptr") | {"share_ptr": "*fp32"} | lists | layer,
+        ),
     ):
         source, more = {
             "13": (pages, {"HEADS": 8, "GROUP": 4, "ROWS": 16, "HEAD_DIM": 128, "PAGE": 16}),
             "14": (weights, {"BLOCK_M": 16}),
             "15": (experts, {"EXPERTS": 32} | ({"TOP_K": 4} if "up" in name else {})),
         }[name[:2]]
-        found += [(f"{name} {i}", kernel.fn, signature, config.kwargs | more,
-                   {"num_warps": config.num_warps, "num_stages": config.num_stages}) for i, config in list(enumerate(source.CONFIGS))[::3]]
+        found += [
+            (
+                f"{name} {i}",
+                kernel.fn,
+                signature,
+                config.kwargs | more,
+                {"num_warps": config.num_warps, "num_stages": config.num_stages},
+            )
+            for i, config in list(enumerate(source.CONFIGS))[::3]
+        ]
     cases = []
     for name, kernel, signature, constants, options in found:
         rows = constants["BLOCK_M"] if "EXPERTS" in constants else constants.get("ROWS", 64)
@@ -314,8 +387,11 @@ def main() -> int:
         except Exception as problem:
             problems, numbers = [" ".join(str(problem).split())[:160]], " " * 39
         bad += bool(problems)
-        print(f"{case.target:7} {case.name:75} {numbers} {time.perf_counter() - start:5.2f} s  "
-              f"{'ok' if not problems else '; '.join(problems)}", flush=True)
+        print(
+            f"{case.target:7} {case.name:75} {numbers} {time.perf_counter() - start:5.2f} s  "
+            f"{'ok' if not problems else '; '.join(problems)}",
+            flush=True,
+        )
     return 1 if bad else 0
 
 

@@ -25,19 +25,28 @@ def multiply(device, form, m, n, trips, tile, programs=None, **constants):
     width = max(depth, block_k)
     a, b = exact_values("float16", (m, width)), exact_values("float16", (width, n), seed=1)
     c = np.full((m, n), 77, np.float16)
-    options = {"BLOCK_M": block_m, "BLOCK_N": block_n, "BLOCK_K": block_k, "GROUP_M": 2, "num_warps": warps,
-               "num_stages": stages, **constants}
+    options = {
+        "BLOCK_M": block_m,
+        "BLOCK_N": block_n,
+        "BLOCK_K": block_k,
+        "GROUP_M": 2,
+        "num_warps": warps,
+        "num_stages": stages,
+        **constants,
+    }
     source = kernels("matmul_kernels")
     grid = (programs or tilewright.cdiv(m, block_m) * tilewright.cdiv(n, block_n),)
     if form == "pointers":
         arguments = (a, b, c, m, n, depth, width, 1, n, 1, n, 1)
     else:
         columns = block_n // 2 if constants.get("SPLIT_C") else block_n
-        arguments = (describe(a, block_m, block_k), describe(b, block_k, block_n), describe(c, block_m, columns), m, n,
-                     depth)
+        arguments = (describe(a, block_m, block_k), describe(b, block_k, block_n), describe(c, block_m, columns), m, n, depth)
         options["B_IS_NK"] = False
-    kernel = {"pointers": source.pointer_kernel, "descriptors": source.descriptor_kernel,
-              "persistent": source.persistent_kernel}[form]
+    kernel = {
+        "pointers": source.pointer_kernel,
+        "descriptors": source.descriptor_kernel,
+        "persistent": source.persistent_kernel,
+    }[form]
     device.run(kernel, grid, *arguments, **options)
     return c, (a[:, :depth].astype(np.float64) @ b[:depth].astype(np.float64)).astype(np.float16)
 
@@ -50,9 +59,21 @@ def attend(device, length, dim, causal, described, tile):
     arrays = [q, k, v, out]
     if described:
         arrays = [describe(array, rows, dim) for array, rows in zip(arrays, (block_m, block_n, block_n, block_m))]
-    device.run(kernels("attention_kernels").forward_kernel, (length // block_m, 1), *arrays, lse,
-                         1 / math.sqrt(dim), length, BLOCK_M=block_m, BLOCK_N=block_n, HEAD_DIM=dim, CAUSAL=causal,
-                         DESCRIPTORS=described, num_warps=warps, num_stages=stages)
+    device.run(
+        kernels("attention_kernels").forward_kernel,
+        (length // block_m, 1),
+        *arrays,
+        lse,
+        1 / math.sqrt(dim),
+        length,
+        BLOCK_M=block_m,
+        BLOCK_N=block_n,
+        HEAD_DIM=dim,
+        CAUSAL=causal,
+        DESCRIPTORS=described,
+        num_warps=warps,
+        num_stages=stages,
+    )
     return q, k, v, out, lse
 
 
@@ -73,7 +94,21 @@ def segments(device, count, m=80, stages=3):
     n, k = 32, 16
     a, b = exact_values("float16", (count, m, k)), exact_values("float16", (count, k, n), 1)
     out = device.empty((m, n), np.float16)
-    device.run(multiply_segments, (2,), device.array(a), device.array(b), out, m, n, k, count, BM=64, BN=32, BK=32,
-               num_warps=4, num_stages=stages)
+    device.run(
+        multiply_segments,
+        (2,),
+        device.array(a),
+        device.array(b),
+        out,
+        m,
+        n,
+        k,
+        count,
+        BM=64,
+        BN=32,
+        BK=32,
+        num_warps=4,
+        num_stages=stages,
+    )
     expected = np.einsum("smk,skn->mn", a.astype(np.float64), b.astype(np.float64))
     return device.numpy(out).astype(np.float64), expected

@@ -32,7 +32,7 @@ def simulated_device(tmp_path, monkeypatch):
     simulated.install(monkeypatch)
 
 
-def tuned(body, times, names=("x", "n"), key=("n", ), configs=None, resources=lambda c: {}, jit=identity, **options):
+def tuned(body, times, names=("x", "n"), key=("n",), configs=None, resources=lambda c: {}, jit=identity, **options):
     """A tuner over a simulated kernel; `times` maps BLOCK to milliseconds."""
     kernel = Simulated(body, names, lambda a: times[a["BLOCK"]] * (1 + random.random() * 0.01), resources, jit)
     configs = simulated.configs(*times) if configs is None else configs
@@ -44,7 +44,7 @@ def nothing(arguments):
 
 
 def launch(tuner, *args, **kwargs):
-    return tuner.run(*args, grid=(1, ), warmup=False, **kwargs)
+    return tuner.run(*args, grid=(1,), warmup=False, **kwargs)
 
 
 def records():

@@ -66,8 +66,20 @@ def special_values(name: str) -> np.ndarray:
         info = np.iinfo(dtype)
         return np.array([0, 1, 2, info.max, info.min, info.max - 1, info.min + 1, info.max // 2], dtype=dtype)
     info = ml_dtypes.finfo(dtype)
-    values = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, float(info.max), float(info.min), float(info.tiny),
-              -float(info.tiny), float(info.smallest_subnormal), 3.0]
+    values = [
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.5,
+        -2.5,
+        float(info.max),
+        float(info.min),
+        float(info.tiny),
+        -float(info.tiny),
+        float(info.smallest_subnormal),
+        3.0,
+    ]
     values += [float("nan")]
     if name != "float8e4nv":  # has no infinity
         values += [float("inf"), -float("inf")]

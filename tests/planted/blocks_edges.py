@@ -8,6 +8,7 @@ import tilewright as tw
 import tilewright.language as tl
 from planted.case import Case
 
+
 @tw.jit
 def copy_block(x, out, M, N, BLOCK: tl.constexpr):
     start = (tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK)
@@ -75,7 +76,7 @@ def walk_corrected(x, out, M, N, BLOCK: tl.constexpr):
 
 
 def launch_walk(kernel):
-    kernel[(1, )](np.ones((32, 40), np.float32), np.zeros(16, np.float32), 32, 40, BLOCK=16)
+    kernel[(1,)](np.ones((32, 40), np.float32), np.zeros(16, np.float32), 32, 40, BLOCK=16)
 
 
 @tw.jit
@@ -99,7 +100,7 @@ def shifted_descriptor_corrected(x, out, M, N, BLOCK: tl.constexpr):
 
 
 def launch_shifted(kernel):
-    kernel[(1, )](np.ones((16, 64), np.float32), np.zeros((16, 16), np.float32), 16, 64, BLOCK=16)
+    kernel[(1,)](np.ones((16, 64), np.float32), np.zeros((16, 16), np.float32), 16, 64, BLOCK=16)
 
 
 @tw.jit
@@ -117,7 +118,7 @@ def narrow_rows_corrected(x, out, M, N, stride, BLOCK: tl.constexpr):
 
 
 def launch_narrow(kernel):
-    kernel[(1, )](np.ones((16, 56), np.float32), np.zeros((16, 16), np.float32), 16, 50, 56, BLOCK=16)
+    kernel[(1,)](np.ones((16, 56), np.float32), np.zeros((16, 16), np.float32), 16, 50, 56, BLOCK=16)
 
 
 @tw.jit
@@ -137,7 +138,7 @@ def window_corrected(x, out, M, N, start, BLOCK: tl.constexpr):
 
 
 def launch_window(kernel):
-    kernel[(1, )](np.ones((16, 64), np.float32), np.zeros((16, 16), np.float32), 16, 64, 6, BLOCK=16)
+    kernel[(1,)](np.ones((16, 64), np.float32), np.zeros((16, 16), np.float32), 16, 64, 6, BLOCK=16)
 
 
 @tw.jit
@@ -160,19 +161,23 @@ def halo_corrected(x, out, M, N, BLOCK: tl.constexpr):
 
 def launch_halo(kernel):
     x = np.ones((32, 16), np.float32)
-    kernel[(2, )](x, np.zeros_like(x), 32, 16, BLOCK=16)
+    kernel[(2,)](x, np.zeros_like(x), 32, 16, BLOCK=16)
 
 
 CASES = [
     Case("load-past-a-row", "blocks", "E0418", copy_block, copy_block_corrected, launch_copy),
     Case("store-past-a-row", "blocks", "E0418", scale_block, scale_block_corrected, launch_scale),
     Case("advance-past-the-end", "blocks", "E0418", walk, walk_corrected, launch_walk),
-    Case("base-not-aligned", "blocks", "E0418", shifted_descriptor, shifted_descriptor_corrected, launch_shifted,
-         checks="portable"),
-    Case("stride-not-aligned", "blocks", "E0418", narrow_rows, narrow_rows_corrected, launch_narrow,
-         checks="portable"),
-    Case("coordinate-not-aligned", "blocks", "E0418", window, window_corrected, launch_window,
-         checks="portable"),
-    Case("store-at-negative-row", "blocks", "E0418", halo, halo_corrected, launch_halo,
-         checks="portable"),
+    Case(
+        "base-not-aligned",
+        "blocks",
+        "E0418",
+        shifted_descriptor,
+        shifted_descriptor_corrected,
+        launch_shifted,
+        checks="portable",
+    ),
+    Case("stride-not-aligned", "blocks", "E0418", narrow_rows, narrow_rows_corrected, launch_narrow, checks="portable"),
+    Case("coordinate-not-aligned", "blocks", "E0418", window, window_corrected, launch_window, checks="portable"),
+    Case("store-at-negative-row", "blocks", "E0418", halo, halo_corrected, launch_halo, checks="portable"),
 ]

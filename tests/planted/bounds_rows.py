@@ -8,6 +8,7 @@ import tilewright as tw
 import tilewright.language as tl
 from planted.case import Case
 
+
 @tw.jit
 def add_tail(x, y, out, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -28,7 +29,7 @@ def add_tail_corrected(x, y, out, n, BLOCK: tl.constexpr):
 
 def launch_add(kernel):
     x, y = np.ones(1000, np.float32), np.ones(1000, np.float32)
-    kernel[(tw.cdiv(1000, 128), )](x, y, np.zeros_like(x), 1000, BLOCK=128)
+    kernel[(tw.cdiv(1000, 128),)](x, y, np.zeros_like(x), 1000, BLOCK=128)
 
 
 @tw.jit
@@ -53,7 +54,7 @@ def softmax_corrected(x, out, columns, stride, BLOCK: tl.constexpr):
 
 def launch_softmax(kernel):
     x = np.random.default_rng(0).standard_normal((5, 100), np.float32)
-    kernel[(5, )](x, np.zeros_like(x), 100, 100, BLOCK=128)
+    kernel[(5,)](x, np.zeros_like(x), 100, 100, BLOCK=128)
 
 
 @tw.jit
@@ -99,7 +100,7 @@ def stencil_corrected(x, out, n, BLOCK: tl.constexpr):
 
 def launch_stencil(kernel):
     x = np.ones(100, np.float32)
-    kernel[(2, )](x, np.zeros_like(x), 100, BLOCK=64)
+    kernel[(2,)](x, np.zeros_like(x), 100, BLOCK=64)
 
 
 @tw.jit
@@ -124,7 +125,7 @@ def embedding_corrected(table, indices, out, rows, width, BLOCK: tl.constexpr):
 
 def launch_embedding(kernel):
     table, out = np.ones((10, 24), np.float32), np.zeros((4, 24), np.float32)
-    kernel[(4, )](table, np.array([3, 0, 10, 9], np.int32), out, 10, 24, BLOCK=32)
+    kernel[(4,)](table, np.array([3, 0, 10, 9], np.int32), out, 10, 24, BLOCK=32)
 
 
 @tw.jit

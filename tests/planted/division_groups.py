@@ -8,6 +8,7 @@ import tilewright as tw
 import tilewright.language as tl
 from planted.case import Case
 
+
 @tw.jit
 def grouped_order(out, m_tiles, n_tiles, GROUP: tl.constexpr):
     pid = tl.program_id(0)
@@ -29,7 +30,7 @@ def grouped_order_corrected(out, m_tiles, n_tiles, GROUP: tl.constexpr):
 
 
 def launch_order(kernel):
-    kernel[(16, )](np.zeros(16, np.int32), 4, 4, GROUP=4)
+    kernel[(16,)](np.zeros(16, np.int32), 4, 4, GROUP=4)
 
 
 @tw.jit
@@ -54,7 +55,7 @@ def mean_of_segments_corrected(sums, counts, out, n, BLOCK: tl.constexpr):
 
 def launch_segments(kernel):
     counts = np.array([2, 1, 0, 4, 5], np.int32)
-    kernel[(1, )](np.ones(5, np.int32), counts, np.zeros(5, np.int32), 5, BLOCK=8)
+    kernel[(1,)](np.ones(5, np.int32), counts, np.zeros(5, np.int32), 5, BLOCK=8)
 
 
 @tw.jit
@@ -76,7 +77,7 @@ def head_of_corrected(x, out, heads, groups, BLOCK: tl.constexpr):
 
 
 def launch_heads(kernel):
-    kernel[(2, )](np.ones((8, 16), np.float32), np.zeros((2, 16), np.float32), 2, 8, BLOCK=16)
+    kernel[(2,)](np.ones((8, 16), np.float32), np.zeros((2, 16), np.float32), 2, 8, BLOCK=16)
 
 
 CASES = [

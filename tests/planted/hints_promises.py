@@ -8,6 +8,7 @@ import tilewright as tw
 import tilewright.language as tl
 from planted.case import Case
 
+
 @tw.jit
 def scale_rows(x, out, stride, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -26,7 +27,7 @@ def scale_rows_corrected(x, out, stride, BLOCK: tl.constexpr):
 
 def launch_rows(kernel):
     x = np.ones((4, 68), np.float32)
-    kernel[(4, )](x, np.zeros_like(x), 68, BLOCK=64)
+    kernel[(4,)](x, np.zeros_like(x), 68, BLOCK=64)
 
 
 @tw.jit
@@ -45,7 +46,7 @@ def wrapped_rows_corrected(x, out, M, BLOCK: tl.constexpr):
 
 def launch_wrapped(kernel):
     x = np.ones(100, np.float32)
-    kernel[(2, )](x, np.zeros_like(x), 100, BLOCK=64)
+    kernel[(2,)](x, np.zeros_like(x), 100, BLOCK=64)
 
 
 @tw.jit
@@ -64,7 +65,7 @@ def dequantise_corrected(q, scales, out, GROUP: tl.constexpr, BLOCK: tl.constexp
 
 def launch_dequantise(kernel):
     q = np.ones(256, np.int8)
-    kernel[(2, )](q, np.ones(8, np.float32), np.zeros(256, np.float32), GROUP=32, BLOCK=128)
+    kernel[(2,)](q, np.ones(8, np.float32), np.zeros(256, np.float32), GROUP=32, BLOCK=128)
 
 
 @tw.jit
@@ -88,7 +89,7 @@ def reduce_even_corrected(x, out, n, BLOCK: tl.constexpr):
 
 
 def launch_even(kernel):
-    kernel[(1, )](np.ones(100, np.float32), np.zeros(1, np.float32), 100, BLOCK=32)
+    kernel[(1,)](np.ones(100, np.float32), np.zeros(1, np.float32), 100, BLOCK=32)
 
 
 @tw.jit
@@ -104,7 +105,7 @@ def shifted_corrected(x, out, start, BLOCK: tl.constexpr):
 
 
 def launch_shifted(kernel):
-    kernel[(1, )](np.ones(100, np.float32), np.zeros(64, np.float32), 3, BLOCK=64)
+    kernel[(1,)](np.ones(100, np.float32), np.zeros(64, np.float32), 3, BLOCK=64)
 
 
 CASES = [

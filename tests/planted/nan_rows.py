@@ -8,6 +8,7 @@ import tilewright as tw
 import tilewright.language as tl
 from planted.case import Case
 
+
 @tw.jit
 def masked_softmax(x, allowed, out, n, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -37,7 +38,7 @@ def masked_softmax_corrected(x, allowed, out, n, BLOCK: tl.constexpr):
 def launch_softmax(kernel):
     allowed = np.ones((3, 50), np.int8)
     allowed[1] = 0
-    kernel[(3, )](np.ones((3, 50), np.float32), allowed, np.zeros((3, 50), np.float32), 50, BLOCK=64)
+    kernel[(3,)](np.ones((3, 50), np.float32), allowed, np.zeros((3, 50), np.float32), 50, BLOCK=64)
 
 
 @tw.jit
@@ -63,7 +64,7 @@ def normalise_corrected(x, out, n, BLOCK: tl.constexpr):
 def launch_normalise(kernel):
     x = np.ones((3, 50), np.float32)
     x[2] = 0
-    kernel[(3, )](x, np.zeros_like(x), 50, BLOCK=64)
+    kernel[(3,)](x, np.zeros_like(x), 50, BLOCK=64)
 
 
 @tw.jit
@@ -86,7 +87,7 @@ def cross_entropy_corrected(p, target, loss, n, BLOCK: tl.constexpr):
 
 def launch_entropy(kernel):
     p = np.array([[0.5, 0.5], [1.0, 0.0]], np.float32)
-    kernel[(2, )](p, np.array([0, 1], np.int32), np.zeros(2, np.float32), 2, BLOCK=2)
+    kernel[(2,)](p, np.array([0, 1], np.int32), np.zeros(2, np.float32), 2, BLOCK=2)
 
 
 @tw.jit
@@ -115,7 +116,7 @@ def variance_corrected(x, out, n, BLOCK: tl.constexpr):
 
 
 def launch_variance(kernel):
-    kernel[(2, )](np.full((2, 50), 0.5, np.float32), np.zeros(2, np.float32), 50, BLOCK=64)
+    kernel[(2,)](np.full((2, 50), 0.5, np.float32), np.zeros(2, np.float32), 50, BLOCK=64)
 
 
 @tw.jit
@@ -137,12 +138,11 @@ def merge_states_corrected(m, l, out, BLOCK: tl.constexpr):
 
 
 def launch_merge(kernel):
-    kernel[(1, )](np.zeros(4, np.float32), np.array([1, 2, 0, 3], np.float32), np.zeros(4, np.float32), BLOCK=4)
+    kernel[(1,)](np.zeros(4, np.float32), np.array([1, 2, 0, 3], np.float32), np.zeros(4, np.float32), BLOCK=4)
 
 
 CASES = [
-    Case("softmax-of-masked-row", "nan", "E0419", masked_softmax, masked_softmax_corrected,
-         launch_softmax, checks="nan"),
+    Case("softmax-of-masked-row", "nan", "E0419", masked_softmax, masked_softmax_corrected, launch_softmax, checks="nan"),
     Case("norm-of-zeros", "nan", "E0419", normalise, normalise_corrected, launch_normalise, checks="nan"),
     Case("log-of-zero", "nan", "E0419", cross_entropy, cross_entropy_corrected, launch_entropy, checks="nan"),
     Case("root-of-negative-variance", "nan", "E0419", variance, variance_corrected, launch_variance, checks="nan"),

@@ -9,6 +9,7 @@ import tilewright as tw
 import tilewright.language as tl
 from planted.case import Case
 
+
 @tw.jit
 def sum_of_squares(x, out, n, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -29,7 +30,7 @@ def sum_of_squares_corrected(x, out, n, BLOCK: tl.constexpr):
 
 
 def launch_squares(kernel):
-    kernel[(2, )](np.full((2, 50), 300, np.float16), np.zeros(2, np.float32), 50, BLOCK=64)
+    kernel[(2,)](np.full((2, 50), 300, np.float16), np.zeros(2, np.float32), 50, BLOCK=64)
 
 
 @tw.jit
@@ -51,7 +52,7 @@ def row_sum_corrected(x, out, n, BLOCK: tl.constexpr):
 
 
 def launch_sum(kernel):
-    kernel[(2, )](np.full((2, 100), 1000, np.float16), np.zeros(2, np.float32), 100, BLOCK=128)
+    kernel[(2,)](np.full((2, 100), 1000, np.float16), np.zeros(2, np.float32), 100, BLOCK=128)
 
 
 @tw.jit
@@ -72,7 +73,7 @@ def half_product_corrected(a, b, c, BLOCK: tl.constexpr):
 
 def launch_product(kernel):
     a = np.full((32, 32), 60, np.float16)
-    kernel[(1, )](a, a.copy(), np.zeros((32, 32), np.float32), BLOCK=32)
+    kernel[(1,)](a, a.copy(), np.zeros((32, 32), np.float32), BLOCK=32)
 
 
 @tw.jit
@@ -92,7 +93,7 @@ def store_half_corrected(x, out, n, BLOCK: tl.constexpr):
 
 
 def launch_half(kernel):
-    kernel[(1, )](np.linspace(0, 1e5, 50, dtype=np.float32), np.zeros(50, np.float16), 50, BLOCK=64)
+    kernel[(1,)](np.linspace(0, 1e5, 50, dtype=np.float32), np.zeros(50, np.float16), 50, BLOCK=64)
 
 
 @tw.jit
@@ -115,7 +116,7 @@ def naive_softmax_corrected(x, out, n, BLOCK: tl.constexpr):
 
 def launch_naive(kernel):
     x = np.array([[1, 2, 100], [1, 2, 3]], np.float32)
-    kernel[(2, )](x, np.zeros_like(x), 3, BLOCK=4)
+    kernel[(2,)](x, np.zeros_like(x), 3, BLOCK=4)
 
 
 @tw.jit
@@ -136,7 +137,7 @@ def count_votes_corrected(votes, out, n, BLOCK: tl.constexpr):
 
 
 def launch_votes(kernel):
-    kernel[(1, )](np.arange(0, 100, dtype=np.int8), np.zeros(100, np.int32), 100, BLOCK=128)
+    kernel[(1,)](np.arange(0, 100, dtype=np.int8), np.zeros(100, np.int32), 100, BLOCK=128)
 
 
 @tw.jit
@@ -158,19 +159,17 @@ def quantise_fp8_corrected(x, scale, out, n, BLOCK: tl.constexpr):
 def launch_fp8(kernel):
     x = np.linspace(-100, 100, 50, dtype=np.float32)
     out = np.zeros(50, ml_dtypes.float8_e4m3fn)
-    kernel[(1, )](x, np.array([0.1], np.float32), out, 50, BLOCK=64)
+    kernel[(1,)](x, np.array([0.1], np.float32), out, 50, BLOCK=64)
 
 
 CASES = [
-    Case("squares-in-half", "overflow", "E0420", sum_of_squares, sum_of_squares_corrected,
-         launch_squares, checks="overflow"),
+    Case("squares-in-half", "overflow", "E0420", sum_of_squares, sum_of_squares_corrected, launch_squares, checks="overflow"),
     Case("sum-in-half", "overflow", "E0420", row_sum, row_sum_corrected, launch_sum, checks="overflow"),
-    Case("dot-in-half", "overflow", "E0420", half_product, half_product_corrected,
-         launch_product, checks="overflow"),
+    Case("dot-in-half", "overflow", "E0420", half_product, half_product_corrected, launch_product, checks="overflow"),
     Case("cast-to-half", "overflow", "E0420", store_half, store_half_corrected, launch_half, checks="overflow"),
-    Case("softmax-without-maximum", "overflow", "E0420", naive_softmax, naive_softmax_corrected,
-         launch_naive, checks="overflow"),
-    Case("product-in-int8", "overflow", "E0420", count_votes, count_votes_corrected,
-         launch_votes, checks="overflow"),
+    Case(
+        "softmax-without-maximum", "overflow", "E0420", naive_softmax, naive_softmax_corrected, launch_naive, checks="overflow"
+    ),
+    Case("product-in-int8", "overflow", "E0420", count_votes, count_votes_corrected, launch_votes, checks="overflow"),
     Case("cast-to-fp8", "overflow", "E0420", quantise_fp8, quantise_fp8_corrected, launch_fp8, checks="overflow"),
 ]

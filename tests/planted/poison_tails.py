@@ -8,6 +8,7 @@ import tilewright as tw
 import tilewright.language as tl
 from planted.case import Case
 
+
 @tw.jit
 def smallest(x, out, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
@@ -25,7 +26,7 @@ def smallest_corrected(x, out, n, BLOCK: tl.constexpr):
 
 
 def launch_smallest(kernel):
-    kernel[(1, )](np.ones(50, np.float32), np.zeros(1, np.float32), 50, BLOCK=64)
+    kernel[(1,)](np.ones(50, np.float32), np.zeros(1, np.float32), 50, BLOCK=64)
 
 
 @tw.jit
@@ -54,7 +55,7 @@ def layer_norm_corrected(x, out, n, eps, BLOCK: tl.constexpr):
 
 def launch_norm(kernel):
     x = np.random.default_rng(0).standard_normal((3, 50), np.float32).astype(np.float16)
-    kernel[(3, )](x, np.zeros((3, 50), np.float32), 50, 1e-5, BLOCK=64)
+    kernel[(3,)](x, np.zeros((3, 50), np.float32), 50, 1e-5, BLOCK=64)
 
 
 @tw.jit
@@ -105,7 +106,7 @@ def last_index_corrected(starts, out, n, BLOCK: tl.constexpr):
 
 
 def launch_last(kernel):
-    kernel[(1, )](np.arange(11, dtype=np.int32), np.zeros(16, np.int32), 10, BLOCK=16)
+    kernel[(1,)](np.arange(11, dtype=np.int32), np.zeros(16, np.int32), 10, BLOCK=16)
 
 
 CASES = [

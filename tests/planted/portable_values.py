@@ -8,6 +8,7 @@ import tilewright as tw
 import tilewright.language as tl
 from planted.case import Case
 
+
 @tw.jit
 def quantise(x, scale, out, n, BLOCK: tl.constexpr):
     offsets = tl.arange(0, BLOCK)
@@ -26,7 +27,7 @@ def quantise_corrected(x, scale, out, n, BLOCK: tl.constexpr):
 
 def launch_quantise(kernel):
     x = np.linspace(-10, 10, 50, dtype=np.float32)
-    kernel[(1, )](x, np.array([0.05], np.float32), np.zeros(50, np.int8), 50, BLOCK=64)
+    kernel[(1,)](x, np.array([0.05], np.float32), np.zeros(50, np.int8), 50, BLOCK=64)
 
 
 @tw.jit
@@ -46,7 +47,7 @@ def to_pixels_corrected(x, out, n, BLOCK: tl.constexpr):
 
 
 def launch_pixels(kernel):
-    kernel[(1, )](np.linspace(-0.1, 1, 50, dtype=np.float32), np.zeros(50, np.uint8), 50, BLOCK=64)
+    kernel[(1,)](np.linspace(-0.1, 1, 50, dtype=np.float32), np.zeros(50, np.uint8), 50, BLOCK=64)
 
 
 @tw.jit
@@ -67,7 +68,7 @@ def unpack_corrected(packed, out, n, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
 
 def launch_unpack(kernel):
     packed = np.arange(4, dtype=np.int32)
-    kernel[(1, )](packed, np.zeros(32, np.int32), 32, WIDTH=4, BLOCK=32)
+    kernel[(1,)](packed, np.zeros(32, np.int32), 32, WIDTH=4, BLOCK=32)
 
 
 CASES = [

@@ -23,7 +23,7 @@ def histogram_corrected(x, bins, BLOCK: tl.constexpr):
 
 
 def launch_histogram(kernel):
-    kernel[(1, )](np.arange(64, dtype=np.int32) % 7, np.zeros(8, np.int32), BLOCK=64)
+    kernel[(1,)](np.arange(64, dtype=np.int32) % 7, np.zeros(8, np.int32), BLOCK=64)
 
 
 @tw.jit
@@ -44,7 +44,7 @@ def scatter_rows_corrected(x, index, out, BLOCK: tl.constexpr, WIDTH: tl.constex
 
 def launch_scatter(kernel):
     index = np.array([0, 3, 1, 3], np.int32)
-    kernel[(1, )](np.arange(64, dtype=np.float32), index, np.zeros(64, np.float32), BLOCK=4, WIDTH=16)
+    kernel[(1,)](np.arange(64, dtype=np.float32), index, np.zeros(64, np.float32), BLOCK=4, WIDTH=16)
 
 
 @tw.jit
@@ -60,7 +60,7 @@ def rows_too_close_corrected(x, out, stride, BLOCK: tl.constexpr):
 
 
 def launch_rows(kernel):
-    kernel[(1, )](np.arange(64, dtype=np.float32), np.zeros(64, np.float32), 4, BLOCK=8)
+    kernel[(1,)](np.arange(64, dtype=np.float32), np.zeros(64, np.float32), 4, BLOCK=8)
 
 
 @tw.jit
@@ -100,7 +100,7 @@ def reads_back_reversed_corrected(x, y, BLOCK: tl.constexpr):
 
 def launch_twice(kernel):
     x = np.arange(64, dtype=np.int32)
-    kernel[(1, )](x, x, BLOCK=64)
+    kernel[(1,)](x, x, BLOCK=64)
 
 
 CASES = [

@@ -28,7 +28,7 @@ def overlapping_tails_corrected(x, out, n, BLOCK: tl.constexpr):
 
 def launch_tails(kernel):
     x = np.ones((4, 100), np.float32)
-    kernel[(4, )](x, np.zeros(4 * 100 + 28, np.float32), 100, BLOCK=128)
+    kernel[(4,)](x, np.zeros(4 * 100 + 28, np.float32), 100, BLOCK=128)
 
 
 @tw.jit
@@ -46,7 +46,7 @@ def one_result_corrected(x, out, BLOCK: tl.constexpr):
 
 
 def launch_result(kernel):
-    kernel[(4, )](np.arange(256, dtype=np.float32), np.zeros(4, np.float32), BLOCK=64)
+    kernel[(4,)](np.arange(256, dtype=np.float32), np.zeros(4, np.float32), BLOCK=64)
 
 
 @tw.jit
@@ -85,7 +85,7 @@ def stride_of_other_corrected(a, out, n, stride, BLOCK: tl.constexpr):
 
 
 def launch_strides(kernel):
-    kernel[(4, )](np.zeros((4, 32), np.int32), np.zeros((4, 64), np.int32), 64, 32, BLOCK=64)
+    kernel[(4,)](np.zeros((4, 32), np.int32), np.zeros((4, 64), np.int32), 64, 32, BLOCK=64)
 
 
 @tw.jit
@@ -104,7 +104,7 @@ def neighbours_in_place_corrected(x, n, BLOCK: tl.constexpr):
 
 
 def launch_in_place(kernel):
-    kernel[(4, )](np.arange(1, 65, dtype=np.float32), 64, BLOCK=16)
+    kernel[(4,)](np.arange(1, 65, dtype=np.float32), 64, BLOCK=16)
 
 
 @tw.jit
@@ -126,7 +126,7 @@ def two_phases_corrected(x, partial, out, COUNT: tl.constexpr, BLOCK: tl.constex
 
 
 def launch_phases(kernel):
-    kernel[(4, )](np.ones(256, np.float32), np.zeros(4, np.float32), np.zeros(2, np.float32), COUNT=4, BLOCK=64)
+    kernel[(4,)](np.ones(256, np.float32), np.zeros(4, np.float32), np.zeros(2, np.float32), COUNT=4, BLOCK=64)
 
 
 @tw.jit
@@ -152,7 +152,7 @@ def output_of_others_corrected(x, y, out, BLOCK: tl.constexpr):
 
 def launch_halves(kernel):
     x = np.arange(64, dtype=np.int32)
-    kernel[(4, )](x, np.zeros_like(x), np.zeros_like(x), BLOCK=32)
+    kernel[(4,)](x, np.zeros_like(x), np.zeros_like(x), BLOCK=32)
 
 
 CASES = [

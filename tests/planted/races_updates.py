@@ -20,7 +20,7 @@ def counter_corrected(out):
 
 
 def launch_counter(kernel):
-    kernel[(8, )](np.zeros(1, np.int32))
+    kernel[(8,)](np.zeros(1, np.int32))
 
 
 @tw.jit
@@ -39,7 +39,7 @@ def column_sums_corrected(x, out, columns, BLOCK: tl.constexpr):
 
 
 def launch_sums(kernel):
-    kernel[(8, )](np.ones((8, 64), np.float32), np.zeros(64, np.float32), 64, BLOCK=64)
+    kernel[(8,)](np.ones((8, 64), np.float32), np.zeros(64, np.float32), 64, BLOCK=64)
 
 
 @tw.jit
@@ -61,7 +61,7 @@ def split_k_corrected(a, b, c, K, BLOCK: tl.constexpr, BLOCK_K: tl.constexpr):
 
 def launch_split_k(kernel):
     a, b = np.ones((16, 64), np.float32), np.ones((64, 16), np.float32)
-    kernel[(4, )](a, b, np.zeros((16, 16), np.float32), 64, BLOCK=16, BLOCK_K=16)
+    kernel[(4,)](a, b, np.zeros((16, 16), np.float32), 64, BLOCK=16, BLOCK_K=16)
 
 
 @tw.jit
@@ -78,7 +78,7 @@ def largest_corrected(x, out, BLOCK: tl.constexpr):
 
 
 def launch_largest(kernel):
-    kernel[(4, )](np.arange(64, dtype=np.int32), np.zeros(1, np.int32), BLOCK=16)
+    kernel[(4,)](np.arange(64, dtype=np.int32), np.zeros(1, np.int32), BLOCK=16)
 
 
 @tw.jit
@@ -98,7 +98,7 @@ def plain_beside_atomic_corrected(x, out, BLOCK: tl.constexpr):
 
 
 def launch_totals(kernel):
-    kernel[(4, )](np.ones(64, np.float32), np.zeros(1, np.float32), BLOCK=16)
+    kernel[(4,)](np.ones(64, np.float32), np.zeros(1, np.float32), BLOCK=16)
 
 
 @tw.jit
@@ -113,7 +113,7 @@ def reads_while_counted_corrected(count, out):
 
 
 def launch_count(kernel):
-    kernel[(4, )](np.zeros(1, np.int32), np.zeros(4, np.int32))
+    kernel[(4,)](np.zeros(1, np.int32), np.zeros(4, np.int32))
 
 
 @tw.jit
@@ -144,7 +144,7 @@ def last_program_relaxed_corrected(x, partial, count, out, COUNT: tl.constexpr, 
 
 def launch_last(kernel):
     x, count = np.ones(256, np.float32), np.zeros(1, np.int32)
-    kernel[(4, )](x, np.zeros(4, np.float32), count, np.zeros(1, np.float32), COUNT=4, BLOCK=64)
+    kernel[(4,)](x, np.zeros(4, np.float32), count, np.zeros(1, np.float32), COUNT=4, BLOCK=64)
 
 
 @tw.jit
@@ -171,7 +171,7 @@ def acquires_alone_corrected(data, flag, out):
 
 
 def launch_message(kernel):
-    kernel[(2, )](*(np.zeros(1, np.int32) for _ in range(3)))
+    kernel[(2,)](*(np.zeros(1, np.int32) for _ in range(3)))
 
 
 CASES = [

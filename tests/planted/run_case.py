@@ -86,8 +86,9 @@ class Launcher:
 
         def launch(*args, **kwargs):
             kwargs.pop("check", None)
-            self.kernel[grid](*map(self.tensors.argument, args),
-                              **{name: self.tensors.argument(value) for name, value in kwargs.items()})
+            self.kernel[grid](
+                *map(self.tensors.argument, args), **{name: self.tensors.argument(value) for name, value in kwargs.items()}
+            )
             if self.tensors.device == "cuda":
                 self.tensors.torch.cuda.synchronize()
 

@@ -39,10 +39,18 @@ SANITIZER_STATUS = 86
 
 
 def outcome(command, environment):
-    """"silent", "raised", "found" by a sanitizer, "crash" or "hang"."""
+    """How it ends: "silent", "raised", "found" by a sanitizer, "crash" or "hang"."""
     # A group of its own: compute-sanitizer runs the program in another process, which would stay and hold the pipes.
-    process = subprocess.Popen(command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
         output, complaints = process.communicate(timeout=SECONDS)
     except subprocess.TimeoutExpired:
@@ -116,7 +124,7 @@ def table_text(results):
         columns += ["compute-sanitizer"]
 
     def found(of_case, column):
-        names = SANITIZERS if column == "compute-sanitizer" else (column, )
+        names = SANITIZERS if column == "compute-sanitizer" else (column,)
         known = [of_case[name]["found"] for name in names if name in of_case]
         return any(known) if known else None
 
@@ -125,8 +133,13 @@ def table_text(results):
     for kind in [*classes, ""]:
         of_kind = [of_case for name, of_case in results.items() if not kind or name.split("-")[0] == kind]
         counts = [[found(of_case, column) for of_case in of_kind] for column in columns]
-        rows.append([kind or "all", str(len(of_kind)), *("" if all(c is None for c in count) else str(count.count(True))
-                                                         for count in counts)])
+        rows.append(
+            [
+                kind or "all",
+                str(len(of_kind)),
+                *("" if all(c is None for c in count) else str(count.count(True)) for count in counts),
+            ]
+        )
     lines = ["| class | kernels | " + " | ".join(columns) + " |", "|---" * (len(columns) + 2) + "|"]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 

@@ -21,8 +21,13 @@ KNOWN = [case for case in CASES if case.code in ("E0407", *RACES)]
 # Faulty kernels that the solver does not refute: they depend on data, and on the order of atomics.
 FAULTY_OUTSIDE = {"bounds-embedding-index", "atomics-last-program-relaxed"}
 # Corrected kernels in which atomics order what programs do, of which proofs know nothing.
-CORRECTED_OUTSIDE = {"atomics-acquires-alone", "atomics-last-program-relaxed", "atomics-unlocked-by-store",
-                     "atomics-without-release", "races-two-phases"}
+CORRECTED_OUTSIDE = {
+    "atomics-acquires-alone",
+    "atomics-last-program-relaxed",
+    "atomics-unlocked-by-store",
+    "atomics-without-release",
+    "races-two-phases",
+}
 
 
 def proofs_of(case, kernel):

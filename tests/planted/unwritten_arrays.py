@@ -9,6 +9,7 @@ import tilewright.language as tl
 import tilewright.testing
 from planted.case import Case
 
+
 @tw.jit
 def histogram(x, counts, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -25,7 +26,7 @@ def histogram_corrected(x, counts, n, BLOCK: tl.constexpr):
 
 def launch_histogram(kernel):
     x = np.arange(100, dtype=np.int32) % 7
-    kernel[(2, )](x, tilewright.testing.uninitialized(7, np.int32), 100, BLOCK=64)
+    kernel[(2,)](x, tilewright.testing.uninitialized(7, np.int32), 100, BLOCK=64)
 
 
 @tw.jit
@@ -52,7 +53,7 @@ def split_sum_corrected(x, partial, out, n, PARTS: tl.constexpr, BLOCK: tl.const
 
 def launch_split(kernel):
     x = np.ones(100, np.float32)
-    kernel[(1, )](x, tilewright.testing.uninitialized(8), np.zeros(1, np.float32), 100, PARTS=8, BLOCK=32)
+    kernel[(1,)](x, tilewright.testing.uninitialized(8), np.zeros(1, np.float32), 100, PARTS=8, BLOCK=32)
 
 
 @tw.jit
@@ -74,7 +75,7 @@ def running_mean_corrected(x, mean, momentum, n, BLOCK: tl.constexpr):
 
 
 def launch_mean(kernel):
-    kernel[(3, )](np.ones((3, 50), np.float32), tilewright.testing.uninitialized(3), 0.9, 50, BLOCK=64)
+    kernel[(3,)](np.ones((3, 50), np.float32), tilewright.testing.uninitialized(3), 0.9, 50, BLOCK=64)
 
 
 @tw.jit
@@ -95,7 +96,7 @@ def accumulate_corrected(x, gradient, n, BLOCK: tl.constexpr):
 
 def launch_accumulate(kernel):
     gradient = np.ones(100, np.float32)
-    kernel[(2, )](np.ones(100, np.float32), tilewright.testing.forget(gradient), 100, BLOCK=64)
+    kernel[(2,)](np.ones(100, np.float32), tilewright.testing.forget(gradient), 100, BLOCK=64)
 
 
 CASES = [

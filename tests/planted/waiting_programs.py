@@ -26,7 +26,7 @@ def lock_kept_corrected(lock, total):
 
 
 def launch_lock(kernel):
-    kernel[(4, )](np.zeros(1, np.int32), np.zeros(1, np.int32))
+    kernel[(4,)](np.zeros(1, np.int32), np.zeros(1, np.int32))
 
 
 @tw.jit
@@ -50,7 +50,7 @@ def kept_on_one_path_corrected(lock, total, x):
 
 
 def launch_paths(kernel):
-    kernel[(4, )](np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([3, 0, 2, 1], np.int32))
+    kernel[(4,)](np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([3, 0, 2, 1], np.int32))
 
 
 @tw.jit
@@ -77,7 +77,7 @@ def wrong_expected_corrected(flag, data, out):
 
 
 def launch_flag(kernel):
-    kernel[(2, )](*(np.zeros(1, np.int32) for _ in range(3)))
+    kernel[(2,)](*(np.zeros(1, np.int32) for _ in range(3)))
 
 
 @tw.jit
@@ -111,7 +111,7 @@ def two_locks_corrected(locks, turns, out):
 
 
 def launch_two_locks(kernel):
-    kernel[(2, )](np.zeros(2, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32))
+    kernel[(2,)](np.zeros(2, np.int32), np.zeros(1, np.int32), np.zeros(1, np.int32))
 
 
 @tw.jit
@@ -142,7 +142,7 @@ def look_back_corrected(x, sums, flags, out):
 
 def launch_look_back(kernel):
     x, out = np.arange(16, dtype=np.int32), np.zeros(16, np.int32)
-    kernel[(16, )](x, np.zeros(16, np.int32), np.zeros(16, np.int32), out)
+    kernel[(16,)](x, np.zeros(16, np.int32), np.zeros(16, np.int32), out)
     assert (out == np.cumsum(x)).all()
 
 
@@ -168,7 +168,7 @@ def grid_barrier_corrected(count, x, out, COUNT: tl.constexpr):
 
 
 def launch_barrier(kernel):
-    kernel[(8, )](np.zeros(1, np.int32), np.zeros(8, np.int32), np.zeros(8, np.int32), COUNT=8)
+    kernel[(8,)](np.zeros(1, np.int32), np.zeros(8, np.int32), np.zeros(8, np.int32), COUNT=8)
 
 
 @tw.jit
@@ -197,7 +197,7 @@ def nobody_produces_corrected(flags, data, out):
 
 
 def launch_producers(kernel):
-    kernel[(4, )](*(np.zeros(5, np.int32) for _ in range(3)))
+    kernel[(4,)](*(np.zeros(5, np.int32) for _ in range(3)))
 
 
 @tw.jit
@@ -220,7 +220,7 @@ def semaphore_corrected(turns, out):
 
 
 def launch_semaphore(kernel):
-    kernel[(4, )](np.zeros(1, np.int32), np.zeros(4, np.int32))
+    kernel[(4,)](np.zeros(1, np.int32), np.zeros(4, np.int32))
 
 
 @tw.jit

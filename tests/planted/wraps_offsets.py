@@ -34,7 +34,7 @@ def copy_rows_corrected(x, out, stride, BLOCK: tl.constexpr):
 
 
 def launch_rows(kernel):
-    kernel[(4, )](huge(), np.zeros(4 * 16, np.int8), 800_000_000, BLOCK=16)
+    kernel[(4,)](huge(), np.zeros(4 * 16, np.int8), 800_000_000, BLOCK=16)
 
 
 @tw.jit
@@ -54,7 +54,7 @@ def gather_heads_corrected(x, out, batch_stride, head_stride, HEADS: tl.constexp
 
 
 def launch_heads(kernel):
-    kernel[(4, )](huge(), np.zeros(4 * 16, np.int8), 1_200_000_000, 1_000_000_000, HEADS=2, BLOCK=16)
+    kernel[(4,)](huge(), np.zeros(4 * 16, np.int8), 1_200_000_000, 1_000_000_000, HEADS=2, BLOCK=16)
 
 
 @tw.jit
@@ -72,7 +72,7 @@ def last_block_corrected(x, out, n, BLOCK: tl.constexpr):
 
 
 def launch_last(kernel):
-    kernel[(1, )](huge(), np.zeros(16, np.int8), 2**31 - 8, BLOCK=16)
+    kernel[(1,)](huge(), np.zeros(16, np.int8), 2**31 - 8, BLOCK=16)
 
 
 @tw.jit
@@ -90,7 +90,7 @@ def flat_copy_corrected(x, out, first, BLOCK: tl.constexpr):
 
 
 def launch_flat(kernel):
-    kernel[(1, )](huge(), np.zeros(16, np.int8), 2**31 + 64, BLOCK=16)
+    kernel[(1,)](huge(), np.zeros(16, np.int8), 2**31 + 64, BLOCK=16)
 
 
 @tw.jit
@@ -111,7 +111,7 @@ def look_up_corrected(codes, table, out, BLOCK: tl.constexpr):
 
 def launch_look_up(kernel):
     codes = np.arange(32, dtype=np.int8)
-    kernel[(1, )](codes, np.ones(2000, np.float32), np.zeros(32, np.float32), BLOCK=32)
+    kernel[(1,)](codes, np.ones(2000, np.float32), np.zeros(32, np.float32), BLOCK=32)
 
 
 @tw.jit
@@ -132,7 +132,7 @@ def ragged_corrected(lengths, x, out, BLOCK: tl.constexpr):
 
 def launch_ragged(kernel):
     lengths = np.array([900_000_000, 900_000_000, 900_000_000, 1], np.int32)
-    kernel[(1, )](lengths, huge(), np.zeros(4, np.int8), BLOCK=4)
+    kernel[(1,)](lengths, huge(), np.zeros(4, np.int8), BLOCK=4)
 
 
 CASES = [

@@ -43,8 +43,10 @@ def _per_repository(results) -> list[str]:
     for name in [*names, None]:
         best = worst_per_kernel([r for r in results if name in (None, r["repository"])])
         counts = Counter(best.values())
-        lines.append(f"{name or 'all':<45}{len(best):>8}{counts['compiled']:>9}{counts['refused']:>8}{counts['error']:>6}"
-                     f"{counts['import']:>7}{counts['crash'] + counts['memory']:>6}{counts['timeout']:>5}")
+        lines.append(
+            f"{name or 'all':<45}{len(best):>8}{counts['compiled']:>9}{counts['refused']:>8}{counts['error']:>6}"
+            f"{counts['import']:>7}{counts['crash'] + counts['memory']:>6}{counts['timeout']:>5}"
+        )
     return lines
 
 
@@ -81,22 +83,33 @@ def table(results, peer=()) -> str:
     lines.append("")
     for target, stages in sorted({(r["target"], r["stages"]) for r in tried}):
         counts = Counter(r["status"] for r in tried if (r["target"], r["stages"]) == (target, stages))
-        lines.append(f"{target} at {stages} stages: " + ", ".join(f"{count} {status}" for status, count in counts.most_common()))
+        lines.append(
+            f"{target} at {stages} stages: " + ", ".join(f"{count} {status}" for status, count in counts.most_common())
+        )
     if compiled:
         seconds = [r["seconds"] for r in compiled]
         slow = sorted((r for r in compiled if r["seconds"] > SLOW_SECONDS), key=lambda r: -r["seconds"])
-        lines.append(f"seconds of {len(seconds)} compilations: median {statistics.median(seconds):.3f}, 95 % {_percentile(seconds, .95):.2f}, "
-                     f"99 % {_percentile(seconds, .99):.2f}, longest {max(seconds):.1f}; "
-                     f"{len(slow)} ({len(slow) / len(seconds):.2%}) above {SLOW_SECONDS:.0f}")
-        lines += [f"  {r['seconds']:7.1f}  {r['repository']}/{r['file']}:{r['kernel']} {r['target']} {r['stages']} stages {r.get('steps')}"
-                  for r in slow[:25]]
+        lines.append(
+            f"seconds of {len(seconds)} compilations: median {statistics.median(seconds):.3f}, "
+            f"95 % {_percentile(seconds, 0.95):.2f}, 99 % {_percentile(seconds, 0.99):.2f}, longest {max(seconds):.1f}; "
+            f"{len(slow)} ({len(slow) / len(seconds):.2%}) above {SLOW_SECONDS:.0f}"
+        )
+        lines += [
+            f"  {r['seconds']:7.1f}  {r['repository']}/{r['file']}:{r['kernel']} {r['target']} "
+            f"{r['stages']} stages {r.get('steps')}"
+            for r in slow[:25]
+        ]
         assembled = [r for r in compiled if r.get("registers") is not None]
         if assembled:
             spilled = [r for r in assembled if r["spills"]]
-            lines.append(f"assembled: {len(assembled)}, registers median {statistics.median(r['registers'] for r in assembled):.0f}, "
-                         f"{len(spilled)} ({len(spilled) / len(assembled):.2%}) spill")
+            lines.append(
+                f"assembled: {len(assembled)}, registers median {statistics.median(r['registers'] for r in assembled):.0f}, "
+                f"{len(spilled)} ({len(spilled) / len(assembled):.2%}) spill"
+            )
     for line in results:
         if line["status"] in ("crash", "timeout", "memory") or line.get("code") == "E0900":
-            lines.append(f"{line['status']} {line.get('code', '')} {line['repository']}/{line['file']}:{line['kernel']} "
-                         f"{line.get('target')} {line.get('stages')} stages: {line.get('message', '')[:150]}")
+            lines.append(
+                f"{line['status']} {line.get('code', '')} {line['repository']}/{line['file']}:{line['kernel']} "
+                f"{line.get('target')} {line.get('stages')} stages: {line.get('message', '')[:150]}"
+            )
     return "\n".join([*lines, "", *_refusals(results, peer)])

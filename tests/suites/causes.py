@@ -22,7 +22,7 @@ def first_line(text: str) -> str:
     # An error that was raised while another was handled stands last, and is the one that the test saw.
     named = [line for line in told if NAMED.match(line)]
     if named:
-        after = lines[lines.index(named[-1]) + 1:]
+        after = lines[lines.index(named[-1]) + 1 :]
         # A compiler's error is often told below its name.
         if after and named[-1].rstrip(":").split(":")[-1].strip().startswith("at ") or named[-1].endswith(":"):
             named[-1] += " " + next((line for line in reversed(after) if not PLACE_OR_ADVICE.match(line)), "")
@@ -52,7 +52,9 @@ def grouped(failures) -> list:
     groups = {}
     for failure in failures:
         key = (failure["code"], failure["cause"])
-        group = groups.setdefault(key, {"code": key[0], "cause": key[1], "count": 0, "suites": Counter(), "example": failure["id"]})
+        group = groups.setdefault(
+            key, {"code": key[0], "cause": key[1], "count": 0, "suites": Counter(), "example": failure["id"]}
+        )
         group["count"] += 1
         group["suites"][failure["suite"]] += 1
     ordered = sorted(groups.values(), key=lambda group: -group["count"])

@@ -65,9 +65,17 @@ def requests_of(folder, options, seen, recorded):
             kernels.append({"kernel": kernel.name, "recorded": recorded.get((folder.name, source.path, kernel.name))})
         if kernels:
             files = [path for k in kernels for path in launched_in.get(k["kernel"], ())]
-            yield {"repository": folder.name, "root": str(folder), "file": source.path, "kernels": kernels,
-                   "launch_files": list(dict.fromkeys(files))[:8], "targets": options.target or list(TARGETS),
-                   "stages": options.stages or list(STAGES), "seconds": options.seconds, "gigabytes": options.gigabytes}
+            yield {
+                "repository": folder.name,
+                "root": str(folder),
+                "file": source.path,
+                "kernels": kernels,
+                "launch_files": list(dict.fromkeys(files))[:8],
+                "targets": options.target or list(TARGETS),
+                "stages": options.stages or list(STAGES),
+                "seconds": options.seconds,
+                "gigabytes": options.gigabytes,
+            }
 
 
 def selected(requests, options, known):
@@ -126,7 +134,9 @@ class Server:
         if self.process is None or self.process.poll() is not None or self.package != package:
             self.close()
             self.package = package
-            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True
+            )
         self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         ended = "the worker died"
@@ -138,7 +148,13 @@ class Server:
             yield answer
         if ended:
             for entry in request["kernels"]:
-                yield {"file": request["file"], "kernel": entry["kernel"], "status": "import", "kind": "worker", "message": ended}
+                yield {
+                    "file": request["file"],
+                    "kernel": entry["kernel"],
+                    "status": "import",
+                    "kind": "worker",
+                    "message": ended,
+                }
 
     def close(self):
         if self.process is not None:
@@ -182,9 +198,17 @@ def peer_requests(options):
             continue
         asked.add(key)
         recorded = {name: line[name] for name in ("signature", "constants", "divisibility", "options")}
-        yield {"repository": line["repository"], "root": str(Path(options.sources, line["repository"])), "file": line["file"],
-               "kernels": [{"kernel": line["kernel"], "recorded": recorded}], "launch_files": [], "targets": ["sm_90a"],
-               "stages": [line["stages"]], "seconds": options.seconds, "gigabytes": options.gigabytes}
+        yield {
+            "repository": line["repository"],
+            "root": str(Path(options.sources, line["repository"])),
+            "file": line["file"],
+            "kernels": [{"kernel": line["kernel"], "recorded": recorded}],
+            "launch_files": [],
+            "targets": ["sm_90a"],
+            "stages": [line["stages"]],
+            "seconds": options.seconds,
+            "gigabytes": options.gigabytes,
+        }
 
 
 def peer_path(path) -> str:
@@ -228,8 +252,15 @@ def main(arguments=None) -> int:
             run(peer_requests(options), Results(peer_path(options.results)), options, "triton")
         else:
             seen, recorded = set(), read_recorded(options.recorded)
-            requests = (r for f in repositories(options.sources, options.repository) for r in requests_of(f, options, seen, recorded))
-            run(selected(requests, options, known_configurations(options.results)), Results(options.results), options, "tilewright")
+            requests = (
+                r for f in repositories(options.sources, options.repository) for r in requests_of(f, options, seen, recorded)
+            )
+            run(
+                selected(requests, options, known_configurations(options.results)),
+                Results(options.results),
+                options,
+                "tilewright",
+            )
     results = read_results(options.results)
     print(table(results, read_results(peer_path(options.results))))
     return 1 if any(r["status"] == "crash" or r.get("code") == "E0900" for r in results) else 0

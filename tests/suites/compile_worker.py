@@ -45,7 +45,9 @@ class TritonCompiler:
     def compile(self, kernel, guess, target, options):
         number = int("".join(c for c in target if c.isdigit()))
         signature = {p.name: guess.signature.get(p.name, "constexpr") for p in kernel.params}
-        attributes = {(kernel.arg_names.index(name),): [["tt.divisibility", value]] for name, value in guess.divisibility.items()}
+        attributes = {
+            (kernel.arg_names.index(name),): [["tt.divisibility", value]] for name, value in guess.divisibility.items()
+        }
         source = self.source(kernel, signature, guess.constants, attributes)
         compiled = self.triton.compile(source, target=self.target("cuda", number, 32), options=options)
         return {"ptx": len(compiled.asm["ptx"]), "shared": compiled.metadata.shared}
@@ -65,9 +67,14 @@ class TilewrightCompiler:
         source = self.tilewright.ASTSource(kernel, guess.signature, guess.constants, guess.divisibility)
         compiled = self.tilewright.compile(source, target, {**options, "arguments_may_overlap": False})
         metadata, steps = compiled.metadata, compiled.step_seconds
-        return {"ptx": len(compiled.asm["ptx"]), "shared": metadata.shared, "registers": metadata.n_regs,
-                "spills": metadata.n_spills, "num_warps": metadata.num_warps,
-                "steps": {k: round(v, 3) for k, v in sorted(steps.items(), key=lambda s: -s[1])[:3]}}
+        return {
+            "ptx": len(compiled.asm["ptx"]),
+            "shared": metadata.shared,
+            "registers": metadata.n_regs,
+            "spills": metadata.n_spills,
+            "num_warps": metadata.num_warps,
+            "steps": {k: round(v, 3) for k, v in sorted(steps.items(), key=lambda s: -s[1])[:3]},
+        }
 
 
 def pretend_gpu():
@@ -77,10 +84,19 @@ def pretend_gpu():
 
         import torch
 
-        properties = types.SimpleNamespace(name="NVIDIA H100", major=9, minor=0, multi_processor_count=132, warp_size=32,
-                                           total_memory=80 << 30, shared_memory_per_block_optin=232448, gcnArchName="",
-                                           max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536,
-                                           L2_cache_size=50 << 20)
+        properties = types.SimpleNamespace(
+            name="NVIDIA H100",
+            major=9,
+            minor=0,
+            multi_processor_count=132,
+            warp_size=32,
+            total_memory=80 << 30,
+            shared_memory_per_block_optin=232448,
+            gcnArchName="",
+            max_threads_per_multi_processor=2048,
+            regs_per_multiprocessor=65536,
+            L2_cache_size=50 << 20,
+        )
         torch.cuda.is_available = lambda: True
         torch.cuda.device_count = lambda: 1
         torch.cuda.current_device = lambda: 0
@@ -95,8 +111,14 @@ def pretend_gpu():
         driver.active.get_current_target = lambda *_: GPUTarget("cuda", 90, 32)
         driver.active.get_current_device = lambda *_: 0
         driver.active.utils.get_device_properties = lambda *_: {
-            "max_shared_mem": 232448, "multiprocessor_count": 132, "max_num_regs": 65536, "warpSize": 32,
-            "sm_clock_rate": 1980000, "mem_clock_rate": 2619000, "mem_bus_width": 5120}
+            "max_shared_mem": 232448,
+            "multiprocessor_count": 132,
+            "max_num_regs": 65536,
+            "warpSize": 32,
+            "sm_clock_rate": 1980000,
+            "mem_clock_rate": 2619000,
+            "mem_bus_width": 5120,
+        }
 
 
 def problem_of(error) -> dict:
@@ -131,7 +153,9 @@ def guesses_of(entry, kernel, launches, language):
     """The recorded arguments where there are some, else the variants of the guess, each once."""
     recorded = entry.get("recorded")
     if recorded:
-        constants = {n: getattr(language, v.rsplit(".", 1)[-1], v) if isinstance(v, str) else v for n, v in recorded["constants"].items()}
+        constants = {
+            n: getattr(language, v.rsplit(".", 1)[-1], v) if isinstance(v, str) else v for n, v in recorded["constants"].items()
+        }
         return [Guess(recorded["signature"], constants, recorded.get("divisibility", {}), recorded.get("options", {}))]
     guesser = Guesser(kernel, launches, language)
     found = {}
@@ -268,14 +292,22 @@ def run_file(request, compiler, write):
         launches += launches_in(tree) if tree else []
     for entry in request["kernels"]:
         if unwrapped(getattr(module, entry["kernel"], None))[0] is None:
-            write({"file": request["file"], "kernel": entry["kernel"], "status": "import", "kind": "absent",
-                   "message": "the module does not define it here"})
+            write(
+                {
+                    "file": request["file"],
+                    "kernel": entry["kernel"],
+                    "status": "import",
+                    "kind": "absent",
+                    "message": "the module does not define it here",
+                }
+            )
             continue
         run_kernel(entry, module, launches, compiler, request, write)
 
 
 def serve(compiler, output):
     """Answers requests of one package, which is imported here, so that not every file does it again."""
+
     def write(line):
         os.write(output, (json.dumps(line) + "\n").encode())
 

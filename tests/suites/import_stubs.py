@@ -18,8 +18,15 @@ from pathlib import Path
 
 
 # Parts of Triton for hardware that this compiler does not know.
-_OTHER_VENDORS = ("triton.backends.mlu", "triton.backends.ascend", "triton.backends.amd", "triton.language.extra.mlu",
-                  "triton.language.extra.hip", "triton.language.extra.xpu", "triton.language.extra.cann")
+_OTHER_VENDORS = (
+    "triton.backends.mlu",
+    "triton.backends.ascend",
+    "triton.backends.amd",
+    "triton.language.extra.mlu",
+    "triton.language.extra.hip",
+    "triton.language.extra.xpu",
+    "triton.language.extra.cann",
+)
 
 
 class _StubType(type):
@@ -234,7 +241,7 @@ def import_file(path):
         first = error
     # The package that cannot be imported is mostly the innermost: its `__init__` imports all that lies beside.
     for real in range(len(parts) - 2, -1, -1):
-        _forget(".".join(parts[:real + 1]))
+        _forget(".".join(parts[: real + 1]))
         _make_bare(parts, root, real)
         with contextlib.suppress(Exception):
             return importlib.import_module(name)

@@ -50,9 +50,24 @@ def start_worker(names, out, log, options):
         environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "4")
     # Times of compilation are those of a first run: nothing may come from an earlier one.
     if not options.keep_caches:
-        for variable, folder in (("TORCHINDUCTOR_CACHE_DIR", "inductor"), ("TRITON_CACHE_DIR", "triton"), ("TILEWRIGHT_CACHE_DIR", "tilewright")):
+        for variable, folder in (
+            ("TORCHINDUCTOR_CACHE_DIR", "inductor"),
+            ("TRITON_CACHE_DIR", "triton"),
+            ("TILEWRIGHT_CACHE_DIR", "tilewright"),
+        ):
             environment[variable] = str(Path(options.scratch) / folder / str(os.urandom(4).hex()))
-    command = [sys.executable, __file__, "--worker", out, "--device", options.device, "--backend", options.backend, "--names", ",".join(names)]
+    command = [
+        sys.executable,
+        __file__,
+        "--worker",
+        out,
+        "--device",
+        options.device,
+        "--backend",
+        options.backend,
+        "--names",
+        ",".join(names),
+    ]
     return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
 
 
@@ -65,7 +80,7 @@ class Lines:
 
     def read(self) -> bool:
         """Takes in what is new; whether there was anything."""
-        records = read_lines(self.path)[self.count:]
+        records = read_lines(self.path)[self.count :]
         for record in records:
             if "facts" in record:
                 self.facts.update(record["facts"])
@@ -108,7 +123,15 @@ def run_group(names: list[str], options, report, facts) -> None:
             # The one that took the process down, or a worker that did nothing: neither is tried again.
             victim = lines.started or left[0]
             tail = log_path.read_bytes().decode(errors="replace")[-3000:]
-            report({"name": victim, "group": victim.split(".")[0], "status": ending or "crashed", "message": f"exit status {process.returncode}", "log": tail})
+            report(
+                {
+                    "name": victim,
+                    "group": victim.split(".")[0],
+                    "status": ending or "crashed",
+                    "message": f"exit status {process.returncode}",
+                    "log": tail,
+                }
+            )
             lines.done.add(victim)
         left = [name for name in left if name not in lines.done]
 
@@ -118,12 +141,16 @@ def select(options) -> tuple[list, list]:
     from inductor.registry import load_all
 
     programs = load_all()
-    names = [n for n, p in programs.items() if (options.k is None or options.k in n) and (options.device == "cuda" or not p.gpu or options.backend != "inductor")]
+    names = [
+        n
+        for n, p in programs.items()
+        if (options.k is None or options.k in n) and (options.device == "cuda" or not p.gpu or options.backend != "inductor")
+    ]
     together, alone = collections.defaultdict(list), collections.defaultdict(list)
     for name in names:
         (alone if programs[name].timed and options.jobs > 1 else together)[programs[name].group].append(name)
     size = 100 if options.jobs == 1 else 12
-    return [group[i:i + size] for group in together.values() for i in range(0, len(group), size)], list(alone.values())
+    return [group[i : i + size] for group in together.values() for i in range(0, len(group), size)], list(alone.values())
 
 
 def run_all(options) -> int:
@@ -137,7 +164,11 @@ def run_all(options) -> int:
     def report(record):
         with lock:
             results.append(record)
-            print(f"{record['status']:8} {record['name']:60} {record.get('seconds', 0):7.1f} s  {record.get('message', '')[:150]}", flush=True)
+            print(
+                f"{record['status']:8} {record['name']:60} {record.get('seconds', 0):7.1f} s  "
+                f"{record.get('message', '')[:150]}",
+                flush=True,
+            )
             if options.json:
                 Path(options.json).write_text(json.dumps({"facts": facts, "results": results}, indent=1))
 
@@ -152,8 +183,12 @@ def run_all(options) -> int:
     counts["not run"] = sum(len(names) for names in (*together, *alone)) - len(results)
     compiling = sum(record.get("first_seconds", 0) for record in results)
     print(facts)
-    print(", ".join(f"{counts[state]} {state}" for state in (*STATES, "not run")), f"of {len(results) + counts['not run']}; "
-          f"first calls {compiling:.0f} s; {sum(r.get('kernels') or 0 for r in results)} kernels; {time.monotonic() - start:.0f} s in all")
+    print(
+        ", ".join(f"{counts[state]} {state}" for state in (*STATES, "not run")),
+        f"of {len(results) + counts['not run']}; "
+        f"first calls {compiling:.0f} s; {sum(r.get('kernels') or 0 for r in results)} kernels; "
+        f"{time.monotonic() - start:.0f} s in all",
+    )
     if options.json:
         Path(options.json).write_text(json.dumps({"facts": facts, "counts": counts, "results": results}, indent=1))
     return 0 if counts["passed"] + counts["skipped"] == len(results) else 1
@@ -172,11 +207,16 @@ def compare(first: str, second: str) -> int:
     for name in good:
         times = [run[name].get("warm_ms") for run in runs]
         if None not in times:
-            print(f"{name:60} warm {times[0]:9.3f} ms {times[1]:9.3f} ms, {times[0] / times[1]:.2f}; "
-                  f"first {runs[0][name]['first_seconds']:.2f} s {runs[1][name]['first_seconds']:.2f} s")
+            print(
+                f"{name:60} warm {times[0]:9.3f} ms {times[1]:9.3f} ms, {times[0] / times[1]:.2f}; "
+                f"first {runs[0][name]['first_seconds']:.2f} s {runs[1][name]['first_seconds']:.2f} s"
+            )
     totals = [sum(run[n].get("first_seconds", 0) for n in good) for run in runs]
-    print(f"passed: {sum(r['status'] == 'passed' for r in runs[0].values())} and {sum(r['status'] == 'passed' for r in runs[1].values())} of {len(both)}; "
-          f"first calls of what both pass: {totals[0]:.1f} s and {totals[1]:.1f} s")
+    passed = [sum(r["status"] == "passed" for r in run.values()) for run in runs]
+    print(
+        f"passed: {passed[0]} and {passed[1]} of {len(both)}; "
+        f"first calls of what both pass: {totals[0]:.1f} s and {totals[1]:.1f} s"
+    )
     return 0
 
 

@@ -136,8 +136,21 @@ class Runner:
     # One process.
 
     def command(self, job: Job, stem: Path) -> list:
-        pytest = ["-m", "pytest", "-p", "suite_plugin", "-o", "addopts=", "-p", "no:cacheprovider", "-q",
-                  "--tb=short", "--continue-on-collection-errors", "-W", "ignore"]
+        pytest = [
+            "-m",
+            "pytest",
+            "-p",
+            "suite_plugin",
+            "-o",
+            "addopts=",
+            "-p",
+            "no:cacheprovider",
+            "-q",
+            "--tb=short",
+            "--continue-on-collection-errors",
+            "-W",
+            "ignore",
+        ]
         more = {"run": [], "collect": ["--collect-only", "-p", "pretend_gpu"], "interpret": job.suite.interpreted, "check": []}
         arguments = pytest + job.suite.arguments + more[self.mode]
         if job.suite.scripts:
@@ -157,11 +170,19 @@ class Runner:
         environment = dict(os.environ)
         # Fixed hashes, because parameters that come from a set name the tests; no look-ups on a network.
         environment.update(
-            PYTHONPATH=os.pathsep.join(paths), SUITE_JOB=str(job_file), PYTHONHASHSEED="0", MPLBACKEND="Agg",
-            HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false", OMP_NUM_THREADS="2",
-            TORCHINDUCTOR_COMPILE_THREADS="1", TRITON_CACHE_DIR=str(self.scratch / "cache-triton"),
+            PYTHONPATH=os.pathsep.join(paths),
+            SUITE_JOB=str(job_file),
+            PYTHONHASHSEED="0",
+            MPLBACKEND="Agg",
+            HF_HUB_OFFLINE="1",
+            TRANSFORMERS_OFFLINE="1",
+            TOKENIZERS_PARALLELISM="false",
+            OMP_NUM_THREADS="2",
+            TORCHINDUCTOR_COMPILE_THREADS="1",
+            TRITON_CACHE_DIR=str(self.scratch / "cache-triton"),
             TILEWRIGHT_CACHE_DIR=str(self.scratch / "cache-tilewright"),
-            TORCHINDUCTOR_CACHE_DIR=str(self.scratch / f"inductor-{job.implementation}"))
+            TORCHINDUCTOR_CACHE_DIR=str(self.scratch / f"inductor-{job.implementation}"),
+        )
         if job.device is not None:
             environment["CUDA_VISIBLE_DEVICES"] = str(job.device)
         environment.pop("TILEWRIGHT_AS_TRITON", None)
@@ -180,15 +201,29 @@ class Runner:
     def run_process(self, job: Job, attempt: int) -> bool:
         """Whether the job is done."""
         stem = self.scratch / f"{job.name}-{attempt}"
-        description = {"output": f"{stem}.jsonl", "sample": job.sample, "part": job.part, "parts": job.parts,
-                       "absent": job.suite.absent, "borrowed": job.suite.borrowed, "whole": job.whole, "only": job.only, "done": list(job.results)}
+        description = {
+            "output": f"{stem}.jsonl",
+            "sample": job.sample,
+            "part": job.part,
+            "parts": job.parts,
+            "absent": job.suite.absent,
+            "borrowed": job.suite.borrowed,
+            "whole": job.whole,
+            "only": job.only,
+            "done": list(job.results),
+        }
         Path(f"{stem}.job").write_text(json.dumps(description))
         Path(f"{stem}.jsonl").write_text("")
         with open(f"{stem}.out", "wb") as output:
             process = subprocess.Popen(
-                self.command(job, stem), cwd=job.suite.checkout(self.root) / job.suite.folder, stdin=subprocess.DEVNULL,
-                stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-                env=self.environment(job, Path(f"{stem}.job")))
+                self.command(job, stem),
+                cwd=job.suite.checkout(self.root) / job.suite.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=self.environment(job, Path(f"{stem}.job")),
+            )
             progress, ending = self.watch(process, Path(f"{stem}.jsonl"), job.suite.timeout)
         job.output_tail = read_tail(Path(f"{stem}.out"))
         if Path(f"{stem}.checked").exists():
@@ -236,9 +271,13 @@ class Runner:
         if lost is None:
             return True
         text = f"no end after {job.suite.timeout:.0f} s" if how == "timeout" else f"the process died: {describe(code)}"
-        job.results[lost] = {"id": lost, "outcome": "crashed" if how == "exit" else "timeout", "phase": "process",
-                             "seconds": round(time.monotonic() - progress.since, 3),
-                             "text": text + "\n" + job.output_tail}
+        job.results[lost] = {
+            "id": lost,
+            "outcome": "crashed" if how == "exit" else "timeout",
+            "phase": "process",
+            "seconds": round(time.monotonic() - progress.since, 3),
+            "text": text + "\n" + job.output_tail,
+        }
         return progress.selected is None
 
 

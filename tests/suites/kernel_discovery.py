@@ -107,8 +107,12 @@ def read_source(path, root) -> SourceFile:
         return source
     functions = [f for f in _module_functions(tree) if "jit" in _decorations(f)]
     names = {f.name for f in functions}
-    called = {n.func.id for f in functions for n in ast.walk(f)
-              if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names and n.func.id != f.name}
+    called = {
+        n.func.id
+        for f in functions
+        for n in ast.walk(f)
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id in names and n.func.id != f.name
+    }
     source.launches = launches_in(tree)
     last = {f.name: f for f in functions}  # a name that is defined twice is its last definition
     for function in last.values():

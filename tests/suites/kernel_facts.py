@@ -16,11 +16,39 @@ Functions that a kernel calls are looked at in the same way, so that words of th
 
 import ast
 
-MEMORY = {"load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas", "atomic_and",
-          "atomic_or", "atomic_xor", "make_block_ptr", "make_tensor_descriptor", "_experimental_make_tensor_descriptor"}
+MEMORY = {
+    "load",
+    "store",
+    "atomic_add",
+    "atomic_max",
+    "atomic_min",
+    "atomic_xchg",
+    "atomic_cas",
+    "atomic_and",
+    "atomic_or",
+    "atomic_xor",
+    "make_block_ptr",
+    "make_tensor_descriptor",
+    "_experimental_make_tensor_descriptor",
+}
 # Calls through which an address, or a value, goes unchanged: its first argument.
-_TRANSPARENT = {"multiple_of", "max_contiguous", "max_constancy", "broadcast_to", "expand_dims", "cast", "advance", "trans",
-                "reshape", "view", "ravel", "where", "broadcast", "to", "permute"}
+_TRANSPARENT = {
+    "multiple_of",
+    "max_contiguous",
+    "max_constancy",
+    "broadcast_to",
+    "expand_dims",
+    "cast",
+    "advance",
+    "trans",
+    "reshape",
+    "view",
+    "ravel",
+    "where",
+    "broadcast",
+    "to",
+    "permute",
+}
 _EXTENT_CALLS = {"arange": (0, 1), "zeros": (0,), "full": (0,), "reshape": (1,), "view": (1,), "broadcast_to": (1,)}
 _EXTENT_KEYWORDS = {"block_shape", "shape"}
 
@@ -33,8 +61,9 @@ def call_name(call) -> str:
 
 def _is_method(call) -> bool:
     """`x.load(...)` on a value, not `tl.load(...)`."""
-    return isinstance(call.func, ast.Attribute) and not (isinstance(call.func.value, ast.Name)
-                                                         and call.func.value.id in ("tl", "triton", "language", "libdevice"))
+    return isinstance(call.func, ast.Attribute) and not (
+        isinstance(call.func.value, ast.Name) and call.func.value.id in ("tl", "triton", "language", "libdevice")
+    )
 
 
 class Facts:
@@ -187,7 +216,11 @@ class Facts:
             precision = self._keyword(node, "input_precision")
             self._say([precision.id] if isinstance(precision, ast.Name) else [], "precision")
         if name in ("to", "cast", "zeros", "full"):
-            types = [node.args[0]] if name == "to" and node.args else node.args[1:] + [k.value for k in node.keywords if k.arg == "dtype"]
+            types = (
+                [node.args[0]]
+                if name == "to" and node.args
+                else node.args[1:] + [k.value for k in node.keywords if k.arg == "dtype"]
+            )
             self._say([t.id for t in types if isinstance(t, ast.Name)], "dtype")
         self._look_at_extents(node, name)
         self._look_into(node)

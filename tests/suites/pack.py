@@ -26,8 +26,24 @@ from run_suites import read_suites  # noqa: E402
 # What every checkout gets: Python, and what configures its tests.
 ORDINARY = ["*.py", "pytest.ini", "setup.cfg", "pyproject.toml"]
 # Wheels that the suites import and a machine with torch and pytest may lack.
-WHEELS = ["pytest-xdist", "execnet", "pytest-timeout", "absl-py", "expecttest", "parameterized", "loguru", "nvtx",
-          "mmengine-lite", "addict", "yapf", "termcolor", "pydantic==2.14.3", "pydantic_core==2.50.4", "annotated-types", "frozendict"]
+WHEELS = [
+    "pytest-xdist",
+    "execnet",
+    "pytest-timeout",
+    "absl-py",
+    "expecttest",
+    "parameterized",
+    "loguru",
+    "nvtx",
+    "mmengine-lite",
+    "addict",
+    "yapf",
+    "termcolor",
+    "pydantic==2.14.3",
+    "pydantic_core==2.50.4",
+    "annotated-types",
+    "frozendict",
+]
 
 
 def git_folder(mirrors: Path, repository: str):
@@ -107,13 +123,41 @@ def make_archive(mirrors: Path, out: Path, patterns) -> None:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         make_checkouts(mirrors, Path(scratch), patterns)
-        subprocess.run(["tar", "-C", scratch, "--sort=name", "--owner=0", "--group=0", "--use-compress-program=xz -6 -T2",
-                        "-cf", str(out / "checkouts.tar.xz"), "."], check=True)
+        subprocess.run(
+            [
+                "tar",
+                "-C",
+                scratch,
+                "--sort=name",
+                "--owner=0",
+                "--group=0",
+                "--use-compress-program=xz -6 -T2",
+                "-cf",
+                str(out / "checkouts.tar.xz"),
+                ".",
+            ],
+            check=True,
+        )
     shutil.rmtree(out / "suites", ignore_errors=True)
     shutil.copytree(HERE, out / "suites", ignore=shutil.ignore_patterns("__pycache__"))
     (out / "wheels").mkdir(exist_ok=True)
-    subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "--python-version", "3.12",
-                    "-d", str(out / "wheels"), *WHEELS], check=True)
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--python-version",
+            "3.12",
+            "-d",
+            str(out / "wheels"),
+            *WHEELS,
+        ],
+        check=True,
+    )
     (out / "run.sh").write_text(RUN)
     (out / "run.sh").chmod(0o755)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())

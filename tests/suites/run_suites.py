@@ -8,7 +8,8 @@
 CHECKOUTS has a folder `owner+name` per repository with a file COMMIT in it (pack.py makes them); the
 sources are no part of this project. suites.toml says what is run of each. `import triton` means
 Tilewright in every process of the first kind. FOLDER gets table.md, summary.json, failures.jsonl (one line
-per failing test), findings.md (with --check), tests.jsonl.gz (every test) and ends.txt (the last output of jobs that went wrong).
+per failing test), findings.md (with --check), tests.jsonl.gz (every test) and ends.txt (the last output of jobs
+that went wrong).
 """
 
 import argparse
@@ -57,12 +58,16 @@ def jobs_of(suite: Suite, root: Path, implementation: str, sample, most_jobs: in
     for name in dealt:
         min(hands, key=lambda hand: sum(sizes[each] for each in hand)).append(name)
     if suite.scripts:  # one file of ours runs them all: the programs are the parts
-        return [Job(suite, implementation, sorted(hand), part=index)
-                for index, hand in enumerate([files[index::count] for index in range(count)])]
+        return [
+            Job(suite, implementation, sorted(hand), part=index)
+            for index, hand in enumerate([files[index::count] for index in range(count)])
+        ]
     prefix = "" if not shared else None
     hands = [hand for hand in hands if hand or shared] if prefix is None else [hand for hand in hands if hand]
-    return [Job(suite, implementation, shared + sorted(hand), whole=sorted(hand), part=index, parts=len(hands), sample=sample)
-            for index, hand in enumerate(hands)]
+    return [
+        Job(suite, implementation, shared + sorted(hand), whole=sorted(hand), part=index, parts=len(hands), sample=sample)
+        for index, hand in enumerate(hands)
+    ]
 
 
 class Campaign:
@@ -122,19 +127,24 @@ class Campaign:
     def after(self, job: Job):
         outcomes = [line["outcome"] for line in job.results.values()]
         bad = [name for name, line in job.results.items() if line["outcome"] in ("failed", "crashed", "timeout")]
-        print(f"{time.strftime('%H:%M:%S')} {job.name}: {job.selected} chosen, {outcomes.count('passed')} passed, {len(bad)} failed, "
-              f"{outcomes.count('skipped')} skipped, {len(job.not_run)} not run, {job.seconds:.0f} s", flush=True)
+        print(
+            f"{time.strftime('%H:%M:%S')} {job.name}: {job.selected} chosen, {outcomes.count('passed')} passed, "
+            f"{len(bad)} failed, {outcomes.count('skipped')} skipped, {len(job.not_run)} not run, {job.seconds:.0f} s",
+            flush=True,
+        )
         if job.implementation == "tilewright" and bad and self.arguments.triton == "failed":
             # A file that cannot be imported names no tests: Triton is asked for the same selection of it.
             whole = any(job.results[name]["phase"] in ("collect", "process") and "::" not in name for name in bad)
-            self.add(Job(job.suite, "triton", job.files, job.whole, job.part, job.parts, job.sample,
-                         only=None if whole else bad), 2.0)
+            self.add(
+                Job(job.suite, "triton", job.files, job.whole, job.part, job.parts, job.sample, only=None if whole else bad),
+                2.0,
+            )
 
     def run(self):
         self.fill()
         count = self.arguments.devices
         devices = [index % count if count > 1 else None for index in range(self.arguments.jobs)]
-        threads = [threading.Thread(target=self.work, args=(device, )) for device in devices]
+        threads = [threading.Thread(target=self.work, args=(device,)) for device in devices]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -144,8 +154,11 @@ class Campaign:
     def again(self):
         """What ran out of the memory that all processes share, one after another."""
         for job in list(self.jobs):
-            short = [name for name, line in job.results.items()
-                     if line["outcome"] == "failed" and any(word in line["text"] for word in MEMORY_ERRORS)]
+            short = [
+                name
+                for name, line in job.results.items()
+                if line["outcome"] == "failed" and any(word in line["text"] for word in MEMORY_ERRORS)
+            ]
             if not short or time.monotonic() > self.deadline:
                 continue
             alone = Job(job.suite, job.implementation, job.files, sample=job.sample, only=short)
@@ -158,19 +171,27 @@ def parse() -> argparse.Namespace:
     parser.add_argument("checkouts", type=Path)
     parser.add_argument("--out", type=Path, default=Path("suites-out"))
     parser.add_argument("--suite", action="append", help="names or patterns; all where missing")
-    parser.add_argument("--sample", default="suite", type=lambda text: text if text in ("suite", "all") else
-                        1 if text == "one-per-test" else int(text),
-                        help="cases of each test function: one-per-test, a number, all, or as suites.toml says (suite)")
+    parser.add_argument(
+        "--sample",
+        default="suite",
+        type=lambda text: text if text in ("suite", "all") else 1 if text == "one-per-test" else int(text),
+        help="cases of each test function: one-per-test, a number, all, or as suites.toml says (suite)",
+    )
     parser.add_argument("--triton", choices=["failed", "all", "none"], default="failed", help="what Triton runs as well")
     parser.add_argument("--both", dest="triton", action="store_const", const="all", help="the same as --triton all")
     parser.add_argument("--only-triton", action="store_true", help="what is wrong with a suite itself, or this machine")
     parser.add_argument("--collect", action="store_true", help="run no test: say what cannot be imported")
-    parser.add_argument("--interpret", action="store_true",
-                        help="on the CPU, in both interpreters: suites that know how (`interpreted` in suites.toml)")
+    parser.add_argument(
+        "--interpret",
+        action="store_true",
+        help="on the CPU, in both interpreters: suites that know how (`interpreted` in suites.toml)",
+    )
     parser.add_argument("--check", action="store_true", help="under `tilewright check`: findings.md lists what it reports")
     parser.add_argument("--jobs", type=int, default=16)
     parser.add_argument("--devices", type=int, default=1, help="GPUs that the jobs are shared out to")
-    parser.add_argument("--budget-seconds", "--budget", type=float, help="tests that have not begun by then are counted as not run")
+    parser.add_argument(
+        "--budget-seconds", "--budget", type=float, help="tests that have not begun by then are counted as not run"
+    )
     parser.add_argument("--scratch", type=Path, help="where processes write; a folder that goes away where missing")
     parser.add_argument("--list", action="store_true", help="say what would run")
     return parser.parse_args()

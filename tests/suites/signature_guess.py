@@ -15,20 +15,50 @@ from suites.kernel_facts import Facts
 
 _INTEGER_NAMES = re.compile(
     r"idx|indices|index|_ids?$|^ids?$|seqlen|cu_|lens?$|length|offsets?$|table|slot|mapping|expert|req_|b_loc|start|label|target|"
-    r"token|count|histogram|cumsum|lock|perm|sorted|split_sizes|position|topk_i|chunk_i|rank|num_|step$|seed|segment")
-_FLOAT_NAMES = re.compile(r"eps|scale|alpha|beta|gamma|lr$|decay|prob|^p$|dropout|softcap|soft_cap|theta|temperature|slope|"
-                          r"momentum|threshold|limit|value$|factor|rate|^q_max|_min$|_max$|weight_decay|bias_correction|smoothing")
-_FLOAT32_NAMES = re.compile(r"scale|lse|^l$|^m$|_l$|_m$|delta|mean|rstd|var$|logsumexp|amax|absmax|loss|max_|sum|norm_|inv_|cos|sin|"
-                            r"partial|acc|workspace|decay|dt_|^a_log|state")
-_FLAG_NAMES = re.compile(r"^(is|has|use|do|store|load|output|return|with|need|enable|even|apply|allow|add|save|skip|no|"
-                         r"mask|compute|update|reverse|causal|varlen|transpose|fuse)_?|_flag$|causal|transpose")
-_ELEMENT_TYPES = {"float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64", "int8": "i8", "int16": "i16",
-                  "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
-                  "int1": "i1", "float8e4nv": "fp8e4nv", "float8e5": "fp8e5"}
+    r"token|count|histogram|cumsum|lock|perm|sorted|split_sizes|position|topk_i|chunk_i|rank|num_|step$|seed|segment"
+)
+_FLOAT_NAMES = re.compile(
+    r"eps|scale|alpha|beta|gamma|lr$|decay|prob|^p$|dropout|softcap|soft_cap|theta|temperature|slope|"
+    r"momentum|threshold|limit|value$|factor|rate|^q_max|_min$|_max$|weight_decay|bias_correction|smoothing"
+)
+_FLOAT32_NAMES = re.compile(
+    r"scale|lse|^l$|^m$|_l$|_m$|delta|mean|rstd|var$|logsumexp|amax|absmax|loss|max_|sum|norm_|inv_|cos|sin|"
+    r"partial|acc|workspace|decay|dt_|^a_log|state"
+)
+_FLAG_NAMES = re.compile(
+    r"^(is|has|use|do|store|load|output|return|with|need|enable|even|apply|allow|add|save|skip|no|"
+    r"mask|compute|update|reverse|causal|varlen|transpose|fuse)_?|_flag$|causal|transpose"
+)
+_ELEMENT_TYPES = {
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "int1": "i1",
+    "float8e4nv": "fp8e4nv",
+    "float8e5": "fp8e5",
+}
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
 # What variants change: (element type of data, value of flags, side of square tiles).
-VARIANTS = (("fp16", True, 64), ("fp16", False, 64), ("fp32", True, 64), ("bf16", False, 32), ("fp32", False, 32), ("i32", False, 64),
-            ("u8", False, 64), ("fp16", True, 16), ("fp8e4nv", False, 64))
+VARIANTS = (
+    ("fp16", True, 64),
+    ("fp16", False, 64),
+    ("fp32", True, 64),
+    ("bf16", False, 32),
+    ("fp32", False, 32),
+    ("i32", False, 64),
+    ("u8", False, 64),
+    ("fp16", True, 16),
+    ("fp8e4nv", False, 64),
+)
 _MISSING = object()
 
 
@@ -67,6 +97,7 @@ def _tree_of(jit_function):
 
 def resolver(scope):
     """Looks functions up in the globals of a kernel: their tree, and the resolver of their own names."""
+
     def resolve(node):
         parts = []
         while isinstance(node, ast.Attribute):
@@ -125,12 +156,20 @@ class Launch:
     def is_last_stride(self, name) -> bool:
         """Whether it is the stride of a tensor's last axis, which is 1 as a rule."""
         node = self.expressions.get(name)
-        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "stride" and node.args):
+        if not (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "stride" and node.args
+        ):
             return False
         tensor = ast.dump(node.func.value)
-        axes = [_axis(other.args[0]) for other in self.expressions.values()
-                if isinstance(other, ast.Call) and isinstance(other.func, ast.Attribute) and other.func.attr == "stride"
-                and other.args and ast.dump(other.func.value) == tensor]
+        axes = [
+            _axis(other.args[0])
+            for other in self.expressions.values()
+            if isinstance(other, ast.Call)
+            and isinstance(other.func, ast.Attribute)
+            and other.func.attr == "stride"
+            and other.args
+            and ast.dump(other.func.value) == tensor
+        ]
         axis = _axis(node.args[0])
         return axis == -1 or (axis >= 1 and axis == max(axes))
 
@@ -141,8 +180,10 @@ def _defaults(function) -> dict:
         return {}
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(positional[len(positional) - len(arguments.defaults):], arguments.defaults),
-             *zip(arguments.kwonlyargs, arguments.kw_defaults)]
+    pairs = [
+        *zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults),
+    ]
     return {parameter.arg: value for parameter, value in pairs if isinstance(value, ast.Constant) and value.value is not None}
 
 
@@ -164,7 +205,9 @@ class Guesser:
         self.facts = Facts(tree, resolver(scope))
         names = [parameter.name for parameter in self.function.params]
         found = [Launch(call, around, scope, names) for name, call, around in launches if name == self.function.__name__]
-        self.launch = max(found, key=lambda launch: len(launch.expressions), default=Launch(ast.Call(None, [], []), None, scope, []))
+        self.launch = max(
+            found, key=lambda launch: len(launch.expressions), default=Launch(ast.Call(None, [], []), None, scope, [])
+        )
         self.has_descriptors = any("descriptor" in words and "pointer" not in words for words in self.facts.words.values())
         text = ast.dump(tree)
         self.has_dot = "'dot'" in text or "dot" in "".join(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
@@ -178,7 +221,9 @@ class Guesser:
             result.options.setdefault("num_warps", warps)
         for parameter in self.function.params:
             if parameter.is_constexpr or self._is_absent(parameter, flags):
-                result.constants[parameter.name] = None if not parameter.is_constexpr else self._constant(parameter, flags, side)
+                result.constants[parameter.name] = (
+                    None if not parameter.is_constexpr else self._constant(parameter, flags, side)
+                )
                 continue
             self._argument(parameter, data, side, result)
         self._apply_heuristics(result, flags)

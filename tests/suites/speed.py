@@ -60,7 +60,7 @@ def limit_configurations(count):
     def autotune(configs, *args, **kwargs):
         configs = list(configs)
         step = max(1, len(configs) // count) if count else 1
-        return original(configs[::step][:count or None], *args, **kwargs)
+        return original(configs[::step][: count or None], *args, **kwargs)
 
     triton.autotune = triton.runtime.autotune = autotune
 
@@ -107,13 +107,20 @@ class Worker:
 
     def __init__(self, implementation, arguments, log, device):
         command = [sys.executable, str(HERE / "speed.py"), "--worker"]
-        environment = {**os.environ, "SPEED_CHECKOUTS": str(arguments.checkouts.resolve()), "CUDA_VISIBLE_DEVICES": str(device),
-                       "SPEED_CONFIGS": str(arguments.configs), "OMP_NUM_THREADS": "2"}
+        environment = {
+            **os.environ,
+            "SPEED_CHECKOUTS": str(arguments.checkouts.resolve()),
+            "CUDA_VISIBLE_DEVICES": str(device),
+            "SPEED_CONFIGS": str(arguments.configs),
+            "OMP_NUM_THREADS": "2",
+        }
         environment.pop("TILEWRIGHT_AS_TRITON", None)
         if implementation == "tilewright":
             command[1:1] = ["-m", "tilewright", "run"]
             environment["TILEWRIGHT_AS_TRITON"] = "1"
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=environment
+        )
 
     def ask(self, **command) -> dict:
         try:
@@ -143,7 +150,7 @@ class Pair:
             if time.monotonic() < deadline:
                 self.made[implementation] = answer
 
-        threads = {each: threading.Thread(target=run, args=(each, )) for each in IMPLEMENTATIONS}
+        threads = {each: threading.Thread(target=run, args=(each,)) for each in IMPLEMENTATIONS}
         for thread in threads.values():
             thread.start()
         for each, thread in threads.items():
@@ -169,8 +176,13 @@ class Pair:
                 yield {"case": part, "errors": {each: "no time" for each, found in times.items() if None in found}}
                 continue
             median = {each: statistics.median(found) for each, found in times.items()}
-            yield {"case": part, "first_call_seconds": seconds, "ms": {each: round(value, 5) for each, value in median.items()},
-                   "times": times, "ratio": round(median["triton"] / median["tilewright"], 4)}
+            yield {
+                "case": part,
+                "first_call_seconds": seconds,
+                "ms": {each: round(value, 5) for each, value in median.items()},
+                "times": times,
+                "ratio": round(median["triton"] / median["tilewright"], 4),
+            }
 
 
 def summary(lines) -> str:
@@ -178,7 +190,10 @@ def summary(lines) -> str:
     if not ratios:
         return "nothing was measured"
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    return f"{len(ratios)} measured; geometric mean of Triton's time to ours {mean:.3f}; least {min(ratios):.3f}; {sum(r < 0.95 for r in ratios)} below 0.95"
+    return (
+        f"{len(ratios)} measured; geometric mean of Triton's time to ours {mean:.3f}; least {min(ratios):.3f}; "
+        f"{sum(r < 0.95 for r in ratios)} below 0.95"
+    )
 
 
 def main():
@@ -187,9 +202,13 @@ def main():
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--case", action="append", help="names or patterns; all where missing")
     parser.add_argument("--configs", type=int, default=0, help="configurations that each tuner keeps; all where it is 0")
-    parser.add_argument("--devices", type=int, default=1, help="GPUs to share the cases out to; timed by one pair each at a time")
+    parser.add_argument(
+        "--devices", type=int, default=1, help="GPUs to share the cases out to; timed by one pair each at a time"
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--budget", type=float, default=1e9, help="seconds for everything; two thirds of them for making the cases at most")
+    parser.add_argument(
+        "--budget", type=float, default=1e9, help="seconds for everything; two thirds of them for making the cases at most"
+    )
     parser.add_argument("--out", type=Path, default=Path("speed.json"))
     arguments = parser.parse_args()
     if arguments.worker:
@@ -201,7 +220,7 @@ def main():
     deadline, ready_by = began + arguments.budget, began + arguments.budget * 0.66
     with open(arguments.out.with_suffix(".log"), "w") as log:
         pairs = [Pair(name, arguments, log, index % arguments.devices) for index, name in enumerate(names)]
-        waiting = [threading.Thread(target=pair.prepare, args=(ready_by, )) for pair in pairs]
+        waiting = [threading.Thread(target=pair.prepare, args=(ready_by,)) for pair in pairs]
         for thread in waiting:
             thread.start()
         for thread in waiting:
@@ -210,13 +229,19 @@ def main():
         lock = threading.Lock()
 
         def time_on(device):
-            for pair in pairs[device::arguments.devices]:
+            for pair in pairs[device :: arguments.devices]:
                 for line in pair.results(arguments.rounds, deadline):
                     with lock:
                         lines.append(line)
-                        print(line.get("ratio", line.get("errors")), line["case"], line.get("ms", ""), line.get("first_call_seconds", ""), flush=True)
+                        print(
+                            line.get("ratio", line.get("errors")),
+                            line["case"],
+                            line.get("ms", ""),
+                            line.get("first_call_seconds", ""),
+                            flush=True,
+                        )
 
-        timing = [threading.Thread(target=time_on, args=(device, )) for device in range(arguments.devices)]
+        timing = [threading.Thread(target=time_on, args=(device,)) for device in range(arguments.devices)]
         for thread in timing:
             thread.start()
         for thread in timing:
@@ -225,7 +250,9 @@ def main():
             for each in pair.workers.values():
                 each.end()
     print(summary(lines))
-    arguments.out.write_text(json.dumps({"seconds": round(time.monotonic() - began, 1), "summary": summary(lines), "lines": lines}, indent=1))
+    arguments.out.write_text(
+        json.dumps({"seconds": round(time.monotonic() - began, 1), "summary": summary(lines), "lines": lines}, indent=1)
+    )
     return 0
 
 

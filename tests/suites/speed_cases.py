@@ -112,7 +112,7 @@ def liger_cross_entropy():
     import torch
 
     apply, x = liger("cross_entropy", "LigerCrossEntropyFunction"), values(4096, 128256)
-    target = torch.randint(0, 128256, (4096, ), device="cuda")
+    target = torch.randint(0, 128256, (4096,), device="cuda")
     return {"forward": lambda: apply(x, target, None)}  # the gradient is computed in the forward pass
 
 
@@ -120,8 +120,12 @@ def liger_cross_entropy():
 def liger_fused_linear_cross_entropy():
     import torch
 
-    apply, x, w = liger("fused_linear_cross_entropy", "LigerFusedLinearCrossEntropyFunction"), values(4096, 4096), values(32000, 4096)
-    target = torch.randint(0, 32000, (4096, ), device="cuda")
+    apply, x, w = (
+        liger("fused_linear_cross_entropy", "LigerFusedLinearCrossEntropyFunction"),
+        values(4096, 4096),
+        values(32000, 4096),
+    )
+    target = torch.randint(0, 32000, (4096,), device="cuda")
     return {"forward": lambda: apply(x, w, target)}
 
 
@@ -131,25 +135,31 @@ def liger_kl_div():
 
     apply, x = liger("kl_div", "LigerKLDivLossFunction"), values(4096, 32000, dtype=torch.float32)
     y = values(4096, 32000, dtype=torch.float32, grad=False).softmax(-1)
-    return parts(lambda: apply(x.log_softmax(-1), y, "batchmean"), (x, ))
+    return parts(lambda: apply(x.log_softmax(-1), y, "batchmean"), (x,))
 
 
 @case("liger jsd", LIGER)
 def liger_jsd():
     import torch
 
-    apply, x = liger("jsd", "LigerJSDFunction"), values(4096, 32000, dtype=torch.float32, grad=False).log_softmax(-1).requires_grad_()
+    apply, x = (
+        liger("jsd", "LigerJSDFunction"),
+        values(4096, 32000, dtype=torch.float32, grad=False).log_softmax(-1).requires_grad_(),
+    )
     y = values(4096, 32000, dtype=torch.float32, grad=False).log_softmax(-1)
-    return parts(lambda: apply(x, y), (x, ))
+    return parts(lambda: apply(x, y), (x,))
 
 
 @case("liger tvd", LIGER)
 def liger_tvd():
     import torch
 
-    apply, x = liger("tvd", "LigerTVDLossFunction"), values(4096, 32000, dtype=torch.float32, grad=False).softmax(-1).requires_grad_()
+    apply, x = (
+        liger("tvd", "LigerTVDLossFunction"),
+        values(4096, 32000, dtype=torch.float32, grad=False).softmax(-1).requires_grad_(),
+    )
     y = values(4096, 32000, dtype=torch.float32, grad=False).softmax(-1)
-    return parts(lambda: apply(x, y), (x, ))
+    return parts(lambda: apply(x, y), (x,))
 
 
 @case("liger group_norm", LIGER)
@@ -164,15 +174,27 @@ def liger_group_norm():
 @case("liger softmax", LIGER)
 def liger_softmax():
     apply, x = liger("softmax", "LigerSoftmaxFunction"), values(8192, 8192)
-    return parts(lambda: apply(x), (x, ))
+    return parts(lambda: apply(x), (x,))
 
 
 # -- flash-linear-attention, by its own registry --------------------------------------
 
 FLA = "fla-org+flash-linear-attention"
 FLA_NAMES = (
-    "chunk_retention", "chunk_linear_attn", "chunk_gla", "chunk_delta_rule", "chunk_gdn", "chunk_kda", "chunk_simple_gla", "chunk_rwkv6",
-    "chunk_rwkv7", "chunk_comba", "fused_recurrent_hgrn", "chunk_dplr_delta_rule", "chunk_lightning_attn", "parallel_attn",
+    "chunk_retention",
+    "chunk_linear_attn",
+    "chunk_gla",
+    "chunk_delta_rule",
+    "chunk_gdn",
+    "chunk_kda",
+    "chunk_simple_gla",
+    "chunk_rwkv6",
+    "chunk_rwkv7",
+    "chunk_comba",
+    "fused_recurrent_hgrn",
+    "chunk_dplr_delta_rule",
+    "chunk_lightning_attn",
+    "parallel_attn",
 )
 
 
@@ -215,8 +237,11 @@ def mamba_chunk_scan():
     states = state._chunk_state_fwd(b, x, dt, cumulated)
     bmm = importlib.import_module("mamba_ssm.ops.triton.ssd_bmm")._bmm_chunk_fwd
     product = bmm(c, b, chunk)
-    return {"chunk_state": lambda: state._chunk_state_fwd(b, x, dt, cumulated), "bmm_chunk": lambda: bmm(c, b, chunk),
-            "chunk_scan": lambda: scan(product, x, dt, cumulated, c, states)}
+    return {
+        "chunk_state": lambda: state._chunk_state_fwd(b, x, dt, cumulated),
+        "bmm_chunk": lambda: bmm(c, b, chunk),
+        "chunk_scan": lambda: scan(product, x, dt, cumulated, c, states),
+    }
 
 
 @case("mlstm chunkwise", "NX-AI+mlstm_kernels")
@@ -251,7 +276,7 @@ def definitions_of(path):
 
 
 def lesson(number):
-    (path, ) = (ROOT / LESSONS).glob(f"{number:02}-*.py")
+    (path,) = (ROOT / LESSONS).glob(f"{number:02}-*.py")
     return definitions_of(path)
 
 
@@ -278,7 +303,7 @@ def lesson_layer_norm():
 
     module, x = lesson(5), values(4096, 8192, dtype=torch.float16)
     w, b = values(8192, dtype=torch.float16), values(8192, dtype=torch.float16)
-    return parts(lambda: module.LayerNorm.apply(x, (8192, ), w, b, 1e-5), (x, w, b))
+    return parts(lambda: module.LayerNorm.apply(x, (8192,), w, b, 1e-5), (x, w, b))
 
 
 def lesson_attention(causal):
@@ -300,7 +325,10 @@ def lesson_grouped():
     module = lesson(8)
     group_a, group_b = ([values(2048, 2048, dtype=torch.float16, grad=False) for _ in range(4)] for _ in range(2))
     transposed = [b.T.contiguous() for b in group_b]
-    return {"pointers": lambda: module.group_gemm_fn(group_a, group_b), "descriptors": lambda: module.group_gemm_tma_fn(group_a, transposed)}
+    return {
+        "pointers": lambda: module.group_gemm_fn(group_a, group_b),
+        "descriptors": lambda: module.group_gemm_tma_fn(group_a, transposed),
+    }
 
 
 @case("lesson 09 persistent matmul", LESSONS)
@@ -309,6 +337,10 @@ def lesson_persistent():
 
     module = lesson(9)
     a, b = values(4096, 4096, dtype=torch.float16, grad=False), values(4096, 4096, dtype=torch.float16, grad=False)
-    return {"pointers": lambda: module.matmul(a, b.T), "tma": lambda: module.matmul_tma(a, b, False),
-            "persistent": lambda: module.matmul_persistent(a, b.T), "tma persistent": lambda: module.matmul_tma_persistent(a, b, False),
-            "descriptor persistent": lambda: module.matmul_descriptor_persistent(a, b, False)}
+    return {
+        "pointers": lambda: module.matmul(a, b.T),
+        "tma": lambda: module.matmul_tma(a, b, False),
+        "persistent": lambda: module.matmul_persistent(a, b.T),
+        "tma persistent": lambda: module.matmul_tma_persistent(a, b, False),
+        "descriptor persistent": lambda: module.matmul_descriptor_persistent(a, b, False),
+    }

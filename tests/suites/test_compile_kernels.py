@@ -15,7 +15,7 @@ from suites.kernel_discovery import discover, launches_in
 from suites.kernel_facts import Facts
 from suites.signature_guess import Launch
 
-KERNELS = '''
+KERNELS = """
     import missing_requirement
     from missing_requirement.parts import wrap
     import os
@@ -59,7 +59,7 @@ KERNELS = '''
     def host(x, out):
         twice[(1,)](x, None, out, 5, HAS_INDEX=False)
         refused[(1,)](out)
-'''
+"""
 
 
 @pytest.fixture
@@ -91,14 +91,16 @@ def test_file_whose_own_test_fails(tmp_path):
 
 
 def test_words_of_parameters():
-    function = ast.parse(textwrap.dedent('''
+    function = ast.parse(
+        textwrap.dedent("""
         def kernel(a, b, c, n, K, MODE, T, table):
             rows = tl.load(table + tl.arange(0, K))
             p = a + rows[:, None] * n
             x = tl.load(p).to(T)
             if MODE == "sum":
                 tl.store(b + rows, tl.dot(x, helper(c)))
-    ''')).body[0]
+    """)
+    ).body[0]
     helper = ast.parse("def helper(source):\n    return tl.load(source)").body[0]
     words = Facts(function, lambda f: (helper, lambda g: None) if getattr(f, "id", "") == "helper" else None).words
     assert words["a"] == {"pointer", "dot"} and words["b"] == {"pointer"} and words["c"] == {"pointer"}
@@ -107,10 +109,12 @@ def test_words_of_parameters():
 
 
 def test_launch_takes_the_defaults_of_the_function_around_it():
-    tree = ast.parse(textwrap.dedent('''
+    tree = ast.parse(
+        textwrap.dedent("""
         def host(x, block=128, extra=None, *, stages: int = 2):
             kernel[(1,)](x, extra, BLOCK=block, STAGES=stages)
-    '''))
+    """)
+    )
     ((_, call, around),) = launches_in(tree)
     launch = Launch(call, around, {}, ["x", "extra", "BLOCK", "STAGES"])
     assert (launch.value("BLOCK"), launch.value("STAGES")) == (128, 2)
@@ -125,7 +129,11 @@ def test_campaign_survives_and_resumes(sources, tmp_path, capsys):
     assert main(arguments) == 1, "a crash fails the campaign"
     found = {line["kernel"]: line for line in read_results(results)}
     assert {name: line["status"] for name, line in found.items()} == {
-        "twice": "compiled", "refused": "refused", "crashes": "crash", "hangs": "timeout"}
+        "twice": "compiled",
+        "refused": "refused",
+        "crashes": "crash",
+        "hangs": "timeout",
+    }
     assert len(read_results(results)) == 4, "what is known is not compiled again"
     assert found["twice"]["signature"] == {"x_ptr": "*fp16", "out_ptr": "*fp16", "n": "i32"}
     assert found["twice"]["constants"] == {"index_ptr": None, "HAS_INDEX": False, "BLOCK": 256}
@@ -138,22 +146,55 @@ def test_campaign_survives_and_resumes(sources, tmp_path, capsys):
 @pytest.mark.slow
 def test_recorded_arguments(sources, tmp_path):
     results, recorded = tmp_path / "results.jsonl", tmp_path / "recorded.jsonl"
-    given = {"signature": {"x_ptr": "*fp32", "index_ptr": "*i64", "out_ptr": "*fp32", "n": "i64"},
-             "constants": {"HAS_INDEX": True, "BLOCK": 64}, "divisibility": {"x_ptr": 16}, "options": {"num_warps": 1}}
+    given = {
+        "signature": {"x_ptr": "*fp32", "index_ptr": "*i64", "out_ptr": "*fp32", "n": "i64"},
+        "constants": {"HAS_INDEX": True, "BLOCK": 64},
+        "divisibility": {"x_ptr": 16},
+        "options": {"num_warps": 1},
+    }
     recorded.write_text(json.dumps({"repository": "owner+name", "file": "package/kernels.py", "kernel": "twice", **given}))
-    assert main(["--sources", str(sources), "--results", str(results), "--recorded", str(recorded), "--kernel", "twice",
-                 "--target", "sm_80", "--stages", "3"]) == 0
+    assert (
+        main(
+            [
+                "--sources",
+                str(sources),
+                "--results",
+                str(results),
+                "--recorded",
+                str(recorded),
+                "--kernel",
+                "twice",
+                "--target",
+                "sm_80",
+                "--stages",
+                "3",
+            ]
+        )
+        == 0
+    )
     (line,) = read_results(results)
     assert line["status"] == "compiled" and {name: line[name] for name in given} == given
 
 
 def test_table_counts_kernels_by_their_worst_configuration():
     def line(kernel, stages, status, **more):
-        return {"repository": "r", "file": "f.py", "kernel": kernel, "target": "sm_80", "stages": stages, "status": status, **more}
+        return {
+            "repository": "r",
+            "file": "f.py",
+            "kernel": kernel,
+            "target": "sm_80",
+            "stages": stages,
+            "status": status,
+            **more,
+        }
 
-    results = [line("a", 1, "compiled", seconds=0.5), line("a", 3, "crash", message="SIGSEGV"),
-               line("b", 1, "compiled", seconds=4.0), line("b", 3, "compiled", seconds=0.5),
-               line("c", 1, "refused", code="E0109", message="dot does not support i32 x i32")]
+    results = [
+        line("a", 1, "compiled", seconds=0.5),
+        line("a", 3, "crash", message="SIGSEGV"),
+        line("b", 1, "compiled", seconds=4.0),
+        line("b", 3, "compiled", seconds=0.5),
+        line("c", 1, "refused", code="E0109", message="dot does not support i32 x i32"),
+    ]
     text = table(results, [line("c", 1, "compiled")])
     assert "longest 4.0; 1 (33.33%) above 3" in text
     assert [row.split() for row in text.splitlines() if row.startswith("all")] == [["all", "3", "1", "1", "0", "0", "1", "0"]]

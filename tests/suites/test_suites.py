@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE))
 import causes  # noqa: E402
 from jobs import Job, Runner, Suite  # noqa: E402
 
-TESTS = '''
+TESTS = """
 import os, time, pytest
 
 @pytest.mark.parametrize("n", range(10))
@@ -39,7 +39,7 @@ def test_hangs():
 
 def test_last():
     pytest.skip("not here")
-'''
+"""
 
 
 def suite_in(folder: Path, **fields) -> Suite:
@@ -61,8 +61,15 @@ def test_dying_and_hanging_tests_cost_themselves(tmp_path):
     outcomes = {name.partition("::")[2] or name: line["outcome"] for name, line in job.results.items()}
     many = [name for name in outcomes if name.startswith("test_many")]
     assert len(many) == 1, "one case of each function"
-    assert outcomes == {many[0]: "passed", "test_fails": "failed", "test_dies": "crashed", "test_after": "passed",
-                        "test_hangs": "timeout", "test_last": "skipped", "test_two.py": "failed"}
+    assert outcomes == {
+        many[0]: "passed",
+        "test_fails": "failed",
+        "test_dies": "crashed",
+        "test_after": "passed",
+        "test_hangs": "timeout",
+        "test_last": "skipped",
+        "test_two.py": "failed",
+    }
     assert "SIGABRT" in job.results["test_one.py::test_dies"]["text"]
 
 
@@ -88,8 +95,12 @@ def test_causes_leave_out_what_differs():
 def test_program_from_the_command_line(tmp_path):
     """The whole of it, with a suite of its own table."""
     suite_in(tmp_path)
-    ran = subprocess.run([sys.executable, str(HERE / "run_suites.py"), str(tmp_path), "--list", "--suite", "attorch"],
-                         capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+    ran = subprocess.run(
+        [sys.executable, str(HERE / "run_suites.py"), str(tmp_path), "--list", "--suite", "attorch"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": ""},
+    )
     assert ran.returncode == 0 and "attorch: 0 files of BobMcDear/attorch" in ran.stdout, ran.stderr
 
 
@@ -104,8 +115,17 @@ def test_report_of_results(tmp_path):
     def line(outcome, text="", phase="call"):
         return {"outcome": outcome, "text": text, "phase": phase, "seconds": 1.0}
 
-    here = Job(suite, "tilewright", [], results={"t::a": line("passed"), "t::b": line("failed", "E   ValueError: E0112"), "t::c": line("crashed"),
-                                                 "u.py": line("failed", "E   ImportError: x", "collect")})
+    here = Job(
+        suite,
+        "tilewright",
+        [],
+        results={
+            "t::a": line("passed"),
+            "t::b": line("failed", "E   ValueError: E0112"),
+            "t::c": line("crashed"),
+            "u.py": line("failed", "E   ImportError: x", "collect"),
+        },
+    )
     there = Job(suite, "triton", [], results={"t::b": line("passed"), "t::c": line("failed"), "u.py::d": line("passed")})
     write_report(SimpleNamespace(out=tmp_path / "out", checkouts=tmp_path, sample="suite"), [suite], [here, there], 1.0)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
@@ -120,8 +140,17 @@ def test_report_of_results(tmp_path):
 def test_page_gets_the_table(tmp_path):
     import report
 
-    row = {"suite": "one", "repository": "owner/name", "area": "area", "commit": "0123456789abcdef", "passed": 3, "failed_only_here": 0,
-           "failed_under_both": 1, "not_asked": 0, "skipped": 2}
+    row = {
+        "suite": "one",
+        "repository": "owner/name",
+        "area": "area",
+        "commit": "0123456789abcdef",
+        "passed": 3,
+        "failed_only_here": 0,
+        "failed_under_both": 1,
+        "not_asked": 0,
+        "skipped": 2,
+    }
     summary = {"board": "board", "torch": "1", "triton": "2", "date": "today", "sample": 2, "suites": [row]}
     text = report.page_section(summary)
     assert "| [one](https://github.com/owner/name) | area | 0123456789 | 3 | 0 | 1 | 0 | 2 |" in text
@@ -144,8 +173,10 @@ def test_the_summary_of_times():
 def test_what_a_script_runs_is_left_out(tmp_path):
     import speed_cases
 
-    (tmp_path / "10-lesson.py").write_text("import math\n\ndef twice(x):\n    return 2 * x\n\nSIZE = twice(4)\nLOST = missing(1)\n"
-                                           "raise RuntimeError\n\nif __name__ == '__main__':\n    raise RuntimeError\n")
+    (tmp_path / "10-lesson.py").write_text(
+        "import math\n\ndef twice(x):\n    return 2 * x\n\nSIZE = twice(4)\nLOST = missing(1)\n"
+        "raise RuntimeError\n\nif __name__ == '__main__':\n    raise RuntimeError\n"
+    )
     module = speed_cases.definitions_of(tmp_path / "10-lesson.py")
     assert module.SIZE == 8 and module.math and not hasattr(module, "LOST")
 
@@ -156,8 +187,10 @@ def test_findings_of_checked_suites_are_told_once():
     from report import findings_text
 
     frame = {"file": "a.py", "line": 7, "source_line": "x = tl.load(p)"}
-    report = {"launches": [{"file": "a.py", "line": 3}, {"file": "a.py", "line": 3}],
-              "findings": [{"code": "E0407", "kernel": "k", "text": "load of 'p'", "notes": ["no mask"], "frames": [frame]}]}
+    report = {
+        "launches": [{"file": "a.py", "line": 3}, {"file": "a.py", "line": 3}],
+        "findings": [{"code": "E0407", "kernel": "k", "text": "load of 'p'", "notes": ["no mask"], "frames": [frame]}],
+    }
     job = SimpleNamespace(suite=SimpleNamespace(name="some"), checked=[report, report])
     text = findings_text([job])
     assert text.startswith("some: 4 launches of 1 kernels, 1 findings\n") and text.count("E0407 a.py:7 k: load of 'p'") == 1

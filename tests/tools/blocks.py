@@ -48,15 +48,28 @@ def words_of(command: str) -> tuple[dict[str, str], list[str]]:
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
     """A user's, with a cache of its own."""
-    return {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TILEWRIGHT_CACHE": "1", "TILEWRIGHT_CACHE_DIR": str(folder / "cache"), **more}
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT / "python"),
+        "TILEWRIGHT_CACHE": "1",
+        "TILEWRIGHT_CACHE_DIR": str(folder / "cache"),
+        **more,
+    }
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess:
     """Runs one command of a page in `folder`, with this Python and this tree."""
     variables, words = words_of(command)
     own = {"python": [sys.executable], "tilewright": [sys.executable, "-m", "tilewright"]}
-    return subprocess.run([*own.get(words[0], [words[0]]), *words[1:]], cwd=folder, env=environment(folder, **variables), capture_output=True,
-                          text=True, timeout=120, check=False)
+    return subprocess.run(
+        [*own.get(words[0], [words[0]]), *words[1:]],
+        cwd=folder,
+        env=environment(folder, **variables),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def command_problems(command: str, parser, targets: set[str]) -> list[str]:
@@ -71,6 +84,10 @@ def command_problems(command: str, parser, targets: set[str]) -> list[str]:
             return [f"'{command}' is not understood"]
     if words[0] == "make" and words[1] not in targets:
         return [f"make knows no '{words[1]}'"]
-    if words[0] == "python" and words[1].startswith(("tutorials/", "tests/", "benchmarks/", "scripts/")) and not (ROOT / words[1]).exists():
+    if (
+        words[0] == "python"
+        and words[1].startswith(("tutorials/", "tests/", "benchmarks/", "scripts/"))
+        and not (ROOT / words[1]).exists()
+    ):
         return [f"{words[1]} does not exist"]
     return []

@@ -38,7 +38,19 @@ ALLOWED = {
     "proving": ["base", "language", "host", "interpreter"],
     "profiler": ["base", "host"],
     "tools": ["base", "language", "host", "compiler", "interpreter", "launch"],
-    "commands": ["base", "host", "compiler", "interpreter", "explaining", "tuning", "checking", "linting", "proving", "profiler", "tools"],
+    "commands": [
+        "base",
+        "host",
+        "compiler",
+        "interpreter",
+        "explaining",
+        "tuning",
+        "checking",
+        "linting",
+        "proving",
+        "profiler",
+        "tools",
+    ],
     "cli": ["base", "checking", "tools", "commands"],
     "names": ["base", "checking", "tools"],
 }
@@ -46,37 +58,119 @@ ALLOWED = {
 # Module or package -> its layer; the longest name decides. The packages of the layer "names" are themselves alone.
 LAYERS = {
     # What needs no more than errors, knobs and the native library.
-    "_core": "base", "_version": "base", "errors": "base", "user_objects": "base", "frontend_rules": "base",
-    "foreign": "base", "knob_types": "base", "knobs": "base", "scalar_types": "base", "lazy_names": "base",
-    "wiring": "base", "toolkit": "base", "_utils": "base", "observers": "base", "run_program": "base", "backends.compiler": "base", "compiler.errors": "base",
-    "compiler.options": "base", "compiler.bisect": "base", "child_process": "base", "runtime.errors": "base", "runtime.source": "base", "runtime.mathematics": "base",
-    "runtime.arguments": "base", "runtime.allocation": "base", "runtime._allocation": "base",
-    "runtime.tracebacks": "base", "runtime.interface": "base", "runtime.tensors": "base", "runtime.lookups": "base",
-    "runtime.launch_method": "base", "runtime.specialization": "base", "runtime.params": "base", "tools.linear_layout": "base",
-    "_C.libtriton": "base", "triton_alias": "base",
+    "_core": "base",
+    "_version": "base",
+    "errors": "base",
+    "user_objects": "base",
+    "frontend_rules": "base",
+    "foreign": "base",
+    "knob_types": "base",
+    "knobs": "base",
+    "scalar_types": "base",
+    "lazy_names": "base",
+    "wiring": "base",
+    "toolkit": "base",
+    "_utils": "base",
+    "observers": "base",
+    "run_program": "base",
+    "backends.compiler": "base",
+    "compiler.errors": "base",
+    "compiler.options": "base",
+    "compiler.bisect": "base",
+    "child_process": "base",
+    "runtime.errors": "base",
+    "runtime.source": "base",
+    "runtime.mathematics": "base",
+    "runtime.arguments": "base",
+    "runtime.allocation": "base",
+    "runtime._allocation": "base",
+    "runtime.tracebacks": "base",
+    "runtime.interface": "base",
+    "runtime.tensors": "base",
+    "runtime.lookups": "base",
+    "runtime.launch_method": "base",
+    "runtime.specialization": "base",
+    "runtime.params": "base",
+    "tools.linear_layout": "base",
+    "_C.libtriton": "base",
+    "triton_alias": "base",
     "language": "language",
     # The machine and the caller's data: driver, files, arrays, time.
-    "runtime.driver": "host", "runtime.timing": "host", "runtime.checks": "host", "runtime.cache": "host",
-    "runtime.build": "host", "runtime.host_arrays": "host", "runtime.dependencies": "host", "tools.disasm": "host",
-    "tools.tensor_descriptor": "host", "backends.driver": "host", "backends.nvidia.driver": "host",
-    "compiler": "compiler", "backends.nvidia.compiler": "compiler", "backends.registry": "compiler",
-    "runtime.interpreter": "interpreter", "runtime.kernel_frames": "interpreter",
-    "runtime.kernel_rewriter": "interpreter", "runtime.expression_rewriter": "interpreter",
-    "runtime.kernel_helpers": "interpreter", "runtime.kernel_scopes": "interpreter",
-    "runtime.rehearsal": "interpreter", "runtime.unwritten": "interpreter", "runtime.accesses": "interpreter",
-    "runtime.jit": "launch", "runtime._async_compile": "launch", "runtime.tuned_attributes": "tuned",
-    "tuning": "tuning", "runtime.heuristics": "tuned", "runtime.autotuner": "tuned",
-    "checking.finding": "base", "checking": "checking", "linting": "linting", "proving": "proving", "profiler": "profiler", "explaining": "explaining",
-    "tools": "tools", "torch": "tools", "jax": "tools", "framework_calls": "tools", "ops": "tools", "exporting": "tools", "selftest": "tools", "testing": "tools",
-    "kernel_arguments": "tools", "startup": "tools", "pytest_plugin": "tools",
-    "doctor": "commands", "compile_command": "commands", "compiler.cache_tools": "commands", "compiler.reproducer": "commands",
-    "tuning.commands": "commands", "proving.command": "commands", "checking.command": "commands",
-    "profiler.command": "commands", "explaining.command": "commands", "linting.command": "commands",
-    "exporting.command": "commands", "exporting.tuned": "commands",
-    "cli": "cli", "__main__": "cli", "compile_arguments": "cli", "checking.arguments": "cli",
-    "compiler.cache_arguments": "cli", "compiler.repro_arguments": "cli", "proving.arguments": "cli", "tuning.arguments": "cli",
-    "profiler.arguments": "cli", "explaining.arguments": "cli", "linting.arguments": "cli", "exporting.arguments": "cli",
-    "": "names", "runtime": "names", "backends": "names", "backends.nvidia": "names", "_C": "names",
+    "runtime.driver": "host",
+    "runtime.timing": "host",
+    "runtime.checks": "host",
+    "runtime.cache": "host",
+    "runtime.build": "host",
+    "runtime.host_arrays": "host",
+    "runtime.dependencies": "host",
+    "tools.disasm": "host",
+    "tools.tensor_descriptor": "host",
+    "backends.driver": "host",
+    "backends.nvidia.driver": "host",
+    "compiler": "compiler",
+    "backends.nvidia.compiler": "compiler",
+    "backends.registry": "compiler",
+    "runtime.interpreter": "interpreter",
+    "runtime.kernel_frames": "interpreter",
+    "runtime.kernel_rewriter": "interpreter",
+    "runtime.expression_rewriter": "interpreter",
+    "runtime.kernel_helpers": "interpreter",
+    "runtime.kernel_scopes": "interpreter",
+    "runtime.rehearsal": "interpreter",
+    "runtime.unwritten": "interpreter",
+    "runtime.accesses": "interpreter",
+    "runtime.jit": "launch",
+    "runtime._async_compile": "launch",
+    "runtime.tuned_attributes": "tuned",
+    "tuning": "tuning",
+    "runtime.heuristics": "tuned",
+    "runtime.autotuner": "tuned",
+    "checking.finding": "base",
+    "checking": "checking",
+    "linting": "linting",
+    "proving": "proving",
+    "profiler": "profiler",
+    "explaining": "explaining",
+    "tools": "tools",
+    "torch": "tools",
+    "jax": "tools",
+    "framework_calls": "tools",
+    "ops": "tools",
+    "exporting": "tools",
+    "selftest": "tools",
+    "testing": "tools",
+    "kernel_arguments": "tools",
+    "startup": "tools",
+    "pytest_plugin": "tools",
+    "doctor": "commands",
+    "compile_command": "commands",
+    "compiler.cache_tools": "commands",
+    "compiler.reproducer": "commands",
+    "tuning.commands": "commands",
+    "proving.command": "commands",
+    "checking.command": "commands",
+    "profiler.command": "commands",
+    "explaining.command": "commands",
+    "linting.command": "commands",
+    "exporting.command": "commands",
+    "exporting.tuned": "commands",
+    "cli": "cli",
+    "__main__": "cli",
+    "compile_arguments": "cli",
+    "checking.arguments": "cli",
+    "compiler.cache_arguments": "cli",
+    "compiler.repro_arguments": "cli",
+    "proving.arguments": "cli",
+    "tuning.arguments": "cli",
+    "profiler.arguments": "cli",
+    "explaining.arguments": "cli",
+    "linting.arguments": "cli",
+    "exporting.arguments": "cli",
+    "": "names",
+    "runtime": "names",
+    "backends": "names",
+    "backends.nvidia": "names",
+    "_C": "names",
 }
 
 # (module, what a function of it imports) -> why not at the head. Fewer than MOST_LAZY.
@@ -121,8 +215,11 @@ class Package:
                 yield Import(module, home.partition(":")[0], "", "", child.lineno)
             elif isinstance(child, ast.Assign) and ast.unparse(child.targets[0]).startswith("wiring.answers["):
                 yield Import(module, child.value.value.partition(":")[0], "", "", child.lineno)
-            inner = getattr(child, "name", "lambda") if isinstance(
-                child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) else function
+            inner = (
+                getattr(child, "name", "lambda")
+                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+                else function
+            )
             yield from self._imports(module, child, inner)
 
     def _of_statement(self, module, node, function):
@@ -189,18 +286,26 @@ def layer_problems(package):
         elif other != own and other not in ALLOWED[own]:
             problems.append(f"{place}: {own} must not import {found.target}, which is in {other}")
         if found.target in package.facades and found.function != "" and not package.defines(found.target, found.name):
-            problems.append(f"{place}: {found.target or 'tilewright'} holds '{found.name or 'its names'}' for users; "
-                            "import from the home")
+            problems.append(
+                f"{place}: {found.target or 'tilewright'} holds '{found.name or 'its names'}' for users; import from the home"
+            )
     return problems
 
 
 def lazy_problems(package, reasons=None):
     reasons = LAZY if reasons is None else reasons
     lazy = {(found.module, found.target): found for found in package.imports if found.function}
-    problems = [f"{package.paths[module]}:{found.line}: {found.function} imports {target}; import it at the head, or give "
-                "the reason in LAZY" for (module, target), found in lazy.items() if (module, target) not in reasons]
-    problems += [f"{module}: LAZY has a row for {target}, which no function imports" for module, target in reasons
-                 if (module, target) not in lazy]
+    problems = [
+        f"{package.paths[module]}:{found.line}: {found.function} imports {target}; import it at the head, or give "
+        "the reason in LAZY"
+        for (module, target), found in lazy.items()
+        if (module, target) not in reasons
+    ]
+    problems += [
+        f"{module}: LAZY has a row for {target}, which no function imports"
+        for module, target in reasons
+        if (module, target) not in lazy
+    ]
     if len(lazy) >= MOST_LAZY:
         problems.append(f"{len(lazy)} imports inside functions; fewer than {MOST_LAZY} are allowed")
     for module, tree in package.trees.items():
@@ -236,8 +341,12 @@ def _reachable(needs, start):
 def order_problems():
     """A layer that imports a later row would be no layer."""
     names = list(ALLOWED)
-    return [f"ALLOWED: {layer} stands before {other}, which it may import" for layer, others in ALLOWED.items()
-            for other in others if names.index(other) > names.index(layer)]
+    return [
+        f"ALLOWED: {layer} stands before {other}, which it may import"
+        for layer, others in ALLOWED.items()
+        for other in others
+        if names.index(other) > names.index(layer)
+    ]
 
 
 def problems_in(texts, reasons=None):

@@ -67,11 +67,14 @@ UNTESTED: dict[str, str] = {
 
 _TEXT = r'((?:"(?:[^"\\]|\\.)*"\s*)+)'
 # How texts reach people. Of throwX(help, message, ...) the message is the second.
-EMITTED = [re.compile(pattern) for pattern in (
-    rf"\b(?:emitOpError|emitError)\(\s*{_TEXT}",
-    rf"\b(?:refuse|fail|reason\s*=)\(?\s*{_TEXT}",
-    rf"\bthrow(?:TypeMismatch|InvalidShape|InvalidArgument|UnsupportedType)\(\s*{_TEXT},\s*{_TEXT}",
-)]
+EMITTED = [
+    re.compile(pattern)
+    for pattern in (
+        rf"\b(?:emitOpError|emitError)\(\s*{_TEXT}",
+        rf"\b(?:refuse|fail|reason\s*=)\(?\s*{_TEXT}",
+        rf"\bthrow(?:TypeMismatch|InvalidShape|InvalidArgument|UnsupportedType)\(\s*{_TEXT},\s*{_TEXT}",
+    )
+]
 
 ROW = re.compile(r'TILEWRIGHT_ERROR\(\s*([EW]\d{4}),\s*"(\w+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)')
 # In C++ by the enumeration, or as a call of Python's function by its name; in Python by a call.
@@ -176,10 +179,13 @@ def problems() -> list[str]:
     raised: set[str] = set()
     for path in files(".cpp", ".h", ".py", folders=["frontend", "ir", "passes", "codegen", "runtime", "autotune", "python"]):
         raised |= raised_in(read(path))
-    tests = {str(path): read(path) for path in files(".py", ".cpp", ".mlir", folders=["tests"])
-             if not path.name.startswith("check_")}
-    emitted = {str(path): emitted_in(read(path))
-               for path in files(".cpp", ".h", folders=["frontend", "ir", "passes", "codegen", "python"])}
+    tests = {
+        str(path): read(path) for path in files(".py", ".cpp", ".mlir", folders=["tests"]) if not path.name.startswith("check_")
+    }
+    emitted = {
+        str(path): emitted_in(read(path))
+        for path in files(".cpp", ".h", folders=["frontend", "ir", "passes", "codegen", "python"])
+    }
     emitted |= {str(path): emitted_in_python(read(path)) for path in files(".py", folders=["python"])}
     return message_problems(rows, raised, tests) + literal_problems(emitted, tests, UNTESTED)
 

@@ -46,8 +46,11 @@ def pass_problems(table: str, exists, debug_type) -> list[str]:
 
 
 def unit_problems(names: list[str]) -> list[str]:
-    return [f"tests/unit/{name}: call it {name.removesuffix('.cpp')}Test.cpp" for name in names
-            if name.endswith(".cpp") and not name.endswith("Test.cpp")]
+    return [
+        f"tests/unit/{name}: call it {name.removesuffix('.cpp')}Test.cpp"
+        for name in names
+        if name.endswith(".cpp") and not name.endswith("Test.cpp")
+    ]
 
 
 def find_debug_type(path: str):

@@ -24,8 +24,10 @@ SHARED = r"(?:99|100|163|164|227|228) \* 1024|101376|102400|166912|167936|232448
 # Registers of a thread and of a multiprocessor, and its threads: common numbers in Python.
 NUMBERS = {".py": re.compile(rf"\b(?:{SHARED})\b"), "": re.compile(rf"\b(?:255|65536|2048|1536|{SHARED})\b")}
 COMPARISON = re.compile(r"\bcapability\s*(?:[<>]=?|[!=]=)\s*\d")
-NAMES = re.compile(r"\bconstexpr\b[^;]*\b(tensorMapBytes|tensorMapAlignment|mbarrierBytes|barrierBytes|warpgroupWarps|minCopyBytes"
-                   r"|maxCopyBytes|swizzlePatternBytes|registersPerThread)\s*=\s*\d")
+NAMES = re.compile(
+    r"\bconstexpr\b[^;]*\b(tensorMapBytes|tensorMapAlignment|mbarrierBytes|barrierBytes|warpgroupWarps|minCopyBytes"
+    r"|maxCopyBytes|swizzlePatternBytes|registersPerThread)\s*=\s*\d"
+)
 
 
 def without_comments(text: str) -> str:
@@ -37,11 +39,15 @@ def problems_in(path: Path, text: str) -> list[str]:
         return []
     code = without_comments(text) if path.suffix != ".py" else re.sub(r"#[^\n]*", "", text)
     numbers = NUMBERS.get(path.suffix, NUMBERS[""])
-    return [f"{path}: '{found[0]}' {what}"
-            for pattern, what in ((numbers, "is a number of some GPU; ask TargetInfo"),
-                                  (COMPARISON, "compares capabilities; ask TargetInfo"),
-                                  (NAMES, "is a size of the instruction set; use ir/support/Hardware.h"))
-            for found in pattern.finditer(code)]
+    return [
+        f"{path}: '{found[0]}' {what}"
+        for pattern, what in (
+            (numbers, "is a number of some GPU; ask TargetInfo"),
+            (COMPARISON, "compares capabilities; ask TargetInfo"),
+            (NAMES, "is a size of the instruction set; use ir/support/Hardware.h"),
+        )
+        for found in pattern.finditer(code)
+    ]
 
 
 def problems() -> list[str]:

@@ -48,11 +48,15 @@ def python_problems(path: Path, text: str) -> list[str]:
             function = node.func
             if isinstance(function, ast.Name) and function.id in FORBIDDEN_CALLS - own:
                 names = [function.id]
-            elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) \
-                    and (function.value.id, function.attr) in FORBIDDEN_ATTRIBUTES:
+            elif (
+                isinstance(function, ast.Attribute)
+                and isinstance(function.value, ast.Name)
+                and (function.value.id, function.attr) in FORBIDDEN_ATTRIBUTES
+            ):
                 names = [f"{function.value.id}.{function.attr}"]
-            if any(k.arg == "shell" and not (isinstance(k.value, ast.Constant) and k.value.value is False)
-                   for k in node.keywords):
+            if any(
+                k.arg == "shell" and not (isinstance(k.value, ast.Constant) and k.value.value is False) for k in node.keywords
+            ):
                 names.append("shell=")
         found += [f"{path}:{node.lineno}: {name}" for name in names if (path.as_posix(), name) not in ALLOWED]
     return found
@@ -70,7 +74,12 @@ def licence_problems(path: Path, text: str) -> list[str]:
     if path.suffix in (".h", ".cpp", ".td", ".def") and not (head and path.name in head[0]):
         return [f"{path}: its first line does not name it"]
     # A lit test says it in comments, around its RUN line.
-    if path.suffix == ".py" and "lit" not in path.parts and ast.get_docstring(ast.parse(text)) is None and len(text.splitlines()) > 10:
+    if (
+        path.suffix == ".py"
+        and "lit" not in path.parts
+        and ast.get_docstring(ast.parse(text)) is None
+        and len(text.splitlines()) > 10
+    ):
         return [f"{path}: no docstring"]
     return []
 

@@ -14,12 +14,12 @@ from tools.sources import ROOT
 
 PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-CONSOLE = [(page, text) for page in PAGES for language, text in blocks.blocks_of((ROOT / page).read_text()) if language == "console"]
+CONSOLE = [
+    (page, text) for page in PAGES for language, text in blocks.blocks_of((ROOT / page).read_text()) if language == "console"
+]
 
 # Pages whose Python blocks are no programs -> why.
-FRAGMENTS = {
-    "docs/autotuner.md": "a sweep needs several GPUs or machines, and the kernels are only hinted at",
-}
+FRAGMENTS = {"docs/autotuner.md": "a sweep needs several GPUs or machines, and the kernels are only hinted at"}
 
 
 def text_of(page):
@@ -42,8 +42,15 @@ def test_python(page, tmp_path):
             compile(text, str(page), "exec")
     script = tmp_path / f"{page.stem}.py"
     script.write_text(blocks.script_of(text_of(page)))
-    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, env=blocks.environment(tmp_path), capture_output=True, text=True,
-                          timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env=blocks.environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -62,7 +69,11 @@ def test_console(page, text, tmp_path):
 
 
 def test_blocks_can_fail(tmp_path):
-    page = "```python\nx = 1\n```\n\n```python\n# needs a GPU\nimport nothing\n```\n\n```console\n# a comment\nA=1 python \\\n  x.py # more\n```\n"
+    page = (
+        "```python\nx = 1\n```\n\n"
+        "```python\n# needs a GPU\nimport nothing\n```\n\n"
+        "```console\n# a comment\nA=1 python \\\n  x.py # more\n```\n"
+    )
     assert [language for language, _ in blocks.blocks_of(page)] == ["python", "python", "console"]
     assert blocks.script_of(page) == "x = 1\n"
     (command,) = blocks.commands_of(blocks.blocks_of(page)[2][1])

@@ -34,19 +34,25 @@ def test_every_row_is_on_the_page():
 
 
 def test_table_of_checks():
-    """Every check of the interpreter is on its page, with its default, its meaning and its codes, and `checks.CODES` has those."""
+    """Every check of the interpreter is on its page, with its default, its meaning and its codes.
+
+    `checks.CODES` has those codes.
+    """
     text = (ROOT / "runtime" / "interpreter" / "Checks.def").read_text()
     rows = re.findall(r'TILEWRIGHT_CHECK_KIND\("(\w+)", \w+, (\w+), "([^"]*)",\s*((?:"[^"]*"\s*)+)\)', text)
     assert len(rows) == text.count("\nTILEWRIGHT_CHECK_KIND(") > 5
     table = (ROOT / "docs" / "interpreter.md").read_text().split("\n## What is checked\n")[1].split("\n## ")[0]
-    shown = {row[0]: row[1:] for row in
-             (line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")) if row[0] != "name"}
+    shown = {
+        row[0]: row[1:]
+        for row in (line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| "))
+        if row[0] != "name"
+    }
     for name, is_default, codes, meaning in rows:
         words = "".join(re.findall(r'"([^"]*)"', meaning))
         default, said, linked = shown.pop(f"`{name}`")
         assert (default.strip(), said) == ("yes" if is_default == "true" else "", words), name
         assert codes_of(linked) == set(codes.split()), name
-    (deadlock, ) = shown.values()  # no name turns it off
+    (deadlock,) = shown.values()  # no name turns it off
     every = set().union(*(codes.split() for _, _, codes, _ in rows), codes_of(deadlock[-1]))
     assert sum(len(codes.split()) for _, _, codes, _ in rows) + 1 == len(every)
     assert checks.CODES == every
@@ -63,7 +69,10 @@ def codes_of(cell):
 def anchors_of(text):
     """What can stand after "#" in a link to a page: its headings, as the site and the hosts of repositories call them."""
     headings = re.findall(r"^#+ (.+?)\s*$", re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()).strip().replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()).strip().replace(" ", "-")
+        for heading in headings
+    }
 
 
 def broken_links(text, page):
@@ -81,7 +90,10 @@ def broken_links(text, page):
 
 
 def test_broken_link_is_found():
-    text = "# A `b` c, d\n[x](gone.md) [y](#a-b-c-d) [z](#e) [w](README.md#no-such) [v](https://u.v/w) ```[f](g)``` [t](docs/launch.md#grids)\n"
+    text = (
+        "# A `b` c, d\n[x](gone.md) [y](#a-b-c-d) [z](#e) [w](README.md#no-such) [v](https://u.v/w) "
+        "```[f](g)``` [t](docs/launch.md#grids)\n"
+    )
     assert broken_links(text, Path("README.md")) == {"gone.md", "#e", "README.md#no-such", "g"}
 
 
@@ -92,8 +104,7 @@ def test_links(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_switches_exist(page):
-    known = {f"TILEWRIGHT_{row[0]}" for row in
-             generate_docs.KNOB.findall((ROOT / "ir" / "support" / "Knobs.def").read_text())}
+    known = {f"TILEWRIGHT_{row[0]}" for row in generate_docs.KNOB.findall((ROOT / "ir" / "support" / "Knobs.def").read_text())}
     assert set(re.findall(r"\bTILEWRIGHT_[A-Z0-9_]*[A-Z0-9]\b", (ROOT / page).read_text())) <= known
 
 
@@ -144,8 +155,10 @@ def test_files_named_exist():
     sources = files(".h", ".cpp", ".td", ".def", ".md", ".py")
     names = {path.name for path in [*sources, *PAGES]} | {"HoistLoads.cpp"}  # the example of CONTRIBUTING
     suites = [path for path in sources if path.parts[:2] == ("tests", "suites")]  # of other people's trees
-    missing = {str(path): missing_files((ROOT / path).read_text(), names, path.suffix == ".md")
-               for path in {*sources, *PAGES} - {*suites}}
+    missing = {
+        str(path): missing_files((ROOT / path).read_text(), names, path.suffix == ".md")
+        for path in {*sources, *PAGES} - {*suites}
+    }
     assert not {path: found for path, found in missing.items() if found}
 
 
@@ -169,8 +182,11 @@ def folders_of_the_tree():
     if listed.returncode == 0:
         return {name.partition("/")[0] for name in listed.stdout.splitlines() if "/" in name}
     ignored = [".git", *(line.strip("/") for line in (ROOT / ".gitignore").read_text().splitlines())]
-    return {path.name for path in ROOT.iterdir() if path.is_dir()
-            and not any(fnmatch.fnmatch(path.name, pattern) for pattern in ignored)}
+    return {
+        path.name
+        for path in ROOT.iterdir()
+        if path.is_dir() and not any(fnmatch.fnmatch(path.name, pattern) for pattern in ignored)
+    }
 
 
 def test_folders_named_on_the_map_exist():

@@ -31,8 +31,10 @@ def test_extension_needs_no_later_glibc(extension):
 def small_library(tmp_path, *options):
     """A library with a function that glibc has since 2.36."""
     source, library = tmp_path / "small.c", tmp_path / "small.so"
-    source.write_text("unsigned arc4random(void);\n"
-                      '__attribute__((visibility("default"))) unsigned PyInit_small(void) { return arc4random(); }\n')
+    source.write_text(
+        "unsigned arc4random(void);\n"
+        '__attribute__((visibility("default"))) unsigned PyInit_small(void) { return arc4random(); }\n'
+    )
     subprocess.run(["clang-19", "-shared", "-fPIC", *options, source, "-o", library], check=True)
     return finish_wheel.problems_of(library)
 
@@ -41,14 +43,15 @@ def small_library(tmp_path, *options):
 def test_later_symbols_are_found(tmp_path):
     assert small_library(tmp_path) == ["needs glibc 2.36"]
     # Against the stand-ins for 2.28 the name is bound to no version.
-    problem, = small_library(tmp_path, f"-L{BUILD / 'glibc-2.28'}")
+    (problem,) = small_library(tmp_path, f"-L{BUILD / 'glibc-2.28'}")
     assert problem.startswith("symbol arc4random is not in glibc 2.28")
 
 
 @needs_build
 def test_visible_symbols_and_libraries_are_found(tmp_path):
-    libstdcxx = subprocess.run(["clang-19", "-print-file-name=libstdc++.so.6"], capture_output=True, text=True,
-                               check=True).stdout.strip()
+    libstdcxx = subprocess.run(
+        ["clang-19", "-print-file-name=libstdc++.so.6"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     problems = finish_wheel.problems_of(Path(libstdcxx))
     assert any(p.startswith("symbol ") and p.endswith(" is visible") for p in problems)
 
@@ -74,8 +77,7 @@ def test_wheel_is_the_same_bytes(tmp_path, monkeypatch):
         assert {member.date_time for member in archive.infolist()} == {(2023, 11, 14, 22, 13, 20)}
         assert archive.read("tilewright-0.1.0.dist-info/WHEEL") == f"Wheel-Version: 1.0\nTag: {tag}\n".encode()
         empty = "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
-        assert f"tilewright/__init__.py,sha256={empty},0\n" in archive.read(
-            "tilewright-0.1.0.dist-info/RECORD").decode()
+        assert f"tilewright/__init__.py,sha256={empty},0\n" in archive.read("tilewright-0.1.0.dist-info/RECORD").decode()
 
 
 @needs_build

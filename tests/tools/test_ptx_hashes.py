@@ -29,7 +29,7 @@ def test_equal_kernels_are_equal(tmp_path):
 
 def test_changes_are_named(tmp_path):
     record(tmp_path, 128)
-    (line, ) = ptx_hashes.hash_folder(tmp_path, 1, "", tmp_path / "ptx")
+    (line,) = ptx_hashes.hash_folder(tmp_path, 1, "", tmp_path / "ptx")
     ptx, remarks, name = line.split()
     assert ".visible .entry" in (tmp_path / "ptx" / f"{name.removesuffix('.mlir')}.ptx").read_text()
     assert ptx_hashes.compare([f"other {remarks} {name}"], [line]) == [f"ptx      {name}"]
@@ -39,5 +39,5 @@ def test_changes_are_named(tmp_path):
 
 def test_what_does_not_compile_is_a_line_too(tmp_path):
     (tmp_path / "broken.sm_80.mlir").write_text(ptx_hashes.HEADER + '{"target": "sm_80"}\nno module')
-    (line, ) = ptx_hashes.hash_folder(tmp_path, 1, "", None)
+    (line,) = ptx_hashes.hash_folder(tmp_path, 1, "", None)
     assert line.endswith("broken.sm_80.mlir") and "Error" in line

@@ -2,75 +2,102 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The repository passes its own checks, and each check can fail."""
 
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tools import check_imports, check_includes, check_messages, check_names, check_numbers, check_words
+from tools.sources import ROOT
+
+RUFF = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
 
 
-@pytest.mark.parametrize("check", [check_includes, check_imports, check_names, check_messages, check_numbers, check_words],
-                         ids=lambda c: c.__name__.split(".")[-1])
+@pytest.mark.parametrize(
+    "check",
+    [check_includes, check_imports, check_names, check_messages, check_numbers, check_words],
+    ids=lambda c: c.__name__.split(".")[-1],
+)
 def test_repository(check):
     problems = check.problems()
     assert not problems, "\n" + "\n".join(problems)
 
 
-@pytest.mark.parametrize("path, include", [
-    ("ir/support/A.h", "ir/layout/LinearLayout.h"),
-    ("ir/layout/A.cpp", "mlir/IR/Value.h"),
-    ("frontend/semantic/A.h", "ir/dialect/TileDialect.h"),
-    ("frontend/semantic/A.h", "Python.h"),
-    ("passes/transform/A.cpp", "frontend/semantic/Types.h"),
-    ("frontend/emit/A.cpp", "passes/pipeline/Pipeline.h"),
-    ("codegen/lower/A.cpp", "passes/transform/Passes.h"),
-    ("runtime/driver/A.cpp", "llvm/ADT/StringRef.h"),
-    ("runtime/driver/A.cpp", "frontend/semantic/Types.h"),
-    ("runtime/interpreter/A.cpp", "frontend/emit/Emit.h"),
-    ("runtime/driver/A.cpp", "runtime/interpreter/CpuTile.h"),
-    ("python/bindings/A.cpp", "frontend/semantic/SemanticInternal.h"),
-    ("ir/dialect/A.cpp", "python/bindings/Bindings.h"),
-    ("elsewhere/A.cpp", "ir/support/Error.h"),
-    ("python/bindings/launch/A.cpp", "python/bindings/tuning/A.h"),
-    ("python/bindings/compile/A.cpp", "python/bindings/interpreter/InterpreterContext.h"),
-    ("python/bindings/A.cpp", "python/bindings/launch/LaunchRequest.h"),
-])
+@pytest.mark.skipif(not shutil.which("clang-format-19") or not RUFF, reason="clang-format-19 or ruff is not installed")
+def test_sources_are_formatted():
+    done = subprocess.run([ROOT / "scripts" / "format", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+
+
+@pytest.mark.parametrize(
+    "path, include",
+    [
+        ("ir/support/A.h", "ir/layout/LinearLayout.h"),
+        ("ir/layout/A.cpp", "mlir/IR/Value.h"),
+        ("frontend/semantic/A.h", "ir/dialect/TileDialect.h"),
+        ("frontend/semantic/A.h", "Python.h"),
+        ("passes/transform/A.cpp", "frontend/semantic/Types.h"),
+        ("frontend/emit/A.cpp", "passes/pipeline/Pipeline.h"),
+        ("codegen/lower/A.cpp", "passes/transform/Passes.h"),
+        ("runtime/driver/A.cpp", "llvm/ADT/StringRef.h"),
+        ("runtime/driver/A.cpp", "frontend/semantic/Types.h"),
+        ("runtime/interpreter/A.cpp", "frontend/emit/Emit.h"),
+        ("runtime/driver/A.cpp", "runtime/interpreter/CpuTile.h"),
+        ("python/bindings/A.cpp", "frontend/semantic/SemanticInternal.h"),
+        ("ir/dialect/A.cpp", "python/bindings/Bindings.h"),
+        ("elsewhere/A.cpp", "ir/support/Error.h"),
+        ("python/bindings/launch/A.cpp", "python/bindings/tuning/A.h"),
+        ("python/bindings/compile/A.cpp", "python/bindings/interpreter/InterpreterContext.h"),
+        ("python/bindings/A.cpp", "python/bindings/launch/LaunchRequest.h"),
+    ],
+)
 def test_include_is_refused(path, include):
     assert check_includes.problems_in(Path(path), f'#include "{include}"\n')
 
 
-@pytest.mark.parametrize("path, include", [
-    ("codegen/lower/A.cpp", "passes/pipeline/Pipeline.h"),
-    ("runtime/interpreter/A.cpp", "frontend/semantic/Semantic.h"),
-    ("runtime/launch/A.cpp", "runtime/driver/Driver.h"),
-    ("passes/transform/A.cpp", "passes/analysis/AxisInfo.h"),
-    ("frontend/semantic/A.cpp", "frontend/semantic/SemanticInternal.h"),
-    ("python/bindings/compile/A.cpp", "codegen/emit/CompileModule.h"),
-    ("python/bindings/tuning/A.cpp", "python/bindings/launch/LaunchRequest.h"),
-    ("python/bindings/launch/A.cpp", "python/bindings/PythonError.h"),
-])
+@pytest.mark.parametrize(
+    "path, include",
+    [
+        ("codegen/lower/A.cpp", "passes/pipeline/Pipeline.h"),
+        ("runtime/interpreter/A.cpp", "frontend/semantic/Semantic.h"),
+        ("runtime/launch/A.cpp", "runtime/driver/Driver.h"),
+        ("passes/transform/A.cpp", "passes/analysis/AxisInfo.h"),
+        ("frontend/semantic/A.cpp", "frontend/semantic/SemanticInternal.h"),
+        ("python/bindings/compile/A.cpp", "codegen/emit/CompileModule.h"),
+        ("python/bindings/tuning/A.cpp", "python/bindings/launch/LaunchRequest.h"),
+        ("python/bindings/launch/A.cpp", "python/bindings/PythonError.h"),
+    ],
+)
 def test_include_is_accepted(path, include):
     assert not check_includes.problems_in(Path(path), f'#include "{include}"\n')
 
 
-@pytest.mark.parametrize("path, text", [
-    ("passes/transform/A.cpp", "constexpr int64_t limit = 232448;"),
-    ("autotune/A.cpp", "int64_t limit = 227 * 1024;"),
-    ("passes/async/A.cpp", "std::min<int64_t>(255, words)"),
-    ("codegen/emit/A.cpp", "if (target.capability >= 90)"),
-    ("codegen/lower/A.cpp", "static constexpr int64_t first = 1, tensorMapBytes = 128;"),
-    ("tests/harness/a.py", "LIMIT = 166912  # of an A100"),
-])
+@pytest.mark.parametrize(
+    "path, text",
+    [
+        ("passes/transform/A.cpp", "constexpr int64_t limit = 232448;"),
+        ("autotune/A.cpp", "int64_t limit = 227 * 1024;"),
+        ("passes/async/A.cpp", "std::min<int64_t>(255, words)"),
+        ("codegen/emit/A.cpp", "if (target.capability >= 90)"),
+        ("codegen/lower/A.cpp", "static constexpr int64_t first = 1, tensorMapBytes = 128;"),
+        ("tests/harness/a.py", "LIMIT = 166912  # of an A100"),
+    ],
+)
 def test_number_of_a_gpu_is_refused(path, text):
     assert check_numbers.problems_in(Path(path), text)
 
 
-@pytest.mark.parametrize("path, text", [
-    ("codegen/target/Targets.cpp", "232448"),
-    ("passes/transform/A.cpp", "// an H200 has 65536 registers\nint64_t most = target.maxRegistersPerThread;"),
-    ("codegen/lower/A.cpp", "int64_t bytes = hardware::tensorMapBytes;"),
-    ("tests/harness/a.py", "byte = 255"),
-])
+@pytest.mark.parametrize(
+    "path, text",
+    [
+        ("codegen/target/Targets.cpp", "232448"),
+        ("passes/transform/A.cpp", "// an H200 has 65536 registers\nint64_t most = target.maxRegistersPerThread;"),
+        ("codegen/lower/A.cpp", "int64_t bytes = hardware::tensorMapBytes;"),
+        ("tests/harness/a.py", "byte = 255"),
+    ],
+)
 def test_number_is_accepted(path, text):
     assert not check_numbers.problems_in(Path(path), text)
 
@@ -80,21 +107,24 @@ def import_problems(texts):
     return check_imports.problems_in({check_imports.FOLDER / f"{name}.py": text for name, text in texts.items()}, reasons={})
 
 
-@pytest.mark.parametrize("module, text, problem", [
-    ("errors", "from . import knobs", ""),
-    ("errors", "from .runtime import jit", "base must not import runtime.jit"),
-    ("language/core", "from ..runtime.jit import JITFunction", "language must not import runtime.jit"),
-    ("tuning/table", "import tilewright.runtime.jit", "tuning must not import runtime.jit"),
-    ("errors", "def f():\n    from . import knobs", "f imports knobs"),
-    ("errors", "call = lambda: importlib.import_module('.knobs', __package__)", "by its name"),
-    ("errors", "from .lazy_names import deferred\ncall = deferred('runtime.jit:jit')", "base must not import runtime.jit"),
-    ("errors", "wiring.answers['x'] = 'runtime.jit:jit'", "base must not import runtime.jit"),
-    ("runtime/jit", "from ..names import late", "names holds 'late' for users"),
-    ("runtime/jit", "from ..names import early", ""),
-    ("nowhere", "x = 1", "is in no layer"),
-    ("runtime/nowhere", "x = 1", "is in no layer"),
-    ("runtime/jit", "from ..knobs import x\nfrom ..missing import y", "there is no module 'missing'"),
-])
+@pytest.mark.parametrize(
+    "module, text, problem",
+    [
+        ("errors", "from . import knobs", ""),
+        ("errors", "from .runtime import jit", "base must not import runtime.jit"),
+        ("language/core", "from ..runtime.jit import JITFunction", "language must not import runtime.jit"),
+        ("tuning/table", "import tilewright.runtime.jit", "tuning must not import runtime.jit"),
+        ("errors", "def f():\n    from . import knobs", "f imports knobs"),
+        ("errors", "call = lambda: importlib.import_module('.knobs', __package__)", "by its name"),
+        ("errors", "from .lazy_names import deferred\ncall = deferred('runtime.jit:jit')", "base must not import runtime.jit"),
+        ("errors", "wiring.answers['x'] = 'runtime.jit:jit'", "base must not import runtime.jit"),
+        ("runtime/jit", "from ..names import late", "names holds 'late' for users"),
+        ("runtime/jit", "from ..names import early", ""),
+        ("nowhere", "x = 1", "is in no layer"),
+        ("runtime/nowhere", "x = 1", "is in no layer"),
+        ("runtime/jit", "from ..knobs import x\nfrom ..missing import y", "there is no module 'missing'"),
+    ],
+)
 def test_import_is_judged(module, text, problem, monkeypatch):
     monkeypatch.setitem(check_imports.LAYERS, "names", "base")
     others = {"errors": "", "knobs": "", "lazy_names": "", "runtime/jit": "", "names": "early = lazy_names(__name__, {})"}
@@ -103,21 +133,35 @@ def test_import_is_judged(module, text, problem, monkeypatch):
 
 
 def test_circular_imports_are_refused():
-    assert import_problems({"errors": "from . import knobs", "knobs": "from . import foreign",
-                            "foreign": "from . import errors"}) == ["modules import each other: errors, foreign, knobs"]
+    assert import_problems(
+        {"errors": "from . import knobs", "knobs": "from . import foreign", "foreign": "from . import errors"}
+    ) == ["modules import each other: errors, foreign, knobs"]
     # Also by way of what a package loads with any of its modules.
-    assert import_problems({"language/core": "from ..runtime import source", "runtime/source": "",
-                            "runtime/__init__": "from ..language import core"})[-1] == "modules import each other: language.core, runtime"
+    assert (
+        import_problems(
+            {
+                "language/core": "from ..runtime import source",
+                "runtime/source": "",
+                "runtime/__init__": "from ..language import core",
+            }
+        )[-1]
+        == "modules import each other: language.core, runtime"
+    )
 
 
 def test_imports_in_functions_are_few_and_have_reasons():
-    package = check_imports.Package({check_imports.FOLDER / "errors.py": "def f():\n    from . import knobs",
-                                     check_imports.FOLDER / "knobs.py": ""})
+    package = check_imports.Package(
+        {check_imports.FOLDER / "errors.py": "def f():\n    from . import knobs", check_imports.FOLDER / "knobs.py": ""}
+    )
     assert not check_imports.lazy_problems(package, {("errors", "knobs"): "why"})
     assert check_imports.lazy_problems(package, {("errors", "knobs"): "why", ("knobs", "errors"): "gone"})
     many = "\n".join(f"    from . import m{n}" for n in range(check_imports.MOST_LAZY))
-    package = check_imports.Package({check_imports.FOLDER / "errors.py": "def f():\n" + many,
-                                     **{check_imports.FOLDER / f"m{n}.py": "" for n in range(check_imports.MOST_LAZY)}})
+    package = check_imports.Package(
+        {
+            check_imports.FOLDER / "errors.py": "def f():\n" + many,
+            **{check_imports.FOLDER / f"m{n}.py": "" for n in range(check_imports.MOST_LAZY)},
+        }
+    )
     reasons = {("errors", f"m{n}"): "why" for n in range(check_imports.MOST_LAZY)}
     assert "fewer than" in check_imports.lazy_problems(package, reasons)[0]
 
@@ -139,12 +183,12 @@ def test_names_can_fail():
 
 
 def test_messages_can_fail():
-    rows = check_messages.catalogue('''
+    rows = check_messages.catalogue("""
 TILEWRIGHT_ERROR(E0106, "InvalidShape",
                  "tile dimension {i} is {n}; a power of two "
                  "is required",
                  "use {p} and a mask")
-''')
+""")
     assert rows == [("E0106", "InvalidShape", "tile dimension {i} is {n}; a power of two is required", "use {p} and a mask")]
     good = {"t.py": 'match=r"E0106\\\\] tile dimension 0 is 3; a power of two is required"'}
     assert not check_messages.message_problems(rows, {"E0106"}, good, set())
@@ -157,7 +201,7 @@ TILEWRIGHT_ERROR(E0106, "InvalidShape",
 
 def test_a_code_without_words_needs_a_place_for_them():
     rows = [("E0999", "Any", "{message}", "{help}")]
-    (problem, ) = check_messages.message_problems(rows, {"E0999"}, {"t.py": "E0999"}, set())
+    (problem,) = check_messages.message_problems(rows, {"E0999"}, {"t.py": "E0999"}, set())
     assert "E0999 has no words of its own" in problem
     assert check_messages.message_problems([("E0116", "TypeMismatch", "{message}", "")], {"E0116"}, {"t.py": ""}, set())
 
@@ -174,17 +218,19 @@ def test_literals_can_fail():
     good = {"t.mlir": "ranks differ: 1", "t.py": "cannot reshape i32", "u.py": "it contains no loop"}
     assert not check_messages.literal_problems(emitted, good, {})
     assert len(check_messages.literal_problems(emitted, {}, {})) == 3
-    assert not check_messages.literal_problems(emitted, {"t.mlir": good["t.mlir"], "t.py": good["t.py"]}, {"it contains no loop": "why"})
+    assert not check_messages.literal_problems(
+        emitted, {"t.mlir": good["t.mlir"], "t.py": good["t.py"]}, {"it contains no loop": "why"}
+    )
     assert check_messages.literal_problems(emitted, good, {"it contains no loop": "why"})
 
 
 def test_messages_of_python_can_fail():
-    code = '''
+    code = """
 raise ValueError(f"{name} is not "
                  f"a number: {value}")
 raise errors.make("E0117", message="the grid is " + grid, help="give numbers")
 raise KeyError("name")
-'''
+"""
     emitted = {"a.py": check_messages.emitted_in_python(code)}
     assert emitted["a.py"] == ["is not a number:", "the grid is", "give numbers"]
     good = 'assert text == "x is not " \\\n    "a number: 3"\n"the grid is none" "give numbers"'
@@ -192,8 +238,17 @@ raise KeyError("name")
     assert len(check_messages.literal_problems(emitted, {"t.py": "is not"}, {})) == 3
 
 
-@pytest.mark.parametrize("text", ["import pickle", "from marshal import loads", "eval('1')", "import os\nos.system('x')",
-                                  "import subprocess\nsubprocess.run('x', shell=True)", "exec(text)"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle",
+        "from marshal import loads",
+        "eval('1')",
+        "import os\nos.system('x')",
+        "import subprocess\nsubprocess.run('x', shell=True)",
+        "exec(text)",
+    ],
+)
 def test_word_is_refused(text):
     assert check_words.python_problems(Path("python/tilewright/a.py"), text)
 

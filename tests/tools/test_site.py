@@ -21,16 +21,25 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from docs_site import error_examples, lessons, pages, pictures, reference, run_examples  # noqa: E402
 
-needs_mkdocs = pytest.mark.skipif(any(importlib.util.find_spec(name) is None for name in ("material", "mkdocs", "matplotlib")),
-                                  reason="the site needs mkdocs-material and matplotlib")
+needs_mkdocs = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("material", "mkdocs", "matplotlib")),
+    reason="the site needs mkdocs-material and matplotlib",
+)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The folder of the site; --strict makes an error of each broken link and anchor."""
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)], cwd=ROOT,
-                          env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -70,8 +79,10 @@ def test_nothing_comes_from_another_host(site):
 
 def test_foreign_address_is_found(tmp_path):
     page = tmp_path / "page.html"
-    page.write_text('<link rel="canonical" href="https://a.b"><link rel="stylesheet" href="//fonts.example/x.css">'
-                    '<a href="https://c.d">text</a><img src="plot.svg"><script src="https://e.f/x.js"></script>')
+    page.write_text(
+        '<link rel="canonical" href="https://a.b"><link rel="stylesheet" href="//fonts.example/x.css">'
+        '<a href="https://c.d">text</a><img src="plot.svg"><script src="https://e.f/x.js"></script>'
+    )
     assert foreign_in(Page(page).loaded) == ["//fonts.example/x.css", "https://e.f/x.js"]
 
 
@@ -84,7 +95,9 @@ def test_lesson_is_a_page(site, lesson):
     if any("this lesson needs" in words for words in page.words):
         assert lesson.stem in ("20_torch_custom_op", "21_jax", "22_cupy") and not plots
         return
-    assert any(picture.endswith("light.svg#only-light") for picture in plots) and any(picture.endswith("dark.svg#only-dark") for picture in plots)
+    assert any(picture.endswith("light.svg#only-light") for picture in plots) and any(
+        picture.endswith("dark.svg#only-dark") for picture in plots
+    )
     assert all((site / "lessons" / picture.partition("#")[0]).is_file() for picture in plots)
     assert any("running on the CPU" in words or "running on the GPU" in words for words in page.words)
 
@@ -136,24 +149,36 @@ def test_each_error_has_an_example():
     assert all(code in text for code, text in found.items())
     for code, _, message, _ in rows:
         if code in error_examples.MESSAGES:
-            assert error_examples.pattern_of(message).fullmatch(f"[{code}] {error_examples.MESSAGES[code]}", len(code) + 3), code
+            pattern = error_examples.pattern_of(message)
+            assert pattern.fullmatch(f"[{code}] {error_examples.MESSAGES[code]}", len(code) + 3), code
     kernels = [code for code, text in found.items() if "```python" in text]
     assert len(kernels) >= 60
 
 
 def test_lesson_is_split():
-    source = '"""Lesson 1: a thing.\n\nWhy.\n"""\n\nimport x\n\n# A sentence\n# of two lines.\n\n\ndef f():\n    # stays\n    pass\n\n\n# beside\ny = 1\n'
-    assert lessons.parts_of(source) == [("text", "Why."), ("code", "import x"), ("text", "A sentence\nof two lines."),
-                                        ("code", "def f():\n    # stays\n    pass"), ("code", "# beside\ny = 1")]
+    source = (
+        '"""Lesson 1: a thing.\n\nWhy.\n"""\n\nimport x\n\n# A sentence\n# of two lines.\n\n\n'
+        "def f():\n    # stays\n    pass\n\n\n# beside\ny = 1\n"
+    )
+    assert lessons.parts_of(source) == [
+        ("text", "Why."),
+        ("code", "import x"),
+        ("text", "A sentence\nof two lines."),
+        ("code", "def f():\n    # stays\n    pass"),
+        ("code", "# beside\ny = 1"),
+    ]
 
 
-@pytest.mark.parametrize("text, page, expected", [
-    ("[a](../CONTRIBUTING.md#wheels)", "architecture.md", "[a](project/contributing.md#wheels)"),
-    ("[a](docs/launch.md)", "project/contributing.md", "[a](../launch.md)"),
-    ("[a](../tutorials/01_vector_add.py)", "index.md", "[a](lessons/01_vector_add.md)"),
-    ("[a](examples/tiles.py)", "index.md", "[a](reference/tiles.md)"),
-    ("[a](../Makefile)", "index.md", "a"),
-    ("[a](#there) [b](https://c.d/e)", "index.md", "[a](#there) [b](https://c.d/e)"),
-])
+@pytest.mark.parametrize(
+    "text, page, expected",
+    [
+        ("[a](../CONTRIBUTING.md#wheels)", "architecture.md", "[a](project/contributing.md#wheels)"),
+        ("[a](docs/launch.md)", "project/contributing.md", "[a](../launch.md)"),
+        ("[a](../tutorials/01_vector_add.py)", "index.md", "[a](lessons/01_vector_add.md)"),
+        ("[a](examples/tiles.py)", "index.md", "[a](reference/tiles.md)"),
+        ("[a](../Makefile)", "index.md", "a"),
+        ("[a](#there) [b](https://c.d/e)", "index.md", "[a](#there) [b](https://c.d/e)"),
+    ],
+)
 def test_links_lead_to_pages(text, page, expected):
     assert pages.on_the_site(text, page) == expected

@@ -36,6 +36,8 @@ needs_pyright = pytest.mark.skipif(not _PYRIGHT, reason="pyright is not installe
 
 
 def test_stubs_are_up_to_date():
+    # A name that is found when it is asked for changes nothing.
+    assert generate_stubs.tilewright.language.standard.jit is generate_stubs.tilewright.jit
     texts = generate_stubs.stubs()
     assert {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.pyi")} == set(texts)
     for path, text in texts.items():
@@ -54,29 +56,51 @@ def test_every_function_has_a_docstring():
 
 @needs_mypy
 def test_stubs_agree_with_the_package(tmp_path):
-    """mypy's stubtest: names, parameters, their kinds and defaults. The stubs alone, as the modules beside them have no types."""
+    """mypy's stubtest: names, parameters, their kinds and defaults.
+
+    The stubs alone, as the modules beside them have no types.
+    """
     for path in PACKAGE.rglob("*.pyi"):
         target = tmp_path / "tilewright" / path.relative_to(PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
     for folder in ("runtime", "tuning"):
         (tmp_path / "tilewright" / folder / "__init__.pyi").touch()
-    (tmp_path / "mypy.ini").write_text(f"[mypy]\nmypy_path = {tmp_path}\nignore_missing_imports = True\ncache_dir = {tmp_path}/cache\n")
+    (tmp_path / "mypy.ini").write_text(
+        f"[mypy]\nmypy_path = {tmp_path}\nignore_missing_imports = True\ncache_dir = {tmp_path}/cache\n"
+    )
     (tmp_path / "allowed").write_text(ALLOWED)
     modules = ["tilewright.language", *(f"tilewright.{name}" for name in generate_stubs.stub_types.RUNTIME)]
-    done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-unused-allowlist", "--mypy-config-file",
-                           tmp_path / "mypy.ini", "--allowlist", tmp_path / "allowed", *modules],
-                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mypy.stubtest",
+            "--concise",
+            "--ignore-unused-allowlist",
+            "--mypy-config-file",
+            tmp_path / "mypy.ini",
+            "--allowlist",
+            tmp_path / "allowed",
+            *modules,
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def run_mypy(tmp_path, *files) -> str:
     """mypy as it is without settings, but that its search ends at this package."""
     config = tmp_path / "mypy.ini"
-    config.write_text(f"[mypy]\nmypy_path = {ROOT / 'python'}:{ROOT / 'tutorials'}\nfollow_imports = silent\n"
-                      f"ignore_missing_imports = True\ncache_dir = {tmp_path}/cache\n")
-    done = subprocess.run([sys.executable, "-m", "mypy", "--config-file", config, "--no-error-summary", *files],
-                          capture_output=True, text=True)
+    config.write_text(
+        f"[mypy]\nmypy_path = {ROOT / 'python'}:{ROOT / 'tutorials'}\nfollow_imports = silent\n"
+        f"ignore_missing_imports = True\ncache_dir = {tmp_path}/cache\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", config, "--no-error-summary", *files], capture_output=True, text=True
+    )
     return done.stdout + done.stderr
 
 
@@ -96,7 +120,8 @@ def test_pyright(tmp_path):
     for path in [*(ROOT / "tutorials").glob("*.py"), RIGHT, WRONG]:
         shutil.copy(path, tmp_path)
     (tmp_path / "pyrightconfig.json").write_text(
-        json.dumps({"extraPaths": [str(ROOT / "python")], "reportMissingImports": "none"}))
+        json.dumps({"extraPaths": [str(ROOT / "python")], "reportMissingImports": "none"})
+    )
     text = subprocess.run([_PYRIGHT, "-p", tmp_path], capture_output=True, text=True).stdout
     errors = re.findall(r"/(\w+)\.py:(\d+):\d+ - error: (.*)", text)
     reported = {int(line) for name, line, _ in errors if name == "wrong"}
@@ -106,8 +131,11 @@ def test_pyright(tmp_path):
 
 
 def marked(*comments) -> set:
-    return {number for number, line in enumerate(WRONG.read_text().splitlines(), 1)
-            if line.rpartition("  # ")[2] in comments and "  # " in line}
+    return {
+        number
+        for number, line in enumerate(WRONG.read_text().splitlines(), 1)
+        if line.rpartition("  # ")[2] in comments and "  # " in line
+    }
 
 
 def test_wheels_hold_the_stubs():
@@ -115,5 +143,7 @@ def test_wheels_hold_the_stubs():
     assert (PACKAGE / "py.typed").is_file()
     text = (ROOT / "pyproject.toml").read_text()
     assert 'wheel.packages = ["python/tilewright"]' in text
-    ignored = subprocess.run(["git", "check-ignore", *map(str, PACKAGE.rglob("*.pyi"))], cwd=ROOT, capture_output=True, text=True)
+    ignored = subprocess.run(
+        ["git", "check-ignore", *map(str, PACKAGE.rglob("*.pyi"))], cwd=ROOT, capture_output=True, text=True
+    )
     assert ignored.stdout == "" and "wheel.exclude" not in text

@@ -5,7 +5,13 @@
 from ..lazy_names import lazy_names
 from .compiler import BaseBackend, GPUTarget
 
-__getattr__ = lazy_names(__name__, {"Backend": "backends.registry:Backend", "backends": "backends.registry:backends",
-                                    "DriverBase": "runtime.driver:DriverBase"})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Backend": "backends.registry:Backend",
+        "backends": "backends.registry:backends",
+        "DriverBase": "runtime.driver:DriverBase",
+    },
+)
 
 __all__ = ["BaseBackend", "GPUTarget", "backends"]

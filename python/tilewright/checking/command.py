@@ -26,8 +26,10 @@ from .session import Options
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 # `-c` puts the current folder on the path, which `tilewright run` does not.
-_START = ("import sys; sys.path[:] = [p for p in sys.path if p]; sys.path.append({folder!r}); "
-          "from tilewright.cli import main; sys.exit(main(['run', *sys.argv[1:]]))")
+_START = (
+    "import sys; sys.path[:] = [p for p in sys.path if p]; sys.path.append({folder!r}); "
+    "from tilewright.cli import main; sys.exit(main(['run', *sys.argv[1:]]))"
+)
 
 
 def check_command(arguments) -> int:
@@ -36,9 +38,15 @@ def check_command(arguments) -> int:
     selected(arguments.check)  # a name that is no check's is told before the program runs
     if arguments.compare and not compiled.has_gpu():
         raise errors.make("E0704", reason="no CUDA driver, or no GPU that it shows")
-    options = Options(check=arguments.check, only=tuple(arguments.only), limit=arguments.limit,
-                      compare=arguments.compare, rtol=arguments.rtol, atol=arguments.atol,
-                      save=os.path.abspath(arguments.save) if arguments.save else "")
+    options = Options(
+        check=arguments.check,
+        only=tuple(arguments.only),
+        limit=arguments.limit,
+        compare=arguments.compare,
+        rtol=arguments.rtol,
+        atol=arguments.atol,
+        save=os.path.abspath(arguments.save) if arguments.save else "",
+    )
     with tempfile.TemporaryDirectory(prefix="tilewright-check-") as folder:
         journal.create(folder, asdict(options))
         status = _run(program, folder)
@@ -56,7 +64,8 @@ def _run(program, folder) -> int:
     command = [sys.executable, "-c", _START.format(folder=_PACKAGE_FOLDER), *program]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the program's
     try:
-        return subprocess.Popen(command, env=environment,
-                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)).wait()
+        return subprocess.Popen(
+            command, env=environment, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+        ).wait()
     finally:
         signal.signal(signal.SIGINT, before)

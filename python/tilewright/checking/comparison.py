@@ -49,8 +49,13 @@ def first_difference(name, dtype, interpreted, computed, rtol=None, atol=None):
     a, b = decoded(interpreted, dtype), decoded(computed, dtype)
     if a.dtype.kind == "f":
         default = TOLERANCES.get(dtype, _FLOAT8)
-        differs = ~_close(a, b, default[0] if rtol is None else rtol, default[1] if atol is None else atol,
-                          _ulps(dtype, interpreted, computed))
+        differs = ~_close(
+            a,
+            b,
+            default[0] if rtol is None else rtol,
+            default[1] if atol is None else atol,
+            _ulps(dtype, interpreted, computed),
+        )
     else:
         differs = a != b
     count = int(differs.sum())
@@ -126,8 +131,9 @@ class Comparison:
         notes = [f"{found.count:,} elements of '{found.array}' differ"] if found.count > 1 else []
         if program is None:
             notes.append("no program wrote the element in the interpreter")
-        finding = Finding("E0425", made.message, made.help, notes, frames, self.call[0].__name__, number,
-                          list(program or (0, 0, 0)))
+        finding = Finding(
+            "E0425", made.message, made.help, notes, frames, self.call[0].__name__, number, list(program or (0, 0, 0))
+        )
         if session.options.save:
             self._save(session.options.save, finding)
         return finding

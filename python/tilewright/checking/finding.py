@@ -48,8 +48,10 @@ def finding_lines(record: dict) -> list:
     """The place, what is wrong, the line of source, the calls around it, notes and help."""
     frames = record["frames"]
     where = f" at {frames[0]['file']}:{frames[0]['line']}" if frames else ""
-    lines = [f"{record['code']}{where} in kernel '{frames[0]['function'] if frames else record['kernel']}'",
-             f"  {record['text']}"]
+    lines = [
+        f"{record['code']}{where} in kernel '{frames[0]['function'] if frames else record['kernel']}'",
+        f"  {record['text']}",
+    ]
     if frames and frames[0]["source_line"]:
         lines.append(f"      {frames[0]['source_line']}")
     lines += [f"  called from {f['file']}:{f['line']} in kernel '{f['function']}'" for f in frames[1:]]

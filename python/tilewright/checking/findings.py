@@ -13,8 +13,13 @@ from .finding import Finding
 
 
 def frame_record(frame) -> dict:
-    return {"file": frame.file, "function": frame.function, "line": frame.line, "column": frame.column,
-            "source_line": frame.source_line.strip()}
+    return {
+        "file": frame.file,
+        "function": frame.function,
+        "line": frame.line,
+        "column": frame.column,
+        "source_line": frame.source_line.strip(),
+    }
 
 
 @dataclass
@@ -72,9 +77,16 @@ class Collector:
             self._add(key, error)
 
     def _add(self, key, error):
-        self.found[key] = Finding(error.code, error.message, error.help, list(error.notes),
-                                  [frame_record(f) for f in error.frames], self.jit_function.__name__, self.launch,
-                                  list(self.context.program))
+        self.found[key] = Finding(
+            error.code,
+            error.message,
+            error.help,
+            list(error.notes),
+            [frame_record(f) for f in error.frames],
+            self.jit_function.__name__,
+            self.launch,
+            list(self.context.program),
+        )
 
 
 def _place(error):

@@ -44,7 +44,7 @@ class _Memory:
             address = buffer.ctypes.data
             address += (entry["alignment"] - address) % 256
             start = address - buffer.ctypes.data
-            buffer[start:start + kept.nbytes] = kept
+            buffer[start : start + kept.nbytes] = kept
             self.buffers.append(buffer)
             self.addresses.append(address)
 
@@ -57,8 +57,9 @@ class _Memory:
 
     def codes(self):
         """The elements of the arrays, in memory of their own."""
-        return [contents(a.host(self.addresses[a.memory]), self.addresses[a.memory] + a.offset).copy()
-                for a in _arrays(self.saved)]
+        return [
+            contents(a.host(self.addresses[a.memory]), self.addresses[a.memory] + a.offset).copy() for a in _arrays(self.saved)
+        ]
 
 
 class _DeviceArray:
@@ -110,7 +111,7 @@ def run_compiled(saved):
     buffers = []
     for kept, entry in zip(saved.memory, saved.record["memory"]):
         padded = np.zeros(entry["alignment"] + kept.nbytes, np.uint8)
-        padded[entry["alignment"]:] = kept
+        padded[entry["alignment"] :] = kept
         buffers.append(_core.DeviceBuffer(max(padded.nbytes, 1), "int8", 0))
         if padded.nbytes:
             buffers[-1].copy_from(padded)
@@ -124,14 +125,13 @@ def run_compiled(saved):
         if padded.nbytes:
             buffer.copy_to(padded)
         start = address - host.ctypes.data
-        host[start:start + entry["size"]] = padded[entry["alignment"]:]
+        host[start : start + entry["size"]] = padded[entry["alignment"] :]
     return result.codes()
 
 
 def differences(saved, interpreted, computed, rtol=None, atol=None):
     """The first difference of each array."""
-    found = [first_difference(a.name, a.dtype, x, y, rtol, atol)
-             for a, x, y in zip(_arrays(saved), interpreted, computed)]
+    found = [first_difference(a.name, a.dtype, x, y, rtol, atol) for a, x, y in zip(_arrays(saved), interpreted, computed)]
     return [difference for difference in found if difference is not None]
 
 
@@ -156,8 +156,16 @@ def replay_command(arguments) -> int:
     if not arguments.compiled:
         findings, interpreted, table = run_interpreted(saved, arguments.check, program)
         records = [{"kind": "finding", **finding.record()} for finding in findings]
-        launch = {"kind": "launch", "kernel": saved.name, "file": arguments.file, "line": 0, "status": "checked",
-                  "programs": 1 if program else int(np.prod(saved.grid)), "process": 0, "reason": ""}
+        launch = {
+            "kind": "launch",
+            "kernel": saved.name,
+            "file": arguments.file,
+            "line": 0,
+            "status": "checked",
+            "programs": 1 if program else int(np.prod(saved.grid)),
+            "process": 0,
+            "reason": "",
+        }
         report = Report([launch, *records], [], 0)
         print(report.text())
         status = report.exit_status
@@ -201,8 +209,10 @@ def _bisect(arguments) -> int:
 def _tell_differences(found) -> int:
     for difference in found:
         index = f"[{', '.join(map(str, difference.index))}]" if difference.index else ""
-        print(f"'{difference.array}'{index}: {difference.interpreted!r} interpreted, {difference.compiled!r} compiled; "
-              f"{difference.count:,} elements differ")
+        print(
+            f"'{difference.array}'{index}: {difference.interpreted!r} interpreted, {difference.compiled!r} compiled; "
+            f"{difference.count:,} elements differ"
+        )
     if not found:
         print("compared: both sides agree")
     return 1 if found else 0

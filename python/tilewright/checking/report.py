@@ -26,10 +26,17 @@ class Report:
         return self.status if self.status >= 0 else 128 - self.status
 
     def as_json(self) -> dict:
-        return {"version": __version__, "command": self.command, "exit_status": self.status,
-                "launches": self.launches, "findings": self.groups,
-                "kernels": [{"kernel": kernel, "file": file, "line": line, **counts}
-                            for (kernel, file, line), counts in self._by_kernel().items()]}
+        return {
+            "version": __version__,
+            "command": self.command,
+            "exit_status": self.status,
+            "launches": self.launches,
+            "findings": self.groups,
+            "kernels": [
+                {"kernel": kernel, "file": file, "line": line, **counts}
+                for (kernel, file, line), counts in self._by_kernel().items()
+            ],
+        }
 
     def _by_kernel(self):
         """(kernel, file, line) -> how many launches had which outcome."""
@@ -57,8 +64,10 @@ class Report:
         kernels = {(r["kernel"], r["file"], r["line"]) for r in checked}
         programs = sum(r["programs"] for r in checked)
         compared = sum(r["status"] == "compared" for r in checked)
-        head = (f"tilewright check: {_count(len(checked), 'launch', 'launches')} of {_count(len(kernels), 'kernel')}, "
-                f"{_count(programs, 'program')}")
+        head = (
+            f"tilewright check: {_count(len(checked), 'launch', 'launches')} of {_count(len(kernels), 'kernel')}, "
+            f"{_count(programs, 'program')}"
+        )
         if compared:
             head += f"; {compared:,} compared with the compiled kernel"
         processes = len({r["process"] for r in self.launches})
@@ -78,8 +87,10 @@ class Report:
         for (kernel, status, reason), count in sorted(reasons.items()):
             lines.append(f"  {words[status]}: {kernel}, {_count(count, 'launch', 'launches')}: {reason}")
         if cut := [r for r in self.launches if r["status"] == "cut"]:
-            lines.append(f"  {_count(len(cut), 'launch', 'launches')} ran only the programs that --limit allows: "
-                         "what the others would have written is missing")
+            lines.append(
+                f"  {_count(len(cut), 'launch', 'launches')} ran only the programs that --limit allows: "
+                "what the others would have written is missing"
+            )
         return lines
 
 

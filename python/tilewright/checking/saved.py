@@ -35,20 +35,33 @@ def save(path, call, snapshot, finding=None):
     jit_function, sizes, bound, options = call
     size = sum(kept.nbytes for kept in snapshot.kept)
     if size > LARGEST:
-        raise errors.make("E0706", name=jit_function.__name__,
-                          reason=f"its arrays have {size:,} bytes, and the limit is {LARGEST:,}")
+        raise errors.make(
+            "E0706", name=jit_function.__name__, reason=f"its arrays have {size:,} bytes, and the limit is {LARGEST:,}"
+        )
     writer = ValueWriter(jit_function.__name__, snapshot)
     arguments = {name: writer.encode(name, value) for name, value in bound.items()}
     launch_options = {name: writer.encode(name, value) for name, value in options.items()}
     functions = encode_functions(jit_function, writer)
     memory = [_packed(kept) for kept in snapshot.kept]
     record = {
-        "format": FORMAT, "kernel": jit_function.__name__, "grid": list(sizes), "arguments": arguments,
-        "options": launch_options, "functions": functions, "arrays": writer.arrays,
-        "memory": [{"size": kept.nbytes, "alignment": address % 256, "digest": _digest(data)}
-                   for kept, (address, _), data in zip(snapshot.kept, snapshot.ranges, memory)],
-        "versions": {"tilewright": __version__, "build": _core.build_id(), "python": platform.python_version(),
-                     "numpy": np.__version__, "platform": platform.platform()},
+        "format": FORMAT,
+        "kernel": jit_function.__name__,
+        "grid": list(sizes),
+        "arguments": arguments,
+        "options": launch_options,
+        "functions": functions,
+        "arrays": writer.arrays,
+        "memory": [
+            {"size": kept.nbytes, "alignment": address % 256, "digest": _digest(data)}
+            for kept, (address, _), data in zip(snapshot.kept, snapshot.ranges, memory)
+        ],
+        "versions": {
+            "tilewright": __version__,
+            "build": _core.build_id(),
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "platform": platform.platform(),
+        },
         "finding": finding.record() if finding is not None else None,
     }
     text = json.dumps(record).encode()
@@ -103,7 +116,7 @@ class SavedLaunch:
             if _digest(data) != entry["digest"]:
                 raise ValueError(f"memory/{number}.npy was changed")
             array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-            if array.dtype != np.uint8 or array.shape != (entry["size"], ):
+            if array.dtype != np.uint8 or array.shape != (entry["size"],):
                 raise ValueError(f"memory/{number}.npy is no {entry['size']:,} bytes")
             left -= array.nbytes
             self.memory.append(array)
@@ -123,5 +136,7 @@ class SavedLaunch:
         """(arguments, options) for a launch whose arrays `make_array(number, SavedArray)` makes."""
         arrays = [make_array(number, SavedArray.of(array, self.memory)) for number, array in enumerate(self.record["arrays"])]
         reader = ValueReader(arrays, self.functions)
-        return ({name: reader.decode(value) for name, value in self.record["arguments"].items()},
-                {name: reader.decode(value) for name, value in self.record["options"].items()})
+        return (
+            {name: reader.decode(value) for name, value in self.record["arguments"].items()},
+            {name: reader.decode(value) for name, value in self.record["options"].items()},
+        )

@@ -38,12 +38,21 @@ def _encode(function, writer):
     else:
         text = FunctionSource(python).src
         kind, file, line = "constexpr_function", python.__code__.co_filename, python.__code__.co_firstlineno
-    record = {"kind": kind, "name": python.__name__, "file": file, "line": line, "text": text,
-              "names": _names(python, text, writer)}
+    record = {
+        "kind": kind,
+        "name": python.__name__,
+        "file": file,
+        "line": line,
+        "text": text,
+        "names": _names(python, text, writer),
+    }
     if kind == "jit":
-        record["options"] = {"debug": function.debug, "noinline": function.noinline,
-                             "do_not_specialize": list(function.do_not_specialize),
-                             "do_not_specialize_on_alignment": list(function.do_not_specialize_on_alignment)}
+        record["options"] = {
+            "debug": function.debug,
+            "noinline": function.noinline,
+            "do_not_specialize": list(function.do_not_specialize),
+            "do_not_specialize_on_alignment": list(function.do_not_specialize_on_alignment),
+        }
     return record
 
 
@@ -72,8 +81,11 @@ def _is_local(python, name) -> bool:
 
 def _encode_name(name, value, tree, writer):
     if isinstance(value, types.ModuleType) and not is_known_module(value.__name__):
-        used = {node.attr for node in ast.walk(tree)
-                if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name}
+        used = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+        }
         return {"namespace": {attr: writer.encode(f"{name}.{attr}", getattr(value, attr)) for attr in sorted(used)}}
     return writer.encode(name, value)
 

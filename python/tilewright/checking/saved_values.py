@@ -61,9 +61,15 @@ class ValueWriter:
         if isinstance(value, (JITFunction, ConstexprFunction)):
             return {"function": self.function(value)}
         if isinstance(value, TensorDescriptor):
-            return {"descriptor": {"base": self.encode(name, value.base), "shape": [int(v) for v in value.shape],
-                                   "strides": [int(v) for v in value.strides],
-                                   "block_shape": [int(v) for v in value.block_shape], "padding": value.padding}}
+            return {
+                "descriptor": {
+                    "base": self.encode(name, value.base),
+                    "shape": [int(v) for v in value.shape],
+                    "strides": [int(v) for v in value.strides],
+                    "block_shape": [int(v) for v in value.block_shape],
+                    "padding": value.padding,
+                }
+            }
         return self._named(name, value) or self._array(name, value)
 
     def function(self, function) -> int:
@@ -90,8 +96,17 @@ class ValueWriter:
         if array is None or self.snapshot is None:
             raise self.refuse(name, value)
         memory, offset = self.snapshot.place(array)
-        self.arrays.append({"name": name, "memory": memory, "offset": offset, "dtype": array.dtype,
-                            "shape": list(array.shape), "strides": list(array.strides), "writable": array.writable})
+        self.arrays.append(
+            {
+                "name": name,
+                "memory": memory,
+                "offset": offset,
+                "dtype": array.dtype,
+                "shape": list(array.shape),
+                "strides": list(array.strides),
+                "writable": array.writable,
+            }
+        )
         return {"array": len(self.arrays) - 1}
 
 
@@ -109,8 +124,15 @@ class SavedArray:
 
     @classmethod
     def of(cls, record, memory, check=False):
-        array = cls(record["name"], record["memory"], record["offset"], record["dtype"], tuple(record["shape"]),
-                    tuple(record["strides"]), record["writable"])
+        array = cls(
+            record["name"],
+            record["memory"],
+            record["offset"],
+            record["dtype"],
+            tuple(record["shape"]),
+            tuple(record["strides"]),
+            record["writable"],
+        )
         if check:
             low, high = array.host(0).span()
             inside = 0 <= array.memory < len(memory) and 0 <= low <= high <= memory[array.memory].nbytes
@@ -180,5 +202,6 @@ class ValueReader:
         return types.SimpleNamespace(**self._dict(items, None))
 
     def _descriptor(self, parts, _):
-        return TensorDescriptor(self.decode(parts["base"]), parts["shape"], parts["strides"], parts["block_shape"],
-                                parts["padding"])
+        return TensorDescriptor(
+            self.decode(parts["base"]), parts["shape"], parts["strides"], parts["block_shape"], parts["padding"]
+        )

@@ -99,7 +99,9 @@ class _Launch:
                 self._tell("failed", reason=f"{error.code}: {error.message}")
                 raise
             return self.run_unchecked(reason)
-        if self._can_run_compiled() and collector.drop(lambda finding: finding.address is not None and lies_on_gpu(finding.address)):
+        if self._can_run_compiled() and collector.drop(
+            lambda finding: finding.address is not None and lies_on_gpu(finding.address)
+        ):
             self._tell_findings(collector)
             return self.run_unchecked("reaches GPU memory by addresses that it finds in memory")
         self._tell_findings(collector)
@@ -160,9 +162,17 @@ class _Launch:
 
     def _tell(self, status, programs=0, reason=""):
         function = self.jit_function
-        self.session.journal.write("launch", number=self.number, kernel=function.__name__, file=function.file,
-                                   line=function.starting_line_number if function.fn is not None else 0,
-                                   grid=list(self.sizes), status=status, programs=programs, reason=reason)
+        self.session.journal.write(
+            "launch",
+            number=self.number,
+            kernel=function.__name__,
+            file=function.file,
+            line=function.starting_line_number if function.fn is not None else 0,
+            grid=list(self.sizes),
+            status=status,
+            programs=programs,
+            reason=reason,
+        )
 
     def _tell_findings(self, collector):
         for finding in collector.findings:

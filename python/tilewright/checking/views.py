@@ -12,8 +12,13 @@ from ..runtime.host_arrays import size_of
 
 #: Codes of an element by its size; integers and float32 and wider are their own codes.
 _CODES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-_ML_DTYPES = {"bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2",
-              "fp8e4b8": "float8_e4m3fnuz", "fp8e5b16": "float8_e5m2fnuz"}
+_ML_DTYPES = {
+    "bf16": "bfloat16",
+    "fp8e4nv": "float8_e4m3fn",
+    "fp8e5": "float8_e5m2",
+    "fp8e4b8": "float8_e4m3fnuz",
+    "fp8e5b16": "float8_e5m2fnuz",
+}
 
 
 def numpy_type(dtype):

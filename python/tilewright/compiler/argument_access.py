@@ -20,8 +20,11 @@ def _runtime_signature(source) -> dict:
     torch gives the scalars of a launch as constants; a store that one value of them
     avoids is a store nevertheless.
     """
-    return {name: map_types(source.signature[name], plain_type) for name in source.fn.arg_names
-            if source.signature.get(name, "constexpr") != "constexpr"}
+    return {
+        name: map_types(source.signature[name], plain_type)
+        for name in source.fn.arg_names
+        if source.signature.get(name, "constexpr") != "constexpr"
+    }
 
 
 def argument_access(source, target=None) -> tuple[set, set]:

@@ -50,11 +50,16 @@ def list_command(arguments) -> int:
     rows = headers(store, arguments.kernel)
     print(f"{store.directory}: {len(rows)} kernels, {sum(r[1] for r in rows) / 2**20:.1f} MiB")
     for key, size, last_use, header in rows:
-        constants = ", ".join(f"{k[9:]}={v.rpartition(':')[2]}" for k, v in header["fields"].items()
-                              if k.startswith("constant "))
+        constants = ", ".join(
+            f"{k[9:]}={v.rpartition(':')[2]}" for k, v in header["fields"].items() if k.startswith("constant ")
+        )
         used = time.strftime("%Y-%m-%d %H:%M", time.localtime(last_use))
-        print(printable(f"  {key[:12]}  {used}  {size:>9,}  {header['target']:<7} {header['kernel']}({constants}), "
-                    f"{header['metadata'].get('num_warps')} warps"))
+        print(
+            printable(
+                f"  {key[:12]}  {used}  {size:>9,}  {header['target']:<7} {header['kernel']}({constants}), "
+                f"{header['metadata'].get('num_warps')} warps"
+            )
+        )
     return 0
 
 

@@ -76,8 +76,14 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
             if is_isolated():
                 result = _compile_in_worker(src, options, request.target.name)
             else:
-                result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants),
-                                              dict(src.divisibility), dict(options), request.target.name)
+                result = _core.compile_kernel(
+                    src.fn,
+                    dict(src.runtime_signature),
+                    dict(src.constants),
+                    dict(src.divisibility),
+                    dict(options),
+                    request.target.name,
+                )
         compiled.append(time.perf_counter())
         return result, lookups
 
@@ -109,14 +115,20 @@ def _compile(request: Request, known=lambda: None, keep=lambda kernel: kernel) -
 
 def _tell(listener, request, kernel, started, compiled, ended):
     """Calls `knobs.compilation.listener`; `compiled` is when the compiler ended, None where it did not run."""
+
     def microseconds(seconds):
         return max(1, round(seconds * 1e6))
 
     stages = [(step, microseconds(seconds)) for step, seconds in kernel.step_seconds.items()] if compiled else []
     rest = (compiled or ended) - started - sum(duration for _, duration in stages) * 1e-6
     times = knobs.CompileTimes(microseconds(rest), stages, microseconds(ended - compiled) if compiled else 0)
-    listener(src=request.src, metadata={**kernel.metadata._asdict(), "hash": request.key}, metadata_group={},
-             times=times, cache_hit=compiled is None)
+    listener(
+        src=request.src,
+        metadata={**kernel.metadata._asdict(), "hash": request.key},
+        metadata_group={},
+        times=times,
+        cache_hit=compiled is None,
+    )
 
 
 def _set_default_precision(options):

@@ -154,8 +154,7 @@ def result_of(request, header, sections):
         return None, "its header is incomplete"
     if sections.get("cubin", b"\x7fELF")[:4] != b"\x7fELF":
         return None, "its machine code is none"
-    result = {"name": symbol, "metadata": metadata, "remarks": remarks, "globals": globals_read,
-              "cubin": sections.get("cubin")}
+    result = {"name": symbol, "metadata": metadata, "remarks": remarks, "globals": globals_read, "cubin": sections.get("cubin")}
     result.update({stage: PackedText(sections[stage]) for stage in _TEXT_STAGES if stage in sections})
     return result, ""
 
@@ -177,8 +176,12 @@ def save(store, request, result, lookups):
     if request.inexact or not request.covers(lookups) or not request.is_current():
         return
     header = {
-        "kernel": request.src.fn.__qualname__, "symbol": result["name"], "target": request.target.name,
-        "created": int(time.time()), "fields": request.fields, "metadata": dict(result["metadata"]),
+        "kernel": request.src.fn.__qualname__,
+        "symbol": result["name"],
+        "target": request.target.name,
+        "created": int(time.time()),
+        "fields": request.fields,
+        "metadata": dict(result["metadata"]),
         "remarks": list(result.get("remarks") or ()),
         "globals": result["globals"],
     }

@@ -31,9 +31,12 @@ def headers(store, kernel=None):
 
 
 def _is_header(header) -> bool:
-    return isinstance(header, dict) and all(isinstance(header.get(n), str) for n in ("kernel", "target")) \
-        and all(isinstance(header.get(n), dict) for n in ("fields", "metadata")) \
+    return (
+        isinstance(header, dict)
+        and all(isinstance(header.get(n), str) for n in ("kernel", "target"))
+        and all(isinstance(header.get(n), dict) for n in ("fields", "metadata"))
         and all(isinstance(v, str) for v in header["fields"].values())
+    )
 
 
 _DIGEST = re.compile(r"[0-9a-f]{32,64}")
@@ -56,8 +59,9 @@ def differences(theirs: dict, ours: dict) -> list[str]:
 
 
 def _nearest(store, kernel, fields):
-    candidates = [(len(differences(header.get("fields", {}), fields)), key, header)
-                  for key, _, _, header in headers(store, kernel)]
+    candidates = [
+        (len(differences(header.get("fields", {}), fields)), key, header) for key, _, _, header in headers(store, kernel)
+    ]
     return min(candidates, default=None, key=lambda c: c[0])
 
 

@@ -161,9 +161,14 @@ class Job:
 
     def _late(self, seconds):
         path, problem = self._reproducer("timeout")
-        return errors.make("E0305", s=f"{seconds:g}", stage=self.step, path=path,
-                           help=f"no reproducer could be written to {problem}" if problem else None,
-                           notes=[f"compiling '{self.name}' with {self.configuration}"])
+        return errors.make(
+            "E0305",
+            s=f"{seconds:g}",
+            stage=self.step,
+            path=path,
+            help=f"no reproducer could be written to {problem}" if problem else None,
+            notes=[f"compiling '{self.name}' with {self.configuration}"],
+        )
 
     def _lost(self, worker):
         if worker is None:
@@ -177,8 +182,16 @@ class Job:
             worker.close()
         path, problem = self._reproducer(how)
         help = f"this is a bug; no reproducer could be written to {problem}" if problem else None
-        return errors.make("E0901", name=self.name, how=how, config=self.configuration, path=path, notes=notes,
-                           help=help, **{"pass": self.step})
+        return errors.make(
+            "E0901",
+            name=self.name,
+            how=how,
+            config=self.configuration,
+            path=path,
+            notes=notes,
+            help=help,
+            **{"pass": self.step},
+        )
 
     def _reproducer(self, message):
         """(path, problem). The passes before the failure run once more, so a worker does that, too."""
@@ -187,8 +200,9 @@ class Job:
         worker = None
         try:
             worker = _take()
-            worker.child.send(self._message("reproducer", step=self.step, place=self.place, message=message),
-                              self.text.encode())
+            worker.child.send(
+                self._message("reproducer", step=self.step, place=self.place, message=message), self.text.encode()
+            )
             answer, _ = worker.child.answer(_START_SECONDS)
             if answer["status"] == "done":
                 return answer["path"], answer["problem"]
@@ -206,14 +220,19 @@ def _shown(value) -> str:
 
 
 def _configuration(src, options) -> str:
-    chosen = {**src.constants, "num_warps": options["num_warps"], "num_stages": options["num_stages"],
-              **{k: v for k, v in options.items() if k in DEFAULTS and v != DEFAULTS[k]}}
+    chosen = {
+        **src.constants,
+        "num_warps": options["num_warps"],
+        "num_stages": options["num_stages"],
+        **{k: v for k, v in options.items() if k in DEFAULTS and v != DEFAULTS[k]},
+    }
     return ", ".join(f"{name}={_shown(value)}" for name, value in chosen.items())
 
 
 def compile_kernel(src, options, target) -> dict:
     """What _core.compile_kernel returns."""
-    text = _core.emit_ttir(src.fn, dict(src.runtime_signature), dict(src.constants), dict(src.divisibility),
-                           dict(options), target, locations=True)
+    text = _core.emit_ttir(
+        src.fn, dict(src.runtime_signature), dict(src.constants), dict(src.divisibility), dict(options), target, locations=True
+    )
     kept = {name: options[name] for name in _OPTIONS if options.get(name) is not None}
     return Job(src.fn.__name__, _configuration(src, options), text, kept, target).run()

@@ -73,11 +73,38 @@ class AsmDict(dict):
         return text
 
 
-_MetadataFields = namedtuple("KernelMetadata", [
-    "name", "target", "num_warps", "num_ctas", "num_stages", "shared", "global_scratch_size", "global_scratch_align",
-    "profile_scratch_size", "profile_scratch_align", "tmem_size", "cluster_dims", "launch_pdl",
-    "launch_cooperative_grid", "maxnreg", "debug", "written_args", "read_args", "needs_distinct_arguments", "tensor_maps",
-    "host_tensor_maps", "work", "n_regs", "n_spills", "assembler", "warp_size", "hash"])
+_MetadataFields = namedtuple(
+    "KernelMetadata",
+    [
+        "name",
+        "target",
+        "num_warps",
+        "num_ctas",
+        "num_stages",
+        "shared",
+        "global_scratch_size",
+        "global_scratch_align",
+        "profile_scratch_size",
+        "profile_scratch_align",
+        "tmem_size",
+        "cluster_dims",
+        "launch_pdl",
+        "launch_cooperative_grid",
+        "maxnreg",
+        "debug",
+        "written_args",
+        "read_args",
+        "needs_distinct_arguments",
+        "tensor_maps",
+        "host_tensor_maps",
+        "work",
+        "n_regs",
+        "n_spills",
+        "assembler",
+        "warp_size",
+        "hash",
+    ],
+)
 
 
 class KernelMetadata(_MetadataFields):
@@ -101,14 +128,33 @@ class KernelMetadata(_MetadataFields):
 def _make_metadata(result, options, target, digest) -> KernelMetadata:
     given = dict(result.get("metadata") or {})
     values = {
-        "name": result.get("name"), "target": target, "num_warps": options["num_warps"] or 4,
-        "num_ctas": options["num_ctas"], "num_stages": options["num_stages"], "shared": 0, "global_scratch_size": 0,
-        "global_scratch_align": 16, "profile_scratch_size": 0, "profile_scratch_align": 1, "tmem_size": 0,
-        "cluster_dims": (options["num_ctas"], 1, 1), "launch_pdl": bool(options["launch_pdl"]),
-        "launch_cooperative_grid": bool(options["launch_cooperative_grid"]), "maxnreg": options["maxnreg"],
-        "debug": bool(options["debug"]), "written_args": None, "read_args": None, "needs_distinct_arguments": False, "tensor_maps": (),
-        "host_tensor_maps": (), "work": None, "n_regs": None, "n_spills": None, "assembler": None,
-        "warp_size": target.warp_size, "hash": digest,
+        "name": result.get("name"),
+        "target": target,
+        "num_warps": options["num_warps"] or 4,
+        "num_ctas": options["num_ctas"],
+        "num_stages": options["num_stages"],
+        "shared": 0,
+        "global_scratch_size": 0,
+        "global_scratch_align": 16,
+        "profile_scratch_size": 0,
+        "profile_scratch_align": 1,
+        "tmem_size": 0,
+        "cluster_dims": (options["num_ctas"], 1, 1),
+        "launch_pdl": bool(options["launch_pdl"]),
+        "launch_cooperative_grid": bool(options["launch_cooperative_grid"]),
+        "maxnreg": options["maxnreg"],
+        "debug": bool(options["debug"]),
+        "written_args": None,
+        "read_args": None,
+        "needs_distinct_arguments": False,
+        "tensor_maps": (),
+        "host_tensor_maps": (),
+        "work": None,
+        "n_regs": None,
+        "n_spills": None,
+        "assembler": None,
+        "warp_size": target.warp_size,
+        "hash": digest,
     }
     # The target stays an object; the compiler reports its name.
     values.update({k: v for k, v in given.items() if k in values and k != "target"})
@@ -228,11 +274,21 @@ class CompiledKernel:
             starting(None, None, self.name, self.metadata._asdict(), self.hash)
         meta = self.metadata
         loaded = _core.load_kernel(
-            device, image if image is not None else self.asm["ptx"].encode(), self.metadata.name or self.name,
+            device,
+            image if image is not None else self.asm["ptx"].encode(),
+            self.metadata.name or self.name,
             [self._packed_type(name, entry) for name, entry in self.signature.items()],
-            meta.num_warps * meta.warp_size, meta.shared, meta.num_ctas, bool(meta.launch_cooperative_grid),
-            bool(meta.launch_pdl), meta.global_scratch_size, meta.global_scratch_align, meta.maxnreg or 0,
-            list(meta.tensor_maps), list(meta.host_tensor_maps))
+            meta.num_warps * meta.warp_size,
+            meta.shared,
+            meta.num_ctas,
+            bool(meta.launch_cooperative_grid),
+            bool(meta.launch_pdl),
+            meta.global_scratch_size,
+            meta.global_scratch_align,
+            meta.maxnreg or 0,
+            list(meta.tensor_maps),
+            list(meta.host_tensor_maps),
+        )
         loaded.owner = weakref.ref(self)
         self._loaded[device] = loaded
         self._n_regs = loaded.n_regs
@@ -285,9 +341,12 @@ class CompiledKernel:
         for given in ([p.name for p in params], [p.name for p in params if not p.is_constexpr]):
             if len(args) == len(given):
                 return tuple(a for name, a in zip(given, args) if name in self.signature)
-        raise errors.make("E0205", problem="missing" if len(args) < len(names) else "unexpected",
-                          a=names[len(args)] if len(args) < len(names) else f"#{len(args)}",
-                          sig=f"{self.name}({', '.join(names)})")
+        raise errors.make(
+            "E0205",
+            problem="missing" if len(args) < len(names) else "unexpected",
+            a=names[len(args)] if len(args) < len(names) else f"#{len(args)}",
+            sig=f"{self.name}({', '.join(names)})",
+        )
 
     def __getitem__(self, grid):
 
@@ -305,8 +364,7 @@ class CompiledKernel:
 
         return runner
 
-    def run(self, grid_0, grid_1, grid_2, stream, function, packed_metadata, launch_metadata, enter_hook, exit_hook,
-            *args):
+    def run(self, grid_0, grid_1, grid_2, stream, function, packed_metadata, launch_metadata, enter_hook, exit_hook, *args):
         """Triton's low-level entry; the handles are our own, so they are not needed."""
         if enter_hook is not None:
             enter_hook(launch_metadata)
@@ -333,5 +391,5 @@ class CompiledKernel:
 
 
 def _grid3(grid):
-    grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid, )
-    return grid + (1, ) * (3 - len(grid))
+    grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+    return grid + (1,) * (3 - len(grid))

@@ -20,10 +20,17 @@ def suits_other_launchers(kernel) -> bool:
     """Whether plain arguments are all that a launch needs: no tensor maps, scratch memory or attributes."""
     meta = kernel.metadata
     types = kernel.signature.values()
-    return ("cubin" in kernel.asm and kernel.name == kernel.src.fn.__name__
-            and not meta.tensor_maps and not meta.host_tensor_maps and not meta.global_scratch_size
-            and meta.num_ctas == 1 and not meta.launch_pdl and not meta.launch_cooperative_grid
-            and all(isinstance(t, str) and not t.startswith("tensordesc<") for t in types))
+    return (
+        "cubin" in kernel.asm
+        and kernel.name == kernel.src.fn.__name__
+        and not meta.tensor_maps
+        and not meta.host_tensor_maps
+        and not meta.global_scratch_size
+        and meta.num_ctas == 1
+        and not meta.launch_pdl
+        and not meta.launch_cooperative_grid
+        and all(isinstance(t, str) and not t.startswith("tensordesc<") for t in types)
+    )
 
 
 def write_for_other_launchers(kernel):

@@ -22,7 +22,7 @@ import weakref
 from .. import errors, knobs, observers
 from .request import default_text
 
-_TOPICS = ("recompiles", )
+_TOPICS = ("recompiles",)
 # Fields of a key that say what the parts below say, one parameter at a time.
 _OF_ARGUMENTS = ("signature", "divisibility")
 _MOST_VALUES = 6  # that a hint lists
@@ -60,10 +60,16 @@ def _argument_parts(src) -> dict:
             continue
         number = src.divisibility.get(name, 1)
         kind = src.runtime_signature.get(name)
-        inner = [f"{key[len(name):]} divisible by {value}" for key, value in sorted(src.divisibility.items())
-                 if key.startswith(f"{name}[")]
-        inner += [f"{key[len(name):]} equal to {value!r}" for key, value in sorted(src.constants.items())
-                  if key.startswith(f"{name}[")]
+        inner = [
+            f"{key[len(name) :]} divisible by {value}"
+            for key, value in sorted(src.divisibility.items())
+            if key.startswith(f"{name}[")
+        ]
+        inner += [
+            f"{key[len(name) :]} equal to {value!r}"
+            for key, value in sorted(src.constants.items())
+            if key.startswith(f"{name}[")
+        ]
         parts[name] = ", ".join([f"{kind}{f' divisible by {number}' if number > 1 else ''}", *inner])
     return parts
 
@@ -85,8 +91,10 @@ def _value(parts, part):
 
 def _changes(before, now) -> list:
     """The parts in which two keys differ, arguments first."""
-    return sorted((part for part in {*before, *now} if _value(before, part) != _value(now, part)),
-                  key=lambda part: (part[0] != "argument", list(now).index(part) if part in now else len(now)))
+    return sorted(
+        (part for part in {*before, *now} if _value(before, part) != _value(now, part)),
+        key=lambda part: (part[0] != "argument", list(now).index(part) if part in now else len(now)),
+    )
 
 
 # ---------------------------------------------------------------------------
@@ -102,7 +110,9 @@ def _change_text(part, before, now) -> str:
     if name.startswith("text of "):
         return f"the source of {name[8:]} has changed"
     if name == "option arguments_may_overlap":
-        return "arrays of the launch overlap, so loads may not move past stores" if new == "True" else "the arrays do not overlap"
+        return (
+            "arrays of the launch overlap, so loads may not move past stores" if new == "True" else "the arrays do not overlap"
+        )
     if old is None or new is None:
         return f"{name}: {'new' if old is None else 'no more'}"
     if name.startswith("option "):  # with the type before the value, as keys have them
@@ -121,17 +131,22 @@ def _argument_hint(param, before, now, history):
     """What would make one kernel of the two, or None."""
     name = param.name
     if param.is_constexpr:
-        values = _listed([parts["argument", name].removeprefix("constexpr ") for parts in history
-                          if ("argument", name) in parts])
-        return (f"{name} has had {values}, and each is a kernel; where none of its uses needs a constant, "
-                f"drop tl.constexpr from {name}")
+        values = _listed(
+            [parts["argument", name].removeprefix("constexpr ") for parts in history if ("argument", name) in parts]
+        )
+        return (
+            f"{name} has had {values}, and each is a kernel; where none of its uses needs a constant, "
+            f"drop tl.constexpr from {name}"
+        )
     old_type, new_type = before.split(" ")[0], now.split(" ")[0]
     is_pointer = "*" in (old_type[:1], new_type[:1])
     if "None" in (before, now):
         return f"a kernel for {name}=None and one for an array is the usual way; an array of one element avoids the former"
     if is_pointer and old_type == new_type:
-        return (f'arrays that begin at multiples of 16 bytes share a kernel; do_not_specialize_on_alignment=["{name}"] '
-                "makes one for all, with narrower accesses")
+        return (
+            f'arrays that begin at multiples of 16 bytes share a kernel; do_not_specialize_on_alignment=["{name}"] '
+            "makes one for all, with narrower accesses"
+        )
     if {old_type, new_type} <= {"i32", "i64", "u64"} and old_type != new_type:
         return f"annotate {name}: tl.int64 to have one kernel for numbers below and above 2**31"
     if not is_pointer and ("equal" in (old_type, new_type) or old_type == new_type):
@@ -190,16 +205,19 @@ def note_specialization(request, seconds, was_compiled):
         return  # made anew, as TILEWRIGHT_ALWAYS_COMPILE wants it
     how = f"{'made' if was_compiled else 'read from the cache'} in {seconds * 1e3:.0f} ms"
     place = _launch_place()
-    _write(f"{fn.__qualname__} ({os.path.basename(fn.file)}:{fn.starting_line_number}) has a {_ordinal(len(others) + 1)} "
-           f"specialisation, {how}{f' for the launch at {place}' if place else ''}",
-           [_change_text(part, before, now) for part in changed], _hints(request, changed, before, now, [*others, now]))
+    _write(
+        f"{fn.__qualname__} ({os.path.basename(fn.file)}:{fn.starting_line_number}) has a {_ordinal(len(others) + 1)} "
+        f"specialisation, {how}{f' for the launch at {place}' if place else ''}",
+        [_change_text(part, before, now) for part in changed],
+        _hints(request, changed, before, now, [*others, now]),
+    )
 
 
 def _named_key(tuner, nargs, kwargs, key) -> dict:
     """The tuning key by what each part is: arguments that `key` names, then element types."""
     given = [name for name in tuner.keys if name in nargs or name in kwargs]
     parts = dict(zip(given, key))
-    parts["element types"] = ", ".join(map(str, key[len(given):]))
+    parts["element types"] = ", ".join(map(str, key[len(given) :]))
     return {name: str(value) for name, value in parts.items()}
 
 
@@ -226,14 +244,22 @@ def note_tuning(tuner, nargs, kwargs, key, config):
     for name in changed:
         if name != "element types":
             values = _listed([other[name] for other in (*others, now) if name in other])
-            hints.append(f"key names {name}, which has had {values}: leave it out of key, or round it in an argument of its "
-                         "own, where one configuration serves them all")
+            hints.append(
+                f"key names {name}, which has had {values}: leave it out of key, or round it in an argument of its "
+                "own, where one configuration serves them all"
+            )
     fn = tuner.base_fn
-    how = (f"measured {len(tuner.tuner.candidates)} configurations in {tuner.bench_time:.2f} s" if tuner.tuner.candidates
-           else "found its configuration on disk")
+    how = (
+        f"measured {len(tuner.tuner.candidates)} configurations in {tuner.bench_time:.2f} s"
+        if tuner.tuner.candidates
+        else "found its configuration on disk"
+    )
     place = _launch_place()
-    _write(f"{fn.__qualname__}, tuned, {how}{f' for the launch at {place}' if place else ''} and takes {config}",
-           [f"{name}: {before.get(name)} before, {now.get(name)} now" for name in changed], hints)
+    _write(
+        f"{fn.__qualname__}, tuned, {how}{f' for the launch at {place}' if place else ''} and takes {config}",
+        [f"{name}: {before.get(name)} before, {now.get(name)} now" for name in changed],
+        hints,
+    )
 
 
 # A tuning compiles before it chooses, so this module is loaded by then.

@@ -17,4 +17,5 @@ def add_parser(commands):
     which.add_argument("--reduce", action="store_true", help="leave out operations that the failure does not need")
     repro.add_argument("--output", "-o", metavar="FILE", help="of --reduce; FILE-small.mlir where missing")
     commands.add_parser("passes", help="list the passes, and which TILEWRIGHT_SKIP_PASSES may name").set_defaults(
-        call=deferred("compiler.reproducer:passes_command"))
+        call=deferred("compiler.reproducer:passes_command")
+    )

@@ -20,8 +20,20 @@ _MAGIC = "// tilewright reproducer "
 _FORMAT = 1
 _SEPARATOR = "\n// -----\n"
 _MOST_BYTES = 256 << 20
-_FIELDS = {"kernel": str, "step": str, "message": str, "version": str, "target": str, "first_step": int, "first_name": str,
-           "enable_fp_fusion": bool, "line_info": bool, "last_stage": str, "maxnreg": int, "skip_passes": list}
+_FIELDS = {
+    "kernel": str,
+    "step": str,
+    "message": str,
+    "version": str,
+    "target": str,
+    "first_step": int,
+    "first_name": str,
+    "enable_fp_fusion": bool,
+    "line_info": bool,
+    "last_stage": str,
+    "maxnreg": int,
+    "skip_passes": list,
+}
 
 
 def _refuse(path, reason):
@@ -43,9 +55,12 @@ class Reproducer:
         first, _, rest = content.decode(errors="replace").partition("\n")
         if not first.startswith(_MAGIC):
             raise _refuse(path, f"it does not begin with '{_MAGIC.strip()}'")
-        if first[len(_MAGIC):].strip() != str(_FORMAT):
-            raise _refuse(path, f"its format is {first[len(_MAGIC):].strip()!r}, and this is version {__version__}, "
-                                f"which reads format {_FORMAT}")
+        if first[len(_MAGIC) :].strip() != str(_FORMAT):
+            raise _refuse(
+                path,
+                f"its format is {first[len(_MAGIC) :].strip()!r}, and this is version {__version__}, "
+                f"which reads format {_FORMAT}",
+            )
         second, _, modules = rest.partition("\n")
         self.head = self._checked_head(second)
         self.module, separator, self.original = modules.partition(_SEPARATOR)
@@ -62,8 +77,9 @@ class Reproducer:
             raise _refuse(self.path, "its second line holds no options")
         for name, kind in _FIELDS.items():
             if type(head.get(name)) is not kind:
-                raise _refuse(self.path, f"its options have no '{name}'" if name not in head
-                              else f"its option '{name}' is {head[name]!r}")
+                raise _refuse(
+                    self.path, f"its options have no '{name}'" if name not in head else f"its option '{name}' is {head[name]!r}"
+                )
         if not all(isinstance(name, str) for name in head["skip_passes"]):
             raise _refuse(self.path, f"its option 'skip_passes' is {head['skip_passes']!r}")
         return head
@@ -72,8 +88,9 @@ class Reproducer:
         names = [name for name, _ in _core.pipeline_passes()] + ["lower-to-llvm"]
         first = self.head["first_step"]
         if not 0 <= first < len(names) or names[first] != self.head["first_name"]:
-            raise _refuse(self.path, f"it was written by {self.head['version']}, whose passes are not those of "
-                                     f"{this_version()}")
+            raise _refuse(
+                self.path, f"it was written by {self.head['version']}, whose passes are not those of {this_version()}"
+            )
 
     def job(self, text=None, **changed) -> Job:
         """The compilation of `text`, or of the module before the step that failed."""
@@ -81,8 +98,9 @@ class Reproducer:
         options = {name: head[name] for name in ("enable_fp_fusion", "line_info", "last_stage", "maxnreg", "skip_passes")}
         options.update(first_step=head["first_step"], reproducer=self.path)
         options.update(changed)
-        return Job(head["kernel"], f"the options of {self.path}", self.module if text is None else text, options,
-                   head["target"])
+        return Job(
+            head["kernel"], f"the options of {self.path}", self.module if text is None else text, options, head["target"]
+        )
 
     def failure(self, text=None, **changed):
         """The error of the compilation, or None where it succeeds. E0709 where a module is damaged."""
@@ -90,8 +108,11 @@ class Reproducer:
             self.job(text, **changed).run()
         except errors.TilewrightError as error:
             if isinstance(error, (errors.IRParseError, errors.IRVerifyError)) and text in (None, self.original):
-                raise _refuse(self.path, f"its module cannot be read: {error.message}; it is cut short, was changed, or is "
-                                         f"of another version ({self.head['version']})") from None
+                raise _refuse(
+                    self.path,
+                    f"its module cannot be read: {error.message}; it is cut short, was changed, or is "
+                    f"of another version ({self.head['version']})",
+                ) from None
             return error
         return None
 
@@ -119,6 +140,7 @@ def _reproduce(reproducer) -> int:
 
 def _bisect(reproducer) -> int:
     """Which optimisation the failure needs, and whether a broken rule can be seen earlier."""
+
     def failure(skipped, **changed):
         return reproducer.failure(reproducer.original, first_step=0, skip_passes=skipped, **changed)
 

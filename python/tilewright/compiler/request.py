@@ -20,14 +20,27 @@ from .options import DEFAULTS
 # Knobs of these groups are part of every key, except those that only show things
 # or name places. A new knob is therefore in the keys unless it is listed here.
 _KEY_GROUPS = ("compilation", "language")
-_NOT_IN_KEYS = {"DUMP", "REMARKS", "TIMING", "ALWAYS_COMPILE", "REPRODUCER_DIR", "CHECK", "COMPILE_TIMEOUT",
-                "COMPILE", "COMPILE_MEMORY_MB"}
+_NOT_IN_KEYS = {
+    "DUMP",
+    "REMARKS",
+    "TIMING",
+    "ALWAYS_COMPILE",
+    "REPRODUCER_DIR",
+    "CHECK",
+    "COMPILE_TIMEOUT",
+    "COMPILE",
+    "COMPILE_MEMORY_MB",
+}
 
 
 def _digest_of_package(package: str) -> str:
     total = hashlib.sha256()
-    files = [os.path.join(folder, name) for folder, _, names in os.walk(os.path.join(package, "language"))
-             for name in names if name.endswith(".py")]
+    files = [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(os.path.join(package, "language"))
+        for name in names
+        if name.endswith(".py")
+    ]
     for path in (*sorted(files), os.path.join(package, "frontend_rules.py"), os.path.join(package, "compiler", "options.py")):
         with open(path, "rb") as file:
             total.update(file.read())
@@ -58,8 +71,11 @@ def _knob_fields() -> dict:
 
 def _option_fields(dependencies, options) -> dict:
     """Options that are not at their default; those stand in options.py, which is in the package's digest."""
-    return {f"option {k}": _option_text(dependencies, k, v) for k, v in options.items()
-            if v is not DEFAULTS[k] and (type(v) is not type(DEFAULTS[k]) or v != DEFAULTS[k])}
+    return {
+        f"option {k}": _option_text(dependencies, k, v)
+        for k, v in options.items()
+        if v is not DEFAULTS[k] and (type(v) is not type(DEFAULTS[k]) or v != DEFAULTS[k])
+    }
 
 
 def default_text(field):

@@ -34,7 +34,8 @@ class ASTSource:
         self.attrs = dict(attrs or {})
         # Python orders arguments by the declaration, never by the dict given.
         self.runtime_signature = {
-            p: map_types(self.signature[p], _plain_type) for p in fn.arg_names
+            p: map_types(self.signature[p], _plain_type)
+            for p in fn.arg_names
             if p in self.signature and p not in self.constants and self.signature[p] != "constexpr"
         }
         self.divisibility = {}
@@ -73,9 +74,12 @@ class ASTSource:
             self.constants[param.name] = param.default
         for param in self.fn.params:
             if param.is_constexpr and (param.do_not_specialize or param.do_not_specialize_on_alignment):
-                raise errors.make("E0117", message=f"{param.name} marked as constexpr and listed in do_not_specialize: "
-                                  "every value of a constexpr is a specialisation",
-                                  help="drop one of the two")
+                raise errors.make(
+                    "E0117",
+                    message=f"{param.name} marked as constexpr and listed in do_not_specialize: "
+                    "every value of a constexpr is a specialisation",
+                    help="drop one of the two",
+                )
 
     def _text(self) -> str:
         return f"{self.fn.__name__}({', '.join(self.fn.arg_names)})"

@@ -23,14 +23,30 @@ def call_hook(name, request, device, warmup):
     src, options, key = request.src, request.options, request.key
     fn = src.fn
     # All options are there by their names, beside what the launch found out.
-    description = {**options, "extern_libs": tuple((options["extern_libs"] or {}).items()), "key": key, "signature": dict(src.signature), "device": device,
-                   "constants": dict(src.constants), "configs": [dict(src.divisibility)],
-                   "specialization_data": specialization_json(fn, src, options), "is_warmup": warmup}
-    text = f"{fn.__name__}[num_warps={options['num_warps']}, num_stages={options['num_stages']}]" \
-           f"({', '.join(f'{k}: {v}' for k, v in src.signature.items())})"
+    description = {
+        **options,
+        "extern_libs": tuple((options["extern_libs"] or {}).items()),
+        "key": key,
+        "signature": dict(src.signature),
+        "device": device,
+        "constants": dict(src.constants),
+        "configs": [dict(src.divisibility)],
+        "specialization_data": specialization_json(fn, src, options),
+        "is_warmup": warmup,
+    }
+    text = (
+        f"{fn.__name__}[num_warps={options['num_warps']}, num_stages={options['num_stages']}]"
+        f"({', '.join(f'{k}: {v}' for k, v in src.signature.items())})"
+    )
     info = _JitFunctionInfo(fn.module, fn.__qualname__, fn)
-    return getattr(knobs.runtime, name)(key=str(key), repr=text, fn=info, compile=description, is_manual_warmup=warmup,
-                                        already_compiled=name == "jit_post_compile_hook")
+    return getattr(knobs.runtime, name)(
+        key=str(key),
+        repr=text,
+        fn=info,
+        compile=description,
+        is_manual_warmup=warmup,
+        already_compiled=name == "jit_post_compile_hook",
+    )
 
 
 def _constant_as_json(value):
@@ -51,7 +67,7 @@ def _constant_as_json(value):
 def _constant_from_json(value):
     if not isinstance(value, dict):
         return value
-    (kind, content), = value.items()
+    ((kind, content),) = value.items()
     if kind == "dtype":
         return str_to_ty(content)
     if kind == "tuple":
@@ -70,7 +86,13 @@ def constants_from_json(constants) -> dict:
 
 def specialization_json(fn, src, options) -> str:
     constants = {name: _constant_as_json(value) for name, value in src.constants.items()}
-    return json.dumps({"name": fn.__name__, "signature": src.runtime_signature,
-                       "constants": {name: value for name, (value, known) in constants.items() if known},
-                       "complete": all(known for _, known in constants.values()), "attrs": src.divisibility,
-                       "options": {k: v for k, v in options.items() if isinstance(v, (bool, int, float, str))}})
+    return json.dumps(
+        {
+            "name": fn.__name__,
+            "signature": src.runtime_signature,
+            "constants": {name: value for name, (value, known) in constants.items() if known},
+            "complete": all(known for _, known in constants.values()),
+            "attrs": src.divisibility,
+            "options": {k: v for k, v in options.items() if isinstance(v, (bool, int, float, str))},
+        }
+    )

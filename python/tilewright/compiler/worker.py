@@ -33,9 +33,19 @@ def _take_switches(switches):
 
 def _error(error) -> dict:
     frames = [(f.file, f.function, f.line, f.column, f.end_line, f.end_column, f.source_line) for f in error.frames]
-    return {"status": "error", "error": {
-        "code": error.code, "class_name": type(error).__name__, "message": error.message, "help": error.help or "",
-        "frames": frames, "notes": list(error.notes), "text": str(error), "sentence": error.sentence}}
+    return {
+        "status": "error",
+        "error": {
+            "code": error.code,
+            "class_name": type(error).__name__,
+            "message": error.message,
+            "help": error.help or "",
+            "frames": frames,
+            "notes": list(error.notes),
+            "text": str(error),
+            "sentence": error.sentence,
+        },
+    }
 
 
 def _handle(message, blob, answer):
@@ -47,8 +57,9 @@ def _handle(message, blob, answer):
 
     try:
         if message["what"] == "reproducer":
-            path, problem = _core.write_reproducer(text, options, target, message["step"], message["place"],
-                                                   message["message"], True)
+            path, problem = _core.write_reproducer(
+                text, options, target, message["step"], message["place"], message["message"], True
+            )
             answer({"status": "done", "path": path, "problem": problem})
             return
         result = _core.compile_ir(text, "ttir", options, target, tell)

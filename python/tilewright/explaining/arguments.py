@@ -16,8 +16,12 @@ def add_parser(commands):
     parser.add_argument("--output", "-o", metavar="FILE", help="write a page for a browser; else text for the terminal")
     parser.add_argument("--tiles", action="store_true", help="the text lists tiles and their layouts, too")
     parser.add_argument("--profile", metavar="FILE", help="take times from the JSON of 'tilewright profile'")
-    parser.add_argument("--diff", metavar="OTHER", help="compare (as text, or side by side on the page) with other constants and options (BLOCK=64,num_warps=8), or for "
-                        "another version of the kernel (FILE:FUNCTION)")
+    parser.add_argument(
+        "--diff",
+        metavar="OTHER",
+        help="compare (as text, or side by side on the page) with other constants and options (BLOCK=64,num_warps=8), or for "
+        "another version of the kernel (FILE:FUNCTION)",
+    )
     parser.add_argument("--num-warps", dest="num_warps", type=int)
     parser.add_argument("--num-stages", dest="num_stages", type=int)
     parser.add_argument("--num-ctas", dest="num_ctas", type=int)

@@ -22,8 +22,11 @@ def _measured(path, name):
         rows = [row for row in rows if row["kernel"] == name]
         return max(rows, key=lambda row: row["seconds"], default=None)
     except (ValueError, KeyError, TypeError) as error:
-        raise errors.make("E0117", message=f"'{path}' is no profile ({type(error).__name__}: {error})",
-                          help="write one with 'tilewright profile --json FILE SCRIPT'") from None
+        raise errors.make(
+            "E0117",
+            message=f"'{path}' is no profile ({type(error).__name__}: {error})",
+            help="write one with 'tilewright profile --json FILE SCRIPT'",
+        ) from None
 
 
 def _other(arguments, source, options):

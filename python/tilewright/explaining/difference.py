@@ -9,22 +9,32 @@ from .findings import describe
 
 def _figures(explanation) -> dict:
     occupancy = explanation.occupancy
-    figures = {**explanation.configuration, **{name.replace("_", " "): value for name, value in explanation.resources.items()
-                                               if name != "assembler"},
-               "blocks at once": occupancy["blocks"], "limited by": ", ".join(occupancy["limited_by"]).replace("_", " ")}
+    figures = {
+        **explanation.configuration,
+        **{name.replace("_", " "): value for name, value in explanation.resources.items() if name != "assembler"},
+        "blocks at once": occupancy["blocks"],
+        "limited by": ", ".join(occupancy["limited_by"]).replace("_", " "),
+    }
     return {**figures, **{f"instructions: {kind}": count for kind, count in explanation.mix}}
 
 
 def _decisions(explanation) -> dict:
     """{(text of the line, decision): line number}"""
-    return {(line.text.strip(), f"{remark['kind']}: {describe(remark)}"): line.number
-            for line in explanation.lines() for remark in line.remarks}
+    return {
+        (line.text.strip(), f"{remark['kind']}: {describe(remark)}"): line.number
+        for line in explanation.lines()
+        for remark in line.remarks
+    }
 
 
 def figures(first, second) -> list:
     """[(name, the first's, the second's)] of the figures that differ, as texts."""
     before, after = _figures(first), _figures(second)
-    return [(name, _shown(before.get(name)), _shown(after.get(name))) for name in {**before, **after} if before.get(name) != after.get(name)]
+    return [
+        (name, _shown(before.get(name)), _shown(after.get(name)))
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    ]
 
 
 def render(first, second) -> str:

@@ -116,8 +116,11 @@ class _Sources:
                 tree = ast.parse("\n".join(self.text(file)))
             except SyntaxError:
                 tree = ast.Module(body=[], type_ignores=[])
-            self._functions[file] = [(min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno, node.name)
-                                     for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+            self._functions[file] = [
+                (min([node.lineno, *(d.lineno for d in node.decorator_list)]), node.end_lineno, node.name)
+                for node in ast.walk(tree)
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            ]
         return self._functions[file]
 
     def around(self, file, line):
@@ -189,23 +192,34 @@ def occupancy_of(target, threads, registers, shared) -> dict:
     if not registers:
         limits.pop("registers")
     blocks = min(limits.values())
-    return {"blocks": blocks, "limits": limits, "limited_by": [name for name, count in limits.items() if count == blocks],
-            "threads": blocks * threads, "max_threads": most}
+    return {
+        "blocks": blocks,
+        "limits": limits,
+        "limited_by": [name for name, count in limits.items() if count == blocks],
+        "threads": blocks * threads,
+        "max_threads": most,
+    }
 
 
 def explain_call(function, args, kwargs) -> Explanation:
     """The explanation of what a launch of `function` with these arguments would run."""
     kwargs.pop("grid", None)
-    kernel = function.run(*args, grid=(1, ), warmup=True, **kwargs)
+    kernel = function.run(*args, grid=(1,), warmup=True, **kwargs)
     if kernel is None:
-        raise errors.make("E0117", message=f"'{function.__name__}' runs in the interpreter, so there is nothing to explain",
-                          help="unset TILEWRIGHT_INTERPRET")
+        raise errors.make(
+            "E0117",
+            message=f"'{function.__name__}' runs in the interpreter, so there is nothing to explain",
+            help="unset TILEWRIGHT_INTERPRET",
+        )
     options = {name: value for name, value in kwargs.items() if name not in function.arg_names}
     return explain(kernel.src, kernel.metadata.target, {"arguments_may_overlap": False, **options})
 
 
 def explain(source, target=None, options=None, measured=None) -> Explanation:
-    """Says what became of an ASTSource, which is compiled unless an explanation of it is kept; `measured` is a row of a profile's JSON."""
+    """Says what became of an ASTSource, which is compiled unless an explanation of it is kept.
+
+    `measured` is a row of a profile's JSON.
+    """
     started = time.perf_counter()
     request = request_of(source, target, options)
     result = compiled(request)
@@ -217,16 +231,31 @@ def explain(source, target=None, options=None, measured=None) -> Explanation:
     of_kernel = [row for row in remarks if not row["place"]]
     registers, threads = metadata["n_regs"], metadata["num_warps"] * 32
     return Explanation(
-        name=result["name"], target=request.target.name,
-        configuration={**{k: getattr(v, "__name__", v) for k, v in source.constants.items()},
-                       "num_warps": metadata["num_warps"], "num_stages": metadata["num_stages"], "num_ctas": metadata["num_ctas"]},
+        name=result["name"],
+        target=request.target.name,
+        configuration={
+            **{k: getattr(v, "__name__", v) for k, v in source.constants.items()},
+            "num_warps": metadata["num_warps"],
+            "num_stages": metadata["num_stages"],
+            "num_ctas": metadata["num_ctas"],
+        },
         signature=dict(source.runtime_signature),
         sections=_sections(source.fn, _by_place([r for r in remarks if r["place"]], facts["tiles"], ptx, sass, live)),
         remarks=of_kernel,
-        resources={"registers": registers, "spilled_bytes": metadata["n_spills"], "shared_bytes": metadata["shared"],
-                   "threads": threads, "assembler": metadata["assembler"]},
+        resources={
+            "registers": registers,
+            "spilled_bytes": metadata["n_spills"],
+            "shared_bytes": metadata["shared"],
+            "threads": threads,
+            "assembler": metadata["assembler"],
+        },
         occupancy=occupancy_of(request.target.name, threads, registers, metadata["shared"]),
-        pressure={**facts["registers"], "line": _line_in(facts["registers"]["place"], source.fn)}, shared=facts["shared"],
-        positions=facts["positions"], mix=mix(every or [line for lines in ptx.values() for line in lines]),
-        mix_of="SASS" if every else "PTX", work=json.loads(metadata["work"]), seconds=time.perf_counter() - started,
-        measured=measured)
+        pressure={**facts["registers"], "line": _line_in(facts["registers"]["place"], source.fn)},
+        shared=facts["shared"],
+        positions=facts["positions"],
+        mix=mix(every or [line for lines in ptx.values() for line in lines]),
+        mix_of="SASS" if every else "PTX",
+        work=json.loads(metadata["work"]),
+        seconds=time.perf_counter() - started,
+        measured=measured,
+    )

@@ -36,8 +36,10 @@ def describe(remark) -> str:
     numbers = remark["numbers"]
     share = coalescing(remark)
     if share is not None:
-        return (f"vectors of {numbers['elements']} ({numbers['widthInBits']} bits), {share:.0%} coalesced: "
-                f"{numbers['sectorsPerWarpAccess']} sectors per access of a warp; {remark['reason']}")
+        return (
+            f"vectors of {numbers['elements']} ({numbers['widthInBits']} bits), {share:.0%} coalesced: "
+            f"{numbers['sectorsPerWarpAccess']} sectors per access of a warp; {remark['reason']}"
+        )
     shown = ", ".join(f"{_words(name)} {value:,}" for name, value in numbers.items())
     done = "" if remark["applied"] else "refused: "
     return f"{done}{remark['reason']}" + (f" ({shown})" if shown and remark["reason"] else shown)
@@ -49,7 +51,7 @@ def _words(name) -> str:
 
 
 def severity(remark) -> str:
-    """"bad" for what costs time, "good" for what saves some, "" for the rest."""
+    """Says "bad" for what costs time, "good" for what saves some, "" for the rest."""
     share = coalescing(remark)
     if share is not None:
         return "bad" if share < _WELL_COALESCED or _is_narrow(remark) else ""
@@ -67,14 +69,24 @@ def occupancy_sentence(explanation) -> str:
     occupancy, resources = explanation.occupancy, explanation.resources
     blocks = occupancy["blocks"]
     limited = " and ".join(_LIMIT_NAMES[name] for name in occupancy["limited_by"])
-    uses = {"registers": f"{resources['registers']} registers in each of {resources['threads']} threads",
-            "shared_memory": f"{resources['shared_bytes']:,} bytes of shared memory", "threads": f"{resources['threads']} threads", "blocks": "one place"}
-    rest = ", ".join(f"{_LIMIT_NAMES[name]} would allow {count}" for name, count in occupancy["limits"].items()
-                     if name not in occupancy["limited_by"])
+    uses = {
+        "registers": f"{resources['registers']} registers in each of {resources['threads']} threads",
+        "shared_memory": f"{resources['shared_bytes']:,} bytes of shared memory",
+        "threads": f"{resources['threads']} threads",
+        "blocks": "one place",
+    }
+    rest = ", ".join(
+        f"{_LIMIT_NAMES[name]} would allow {count}"
+        for name, count in occupancy["limits"].items()
+        if name not in occupancy["limited_by"]
+    )
     block = "block fits" if blocks == 1 else "blocks fit"
-    return (f"{blocks} {block} a multiprocessor, limited by {limited}: a block takes "
-            f"{' and '.join(uses[name] for name in occupancy['limited_by'])}" + (f"; {rest}" if rest else "") +
-            f". That is {occupancy['threads']:,} of {occupancy['max_threads']:,} threads.")
+    return (
+        f"{blocks} {block} a multiprocessor, limited by {limited}: a block takes "
+        f"{' and '.join(uses[name] for name in occupancy['limited_by'])}"
+        + (f"; {rest}" if rest else "")
+        + f". That is {occupancy['threads']:,} of {occupancy['max_threads']:,} threads."
+    )
 
 
 def _pressure(explanation) -> list:
@@ -82,8 +94,14 @@ def _pressure(explanation) -> list:
     use = explanation.pressure
     if not use["line"]:
         return []
-    return [("", use["line"], f"most registers are needed here: {use['data']} for tiles, {use['addresses']} for indices and addresses, "
-                              f"{use['scalars']} for scalars; {use['forecast']} were forecast")]
+    return [
+        (
+            "",
+            use["line"],
+            f"most registers are needed here: {use['data']} for tiles, {use['addresses']} for indices and addresses, "
+            f"{use['scalars']} for scalars; {use['forecast']} were forecast",
+        )
+    ]
 
 
 def findings(explanation) -> list:
@@ -95,7 +113,13 @@ def findings(explanation) -> list:
         for remark in line.remarks:
             share = coalescing(remark)
             if share is not None and _is_narrow(remark):
-                rows.append(("bad", line.number, f"an access moves {remark['numbers']['widthInBits']} bits at a time: {remark['reason']}"))
+                rows.append(
+                    (
+                        "bad",
+                        line.number,
+                        f"an access moves {remark['numbers']['widthInBits']} bits at a time: {remark['reason']}",
+                    )
+                )
             elif share is not None and severity(remark) == "bad":
                 rows.append(("bad", line.number, f"an access is only {share:.0%} coalesced: {remark['reason']}"))
             elif conflicts(remark):
@@ -129,8 +153,19 @@ def bytes_text(work) -> list:
     return lines
 
 
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "//", "rem": "%", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">",
-          "ge": ">="}
+_INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "//",
+    "rem": "%",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
 
 
 def formula(expression) -> str:

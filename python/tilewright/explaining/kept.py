@@ -48,8 +48,14 @@ def _load(store, key, fields):
 def _compile(request) -> tuple:
     src = request.src
     with recorded_lookups() as lookups:
-        result = _core.compile_kernel(src.fn, dict(src.runtime_signature), dict(src.constants), dict(src.divisibility),
-                                      {**request.options, "facts": True}, request.target.name)
+        result = _core.compile_kernel(
+            src.fn,
+            dict(src.runtime_signature),
+            dict(src.constants),
+            dict(src.divisibility),
+            {**request.options, "facts": True},
+            request.target.name,
+        )
     return result, lookups
 
 
@@ -64,8 +70,14 @@ def compiled(request) -> dict:
         return known
     result, lookups = _compile(request)
     if result.get("cubin") and request.covers(lookups) and request.is_current():
-        header = {"kernel": request.src.fn.__qualname__, "symbol": result["name"], "target": request.target.name,
-                  "created": int(time.time()), "fields": fields, "metadata": dict(result["metadata"])}
+        header = {
+            "kernel": request.src.fn.__qualname__,
+            "symbol": result["name"],
+            "target": request.target.name,
+            "created": int(time.time()),
+            "fields": fields,
+            "metadata": dict(result["metadata"]),
+        }
         sections = {name: zlib.compress(result[name].encode(), 1) for name in _TEXTS}
         store.save(key, header, {**sections, "cubin": result["cubin"]})
     return result

@@ -26,7 +26,10 @@ _KINDS = (
     ("global memory", ("LDG", "STG", "LD.", "ST.", "ATOM", "RED.", "ld.global", "st.global", "atom", "red.")),
     ("shared memory", ("LDS", "STS", "LDSM", "STSM", "ATOMS", "ld.shared", "st.shared", "ldmatrix", "stmatrix")),
     ("spills", ("LDL", "STL", "ld.local", "st.local")),
-    ("barriers", ("BAR", "SYNCS", "MEMBAR", "FENCE", "ERRBAR", "WARPSYNC", "UCGABAR", "bar.", "barrier", "mbarrier", "fence", "membar")),
+    (
+        "barriers",
+        ("BAR", "SYNCS", "MEMBAR", "FENCE", "ERRBAR", "WARPSYNC", "UCGABAR", "bar.", "barrier", "mbarrier", "fence", "membar"),
+    ),
     ("exchanges in a warp", ("SHFL", "REDUX", "VOTE", "MATCH", "shfl", "redux", "vote", "match")),
     ("special functions", ("MUFU", "ex2.", "lg2.", "rcp.", "rsqrt.", "sqrt.", "sin.", "cos.", "tanh.")),
     ("float arithmetic", ("F", "H", "D", "add.f", "add.rn.f", "mul.f", "mul.rn.f", "fma.", "sub.f", "div.", "max.f", "min.f")),
@@ -51,8 +54,10 @@ def _instruction(text) -> str:
 
 def ptx_by_line(ptx):
     """{(file, line): [instruction, ...]} of a text with a line table."""
-    files = {int(number): os.path.normpath(name) for number, name in map(lambda m: m.groups(), filter(None, map(
-        _PTX_FILE.match, ptx.splitlines())))}
+    files = {
+        int(number): os.path.normpath(name)
+        for number, name in map(lambda m: m.groups(), filter(None, map(_PTX_FILE.match, ptx.splitlines())))
+    }
     found, place = defaultdict(list), None
     for text in ptx.splitlines():
         if at := _PTX_PLACE.match(text):

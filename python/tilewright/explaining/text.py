@@ -11,8 +11,11 @@ _MARKS = {"bad": "!", "good": "+", "": "."}
 
 def _tile_text(tile) -> str:
     shape = "x".join(map(str, tile["shape"]))
-    counts = ", ".join(f"{1 << len(tile[name])} {words}" for name, words in (
-        ("register", "elements a thread"), ("lane", "lanes"), ("warp", "warps"), ("block", "blocks")) if tile[name])
+    counts = ", ".join(
+        f"{1 << len(tile[name])} {words}"
+        for name, words in (("register", "elements a thread"), ("lane", "lanes"), ("warp", "warps"), ("block", "blocks"))
+        if tile[name]
+    )
     moved = moved_bytes(tile)
     return f"tile<{shape}x{tile['type']}> of {tile['op']}: {counts}{'' if moved is None else f'; {moved:,} bytes'}"
 
@@ -28,13 +31,21 @@ def _measured_text(row) -> list:
 def render(explanation, with_tiles=False) -> str:
     configuration = " ".join(f"{name}={value}" for name, value in explanation.configuration.items())
     resources = explanation.resources
-    lines = [f"{explanation.name} for {explanation.target}: {configuration}",
-             f"{resources['registers']} registers, {resources['spilled_bytes']} bytes spilled, "
-             f"{resources['shared_bytes']:,} bytes shared, {resources['threads']} threads", "", "what stands out"]
+    lines = [
+        f"{explanation.name} for {explanation.target}: {configuration}",
+        f"{resources['registers']} registers, {resources['spilled_bytes']} bytes spilled, "
+        f"{resources['shared_bytes']:,} bytes shared, {resources['threads']} threads",
+        "",
+        "what stands out",
+    ]
     for kind, number, sentence in findings(explanation):
         lines.append(f"  {_MARKS[kind]} {f'line {number}: ' if number else ''}{sentence}")
-    lines += [*_measured_text(explanation.measured or {}), "", "work of one program",
-              *(f"  {line}" for line in bytes_text(explanation.work))]
+    lines += [
+        *_measured_text(explanation.measured or {}),
+        "",
+        "work of one program",
+        *(f"  {line}" for line in bytes_text(explanation.work)),
+    ]
     for section in explanation.sections:
         lines += ["", f"{section.file}"]
         for line in section.lines:
@@ -46,7 +57,10 @@ def render(explanation, with_tiles=False) -> str:
                 lines += [f"         . {_tile_text(tile)}" for tile in line.tiles]
     if explanation.shared:
         lines += ["", "shared memory"]
-        lines += [f"  {piece['offset']:>7,} to {piece['offset'] + piece['bytes']:>7,}  {piece['what']}" for piece in explanation.shared]
+        lines += [
+            f"  {piece['offset']:>7,} to {piece['offset'] + piece['bytes']:>7,}  {piece['what']}"
+            for piece in explanation.shared
+        ]
     total = sum(count for _, count in explanation.mix) or 1
     lines += ["", f"instructions ({explanation.mix_of})"]
     lines += [f"  {count:>6}  {count / total:>4.0%}  {kind}" for kind, count in explanation.mix]

@@ -29,6 +29,7 @@ def _ptx_target(targets) -> str:
 
 def _named_blocks(signature, values):
     """The signature with the constants of a configuration in the blocks of its descriptors."""
+
     def block(match):
         extents = [str(values.get(part.strip(), part.strip())) for part in match.group(1).split(",")]
         return f"[{','.join(extents)}]"
@@ -45,18 +46,28 @@ class _Builder:
         self.name = identifier(request.name or self.fn.__name__)
         self.configurations = request.configurations or [{}]
         if not request.signatures:
-            raise refused(f"'{self.name}' has no signature", 'give the types of its parameters: "*fp32:16,*fp32:16,i32,BLOCK=1024"')
+            raise refused(
+                f"'{self.name}' has no signature", 'give the types of its parameters: "*fp32:16,*fp32:16,i32,BLOCK=1024"'
+            )
         if len(self.configurations) * len(request.signatures) > _FEW:
-            raise refused(f"'{self.name}' has {len(self.configurations)} configurations", f"choose the best; {_FEW} are the most")
+            raise refused(
+                f"'{self.name}' has {len(self.configurations)} configurations", f"choose the best; {_FEW} are the most"
+            )
 
     def _split(self, configuration):
         """(constants of the kernel, options) of a configuration."""
         names = set(self.fn.arg_names)
         for name in configuration:
             if name not in names and name not in DEFAULTS:
-                raise refused(f"'{name}' of a configuration is neither a parameter of {self.fn.__name__}"
-                              f"({', '.join(self.fn.arg_names)}) nor an option", "see docs/launch.md for the options")
-        return ({n: v for n, v in configuration.items() if n in names}, {n: v for n, v in configuration.items() if n not in names})
+                raise refused(
+                    f"'{name}' of a configuration is neither a parameter of {self.fn.__name__}"
+                    f"({', '.join(self.fn.arg_names)}) nor an option",
+                    "see docs/launch.md for the options",
+                )
+        return (
+            {n: v for n, v in configuration.items() if n in names},
+            {n: v for n, v in configuration.items() if n not in names},
+        )
 
     def _source(self, signature, constants) -> ASTSource:
         types, given, divisibility = parse_signature(self.fn, _named_blocks(signature, constants))
@@ -90,31 +101,56 @@ class _Builder:
             _check_type(name, kind)
         # What a launch on separate arrays runs; the exported launch looks for arrays that are passed twice.
         options = {"arguments_may_overlap": False, **self.request.options, **options}
-        return Variant(self.request.signatures.index(signature), number, dict(source.runtime_signature),
-                       dict(source.constants), dict(source.divisibility), self._images(source, options))
+        return Variant(
+            self.request.signatures.index(signature),
+            number,
+            dict(source.runtime_signature),
+            dict(source.constants),
+            dict(source.divisibility),
+            self._images(source, options),
+        )
 
     def kernel(self) -> ExportedKernel:
-        variants = [self._variant(number, signature, configuration)
-                    for number, configuration in enumerate(self.configurations) for signature in self.request.signatures]
+        variants = [
+            self._variant(number, signature, configuration)
+            for number, configuration in enumerate(self.configurations)
+            for signature in self.request.signatures
+        ]
         parameters = _parameters(self.fn.arg_names, variants)
         table = self.request.table
         for key in table.keys if table else ():
             if not any(p.name == key and p.kind[0] in "iu" for p in parameters):
-                raise refused(f"the key '{key}' of the tuner is no integer parameter of the exported function",
-                              "give it a type in the signature, so that the launch can choose by it")
-        return ExportedKernel(self.name, self.fn.__qualname__, parameters, self.request.signatures, self.configurations,
-                              self._grid(parameters, variants), variants, table)
+                raise refused(
+                    f"the key '{key}' of the tuner is no integer parameter of the exported function",
+                    "give it a type in the signature, so that the launch can choose by it",
+                )
+        return ExportedKernel(
+            self.name,
+            self.fn.__qualname__,
+            parameters,
+            self.request.signatures,
+            self.configurations,
+            self._grid(parameters, variants),
+            variants,
+            table,
+        )
 
     def _grid(self, parameters, variants):
         if self.request.grid is None:
             if len(self.configurations) > 1:
-                raise refused(f"'{self.name}' has several configurations and no grid",
-                              'say how many programs there are, by the constants: --grid "cdiv(n, BLOCK)"')
+                raise refused(
+                    f"'{self.name}' has several configurations and no grid",
+                    'say how many programs there are, by the constants: --grid "cdiv(n, BLOCK)"',
+                )
             return None
         runtime = {p.name for p in parameters}
         constants = {name for name, value in variants[0].constants.items() if type(value) is int and name not in runtime}
-        return Grid(self.request.grid, [p.name for p in parameters if p.kind[0] in "iu"],
-                    [p.name for p in parameters if is_descriptor(p.kind)], constants)
+        return Grid(
+            self.request.grid,
+            [p.name for p in parameters if p.kind[0] in "iu"],
+            [p.name for p in parameters if is_descriptor(p.kind)],
+            constants,
+        )
 
 
 def _check_type(name, kind):
@@ -125,9 +161,12 @@ def _check_type(name, kind):
     if is_descriptor(kind):
         descriptor = Descriptor.of(kind) if re.fullmatch(r"tensordesc<\w+\[[\d,]+\](,\w+)*>", kind) else None
         if descriptor is None or descriptor.form() is None:
-            raise errors.make("E0215", a=name, reason=f"'{kind}' is no type of a descriptor that a launch can make",
-                              rule="a block of powers of two with at least 16 bytes in the last dimension, such as "
-                              "tensordesc<fp16[128,64]>")
+            raise errors.make(
+                "E0215",
+                a=name,
+                reason=f"'{kind}' is no type of a descriptor that a launch can make",
+                rule="a block of powers of two with at least 16 bytes in the last dimension, such as tensordesc<fp16[128,64]>",
+            )
 
 
 def _general(kind) -> str:
@@ -156,7 +195,9 @@ def _check_constants(name, kind, variants):
     for variant in variants:
         value = variant.constants.get(name, 0)
         if name not in variant.types and (type(value) not in (int, bool) or kind[0] not in "iu"):
-            raise refused(f"signatures give '{name}' the type {kind} and the constant {value!r}", "only integers can be compared")
+            raise refused(
+                f"signatures give '{name}' the type {kind} and the constant {value!r}", "only integers can be compared"
+            )
 
 
 def build(name, requests, targets, with_ptx=True) -> Library:
@@ -166,6 +207,9 @@ def build(name, requests, targets, with_ptx=True) -> Library:
     taken = {f"{name}_{function}" for function in ("load", "unload", "error_text", "last_error")}
     for builder in builders:
         if builder.name in taken:
-            raise refused(f"two functions of the library would be called '{builder.name}'", 'give the kernel another "name", or the library')
+            raise refused(
+                f"two functions of the library would be called '{builder.name}'",
+                'give the kernel another "name", or the library',
+            )
         taken |= {builder.name, f"{builder.name}_with", f"{builder.name}_configurations"}
     return Library(name, [builder.kernel() for builder in builders])

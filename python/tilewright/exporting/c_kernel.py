@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The C text of one exported kernel: images, a function for each variant, and the launch function that chooses.
 
+What the launch function of a kernel `add` does, in order:
+
     int add(TwStream stream, const void *x, void *out, int32_t n)
       1. what the signatures promise is looked at; the first signature that fits is taken
       2. the configuration of the nearest tuned values
@@ -16,8 +18,21 @@ from .c_parameters import TensorMapForms, c_type, identifier, parameter_block, w
 from .model import Descriptor, is_descriptor
 
 # What the functions call their own variables.
-_LOCALS = {"stream", "programs", "state", "status", "loaded", "grid", "configuration", "signature", "values", "rows", "count",
-           "parameters", "maps"}
+_LOCALS = {
+    "stream",
+    "programs",
+    "state",
+    "status",
+    "loaded",
+    "grid",
+    "configuration",
+    "signature",
+    "values",
+    "rows",
+    "count",
+    "parameters",
+    "maps",
+}
 
 
 def text_literal(text) -> str:
@@ -57,49 +72,64 @@ class KernelText:
         kernel = self.kernel
         lines = [f"/* {kernel.function}"]
         lines += [f"     {', '.join(signature.split(','))}" for signature in kernel.signatures]
-        lines += [f"   configuration {n}: {', '.join(f'{k}={v}' for k, v in configuration.items())}"
-                  for n, configuration in enumerate(kernel.configurations) if configuration]
+        lines += [
+            f"   configuration {n}: {', '.join(f'{k}={v}' for k, v in configuration.items())}"
+            for n, configuration in enumerate(kernel.configurations)
+            if configuration
+        ]
         if kernel.grid is not None:
             lines.append(f"   programs: {kernel.grid.text}")
         lines = [line.replace("*/", "* /") for line in lines]
         lines[-1] += " */"
         lines.append(f"int {kernel.name}({self._declared()});")
         if len(kernel.configurations) > 1:
-            lines += ["/* The same with the configuration of a number. */",
-                      f"enum {{ {kernel.name}_configurations = {len(kernel.configurations)} }};",
-                      f"int {kernel.name}_with({self._declared('int configuration')});"]
+            lines += [
+                "/* The same with the configuration of a number. */",
+                f"enum {{ {kernel.name}_configurations = {len(kernel.configurations)} }};",
+                f"int {kernel.name}_with({self._declared('int configuration')});",
+            ]
         return "\n".join(lines)
 
     # -- images -------------------------------------------------------------
 
     def variants(self) -> list:
         """The kernel's rows of the library's table of variants."""
-        return [f"{{{text_literal(self.kernel.name)}, {self.kernel.name}_images_{number}, {len(variant.images)}}}"
-                for number, variant in enumerate(self.kernel.variants)]
+        return [
+            f"{{{text_literal(self.kernel.name)}, {self.kernel.name}_images_{number}, {len(variant.images)}}}"
+            for number, variant in enumerate(self.kernel.variants)
+        ]
 
     def _images(self, number, variant):
         rows, ways = [], list(ways_of(variant))
         for image in variant.images:
             meta, way = image.metadata, ways.index(way_of(image))
             rows.append(
-                f"    {{{text_literal(image.entry)}, {text_literal(image.target)}, {self.code(image.content)}, {image.capability}, "
-                f"TW_{image.kind.upper()}, {way}, {meta['num_warps'] * meta['warp_size']}, {meta['shared']}, "
-                f"{meta['num_ctas']}, {meta['maxnreg'] or 0}, {int(bool(meta['launch_cooperative_grid']))}, "
-                f"{int(bool(meta['launch_pdl']))}, {meta['global_scratch_size']}}},")
+                f"    {{{text_literal(image.entry)}, {text_literal(image.target)}, {self.code(image.content)}, "
+                f"{image.capability}, TW_{image.kind.upper()}, {way}, {meta['num_warps'] * meta['warp_size']}, "
+                f"{meta['shared']}, {meta['num_ctas']}, {meta['maxnreg'] or 0}, {int(bool(meta['launch_cooperative_grid']))}, "
+                f"{int(bool(meta['launch_pdl']))}, {meta['global_scratch_size']}}},"
+            )
         return "\n".join([f"static const TwImage {self.kernel.name}_images_{number}[] = {{", *rows, "};"])
 
     # -- launches -----------------------------------------------------------
 
     def _launch(self, number, variant):
         kernel, ways = self.kernel, ways_of(variant)
-        grid = kernel.grid.as_c(variant.constants, self.names, "state") if kernel.grid is not None else \
-            [f"programs.{axis}" for axis in "xyz"]
+        grid = (
+            kernel.grid.as_c(variant.constants, self.names, "state")
+            if kernel.grid is not None
+            else [f"programs.{axis}" for axis in "xyz"]
+        )
         unused = [f"  (void){self.names[p.name]};" for p in kernel.parameters if p.name not in variant.types]
-        lines = [f"static int {kernel.name}_launch_{number}({self._declared('TwState *state')}) {{", *unused,
-                 f"  const int64_t grid[3] = {{{', '.join(grid)}}};",
-                 "  TwLoaded *loaded;",
-                 f"  int status = tw_loaded(state, {self.first + number}, &loaded);",
-                 "  if (status != TW_OK || tw_is_empty(grid))", "    return status;"]
+        lines = [
+            f"static int {kernel.name}_launch_{number}({self._declared('TwState *state')}) {{",
+            *unused,
+            f"  const int64_t grid[3] = {{{', '.join(grid)}}};",
+            "  TwLoaded *loaded;",
+            f"  int status = tw_loaded(state, {self.first + number}, &loaded);",
+            "  if (status != TW_OK || tw_is_empty(grid))",
+            "    return status;",
+        ]
         blocks = [parameter_block(self.kernel.name, variant, image, self.names, self.forms) for image in ways.values()]
         if len(blocks) == 1:
             lines += blocks[0]
@@ -119,21 +149,37 @@ class KernelText:
             name, shown = self.names[parameter.name], parameter.name
             divisor = variant.divisibility.get(shown, 1)
             if shown in variant.constants:
-                found.append((f"{name} == {int(variant.constants[shown])}",
-                              f'TW_WRONG_VALUE, "{self.kernel.name}: {shown} is %lld, and {int(variant.constants[shown])} is compiled in", '
-                              f"(long long){name}"))
+                value = int(variant.constants[shown])
+                found.append(
+                    (
+                        f"{name} == {value}",
+                        f'TW_WRONG_VALUE, "{self.kernel.name}: {shown} is %lld, and {value} is compiled in", (long long){name}',
+                    )
+                )
             elif divisor > 1 and is_descriptor(parameter.kind):
                 form = Descriptor.of(variant.types[shown])
                 last = f"{name}->shape[{form.rank - 1}]"
-                found.append((f"{last} * {form.form()['element_bytes']} % {divisor} == 0",
-                              f'TW_BAD_TENSOR, "{self.kernel.name}: the last extent of {shown} is %lld, and a multiple of {divisor} bytes '
-                              f'is promised", (long long){last}'))
+                found.append(
+                    (
+                        f"{last} * {form.form()['element_bytes']} % {divisor} == 0",
+                        f'TW_BAD_TENSOR, "{self.kernel.name}: the last extent of {shown} is %lld, '
+                        f'and a multiple of {divisor} bytes is promised", (long long){last}',
+                    )
+                )
             elif divisor > 1 and parameter.kind.startswith("*"):
-                found.append((f"(uintptr_t){name} % {divisor} == 0",
-                              f'TW_MISALIGNED, "{self.kernel.name}: {shown} is %p, no multiple of {divisor} bytes", {name}'))
+                found.append(
+                    (
+                        f"(uintptr_t){name} % {divisor} == 0",
+                        f'TW_MISALIGNED, "{self.kernel.name}: {shown} is %p, no multiple of {divisor} bytes", {name}',
+                    )
+                )
             elif divisor > 1:
-                found.append((f"{name} % {divisor} == 0",
-                              f'TW_NOT_DIVISIBLE, "{self.kernel.name}: {shown} is %lld, no multiple of {divisor}", (long long){name}'))
+                found.append(
+                    (
+                        f"{name} % {divisor} == 0",
+                        f'TW_NOT_DIVISIBLE, "{self.kernel.name}: {shown} is %lld, no multiple of {divisor}", (long long){name}',
+                    )
+                )
         return found
 
     def _address(self, parameter):
@@ -145,15 +191,21 @@ class KernelText:
         if not self.kernel.needs_distinct_arguments:
             return []
         arrays = [p for p in self.kernel.parameters if p.kind.startswith("*") or is_descriptor(p.kind)]
-        pairs = [(a, b) for i, a in enumerate(arrays) for b in arrays[i + 1:] if a.is_written or b.is_written]
-        return [f"  if ({self._address(a)} == {self._address(b)} && {self._address(a)})\n"
-                f'    return tw_refuse(TW_OVERLAP, "{self.kernel.name}: {a.name} and {b.name} are the same array");' for a, b in pairs]
+        pairs = [(a, b) for i, a in enumerate(arrays) for b in arrays[i + 1 :] if a.is_written or b.is_written]
+        return [
+            f"  if ({self._address(a)} == {self._address(b)} && {self._address(a)})\n"
+            f'    return tw_refuse(TW_OVERLAP, "{self.kernel.name}: {a.name} and {b.name} are the same array");'
+            for a, b in pairs
+        ]
 
     def _checks(self):
         kernel, count = self.kernel, len(self.kernel.signatures)
         lines = ["  int signature = 0;" if count > 1 else ""]
-        lines += [f"  if (!{self.names[p.name]})\n    return tw_refuse(TW_BAD_TENSOR, \"{kernel.name}: {p.name} is NULL\");"
-                  for p in kernel.parameters if is_descriptor(p.kind)]
+        lines += [
+            f'  if (!{self.names[p.name]})\n    return tw_refuse(TW_BAD_TENSOR, "{kernel.name}: {p.name} is NULL");'
+            for p in kernel.parameters
+            if is_descriptor(p.kind)
+        ]
         lines += [f"  {self.names[p.name]} = {self.names[p.name]} != 0;" for p in kernel.parameters if p.kind == "i1"]
         lines += self._overlaps()
         tests = [" && ".join(condition for condition, _ in self._promises(number)) or "1" for number in range(count)]
@@ -179,29 +231,55 @@ class KernelText:
         lines += ["  const int64_t *rows = tuned_0;", f"  int count = {len(devices[0][1])};"]
         for number, (device, rows) in enumerate(devices[1:], 1):
             name, multiprocessors = device.rsplit(", ", 2)[0], device.rsplit(", ", 2)[1].split()[0]
-            lines += [f"  if (state->multiprocessors == {int(multiprocessors)} && strcmp(state->name, {text_literal(name)}) == 0) {{",
-                      f"    rows = tuned_{number};", f"    count = {len(rows)};", "  }"]
+            lines += [
+                f"  if (state->multiprocessors == {int(multiprocessors)} && strcmp(state->name, {text_literal(name)}) == 0) {{",
+                f"    rows = tuned_{number};",
+                f"    count = {len(rows)};",
+                "  }",
+            ]
         lines.append(f"  const int configuration = (int)tw_nearest(rows, count, {len(table.keys)}, values);")
         return lines
 
     def _dispatch(self):
         kernel, count = self.kernel, len(self.kernel.signatures)
-        lines = [f"static int {kernel.name}_dispatch({self._declared('TwState *state', 'int configuration')}) {{", *self._checks()]
+        lines = [
+            f"static int {kernel.name}_dispatch({self._declared('TwState *state', 'int configuration')}) {{",
+            *self._checks(),
+        ]
         number = f"configuration * {count} + signature" if count > 1 else "configuration"
         lines.append(f"  switch ({number}) {{")
         for place in range(len(kernel.variants)):
             lines.append(f"  case {place}: return {kernel.name}_launch_{place}({self._passed('state')});")
-        lines += ["  }", f'  return tw_refuse(TW_NO_CONFIGURATION, "{kernel.name}: there is no configuration %d", configuration);', "}"]
+        lines += [
+            "  }",
+            f'  return tw_refuse(TW_NO_CONFIGURATION, "{kernel.name}: there is no configuration %d", configuration);',
+            "}",
+        ]
         return "\n".join(lines)
 
     def _public(self):
         kernel = self.kernel
-        state = ["  TwState *state;", "  int status = tw_current_state(&state);", "  if (status != TW_OK)", "    return status;"]
-        lines = [f"int {kernel.name}({self._declared()}) {{", *state, *self._choice(),
-                 f"  return {kernel.name}_dispatch({self._passed('state', 'configuration')});", "}"]
+        state = [
+            "  TwState *state;",
+            "  int status = tw_current_state(&state);",
+            "  if (status != TW_OK)",
+            "    return status;",
+        ]
+        lines = [
+            f"int {kernel.name}({self._declared()}) {{",
+            *state,
+            *self._choice(),
+            f"  return {kernel.name}_dispatch({self._passed('state', 'configuration')});",
+            "}",
+        ]
         if len(kernel.configurations) > 1:
-            lines += ["", f"int {kernel.name}_with({self._declared('int configuration')}) {{", *state,
-                      f"  return {kernel.name}_dispatch({self._passed('state', 'configuration')});", "}"]
+            lines += [
+                "",
+                f"int {kernel.name}_with({self._declared('int configuration')}) {{",
+                *state,
+                f"  return {kernel.name}_dispatch({self._passed('state', 'configuration')});",
+                "}",
+            ]
         return "\n".join(lines)
 
     def definitions(self) -> str:
@@ -209,5 +287,6 @@ class KernelText:
         numbered = list(enumerate(self.kernel.variants))
         launches = [self._launch(number, variant) for number, variant in numbered]
         images = [self._images(number, variant) for number, variant in numbered]
-        return "\n\n".join([f"/* ---- {self.kernel.name} ---- */", *images, *self.forms.texts(), *launches, self._dispatch(),
-                            self._public()])
+        return "\n\n".join(
+            [f"/* ---- {self.kernel.name} ---- */", *images, *self.forms.texts(), *launches, self._dispatch(), self._public()]
+        )

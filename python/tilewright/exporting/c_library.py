@@ -92,8 +92,11 @@ class LibraryText:
         return self._images.setdefault(content, f"tw_code_{len(self._images)}")
 
     def header(self) -> str:
-        return _HEADER.substitute(name=self.library.name, types=template("types.h.in"),
-                                  kernels="\n\n".join(kernel.declarations() for kernel in self.kernels))
+        return _HEADER.substitute(
+            name=self.library.name,
+            types=template("types.h.in"),
+            kernels="\n\n".join(kernel.declarations() for kernel in self.kernels),
+        )
 
     def body(self, code, functions=None) -> str:
         """All after the types. `code` is called for the images, or their include, once it is known which there are; `functions`
@@ -103,8 +106,9 @@ class LibraryText:
         table = f"static const TwVariant tw_variants[TW_VARIANTS] = {{\n    {rows},\n}};"
         sizes = f"#define TW_VARIANTS {self.number_of_variants}\n#define TW_FORMS {max(1, next(self._forms))}"
         shared = [template(name).rstrip() for name in ("state.c.in", "launch.c.in", "tensor_maps.c.in")]
-        return "\n\n".join([sizes, *shared, code(), *definitions,
-                            table, functions or _FUNCTIONS.substitute(name=self.library.name)])
+        return "\n\n".join(
+            [sizes, *shared, code(), *definitions, table, functions or _FUNCTIONS.substitute(name=self.library.name)]
+        )
 
     def code(self) -> str:
         """The images as numbers of eight bytes, least significant first, as every host of CUDA has them."""
@@ -114,7 +118,7 @@ class LibraryText:
 def _array(name, content) -> str:
     padded = content + bytes(-len(content) % 8)
     words = [f"{word:#x}" for word in struct.unpack(f"<{len(padded) // 8}Q", padded)]
-    lines = [",".join(words[start:start + 12]) for start in range(0, len(words), 12)]
+    lines = [",".join(words[start : start + 12]) for start in range(0, len(words), 12)]
     return f"static const uint64_t {name}[{len(words)}] = {{\n" + ",\n".join(lines) + "};"
 
 
@@ -122,8 +126,12 @@ def write_library(library, folder) -> list:
     """Writes the files of a library; their paths."""
     text, name = LibraryText(library), library.name
     body = text.body(lambda: f'#include "{name}_code.inc"')
-    files = {f"{name}.h": text.header(), f"{name}.c": f'#include "{name}.h"\n\n{body}', f"{name}_code.inc": text.code() + "\n",
-             "CMakeLists.txt": _CMAKE.substitute(name=name)}
+    files = {
+        f"{name}.h": text.header(),
+        f"{name}.c": f'#include "{name}.h"\n\n{body}',
+        f"{name}_code.inc": text.code() + "\n",
+        "CMakeLists.txt": _CMAKE.substitute(name=name),
+    }
     os.makedirs(folder, exist_ok=True)
     paths = []
     for file, content in files.items():

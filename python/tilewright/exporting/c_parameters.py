@@ -13,18 +13,25 @@ import re
 from ..kernel_arguments import refused
 from .model import Descriptor, is_descriptor
 
-_SCALARS = {"i1": "int8_t", "fp32": "float", "fp64": "double", **{f"i{n}": f"int{n}_t" for n in (8, 16, 32, 64)},
-            **{f"u{n}": f"uint{n}_t" for n in (8, 16, 32, 64)}}
+_SCALARS = {
+    "i1": "int8_t",
+    "fp32": "float",
+    "fp64": "double",
+    **{f"i{n}": f"int{n}_t" for n in (8, 16, 32, 64)},
+    **{f"u{n}": f"uint{n}_t" for n in (8, 16, 32, 64)},
+}
 
 # ir/support/RecipeOp.h
 _CONSTANT, _ARGUMENT32, _ARGUMENT64, _ADD, _SUBTRACT, _MULTIPLY, _DIVIDE, _SIGN_EXTEND, _ZERO_EXTEND = range(9)
 
 
 # Words that C or C++ reserves: a header is for both.
-_KEYWORDS = set("""auto break case char const continue default do double else enum extern float for goto if inline int long
+_KEYWORDS = set(
+    """auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true false
 asm catch class const_cast delete explicit export friend mutable namespace new operator private protected public template this
-throw try typename using virtual""".split())
+throw try typename using virtual""".split()
+)
 
 
 def identifier(text) -> str:
@@ -38,8 +45,10 @@ def identifier(text) -> str:
 def number_type(name, kind) -> str:
     """The C type of a number; E0117 where C has none."""
     if kind not in _SCALARS:
-        raise refused(f"the parameter '{name}' of type {kind} has no C type",
-                      "give numbers as fp32, fp64 or integers, and tensors as pointers or descriptors")
+        raise refused(
+            f"the parameter '{name}' of type {kind} has no C type",
+            "give numbers as fp32, fp64 or integers, and tensors as pointers or descriptors",
+        )
     return _SCALARS[kind]
 
 
@@ -77,16 +86,20 @@ class TensorMapForms:
         """The C name of the form of the descriptor at a place among a launch's, which messages call `shown`."""
         form = descriptor.form()
         box = ", ".join(map(str, form["box"]))
-        text = (f'{descriptor.rank}, {form["element_bytes"]}, {form["data_type"]}, {form["swizzle"]}, {form["promotion"]}, {form["fill"]}, '
-                f"{{{box}}}")
+        text = (
+            f"{descriptor.rank}, {form['element_bytes']}, {form['data_type']}, {form['swizzle']}, "
+            f"{form['promotion']}, {form['fill']}, {{{box}}}"
+        )
         found = self._forms.get((place, shown, text))
         if found is None:
             found = self._forms[place, shown, text] = (f"{self.kernel}_map_{len(self._forms)}", next(self.numbers))
         return found[0]
 
     def texts(self) -> list:
-        return [f'static const TwMapForm {name} = {{"{self.kernel}", "{shown}", {number}, {text}}};'
-                for (_, shown, text), (name, number) in self._forms.items()]
+        return [
+            f'static const TwMapForm {name} = {{"{self.kernel}", "{shown}", {number}, {text}}};'
+            for (_, shown, text), (name, number) in self._forms.items()
+        ]
 
 
 def _expression(steps, places) -> str:
@@ -102,7 +115,9 @@ def _expression(steps, places) -> str:
         else:
             right, left = stack.pop(), stack.pop()
             sign = {_ADD: "+", _SUBTRACT: "-", _MULTIPLY: "*"}.get(code)
-            stack.append(f"tw_quotient({left}, {right})" if sign is None else f"(int64_t)((uint64_t)({left}) {sign} (uint64_t)({right}))")
+            stack.append(
+                f"tw_quotient({left}, {right})" if sign is None else f"(int64_t)((uint64_t)({left}) {sign} (uint64_t)({right}))"
+            )
     return stack[0]
 
 
@@ -124,7 +139,8 @@ class _Block:
         return self.forms.name(self.descriptors, shown, descriptor)
 
     def add_map(self, shown, descriptor, array):
-        self.lines.append(f"  if ((status = tw_find_map(&{self._form(shown, descriptor)}, {array}, &maps[{self.maps}])) != TW_OK)\n    return status;")
+        form = self._form(shown, descriptor)
+        self.lines.append(f"  if ((status = tw_find_map(&{form}, {array}, &maps[{self.maps}])) != TW_OK)\n    return status;")
         self.add(f"maps[{self.maps}]")
         self.maps += 1
 
@@ -132,7 +148,9 @@ class _Block:
         if is_map:
             self.add_map(shown, descriptor, name)
         else:
-            self.lines.append(f"  if ((status = tw_check_tensor(&{self._form(shown, descriptor)}, {name})) != TW_OK)\n    return status;")
+            self.lines.append(
+                f"  if ((status = tw_check_tensor(&{self._form(shown, descriptor)}, {name})) != TW_OK)\n    return status;"
+            )
         self.add(f"(void *)&{name}->data", f"(uintptr_t){name}->data")
         for what in ("shape", "strides"):
             for axis in range(descriptor.rank):
@@ -162,5 +180,9 @@ def parameter_block(kernel, variant, image, names, forms) -> list:
         block.add_recipe(recipe, places)
     head = [f"  void *maps[{block.maps}];"] if block.maps else []
     addresses = ", ".join([*block.addresses, "NULL"])  # the last is the place of scratch memory
-    return [*head, *block.lines, f"  void *parameters[] = {{{addresses}}};",
-            f'  return tw_launch(loaded, "{kernel}", grid, stream, parameters, {len(block.addresses)});']
+    return [
+        *head,
+        *block.lines,
+        f"  void *parameters[] = {{{addresses}}};",
+        f'  return tw_launch(loaded, "{kernel}", grid, stream, parameters, {len(block.addresses)});',
+    ]

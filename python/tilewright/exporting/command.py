@@ -21,12 +21,27 @@ def _requests(arguments):
     """(name or None, targets or None, kernels) of a command line."""
     if arguments.kernel.endswith(".json"):
         if arguments.signature or arguments.grid or arguments.config or arguments.tuned or options_of_arguments(arguments):
-            raise refused("a file of kernels has its signatures, grids, configurations and options in it",
-                          "write what -s, -g, -c, --tuned and options of a launch say into the file")
+            raise refused(
+                "a file of kernels has its signatures, grids, configurations and options in it",
+                "write what -s, -g, -c, --tuned and options of a launch say into the file",
+            )
         return read_file(arguments.kernel)
     configurations = [dict(option_of(part) for part in split_at_commas(text)) for text in arguments.config]
-    return None, None, [KernelRequest(arguments.kernel, arguments.signature, arguments.grid, None, configurations,
-                                      options_of_arguments(arguments), arguments.tuned)]
+    return (
+        None,
+        None,
+        [
+            KernelRequest(
+                arguments.kernel,
+                arguments.signature,
+                arguments.grid,
+                None,
+                configurations,
+                options_of_arguments(arguments),
+                arguments.tuned,
+            )
+        ],
+    )
 
 
 def export_command(arguments) -> int:

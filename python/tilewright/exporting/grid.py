@@ -13,13 +13,17 @@ import operator
 from .. import errors
 from ..runtime.mathematics import cdiv
 
-_HELP = ("use integer parameters, constants, x.shape[0] of a descriptor, multiprocessors, + - * // %, cdiv, min and max: "
-         "\"cdiv(n, BLOCK), heads\"")
+_HELP = (
+    "use integer parameters, constants, x.shape[0] of a descriptor, multiprocessors, + - * // %, cdiv, min and max: "
+    '"cdiv(n, BLOCK), heads"'
+)
 #: Operator -> (what it computes, its C form); `/` is C's for those who write C.
 _OPERATORS = {
-    ast.Add: (operator.add, "tw_add({}, {})"), ast.Sub: (operator.sub, "tw_subtract({}, {})"),
+    ast.Add: (operator.add, "tw_add({}, {})"),
+    ast.Sub: (operator.sub, "tw_subtract({}, {})"),
     ast.Mult: (operator.mul, "tw_multiply({}, {})"),
-    ast.FloorDiv: (operator.floordiv, "tw_floor_divide({}, {})"), ast.Div: (operator.floordiv, "tw_floor_divide({}, {})"),
+    ast.FloorDiv: (operator.floordiv, "tw_floor_divide({}, {})"),
+    ast.Div: (operator.floordiv, "tw_floor_divide({}, {})"),
     ast.Mod: (operator.mod, "tw_modulo({}, {})"),
 }
 _FUNCTIONS = {"cdiv": (cdiv, "tw_cdiv({}, {})"), "min": (min, "tw_min({}, {})"), "max": (max, "tw_max({}, {})")}
@@ -45,12 +49,13 @@ class Grid:
 
     def _number(self, value) -> str:
         """As C writes an integer of 64 bits, which one of its own has not by itself."""
-        if not -2**63 < value < 2**63:
+        if not -(2**63) < value < 2**63:
             raise self._refused(f"{value} has more than 64 bits")
         return f"INT64_C({value})"
 
     def _map(self, scalar, extent, is_text, constant):
         """All axes, by functions for what they name; as C where `is_text`."""
+
         def walk(node):
             if isinstance(node, ast.Constant) and type(node.value) is int:
                 return self._number(node.value) if is_text else node.value
@@ -60,9 +65,15 @@ class Grid:
                 if node.id in self._scalars or node.id == "multiprocessors":
                     return scalar(node.id)
                 raise self._refused(f"'{node.id}' is no integer that the launch knows")
-            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape" \
-                    and isinstance(node.value.value, ast.Name) and node.value.value.id in self._descriptors \
-                    and isinstance(node.slice, ast.Constant) and node.slice.value in range(5):
+            if (
+                isinstance(node, ast.Subscript)
+                and isinstance(node.value, ast.Attribute)
+                and node.value.attr == "shape"
+                and isinstance(node.value.value, ast.Name)
+                and node.value.value.id in self._descriptors
+                and isinstance(node.slice, ast.Constant)
+                and node.slice.value in range(5)
+            ):
                 return extent(node.value.value.id, node.slice.value)
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
                 return f"tw_subtract(0, {walk(node.operand)})" if is_text else -walk(node.operand)
@@ -83,12 +94,17 @@ class Grid:
 
     def as_c(self, constants, names, state) -> list:
         """Three C expressions; `names` maps parameters to those of the C function."""
-        axes = self._map(lambda name: f"{state}->multiprocessors" if name == "multiprocessors" else f"(int64_t){names[name]}",
-                         lambda name, axis: f"{names[name]}->shape[{axis}]", True, constants.__getitem__)
+        axes = self._map(
+            lambda name: f"{state}->multiprocessors" if name == "multiprocessors" else f"(int64_t){names[name]}",
+            lambda name, axis: f"{names[name]}->shape[{axis}]",
+            True,
+            constants.__getitem__,
+        )
         return axes + ["1"] * (3 - len(axes))
 
     def sizes(self, constants, arguments, multiprocessors) -> tuple:
         """The grid of a launch with these arguments by name."""
+
         def scalar(name):
             return multiprocessors() if name == "multiprocessors" else int(arguments[name])
 

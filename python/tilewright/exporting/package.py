@@ -60,7 +60,9 @@ class PackagedKernel:
 
     def __call__(self, *args, **kwargs):
         if self._kernel.grid is None:
-            raise refused(f"'{self.__name__}' was exported without a grid", f"say how many programs there are: {self.__name__}[grid](...)")
+            raise refused(
+                f"'{self.__name__}' was exported without a grid", f"say how many programs there are: {self.__name__}[grid](...)"
+            )
         return self._launch(None, args, kwargs)
 
     # -- a launch -----------------------------------------------------------
@@ -75,7 +77,9 @@ class PackagedKernel:
             bound[name] = value
         missing = [name for name in names if name not in bound]
         if missing or len(args) > len(names):
-            raise errors.make("E0205", problem="missing" if missing else "unexpected", a=missing[0] if missing else f"#{len(names)}", sig=text)
+            raise errors.make(
+                "E0205", problem="missing" if missing else "unexpected", a=missing[0] if missing else f"#{len(names)}", sig=text
+            )
         return bound
 
     def _broken_promise(self, variant, bound) -> str:
@@ -98,8 +102,10 @@ class PackagedKernel:
             broken = self._broken_promise(self._kernel.variant(configuration, number), bound)
             if not broken:
                 return number
-        raise refused(f"{self.__name__}: {broken}", "keep what the signature promises, or export one that does not: "
-                      f"{' | '.join(self.signatures)}")
+        raise refused(
+            f"{self.__name__}: {broken}",
+            f"keep what the signature promises, or export one that does not: {' | '.join(self.signatures)}",
+        )
 
     def _check_overlap(self, bound):
         if not self._kernel.needs_distinct_arguments:
@@ -112,16 +118,24 @@ class PackagedKernel:
             address = _address_of(parameter.name, value.base if is_descriptor(parameter.kind) else value)
             other = seen.setdefault(address, parameter) if address else parameter
             if other is not parameter and (other.is_written or parameter.is_written):
-                raise refused(f"{self.__name__}: '{other.name}' and '{parameter.name}' are the same array, and one is written",
-                              "pass arrays of their own, or export with --option arguments_may_overlap=True")
+                raise refused(
+                    f"{self.__name__}: '{other.name}' and '{parameter.name}' are the same array, and one is written",
+                    "pass arrays of their own, or export with --option arguments_may_overlap=True",
+                )
 
     def _configuration(self, bound, device) -> int:
         table = self._kernel.table
         if table is None:
             return 0
         properties = _core.device_properties(device)
-        rows = next((rows for name, rows in table.devices.items()
-                     if name.startswith(f"{properties['name']}, {properties['multiprocessor_count']} ")), None)
+        rows = next(
+            (
+                rows
+                for name, rows in table.devices.items()
+                if name.startswith(f"{properties['name']}, {properties['multiprocessor_count']} ")
+            ),
+            None,
+        )
         return nearest(rows or max(table.devices.values(), key=len), [int(bound[key]) for key in table.keys])
 
     def _loaded(self, variant, device) -> CompiledKernel:
@@ -130,8 +144,12 @@ class PackagedKernel:
         if found is None:
             image = max(variant.images, key=lambda image: image.suitability(capability))
             if image.suitability(capability) < 0:
-                raise errors.from_native("E0306", "UnsupportedTarget", f"'{self.__name__}' has no code for a GPU of capability "
-                                         f"{capability // 10}.{capability % 10}", "export it for one more target")
+                raise errors.from_native(
+                    "E0306",
+                    "UnsupportedTarget",
+                    f"'{self.__name__}' has no code for a GPU of capability {capability // 10}.{capability % 10}",
+                    "export it for one more target",
+                )
             found = self._compiled[id(variant), capability] = _compiled_kernel(self._kernel, variant, image)
         return found
 
@@ -142,11 +160,15 @@ class PackagedKernel:
         if configuration is None:
             configuration = self._configuration(bound, device)
         if not 0 <= configuration < len(self._kernel.configurations):
-            raise refused(f"{self.__name__} has no configuration {configuration}", f"there are {len(self._kernel.configurations)}")
+            raise refused(
+                f"{self.__name__} has no configuration {configuration}", f"there are {len(self._kernel.configurations)}"
+            )
         variant = self._kernel.variant(configuration, self._signature(configuration, bound))
         self._check_overlap(bound)
         if grid is None:
-            grid = self._kernel.grid.sizes(variant.constants, bound, lambda: _core.device_properties(device)["multiprocessor_count"])
+            grid = self._kernel.grid.sizes(
+                variant.constants, bound, lambda: _core.device_properties(device)["multiprocessor_count"]
+            )
         elif callable(grid):
             grid = grid({**variant.constants, **bound})
         kernel = self._loaded(variant, device)
@@ -212,6 +234,7 @@ def _compiled_kernel(kernel, variant, image) -> CompiledKernel:
 
 def nearest(rows, values) -> int:
     """The configuration of the row nearest to these values, by the product of ratios, as the C library computes it."""
+
     def distance(numbers):
         product = 1.0
         for a, b in zip(numbers, values):

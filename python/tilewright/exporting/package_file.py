@@ -39,15 +39,34 @@ def _constant_from_json(value):
 def _kernel_to_json(kernel, place):
     table = None if kernel.table is None else {"keys": kernel.table.keys, "devices": kernel.table.devices}
     return {
-        "name": kernel.name, "function": kernel.function, "signatures": kernel.signatures, "configurations": kernel.configurations,
+        "name": kernel.name,
+        "function": kernel.function,
+        "signatures": kernel.signatures,
+        "configurations": kernel.configurations,
         "parameters": [[p.name, p.kind, p.is_written] for p in kernel.parameters],
-        "grid": None if kernel.grid is None else kernel.grid.text, "table": table,
-        "variants": [{
-            "signature": v.signature, "configuration": v.configuration, "types": v.types, "divisibility": v.divisibility,
-            "constants": {name: _constant_to_json(name, value) for name, value in v.constants.items()},
-            "images": [{"target": i.target, "kind": i.kind, "capability": i.capability, "metadata": i.metadata,
-                        "digest": _core.sha256(i.content), "place": place(i.content)} for i in v.images],
-        } for v in kernel.variants],
+        "grid": None if kernel.grid is None else kernel.grid.text,
+        "table": table,
+        "variants": [
+            {
+                "signature": v.signature,
+                "configuration": v.configuration,
+                "types": v.types,
+                "divisibility": v.divisibility,
+                "constants": {name: _constant_to_json(name, value) for name, value in v.constants.items()},
+                "images": [
+                    {
+                        "target": i.target,
+                        "kind": i.kind,
+                        "capability": i.capability,
+                        "metadata": i.metadata,
+                        "digest": _core.sha256(i.content),
+                        "place": place(i.content),
+                    }
+                    for i in v.images
+                ],
+            }
+            for v in kernel.variants
+        ],
     }
 
 
@@ -71,7 +90,7 @@ def write_package(library, path) -> list:
 
 def _image(data, code):
     start, length = data["place"]
-    content = code[start:start + length]
+    content = code[start : start + length]
     if not 0 <= start <= start + length <= len(code) or _core.sha256(content) != data["digest"]:
         raise ValueError("a wrong digest of machine code")
     if data["kind"] not in KINDS or not isinstance(data["metadata"], dict):
@@ -80,9 +99,17 @@ def _image(data, code):
 
 
 def _kernel(data, code):
-    variants = [Variant(v["signature"], v["configuration"], dict(v["types"]),
-                        {name: _constant_from_json(value) for name, value in v["constants"].items()}, dict(v["divisibility"]),
-                        [_image(image, code) for image in v["images"]]) for v in data["variants"]]
+    variants = [
+        Variant(
+            v["signature"],
+            v["configuration"],
+            dict(v["types"]),
+            {name: _constant_from_json(value) for name, value in v["constants"].items()},
+            dict(v["divisibility"]),
+            [_image(image, code) for image in v["images"]],
+        )
+        for v in data["variants"]
+    ]
     parameters = [Parameter(str(name), str(kind), bool(is_written)) for name, kind, is_written in data["parameters"]]
     if len(variants) != len(data["signatures"]) * len(data["configurations"]) or not variants:
         raise ValueError("a kernel without all its variants")
@@ -90,13 +117,30 @@ def _kernel(data, code):
     if grid is not None:
         # What another signature leaves to the launch is a parameter, though the first one makes it a constant.
         constants = {name for name in variants[0].constants if name not in {p.name for p in parameters}}
-        grid = Grid(grid, [p.name for p in parameters if p.kind[0] in "iu"], [p.name for p in parameters if is_descriptor(p.kind)],
-                    constants)
+        grid = Grid(
+            grid,
+            [p.name for p in parameters if p.kind[0] in "iu"],
+            [p.name for p in parameters if is_descriptor(p.kind)],
+            constants,
+        )
     if table is not None:
-        table = TunedTable(list(table["keys"]), {str(device): [(list(values), int(choice)) for values, choice in rows]
-                                                 for device, rows in table["devices"].items()})
-    return ExportedKernel(str(data["name"]), str(data["function"]), parameters, list(data["signatures"]), list(data["configurations"]),
-                          grid, variants, table)
+        table = TunedTable(
+            list(table["keys"]),
+            {
+                str(device): [(list(values), int(choice)) for values, choice in rows]
+                for device, rows in table["devices"].items()
+            },
+        )
+    return ExportedKernel(
+        str(data["name"]),
+        str(data["function"]),
+        parameters,
+        list(data["signatures"]),
+        list(data["configurations"]),
+        grid,
+        variants,
+        table,
+    )
 
 
 def read_package(path) -> Library:

@@ -36,8 +36,12 @@ def targets_of(text) -> list:
     targets = [name.strip() for name in text.split(",") if name.strip()]
     for name in targets:
         if name not in known:
-            raise errors.from_native("E0306", "UnsupportedTarget", f"'{name}' is no target that code can be exported for",
-                                     f"use {', '.join(known)}, or several with commas between them")
+            raise errors.from_native(
+                "E0306",
+                "UnsupportedTarget",
+                f"'{name}' is no target that code can be exported for",
+                f"use {', '.join(known)}, or several with commas between them",
+            )
     if not targets:
         raise errors.from_native("E0306", "UnsupportedTarget", "no target to export code for", f"use {', '.join(known)}")
     return list(dict.fromkeys(targets))
@@ -55,15 +59,23 @@ def _checked(data, fields, what):
 def _kernel_of(data, folder) -> KernelRequest:
     data = _checked(data, _KERNEL_FIELDS, "a kernel of the file")
     if not isinstance(data.get("kernel"), str) or not isinstance(data.get("signature"), (str, list)):
-        raise refused("a kernel of the file names no 'kernel' or no 'signature'",
-                      '"kernel": "kernels.py:add", "signature": "*fp32:16,*fp32:16,i32"')
+        raise refused(
+            "a kernel of the file names no 'kernel' or no 'signature'",
+            '"kernel": "kernels.py:add", "signature": "*fp32:16,*fp32:16,i32"',
+        )
     path, separator, function = data["kernel"].rpartition(":")
     if path.endswith(".py"):
         path = os.path.join(folder, path)
     signatures = data["signature"]
-    return KernelRequest(path + separator + function, [signatures] if isinstance(signatures, str) else signatures,
-                         data.get("grid"), data.get("name"), data.get("configurations") or [], data.get("options") or {},
-                         bool(data.get("tuned")))
+    return KernelRequest(
+        path + separator + function,
+        [signatures] if isinstance(signatures, str) else signatures,
+        data.get("grid"),
+        data.get("name"),
+        data.get("configurations") or [],
+        data.get("options") or {},
+        bool(data.get("tuned")),
+    )
 
 
 def read_file(path):
@@ -77,5 +89,8 @@ def read_file(path):
     if not isinstance(data.get("kernels"), list) or not data["kernels"]:
         raise refused(f"{path} names no kernels", '"kernels": [{"kernel": "kernels.py:add", "signature": "*fp32,i32"}]')
     targets = data.get("targets")
-    return (data.get("name"), ",".join(targets) if isinstance(targets, list) else targets,
-            [_kernel_of(kernel, os.path.dirname(os.path.abspath(path))) for kernel in data["kernels"]])
+    return (
+        data.get("name"),
+        ",".join(targets) if isinstance(targets, list) else targets,
+        [_kernel_of(kernel, os.path.dirname(os.path.abspath(path))) for kernel in data["kernels"]],
+    )

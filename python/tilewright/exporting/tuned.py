@@ -29,8 +29,11 @@ def _best(header, by_identity):
     for identity in (header.get("pinned"), header.get("best")):
         if identity in by_identity:
             return by_identity[identity]
-    working = [(record["median"], identity) for identity, record in records.items()
-               if record["status"] == "ok" and record["median"] is not None and identity in by_identity]
+    working = [
+        (record["median"], identity)
+        for identity, record in records.items()
+        if record["status"] == "ok" and record["median"] is not None and identity in by_identity
+    ]
     return by_identity[min(working)[1]] if working else None
 
 
@@ -48,8 +51,11 @@ def _values_of(header, count, element_types):
 
 def _element_types(kinds):
     """Element types of the arrays among a signature's types, as the tuner's key has them."""
-    return [kind.lstrip("*k") if kind.startswith("*") else kind[len("tensordesc<"):kind.index("[")]
-            for kind in map(plain_type, kinds) if kind.startswith(("*", "tensordesc<"))]
+    return [
+        kind.lstrip("*k") if kind.startswith("*") else kind[len("tensordesc<") : kind.index("[")]
+        for kind in map(plain_type, kinds)
+        if kind.startswith(("*", "tensordesc<"))
+    ]
 
 
 def add_tuned_results(request):
@@ -57,9 +63,14 @@ def add_tuned_results(request):
     tuned, function = load_object(request.kernel)
     keys = getattr(tuned, "keys", None)
     if keys is None or not hasattr(tuned, "configs"):
-        raise refused(f"'{function.__name__}' is not tuned", "decorate it with @autotune, or name configurations: --config BLOCK=256,num_warps=4")
+        raise refused(
+            f"'{function.__name__}' is not tuned",
+            "decorate it with @autotune, or name configurations: --config BLOCK=256,num_warps=4",
+        )
     if request.configurations:
-        raise refused(f"'{function.__name__}' has configurations and is to have the tuned ones", "leave --config or --tuned away")
+        raise refused(
+            f"'{function.__name__}' has configurations and is to have the tuned ones", "leave --config or --tuned away"
+        )
     # In the kernel's order, as a launch passes them; constants of configurations are not in the signature yet.
     types = parse_signature(function, request.signatures[0])[0] if request.signatures else {}
     element_types = _element_types([types[name] for name in function.arg_names if name in types])
@@ -74,6 +85,8 @@ def add_tuned_results(request):
     for (device, values), config in sorted(best.items(), key=lambda item: item[0]):
         found.devices.setdefault(device, []).append((list(values), chosen.index(config)))
     if not chosen:
-        raise refused(f"there are no tuned results of '{function.__name__}' for such arguments on this machine",
-                      "run the program that tunes it, import its tables (tilewright tune import), or name configurations: --config")
+        raise refused(
+            f"there are no tuned results of '{function.__name__}' for such arguments on this machine",
+            "run the program that tunes it, import its tables (tilewright tune import), or name configurations: --config",
+        )
     request.configurations, request.table = [config.all_kwargs() for config in chosen], found

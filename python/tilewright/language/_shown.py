@@ -69,8 +69,13 @@ def as_html(tensor) -> str:
     if not tensor.dtype.is_ptr():
         head += [f"{name} {_number(value)}" for name, value in statistics(array).items()]
     rows = array.reshape(1, -1) if array.ndim < 2 else array.reshape(-1, array.shape[-1])
-    shown = rows[:_CORNER, :2 * _CORNER]
-    cells = "".join("<tr>" + "".join(f"<td>{html.escape(str(x))}</td>" for x in row) +
-                    ("<td>...</td>" if shown.shape[1] < rows.shape[1] else "") + "</tr>" for row in shown)
+    shown = rows[:_CORNER, : 2 * _CORNER]
+    cells = "".join(
+        "<tr>"
+        + "".join(f"<td>{html.escape(str(x))}</td>" for x in row)
+        + ("<td>...</td>" if shown.shape[1] < rows.shape[1] else "")
+        + "</tr>"
+        for row in shown
+    )
     more = "<tr><td>...</td></tr>" if shown.shape[0] < rows.shape[0] else ""
     return f"<code>{html.escape(', '.join(head))}</code><table>{cells}{more}</table>"

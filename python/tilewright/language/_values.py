@@ -25,7 +25,7 @@ def unwrap_all(values):
     values = unwrap(values)
     if isinstance(values, (builtins.tuple, list)):
         return builtins.tuple(unwrap(v) for v in values)
-    return (values, )
+    return (values,)
 
 
 def shape_argument(shape):
@@ -115,7 +115,7 @@ class constexpr:
         return _wrap(builtins.abs(self.value))
 
     def __reduce__(self):
-        return (constexpr, (self.value, ))
+        return (constexpr, (self.value,))
 
 
 _set_value = constexpr.value.__set__
@@ -241,8 +241,18 @@ class range:
     of an accumulator, `disable_licm` keeps loop-invariant code inside.
     """
 
-    def __init__(self, arg1, arg2=None, step=None, num_stages=None, loop_unroll_factor=None,
-                 disallow_acc_multi_buffer=False, flatten=False, warp_specialize=False, disable_licm=False):
+    def __init__(
+        self,
+        arg1,
+        arg2=None,
+        step=None,
+        num_stages=None,
+        loop_unroll_factor=None,
+        disallow_acc_multi_buffer=False,
+        flatten=False,
+        warp_specialize=False,
+        disable_licm=False,
+    ):
         self.step = 1 if step is None else step
         if arg2 is None:
             self.start, self.end = 0, arg1
@@ -258,8 +268,11 @@ class range:
     def __iter__(self):
         """Run-time scalars, as a native loop in the interpreter needs them."""
         if not _core.language.in_kernel():
-            raise errors.make("E0117", message="tl.range was used outside a kernel",
-                              help="call it inside a function decorated with @tilewright.jit")
+            raise errors.make(
+                "E0117",
+                message="tl.range was used outside a kernel",
+                help="call it inside a function decorated with @tilewright.jit",
+            )
         bounds = [unwrap(b) for b in (self.start, self.end, self.step)]
         # One run-time value of the bounds' common type; its zero carries the type.
         typed = None

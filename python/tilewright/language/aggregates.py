@@ -79,7 +79,7 @@ class _Aggregate:
             if field in kwargs:
                 raise TypeError(f"{name}() got multiple values for argument '{field}'")
             setattr(self, field, _as_field(value))
-        for field in names[len(args):]:
+        for field in names[len(args) :]:
             value = kwargs.pop(field, self._defaults_of.get(field, _UNSET))
             if value is _UNSET:
                 raise TypeError(f"{name}() missing required argument: '{field}'")
@@ -92,8 +92,9 @@ class _Aggregate:
         if name not in self._fields_of:
             raise AttributeError(f"{kind} has no attribute '{name}'")
         if self._is_complete:
-            raise AttributeError(f"cannot assign to field '{name}' on immutable aggregate {kind}; "
-                                 "tl.aggregate_replace makes a changed copy")
+            raise AttributeError(
+                f"cannot assign to field '{name}' on immutable aggregate {kind}; tl.aggregate_replace makes a changed copy"
+            )
         if not isinstance(value, (tensor, constexpr)) and self._fields_of[name] is constexpr:
             value = _as_field(value)
         if not _fits(value, self._fields_of[name]):
@@ -145,8 +146,11 @@ def _own_fields(cls):
         resolved = {}
     fields = {name: resolved.get(name, annotation) for name, annotation in annotations.items()}
     values = {name: vars(cls)[name] for name in fields if name in vars(cls)}
-    defaults = {name: value for name, value in values.items()
-                if isinstance(value, (tensor, constexpr, _Aggregate)) or not callable(value)}
+    defaults = {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, (tensor, constexpr, _Aggregate)) or not callable(value)
+    }
     return fields, defaults
 
 
@@ -165,14 +169,22 @@ def aggregate(cls):
     own_fields, own_defaults = _own_fields(cls)
     fields.update(own_fields)
     defaults.update(own_defaults)
-    left_out = {"__dict__", "__weakref__", "__annotations__", "__annotate__", "__annotate_func__",
-                "__annotations_cache__", *fields}
+    left_out = {
+        "__dict__",
+        "__weakref__",
+        "__annotations__",
+        "__annotate__",
+        "__annotate_func__",
+        "__annotations_cache__",
+        *fields,
+    }
     members = {name: member for name, member in vars(cls).items() if name not in left_out}
     namespace = {name: _Method(member) if is_kernel(member) else member for name, member in members.items()}
     functions = {name: _plain(member) for name, member in members.items() if _is_function(member)}
-    namespace.update(_fields_of=fields, _defaults_of=defaults, __annotations__=dict(own_fields),
-                     __tilewright_members__=functions)
-    return _AggregateClass(cls.__name__, builtins.tuple(bases) or (_Aggregate, ), namespace)
+    namespace.update(
+        _fields_of=fields, _defaults_of=defaults, __annotations__=dict(own_fields), __tilewright_members__=functions
+    )
+    return _AggregateClass(cls.__name__, builtins.tuple(bases) or (_Aggregate,), namespace)
 
 
 def _is_function(member) -> bool:

@@ -63,8 +63,7 @@ dtype.UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
 dtype.FP_TYPES = ["fp8e4b15", "fp8e4nv", "fp8e4b8", "fp8e5", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"]
 dtype.STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
 dtype.OTHER_TYPES = ["void"]
-dtype.is_dtype = staticmethod(
-    lambda name: name in (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtype.FP_TYPES, *dtype.OTHER_TYPES))
+dtype.is_dtype = staticmethod(lambda name: name in (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtype.FP_TYPES, *dtype.OTHER_TYPES))
 dtype.int_signedness, dtype.kind = property(_signedness), _kind
 
 
@@ -138,8 +137,7 @@ def get_int_dtype(bitwidth, signed):
     bitwidth, signed = unwrap(bitwidth), unwrap(signed)
     table = {1: (int1, int1), 8: (uint8, int8), 16: (uint16, int16), 32: (uint32, int32), 64: (uint64, int64)}
     if bitwidth not in table:
-        raise errors.make("E0120", message=f"there is no integer type of {bitwidth} bits",
-                          help="use 1, 8, 16, 32 or 64")
+        raise errors.make("E0120", message=f"there is no integer type of {bitwidth} bits", help="use 1, 8, 16, 32 or 64")
     return table[bitwidth][bool(signed)]
 
 

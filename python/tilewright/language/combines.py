@@ -116,7 +116,7 @@ def _compare_and_swap(x, flip_order, i):
     count, position = x.numel, unwrap(i)
     count = unwrap(count)
     steps = count.bit_length() - 1
-    pairs = core.reshape(x, (2**position, 2, 2**(steps - position - 1)))
+    pairs = core.reshape(x, (2**position, 2, 2 ** (steps - position - 1)))
     other = core.reshape(flip(pairs, 1), x.shape)
     is_second = core.broadcast_to(core.reshape(core.arange(0, 2), (1, 2, 1)), pairs.shape)
     is_second = core.reshape(is_second, x.shape) != 0
@@ -133,7 +133,7 @@ def _bitonic_merge(x, stage, order, n_dims):
     flip_order = order
     if order == 2:
         outer = count >> steps
-        shape = (outer * 2**(steps - 1 - stage), 2, 2**stage)
+        shape = (outer * 2 ** (steps - 1 - stage), 2, 2**stage)
         flip_order = core.reshape(core.broadcast_to(core.reshape(core.arange(0, 2), (1, 2, 1)), shape), x.shape)
     total = count.bit_length() - 1
     for i in range(stage):

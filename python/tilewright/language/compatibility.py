@@ -31,8 +31,15 @@ class base_type(abc.ABC):
 
 for _class in (tensor, constexpr, tuple, slice, descriptors.tensor_descriptor, aggregates._Aggregate):
     base_value.register(_class)
-for _class in (dtype, pointer_type, core.block_type, constexpr_type, tuple_type, slice_type,
-               descriptors.tensor_descriptor_type):
+for _class in (
+    dtype,
+    pointer_type,
+    core.block_type,
+    constexpr_type,
+    tuple_type,
+    slice_type,
+    descriptors.tensor_descriptor_type,
+):
     base_type.register(_class)
 
 _descriptor = re.compile(r"tensordesc\w*<(\w+)\[([\d, ]+)\].*>")
@@ -44,7 +51,7 @@ def str_to_ty(name, c=None):
         return tuple_type([str_to_ty(item, c) for item in name], getattr(type(name), "_fields", None))
     if name.startswith("*"):
         is_const = name.startswith("*k")
-        return pointer_type(str_to_ty(name[2 if is_const else 1:], c), const=is_const)
+        return pointer_type(str_to_ty(name[2 if is_const else 1 :], c), const=is_const)
     if found := _descriptor.fullmatch(name):
         block = core.block_type(str_to_ty(found[1]), [int(extent) for extent in found[2].split(",")])
         return descriptors.tensor_descriptor_type(block)
@@ -117,18 +124,35 @@ def _put(module, **members):
             setattr(module, name, member)
 
 
-_put(core, base_value=base_value, base_type=base_type, aggregate_replace=aggregates.aggregate_replace,
-     _aggregate=aggregates.aggregate, check_bit_width=check_bit_width, is_negative_zero=is_negative_zero,
-     _wrap_axis=_wrap_axis, _shape_check_impl=_shape_check_impl, _tensor_member_fn=_tensor_member_fn,
-     validate_block_shape=_utils.validate_block_shape, warn_once=_utils.warn_once,
-     get_primitive_bitwidth=_utils.get_primitive_bitwidth, builtin_max=builtins.max, builtin_min=builtins.min,
-     advance=descriptors.advance, make_block_ptr=descriptors.make_block_ptr,
-     make_tensor_descriptor=descriptors.make_tensor_descriptor,
-     load_tensor_descriptor=descriptors.load_tensor_descriptor,
-     store_tensor_descriptor=descriptors.store_tensor_descriptor, tensor_descriptor=descriptors.tensor_descriptor,
-     tensor_descriptor_base=descriptors.tensor_descriptor, tensor_descriptor_type=descriptors.tensor_descriptor_type,
-     tensor_descriptor_base_type=descriptors.tensor_descriptor_type, dot_scaled=scaled.dot_scaled,
-     gather=standard.gather, histogram=standard.histogram)
+_put(
+    core,
+    base_value=base_value,
+    base_type=base_type,
+    aggregate_replace=aggregates.aggregate_replace,
+    _aggregate=aggregates.aggregate,
+    check_bit_width=check_bit_width,
+    is_negative_zero=is_negative_zero,
+    _wrap_axis=_wrap_axis,
+    _shape_check_impl=_shape_check_impl,
+    _tensor_member_fn=_tensor_member_fn,
+    validate_block_shape=_utils.validate_block_shape,
+    warn_once=_utils.warn_once,
+    get_primitive_bitwidth=_utils.get_primitive_bitwidth,
+    builtin_max=builtins.max,
+    builtin_min=builtins.min,
+    advance=descriptors.advance,
+    make_block_ptr=descriptors.make_block_ptr,
+    make_tensor_descriptor=descriptors.make_tensor_descriptor,
+    load_tensor_descriptor=descriptors.load_tensor_descriptor,
+    store_tensor_descriptor=descriptors.store_tensor_descriptor,
+    tensor_descriptor=descriptors.tensor_descriptor,
+    tensor_descriptor_base=descriptors.tensor_descriptor,
+    tensor_descriptor_type=descriptors.tensor_descriptor_type,
+    tensor_descriptor_base_type=descriptors.tensor_descriptor_type,
+    dot_scaled=scaled.dot_scaled,
+    gather=standard.gather,
+    histogram=standard.histogram,
+)
 _put(standard, constexpr_function=constexpr_function, squeeze=core.squeeze, unsqueeze=core.unsqueeze)
 _put(tensor, advance=descriptors.advance)
 _put(math, core=core)

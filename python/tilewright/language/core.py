@@ -15,15 +15,75 @@ import sys
 
 from .. import errors, foreign
 from . import _shown, basics
-from ._values import (PropagateNan, const, constexpr, constexpr_type, range, shape_argument, slice,
-                      slice_type, static_range, tuple, tuple_type, unwrap, unwrap_all)
-from .basics import (CONSTEXPR_0, TRITON_BUILTIN, TRITON_MAX_TENSOR_NUMEL, _axis, _language, _unwrap_if_constexpr,
-                     _unwrap_iterable, _unwrap_shape, bfloat16, block_type, builtin, extern, float8e4b8, float8e4b15,
-                     float8e4nv, float8e5, float8e5b16, float16, float32, float64, get_int_dtype, int1, int8, int16,
-                     int32, int64, is_builtin, method, must_use_result, pi32_t, pointer_type, tensor, uint8, uint16,
-                     uint32, uint64, void)
-from .memory import (atomic_add, atomic_and, atomic_cas, atomic_load, atomic_max, atomic_min, atomic_or, atomic_poll,
-                     atomic_store, atomic_xchg, atomic_xor, load, store)
+from ._values import (
+    PropagateNan,
+    const,
+    constexpr,
+    constexpr_type,
+    range,
+    shape_argument,
+    slice,
+    slice_type,
+    static_range,
+    tuple,
+    tuple_type,
+    unwrap,
+    unwrap_all,
+)
+from .basics import (
+    CONSTEXPR_0,
+    TRITON_BUILTIN,
+    TRITON_MAX_TENSOR_NUMEL,
+    _axis,
+    _language,
+    _unwrap_if_constexpr,
+    _unwrap_iterable,
+    _unwrap_shape,
+    bfloat16,
+    block_type,
+    builtin,
+    extern,
+    float8e4b8,
+    float8e4b15,
+    float8e4nv,
+    float8e5,
+    float8e5b16,
+    float16,
+    float32,
+    float64,
+    get_int_dtype,
+    int1,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_builtin,
+    method,
+    must_use_result,
+    pi32_t,
+    pointer_type,
+    tensor,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    void,
+)
+from .memory import (
+    atomic_add,
+    atomic_and,
+    atomic_cas,
+    atomic_load,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_poll,
+    atomic_store,
+    atomic_xchg,
+    atomic_xor,
+    load,
+    store,
+)
 
 dtype = basics.dtype  # a parameter of some functions below has the same name
 
@@ -161,8 +221,11 @@ def trans(input, *dims):
     if not dims:
         rank = len(input.shape)
         if rank < 2:
-            raise errors.make("E0121", message=f"tl.trans needs at least two dimensions, got {input.type.short_name}",
-                              help="add one with x[None, :]")
+            raise errors.make(
+                "E0121",
+                message=f"tl.trans needs at least two dimensions, got {input.type.short_name}",
+                help="add one with x[None, :]",
+            )
         dims = (*builtins.range(rank - 2), rank - 1, rank - 2)
     return permute(input, *dims)
 
@@ -217,8 +280,9 @@ def squeeze(x, dim):
     """Removes axis `dim`, whose extent is 1."""
     dim, shape = unwrap(dim), list(x.shape)
     if not -len(shape) <= dim < len(shape) or shape[dim] != 1:
-        raise errors.make("E0121", message=f"tl.squeeze: dimension {dim} of {x.type.short_name} is not 1",
-                          help="name a dimension of extent 1")
+        raise errors.make(
+            "E0121", message=f"tl.squeeze: dimension {dim} of {x.type.short_name} is not 1", help="name a dimension of extent 1"
+        )
     del shape[dim]
     return _language.reshape(x, builtins.tuple(shape), False)
 
@@ -329,7 +393,7 @@ def reduce(input, axis, combine_fn, keep_dims=False):
     function of 2n scalars that returns n, associative and commutative.
     """
     single = isinstance(input, tensor)
-    inputs = (input, ) if single else unwrap_all(input)
+    inputs = (input,) if single else unwrap_all(input)
     results = _language.reduce(inputs, _axis(axis), combine_fn, keep_dims)
     return results[0] if single else tuple(results)
 
@@ -339,7 +403,7 @@ def reduce(input, axis, combine_fn, keep_dims=False):
 def associative_scan(input, axis, combine_fn, reverse=False):
     """Running combination along `axis`, each element included; from the end with `reverse`."""
     single = isinstance(input, tensor)
-    inputs = (input, ) if single else unwrap_all(input)
+    inputs = (input,) if single else unwrap_all(input)
     results = _language.associative_scan(inputs, _axis(axis), combine_fn, reverse)
     return results[0] if single else tuple(results)
 
@@ -359,8 +423,9 @@ def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
     """
     types = unwrap(dtype)
     single = isinstance(types, _language.dtype)
-    results = _language.inline_asm_elementwise(asm, constraints, unwrap_all(args), (types, ) if single else
-                                               unwrap_all(types), is_pure, pack)
+    results = _language.inline_asm_elementwise(
+        asm, constraints, unwrap_all(args), (types,) if single else unwrap_all(types), is_pure, pack
+    )
     return results[0] if single else tuple(results)
 
 
@@ -379,8 +444,11 @@ def extern_elementwise(lib_name, lib_path, args, arg_type_symbol_dict, is_pure, 
             symbol, result = entry
             return _language.extern_call(unwrap(symbol), operands, unwrap(result))
     known = ", ".join(f"({', '.join(map(str, key))})" for key in table)
-    raise errors.make("E0120", message=f"tl.core.extern_elementwise has no function of "
-                      f"({', '.join(map(str, types))})", help=f"cast the operands; there are functions of {known}")
+    raise errors.make(
+        "E0120",
+        message=f"tl.core.extern_elementwise has no function of ({', '.join(map(str, types))})",
+        help=f"cast the operands; there are functions of {known}",
+    )
 
 
 @builtin

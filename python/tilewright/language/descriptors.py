@@ -19,7 +19,11 @@ _native = _core.language
 _interpreter = _core.kernel
 
 __all__ = [
-    "advance", "load_tensor_descriptor", "make_block_ptr", "make_tensor_descriptor", "store_tensor_descriptor",
+    "advance",
+    "load_tensor_descriptor",
+    "make_block_ptr",
+    "make_tensor_descriptor",
+    "store_tensor_descriptor",
     "tensor_descriptor",
 ]
 
@@ -27,16 +31,18 @@ __all__ = [
 def _require_pointer(name, base):
     if not isinstance(base, tensor) or not base.dtype.is_ptr() or base.shape:
         shown = base.type if isinstance(base, tensor) else type(base).__name__
-        raise errors.make("E0116", message=f"tl.{name} needs a scalar pointer, got {shown}",
-                          help="pass a pointer argument, plus a scalar offset")
+        raise errors.make(
+            "E0116",
+            message=f"tl.{name} needs a scalar pointer, got {shown}",
+            help="pass a pointer argument, plus a scalar offset",
+        )
 
 
 def _same_length(name, **parts):
     lengths = {key: len(part) for key, part in parts.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key} {n}" for key, n in lengths.items())
-        raise errors.make("E0121", message=f"tl.{name}: lengths differ ({text})",
-                          help="give one entry per dimension in each")
+        raise errors.make("E0121", message=f"tl.{name}: lengths differ ({text})", help="give one entry per dimension in each")
 
 
 def _along(index, axis, rank):
@@ -67,12 +73,12 @@ def _padding(name, option, dtype):
     """The value of lanes outside the array."""
     if option == "nan":
         if not dtype.is_floating():
-            raise errors.make("E0117", message=f"tl.{name}: padding 'nan' needs a floating type, got {dtype}",
-                              help="use 'zero'")
+            raise errors.make(
+                "E0117", message=f"tl.{name}: padding 'nan' needs a floating type, got {dtype}", help="use 'zero'"
+            )
         return float("nan")
     if option not in ("", "zero"):
-        raise errors.make("E0117", message=f"tl.{name}: padding_option is '{option}'",
-                          help="choose one of '', 'zero', 'nan'")
+        raise errors.make("E0117", message=f"tl.{name}: padding_option is '{option}'", help="choose one of '', 'zero', 'nan'")
     return 0
 
 
@@ -128,16 +134,17 @@ class block_pointer(_Record):
 
     def _indices(self):
         rank = len(self.block_shape)
-        return [
-            _along(self.offsets[d] + core.arange(0, self.block_shape[d]), d, rank) for d in builtins.range(rank)
-        ]
+        return [_along(self.offsets[d] + core.arange(0, self.block_shape[d]), d, rank) for d in builtins.range(rank)]
 
     def _dims(self, boundary_check):
         rank = len(self.block_shape)
         for d in boundary_check:
             if not 0 <= d < rank:
-                raise errors.make("E0117", message=f"boundary_check names dimension {d} of a tile of rank {rank}",
-                                  help=f"use dimensions from 0 to {rank - 1}")
+                raise errors.make(
+                    "E0117",
+                    message=f"boundary_check names dimension {d} of a tile of rank {rank}",
+                    help=f"use dimensions from 0 to {rank - 1}",
+                )
         return sorted(set(boundary_check))
 
     def _check(self, access, boundary_check):
@@ -151,15 +158,26 @@ class block_pointer(_Record):
         padding = _padding("load", padding_option, self.dtype.element_ty)
         mask = _inside(indices, self.shape, self._dims(boundary_check))
         other = padding if mask is not None and padding_option else None
-        return core.load(_pointers(self.base, indices, self.strides), mask, other, cache_modifier=cache_modifier,
-                         eviction_policy=eviction_policy, volatile=volatile)
+        return core.load(
+            _pointers(self.base, indices, self.strides),
+            mask,
+            other,
+            cache_modifier=cache_modifier,
+            eviction_policy=eviction_policy,
+            volatile=volatile,
+        )
 
     def _store_block(self, value, boundary_check, cache_modifier, eviction_policy):
         self._check("store", boundary_check)
         indices = self._indices()
         mask = _inside(indices, self.shape, self._dims(boundary_check))
-        return core.store(_pointers(self.base, indices, self.strides), value, mask, cache_modifier=cache_modifier,
-                          eviction_policy=eviction_policy)
+        return core.store(
+            _pointers(self.base, indices, self.strides),
+            value,
+            mask,
+            cache_modifier=cache_modifier,
+            eviction_policy=eviction_policy,
+        )
 
     @builtin
     def advance(self, offsets):
@@ -167,8 +185,7 @@ class block_pointer(_Record):
         deltas = unwrap_all(offsets)
         _same_length("advance", pointer=self.offsets, offsets=deltas)
         # Zero leaves a coordinate as it is: it need not be carried through a loop.
-        moved = builtins.tuple(o if isinstance(d, int) and d == 0 else (o + d).to(int32)
-                               for o, d in zip(self.offsets, deltas))
+        moved = builtins.tuple(o if isinstance(d, int) and d == 0 else (o + d).to(int32) for o, d in zip(self.offsets, deltas))
         return block_pointer(self.base, self.shape, self.strides, moved, self.block_shape, self.order)
 
 
@@ -184,8 +201,9 @@ def make_block_ptr(base, shape, strides, offsets, block_shape, order):
     block_shape, order = unwrap_all(block_shape), unwrap_all(order)
     _same_length("make_block_ptr", shape=shape, strides=strides, offsets=offsets, block_shape=block_shape, order=order)
     if sorted(order) != list(builtins.range(len(order))):
-        raise errors.make("E0117", message=f"tl.make_block_ptr: order {order} is no permutation",
-                          help="name each dimension once")
+        raise errors.make(
+            "E0117", message=f"tl.make_block_ptr: order {order} is no permutation", help="name each dimension once"
+        )
     block_type(base.dtype.element_ty, block_shape)  # raises for shapes that are none
     start = builtins.tuple(to_tensor(o).to(int32) for o in offsets)
     return block_pointer(base, shape, strides, start, block_shape, order)
@@ -200,8 +218,9 @@ def advance(base, offsets):
 
 
 # A bare `tl.advance(p, ...)` looks as if it moved p; the walker refuses it.
-advance._must_use_result = block_pointer.advance._must_use_result = \
+advance._must_use_result = block_pointer.advance._must_use_result = (
     "assign it: p = tl.advance(p, offsets); the argument itself stays"
+)
 
 
 class tensor_descriptor(_Record):
@@ -242,8 +261,11 @@ class tensor_descriptor(_Record):
     def _rows(self, x_offsets, y_offset):
         """Pointers and mask of single rows, for gather and scatter."""
         if len(self.block_shape) != 2 or self.block_shape[0] != 1:
-            raise errors.make("E0121", message=f"rows of a descriptor with the block {list(self.block_shape)}",
-                              help="use a block of one row: [1, n]")
+            raise errors.make(
+                "E0121",
+                message=f"rows of a descriptor with the block {list(self.block_shape)}",
+                help="use a block of one row: [1, n]",
+            )
         indices = [_along(x_offsets, 0, 2), _along(y_offset + core.arange(0, self.block_shape[1]), 1, 2)]
         return _pointers(self.base, indices, self.strides), _inside(indices, self.shape, (0, 1))
 
@@ -256,8 +278,10 @@ class tensor_descriptor(_Record):
         if not _native.descriptor_by_tma(access, self.handle, offsets, self.shape[-1], strides[:-1]):
             return False
         if _native.option("debug"):
-            core.device_assert(to_tensor(offsets[-1]).to(int64) * self.dtype.itemsize % 16 == 0,
-                               "tensor_descriptor: the last coordinate is no multiple of 16 bytes")
+            core.device_assert(
+                to_tensor(offsets[-1]).to(int64) * self.dtype.itemsize % 16 == 0,
+                "tensor_descriptor: the last coordinate is no multiple of 16 bytes",
+            )
             for offset in offsets if access != "load" else ():
                 core.device_assert(to_tensor(offset) >= 0, "tensor_descriptor: a store at a negative coordinate")
         return True
@@ -358,17 +382,24 @@ def make_tensor_descriptor(base, shape, strides, block_shape, padding_option="ze
     shape, strides, block_shape = unwrap_all(shape), unwrap_all(strides), unwrap_all(block_shape)
     _same_length("make_tensor_descriptor", shape=shape, strides=strides, block_shape=block_shape)
     if not 1 <= len(shape) <= 5:
-        raise errors.make("E0121", message=f"tl.make_tensor_descriptor: {len(shape)} dimensions",
-                          help="use one to five dimensions")
+        raise errors.make(
+            "E0121", message=f"tl.make_tensor_descriptor: {len(shape)} dimensions", help="use one to five dimensions"
+        )
     if isinstance(strides[-1], tensor) or strides[-1] != 1:
-        raise errors.make("E0117", message="tl.make_tensor_descriptor: the last stride must be the constant 1",
-                          help="make the array contiguous along its last dimension")
+        raise errors.make(
+            "E0117",
+            message="tl.make_tensor_descriptor: the last stride must be the constant 1",
+            help="make the array contiguous along its last dimension",
+        )
     tile = block_type(base.dtype.element_ty, block_shape)
     row_bytes = block_shape[-1] * tile.scalar.itemsize
     if row_bytes < 16:
-        raise errors.make("E0121", message=f"tl.make_tensor_descriptor: the last dimension of a block has {row_bytes} "
-                          "bytes; 16 are required", help="use a wider block",
-                          sentence=f"Descriptor block shape must have at least 16 bytes in its last dimension, not {row_bytes}")
+        raise errors.make(
+            "E0121",
+            message=f"tl.make_tensor_descriptor: the last dimension of a block has {row_bytes} bytes; 16 are required",
+            help="use a wider block",
+            sentence=f"Descriptor block shape must have at least 16 bytes in its last dimension, not {row_bytes}",
+        )
     padding_option = unwrap(padding_option)
     _padding("make_tensor_descriptor", padding_option, tile.scalar)
     handle = _native.make_descriptor(base, shape, strides, block_shape, padding_option == "nan")

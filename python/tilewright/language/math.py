@@ -14,8 +14,26 @@ from .core import builtin, clamp, maximum, method, minimum
 _language = _core.language
 
 __all__ = [
-    "abs", "ceil", "clamp", "cos", "div_rn", "erf", "exp", "exp2", "fdiv", "floor", "fma", "log", "log2", "max", "min",
-    "rsqrt", "sin", "sqrt", "sqrt_rn", "umulhi",
+    "abs",
+    "ceil",
+    "clamp",
+    "cos",
+    "div_rn",
+    "erf",
+    "exp",
+    "exp2",
+    "fdiv",
+    "floor",
+    "fma",
+    "log",
+    "log2",
+    "max",
+    "min",
+    "rsqrt",
+    "sin",
+    "sqrt",
+    "sqrt_rn",
+    "umulhi",
 ]
 
 # Names of older releases.

@@ -12,15 +12,16 @@ from .basics import _language, builtin, method, tensor
 
 
 @builtin
-def load(pointer, mask=None, other=None, boundary_check=(), padding_option="", cache_modifier="", eviction_policy="",
-         volatile=False):
+def load(
+    pointer, mask=None, other=None, boundary_check=(), padding_option="", cache_modifier="", eviction_policy="", volatile=False
+):
     """The elements behind a pointer or a tile of pointers.
 
     Lanes whose `mask` is false touch no memory and hold `other`, or zero where it
-    is absent; Triton leaves them undefined, and TILEWRIGHT_CHECK=poison tells which reach memory. `mask` and `other` may have more elements than the
-    pointer. Block pointers take `boundary_check` and `padding_option` ("" and "zero"
-    give zeros, "nan") instead. cache_modifier: "", ".ca", ".cg", ".cs", ".cv"; eviction_policy:
-    "", "evict_first", "evict_last".
+    is absent; Triton leaves them undefined, and TILEWRIGHT_CHECK=poison tells which reach
+    memory. `mask` and `other` may have more elements than the pointer. Block pointers take
+    `boundary_check` and `padding_option` ("" and "zero" give zeros, "nan") instead.
+    cache_modifier: "", ".ca", ".cg", ".cs", ".cv"; eviction_policy: "", "evict_first", "evict_last".
     """
     if isinstance(pointer, tensor):
         if boundary_check or padding_option:
@@ -28,8 +29,9 @@ def load(pointer, mask=None, other=None, boundary_check=(), padding_option="", c
         return _language.load(pointer, mask, other, cache_modifier, eviction_policy, volatile)
     if hasattr(pointer, "_load_block"):
         _check_no_mask("load", mask, other)
-        return pointer._load_block(unwrap_all(boundary_check), unwrap(padding_option), cache_modifier,
-                                   eviction_policy, volatile)
+        return pointer._load_block(
+            unwrap_all(boundary_check), unwrap(padding_option), cache_modifier, eviction_policy, volatile
+        )
     return _language.load(pointer, mask, other, cache_modifier, eviction_policy, volatile)
 
 
@@ -51,14 +53,16 @@ def store(pointer, value, mask=None, boundary_check=(), cache_modifier="", evict
 
 def _check_no_boundary(boundary_check, padding_option):
     if unwrap_all(boundary_check) != () or unwrap(padding_option):
-        raise errors.make("E0117", message="boundary_check and padding_option apply to block pointers only",
-                          help="use mask= and other=, or tl.make_block_ptr")
+        raise errors.make(
+            "E0117",
+            message="boundary_check and padding_option apply to block pointers only",
+            help="use mask= and other=, or tl.make_block_ptr",
+        )
 
 
 def _check_no_mask(name, *values):
     if builtins.any(unwrap(v) is not None for v in values):
-        raise errors.make("E0117", message=f"tl.{name}: a block pointer takes no mask",
-                          help="use boundary_check=")
+        raise errors.make("E0117", message=f"tl.{name}: a block pointer takes no mask", help="use boundary_check=")
 
 
 @method

@@ -18,10 +18,10 @@ def load(pointer: Any, mask: Any = None, other: Any = None, boundary_check: Any 
     """The elements behind a pointer or a tile of pointers.
 
     Lanes whose `mask` is false touch no memory and hold `other`, or zero where it
-    is absent; Triton leaves them undefined, and TILEWRIGHT_CHECK=poison tells which reach memory. `mask` and `other` may have more elements than the
-    pointer. Block pointers take `boundary_check` and `padding_option` ("" and "zero"
-    give zeros, "nan") instead. cache_modifier: "", ".ca", ".cg", ".cs", ".cv"; eviction_policy:
-    "", "evict_first", "evict_last"."""
+    is absent; Triton leaves them undefined, and TILEWRIGHT_CHECK=poison tells which reach
+    memory. `mask` and `other` may have more elements than the pointer. Block pointers take
+    `boundary_check` and `padding_option` ("" and "zero" give zeros, "nan") instead.
+    cache_modifier: "", ".ca", ".cg", ".cs", ".cv"; eviction_policy: "", "evict_first", "evict_last"."""
 
 
 def store(pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (), cache_modifier: str = '', eviction_policy: str = '') -> None:

@@ -14,7 +14,15 @@ from . import core, math
 from .core import builtin, unwrap
 
 __all__ = [
-    "pair_uniform_to_normal", "philox", "philox_impl", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x",
+    "pair_uniform_to_normal",
+    "philox",
+    "philox_impl",
+    "rand",
+    "rand4x",
+    "randint",
+    "randint4x",
+    "randn",
+    "randn4x",
     "uint_to_uniform_float",
 ]
 
@@ -32,8 +40,11 @@ def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds=N_ROUNDS_DEFAULT):
     """The rounds on counters c0 ... c3 and keys k0, k1, all uint32 or all uint64."""
     width = c0.dtype.primitive_bitwidth
     if not c0.dtype.is_int_unsigned() or width not in _constants:
-        raise errors.make("E0120", message=f"tl.philox_impl needs uint32 or uint64, got {c0.type.short_name}",
-                          help="use tl.philox, which splits seed and counters")
+        raise errors.make(
+            "E0120",
+            message=f"tl.philox_impl needs uint32 or uint64, got {c0.type.short_name}",
+            help="use tl.philox, which splits seed and counters",
+        )
     key_a, key_b, round_a, round_b = _constants[width]
     for _ in builtins.range(unwrap(n_rounds)):
         old_c0, old_c2 = c0, c2

@@ -13,8 +13,7 @@ from .. import errors
 from . import core
 from .core import builtin, unwrap
 
-_FORMATS = {"e2m1": core.uint8, "e4m3": core.float8e4nv, "e5m2": core.float8e5, "bf16": core.bfloat16,
-            "fp16": core.float16}
+_FORMATS = {"e2m1": core.uint8, "e4m3": core.float8e4nv, "e5m2": core.float8e5, "bf16": core.bfloat16, "fp16": core.float16}
 
 
 def _wrong(message, help, code="E0117", sentence=""):
@@ -33,31 +32,41 @@ class _Side:
         if self.format not in _FORMATS:
             raise _wrong(f"{self.name}_format is {self.format!r}", "choose one of " + ", ".join(map(repr, _FORMATS)))
         if len(self.value.shape) not in (2, 3):
-            raise _wrong(f"{self.name} is {self.value.type.short_name}", "operands need two dimensions, or three with a batch",
-                         "E0121")
+            raise _wrong(
+                f"{self.name} is {self.value.type.short_name}", "operands need two dimensions, or three with a batch", "E0121"
+            )
         stored = _FORMATS[self.format]
         is_bytes = stored.primitive_bitwidth == 8 and self.value.dtype == core.uint8
         if self.value.dtype != stored and not is_bytes:
-            raise _wrong(f"{self.name} is {self.value.type.short_name}, its format '{self.format}' is stored as {stored}",
-                         "load or cast it as that type", "E0116")
+            raise _wrong(
+                f"{self.name} is {self.value.type.short_name}, its format '{self.format}' is stored as {stored}",
+                "load or cast it as that type",
+                "E0116",
+            )
         if not self.k_pack and self.format != "e2m1":
-            raise _wrong(f"{self.name}_k_pack=False with format '{self.format}'",
-                         "only e2m1 has two elements in a byte; leave it out")
+            raise _wrong(
+                f"{self.name}_k_pack=False with format '{self.format}'", "only e2m1 has two elements in a byte; leave it out"
+            )
         if self.scale is not None:
             self._check_scale()
 
     def _check_scale(self):
         if self.scale.dtype not in (core.uint8, core.float8e4nv):
-            raise _wrong(f"{self.name}_scale is {self.scale.type.short_name}",
-                         "pass exponents (E8M0) as uint8, one per 32 elements, or float8e4nv, one per 16", "E0116")
+            raise _wrong(
+                f"{self.name}_scale is {self.scale.type.short_name}",
+                "pass exponents (E8M0) as uint8, one per 32 elements, or float8e4nv, one per 16",
+                "E0116",
+            )
         shape = self.shape()
         rows = shape[-1] if self.k_axis == -2 else shape[-2]
         expected = [*shape[:-2], rows, shape[self.k_axis] // self.group()]
         if [int(n) for n in self.scale.shape] != expected:
-            raise _wrong(f"{self.name}_scale is {self.scale.type.short_name}, {expected} is required",
-                         f"the scales of {self.name} are [{'N' if self.k_axis == -2 else 'M'}, K / {self.group()}]",
-                         "E0121", f"{self.name}_scale must be a tensor of shape {expected}. "
-                         f"Got {[str(int(n)) for n in self.scale.shape]}")
+            raise _wrong(
+                f"{self.name}_scale is {self.scale.type.short_name}, {expected} is required",
+                f"the scales of {self.name} are [{'N' if self.k_axis == -2 else 'M'}, K / {self.group()}]",
+                "E0121",
+                f"{self.name}_scale must be a tensor of shape {expected}. Got {[str(int(n)) for n in self.scale.shape]}",
+            )
 
     def group(self):
         """Elements of K that share a scale."""
@@ -85,8 +94,7 @@ class _Side:
     def _elements(self, compute):
         if self.format == "e2m1":
             return self._unpacked(compute)
-        return core.cast(self.value, _FORMATS[self.format],
-                         bitcast=self.value.dtype == core.uint8).to(compute)
+        return core.cast(self.value, _FORMATS[self.format], bitcast=self.value.dtype == core.uint8).to(compute)
 
     def _spread(self, scale):
         """One value per group along the last axis as one per element of the operand."""
@@ -116,7 +124,7 @@ def _from_e2m1(nibble, compute):
     bits = nibble.to(core.uint16)
     moved = ((bits & 7) << (mantissa - 1)) | ((bits & 8) << 12)
     # The bits sit where they should but for the bias, also those of a subnormal.
-    return core.cast(moved, compute, bitcast=True) * 2.0**(bias - 1)
+    return core.cast(moved, compute, bitcast=True) * 2.0 ** (bias - 1)
 
 
 def _from_e8m0(exponent, kind):
@@ -128,8 +136,19 @@ def _from_e8m0(exponent, kind):
 
 
 @builtin
-def dot_scaled(lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc=None, fast_math=False, lhs_k_pack=True,
-               rhs_k_pack=True, out_dtype=core.float32):
+def dot_scaled(
+    lhs,
+    lhs_scale,
+    lhs_format,
+    rhs,
+    rhs_scale,
+    rhs_format,
+    acc=None,
+    fast_math=False,
+    lhs_k_pack=True,
+    rhs_k_pack=True,
+    out_dtype=core.float32,
+):
     """Matrix product of [M, K] and [K, N], each multiplied by its scales, plus `acc`.
 
     Formats: "e2m1" (two elements per uint8, the first in the lower half, packed along

@@ -15,8 +15,28 @@ from . import core, math
 from .core import builtin, method, unwrap
 
 __all__ = [
-    "argmax", "argmin", "bitonic_merge", "cdiv", "cumprod", "cumsum", "flip", "gather", "histogram", "interleave", "max",
-    "min", "ravel", "reduce_or", "sigmoid", "softmax", "sort", "sum", "swizzle2d", "topk", "xor_sum", "zeros",
+    "argmax",
+    "argmin",
+    "bitonic_merge",
+    "cdiv",
+    "cumprod",
+    "cumsum",
+    "flip",
+    "gather",
+    "histogram",
+    "interleave",
+    "max",
+    "min",
+    "ravel",
+    "reduce_or",
+    "sigmoid",
+    "softmax",
+    "sort",
+    "sum",
+    "swizzle2d",
+    "topk",
+    "xor_sum",
+    "zeros",
     "zeros_like",
 ]
 
@@ -50,8 +70,11 @@ def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
     axis = 0 if unwrap(dim) is None else unwrap(dim)
     rank = len(x.shape)
     if rank > 1 and axis % rank != 0 and not unwrap(keep_dims):
-        raise errors.make("E0121", message=f"tl.softmax along dimension {axis} of {x.type.short_name} needs keep_dims=True",
-                          help="pass keep_dims=True")
+        raise errors.make(
+            "E0121",
+            message=f"tl.softmax along dimension {axis} of {x.type.short_name} needs keep_dims=True",
+            help="pass keep_dims=True",
+        )
     shifted = math.exp(x - max(x, axis, keep_dims=keep_dims))
     return math.fdiv(shifted, sum(shifted, axis, keep_dims=keep_dims), ieee_rounding)
 
@@ -72,7 +95,7 @@ def zeros_like(input):
 @builtin
 def ravel(x, can_reorder=False):
     """The elements in one dimension."""
-    return core.reshape(x, (x.numel, ), can_reorder=can_reorder)
+    return core.reshape(x, (x.numel,), can_reorder=can_reorder)
 
 
 @builtin
@@ -133,7 +156,7 @@ def _arg_reduce(input, axis, combine, keep_dims):
     axis, rank = unwrap(axis), len(input.shape)
     all_dims = axis is None
     if all_dims:
-        input, axis = core.reshape(input, (input.numel, )), 0
+        input, axis = core.reshape(input, (input.numel,)), 0
     if not -len(input.shape) <= axis < len(input.shape):
         # The reduction has the message for it.
         return core.reduce(input, axis, combine, keep_dims)
@@ -144,7 +167,7 @@ def _arg_reduce(input, axis, combine, keep_dims):
     index = core.broadcast_to(index, input.shape)
     results = core.reduce((input, index), axis, combine, False if all_dims else keep_dims)
     if all_dims and unwrap(keep_dims):
-        results = core.tuple(core.full((1, ) * rank, r, r.dtype) for r in results)
+        results = core.tuple(core.full((1,) * rank, r, r.dtype) for r in results)
     return results
 
 
@@ -193,8 +216,11 @@ def argmin(input, axis, tie_break_left=True, keep_dims=False):
 
 def _require_integers(name, input):
     if not input.dtype.is_int():
-        raise errors.make("E0120", message=f"tl.{name} needs integers, got {input.type.short_name}",
-                          help="cast or reinterpret it as an integer type")
+        raise errors.make(
+            "E0120",
+            message=f"tl.{name} needs integers, got {input.type.short_name}",
+            help="cast or reinterpret it as an integer type",
+        )
 
 
 @method
@@ -251,15 +277,21 @@ def _dimension(name, dim, shape):
     """`dim` counted from the front; the last one where None."""
     dim = len(shape) - 1 if unwrap(dim) is None else unwrap(dim)
     if not -len(shape) <= dim < len(shape):
-        raise errors.make("E0117", message=f"tl.{name}: dimension {dim} is out of range for {len(shape)} dimensions",
-                          help="name a dimension of the tile")
+        raise errors.make(
+            "E0117",
+            message=f"tl.{name}: dimension {dim} is out of range for {len(shape)} dimensions",
+            help="name a dimension of the tile",
+        )
     return dim % len(shape)
 
 
 def _last_dimension(name, dim, shape):
     if _dimension(name, dim, shape) != len(shape) - 1:
-        raise errors.make("E0117", message=f"tl.{name} works along the last dimension only, got {unwrap(dim)}",
-                          help="move that dimension to the end with tl.permute")
+        raise errors.make(
+            "E0117",
+            message=f"tl.{name} works along the last dimension only, got {unwrap(dim)}",
+            help="move that dimension to the end with tl.permute",
+        )
 
 
 def _bits(x):
@@ -303,7 +335,7 @@ def flip(x, dim=None):
     """The elements in reverse order along `dim` (the last one if not given)."""
     axis = _dimension("flip", dim, x.shape)
     steps = _log2(x.shape[axis])
-    bits = core.reshape(_bits(x), (*x.shape[:axis], *([2] * steps), *x.shape[axis + 1:])) if steps else _bits(x)
+    bits = core.reshape(_bits(x), (*x.shape[:axis], *([2] * steps), *x.shape[axis + 1 :])) if steps else _bits(x)
     for step in builtins.range(steps):
         bits = _swap_halves(bits, axis + step)
     return _from_bits(core.reshape(bits, x.shape), x.dtype)
@@ -395,8 +427,9 @@ def histogram(input, num_bins, mask=None):
     """How many elements of a 1-D integer tile have the values 0 ... num_bins - 1, as int32."""
     _require_integers("histogram", input)
     if len(input.shape) != 1:
-        raise errors.make("E0121", message=f"tl.histogram needs one dimension, got {input.type.short_name}",
-                          help="use x.ravel()")
+        raise errors.make(
+            "E0121", message=f"tl.histogram needs one dimension, got {input.type.short_name}", help="use x.ravel()"
+        )
     if unwrap(mask) is not None:
         mask = core.broadcast_to(core.to_tensor(mask), input.shape)
     num_bins = unwrap(num_bins)
@@ -411,7 +444,7 @@ def _piece_of(pairs):
 def _halves(x, axis):
     """A tile cut in two along `axis`."""
     rank = len(x.shape)
-    parted = core.reshape(x, (*x.shape[:axis], 2, x.shape[axis] // 2, *x.shape[axis + 1:]))
+    parted = core.reshape(x, (*x.shape[:axis], 2, x.shape[axis] // 2, *x.shape[axis + 1 :]))
     order = [d for d in builtins.range(rank + 1) if d != axis]
     return core.split(core.permute(parted, (*order, axis)))
 
@@ -437,11 +470,13 @@ def gather(src, index, axis):
     _require_integers("gather", index)
     rank = len(src.shape)
     axis = _dimension("gather", axis, src.shape)
-    same = len(index.shape) == rank and builtins.all(
-        d == axis or index.shape[d] == src.shape[d] for d in builtins.range(rank))
+    same = len(index.shape) == rank and builtins.all(d == axis or index.shape[d] == src.shape[d] for d in builtins.range(rank))
     if not same:
-        raise errors.make("E0121", message=f"tl.gather: {src.type.short_name} by an index of {index.type.short_name}",
-                          help="the shapes must match but for the gathered axis")
+        raise errors.make(
+            "E0121",
+            message=f"tl.gather: {src.type.short_name} by an index of {index.type.short_name}",
+            help="the shapes must match but for the gathered axis",
+        )
     if index.dtype.primitive_bitwidth < 32:
         index = core.cast(index, core.int32)
     return _from_bits(_chosen(_bits(src), index, axis), src.dtype)

@@ -87,8 +87,11 @@ def _section_of(path: str) -> dict:
             raise errors.make("E0117", message=f"'{path}' cannot be read: {error}", help="mend the file") from None
     for key, value in section.items() if isinstance(section, dict) else ():
         if key not in ("enable", "disable") or not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise errors.make("E0117", message=f"'{path}': [tool.tilewright.lint] has {key} = {value!r}",
-                              help='write enable = ["name"] and disable = ["name"]')
+            raise errors.make(
+                "E0117",
+                message=f"'{path}': [tool.tilewright.lint] has {key} = {value!r}",
+                help='write enable = ["name"] and disable = ["name"]',
+            )
     return section if isinstance(section, dict) else {}
 
 
@@ -147,7 +150,9 @@ def lint_command(arguments) -> int:
 
 def _write(arguments, findings, unread, count):
     if arguments.json:
-        text = json.dumps({"version": __version__, "files": count, "unread": unread, "findings": [f.record() for f in findings]}, indent=1)
+        text = json.dumps(
+            {"version": __version__, "files": count, "unread": unread, "findings": [f.record() for f in findings]}, indent=1
+        )
         if arguments.json == "-":
             print(text)
             return

@@ -21,7 +21,9 @@ class Walk:
         self.module, self.kernel, self.reporter = module, kernel, reporter
         self.constants = {a.arg for a in kernel.arguments if is_constexpr(a)}
         # Arguments of a launched kernel are scalars; a helper may get tiles.
-        self.names = {a.arg: CONSTANT if a.arg in self.constants else SCALAR if kernel.is_entry else UNKNOWN for a in kernel.arguments}
+        self.names = {
+            a.arg: CONSTANT if a.arg in self.constants else SCALAR if kernel.is_entry else UNKNOWN for a in kernel.arguments
+        }
         self.run_time = {a.arg for a in kernel.arguments} - self.constants
         self.accesses: list = []  # (call, names that index it, mask expression or None, conditions)
         self.conditions: list = []
@@ -57,7 +59,11 @@ class Walk:
                 for inner in ast.walk(target):
                     if isinstance(inner, ast.Name):
                         self.names[inner.id] = UNKNOWN
-        if isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple) and len(node.targets[0].elts) == len(node.value.elts):
+        if (
+            isinstance(node.targets[0], ast.Tuple)
+            and isinstance(node.value, ast.Tuple)
+            and len(node.targets[0].elts) == len(node.value.elts)
+        ):
             for target, element in zip(node.targets[0].elts, node.value.elts):
                 if isinstance(target, ast.Name):
                     self._set(target.id, self._value(element), element)
@@ -171,7 +177,10 @@ class Walk:
                         self._report("int32-stride", inner, f"{ast.unparse(inner)} is computed in 32 bits")
 
     def _indices(self, pointer) -> set:
-        """Names of tiles made from tl.arange in an address, also in what names mean that are assigned once; a remainder stays inside."""
+        """Names of tiles made from tl.arange in an address, also in what names mean that are assigned once.
+
+        A remainder stays inside.
+        """
         found, waiting = set(), [pointer]
         while waiting:
             node = waiting.pop()
@@ -202,18 +211,32 @@ class Walk:
     def _check_lost_accumulators(self, loop, assigned):
         """A name that a loop sets to zeros, adds products to, reads nowhere else, and that is read after the loop."""
         for statement in loop.body:
-            is_creation = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and                 self.module.function_of_language(statement.value) in ("zeros", "full", "zeros_like")
+            is_creation = (
+                isinstance(statement, ast.Assign)
+                and isinstance(statement.targets[0], ast.Name)
+                and self.module.function_of_language(statement.value) in ("zeros", "full", "zeros_like")
+            )
             if not is_creation:
                 continue
             name = statement.targets[0].id
             updates = [s for s in loop.body if _is_update(s, name)]
-            reads = sum(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
-                        for s in loop.body if s not in updates for n in ast.walk(s))
+            reads = sum(
+                isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+                for s in loop.body
+                if s not in updates
+                for n in ast.walk(s)
+            )
             has_product = any(self.module.function_of_language(n) == "dot" for s in updates for n in ast.walk(s))
-            later = any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > loop.end_lineno
-                        for n in ast.walk(self.kernel.node))
+            later = any(
+                isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) and n.lineno > loop.end_lineno
+                for n in ast.walk(self.kernel.node)
+            )
             if has_product and not reads and later:
-                self._report("lost-accumulator", statement, f"'{name}' is made anew in each iteration, and only the last one's product is left")
+                self._report(
+                    "lost-accumulator",
+                    statement,
+                    f"'{name}' is made anew in each iteration, and only the last one's product is left",
+                )
 
 
 def _loaded_name(target):
@@ -223,7 +246,12 @@ def _loaded_name(target):
 def _is_update(statement, name) -> bool:
     if isinstance(statement, ast.AugAssign):
         return isinstance(statement.target, ast.Name) and statement.target.id == name
-    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and statement.targets[0].id == name and         any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(statement.value))
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Name)
+        and statement.targets[0].id == name
+        and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(statement.value))
+    )
 
 
 # ---------------------------------------------------------------------------
@@ -252,7 +280,12 @@ def _guards(walk, mask) -> set:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Compare) and (names := _names_in(inner)) & walk.run_time:
                 found |= names
-            elif isinstance(inner, ast.Name) and inner.id in walk.assigned_once and inner.id in walk.definitions and inner.id not in known:
+            elif (
+                isinstance(inner, ast.Name)
+                and inner.id in walk.assigned_once
+                and inner.id in walk.definitions
+                and inner.id not in known
+            ):
                 known.add(inner.id)
                 waiting.append(walk.definitions[inner.id])
     return found
@@ -268,14 +301,19 @@ def _check_missing_masks(walk):
     for node, indices, mask, depth in walk.accesses:
         if mask is None and depth == 0 and (names := sorted(indices & set(masked))):
             first = masked[names[0]]
-            walk.reporter.report("missing-mask", node, walk.kernel.name,
-                                 f"no mask, though the access in line {first.lineno} masks '{names[0]}'")
+            walk.reporter.report(
+                "missing-mask", node, walk.kernel.name, f"no mask, though the access in line {first.lineno} masks '{names[0]}'"
+            )
 
 
 def _check_unused_masks(walk):
     read = {n.id for n in ast.walk(walk.kernel.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     for statement in ast.walk(walk.kernel.node):
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and isinstance(statement.value, ast.Compare):
+        if (
+            isinstance(statement, ast.Assign)
+            and isinstance(statement.targets[0], ast.Name)
+            and isinstance(statement.value, ast.Compare)
+        ):
             name = statement.targets[0].id
             if name not in read and not name.startswith("_"):
                 walk.reporter.report("unused-mask", statement, walk.kernel.name, f"'{name}' is never used")

@@ -100,8 +100,12 @@ class Module:
                     yield kernel, node
 
     def _mark_entries(self):
-        called = {node.func.id for kernel in self.kernels.values() for node in ast.walk(kernel.node)
-                  if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        called = {
+            node.func.id
+            for kernel in self.kernels.values()
+            for node in ast.walk(kernel.node)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
         launched = {kernel.name for kernel, _ in self.launches}
         for kernel in self.kernels.values():
             kernel.is_entry = kernel.name not in called and (kernel.is_given_more or kernel.name in launched)
@@ -111,7 +115,7 @@ class Module:
     def ignored(self, node) -> set:
         """Rules that a comment `# tilewright: ignore[name]` turns off at a statement; "*" for all."""
         names: set = set()
-        for line in self.lines[node.lineno - 1:getattr(node, "end_lineno", node.lineno)]:
+        for line in self.lines[node.lineno - 1 : getattr(node, "end_lineno", node.lineno)]:
             _, comment, rest = line.partition("# tilewright: ignore")
             if comment:
                 inside = rest.partition("]")[0].lstrip("[") if rest.startswith("[") else "*"

@@ -47,8 +47,13 @@ def check_constructs(kernel, reporter):
         reporter.report("forbidden", kernel.node, kernel.name, f"kernels may not contain {construct}", help=alternative)
     # Operators have no place of their own: theirs is that of the expression.
     # A branch that is never taken may hold anything, and usually it is a raise.
-    in_branches = {id(inner) for node in ast.walk(kernel.node) if isinstance(node, ast.If) for inner in ast.walk(node)
-                   if isinstance(inner, ast.Raise)}
+    in_branches = {
+        id(inner)
+        for node in ast.walk(kernel.node)
+        if isinstance(node, ast.If)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Raise)
+    }
     waiting = [(statement, statement) for statement in kernel.node.body]
     while waiting:
         node, place = waiting.pop(0)
@@ -89,8 +94,13 @@ def _check_name(module, kernel, node, reporter):
             reporter.report("unknown-name", node, kernel.name, f"'{shown}' belongs to {whose}", help=instead)
         elif not any(meaning.startswith(f"tilewright.{other}") for other in foreign.MODULES):
             near = difflib.get_close_matches(name, dir(owner), n=1)
-            reporter.report("unknown-name", node, kernel.name, f"the language has no '{shown}'",
-                            help=f"did you mean '{near[0]}'?" if near else "see the names of tilewright.language")
+            reporter.report(
+                "unknown-name",
+                node,
+                kernel.name,
+                f"the language has no '{shown}'",
+                help=f"did you mean '{near[0]}'?" if near else "see the names of tilewright.language",
+            )
         return
 
 
@@ -109,8 +119,13 @@ def _check_keywords(module, kernel, node, reporter):
             continue
         whose, instead = foreign.KEYWORDS.get((name, keyword.arg), ("", ""))
         near = difflib.get_close_matches(keyword.arg, parameters, n=1)
-        reporter.report("unknown-keyword", node, kernel.name, f"tl.{name} has no parameter '{keyword.arg}'" + (f": it belongs to {whose}" if whose else ""),
-                        help=instead or (f"did you mean '{near[0]}'?" if near else f"its parameters are {', '.join(parameters)}"))
+        reporter.report(
+            "unknown-keyword",
+            node,
+            kernel.name,
+            f"tl.{name} has no parameter '{keyword.arg}'" + (f": it belongs to {whose}" if whose else ""),
+            help=instead or (f"did you mean '{near[0]}'?" if near else f"its parameters are {', '.join(parameters)}"),
+        )
 
 
 def check_launch(kernel, call, reporter):
@@ -134,23 +149,39 @@ def check_launch(kernel, call, reporter):
 # -- values that must be known ------------------------------------------------
 
 # Arguments that must be constexpr, by position and name.
-_CONSTANT_ARGUMENTS = {"arange": ("start", "end"), "zeros": ("shape", ), "full": ("shape", ), "static_range": ("arg1", "arg2", "step")}
+_CONSTANT_ARGUMENTS = {
+    "arange": ("start", "end"),
+    "zeros": ("shape",),
+    "full": ("shape",),
+    "static_range": ("arg1", "arg2", "step"),
+}
 _RUN_TIME = ("program_id", "num_programs", "load", "sum", "max", "min", "atomic_add", "atomic_cas", "atomic_xchg")
 
 
 def check_constants(module, kernel, reporter):
     """E0112 where a run-time value stands in such a place: a parameter of a launched kernel, or what it loads."""
     annotated = {argument.arg for argument in kernel.arguments if is_constexpr(argument)}
-    run_time = {argument.arg for argument in kernel.arguments} - annotated if kernel.is_entry and not kernel.is_given_more else set()
+    run_time = (
+        {argument.arg for argument in kernel.arguments} - annotated if kernel.is_entry and not kernel.is_given_more else set()
+    )
     run_time -= {n.id for n in ast.walk(kernel.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     for node in ast.walk(kernel.node):
         wanted = _CONSTANT_ARGUMENTS.get(module.function_of_language(node)) if isinstance(node, ast.Call) else None
         for position, name in enumerate(wanted or ()):
-            given = node.args[position] if position < len(node.args) else next((k.value for k in node.keywords if k.arg == name), None)
+            given = (
+                node.args[position]
+                if position < len(node.args)
+                else next((k.value for k in node.keywords if k.arg == name), None)
+            )
             culprit = _run_time_part(module, given, run_time)
             if culprit:
-                reporter.report("constexpr-needed", node, kernel.name,
-                                f"'{name}' of tl.{module.function_of_language(node)} is '{ast.unparse(given)}', and '{culprit}' is known at run time only")
+                reporter.report(
+                    "constexpr-needed",
+                    node,
+                    kernel.name,
+                    f"'{name}' of tl.{module.function_of_language(node)} is '{ast.unparse(given)}', "
+                    f"and '{culprit}' is known at run time only",
+                )
 
 
 def _run_time_part(module, node, run_time) -> str:
@@ -163,6 +194,6 @@ def _run_time_part(module, node, run_time) -> str:
         name = module.function_of_language(node)
         if name in _RUN_TIME:
             return ast.unparse(node)
-        if name not in ("cdiv", ):
+        if name not in ("cdiv",):
             return ""
     return next(filter(None, (_run_time_part(module, child, run_time) for child in ast.iter_child_nodes(node))), "")

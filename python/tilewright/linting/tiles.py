@@ -29,14 +29,44 @@ class Tile:
     def aligned(self, rank: int) -> "Tile":
         """The same value broadcast to a larger rank."""
         shift = rank - self.rank
-        return replace(self, rank=rank, varies=frozenset(a + shift for a in self.varies),
-                       undefined=frozenset(a + shift for a in self.undefined)) if shift else self
+        return (
+            replace(
+                self,
+                rank=rank,
+                varies=frozenset(a + shift for a in self.varies),
+                undefined=frozenset(a + shift for a in self.undefined),
+            )
+            if shift
+            else self
+        )
 
 
 UNKNOWN, SCALAR, CONSTANT = Tile(), Tile(rank=0), Tile(rank=0, is_known=True)
 
-_ELEMENTWISE = {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "sin", "cos", "sigmoid", "floor", "ceil", "cast", "math.exp",
-                "math.exp2", "math.log", "math.log2", "math.sqrt", "math.rsqrt", "math.abs", "multiple_of", "max_contiguous"}
+_ELEMENTWISE = {
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "sqrt",
+    "rsqrt",
+    "abs",
+    "sin",
+    "cos",
+    "sigmoid",
+    "floor",
+    "ceil",
+    "cast",
+    "math.exp",
+    "math.exp2",
+    "math.log",
+    "math.log2",
+    "math.sqrt",
+    "math.rsqrt",
+    "math.abs",
+    "multiple_of",
+    "max_contiguous",
+}
 _METHODS = {"to", "exp", "log", "sqrt", "abs", "sigmoid", "cast"}
 _HALF = ("tilewright.language.float16", "tilewright.language.bfloat16")
 
@@ -47,8 +77,14 @@ def joined(values) -> Tile:
         return Tile(has_program_id=any(v.has_program_id for v in values), is_wrapped=any(v.is_wrapped for v in values))
     rank = max((value.rank for value in values), default=0)
     parts = [value.aligned(rank) for value in values]
-    return Tile(rank, _NONE.union(*(p.varies for p in parts)), _NONE.union(*(p.undefined for p in parts)),
-                any(p.has_program_id for p in parts), any(p.is_wrapped for p in parts), all(p.is_known for p in parts))
+    return Tile(
+        rank,
+        _NONE.union(*(p.varies for p in parts)),
+        _NONE.union(*(p.undefined for p in parts)),
+        any(p.has_program_id for p in parts),
+        any(p.is_wrapped for p in parts),
+        all(p.is_known for p in parts),
+    )
 
 
 def merged(first: Tile, second: Tile) -> Tile:
@@ -57,7 +93,10 @@ def merged(first: Tile, second: Tile) -> Tile:
 
 
 class Evaluator:
-    """Values of expressions with the names of one moment; `seen(call, name, arguments)` is told of each call of the language."""
+    """Values of expressions with the names of one moment.
+
+    `seen(call, name, arguments)` is told of each call of the language.
+    """
 
     def __init__(self, module, names: dict, seen):
         self.module, self.names, self.seen = module, names, seen
@@ -103,8 +142,12 @@ class Evaluator:
         if base.rank is None or not all(k or a for k, a in zip(keeps, adds)) or sum(keeps) != base.rank:
             return UNKNOWN
         places = [position for position, keep in enumerate(keeps) if keep]
-        return replace(base, rank=len(parts), varies=frozenset(places[a] for a in base.varies),
-                       undefined=frozenset(places[a] for a in base.undefined))
+        return replace(
+            base,
+            rank=len(parts),
+            varies=frozenset(places[a] for a in base.varies),
+            undefined=frozenset(places[a] for a in base.undefined),
+        )
 
     def _of_Call(self, node):
         name = self.module.function_of_language(node)

@@ -35,8 +35,7 @@ def _facts(array):
     return size, str(array.dtype).rsplit(".", 1)[-1]
 
 
-def estimate_matmul_time(num_warps, num_stages, A, B, C, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SPLIT_K=1, debug=False,
-                         **kwargs):
+def estimate_matmul_time(num_warps, num_stages, A, B, C, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K, SPLIT_K=1, debug=False, **kwargs):
     """Milliseconds of A @ B: the longer of computing and loading, and storing after it."""
     device = _core.current_device()
     properties = _core.device_properties(device)
@@ -59,8 +58,10 @@ def estimate_matmul_time(num_warps, num_stages, A, B, C, M, N, K, BLOCK_M, BLOCK
     store = stored / (bandwidth * _STORE_TO_LOAD)
     total = max(compute, load) + store
     if debug:
-        print(f"total {total:.4f} ms: computing {compute:.4f}, loading {load:.4f}, storing {store:.4f}; "
-              f"{100 * min(1.0, blocks / multiprocessors):.0f} % of the multiprocessors have a block")
+        print(
+            f"total {total:.4f} ms: computing {compute:.4f}, loading {load:.4f}, storing {store:.4f}; "
+            f"{100 * min(1.0, blocks / multiprocessors):.0f} % of the multiprocessors have a block"
+        )
     return total
 
 

@@ -23,9 +23,28 @@ from .profile import DEFAULT_PROFILE_NAME, activate, deactivate, finalize, profi
 from .scope import cpu_timed_scope, enter_scope, exit_scope, scope
 from .state import enter_state, exit_state, metadata_state, state
 
-__all__ = ["DEFAULT_PROFILE_NAME", "activate", "context", "cpu_timed_scope", "data", "deactivate", "enter_scope", "enter_state",
-           "exit_scope", "exit_state", "finalize", "flags", "metadata_state", "mode", "profile", "record", "scope", "specs", "start",
-           "state"]
+__all__ = [
+    "DEFAULT_PROFILE_NAME",
+    "activate",
+    "context",
+    "cpu_timed_scope",
+    "data",
+    "deactivate",
+    "enter_scope",
+    "enter_state",
+    "exit_scope",
+    "exit_state",
+    "finalize",
+    "flags",
+    "metadata_state",
+    "mode",
+    "profile",
+    "record",
+    "scope",
+    "specs",
+    "start",
+    "state",
+]
 
 # It brings NumPy, which a program that only asks for help does without.
 __getattr__ = lazy_names(__name__, {"record": "profiler.launches:record"})

@@ -12,8 +12,11 @@ _VALUED = ("--json", "--trace", "--sort", "--top")
 
 
 def add_parser(commands):
-    parser = commands.add_parser("profile", help="run a script and show where the GPU's time goes, kernel by kernel",
-                                 usage="tilewright profile [options] SCRIPT ARGUMENTS | -m MODULE ARGUMENTS")
+    parser = commands.add_parser(
+        "profile",
+        help="run a script and show where the GPU's time goes, kernel by kernel",
+        usage="tilewright profile [options] SCRIPT ARGUMENTS | -m MODULE ARGUMENTS",
+    )
     parser.set_defaults(call=deferred("profiler.command:profile_command"))
     parser.add_argument("--json", metavar="FILE", help="write what the table shows, and more, as JSON")
     parser.add_argument("--trace", metavar="FILE", help="write a trace for chrome://tracing or Perfetto")
@@ -28,6 +31,6 @@ def split_arguments(argv):
     position = 0
     while position < len(argv) and argv[position] != "-m" and argv[position].startswith("-"):
         if argv[position] == "--":
-            return argv[:position], argv[position + 1:]
+            return argv[:position], argv[position + 1 :]
         position += 2 if argv[position] in _VALUED else 1
     return argv[:position], argv[position:]

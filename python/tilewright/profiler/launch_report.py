@@ -82,13 +82,26 @@ class Row:
 
     def as_json(self):
         return {
-            "kernel": self.name, "configuration": self.configuration, "device": self.device, "calls": self.calls,
-            "captured": self.captured, "timed": self.timed, "seconds": self.seconds,
+            "kernel": self.name,
+            "configuration": self.configuration,
+            "device": self.device,
+            "calls": self.calls,
+            "captured": self.captured,
+            "timed": self.timed,
+            "seconds": self.seconds,
             "mean_seconds": self.seconds / self.timed if self.timed else None,
-            "bytes_per_second": self.bytes_per_second, "operations_per_second": self.operations_per_second,
-            "bytes": self.bytes, "requested_bytes": self.requested_bytes, "operations": self.operations,
-            "unknown": sorted(self.unknown), "roofline_share": self.share, "limit": self.limit,
-            "launch_seconds": self.overhead, "compile_seconds": self.compile_seconds, **self.resources}
+            "bytes_per_second": self.bytes_per_second,
+            "operations_per_second": self.operations_per_second,
+            "bytes": self.bytes,
+            "requested_bytes": self.requested_bytes,
+            "operations": self.operations,
+            "unknown": sorted(self.unknown),
+            "roofline_share": self.share,
+            "limit": self.limit,
+            "launch_seconds": self.overhead,
+            "compile_seconds": self.compile_seconds,
+            **self.resources,
+        }
 
 
 @functools.lru_cache(64)
@@ -174,21 +187,43 @@ class Report:
         recording = self.recording
         devices = {row.device for row in self.rows.values()}
         return {
-            "version": _VERSION, "source": self.source, "library": recording.cupti, "seconds": self.seconds,
-            "launches": len(recording.launches) + recording.uncounted, "uncounted": recording.uncounted,
-            "tuning_launches": self.tuning_launches, "kernels": [row.as_json() for row in self.sorted_rows()],
-            "tunings": [{"kernel": t.kernel, "key": t.key, "configuration": t.config, "configurations": t.configurations,
-                         "seconds": (t.end - t.begin) * 1e-9} for t in recording.tunings],
-            "interpreter": [{"kernel": name, "calls": calls, "seconds": seconds} for name, calls, seconds in self.interpreted()],
-            "others": [{"kernel": name, "in_graph": in_graph, "calls": count, "seconds": nanoseconds * 1e-9}
-                       for name, in_graph, count, nanoseconds in recording.others],
-            "devices": {str(device): self._device_json(device) for device in sorted(devices)}}
+            "version": _VERSION,
+            "source": self.source,
+            "library": recording.cupti,
+            "seconds": self.seconds,
+            "launches": len(recording.launches) + recording.uncounted,
+            "uncounted": recording.uncounted,
+            "tuning_launches": self.tuning_launches,
+            "kernels": [row.as_json() for row in self.sorted_rows()],
+            "tunings": [
+                {
+                    "kernel": t.kernel,
+                    "key": t.key,
+                    "configuration": t.config,
+                    "configurations": t.configurations,
+                    "seconds": (t.end - t.begin) * 1e-9,
+                }
+                for t in recording.tunings
+            ],
+            "interpreter": [
+                {"kernel": name, "calls": calls, "seconds": seconds} for name, calls, seconds in self.interpreted()
+            ],
+            "others": [
+                {"kernel": name, "in_graph": in_graph, "calls": count, "seconds": nanoseconds * 1e-9}
+                for name, in_graph, count, nanoseconds in recording.others
+            ],
+            "devices": {str(device): self._device_json(device) for device in sorted(devices)},
+        }
 
     @staticmethod
     def _device_json(device):
         facts, roof = _core.device_properties(device), roof_of(device)
-        return {"name": facts["name"], "capability": facts["capability"],
-                "bytes_per_second": roof.bytes_per_second if roof else None, "operations_per_second": roof.rates if roof else None}
+        return {
+            "name": facts["name"],
+            "capability": facts["capability"],
+            "bytes_per_second": roof.bytes_per_second if roof else None,
+            "operations_per_second": roof.rates if roof else None,
+        }
 
     def text(self, sort="time", limit=20) -> str:
         lines = [self._title()]
@@ -201,7 +236,9 @@ class Report:
             lines.append(f"  {name} was tuned {times} times in {seconds:.2f} s, {count} configurations measured")
         if self.interpreted():
             lines += ["", "  interpreted kernel                    calls        time"]
-            lines += [f"  {name:<36} {calls:>6}  {_seconds(seconds):>10}" for name, calls, seconds in self.interpreted()[:limit]]
+            lines += [
+                f"  {name:<36} {calls:>6}  {_seconds(seconds):>10}" for name, calls, seconds in self.interpreted()[:limit]
+            ]
         lines += self._others(limit)
         return "\n".join(lines)
 
@@ -248,11 +285,19 @@ def _figure(value, scale, digits):
 
 def _cells(row, whole):
     share = "unknown" if row.share is None else f"{row.share:.0%} {row.limit}"
-    return (row.name, row.configuration, str(row.calls), _seconds(row.seconds) if row.timed else "-",
-            f"{row.seconds / whole:.0%}" if whole and row.timed else "-",
-            _seconds(row.seconds / row.timed) if row.timed else "-", _figure(row.bytes_per_second, 1e9, 0),
-            _figure(row.operations_per_second, 1e12, 2), share, "-" if row.overhead is None else _seconds(row.overhead),
-            _seconds(row.compile_seconds) if row.compile_seconds else "-")
+    return (
+        row.name,
+        row.configuration,
+        str(row.calls),
+        _seconds(row.seconds) if row.timed else "-",
+        f"{row.seconds / whole:.0%}" if whole and row.timed else "-",
+        _seconds(row.seconds / row.timed) if row.timed else "-",
+        _figure(row.bytes_per_second, 1e9, 0),
+        _figure(row.operations_per_second, 1e12, 2),
+        share,
+        "-" if row.overhead is None else _seconds(row.overhead),
+        _seconds(row.compile_seconds) if row.compile_seconds else "-",
+    )
 
 
 _HEADS = ("kernel", "configuration", "calls", "time", "share", "mean", "GB/s", "TFLOP/s", "roofline", "launch", "compile")
@@ -262,5 +307,11 @@ _LEFT = (0, 1, 8)  # columns of words
 def _table(rows, whole):
     cells = [_HEADS, *(_cells(row, whole) for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(_HEADS))]
-    return ["  " + "  ".join(text.ljust(width) if column in _LEFT else text.rjust(width)
-                             for column, (text, width) in enumerate(zip(line, widths))).rstrip() for line in cells]
+    return [
+        "  "
+        + "  ".join(
+            text.ljust(width) if column in _LEFT else text.rjust(width)
+            for column, (text, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        for line in cells
+    ]

@@ -22,16 +22,33 @@ def events_of(recording) -> list:
         return (time - recording.begin) * 1e-3
 
     def slice_of(name, category, pid, tid, begin, end, **arguments):
-        return {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, "ts": microseconds(begin),
-                "dur": (end - begin) * 1e-3, "args": arguments}
+        return {
+            "ph": "X",
+            "name": name,
+            "cat": category,
+            "pid": pid,
+            "tid": tid,
+            "ts": microseconds(begin),
+            "dur": (end - begin) * 1e-3,
+            "args": arguments,
+        }
 
     events = [_name("process_name", _HOST, 0, "host")]
     named = set()
     for number, launch in enumerate(recording.launches):
         kernel = recording.kernels[launch.kernel]
         name = kernel.name if kernel is not None else "kernel"
-        events.append(slice_of(f"launch {name}", "launch", _HOST, launch.thread, launch.called, launch.returned,
-                               compile_us=launch.missed * 1e-3))
+        events.append(
+            slice_of(
+                f"launch {name}",
+                "launch",
+                _HOST,
+                launch.thread,
+                launch.called,
+                launch.returned,
+                compile_us=launch.missed * 1e-3,
+            )
+        )
         if launch.start is None:
             continue
         device = launch.device + 1
@@ -41,14 +58,35 @@ def events_of(recording) -> list:
         if (device, launch.stream) not in named:
             named.add((device, launch.stream))
             events.append(_name("thread_name", device, launch.stream, f"stream {launch.stream:#x}"))
-        events.append(slice_of(name, "kernel", device, launch.stream, launch.start, launch.end, grid=list(launch.grid),
-                               configuration=configuration_of(kernel)))
+        events.append(
+            slice_of(
+                name,
+                "kernel",
+                device,
+                launch.stream,
+                launch.start,
+                launch.end,
+                grid=list(launch.grid),
+                configuration=configuration_of(kernel),
+            )
+        )
         arrow = {"cat": "launch", "name": "launch", "id": number}
         events.append({**arrow, "ph": "s", "pid": _HOST, "tid": launch.thread, "ts": microseconds(launch.submitted)})
         events.append({**arrow, "ph": "f", "bp": "e", "pid": device, "tid": launch.stream, "ts": microseconds(launch.start)})
     for tuning in recording.tunings:
-        events.append(slice_of(f"tune {tuning.kernel}", "tuning", _HOST, tuning.thread, tuning.begin, tuning.end,
-                               key=tuning.key, configuration=tuning.config, configurations=tuning.configurations))
+        events.append(
+            slice_of(
+                f"tune {tuning.kernel}",
+                "tuning",
+                _HOST,
+                tuning.thread,
+                tuning.begin,
+                tuning.end,
+                key=tuning.key,
+                configuration=tuning.config,
+                configurations=tuning.configurations,
+            )
+        )
     for run in recording.interpreted:
         events.append(slice_of(run.kernel, "interpreter", _HOST, run.thread, run.begin, run.end, grid=list(run.grid)))
     return events

@@ -112,8 +112,12 @@ def cupti_candidates() -> list:
     for home in filter(None, (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")):
         folders += [os.path.join(home, folder) for folder in _TOOLKIT_FOLDERS]
     newest = _core.driver_info()[1] // 1000 if _core.driver_available() else 99
-    found = [path for folder in folders for path in sorted(glob.glob(os.path.join(folder, "libcupti.so.*")))
-             if _version_of_library(path) <= newest]
+    found = [
+        path
+        for folder in folders
+        for path in sorted(glob.glob(os.path.join(folder, "libcupti.so.*")))
+        if _version_of_library(path) <= newest
+    ]
     found.sort(key=_version_of_library, reverse=True)  # stable: wheels before toolkits
     return [*_loaded_already(), *found, *(f"libcupti.so.{version}" for version in (13, 12) if version <= newest), "libcupti.so"]
 
@@ -139,8 +143,17 @@ class Recording:
     # -- what happens meanwhile ---------------------------------------------
 
     def _note_choice(self, tuner, nargs, kwargs, key, config):
-        self.tunings.append(Tuning(tuner.base_fn.__qualname__, str(key), str(config), len(tuner.tuner.candidates),
-                                   observers.tuning_began(), _core.profile_now(), threading.get_ident()))
+        self.tunings.append(
+            Tuning(
+                tuner.base_fn.__qualname__,
+                str(key),
+                str(config),
+                len(tuner.tuner.candidates),
+                observers.tuning_began(),
+                _core.profile_now(),
+                threading.get_ident(),
+            )
+        )
 
     def _timed_interpreter(self, run):
 
@@ -156,8 +169,11 @@ class Recording:
                 return run(function, remembered if callable(grid) else grid, bound, options)
             finally:
                 if sizes:  # else the program's function has failed
-                    self.interpreted.append(InterpretedRun(function.__qualname__, _grid3(sizes[0]), begin, _core.profile_now(),
-                                                           threading.get_ident()))
+                    self.interpreted.append(
+                        InterpretedRun(
+                            function.__qualname__, _grid3(sizes[0]), begin, _core.profile_now(), threading.get_ident()
+                        )
+                    )
 
         return timed
 
@@ -187,13 +203,19 @@ class Recording:
         self.kernels, self.others = log["kernels"], log["others"]
         self.uncounted, self.dropped, self.end = log["uncounted"], log["dropped"], log["end"]
         devices = log["devices"]  # by kernel
-        self.launches = [Launch(*row[:8], *((None, None) if row[8] < 0 else row[8:10]), *row[10:], devices[row[0]])
-                         for row in sorted(log["launches"], key=lambda row: row[5])]
+        self.launches = [
+            Launch(*row[:8], *((None, None) if row[8] < 0 else row[8:10]), *row[10:], devices[row[0]])
+            for row in sorted(log["launches"], key=lambda row: row[5])
+        ]
         untimed = sum(launch.start is None and not launch.is_captured for launch in self.launches)
         if self.uncounted or untimed:
-            errors.warn("W0712", n=self.uncounted + untimed, m=self.uncounted + len(self.launches),
-                        reason=f"{self.uncounted} beyond the limit of the log, {untimed} without a time "
-                        f"({self.dropped} records were lost)")
+            errors.warn(
+                "W0712",
+                n=self.uncounted + untimed,
+                m=self.uncounted + len(self.launches),
+                reason=f"{self.uncounted} beyond the limit of the log, {untimed} without a time "
+                f"({self.dropped} records were lost)",
+            )
 
     # -- what it shows -------------------------------------------------------
 
@@ -222,8 +244,8 @@ class Recording:
 
 
 def _grid3(grid):
-    grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid, )
-    return (*grid, *(1, ) * (3 - len(grid)))
+    grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+    return (*grid, *(1,) * (3 - len(grid)))
 
 
 @contextlib.contextmanager

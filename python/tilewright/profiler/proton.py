@@ -16,7 +16,7 @@ def main(arguments=None):
     parser.add_argument("-n", "--name", help="path of the profile, without suffix")
     parser.add_argument("-c", "--context", default="shadow", choices=("shadow", "python"))
     parser.add_argument("-d", "--data", default="tree", choices=("tree", "trace"))
-    parser.add_argument("-k", "--hook", choices=("triton", ))
+    parser.add_argument("-k", "--hook", choices=("triton",))
     parser.add_argument("script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args(arguments)

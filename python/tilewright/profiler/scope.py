@@ -101,7 +101,7 @@ class cpu_timed_scope(scope):
     def _exit_scope(self):
         passed = time.perf_counter_ns() - self._starts.pop()
         opened = self._open[-1]
-        for _, node, _ in (opened[3] if opened else ()):
+        for _, node, _ in opened[3] if opened else ():
             node.add("cpu_time (ns)", passed)
         super()._exit_scope()
 
@@ -116,10 +116,10 @@ def enter_scope(name, *, metrics=None):
 
 def exit_scope(name=None, *, metrics=None):
     """Ends the scope that was entered last, which `name` must be where given."""
-    *outer, opened = _entered.get() or (None, )
+    *outer, opened = _entered.get() or (None,)
     if opened is None or (name is not None and opened.name != name):
         raise ValueError(f"scope '{name}' is not the one that was entered last")
-    for _, node, _ in (opened._open[-1][3] if opened._open[-1] else ()):
+    for _, node, _ in opened._open[-1][3] if opened._open[-1] else ():
         for metric, value in (metrics or {}).items():
             node.add(metric, as_number(value))
     opened._exit_scope()

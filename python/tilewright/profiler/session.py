@@ -57,8 +57,11 @@ class Node:
         metrics = dict(self.metrics)
         if self.device is not None:
             metrics.update(device_id=str(self.device), device_type="CUDA")
-        return {"frame": {"name": self.name, "type": "function"}, "metrics": metrics,
-                "children": [child.as_json() for child in self.children.values()]}
+        return {
+            "frame": {"name": self.name, "type": "function"},
+            "metrics": metrics,
+            "children": [child.as_json() for child in self.children.values()],
+        }
 
 
 class Timer:
@@ -126,8 +129,17 @@ class Session:
             node.add("time (ns)", round(time * 1e6))
             if self.origin is not None and self.origin.start is not None:
                 begin = timer.start.elapsed_since(self.origin.start)
-                self.trace.append({"name": node.name, "cat": "kernel", "ph": "X", "ts": begin * 1e3, "dur": time * 1e3,
-                                   "pid": node.device, "tid": timer.stream})
+                self.trace.append(
+                    {
+                        "name": node.name,
+                        "cat": "kernel",
+                        "ph": "X",
+                        "ts": begin * 1e3,
+                        "dur": time * 1e3,
+                        "pid": node.device,
+                        "tid": timer.stream,
+                    }
+                )
 
     def tree(self):
         """The profile as the parts of a .hatchet file."""
@@ -150,9 +162,13 @@ class Session:
 
 def _device_facts(device):
     facts = _core.device_properties(device)
-    return {"arch": str(facts["capability"]), "num_sms": facts["multiprocessor_count"],
-            "clock_rate": facts["sm_clock_rate"], "memory_clock_rate": facts["mem_clock_rate"],
-            "bus_width": facts["mem_bus_width"]}
+    return {
+        "arch": str(facts["capability"]),
+        "num_sms": facts["multiprocessor_count"],
+        "clock_rate": facts["sm_clock_rate"],
+        "memory_clock_rate": facts["mem_clock_rate"],
+        "bus_width": facts["mem_bus_width"],
+    }
 
 
 def _call_path():

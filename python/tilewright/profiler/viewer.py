@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shows a .hatchet file: a tree of scopes and kernels with derived metrics.
 
+In a program, and as a command:
+
     tree, metrics = viewer.parse(["tflop16/s", "time/ms"], "matmul.hatchet")
     viewer.print_tree(tree, metrics)
 
@@ -55,11 +57,15 @@ def _utilisation(node, devices):
     time = _named(node["total"], "time")
     if facts is None or not time:
         return None
-    least = (_named(node["total"], "bytes") or 0) / max_bps("CUDA", facts["arch"], facts["bus_width"],
-                                                            facts["memory_clock_rate"])
+    least = (_named(node["total"], "bytes") or 0) / max_bps(
+        "CUDA", facts["arch"], facts["bus_width"], facts["memory_clock_rate"]
+    )
     for width in (8, 16, 32, 64):
-        least = max(least, (_named(node["total"], f"flops{width}") or 0) /
-                    max_flops("CUDA", facts["arch"], width, facts["num_sms"], facts["clock_rate"]))
+        least = max(
+            least,
+            (_named(node["total"], f"flops{width}") or 0)
+            / max_flops("CUDA", facts["arch"], width, facts["num_sms"], facts["clock_rate"]),
+        )
     return least / (time * 1e-9)
 
 

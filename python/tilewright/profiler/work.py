@@ -29,9 +29,20 @@ def _truncated(a, b):
 
 
 _operations = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum, "max": np.maximum, "div": _truncated,
-    "rem": lambda a, b: a - _truncated(a, b) * b, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
-    "gt": np.greater, "ge": np.greater_equal, "select": np.where,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "div": _truncated,
+    "rem": lambda a, b: a - _truncated(a, b) * b,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "select": np.where,
     "trips": lambda low, high, step: np.maximum(-((low - high) // np.maximum(step, 1)), 0),
 }
 
@@ -96,8 +107,9 @@ class Amounts:
         """What memory has to move at least: no more than each array has, as caches serve the rest."""
         if "bytes" in self.unknown:
             return None
-        return sum(min(count, self.sizes.get(name, count)) for counts in (self.read, self.written)
-                   for name, count in counts.items())
+        return sum(
+            min(count, self.sizes.get(name, count)) for counts in (self.read, self.written) for name, count in counts.items()
+        )
 
     @property
     def operations(self):
@@ -131,8 +143,14 @@ def amounts_of(work, values, grid) -> Amounts:
 
 
 # Which peak products of a type have, by the names of _core.peak_rates.
-_peaks = {"f16": "products16", "bf16": "products16", "tf32": "products_tf32", "f64": "products64", "i8": "products8",
-          "f32": "elements32"}
+_peaks = {
+    "f16": "products16",
+    "bf16": "products16",
+    "tf32": "products_tf32",
+    "f64": "products64",
+    "i8": "products8",
+    "f32": "elements32",
+}
 
 
 @dataclass

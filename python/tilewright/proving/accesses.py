@@ -47,8 +47,9 @@ class Access:
 
     def unknowns(self):
         """The values it depends on that only the data decide: (reason, frames) each."""
-        symbols = frozenset().union(self.mask.symbols, *(f.symbols for f in self.before),
-                                    *(c.symbols | offset.symbols for c, _, offset in self.choices))
+        symbols = frozenset().union(
+            self.mask.symbols, *(f.symbols for f in self.before), *(c.symbols | offset.symbols for c, _, offset in self.choices)
+        )
         return list(dict.fromkeys(s.origin for s in sorted(symbols) if s.kind == "symbol" and s.origin))
 
 
@@ -59,7 +60,6 @@ def _mask_of(op):
 
 
 class _Collector:
-
     def __init__(self, evaluator):
         self.evaluator, self.found, self.assumed, self.waits = evaluator, [], [], ()
 
@@ -68,8 +68,9 @@ class _Collector:
             if op.name in _KINDS:
                 self.found.append(self.access(op))
             elif op.name in _DESCRIBED:
-                self.found.append(Access(_DESCRIBED[op.name], op.frames, [],
-                                         outside=("a descriptor that was loaded", op.frames)))
+                self.found.append(
+                    Access(_DESCRIBED[op.name], op.frames, [], outside=("a descriptor that was loaded", op.frames))
+                )
             elif op.name == "tw.assume":
                 condition = self.evaluator.condition(op.operands[0])
                 self.assumed.append(or_(*(not_(c) for c in self.evaluator.path(op)), condition))

@@ -16,8 +16,14 @@ def add_parser(commands):
     one.add_argument("rest", nargs="*", metavar="ARGUMENTS", help="of the script, after --")
     one.add_argument("--signature", "-s", help='"*fp32,*fp32,i32,BLOCK=1024", as for tilewright compile')
     one.add_argument("--grid", "-g", help='the programs: "cdiv(n, BLOCK)"')
-    one.add_argument("--array", "-a", action="append", default=[], metavar="NAME=EXTENTS",
-                     help='the extents of an array, "x=[m, n]", or its number of elements (repeatable)')
+    one.add_argument(
+        "--array",
+        "-a",
+        action="append",
+        default=[],
+        metavar="NAME=EXTENTS",
+        help='the extents of an array, "x=[m, n]", or its number of elements (repeatable)',
+    )
     one.add_argument("--assume", default="", metavar="CONDITIONS", help='"n > 0, stride >= n, n %% 16 == 0"')
     one.add_argument("--launches", type=int, default=3, metavar="N", help="of a script, prove N launches of each kernel (3)")
     one.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="for one question (10)")

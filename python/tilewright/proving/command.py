@@ -37,8 +37,7 @@ def _prove_kernel(arguments):
     kernel = load_function(arguments.kernel)
     signature, constants, _ = parse_signature(kernel, arguments.signature)
     arrays = dict(item.partition("=")[::2] for item in arguments.array)
-    return [prove_conditions(kernel, signature, constants, arguments.grid, arrays, arguments.assume,
-                             timeout=arguments.timeout)]
+    return [prove_conditions(kernel, signature, constants, arguments.grid, arrays, arguments.assume, timeout=arguments.timeout)]
 
 
 def _prove_script(arguments):
@@ -107,8 +106,10 @@ def _likeness(grid, bound):
 
 
 def _write_json(path, proofs):
-    content = [{"kernel": proof.kernel, "about": proof.about, "seconds": round(proof.seconds, 3), "accesses": proof.rows()}
-               for proof in proofs]
+    content = [
+        {"kernel": proof.kernel, "about": proof.about, "seconds": round(proof.seconds, 3), "accesses": proof.rows()}
+        for proof in proofs
+    ]
     if path == "-":
         print(json.dumps(content, indent=1))
         return

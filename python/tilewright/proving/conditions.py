@@ -74,8 +74,10 @@ class _Reader:
         self.limits[left.id] = low, high
 
     def _literal(self, node):
-        if any(isinstance(part, ast.Call) or isinstance(part, ast.Name) and part.id not in self.constants
-               for part in ast.walk(node)):
+        if any(
+            isinstance(part, ast.Call) or isinstance(part, ast.Name) and part.id not in self.constants
+            for part in ast.walk(node)
+        ):
             return None
         value = self.number(node, ast.unparse(node))
         return value.constant
@@ -120,8 +122,9 @@ class _Reader:
             name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
             return self._call(name, [self.number(argument, text) for argument in node.args], text)
         if isinstance(node, ast.IfExp):
-            return self.atoms.select(self.formula(node.test, text), self.number(node.body, text),
-                                     self.number(node.orelse, text))
+            return self.atoms.select(
+                self.formula(node.test, text), self.number(node.body, text), self.number(node.orelse, text)
+            )
         raise _refused(text, f"'{ast.unparse(node)}' is no whole number")
 
     def _binary(self, operator, a, b, text):
@@ -161,14 +164,19 @@ class _Reader:
             return TRUE if node.value else FALSE
         if isinstance(node, ast.Compare):
             sides = [self.number(side, text) for side in (node.left, *node.comparators)]
-            return and_(*(self._compared(operator, a, b, text)
-                          for a, operator, b in zip(sides, node.ops, sides[1:])))
+            return and_(*(self._compared(operator, a, b, text) for a, operator, b in zip(sides, node.ops, sides[1:])))
         raise _refused(text, f"'{ast.unparse(node)}' is no condition")
 
     @staticmethod
     def _compared(operator, a, b, text):
-        compare = {ast.Lt: less, ast.LtE: at_most, ast.Eq: equal, ast.Gt: lambda a, b: less(b, a),
-                   ast.GtE: lambda a, b: at_most(b, a), ast.NotEq: lambda a, b: not_(equal(a, b))}.get(type(operator))
+        compare = {
+            ast.Lt: less,
+            ast.LtE: at_most,
+            ast.Eq: equal,
+            ast.Gt: lambda a, b: less(b, a),
+            ast.GtE: lambda a, b: at_most(b, a),
+            ast.NotEq: lambda a, b: not_(equal(a, b)),
+        }.get(type(operator))
         if compare is None:
             raise _refused(text, "the comparisons are <, <=, ==, !=, >= and >")
         return compare(a, b)
@@ -183,8 +191,7 @@ def _range_of(kind):
 
 
 def _whole_constants(constants):
-    return {name: Poly.of(value) for name, value in constants.items()
-            if isinstance(value, int) and not isinstance(value, bool)}
+    return {name: Poly.of(value) for name, value in constants.items() if isinstance(value, int) and not isinstance(value, bool)}
 
 
 def setting_of_conditions(kernel, signature, constants, grid, arrays, assume="", options=None):
@@ -237,14 +244,14 @@ def _array(setting, reader, name, kind, arrays):
     node = reader.parse(arrays[name])
     parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
     extents = [reader.number(part, arrays[name]) for part in parts]
-    short = kind.lstrip("*k") if kind.startswith("*") else kind[len("tensordesc<"):kind.index("[")]
+    short = kind.lstrip("*k") if kind.startswith("*") else kind[len("tensordesc<") : kind.index("[")]
     size, count = size_of(short), math.prod(extents, start=Poly.of(1))
     zero = Poly.of(0)
     setting.arrays[name] = Array(name, zero, count.times(size), size, name, zero)
     setting.facts += [at_most(zero, extent) for extent in extents if at_most(zero, extent) != TRUE]
     if kind.startswith("*"):
         return [name]
-    strides = [math.prod(extents[i + 1:], start=Poly.of(1)) for i in range(len(extents))]
+    strides = [math.prod(extents[i + 1 :], start=Poly.of(1)) for i in range(len(extents))]
     return [name, *extents, *strides]
 
 

@@ -124,8 +124,10 @@ class Question:
 
     def _bound(self, variable, interval):
         low, high = interval
-        for end, condition in ((low, variable >= low if low not in EVERYTHING else None),
-                               (high, variable <= high if high not in EVERYTHING else None)):
+        for end, condition in (
+            (low, variable >= low if low not in EVERYTHING else None),
+            (high, variable <= high if high not in EVERYTHING else None),
+        ):
             if condition is not None:
                 (self.limits if abs(end) >= _LARGE else self.definitions).append(condition)
 
@@ -188,7 +190,7 @@ class Question:
         """
         found = []
         for divisor, quotient in self.quotients:
-            (atoms, number), = divisor.terms.items()
+            ((atoms, number),) = divisor.terms.items()
             if number > 0:
                 found += [self._compared(number * quotient, Poly({atoms: 1}), rest) for rest in self._cofactors(atoms)]
         return found

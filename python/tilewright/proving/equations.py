@@ -45,11 +45,10 @@ def consequences(atoms, conditions, shared, holds):
 
 
 def _conjuncts(formula):
-    return formula.args if formula.kind == "and" else (formula, )
+    return formula.args if formula.kind == "and" else (formula,)
 
 
 class _Chain:
-
     def __init__(self, atoms, shared, holds):
         self.atoms, self.shared, self.holds = atoms, shared, holds
         self.others, self.equations, self.settled, self.divisions = [], [], [], []
@@ -124,7 +123,7 @@ def _of_whole(a, b):
 
 
 def _single_atom(poly):
-    (monomial, factor), = poly.terms.items() if len(poly.terms) == 1 else (((), 0), )
+    ((monomial, factor),) = poly.terms.items() if len(poly.terms) == 1 else (((), 0),)
     return monomial[0] if len(monomial) == 1 and factor == 1 else None
 
 
@@ -135,8 +134,8 @@ def _solved(poly):
     """
     atoms = sorted({atom for monomial in poly.terms for atom in monomial}, reverse=True)
     for atom in atoms:
-        factor = poly.terms.get((atom, ))
-        rest = Poly({monomial: number for monomial, number in poly.terms.items() if monomial != (atom, )})
+        factor = poly.terms.get((atom,))
+        rest = Poly({monomial: number for monomial, number in poly.terms.items() if monomial != (atom,)})
         occurs = any(atom in monomial for monomial in rest.terms) or atom in rest.symbols
         if factor in (1, -1) and not occurs and (atom is atoms[0] or atom.kind == "symbol"):
             return atom, rest.times(-factor)

@@ -50,8 +50,7 @@ def functions_ops(tree):
         ops = []
         for name, operands, results, attributes, regions, frames in block:
             op = Op(name, operands, results, attributes, [], frames, parents)
-            op.regions = [_Region(arguments, convert(body, (*parents, (op, i))))
-                          for i, (arguments, body) in enumerate(regions)]
+            op.regions = [_Region(arguments, convert(body, (*parents, (op, i)))) for i, (arguments, body) in enumerate(regions)]
             ops.append(op)
         return ops
 
@@ -84,8 +83,10 @@ class Evaluator:
         self.argument_of = {}
         self.counters = {}
         self._collect(ops)
-        self.program = [atoms.symbol(f"program{axis}", (0, max(0, min(extent.interval[1], bits_interval(32)[1]) - 1)), instance)
-                        for axis, extent in enumerate(programs)]
+        self.program = [
+            atoms.symbol(f"program{axis}", (0, max(0, min(extent.interval[1], bits_interval(32)[1]) - 1)), instance)
+            for axis, extent in enumerate(programs)
+        ]
 
     def _collect(self, ops):
         for op in ops:
@@ -120,8 +121,13 @@ class Evaluator:
         return self.unknown(number, index, self._reason(op)) if value is None else value
 
     def _reason(self, op):
-        what = {"tw.load": "loaded", "tw.atomic_rmw": "given by an atomic", "tw.atomic_cas": "given by an atomic",
-                "tw.reduce": "given by a reduction", "tw.scan": "given by a scan"}
+        what = {
+            "tw.load": "loaded",
+            "tw.atomic_rmw": "given by an atomic",
+            "tw.atomic_cas": "given by an atomic",
+            "tw.reduce": "given by a reduction",
+            "tw.scan": "given by a scan",
+        }
         return what.get(op.name, f"given by {op.name}"), op.frames
 
     def unknown(self, number, index, origin):
@@ -131,8 +137,7 @@ class Evaluator:
         depends = loops.union(*(p.symbols for p in index)) if index else loops
         key = (self.instance, number, index, tuple(sorted(a.number for a in loops)))
         if kind == ("int", 1):
-            return self.atoms.unknown_condition(
-                self.atoms.symbol(f"unknown{number}", (0, 1), key, depends, origin))
+            return self.atoms.unknown_condition(self.atoms.symbol(f"unknown{number}", (0, 1), key, depends, origin))
         if kind[0] in ("int", "index"):
             bits = kind[1] if kind[0] == "int" else 64
             return self.atoms.symbol(f"unknown{number}", bits_interval(bits), key, depends, origin)
@@ -163,8 +168,7 @@ class Evaluator:
                 least = max(1, step[0])
                 if high[1] < INFINITY and low[0] > -INFINITY:
                     highest = max(0, (high[1] - low[0] - 1) // least)
-            self.counters[op] = self.atoms.symbol(f"iteration{op.operands}", (0, highest),
-                                                  (self.instance, id(op)), origin=None)
+            self.counters[op] = self.atoms.symbol(f"iteration{op.operands}", (0, highest), (self.instance, id(op)), origin=None)
         return self.counters[op]
 
     def _argument(self, number, index):
@@ -173,13 +177,15 @@ class Evaluator:
             if position == 0:
                 low, _, step = (self.at(operand) for operand in op.operands[:3])
                 return low + self.counter(op) * step
-            return self._carried(op, number, op.operands[2 + position], op.regions[0].ops[-1].operands[position - 1],
-                                 index, self.counter(op))
+            return self._carried(
+                op, number, op.operands[2 + position], op.regions[0].ops[-1].operands[position - 1], index, self.counter(op)
+            )
         if op.name == "scf.while":
             if which == 1:
                 return self.at(op.regions[0].ops[-1].operands[1 + position], index)
-            return self._carried(op, number, op.operands[position], op.regions[1].ops[-1].operands[position], index,
-                                 self.counter(op))
+            return self._carried(
+                op, number, op.operands[position], op.regions[1].ops[-1].operands[position], index, self.counter(op)
+            )
         return self.unknown(number, index, ("an element that a function combines", op.frames))
 
     def _carried(self, op, argument, start, following, index, iteration):
@@ -262,8 +268,9 @@ class Evaluator:
             following = op.regions[1].ops[-1].operands[places[0]]
             step = self._added(following, forwarded, index, op)
             if step is not None:
-                count = self.atoms.symbol(f"iterations{number}", (0, INFINITY), (self.instance, number),
-                                          frozenset(self._loops_around(number)))
+                count = self.atoms.symbol(
+                    f"iterations{number}", (0, INFINITY), (self.instance, number), frozenset(self._loops_around(number))
+                )
                 return self._plus(self.at(op.operands[places[0]], index), count * step, element_type(kind), op)
         return self.unknown(number, index, ("carried by a loop", op.frames))
 
@@ -329,8 +336,8 @@ class Evaluator:
         """The symbols of an access's lanes: (index, their extents)."""
         kind = self.types[number]
         shape = kind[1] if kind[0] == "tile" else ()
-        index = tuple(ZERO if extent == 1 else self.atoms.symbol(f"lane{axis}", (0, extent - 1), (self.instance, name))
-                      for axis, extent in enumerate(shape))
+        index = tuple(
+            ZERO if extent == 1 else self.atoms.symbol(f"lane{axis}", (0, extent - 1), (self.instance, name))
+            for axis, extent in enumerate(shape)
+        )
         return index, shape
-
-

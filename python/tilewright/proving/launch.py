@@ -74,7 +74,7 @@ class _Reader:
             if specialize and value == 1:
                 self.constants[name] = 1
                 return "constexpr"
-            kind = "i32" if -2**31 <= value < 2**31 else "i64" if value < 2**63 else "u64"
+            kind = "i32" if -(2**31) <= value < 2**31 else "i64" if value < 2**63 else "u64"
         if "fp" in kind or "bf" in kind:
             self.leaves.append(None)
         elif kind == "i1":
@@ -110,5 +110,13 @@ def setting_of_launch(kernel, grid, bound, options=None):
         base = array.address - regions[name]
         arrays[name] = Array(name, Poly.of(low), Poly.of(high), size_of(array.dtype), regions[name], Poly.of(base))
     sizes = tuple(Poly.of(size) for size in grid_sizes(grid, bound))
-    return Setting(kernel, signature, reader.constants, Atoms(), reader.leaves, arrays, sizes,
-                   options={k: v for k, v in (options or {}).items() if k != "check"})
+    return Setting(
+        kernel,
+        signature,
+        reader.constants,
+        Atoms(),
+        reader.leaves,
+        arrays,
+        sizes,
+        options={k: v for k, v in (options or {}).items() if k != "check"},
+    )

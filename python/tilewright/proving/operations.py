@@ -100,7 +100,7 @@ def _splat(evaluator, op, index, position):
 @_operation("tw.expand_dims")
 def _expand_dims(evaluator, op, index, position):
     axis = op.attributes["axis"]
-    return evaluator.at(op.operands[0], index[:axis] + index[axis + 1:])
+    return evaluator.at(op.operands[0], index[:axis] + index[axis + 1 :])
 
 
 @_operation("tw.broadcast")
@@ -152,7 +152,7 @@ def _concat(evaluator, op, index, position):
 
 @_operation("tw.extract_scalar")
 def _extract_scalar(evaluator, op, index, position):
-    return evaluator.at(op.operands[0], (ZERO, ) * len(_shape(evaluator, op.operands[0])))
+    return evaluator.at(op.operands[0], (ZERO,) * len(_shape(evaluator, op.operands[0])))
 
 
 @_operation("tw.hint", "tw.opaque")
@@ -357,5 +357,3 @@ def _compare(evaluator, op, index, position):
     elif bits == 1 and predicate >= 2:
         a, b = -a, -b  # true is -1
     return (equal(a, b), not_(equal(a, b)), less(a, b), at_most(a, b), less(b, a), at_most(b, a))[predicate]
-
-

@@ -96,8 +96,7 @@ def prove_conditions(kernel, signature, constants, grid, arrays, assume="", opti
         return replay.arguments_of_conditions(setting, lambda poly: evaluated(poly, sizes))
 
     _confirm(setting, findings, arguments)
-    return Proof(kernel.__name__, f"all launches with {assume or 'any sizes'}, grid ({grid})", findings,
-                 now() - start)
+    return Proof(kernel.__name__, f"all launches with {assume or 'any sizes'}, grid ({grid})", findings, now() - start)
 
 
 def _confirm(setting, findings, arguments):
@@ -139,5 +138,6 @@ def _not_confirmed(finding, outcome, witness, other):
     elif other is not None:
         outcome.verdict, outcome.reason = OUTSIDE, f"a program of the witness ends earlier, with {other.code}"
     else:
-        raise errors.make("E0429", line=finding.access.frames[0][2], p=witness["program"], a=witness["array"],
-                          i=witness["element"])
+        raise errors.make(
+            "E0429", line=finding.access.frames[0][2], p=witness["program"], a=witness["array"], i=witness["element"]
+        )

@@ -100,8 +100,8 @@ class Prover:
             wrong = and_(*self._known_positive(known), at_most(known.poly(here), Poly.of(0)))
             leaves = question.can_leave_its_bits([here])
             parts = [question.condition(wrong), *([leaves] if leaves is not None else [])]
-            if question.ask([*self._launch(1), question.z3.Or(parts)], min(deadline, now() + 2),
-                            with_limits=leaves is not None)[0] == "no":
+            asked = [*self._launch(1), question.z3.Or(parts)]
+            if question.ask(asked, min(deadline, now() + 2), with_limits=leaves is not None)[0] == "no":
                 for divisor in (here, there):
                     if not divisor.narrow(1) and divisor not in self.positive:
                         self.positive.append(divisor)
@@ -221,8 +221,12 @@ class Prover:
             for atom in question.wraps:
                 number, (low, high) = value(atom.args[0]), atom.interval
                 if not low <= number <= high:
-                    return {**self._where(value, access), "number": number, "bits": atom.args[1],
-                            "line": atom.origin[1][0][2] if atom.origin and atom.origin[1] else 0}
+                    return {
+                        **self._where(value, access),
+                        "number": number,
+                        "bits": atom.args[1],
+                        "line": atom.origin[1][0][2] if atom.origin and atom.origin[1] else 0,
+                    }
             return self._where(value, access)
 
         return self._outcome(access, answer, value, start, describe)
@@ -244,9 +248,12 @@ class Prover:
         def describe(value):
             name = access.arrays[0]
             array = self.setting.arrays[name]
-            return {**self._where(value, access), "array": name,
-                    "element": value(offset_of[name]) // array.element_bytes,
-                    "size": (value(array.high) - value(array.low)) // array.element_bytes}
+            return {
+                **self._where(value, access),
+                "array": name,
+                "element": value(offset_of[name]) // array.element_bytes,
+                "size": (value(array.high) - value(array.low)) // array.element_bytes,
+            }
 
         return self._outcome(access, answer, value, start, describe)
 
@@ -330,11 +337,15 @@ class Prover:
 
         def describe(value):
             name, offset = access.choices[0][1:]
-            return {**self._where(value, access), "array": name,
-                    "element": value(offset) // self.setting.arrays[name].element_bytes,
-                    "other program": tuple(value(p) for p in self.evaluators[1].program),
-                    "other lane": tuple(value(i) for i in second.index), "other line": _line(second),
-                    "other kind": second.kind}
+            return {
+                **self._where(value, access),
+                "array": name,
+                "element": value(offset) // self.setting.arrays[name].element_bytes,
+                "other program": tuple(value(p) for p in self.evaluators[1].program),
+                "other lane": tuple(value(i) for i in second.index),
+                "other line": _line(second),
+                "other kind": second.kind,
+            }
 
         outcome = self._outcome(access, answer, value, start, describe)
         if outcome.verdict == REFUTED and second.unknowns():
@@ -350,8 +361,9 @@ class Prover:
             one, two = self.setting.arrays[name1], self.setting.arrays[name2]
             if one.region == two.region:
                 here, there = one.base + offset1, two.base + offset2
-                yield and_(runs(access, c1), runs(second, c2),
-                           _overlap(here, access.element_bytes, there, second.element_bytes))
+                yield and_(
+                    runs(access, c1), runs(second, c2), _overlap(here, access.element_bytes, there, second.element_bytes)
+                )
 
     def _meet(self, question, build, known, meets):
         """As Question.ask. For all sizes the equality of the addresses is followed up before the solver gets it whole."""
@@ -361,8 +373,9 @@ class Prover:
         if self.setting.sizes:
             shared = frozenset().union(*(size.symbols for size in self.setting.sizes.values()))
             until = now() + self.timeout
-            found = consequences(self.setting.atoms, conditions, shared,
-                                 lambda given, condition: self._holds(build, given, until, condition))
+            found = consequences(
+                self.setting.atoms, conditions, shared, lambda given, condition: self._holds(build, given, until, condition)
+            )
             if FALSE in found:
                 return "no", None
             if Question(build.exact).ask(found, now() + self.timeout / 4, with_limits=False)[0] == "no":

@@ -41,16 +41,16 @@ def _split(poly, size):
     """(base, digit, rest, how many digits) for poly = base * digit + rest and size = base * how many."""
     if len(size.terms) != 1:
         return
-    (monomial, factor), = size.terms.items()
+    ((monomial, factor),) = size.terms.items()
     for i, atom in enumerate(monomial):
         if atom in monomial[:i]:
             continue
-        digit, rest = _divided(poly, (atom, ))
+        digit, rest = _divided(poly, (atom,))
         if not digit.terms:
             continue
-        others = _over(monomial, (atom, ))
+        others = _over(monomial, (atom,))
         for step in dict.fromkeys((math.gcd(factor, *digit.terms.values()), 1)):
-            yield Poly({(atom, ): step}), digit.divided(step), rest, Poly({others: factor // step})
+            yield Poly({(atom,): step}), digit.divided(step), rest, Poly({others: factor // step})
 
 
 def lies_within(poly, size, holds):

@@ -46,7 +46,7 @@ class Rebuilder:
     def _built(self, atom):
         atoms, args = self.atoms, atom.args
         if atom.kind == "symbol":
-            return Poly({(atom, ): 1})
+            return Poly({(atom,): 1})
         if atom.kind == "wrap":
             value = self.poly(args[0])
             return value if self.exact else atoms.wrapped(value, args[1], args[2], atom.origin[1] if atom.origin else ())
@@ -57,8 +57,12 @@ class Rebuilder:
             return atoms.minimum(a, b)
         if args[1] in self.positive:
             b = atoms.maximum(b, ONE)
-        return {"quotient": atoms.quotient, "remainder": atoms.remainder, "floor": atoms.floor_quotient,
-                "modulo": atoms.floor_remainder}[atom.kind](a, b)
+        return {
+            "quotient": atoms.quotient,
+            "remainder": atoms.remainder,
+            "floor": atoms.floor_quotient,
+            "modulo": atoms.floor_remainder,
+        }[atom.kind](a, b)
 
     def formula(self, formula):
         if formula not in self.known:

@@ -20,7 +20,7 @@ from .numbers import evaluated
 
 __all__ = ["BOUNDS", "RACES", "Replay", "arguments_of_conditions", "copies_of_launch"]
 
-BOUNDS = ("E0407", )
+BOUNDS = ("E0407",)
 RACES = ("E0408", "E0409", "E0410", "E0411")
 
 _numpy_names = {"i1": "bool", "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}
@@ -67,8 +67,9 @@ def copies_of_launch(bound, regions):
 
     def replaced(name, value):
         if name in copied and isinstance(value, TensorDescriptor):
-            return TensorDescriptor(copied[name], list(value.shape), list(value.strides), list(value.block_shape),
-                                    value.padding)
+            return TensorDescriptor(
+                copied[name], list(value.shape), list(value.strides), list(value.block_shape), value.padding
+            )
         if name in copied:
             return copied[name]
         if isinstance(value, (tuple, list)):
@@ -91,12 +92,12 @@ def arguments_of_conditions(setting, value):
         leaf = next(leaves)
         if kind.startswith(("*", "tensordesc<")):
             array = setting.arrays[leaf]
-            short = kind.lstrip("*k") if kind.startswith("*") else kind[len("tensordesc<"):kind.index("[")]
+            short = kind.lstrip("*k") if kind.startswith("*") else kind[len("tensordesc<") : kind.index("[")]
             data = _array(generator, _numpy_type(short), value(array.high) // array.element_bytes)
             if kind.startswith("*"):
                 bound[param.name] = data
                 continue
-            block = [int(extent) for extent in kind[kind.index("[") + 1:kind.index("]")].split(",")]
+            block = [int(extent) for extent in kind[kind.index("[") + 1 : kind.index("]")].split(",")]
             extents = [value(next(leaves)) for _ in block]
             strides = [value(next(leaves)) for _ in block]
             bound[param.name] = TensorDescriptor(data.reshape(extents), extents, strides, block)
@@ -159,6 +160,7 @@ class Replay:
         for name, is_on in checks.selected("none,bounds,races").items():
             context.look_for(name, is_on)
         values = arguments.make(context, copies)
+
         def only_these(*args):
             if tuple(int(language.program_id(axis)) for axis in range(3)) in wanted:
                 native.function(*args)
@@ -194,5 +196,3 @@ def host_arrays(bound):
     for name, value in bound.items():
         visit(name, value)
     return found
-
-

@@ -26,15 +26,31 @@ def row(finding):
         if outcome.witness:
             answers[name]["witness"] = outcome.witness
     file, function, line, column = access.frames[0] if access.frames else ("", "", 0, 0)
-    return {"file": file, "function": function, "line": line, "column": column, "called_from": [f[2] for f in access.frames[1:]],
-            "access": access.kind, "array": ", ".join(access.arrays), "mask": finding.mask, **answers,
-            "seconds": round(finding.seconds, 3)}
+    return {
+        "file": file,
+        "function": function,
+        "line": line,
+        "column": column,
+        "called_from": [f[2] for f in access.frames[1:]],
+        "access": access.kind,
+        "array": ", ".join(access.arrays),
+        "mask": finding.mask,
+        **answers,
+        "seconds": round(finding.seconds, 3),
+    }
 
 
 def _cells(finding):
     wraps = {"proved": "no", "refuted": "yes"}.get(finding.wraps.verdict, finding.wraps.verdict)
-    return (place(finding.access), finding.access.kind, ", ".join(finding.access.arrays) or "?", finding.bounds.verdict,
-            finding.races.verdict, finding.mask, wraps)
+    return (
+        place(finding.access),
+        finding.access.kind,
+        ", ".join(finding.access.arrays) or "?",
+        finding.bounds.verdict,
+        finding.races.verdict,
+        finding.mask,
+        wraps,
+    )
 
 
 def _numbers(values):

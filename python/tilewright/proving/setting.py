@@ -57,7 +57,7 @@ class Setting:
         """The value of each symbol, for the values of the sizes."""
         found = {}
         for name, poly in self.sizes.items():
-            ((symbol, ), factor), = poly.terms.items()
+            (((symbol,), factor),) = poly.terms.items()
             found[symbol] = sizes[name] // factor
         return found
 

@@ -46,7 +46,7 @@ class Atom:
     def __init__(self, number, kind, args, interval, symbols, origin=None):
         self.number, self.kind, self.args = number, kind, args
         self.interval, self.origin = interval, origin
-        self.symbols = symbols if symbols is not None else frozenset((self, ))
+        self.symbols = symbols if symbols is not None else frozenset((self,))
 
     def narrow(self, interval):
         self.interval = max(self.interval[0], interval[0]), min(self.interval[1], interval[1])
@@ -182,7 +182,7 @@ def not_(a):
         return a.args[0]
     if a.kind == "le":  # not x <= 0 is 1 - x <= 0
         return at_most(ONE - a.args[0], ZERO)
-    return Formula("not", (a, ))
+    return Formula("not", (a,))
 
 
 def _joined(kind, parts, neutral, absorbing):
@@ -190,7 +190,7 @@ def _joined(kind, parts, neutral, absorbing):
     for part in parts:
         if part == absorbing:
             return absorbing
-        for item in (part.args if part.kind == kind else (part, )):
+        for item in part.args if part.kind == kind else (part,):
             if item != neutral and item not in flat:
                 flat.append(item)
     if not flat:
@@ -221,7 +221,7 @@ def at_most(a, b):
     factor = _common_factor(difference)
     if factor > 1:  # 4 x + 3 <= 0 is x + 1 <= 0 for whole numbers
         difference = Poly({m: c // factor if m else -(-c // factor) for m, c in difference.terms.items()})
-    return Formula("le", (difference, ))
+    return Formula("le", (difference,))
 
 
 def less(a, b):
@@ -238,7 +238,7 @@ def equal(a, b):
     factor = _common_factor(difference)
     if factor > 1:
         difference = difference.divided(factor)
-    return FALSE if difference is None else Formula("eq", (difference, ))
+    return FALSE if difference is None else Formula("eq", (difference,))
 
 
 def within(a, interval):
@@ -258,7 +258,7 @@ class Atoms:
             atom = self.known[(kind, args)] = Atom(len(self.known), kind, args, interval, symbols, origin)
         # More may be known of what it is made of than when it was made first.
         atom.narrow(interval)
-        return Poly({(atom, ): 1})
+        return Poly({(atom,): 1})
 
     def symbol(self, name, interval=EVERYTHING, key=(), depends=frozenset(), origin=None):
         """A symbol. `depends`: symbols that it is a function of, so that it changes where they do."""
@@ -270,7 +270,7 @@ class Atoms:
 
     def unknown_condition(self, poly):
         """A condition nobody knows, as a symbol that is 0 or 1."""
-        return Formula("eq", (poly.plus(-1), ))
+        return Formula("eq", (poly.plus(-1),))
 
     def _operation(self, kind, args, interval):
         symbols = frozenset().union(*(a.symbols for a in args if isinstance(a, (Poly, Formula))))

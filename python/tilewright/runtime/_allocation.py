@@ -23,8 +23,10 @@ class NullAllocator:
     """An allocator that refuses; programs ask whether the one that is set is of this class."""
 
     def __call__(self, size, alignment, stream):
-        raise RuntimeError(f"the kernel needs {size} bytes of memory and no allocator was set; call "
-                           "triton.set_allocator(function) with function(size, alignment, stream)")
+        raise RuntimeError(
+            f"the kernel needs {size} bytes of memory and no allocator was set; call "
+            "triton.set_allocator(function) with function(size, alignment, stream)"
+        )
 
 
 def set_profile_allocator(allocator):
@@ -35,4 +37,12 @@ def has_profile_allocator() -> bool:
     return False
 
 
-__all__ = ["Allocator", "Buffer", "NullAllocator", "_allocator", "has_profile_allocator", "set_allocator", "set_profile_allocator"]
+__all__ = [
+    "Allocator",
+    "Buffer",
+    "NullAllocator",
+    "_allocator",
+    "has_profile_allocator",
+    "set_allocator",
+    "set_profile_allocator",
+]

@@ -40,6 +40,7 @@ class AccessTable:
 
     def listen_to(self, context):
         """Fills the table while the context runs."""
+
         def note(kind, array, first, last, active, lanes, size):
             frames = running_frames()
             line = frames[0].line if frames else 0
@@ -105,7 +106,7 @@ def interpret(jit_function, args, kwargs, grid, program, check):
 
 def program_of(program, sizes):
     """A program of the grid as its three indices; E0207 for one that the grid does not have."""
-    indices = tuple(program) if isinstance(program, (tuple, list)) else (program, )
+    indices = tuple(program) if isinstance(program, (tuple, list)) else (program,)
     indices = (*indices, *(0 for _ in range(3 - len(indices))))
     if len(indices) != 3 or not all(isinstance(i, int) and 0 <= i < size for i, size in zip(indices, sizes)):
         x, y, z = sizes

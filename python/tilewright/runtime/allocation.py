@@ -39,8 +39,11 @@ def allocate(size: int, alignment: int, stream: int, device: int):
     if cupy is not None:
         with cupy.cuda.Device(device), cupy.cuda.ExternalStream(stream, device):
             return _CupyBuffer(cupy.empty(size, dtype="uint8"))
-    raise errors.make("E0117", message=f"the kernel needs {size} bytes of global scratch memory and no allocator is set",
-                      help="call tilewright.set_allocator(fn) with fn(size, alignment, stream)")
+    raise errors.make(
+        "E0117",
+        message=f"the kernel needs {size} bytes of global scratch memory and no allocator is set",
+        help="call tilewright.set_allocator(fn) with fn(size, alignment, stream)",
+    )
 
 
 def _allocate_by_torch(torch, size, stream, device):

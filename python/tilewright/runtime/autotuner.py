@@ -43,10 +43,16 @@ __all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResource
 PTXASError = AssemblerError
 
 # Triton's module holds these, and programs take them from it.
-__getattr__ = lazy_names(__name__, {"driver": "runtime.driver:driver", "JITFunction": "runtime.jit:JITFunction",
-                                    "get_cache_invalidating_env_vars": "knobs:switches",
-                                    "get_cache_manager": "runtime.cache:get_cache_manager",
-                                    "triton_key": "runtime.cache:triton_key"})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "driver": "runtime.driver:driver",
+        "JITFunction": "runtime.jit:JITFunction",
+        "get_cache_invalidating_env_vars": "knobs:switches",
+        "get_cache_manager": "runtime.cache:get_cache_manager",
+        "triton_key": "runtime.cache:triton_key",
+    },
+)
 
 
 def _device_of(nargs, kwargs) -> int:
@@ -141,8 +147,10 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         self._configs = list(configs) if configs else [Config({})]
         for config in self._configs:
             if not hasattr(config, "all_kwargs"):
-                raise TypeError(f"configs of autotune are Config objects, not {type(config).__name__}: "
-                                'Config({"BLOCK": 128}, num_warps=4)')
+                raise TypeError(
+                    f"configs of autotune are Config objects, not {type(config).__name__}: "
+                    'Config({"BLOCK": 128}, num_warps=4)'
+                )
         self._of_thread = threading.local()
         self._fn, self.arg_names, self.base_fn = fn, arg_names, function_inside(fn)
         self._keys = [key] if isinstance(key, str) else list(key or [])
@@ -166,12 +174,22 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         _tuners.add(self)
 
     # What programs ask to learn which options there are.
-    __init__.__signature__ = inspect.Signature([
-        *(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-          for name in ("self", "fn", "arg_names", "configs", "key")),
-        *(inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY if option.kw_only else
-                            inspect.Parameter.POSITIONAL_OR_KEYWORD, default=option.default)
-          for option in fields(TuningOptions))])
+    __init__.__signature__ = inspect.Signature(
+        [
+            *(
+                inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+                for name in ("self", "fn", "arg_names", "configs", "key")
+            ),
+            *(
+                inspect.Parameter(
+                    option.name,
+                    inspect.Parameter.KEYWORD_ONLY if option.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                    default=option.default,
+                )
+                for option in fields(TuningOptions)
+            ),
+        ]
+    )
 
     def __call__(self, *args, **kwargs):
         return self.fn(*args, **kwargs)  # inside a kernel; on the host it says what is missing
@@ -190,8 +208,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
             base = base.fn
         # Others' interfaces, kernels with a `run` of the program's, and mappings that may
         # forget a choice or be given another are asked in Python on each launch.
-        is_plain = (isinstance(base, _core.KernelDispatcher) and not launches_by_run(base)
-                    and type(self._choices) is Choices)
+        is_plain = isinstance(base, _core.KernelDispatcher) and not launches_by_run(base) and type(self._choices) is Choices
         self._set_up(base if is_plain else None, self._fn, self._configs, self._keys, added)
 
     @property
@@ -279,10 +296,14 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
 
     def _tune(self, nargs, args, kwargs, key):
         """The configuration for these arguments, measured where nothing is known."""
-        has_own_bench = (self.options.do_bench is not None or self.options.names_times
-                         or getattr(self._bench, "__func__", None) is not Autotuner._bench)
-        return self.tuner.tune((nargs, args, kwargs), self._pruned(nargs, kwargs), key, _device_of(nargs, kwargs),
-                               has_own_bench)
+        has_own_bench = (
+            self.options.do_bench is not None
+            or self.options.names_times
+            or getattr(self._bench, "__func__", None) is not Autotuner._bench
+        )
+        return self.tuner.tune(
+            (nargs, args, kwargs), self._pruned(nargs, kwargs), key, _device_of(nargs, kwargs), has_own_bench
+        )
 
     def _key(self, args, kwargs):
         """Values of the arguments that `key` names, and the element types of all."""
@@ -395,7 +416,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         check_conflicts(config, kwargs)
         return self.fn.interpret(*args, grid=grid, **kwargs, **config.all_kwargs())
 
-    def precompile(self, *args, grid=(1, ), **kwargs):
+    def precompile(self, *args, grid=(1,), **kwargs):
         """Chooses for these arguments, tuning where nothing is known, and loads the
         kernel without launching it. A launch while a stream is captured needs this,
         or one earlier run.
@@ -431,19 +452,45 @@ def _runs_interpreted(fn, named) -> bool:
 def _report(tuned, key, config, cache_hit):
     """Tells of a choice that was made; `cache_hit`: from the disk, without measuring."""
     if not cache_hit and knobs.autotuning.print:
-        print(f"Tilewright autotuning for function {tuned.base_fn.__name__},\nwith key as {key},\n"
-              f"finished after {tuned.bench_time:.2f}s,\nbest config selected: {config};")
+        print(
+            f"Tilewright autotuning for function {tuned.base_fn.__name__},\nwith key as {key},\n"
+            f"finished after {tuned.bench_time:.2f}s,\nbest config selected: {config};"
+        )
         if tuned.tuner.candidates:
             print(text_table([c.record() for c in tuned.tuner.candidates]))
     listener = knobs.autotuning.listener
     if listener is not None:
-        listener(fn=kernel_inside(tuned.fn) or tuned.base_fn, key=key, best_config=config, configs_timings=tuned.configs_timings,
-                 duration=None if cache_hit else tuned.bench_time, cache_hit=cache_hit)
+        listener(
+            fn=kernel_inside(tuned.fn) or tuned.base_fn,
+            key=key,
+            best_config=config,
+            configs_timings=tuned.configs_timings,
+            duration=None if cache_hit else tuned.bench_time,
+            cache_hit=cache_hit,
+        )
 
 
-def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_value=None, pre_hook=None,
-             post_hook=None, warmup=None, rep=None, use_cuda_graph=False, do_bench=None, cache_results=False, *,
-             budget=None, check=None, reference=None, tolerance=None, tune_memory="device", isolate=None):
+def autotune(
+    configs,
+    key,
+    prune_configs_by=None,
+    reset_to_zero=None,
+    restore_value=None,
+    pre_hook=None,
+    post_hook=None,
+    warmup=None,
+    rep=None,
+    use_cuda_graph=False,
+    do_bench=None,
+    cache_results=False,
+    *,
+    budget=None,
+    check=None,
+    reference=None,
+    tolerance=None,
+    tune_memory="device",
+    isolate=None,
+):
     """Decorator: chooses among `configs` by measuring, once per values of `key`.
 
     `reset_to_zero` and `restore_value` name arguments that the kernel changes;
@@ -458,10 +505,27 @@ def autotune(configs, key, prune_configs_by=None, reset_to_zero=None, restore_va
     """
 
     def decorate(fn):
-        return Autotuner(fn, fn.arg_names, configs, key, reset_to_zero, restore_value, pre_hook=pre_hook,
-                         post_hook=post_hook, prune_configs_by=prune_configs_by, warmup=warmup, rep=rep,
-                         use_cuda_graph=use_cuda_graph, do_bench=do_bench, cache_results=cache_results, budget=budget,
-                         check=check, reference=reference, tolerance=tolerance, tune_memory=tune_memory,
-                         isolate=isolate)
+        return Autotuner(
+            fn,
+            fn.arg_names,
+            configs,
+            key,
+            reset_to_zero,
+            restore_value,
+            pre_hook=pre_hook,
+            post_hook=post_hook,
+            prune_configs_by=prune_configs_by,
+            warmup=warmup,
+            rep=rep,
+            use_cuda_graph=use_cuda_graph,
+            do_bench=do_bench,
+            cache_results=cache_results,
+            budget=budget,
+            check=check,
+            reference=reference,
+            tolerance=tolerance,
+            tune_memory=tune_memory,
+            isolate=isolate,
+        )
 
     return decorate

@@ -48,8 +48,20 @@ def _build(name, src, srcdir, library_dirs, include_dirs, libraries, ccflags=(),
         return knobs.build.impl(name, src, srcdir, library_dirs, include_dirs, libraries)
     output = os.path.join(srcdir, name + (sysconfig.get_config_var("EXT_SUFFIX") or ".so"))
     folders = [sysconfig.get_path("include"), srcdir, *include_dirs]
-    command = [_find_compiler(language), src, "-O3", "-shared", "-fPIC", "-Wno-psabi", "-o", output,
-               *map(_library_flag, libraries), *(f"-L{d}" for d in library_dirs), *(f"-I{d}" for d in folders), *ccflags]
+    command = [
+        _find_compiler(language),
+        src,
+        "-O3",
+        "-shared",
+        "-fPIC",
+        "-Wno-psabi",
+        "-o",
+        output,
+        *map(_library_flag, libraries),
+        *(f"-L{d}" for d in library_dirs),
+        *(f"-I{d}" for d in folders),
+        *ccflags,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{os.path.basename(command[0])} could not build {src}:\n{done.stderr.strip()}")
@@ -65,8 +77,9 @@ def _load_module_from_path(name, path):
     return module
 
 
-def compile_so_from_src(src, name, library_dirs=None, include_dirs=None, libraries=None, ccflags=None, language="c", *,
-                        anew=False):
+def compile_so_from_src(
+    src, name, library_dirs=None, include_dirs=None, libraries=None, ccflags=None, language="c", *, anew=False
+):
     """The path of the shared library of a text, built once per text, flags and machine, or `anew`."""
     if language not in _suffixes:
         raise ValueError(f"language={language!r}: expected 'c' or 'c++'")
@@ -98,8 +111,7 @@ def compile_so_from_file(src_path, name, library_dirs=None, include_dirs=None, l
     return compile_so_from_src(text, name, library_dirs, folders, libraries, ccflags, language)
 
 
-def compile_module_from_src(src, name, library_dirs=None, include_dirs=None, libraries=None, ccflags=None,
-                            language="c"):
+def compile_module_from_src(src, name, library_dirs=None, include_dirs=None, libraries=None, ccflags=None, language="c"):
     """The Python extension module of a text; what cannot be loaded, as its file was damaged, is built anew."""
     flags = (library_dirs, include_dirs, libraries, ccflags, language)
     try:
@@ -115,5 +127,4 @@ def compile_module_from_file(src_path, name, library_dirs=None, include_dirs=Non
     return compile_module_from_src(text, name, library_dirs, folders, libraries, ccflags, language)
 
 
-__all__ = ["compile_module_from_file", "compile_module_from_src", "compile_so_from_file", "compile_so_from_src",
-           "platform_key"]
+__all__ = ["compile_module_from_file", "compile_module_from_src", "compile_so_from_file", "compile_so_from_src", "platform_key"]

@@ -22,7 +22,7 @@ _MOST_SCALARS = 12
 
 
 def scalars_in_scope(frame):
-    """"pid = 3, n = 1000, BLOCK = 128": the numbers that the kernel's function in this Python frame knows by name."""
+    """The numbers that the kernel's function in this Python frame knows by name: "pid = 3, n = 1000, BLOCK = 128"."""
     found = []
     for name, value in frame.f_locals.items():
         if name.startswith("_"):

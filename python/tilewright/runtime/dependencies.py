@@ -71,8 +71,9 @@ class Dependencies:
         self.functions.append(function)
         label = function.__qualname__ if index == 0 else f"{function.__qualname__} #{index}"
         self.fields[f"text of {label}"] = _text_digest(function)
-        parameters = ", ".join(f"{p.name}:{p.annotation}{'=' + self.encode(p.default) if p.has_default else ''}"
-                               for p in function.params)
+        parameters = ", ".join(
+            f"{p.name}:{p.annotation}{'=' + self.encode(p.default) if p.has_default else ''}" for p in function.params
+        )
         self.fields[f"parameters of {label}"] = f"{parameters}; noinline={function.noinline}"
         names, attributes = _names_of(function)
         for name in names:
@@ -178,8 +179,11 @@ class Dependencies:
         if version:
             return version
         self._index[id(function)] = -1
-        parts = [_code_text(function.__code__), self.encode(function.__defaults__ or ()),
-                 self.encode(function.__kwdefaults__ or {})]
+        parts = [
+            _code_text(function.__code__),
+            self.encode(function.__defaults__ or ()),
+            self.encode(function.__kwdefaults__ or {}),
+        ]
         names, attributes = _code_names(function.__code__)
         for name in names:
             try:
@@ -201,8 +205,11 @@ class Dependencies:
         if version:
             return version
         self._index[id(cls)] = -1
-        parts = [f"{k}={self.encode(v)}" for k, v in sorted(vars(cls).items())
-                 if isinstance(v, (types.FunctionType, int, str, float, bool, tuple)) and not k.startswith("__")]
+        parts = [
+            f"{k}={self.encode(v)}"
+            for k, v in sorted(vars(cls).items())
+            if isinstance(v, (types.FunctionType, int, str, float, bool, tuple)) and not k.startswith("__")
+        ]
         parts.append(str(sorted(map(str, vars(cls).get("__annotations__", {}).items()))))
         # Records of the language have these members: methods that are jit functions, constructors, operators.
         parts.append(self.encode(vars(cls).get("__tilewright_members__", {})))
@@ -241,7 +248,7 @@ _versions: dict = {}
 
 
 def _installed_version(module_name) -> str:
-    """"torch 2.11" where a Python function comes from an installed package, or from
+    """A name and version, as "torch 2.11", where a Python function comes from an installed package, or from
     Python itself; empty where it is the user's own, and its code is what counts.
 
     Such code changes by an installation, which changes the version; to walk through

@@ -95,7 +95,8 @@ class CudaDriver(DriverBase):
         if ty.startswith("*"):
             return "CUdeviceptr"
         return {"i1": "int8_t", "fp16": "double", "bf16": "double", "fp32": "double", "fp64": "double"}.get(
-            ty, ("u" if ty.startswith("u") else "") + f"int{ty[1:]}_t")
+            ty, ("u" if ty.startswith("u") else "") + f"int{ty[1:]}_t"
+        )
 
 
 def target_of(active, device) -> GPUTarget:

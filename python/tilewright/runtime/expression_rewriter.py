@@ -74,8 +74,13 @@ class ExpressionRewriter(ast.NodeTransformer):
             value, held = values.pop(), self._temporary()
             keep = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=value), value)
             result = self._at(
-                ast.IfExp(test=self._at(call_node(f"decides_{name}", keep), value), body=self._at(load_node(held), value),
-                          orelse=self._at(call_node(f"join_{name}", self._at(load_node(held), value), result), node)), node)
+                ast.IfExp(
+                    test=self._at(call_node(f"decides_{name}", keep), value),
+                    body=self._at(load_node(held), value),
+                    orelse=self._at(call_node(f"join_{name}", self._at(load_node(held), value), result), node),
+                ),
+                node,
+            )
         return result
 
     def visit_UnaryOp(self, node):
@@ -87,8 +92,14 @@ class ExpressionRewriter(ast.NodeTransformer):
     def visit_IfExp(self, node):
         held = self._temporary()
         keep = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=self.visit(node.test)), node.test)
-        choice = self._at(ast.IfExp(test=self._at(call_node("truth_choice", keep), node.test), body=self.visit(node.body),
-                                    orelse=self.visit(node.orelse)), node)
+        choice = self._at(
+            ast.IfExp(
+                test=self._at(call_node("truth_choice", keep), node.test),
+                body=self.visit(node.body),
+                orelse=self.visit(node.orelse),
+            ),
+            node,
+        )
         return self._at(call_node("branch", choice, self._at(load_node(held), node.test)), node)
 
     def visit_Compare(self, node):
@@ -131,9 +142,14 @@ class ExpressionRewriter(ast.NodeTransformer):
         kind = kernel_helpers.kind_of_callee(callee) if found else "value"
         # What computes at compile time takes Python's values, and may give back a constexpr.
         visit = self._unwrapped if kind == "static" else self.visit
-        call = self._at(ast.Call(func=self._callee(node.func, kind), args=[self._argument(a, visit) for a in node.args],
-                                 keywords=[self._at(ast.keyword(arg=k.arg, value=visit(k.value)), k)
-                                           for k in node.keywords]), node)
+        call = self._at(
+            ast.Call(
+                func=self._callee(node.func, kind),
+                args=[self._argument(a, visit) for a in node.args],
+                keywords=[self._at(ast.keyword(arg=k.arg, value=visit(k.value)), k) for k in node.keywords],
+            ),
+            node,
+        )
         return self._at(call_node("unwrap", call), node) if kind == "static" else call
 
     def _call_of_range(self, node):

@@ -20,8 +20,10 @@ from .. import errors, knobs
 from ..scalar_types import short_type, size_of
 from ..user_objects import attribute, has_attribute
 
+
 class HostArray(NamedTuple):
     """Element [0, ..., 0] at `address`; strides in bytes. `device` marks a GPU address."""
+
     address: int
     dtype: str
     shape: tuple
@@ -35,8 +37,10 @@ class HostArray(NamedTuple):
         if 0 in self.shape:
             return self.address, self.address
         reaches = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides)]
-        return (self.address + sum(r for r in reaches if r < 0),
-                self.address + sum(r for r in reaches if r > 0) + size_of(self.dtype))
+        return (
+            self.address + sum(r for r in reaches if r < 0),
+            self.address + sum(r for r in reaches if r > 0) + size_of(self.dtype),
+        )
 
 
 def _row_major(shape, size):
@@ -50,8 +54,14 @@ def _row_major(shape, size):
 def _from_numpy(name, array):
     if not array.dtype.isnative:
         raise errors.make("E0206", a=name, d=f"{array.dtype} of foreign byte order")
-    return HostArray(array.__array_interface__["data"][0] if array.dtype.kind != "V" else array.ctypes.data,
-                     short_type(name, array.dtype), array.shape, array.strides, array.flags.writeable, owner=array)
+    return HostArray(
+        array.__array_interface__["data"][0] if array.dtype.kind != "V" else array.ctypes.data,
+        short_type(name, array.dtype),
+        array.shape,
+        array.strides,
+        array.flags.writeable,
+        owner=array,
+    )
 
 
 def _from_tensor(name, tensor):
@@ -113,8 +123,12 @@ def read_array(name, array):
     if interface is not None:
         return _from_interface(name, array, interface, False)
     if type(array).__module__.startswith("jax") and "Tracer" in type(array).__name__:
-        raise errors.make("E0204", a=name, t=type(array).__name__,
-                          help="in a function that JAX traces, launch by tilewright.jax.call(kernel, ...)")
+        raise errors.make(
+            "E0204",
+            a=name,
+            t=type(array).__name__,
+            help="in a function that JAX traces, launch by tilewright.jax.call(kernel, ...)",
+        )
     if has_attribute(array, "__dlpack__"):
         return _from_dlpack(name, array)
     return None

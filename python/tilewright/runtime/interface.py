@@ -33,8 +33,12 @@ class KernelInterface(Generic[T]):
 
     def warmup(self, *args, grid, **kwargs):
         """Compiles without launching; dtypes may stand for tensors."""
-        return self.run(*(MockTensor.wrap_dtype(a) for a in args), grid=grid, warmup=True,
-                        **{k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()})
+        return self.run(
+            *(MockTensor.wrap_dtype(a) for a in args),
+            grid=grid,
+            warmup=True,
+            **{k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()},
+        )
 
     def bind(self, *args, grid, **kwargs):
         """A function that launches with these arguments. Here everything is still decided by

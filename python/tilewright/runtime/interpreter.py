@@ -25,14 +25,23 @@ from .host_arrays import DeviceCopies, read_array
 from .interface import is_kernel
 from .kernel_frames import explained, remember_code, running_frames, running_place, with_frames, with_running_frames
 
-__all__ = ["InterpretedLaunch", "grid_sizes", "native_function", "run_interpreted", "running_frames",
-           "running_place", "with_frames", "with_running_frames"]
+__all__ = [
+    "InterpretedLaunch",
+    "grid_sizes",
+    "native_function",
+    "run_interpreted",
+    "running_frames",
+    "running_place",
+    "with_frames",
+    "with_running_frames",
+]
 
 _grid_limits = (2147483647, 65535, 65535)
 
 # ---------------------------------------------------------------------------
 # Functions
 # ---------------------------------------------------------------------------
+
 
 def native_function(jit_function):
     """The NativeFunction of a jit function; rewritten again only if its source changed."""
@@ -72,6 +81,7 @@ class _Functions:
 
     def _stop(self):
         """Raises the error where the calls that lead here are those that lead to it."""
+
         def lines(frames):
             return [(frame.file, frame.function, frame.line) for frame in frames]
 
@@ -116,11 +126,11 @@ def grid_sizes(grid, bound):
         axes = grid if isinstance(grid, (tuple, list)) else None
         if axes is None:
             try:
-                axes = (operator.index(grid), )
+                axes = (operator.index(grid),)
             except TypeError:
                 raise errors.make("E0208", t=type(grid).__name__, x=0, y=0, z=0) from None
     else:
-        axes = grid if isinstance(grid, (tuple, list)) else (grid, )
+        axes = grid if isinstance(grid, (tuple, list)) else (grid,)
     x, y, z = _grid_limits
 
     def invalid(reason):
@@ -226,15 +236,17 @@ class _Arguments:
             if specialize and value == 1 and not kind:
                 return lambda context: 1
             if not kind:
-                if not -2**63 <= value < 2**64:
+                if not -(2**63) <= value < 2**64:
                     raise errors.make("E0211", a=name, v=value)
-                kind = "i32" if -2**31 <= value < 2**31 else "i64" if value < 2**63 else "u64"
+                kind = "i32" if -(2**31) <= value < 2**31 else "i64" if value < 2**63 else "u64"
         return lambda context: context.scalar(kind, value)
 
     def make(self, context, copies):
         self.pointers = [
-            context.add_array(name, copies.host_address(array), array.dtype, list(array.shape), list(array.strides),
-                              array.writable, is_const) for name, array, is_const in self.arrays
+            context.add_array(
+                name, copies.host_address(array), array.dtype, list(array.shape), list(array.strides), array.writable, is_const
+            )
+            for name, array, is_const in self.arrays
         ]
         values = [value(context) for value in self.values]
         self.by_name = {param.name: value for param, value in zip(self.jit_function.params, values)}

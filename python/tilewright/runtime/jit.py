@@ -38,12 +38,30 @@ from .tensors import MockTensor, TensorWrapper, reinterpret
 
 _explain_call = deferred("explaining.facts:explain_call")  # few programs ask
 
-__all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "constexpr_function", "jit",
-           "must_use_result", "reinterpret"]
+__all__ = [
+    "JITFunction",
+    "KernelInterface",
+    "KernelParam",
+    "MockTensor",
+    "TensorWrapper",
+    "constexpr_function",
+    "jit",
+    "must_use_result",
+    "reinterpret",
+]
 
 # Triton's module has these as well, and programs take them from it.
-__getattr__ = lazy_names(__name__, {name: f"{home}:{name}" for name, home in (
-    ("find_paths_if", "_utils"), ("get_iterable_path", "_utils"), ("DependenciesFinder", "runtime.dependencies"))})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        name: f"{home}:{name}"
+        for name, home in (
+            ("find_paths_if", "_utils"),
+            ("get_iterable_path", "_utils"),
+            ("DependenciesFinder", "runtime.dependencies"),
+        )
+    },
+)
 
 
 def _async_mode():
@@ -58,8 +76,11 @@ _async_module = __name__.rpartition(".")[0] + "._async_compile"
 def _told(read):
     """A property that programs may set: generators of kernels say of which text theirs was made. The compiler reads its own."""
     name = "_told_" + read.__name__
-    return property(lambda self: self.__dict__.get(name) if name in self.__dict__ else read(self),
-                    lambda self, value: self.__dict__.__setitem__(name, value), doc=read.__doc__)
+    return property(
+        lambda self: self.__dict__.get(name) if name in self.__dict__ else read(self),
+        lambda self, value: self.__dict__.__setitem__(name, value),
+        doc=read.__doc__,
+    )
 
 
 def _interpreter():
@@ -84,8 +105,18 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
 
     __tilewright_kernel__ = True
 
-    def __init__(self, fn, version=None, do_not_specialize=None, do_not_specialize_on_alignment=None, debug=None,
-                 noinline=None, repr=None, launch_metadata=None, source=None):
+    def __init__(
+        self,
+        fn,
+        version=None,
+        do_not_specialize=None,
+        do_not_specialize_on_alignment=None,
+        debug=None,
+        noinline=None,
+        repr=None,
+        launch_metadata=None,
+        source=None,
+    ):
         if not inspect.isfunction(fn):
             raise errors.make("E0123", n=getattr(fn, "__name__", type(fn).__name__))
         self.fn = fn
@@ -123,15 +154,29 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
 
     def _tell_native_side(self):
         # None marks "no default" in the native table, so the value is boxed.
-        rows = [(p.name, p.is_constexpr, p.annotation_type, p.is_const, p.do_not_specialize,
-                 p.do_not_specialize_on_alignment, (p.default, ) if p.has_default else None) for p in self.params]
+        rows = [
+            (
+                p.name,
+                p.is_constexpr,
+                p.annotation_type,
+                p.is_const,
+                p.do_not_specialize,
+                p.do_not_specialize_on_alignment,
+                (p.default,) if p.has_default else None,
+            )
+            for p in self.params
+        ]
         self._configure(self.fn.__name__, rows, self.pre_run_hooks, self.interpreted)
 
     def _make_param(self, num, param):
         if param.kind == param.VAR_KEYWORD:
             construct, alternative = FORBIDDEN["KeywordArguments"]
-            raise errors.make("E0102", stmt=construct, alternative=alternative,
-                              frames=[(self._source.file, self.fn.__name__, self.fn.__code__.co_firstlineno)])
+            raise errors.make(
+                "E0102",
+                stmt=construct,
+                alternative=alternative,
+                frames=[(self._source.file, self.fn.__name__, self.fn.__code__.co_firstlineno)],
+            )
 
         def listed(names):
             return num in names or param.name in names
@@ -243,8 +288,10 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         same = type(before) is type(now) and bool(getattr(before, "value", before) == getattr(now, "value", now))
         if same:
             return
-        raise RuntimeError(f"Global variable {name} has changed since we compiled this kernel, from {before!r} to {now!r}; "
-                           f"pass it to '{self.__name__}' as an argument instead")
+        raise RuntimeError(
+            f"Global variable {name} has changed since we compiled this kernel, from {before!r} to {now!r}; "
+            f"pass it to '{self.__name__}' as an argument instead"
+        )
 
     def _constant_changed(self, constant, before):
         """Called by a constexpr in the kernel's code that has got another value: the next launch must look."""
@@ -294,8 +341,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         """As functions are sent: by its name. A library that has taken the function out sends a description."""
         if self.fn is not None:
             return self.__qualname__
-        source = SimpleNamespace(text=self._source.text, src=self._source.src, file=self._source.file,
-                                 first_line=self._source.first_line)
+        source = SimpleNamespace(
+            text=self._source.text, src=self._source.src, file=self._source.file, first_line=self._source.first_line
+        )
         return _described, ({name: self.__dict__[name] for name in _DESCRIPTION if name in self.__dict__}, source)
 
     # -- running ------------------------------------------------------------
@@ -304,8 +352,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         # Inside a natively running kernel a helper is called like any function.
         result = _core.call_in_context(self, args, kwargs)
         if result is NotImplemented:
-            raise RuntimeError(f"a kernel cannot be called directly from the host; "
-                               f"give it a grid: {self.__name__}[grid](...)")
+            raise RuntimeError(f"a kernel cannot be called directly from the host; give it a grid: {self.__name__}[grid](...)")
         return result
 
     def run(self, *args, grid, warmup, **kwargs):
@@ -330,8 +377,10 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         def bare(name, value):
             return value.dtype if name in constants and isinstance(value, MockTensor) else value
 
-        return (tuple(map(bare, self.arg_names, args)) + tuple(args[len(self.arg_names):]),
-                {name: bare(name, value) for name, value in kwargs.items()})
+        return (
+            tuple(map(bare, self.arg_names, args)) + tuple(args[len(self.arg_names) :]),
+            {name: bare(name, value) for name, value in kwargs.items()},
+        )
 
     def _key_of_request(self, args, kwargs):
         """What tells requests for a specialisation apart without the launcher; None where nothing does."""
@@ -362,9 +411,16 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         """The function as a kernel that is compiled; in a checked program every kernel is interpreted."""
         form = self.__dict__.get("_compiled_form")
         if form is None:
-            form = JITFunction(self.fn, version=self.version, do_not_specialize=self.do_not_specialize,
-                               do_not_specialize_on_alignment=self.do_not_specialize_on_alignment, debug=self.debug,
-                               noinline=self.noinline, repr=self._repr, launch_metadata=self.launch_metadata)
+            form = JITFunction(
+                self.fn,
+                version=self.version,
+                do_not_specialize=self.do_not_specialize,
+                do_not_specialize_on_alignment=self.do_not_specialize_on_alignment,
+                debug=self.debug,
+                noinline=self.noinline,
+                repr=self._repr,
+                launch_metadata=self.launch_metadata,
+            )
             form._source = self._source
             form.interpreted = False
             form._tell_native_side()
@@ -380,8 +436,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         kwargs.pop("grid", None)
         if (compiled := self._compiled_form_if_checked()) is not self:
             return compiled.precompile(*args, **kwargs)
-        args, kwargs = self._types_of_constants(tuple(MockTensor.wrap_dtype(a) for a in args),
-                                                {k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()})
+        args, kwargs = self._types_of_constants(
+            tuple(MockTensor.wrap_dtype(a) for a in args), {k: MockTensor.wrap_dtype(v) for k, v in kwargs.items()}
+        )
         return self._warm(args, kwargs, _core.driver_available())
 
     def interpret(self, *args, grid, program=None, check=None, **kwargs):
@@ -440,13 +497,18 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         if name in foreign.OPTIONS:
             raise foreign.error(name, *foreign.OPTIONS[name])
         if name in ("grid", "warmup", "stream", "device", "device_type"):
-            raise errors.make("E0210", o=name, help="device and stream come from the framework; the grid goes in "
-                              "brackets before the call", near="")
+            raise errors.make(
+                "E0210",
+                o=name,
+                help="device and stream come from the framework; the grid goes in brackets before the call",
+                near="",
+            )
         import difflib  # for a mistake alone
 
         near = difflib.get_close_matches(name, [*self.arg_names, *DEFAULTS], n=1)
-        raise errors.make("E0210", o=name, near=near[0] if near else "",
-                          help=None if near else f"parameters are {', '.join(self.arg_names)}")
+        raise errors.make(
+            "E0210", o=name, near=near[0] if near else "", help=None if near else f"parameters are {', '.join(self.arg_names)}"
+        )
 
     def _check_spans(self, bound):
         """For index_bits=32: every array can be reached by 32-bit offsets."""
@@ -470,9 +532,28 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
 
 
 # What torch asks of the function of a kernel that another process has compiled.
-_DESCRIPTION = ("fn", "module", "version", "debug", "noinline", "repr", "used_global_vals", "interpreted", "params",
-                "arg_names", "constexprs", "do_not_specialize", "do_not_specialize_on_alignment", "hash", "_hash_lock",
-                "__name__", "__qualname__", "__doc__", "__module__", "__globals__")
+_DESCRIPTION = (
+    "fn",
+    "module",
+    "version",
+    "debug",
+    "noinline",
+    "repr",
+    "used_global_vals",
+    "interpreted",
+    "params",
+    "arg_names",
+    "constexprs",
+    "do_not_specialize",
+    "do_not_specialize_on_alignment",
+    "hash",
+    "_hash_lock",
+    "__name__",
+    "__qualname__",
+    "__doc__",
+    "__module__",
+    "__globals__",
+)
 
 
 def _described(description, source):
@@ -498,8 +579,18 @@ def get_full_name(fn) -> str:
     return f"{fn.__module__}.{fn.__qualname__}"
 
 
-def jit(fn: Optional[Callable] = None, *, version=None, repr=None, launch_metadata=None, do_not_specialize=None,
-        do_not_specialize_on_alignment=None, debug=None, noinline=None, source=None):
+def jit(
+    fn: Optional[Callable] = None,
+    *,
+    version=None,
+    repr=None,
+    launch_metadata=None,
+    do_not_specialize=None,
+    do_not_specialize_on_alignment=None,
+    debug=None,
+    noinline=None,
+    source=None,
+):
     """Decorator: the function becomes a kernel (or a helper that kernels call).
 
     Use it bare or with keywords. `source` gives the text of the function where
@@ -507,8 +598,16 @@ def jit(fn: Optional[Callable] = None, *, version=None, repr=None, launch_metada
     """
 
     def decorate(function):
-        return JITFunction(function, version=version, do_not_specialize=do_not_specialize,
-                           do_not_specialize_on_alignment=do_not_specialize_on_alignment, debug=debug,
-                           noinline=noinline, repr=repr, launch_metadata=launch_metadata, source=source)
+        return JITFunction(
+            function,
+            version=version,
+            do_not_specialize=do_not_specialize,
+            do_not_specialize_on_alignment=do_not_specialize_on_alignment,
+            debug=debug,
+            noinline=noinline,
+            repr=repr,
+            launch_metadata=launch_metadata,
+            source=source,
+        )
 
     return decorate if fn is None else decorate(fn)

@@ -12,8 +12,15 @@ from .. import _core, errors, language
 from ..language import core as tl_core
 from . import checks, kernel_rewriter
 
-__all__ = ["explained", "kernel_of_code", "remember_code", "running_frames", "running_place", "with_frames",
-           "with_running_frames"]
+__all__ = [
+    "explained",
+    "kernel_of_code",
+    "remember_code",
+    "running_frames",
+    "running_place",
+    "with_frames",
+    "with_running_frames",
+]
 
 #: code object -> weak reference to its kernel, for the places of errors.
 _kernels = weakref.WeakKeyDictionary()
@@ -52,8 +59,9 @@ def _frame_at(code, instruction, line):
         return 0 if offset is None else len(of.encode()[:offset].decode(errors="replace")) + 1
 
     end_text = text if end_line == line else jit_function.source_line(end_line)
-    return errors.Frame(jit_function.file, jit_function.__name__, line, column(text, start), end_line,
-                        column(end_text, end), text)
+    return errors.Frame(
+        jit_function.file, jit_function.__name__, line, column(text, start), end_line, column(end_text, end), text
+    )
 
 
 def running_place():
@@ -176,9 +184,13 @@ def explained(error):
         return None  # raised below the kernel, not by it
     jit_function = kernel_of_code(traceback.tb_frame.f_code)
     if not isinstance(error, (NameError, AttributeError)):
-        better = (_explained_type_error(error, jit_function, frames[0]) if isinstance(error, TypeError) else None) \
-            or errors.make("E0117", message=str(error) or type(error).__name__,
-                           help=f"{type(error).__name__} was raised by Python code that runs at compile time")
+        better = (
+            _explained_type_error(error, jit_function, frames[0]) if isinstance(error, TypeError) else None
+        ) or errors.make(
+            "E0117",
+            message=str(error) or type(error).__name__,
+            help=f"{type(error).__name__} was raised by Python code that runs at compile time",
+        )
         better.frames = tuple(frames)
         return errors.rendered(better)
     if isinstance(error, AttributeError):

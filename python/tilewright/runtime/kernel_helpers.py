@@ -112,8 +112,11 @@ def _run_time_range(bounds):
     numbers = tuple(operator.index(bound) for bound in bounds)
     if numbers[2] <= 0 and _is_tensor(bounds[2]):
         # A compiled loop has no iteration then, or no end.
-        raise errors.make("E0117", message=f"step of 'range' is {numbers[2] or 'zero'} at run time",
-                          help="a loop that counts down needs a step that is known at compile time")
+        raise errors.make(
+            "E0117",
+            message=f"step of 'range' is {numbers[2] or 'zero'} at run time",
+            help="a loop that counts down needs a step that is known at compile time",
+        )
     # The type rules live in the language: let it promote the three bounds.
     start, stop, step = map(_kernel.assign, bounds)
     kind = (start + stop + step).dtype
@@ -194,7 +197,7 @@ def _absolute(value):
 
 
 def _is_instance(value, classes):
-    classes = classes if isinstance(classes, tuple) else (classes, )
+    classes = classes if isinstance(classes, tuple) else (classes,)
     # Every compile-time value is a constexpr, wrapped or not.
     if tl.constexpr in classes and not _is_tensor(value) and not isinstance(value, tuple):
         return True
@@ -231,13 +234,38 @@ def device_assert(condition, message=""):
 
 
 closure = {
-    **{name: getattr(_kernel, name) for name in (
-        "assign", "truth_if", "truth_while", "truth_choice", "logical_not", "decides_and", "decides_or", "join_and",
-        "join_or", "unwrap", "promote", "is_tensor", "unpack")},
-    "stop": None, "unset": unset, "branch": branch, "value_of": value_of, "type_of": type_of,
-    "is_same": is_same, "counter_after": counter_after, "is_not_same": is_not_same, "iterate": iterate,
-    "device_assert": device_assert, "refused": refused, "inner_function": kernel_inside,
-    "make_tuple": tuple, "set_attribute": set_attribute,
+    **{
+        name: getattr(_kernel, name)
+        for name in (
+            "assign",
+            "truth_if",
+            "truth_while",
+            "truth_choice",
+            "logical_not",
+            "decides_and",
+            "decides_or",
+            "join_and",
+            "join_or",
+            "unwrap",
+            "promote",
+            "is_tensor",
+            "unpack",
+        )
+    },
+    "stop": None,
+    "unset": unset,
+    "branch": branch,
+    "value_of": value_of,
+    "type_of": type_of,
+    "is_same": is_same,
+    "counter_after": counter_after,
+    "is_not_same": is_not_same,
+    "iterate": iterate,
+    "device_assert": device_assert,
+    "refused": refused,
+    "inner_function": kernel_inside,
+    "make_tuple": tuple,
+    "set_attribute": set_attribute,
     **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},
 }
 

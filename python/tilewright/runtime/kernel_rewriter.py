@@ -39,6 +39,7 @@ from . import kernel_helpers
 from .expression_rewriter import PREFIX, ExpressionRewriter, call_node, helper_name, load_node
 from .kernel_scopes import counters, names_read_outside_loops
 
+
 class _AssignedNames(ast.NodeVisitor):
     """Names that the function body binds, and those declared constexpr without a value."""
 
@@ -95,21 +96,35 @@ class Rewriter(ExpressionRewriter):
     def run(self) -> ast.FunctionDef:
         """The rewritten `def`: same parameters, no annotations, defaults or decorators."""
         old = self.tree.args
+
         def bare(argument):
             return ast.copy_location(ast.arg(arg=argument.arg), argument)
 
-        arguments = ast.arguments(posonlyargs=[], args=[bare(a) for a in (*old.posonlyargs, *old.args)],
-                                  vararg=None if old.vararg is None else bare(old.vararg),
-                                  kwonlyargs=[bare(a) for a in old.kwonlyargs],
-                                  kw_defaults=[None for _ in old.kwonlyargs], kwarg=None, defaults=[])
-        body = [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=load_node(helper_name("unset")),
-                                    type_comment=None), self.tree) for name in self.unset]
+        arguments = ast.arguments(
+            posonlyargs=[],
+            args=[bare(a) for a in (*old.posonlyargs, *old.args)],
+            vararg=None if old.vararg is None else bare(old.vararg),
+            kwonlyargs=[bare(a) for a in old.kwonlyargs],
+            kw_defaults=[None for _ in old.kwonlyargs],
+            kwarg=None,
+            defaults=[],
+        )
+        body = [
+            self._at(
+                ast.Assign(
+                    targets=[ast.Name(id=name, ctx=ast.Store())], value=load_node(helper_name("unset")), type_comment=None
+                ),
+                self.tree,
+            )
+            for name in self.unset
+        ]
         # The cached tree is shared with the compiler: change a copy.
         body += self._block(_copy(self.tree.body))
         # Under its own name the function would be a local of the factory and hide
         # the global that recursive calls mean.
-        function = ast.FunctionDef(name=PREFIX + "body", args=arguments, body=body or [ast.Pass()], decorator_list=[],
-                                   returns=None, type_comment=None)
+        function = ast.FunctionDef(
+            name=PREFIX + "body", args=arguments, body=body or [ast.Pass()], decorator_list=[], returns=None, type_comment=None
+        )
         if hasattr(self.tree, "type_params"):
             function.type_params = []
         return ast.copy_location(function, self.tree)
@@ -202,8 +217,9 @@ class Rewriter(ExpressionRewriter):
         if not isinstance(node.target, ast.Name):
             return self._refused("ForTarget", node)
         is_run_time = self._is_run_time_loop(node)
-        changed = self._made_run_time((self._assigned_by(node.body) - {node.target.id}) & self.bound, node) \
-            if is_run_time else []
+        changed = (
+            self._made_run_time((self._assigned_by(node.body) - {node.target.id}) & self.bound, node) if is_run_time else []
+        )
         iterator = self._call_of_range(node.iter) if is_run_time else self.visit(node.iter)
         node.iter = self._at(call_node("iterate", iterator), node.iter)
         node.body = self._block(node.body)
@@ -229,8 +245,15 @@ class Rewriter(ExpressionRewriter):
 
     def _made_run_time(self, names, node):
         """Numbers that these names hold as run-time scalars."""
-        return [self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=call_node("assign", load_node(name)),
-                                    type_comment=None), node) for name in sorted(names)]
+        return [
+            self._at(
+                ast.Assign(
+                    targets=[ast.Name(id=name, ctx=ast.Store())], value=call_node("assign", load_node(name)), type_comment=None
+                ),
+                node,
+            )
+            for name in sorted(names)
+        ]
 
     def _counted_loop(self, node):
         """A run-time `for`. A counter that is read afterwards has the loop's type even where the loop did not run."""
@@ -239,8 +262,9 @@ class Rewriter(ExpressionRewriter):
             return [node]
         held, before = self._temporary(), self._temporary()
         node.iter = self._at(ast.NamedExpr(target=ast.Name(id=held, ctx=ast.Store()), value=node.iter), node.iter)
-        keep = self._at(ast.Assign(targets=[ast.Name(id=before, ctx=ast.Store())], value=load_node(name), type_comment=None),
-                        node)
+        keep = self._at(
+            ast.Assign(targets=[ast.Name(id=before, ctx=ast.Store())], value=load_node(name), type_comment=None), node
+        )
         after = call_node("counter_after", load_node(held), load_node(before), load_node(name))
         settled = self._at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=after, type_comment=None), node)
         return [keep, node, settled]
@@ -262,8 +286,12 @@ class Rewriter(ExpressionRewriter):
     def _stop(self):
         """A call of `stop` that stands where the mistake does, for tracebacks."""
         place = self.place
-        where = {"lineno": place.line, "end_lineno": place.end_line or place.line, "col_offset": max(place.column - 1, 0),
-                 "end_col_offset": max(place.end_column - 1, 0)}
+        where = {
+            "lineno": place.line,
+            "end_lineno": place.end_line or place.line,
+            "col_offset": max(place.column - 1, 0),
+            "end_col_offset": max(place.end_column - 1, 0),
+        }
         call = call_node("stop")
         for node in ast.walk(call):
             vars(node).update(where)
@@ -277,8 +305,12 @@ class Rewriter(ExpressionRewriter):
 
 def _names_of(targets) -> set:
     """Names that an assignment to these targets binds."""
-    return {node.id for target in targets for node in ast.walk(target)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return {
+        node.id
+        for target in targets
+        for node in ast.walk(target)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
 
 
 def _position(node):
@@ -312,8 +344,15 @@ def frame_of_node(jit_function, node) -> errors.Frame:
     end_line = getattr(node, "end_lineno", None) or node.lineno
     end = getattr(node, "end_col_offset", None) or 0
     end_text = line if end_line == node.lineno else jit_function.source_line(end_line)
-    return errors.Frame(jit_function.file, jit_function.__name__, node.lineno, column(line, node.col_offset), end_line,
-                        column(end_text, end), line)
+    return errors.Frame(
+        jit_function.file,
+        jit_function.__name__,
+        node.lineno,
+        column(line, node.col_offset),
+        end_line,
+        column(end_text, end),
+        line,
+    )
 
 
 def _find_code(code, name, line):
@@ -330,13 +369,19 @@ def rewrite(jit_function, place=None, stop=None):
     free = original.__code__.co_freevars
     enclosed = [*free, *(helper_name(name) for name in kernel_helpers.closure)]
     # Names assigned in an enclosing function are closure variables of the kernel.
-    bindings = [ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=ast.Constant(None), type_comment=None)
-                for name in enclosed]
+    bindings = [
+        ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=ast.Constant(None), type_comment=None)
+        for name in enclosed
+    ]
     factory_name = PREFIX + "factory"
-    factory = ast.FunctionDef(name=factory_name, body=[*bindings, definition], decorator_list=[], returns=None,
-                              type_comment=None,
-                              args=ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[],
-                                                 kwarg=None, defaults=[]))
+    factory = ast.FunctionDef(
+        name=factory_name,
+        body=[*bindings, definition],
+        decorator_list=[],
+        returns=None,
+        type_comment=None,
+        args=ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[]),
+    )
     if hasattr(definition, "type_params"):
         factory.type_params = []
     ast.copy_location(factory, definition)
@@ -354,9 +399,9 @@ def rewrite(jit_function, place=None, stop=None):
     cells.update({helper_name(name): types.CellType(value) for name, value in kernel_helpers.closure.items()})
     cells[helper_name("stop")] = types.CellType(stop)
     defaults = tuple(kernel_helpers.unwrap(value) for value in original.__defaults__ or ())
-    function = types.FunctionType(code, original.__globals__, original.__name__, defaults or None,
-                                  tuple(cells[name] for name in code.co_freevars))
-    function.__kwdefaults__ = {name: kernel_helpers.unwrap(value)
-                               for name, value in (original.__kwdefaults__ or {}).items()}
+    function = types.FunctionType(
+        code, original.__globals__, original.__name__, defaults or None, tuple(cells[name] for name in code.co_freevars)
+    )
+    function.__kwdefaults__ = {name: kernel_helpers.unwrap(value) for name, value in (original.__kwdefaults__ or {}).items()}
     function.__qualname__, function.__module__ = original.__qualname__, original.__module__
     return function

@@ -44,8 +44,9 @@ class _Run:
         owner.__dict__["run"] = value
         if not launches_by_run(owner):
             kind = type(owner)
-            owner.__class__ = type(kind)(kind.__name__, (kind, ), {"__getitem__": _subscript, "__module__": kind.__module__,
-                                                                   "_is_of_one_object": True})
+            owner.__class__ = type(kind)(
+                kind.__name__, (kind,), {"__getitem__": _subscript, "__module__": kind.__module__, "_is_of_one_object": True}
+            )
         _tell()
 
     def __delete__(self, owner):

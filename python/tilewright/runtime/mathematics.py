@@ -21,8 +21,11 @@ class _MarkedFunctions(type):
     """Any function that `constexpr_function` has marked is an instance, but for those of this package."""
 
     def __instancecheck__(cls, value):
-        if not isinstance(value, types.FunctionType) or value.__module__ == __name__ \
-                or not hasattr(value, "__tilewright_constexpr_function__"):
+        if (
+            not isinstance(value, types.FunctionType)
+            or value.__module__ == __name__
+            or not hasattr(value, "__tilewright_constexpr_function__")
+        ):
             return False
         if not hasattr(value, "src"):
             # Who asks wants to copy the function: torch, into the file of a kernel that calls it.

@@ -27,8 +27,7 @@ def annotation_text(annotation) -> str:
 class KernelParam:
     """One parameter of a kernel: what its declaration says."""
 
-    def __init__(self, num: int, param: inspect.Parameter, do_not_specialize: bool,
-                 do_not_specialize_on_alignment: bool):
+    def __init__(self, num: int, param: inspect.Parameter, do_not_specialize: bool, do_not_specialize_on_alignment: bool):
         self.num = num
         self._param = param
         self.name = param.name
@@ -45,7 +44,7 @@ class KernelParam:
         """The short name of an explicit type ("i64", "*fp32"), else empty."""
         text = self.annotation
         star = "*k" if text.startswith("*k") else "*" if text.startswith("*") else ""
-        base = SHORT_NAMES.get(text[len(star):], text[len(star):])
+        base = SHORT_NAMES.get(text[len(star) :], text[len(star) :])
         return star + base if base in KNOWN else ""
 
     def __getstate__(self):
@@ -63,7 +62,7 @@ def mangle_type(arg, specialize=False) -> str:
     if isinstance(arg, bool):
         return "u1"
     if isinstance(arg, int):
-        return "i32" if -2**31 <= arg < 2**31 else "i64" if -2**63 <= arg < 2**63 else "u64"
+        return "i32" if -(2**31) <= arg < 2**31 else "i64" if -(2**63) <= arg < 2**63 else "u64"
     if isinstance(arg, float):
         return "fp32"
     if isinstance(arg, tuple):

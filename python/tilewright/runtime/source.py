@@ -25,7 +25,7 @@ def text_from_def(text: str, name: str) -> str:
     start = _DEF.search(text)
     if start is None:
         raise errors.make("E0101", name=name)
-    return text[start.start():]
+    return text[start.start() :]
 
 
 def _is_in_file(path) -> bool:
@@ -76,10 +76,10 @@ class FunctionSource:
         lines = linecache.getlines(self.file, self.fn.__globals__)
         if first > len(lines):
             raise errors.make("E0101", name=self.fn.__name__)
-        text = "".join(lines[first - 1:])
+        text = "".join(lines[first - 1 :])
         count, meaning = _core.scan_source_block(text.encode("utf-8", "surrogatepass"))
         self._meaning = meaning.decode("utf-8", "surrogatepass")
-        return lines[first - 1:first - 1 + count]
+        return lines[first - 1 : first - 1 + count]
 
     @property
     def first_line(self) -> int:

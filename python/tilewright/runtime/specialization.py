@@ -14,7 +14,7 @@ from ..scalar_types import short_type
 def _integer(value, specialize_value):
     if value == 1 and specialize_value:
         return "constexpr", 1
-    kind = "i32" if -2**31 <= value < 2**31 else "i64" if -2**63 <= value < 2**63 else "u64"
+    kind = "i32" if -(2**31) <= value < 2**31 else "i64" if -(2**63) <= value < 2**63 else "u64"
     return kind, "D" if value % 16 == 0 and specialize_value else ""
 
 

@@ -27,7 +27,6 @@ _regions = []
 
 
 class _Region:
-
     def __init__(self, address, size):
         self.address, self.size = address, size
         self.pattern = np.random.default_rng(size).integers(1, 256, size, np.uint8)
@@ -38,7 +37,7 @@ class _Region:
         changed = (data != self.pattern) & (self.is_written == 0)
         if changed.any():
             groups = np.add.reduceat(changed, np.arange(0, self.size, _GROUP)) > 0
-            self.is_written |= np.repeat(groups, _GROUP)[:self.size]
+            self.is_written |= np.repeat(groups, _GROUP)[: self.size]
 
 
 def _bytes_at(address, size):
@@ -51,7 +50,7 @@ def _fill(array, host, pattern):
         _bytes_at(host.address, len(pattern))[:] = pattern
         return
     torch = sys.modules["torch"]
-    flat = array.as_strided((array.numel(), ), (1, )).view(torch.uint8)
+    flat = array.as_strided((array.numel(),), (1,)).view(torch.uint8)
     flat.copy_(torch.from_numpy(pattern))
 
 

@@ -74,7 +74,9 @@ class CompileArgs:
 
 def _c_type(name, kind) -> str:
     if is_descriptor(kind):
-        raise refused(f"the descriptor '{name}' has no type in C as Triton writes it", "use tilewright export, or pass a pointer")
+        raise refused(
+            f"the descriptor '{name}' has no type in C as Triton writes it", "use tilewright export, or pass a pointer"
+        )
     return "CUdeviceptr" if kind.startswith("*") else number_type(name, kind)
 
 
@@ -89,20 +91,26 @@ def compile_kernel(args: CompileArgs):
     kernel = load_function(f"{args.path}:{args.kernel_name}")
     grid = [part.strip() for part in args.grid.split(",")]
     if len(grid) != 3:
-        raise refused(f"the grid '{args.grid}' has {len(grid)} parts", "give three C expressions: \"(n + 127) / 128, 1, 1\"")
+        raise refused(f"the grid '{args.grid}' has {len(grid)} parts", 'give three C expressions: "(n + 127) / 128, 1, 1"')
     types, constants, divisibility = parse_signature(kernel, args.signature)
 
     ones = [name for name, entry in zip(kernel.arg_names, args.signature.split(",")) if entry.strip().endswith(":1")]
     algorithm = f"warps{args.num_warps}xstages{args.num_stages}"
     digest = hashlib.sha256(f"{args.signature.replace(' ', '')} {algorithm}".encode()).hexdigest()[:8]
-    suffix = "".join(f"{place}c" if name in ones else f"{place}d" for place, name in enumerate(kernel.arg_names)
-                     if name in ones or divisibility.get(name) == 16)
+    suffix = "".join(
+        f"{place}c" if name in ones else f"{place}d"
+        for place, name in enumerate(kernel.arg_names)
+        if name in ones or divisibility.get(name) == 16
+    )
     parameters = {name: _c_type(name, types[name]) for name in kernel.arg_names if name in types}
     everything = {name: parameters.get(name, "int32_t") for name in kernel.arg_names if name in types or name in ones}
     name = "_".join([args.out_name or args.kernel_name, digest, suffix])
-    passed = [f"(void *)(uintptr_t){parameter}" if kind == "CUdeviceptr" else parameter for parameter, kind in parameters.items()]
+    passed = [
+        f"(void *)(uintptr_t){parameter}" if kind == "CUdeviceptr" else parameter for parameter, kind in parameters.items()
+    ]
     values = {
-        "name": name, "parameters": "".join(f", {kind} {parameter}" for parameter, kind in parameters.items()),
+        "name": name,
+        "parameters": "".join(f", {kind} {parameter}" for parameter, kind in parameters.items()),
         "all_parameters": ", ".join(f"{kind} {parameter}" for parameter, kind in everything.items()),
         "arguments": ", ".join(["stream", "programs", *passed]),
         "algorithm": "_".join(["x".join(str(v) for n, v in constants.items() if n not in ones), algorithm]),
@@ -113,7 +121,9 @@ def compile_kernel(args: CompileArgs):
     request = KernelRequest(kernel, [args.signature], name=f"{name}_launch", options=options)
     library = LibraryText(build(name, [request], [_target(args.target)], with_ptx=False))
     body = library.body(library.code, _FUNCTIONS.substitute(values))
-    source = "\n".join([f"// {', '.join(f'{n} = {v!r}' for n, v in constants.items())}", "#include <cuda.h>", template("types.h.in"), body])
+    source = "\n".join(
+        [f"// {', '.join(f'{n} = {v!r}' for n, v in constants.items())}", "#include <cuda.h>", template("types.h.in"), body]
+    )
     base = Path(args.out_path or args.out_name or args.kernel_name)
     files = []
     for ending, text in ((".c", source), (".h", _HEADER.substitute(values))):

@@ -26,8 +26,10 @@ def get_sass(cubin: bytes, fun=None) -> str:
 
     nvdisasm, cuobjdump = path_to_binary("nvdisasm"), path_to_binary("cuobjdump")
     if nvdisasm is None and cuobjdump is None:
-        raise FileNotFoundError("neither nvdisasm nor cuobjdump was found; install the CUDA toolkit's binary "
-                                "utilities or set TILEWRIGHT_NVDISASM_PATH")
+        raise FileNotFoundError(
+            "neither nvdisasm nor cuobjdump was found; install the CUDA toolkit's binary "
+            "utilities or set TILEWRIGHT_NVDISASM_PATH"
+        )
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()

@@ -108,7 +108,7 @@ class LinearLayout:
         """(input dimension, its columns) in order."""
         first = 0
         for name, bits in self._in.items():
-            yield name, self._columns[first:first + bits]
+            yield name, self._columns[first : first + bits]
             first += bits
 
     @property
@@ -140,14 +140,20 @@ class LinearLayout:
     def __eq__(self, other):
         if not isinstance(other, LinearLayout):
             return NotImplemented
-        return (list(self._in.items()), list(self._out.items()), self._columns) == \
-            (list(other._in.items()), list(other._out.items()), other._columns)
+        return (list(self._in.items()), list(self._out.items()), self._columns) == (
+            list(other._in.items()),
+            list(other._out.items()),
+            other._columns,
+        )
 
     __hash__ = None  # `*=` changes the object
 
     def __repr__(self):
-        lines = [f" - {name}={1 << position} -> {tuple(image)}" for name, images in self.bases
-                 for position, image in enumerate(images)]
+        lines = [
+            f" - {name}={1 << position} -> {tuple(image)}"
+            for name, images in self.bases
+            for position, image in enumerate(images)
+        ]
         sizes = ", ".join(f"{name} (size {size})" for name, size in self.out_dims)
         return "\n".join([*lines, f"where out dims are: [{sizes}]"])
 

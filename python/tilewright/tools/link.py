@@ -40,7 +40,9 @@ class Specialisation:
 
     def test(self) -> str:
         """The C expression that says whether arguments fit."""
-        tests = [f"{name} == 1" if value == 1 else f"(uintptr_t){name} % {value} == 0" for name, value in self.conditions.items()]
+        tests = [
+            f"{name} == 1" if value == 1 else f"(uintptr_t){name} % {value} == 0" for name, value in self.conditions.items()
+        ]
         return " && ".join(tests) or "1"
 
 
@@ -83,8 +85,11 @@ def read_headers(texts) -> dict:
 def _choice(name, group) -> str:
     """The function of one set of constants."""
     group = sorted(group, key=lambda one: -len(one.conditions))
-    lines = [f"CUresult {one.function}(CUstream stream{_declared(one.given())});\n"
-             f"void load_{one.function}(void);\nvoid unload_{one.function}(void);" for one in group]
+    lines = [
+        f"CUresult {one.function}(CUstream stream{_declared(one.given())});\n"
+        f"void load_{one.function}(void);\nvoid unload_{one.function}(void);"
+        for one in group
+    ]
     lines.append(f"CUresult {name}(CUstream stream{_declared(group[0].parameters)}) {{")
     lines += [f"  if ({one.test()})\n    return {one.function}(stream{_named(one.given())});" for one in group]
     lines.append("  return CUDA_ERROR_INVALID_VALUE;\n}")
@@ -94,8 +99,15 @@ def _choice(name, group) -> str:
 
 
 def _declarations(kernel, parameters, names) -> str:
-    lines = ["#pragma once", "#include <cuda.h>", "#include <stdint.h>", "",
-             "typedef CUstream TT_StreamTy;", "typedef CUresult TT_ResultTy;", ""]
+    lines = [
+        "#pragma once",
+        "#include <cuda.h>",
+        "#include <stdint.h>",
+        "",
+        "typedef CUstream TT_StreamTy;",
+        "typedef CUresult TT_ResultTy;",
+        "",
+    ]
     for name in (*names, kernel):
         lines += [f"void load_{name}(void);", f"void unload_{name}(void);"]
     lines += [f"CUresult {name}(CUstream stream{_declared(parameters)});" for name in (*names, f"{kernel}_default")]
@@ -105,11 +117,13 @@ def _declarations(kernel, parameters, names) -> str:
 
 def _definitions(kernel, parameters, names) -> str:
     declared, named = _declared(parameters), _named(parameters)
-    loads = "".join(f"void {word}_{kernel}(void) {{\n" + "".join(f"  {word}_{name}();\n" for name in names) + "}\n"
-                    for word in ("load", "unload"))
+    loads = "".join(
+        f"void {word}_{kernel}(void) {{\n" + "".join(f"  {word}_{name}();\n" for name in names) + "}\n"
+        for word in ("load", "unload")
+    )
     return f"""
-typedef CUresult (*{kernel}_function)(CUstream{''.join(', ' + kind for kind, _ in parameters)});
-static const {kernel}_function {kernel}_functions[] = {{{', '.join(names)}}};
+typedef CUresult (*{kernel}_function)(CUstream{"".join(", " + kind for kind, _ in parameters)});
+static const {kernel}_function {kernel}_functions[] = {{{", ".join(names)}}};
 
 int {kernel}_get_num_algos(void) {{ return {len(names)}; }}
 

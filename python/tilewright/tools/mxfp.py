@@ -29,7 +29,7 @@ class _Bits:
             self.data = self._from_float(data)
         else:
             self.device = device
-            self.size = tuple(size) if isinstance(size, (tuple, list)) else (size, )
+            self.size = tuple(size) if isinstance(size, (tuple, list)) else (size,)
 
     def _random_bits(self, low, high):
         return torch.randint(low, high, self.size, dtype=torch.uint8, device=self.device)

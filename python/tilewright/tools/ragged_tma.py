@@ -28,8 +28,10 @@ def create_ragged_descriptor(T, block_shape, ragged_dim=0):
     """
     shape, rank = list(T.shape), len(T.shape)
     if rank not in (2, 3) or len(block_shape) != rank:
-        raise AssertionError(f"ragged descriptors are of 2 or 3 dimensions, with a block of as many; got {rank} and "
-                             f"a block of {len(block_shape)}")
+        raise AssertionError(
+            f"ragged descriptors are of 2 or 3 dimensions, with a block of as many; got {rank} and "
+            f"a block of {len(block_shape)}"
+        )
     axis = ragged_dim + rank if ragged_dim < 0 else ragged_dim
     if not 0 <= axis < rank - 1:
         raise AssertionError(f"dimension {ragged_dim} of {rank} cannot be ragged: the last one is contiguous")
@@ -37,8 +39,9 @@ def create_ragged_descriptor(T, block_shape, ragged_dim=0):
         raise AssertionError(f"{shape[axis]} rows are more than 2^30")
     shape[axis] = _ROWS.value
     strides = [T.stride(i) for i in range(rank)]
-    return TensorDescriptor(T, [_EXTENT, _EXTENT, *shape], [_WRAP - strides[axis], strides[axis], *strides],
-                            [1, 1, *block_shape])
+    return TensorDescriptor(
+        T, [_EXTENT, _EXTENT, *shape], [_WRAP - strides[axis], strides[axis], *strides], [1, 1, *block_shape]
+    )
 
 
 @jit
@@ -52,7 +55,7 @@ def load_ragged(TMA, slice_off, slice_size, coords, ragged_dim: tl.constexpr = 0
     """A block of the group at `coords`, counted from its first row; rows after its end are zero."""
     tl.static_assert(len(TMA.shape) == len(coords) + 2, "the descriptor must be one of create_ragged_descriptor")
     first, second, row = to_ragged_indices(slice_off, slice_size, coords[ragged_dim])
-    block = TMA.load([first, second] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1:])
+    block = TMA.load([first, second] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :])
     return tl.reshape(block, block.shape[2:])
 
 
@@ -60,13 +63,13 @@ def load_ragged(TMA, slice_off, slice_size, coords, ragged_dim: tl.constexpr = 0
 def store_ragged(TMA, slice_off, slice_size, coords, data, ragged_dim: tl.constexpr = 0):
     """Writes a block of the group at `coords`; rows after its end are left alone."""
     first, second, row = to_ragged_indices(slice_off, slice_size, coords[ragged_dim])
-    TMA.store([first, second] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1:],
-              tl.reshape(data, [1, 1] + data.shape))
+    TMA.store([first, second] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :], tl.reshape(data, [1, 1] + data.shape))
 
 
 @jit
 def atomic_add_ragged(TMA, slice_off, slice_size, coords, data, ragged_dim: tl.constexpr = 0):
     """Adds a block to the group at `coords`; rows after its end are left alone."""
     first, second, row = to_ragged_indices(slice_off, slice_size, coords[ragged_dim])
-    TMA.atomic_add([first, second] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1:],
-                   tl.reshape(data, [1, 1] + data.shape))
+    TMA.atomic_add(
+        [first, second] + coords[:ragged_dim] + [row] + coords[ragged_dim + 1 :], tl.reshape(data, [1, 1] + data.shape)
+    )

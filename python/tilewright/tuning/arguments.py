@@ -10,7 +10,8 @@ from ..lazy_names import deferred
 def add_parser(commands):
     """The command `tune` with its own commands."""
     tune = commands.add_parser("tune", help="look at measured configurations, ship them, pin one").add_subparsers(
-        dest="what_command", required=True)
+        dest="what_command", required=True
+    )
 
     def add(name, call, help, file=None):
         parser = tune.add_parser(name, help=help)
@@ -25,8 +26,16 @@ def add_parser(commands):
         return parser
 
     choose(add("show", deferred("tuning.commands:show_command"), "what was measured and chosen")).add_argument(
-        "--all", action="store_true", help="every configuration")
-    choose(add("export", deferred("tuning.commands:export_command"), "write tables to a file that can lie beside a package", "the file"))
+        "--all", action="store_true", help="every configuration"
+    )
+    choose(
+        add(
+            "export",
+            deferred("tuning.commands:export_command"),
+            "write tables to a file that can lie beside a package",
+            "the file",
+        )
+    )
     add("import", deferred("tuning.commands:import_command"), "merge an exported file into the cache", "the file")
     pin = choose(add("pin", deferred("tuning.commands:pin_command"), "always take one configuration"))
     pin.add_argument("config", help="part of its text, its identity, or 'none'")

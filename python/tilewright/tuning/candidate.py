@@ -34,14 +34,22 @@ class Candidate:
 
     def record(self) -> dict:
         summary = _core.summarize(self.samples) if self.samples else None
-        return {"config": str(self.config), "kwargs": {k: repr(v) for k, v in self.config.all_kwargs().items()},
-                "status": self.status, "reason": self.reason,
-                "median": summary["median"] if summary else None,
-                "low": summary["low"] if summary else None, "high": summary["high"] if summary else None,
-                "q20": summary["q20"] if summary else None, "q80": summary["q80"] if summary else None,
-                "samples": [round(s, 6) for s in self.samples[-64:]], **({"lost": True} if self.lost else {}),
-                **({"crashed": True} if self.crashed else {}), **({"interrupted": True} if self.interrupted else {}),
-                **self.resources}
+        return {
+            "config": str(self.config),
+            "kwargs": {k: repr(v) for k, v in self.config.all_kwargs().items()},
+            "status": self.status,
+            "reason": self.reason,
+            "median": summary["median"] if summary else None,
+            "low": summary["low"] if summary else None,
+            "high": summary["high"] if summary else None,
+            "q20": summary["q20"] if summary else None,
+            "q80": summary["q80"] if summary else None,
+            "samples": [round(s, 6) for s in self.samples[-64:]],
+            **({"lost": True} if self.lost else {}),
+            **({"crashed": True} if self.crashed else {}),
+            **({"interrupted": True} if self.interrupted else {}),
+            **self.resources,
+        }
 
 
 def first_line(error) -> str:

@@ -59,8 +59,13 @@ def import_command(arguments) -> int:
 def pin_command(arguments) -> int:
     found = _tables(arguments)
     if len(found) != 1:
-        raise SystemExit(f"tilewright tune: {len(found)} tables match; name one with --kernel or --key" + _lines(
-            f"--key {key[:12]}  {printable(header['kernel'])} for {printable(header.get('key', ''))}" for key, header in found))
+        raise SystemExit(
+            f"tilewright tune: {len(found)} tables match; name one with --kernel or --key"
+            + _lines(
+                f"--key {key[:12]}  {printable(header['kernel'])} for {printable(header.get('key', ''))}"
+                for key, header in found
+            )
+        )
     key, header = found[0]
     chosen = None if arguments.config == "none" else _one_configuration(header["records"], arguments.config)
     header = table.pin(key, chosen)
@@ -82,8 +87,10 @@ def _one_configuration(records, wanted) -> str:
     exact = [i for i, r in records.items() if i.startswith(wanted) or has(r)]
     found = exact or [i for i, r in records.items() if wanted in r["config"]]
     if len(found) != 1:
-        raise SystemExit(f"tilewright tune: {len(found)} configurations match '{printable(wanted)}'; there are" + _lines(
-            printable(records[i]["config"]) for i in (found or records)))
+        raise SystemExit(
+            f"tilewright tune: {len(found)} configurations match '{printable(wanted)}'; there are"
+            + _lines(printable(records[i]["config"]) for i in (found or records))
+        )
     return found[0]
 
 

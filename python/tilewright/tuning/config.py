@@ -42,8 +42,13 @@ class Config:
 
 
 def _options(config):
-    return {"num_warps": config.num_warps, "num_ctas": config.num_ctas, "num_stages": config.num_stages,
-            "maxnreg": config.maxnreg, "ir_override": config.ir_override}
+    return {
+        "num_warps": config.num_warps,
+        "num_ctas": config.num_ctas,
+        "num_stages": config.num_stages,
+        "maxnreg": config.maxnreg,
+        "ir_override": config.ir_override,
+    }
 
 
 def _identity(config):

@@ -34,7 +34,7 @@ class _WorkerEach(concurrent.futures.ThreadPoolExecutor):
         free: queue.SimpleQueue = queue.SimpleQueue()
         for place in places:
             free.put(place)
-        super().__init__(len(places), "tilewright-sweep", initializer=self._take_place, initargs=(free, ))
+        super().__init__(len(places), "tilewright-sweep", initializer=self._take_place, initargs=(free,))
 
     def _take_place(self, free):
         self._mine.place, self._mine.worker = free.get(), None
@@ -75,8 +75,11 @@ class GpuPool(_WorkerEach):
 
     def _start(self, device):
         return concurrent.futures.ProcessPoolExecutor(
-            1, multiprocessing.get_context("spawn"),  # CUDA does not survive a fork
-            _begin_process, (str(device), max(1, (os.cpu_count() or 1) // self.workers)))
+            1,
+            multiprocessing.get_context("spawn"),  # CUDA does not survive a fork
+            _begin_process,
+            (str(device), max(1, (os.cpu_count() or 1) // self.workers)),
+        )
 
     def _ask(self, pool, function, arguments):
         return pool.submit(function, *arguments).result()

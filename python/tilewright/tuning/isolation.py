@@ -77,12 +77,21 @@ class Trials:
             described = [self._describe(name, kind, arguments) for name, kind in kernel.signature.items()]
             metadata = kernel.metadata
             image = kernel.asm.get("cubin")
-            message = {"what": "run", "name": kernel.name, "types": list(kernel.signature.values()), "grid": list(grid),
-                       "threads": metadata.num_warps * metadata.warp_size, "shared": metadata.shared,
-                       "num_ctas": metadata.num_ctas, "cooperative": bool(metadata.launch_cooperative_grid),
-                       "programmatic": bool(metadata.launch_pdl), "maxnreg": metadata.maxnreg or 0,
-                       "tensor_maps": list(metadata.tensor_maps), "host_tensor_maps": list(metadata.host_tensor_maps),
-                       "arguments": described}
+            message = {
+                "what": "run",
+                "name": kernel.name,
+                "types": list(kernel.signature.values()),
+                "grid": list(grid),
+                "threads": metadata.num_warps * metadata.warp_size,
+                "shared": metadata.shared,
+                "num_ctas": metadata.num_ctas,
+                "cooperative": bool(metadata.launch_cooperative_grid),
+                "programmatic": bool(metadata.launch_pdl),
+                "maxnreg": metadata.maxnreg or 0,
+                "tensor_maps": list(metadata.tensor_maps),
+                "host_tensor_maps": list(metadata.host_tensor_maps),
+                "arguments": described,
+            }
             self.child.send(message, image if image is not None else kernel.asm["ptx"].encode())
             answer, _ = self.child.answer(_START_SECONDS)
             if answer["status"] == "launching":

@@ -61,7 +61,7 @@ class TorchRegion:
     def __init__(self, tensor, torch):
         self.torch = torch
         span = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
-        self.flat = torch.as_strided(tensor.detach(), (span, ), (1, ), tensor.storage_offset())
+        self.flat = torch.as_strided(tensor.detach(), (span,), (1,), tensor.storage_offset())
         self.key = (self.flat.data_ptr(), span * tensor.element_size())
 
     @classmethod
@@ -153,7 +153,9 @@ class RawRegion:
         now, before = bytearray(), bytearray()
         for offset, size in sampled_pieces(self.nbytes):
             now += _core.read_device(self.address + offset, size)
-            before += kept[offset:offset + size] if isinstance(kept, bytes) else _core.read_device(kept.data_ptr() + offset, size)
+            before += (
+                kept[offset : offset + size] if isinstance(kept, bytes) else _core.read_device(kept.data_ptr() + offset, size)
+            )
         return difference_of_arrays(np.frombuffer(now, np.uint8), np.frombuffer(before, np.uint8), self.dtype, tolerance)
 
 
@@ -212,7 +214,7 @@ class Protection:
             if name in self.regions or name in self.unprotected:
                 continue
             values = self.arguments.get(name)
-            for number, value in enumerate(values if isinstance(values, tuple) else (values, )):
+            for number, value in enumerate(values if isinstance(values, tuple) else (values,)):
                 region = region_of(value)
                 if region is None:
                     if has_attribute(value, "data_ptr"):
@@ -222,12 +224,15 @@ class Protection:
         reads = self.arguments if read is None or written is None else read
         read_memory = [self._memory(n) for n in reads]
         # Written under one name and read under another counts as read.
-        self.unread = {n for n, r in self.regions.items()
-                       if n not in reads and not any(_overlap(r.key, m) for memory in read_memory for m in memory)}
+        self.unread = {
+            n
+            for n, r in self.regions.items()
+            if n not in reads and not any(_overlap(r.key, m) for memory in read_memory for m in memory)
+        }
 
     def _memory(self, name):
         values = self.arguments.get(name)
-        found = (region_of(v) for v in (values if isinstance(values, tuple) else (values, )))
+        found = (region_of(v) for v in (values if isinstance(values, tuple) else (values,)))
         return [region.key for region in found if region is not None]
 
     def _keep(self, name, region):

@@ -44,8 +44,9 @@ class TuningOptions:
         if self.tune_memory not in ("device", "host"):
             raise ValueError(f"tune_memory={self.tune_memory!r}: expected 'device' or 'host'")
         if self.names_times:
-            warnings.warn("warmup, rep and use_cuda_graph of autotune are deprecated; pass do_bench",
-                          DeprecationWarning, stacklevel=5)
+            warnings.warn(
+                "warmup, rep and use_cuda_graph of autotune are deprecated; pass do_bench", DeprecationWarning, stacklevel=5
+            )
 
     @property
     def names_times(self) -> bool:

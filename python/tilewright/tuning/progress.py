@@ -63,8 +63,12 @@ class Silent:
         return f"{int(seconds) // 60}:{int(seconds) % 60:02} left"
 
     def state(self) -> str:
-        parts = [f"{self.done:.2g} of {self.count} problems", f"{self.measured} configurations measured", self.left(),
-                 f"best of {self.best}" if self.best else ""]
+        parts = [
+            f"{self.done:.2g} of {self.count} problems",
+            f"{self.measured} configurations measured",
+            self.left(),
+            f"best of {self.best}" if self.best else "",
+        ]
         return ", ".join(filter(None, parts))
 
     def update(self):
@@ -102,8 +106,12 @@ class Bar(Silent):
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        self.progress = Progress(TextColumn("sweep"), BarColumn(bar_width=24), TextColumn("{task.description}", markup=False),
-                                 console=Console(stderr=True))
+        self.progress = Progress(
+            TextColumn("sweep"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.description}", markup=False),
+            console=Console(stderr=True),
+        )
 
     def begin(self, count):
         super().begin(count)

@@ -25,13 +25,17 @@ def text_table(records) -> str:
     lines = [f"  {'ms':>10} {'interval':>19}  {'regs':>4} {'shared':>7}  configuration"]
     for r in ordered(records):
         if r.get("median") is None:
-            lines.append(f"  {r['status']:>10} {'':>19}  {_number(r, 'registers'):>4} {_number(r, 'shared'):>7}  "
-                         f"{printable(r['config'])}: {printable(r['reason'])}")
+            lines.append(
+                f"  {r['status']:>10} {'':>19}  {_number(r, 'registers'):>4} {_number(r, 'shared'):>7}  "
+                f"{printable(r['config'])}: {printable(r['reason'])}"
+            )
             continue
         interval = f"{r['low']:.4f} .. {r['high']:.4f}" if r.get("low") is not None else ""
         note = "" if r["status"] == "ok" else f" ({r['status']}: {printable(r['reason'])})"
-        lines.append(f"  {r['median']:>10.4f} {interval:>19}  {_number(r, 'registers'):>4} {_number(r, 'shared'):>7}  "
-                     f"{printable(r['config'])}{note}")
+        lines.append(
+            f"  {r['median']:>10.4f} {interval:>19}  {_number(r, 'registers'):>4} {_number(r, 'shared'):>7}  "
+            f"{printable(r['config'])}{note}"
+        )
     return "\n".join(lines)
 
 
@@ -78,8 +82,9 @@ body { font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 76em; 
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2.2em }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 th, td { text-align: left; padding: .2em .6em; border-bottom: 1px solid #ddd; vertical-align: top }
-td.n, th.n { text-align: right } td:first-child { min-width: 19em } td.n { white-space: nowrap } .muted { color: #777 } tr.best { background: #e8f4ea; font-weight: 600 }
-code { font: 12.5px ui-monospace, monospace } .bar { fill: #4a7fb5 } .best .bar { fill: #2e8b57 } .whisker { stroke: #222; stroke-width: 1.5 }
+td.n, th.n { text-align: right } td:first-child { min-width: 19em } td.n { white-space: nowrap } .muted { color: #777 }
+tr.best { background: #e8f4ea; font-weight: 600 } code { font: 12.5px ui-monospace, monospace }
+.bar { fill: #4a7fb5 } .best .bar { fill: #2e8b57 } .whisker { stroke: #222; stroke-width: 1.5 }
 @media (prefers-color-scheme: dark) { body { background: #16181c; color: #ddd } th, td { border-color: #333 }
 tr.best { background: #1d3325 } .whisker { stroke: #eee } }
 """
@@ -95,8 +100,10 @@ def _bar(record, scale, best) -> str:
     whisker = ""
     if record.get("low") is not None:
         whisker = f'<line class="whisker" x1="{x(record["low"])}" x2="{x(record["high"])}" y1="8" y2="8"/>'
-    return (f'<svg width="{width}" height="16" role="img" aria-label="{record["median"]:.4f} ms">'
-            f'<rect class="bar" width="{x(record["median"])}" height="10" y="3" rx="2"/>{whisker}</svg>')
+    return (
+        f'<svg width="{width}" height="16" role="img" aria-label="{record["median"]:.4f} ms">'
+        f'<rect class="bar" width="{x(record["median"])}" height="10" y="3" rx="2"/>{whisker}</svg>'
+    )
 
 
 def _row(record, scale, best, peak) -> str:
@@ -104,10 +111,12 @@ def _row(record, scale, best, peak) -> str:
 
     esc = html.escape
     has_time = record.get("median") is not None
-    cells = [f"<td><code>{esc(printable(record['config']))}</code></td>",
-             f"<td class=n>{record['median']:.4f}</td>" if has_time else "<td class=n>-</td>",
-             f"<td>{_bar(record, scale, best)}</td>" if has_time else "<td></td>",
-             f"<td class=n>{best['median'] / record['median'] * 100:.0f} %</td>" if has_time and best else "<td></td>"]
+    cells = [
+        f"<td><code>{esc(printable(record['config']))}</code></td>",
+        f"<td class=n>{record['median']:.4f}</td>" if has_time else "<td class=n>-</td>",
+        f"<td>{_bar(record, scale, best)}</td>" if has_time else "<td></td>",
+        f"<td class=n>{best['median'] / record['median'] * 100:.0f} %</td>" if has_time and best else "<td></td>",
+    ]
     if peak is not None:
         cells.append(f"<td class=n>{peak / record['median'] * 100:.0f} %</td>" if has_time else "<td></td>")
     for name in ("registers", "spills", "shared", "blocks"):
@@ -131,16 +140,21 @@ def _section(header) -> str:
     for record in records:
         counts[record["status"]] = counts.get(record["status"], 0) + 1
     fields = header["fields"]
+    ran_on = f"{printable(fields.get('device', ''))}, {printable(fields.get('driver', ''))}"
+    ends = ", ".join(f"{count} {status}" for status, count in counts.items())
     roof = "<th class=n>of memory roof</th>" if peak is not None else ""
-    note = (f"<p class=muted>Roofline: moving the tensor arguments once through memory takes at least {peak:.4f} ms here.</p>"
-            if peak is not None else "")
+    note = (
+        f"<p class=muted>Roofline: moving the tensor arguments once through memory takes at least {peak:.4f} ms here.</p>"
+        if peak is not None
+        else ""
+    )
     clocks = header.get("clocks")
     if clocks:
         note += f"<p class=muted>Clocks when it began: {esc(', '.join(f'{k} {v} MHz' for k, v in clocks.items()))}.</p>"
     rows = "\n".join(_row(r, scale, best, peak) for r in records)
-    return f"""<h2><code>{esc(printable(header.get('kernel', '?')))}</code> for {esc(printable(header.get('key', '')))}</h2>
-<p>{esc(printable(fields.get('device', '')))}, {esc(printable(fields.get('driver', '')))}; {esc(', '.join(f'{n} {s}' for s, n in counts.items()))}
-{'; pinned' if header.get('pinned') else ''}</p>{note}
+    return f"""<h2><code>{esc(printable(header.get("kernel", "?")))}</code> for {esc(printable(header.get("key", "")))}</h2>
+<p>{esc(ran_on)}; {esc(ends)}
+{"; pinned" if header.get("pinned") else ""}</p>{note}
 <table><thead><tr><th>configuration</th><th class=n>ms</th><th>median and 95 % interval</th><th class=n>of best</th>{roof}
 <th class=n>registers</th><th class=n>spills</th><th class=n>shared</th><th class=n>blocks</th><th></th></tr></thead>
 <tbody>{rows}</tbody></table>"""

@@ -105,8 +105,11 @@ class Session:
         """
         if candidate.config.pre_hook is None:
             return self.args, self.kwargs
-        copies = {id(value): copy_of_descriptor(value) for value in (*self.args, *self.kwargs.values(), *self.nargs.values())
-                  if isinstance(value, TensorDescriptor)}
+        copies = {
+            id(value): copy_of_descriptor(value)
+            for value in (*self.args, *self.kwargs.values(), *self.nargs.values())
+            if isinstance(value, TensorDescriptor)
+        }
         if not copies:
             return self.args, self.kwargs
 
@@ -146,20 +149,32 @@ class Session:
         metadata = getattr(candidate.kernel, "metadata", None)
         if metadata is None:
             return True
-        candidate.resources = {"registers": metadata.n_regs, "spills": metadata.n_spills, "shared": metadata.shared,
-                               "threads": metadata.num_warps * metadata.warp_size}
+        candidate.resources = {
+            "registers": metadata.n_regs,
+            "spills": metadata.n_spills,
+            "shared": metadata.shared,
+            "threads": metadata.num_warps * metadata.warp_size,
+        }
         return self._fits(candidate, metadata)
 
     def _fits(self, candidate, metadata):
         limits = _core.device_properties(_core.current_device())
         problem, blocks = _core.judge_fit(
-            metadata.shared, -1 if metadata.n_regs is None else metadata.n_regs,
-            metadata.num_warps * metadata.warp_size, limits["max_shared_mem"], limits["max_num_regs"],
-            limits["max_threads_per_block"], str(limits["capability"]))
+            metadata.shared,
+            -1 if metadata.n_regs is None else metadata.n_regs,
+            metadata.num_warps * metadata.warp_size,
+            limits["max_shared_mem"],
+            limits["max_num_regs"],
+            limits["max_threads_per_block"],
+            str(limits["capability"]),
+        )
         candidate.resources["blocks"] = blocks
         if problem:
-            candidate.end("pruned", f"does not fit: {problem}", errors.from_native(
-                "E0301", "OutOfResources", problem) if "shared" in problem else None)
+            candidate.end(
+                "pruned",
+                f"does not fit: {problem}",
+                errors.from_native("E0301", "OutOfResources", problem) if "shared" in problem else None,
+            )
         return not problem
 
     # -- 2: first run ---------------------------------------------------------
@@ -200,8 +215,9 @@ class Session:
 
     def first_run(self, candidate):
         metadata = getattr(candidate.kernel, "metadata", None)
-        self.protection.add(metadata.written_args if metadata is not None else None,
-                            metadata.read_args if metadata is not None else None)
+        self.protection.add(
+            metadata.written_args if metadata is not None else None, metadata.read_args if metadata is not None else None
+        )
         candidate.status = "running"
         self._note(candidate)
         if self._fails_in_isolation(candidate):
@@ -247,17 +263,25 @@ class Session:
         self._lose(candidate)
         # The GPU still runs it, and nothing can stop it from here.
         _core.set_abandoned(True)
-        raise errors.make("E0406", name=self.tuner.base_fn.__name__, s=f"{self.timeout:g}", config=str(candidate.config),
-                          instruction=self._what_to_do())
+        raise errors.make(
+            "E0406",
+            name=self.tuner.base_fn.__name__,
+            s=f"{self.timeout:g}",
+            config=str(candidate.config),
+            instruction=self._what_to_do(),
+        )
 
     def _faulted(self, candidate, error):
         candidate.end("failed", _first_line(error), error)
         self._lose(candidate)
-        notes = [f"met while '{self.tuner.base_fn.__name__}' was tuned, by its configuration {candidate.config}",
-                 self._what_to_do()]
+        notes = [
+            f"met while '{self.tuner.base_fn.__name__}' was tuned, by its configuration {candidate.config}",
+            self._what_to_do(),
+        ]
         text = str(error) + "".join(f"\n  note: {note}" for note in notes)
-        raise errors.from_native(error.code, type(error).__name__, error.message, error.help, error.frames,
-                                 [*error.notes, *notes], text) from error
+        raise errors.from_native(
+            error.code, type(error).__name__, error.message, error.help, error.frames, [*error.notes, *notes], text
+        ) from error
 
     def _lose(self, candidate):
         self.lost = candidate.lost = True
@@ -265,10 +289,14 @@ class Session:
 
     def _what_to_do(self):
         if self.table.store is None:
-            return "nothing is kept on disk for this kernel, so a new process will meet it again; with isolate=True " \
-                   "each configuration is tried in a child process"
-        return "the GPU is lost to this process; run again in a new one: it leaves this configuration out, and tries " \
-               "the others in a child process first"
+            return (
+                "nothing is kept on disk for this kernel, so a new process will meet it again; with isolate=True "
+                "each configuration is tried in a child process"
+            )
+        return (
+            "the GPU is lost to this process; run again in a new one: it leaves this configuration out, and tries "
+            "the others in a child process first"
+        )
 
     def _note(self, candidate):
         self.table.save({candidate.identity: candidate.record()})

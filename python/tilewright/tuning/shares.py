@@ -44,8 +44,10 @@ class Share:
         self.board = board  # a text that the board's identity has to contain; None takes any
         self.seconds = seconds  # after these nothing more is begun: the sweep hears of what is done
         self.spent = spent  # on this part, in earlier turns
-        self.known = {header["fields"]["kernel"] + header["fields"]["key"] + identity_of_board(header["fields"]): header
-                      for header in tables}
+        self.known = {
+            header["fields"]["kernel"] + header["fields"]["key"] + identity_of_board(header["fields"]): header
+            for header in tables
+        }
         self.taken: list = []  # (table, identities of its configurations in this share)
         self.is_cut_short = False
         self.measured = 0  # configurations, in this turn

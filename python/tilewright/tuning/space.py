@@ -23,8 +23,19 @@ class Space:
     order: neighbours in a list are what the search tries next.
     """
 
-    def __init__(self, choices, *, num_warps=(4, ), num_stages=(3, ), num_ctas=(1, ), maxnreg=(None, ), where=None,
-                 exhaustive=64, max_points=160, seed=0):
+    def __init__(
+        self,
+        choices,
+        *,
+        num_warps=(4,),
+        num_stages=(3,),
+        num_ctas=(1,),
+        maxnreg=(None,),
+        where=None,
+        exhaustive=64,
+        max_points=160,
+        seed=0,
+    ):
         self.meta = {name: list(values) for name, values in choices.items()}
         self.options = {name: list(values) for name, values in zip(_OPTIONS, (num_warps, num_stages, num_ctas, maxnreg))}
         self.where, self.exhaustive, self.max_points, self.seed = where, exhaustive, max_points, seed
@@ -60,5 +71,9 @@ class Space:
 
     def search(self):
         """The native search over the points of this space."""
-        return _core.Search([len(v) for v in self.dimensions.values()], self.max_points, self.seed,
-                            None if self.where is None else lambda p: self.config_at(p) is not None)
+        return _core.Search(
+            [len(v) for v in self.dimensions.values()],
+            self.max_points,
+            self.seed,
+            None if self.where is None else lambda p: self.config_at(p) is not None,
+        )

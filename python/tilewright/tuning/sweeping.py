@@ -54,8 +54,9 @@ def sweep(target: str, problems, executor=None, *, workers=None, board=None, pro
     problems are divided among them. `board` is part of the name of the board that counts,
     else it is that of the first answer. `progress`: shown on a terminal; True: also elsewhere.
     """
-    return _Sweep(target, [json.dumps(problem, sort_keys=True) for problem in problems], executor, workers, board,
-                  display_of(progress)).run()
+    return _Sweep(
+        target, [json.dumps(problem, sort_keys=True) for problem in problems], executor, workers, board, display_of(progress)
+    ).run()
 
 
 class _Problem:
@@ -80,8 +81,15 @@ class _Task:
 
     def text(self, target, board, number) -> str:
         tables = [header for header in self.problem.tables.values() if board is None or board in _board_of(header)]
-        share = {"part": self.part, "parts": self.parts, "leaders": self.leaders, "board": board,
-                 "seconds": _TURN_SECONDS, "spent": self.spent, "tables": tables}
+        share = {
+            "part": self.part,
+            "parts": self.parts,
+            "leaders": self.leaders,
+            "board": board,
+            "seconds": _TURN_SECONDS,
+            "spent": self.spent,
+            "tables": tables,
+        }
         # The number makes each text another: engines may remember what a call has given.
         return json.dumps({"target": target, "problem": json.loads(self.problem.text), "share": share, "number": number})
 
@@ -92,7 +100,11 @@ class _Answer:
     def __init__(self, text):
         data = json.loads(text)
         self.error, self.apart, self.where = (str(data.get(name, "")) for name in ("error", "apart", "where"))
-        self.seconds, self.left, self.measured = float(data.get("seconds", 0)), int(data.get("left", 0)), int(data.get("measured", 0))
+        self.seconds, self.left, self.measured = (
+            float(data.get("seconds", 0)),
+            int(data.get("left", 0)),
+            int(data.get("measured", 0)),
+        )
         self.tables = list(filter(table.valid_header, data["tables"]))
 
 
@@ -268,7 +280,7 @@ class _Sweep:
         part_of = {i: problem.parts_of.get((key, i)) for i in ordered}
         near = [i for i in ordered if times[i] <= _LEADERS_WITHIN * times[ordered[0]]][:_MOST_LEADERS]
         if near and list(part_of.values()).count(part_of[near[0]]) == 1:
-            near = ordered[:max(2, len(near))]
+            near = ordered[: max(2, len(near))]
         return near, len({part_of[i] for i in near}) == 1
 
     # -- the journal -------------------------------------------------------------

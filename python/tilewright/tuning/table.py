@@ -55,8 +55,11 @@ def config_identity(config):
 def device_fields(device) -> dict:
     properties = _core.device_properties(device)
     _, version, _ = _core.driver_info()
-    return {"device": f"{properties['name']}, {properties['multiprocessor_count']} multiprocessors, "
-            f"{round(properties['total_memory'] / 2**30)} GiB", "driver": f"CUDA {version // 1000}"}
+    return {
+        "device": f"{properties['name']}, {properties['multiprocessor_count']} multiprocessors, "
+        f"{round(properties['total_memory'] / 2**30)} GiB",
+        "driver": f"CUDA {version // 1000}",
+    }
 
 
 def identity_of_board(fields) -> str:
@@ -73,8 +76,13 @@ class Table:
         self.name = name
         encoded = dependencies.encode(tuple(key))
         self.kernel = dependencies.digest()
-        self.fields = {"kernel": self.kernel, "key": encoded, "package": disk_cache.package_digest(),
-                       "compiler": f"{__version__} {_core.build_id()}", **device_fields(device)}
+        self.fields = {
+            "kernel": self.kernel,
+            "key": encoded,
+            "package": disk_cache.package_digest(),
+            "compiler": f"{__version__} {_core.build_id()}",
+            **device_fields(device),
+        }
         self.key_text = repr(tuple(key))
         self.key = disk_cache.key_of(self.fields)
         self.file = getattr(function, "file", None)
@@ -153,8 +161,16 @@ class Table:
                 merge_lock.release()
 
     def header(self) -> dict:
-        return {"kernel": self.name, "fields": self.fields, "key": self.key_text, "records": self.records,
-                "best": self.best, "pinned": self.pinned, "changed": round(time.time(), 3), **self.circumstances}
+        return {
+            "kernel": self.name,
+            "fields": self.fields,
+            "key": self.key_text,
+            "records": self.records,
+            "best": self.best,
+            "pinned": self.pinned,
+            "changed": round(time.time(), 3),
+            **self.circumstances,
+        }
 
 
 # ---------------------------------------------------------------------------
@@ -164,6 +180,7 @@ class Table:
 
 def merged_records(ours, theirs) -> dict:
     """Both; where both have one, theirs only if it is final and ours is not."""
+
     def wins(identity, record):
         return identity not in ours or (record["status"] in FINAL and ours[identity]["status"] not in FINAL)
 
@@ -172,13 +189,21 @@ def merged_records(ours, theirs) -> dict:
 
 def valid_records(records) -> bool:
     return isinstance(records, dict) and all(
-        isinstance(r, dict) and isinstance(r.get("config"), str) and isinstance(r.get("status"), str)
-        and isinstance(r.get("median"), (int, float, type(None))) for r in records.values())
+        isinstance(r, dict)
+        and isinstance(r.get("config"), str)
+        and isinstance(r.get("status"), str)
+        and isinstance(r.get("median"), (int, float, type(None)))
+        for r in records.values()
+    )
 
 
 def valid_header(header) -> bool:
-    return (isinstance(header, dict) and isinstance(header.get("fields"), dict) and valid_records(header.get("records"))
-            and all(isinstance(header["fields"].get(n), str) for n in ("kernel", "key")))
+    return (
+        isinstance(header, dict)
+        and isinstance(header.get("fields"), dict)
+        and valid_records(header.get("records"))
+        and all(isinstance(header["fields"].get(n), str) for n in ("kernel", "key"))
+    )
 
 
 def shipped_files(kernel_file):
@@ -206,7 +231,7 @@ def read_file(path) -> list:
     try:
         status = os.stat(path)
         stamp = (status.st_mtime_ns, status.st_size)
-        if _files.get(path, (None, ))[0] == stamp:
+        if _files.get(path, (None,))[0] == stamp:
             return _files[path][1]
         if status.st_size > _CAPACITY:
             raise ValueError("too large")
@@ -262,9 +287,12 @@ def import_tables(tables, they_win=False) -> int:
             ours = found[0] if found is not None and valid_records(found[0].get("records")) else {}
             mine, theirs = ours.get("records", {}), table["records"]
             final = {i: r for i, r in theirs.items() if r["status"] in FINAL} if they_win else {}
-            merged = {**table, "records": {**merged_records(mine, theirs), **final},
-                      "best": ours.get("best") if ours.get("best") and not they_win else table.get("best") or ours.get("best"),
-                      "pinned": ours.get("pinned") or table.get("pinned")}
+            merged = {
+                **table,
+                "records": {**merged_records(mine, theirs), **final},
+                "best": ours.get("best") if ours.get("best") and not they_win else table.get("best") or ours.get("best"),
+                "pinned": ours.get("pinned") or table.get("pinned"),
+            }
             current.save(key, merged, {})
             taken += 1
         finally:

@@ -27,12 +27,26 @@ class _Pointer:
 def _run(message, image, memory, device, answer) -> dict:
     for buffer, content in memory:
         buffer.copy_from(np.frombuffer(content, np.uint8))
-    arguments = [_Pointer(memory[a["memory"]][0].data_ptr() + a["offset"]) if "memory" in a else a["value"]
-                 for a in message["arguments"]]
+    arguments = [
+        _Pointer(memory[a["memory"]][0].data_ptr() + a["offset"]) if "memory" in a else a["value"] for a in message["arguments"]
+    ]
     try:
-        kernel = _core.load_kernel(device, image, message["name"], message["types"], message["threads"], message["shared"],
-                                   message["num_ctas"], message["cooperative"], message["programmatic"], 0, 1,
-                                   message["maxnreg"], message["tensor_maps"], message["host_tensor_maps"])
+        kernel = _core.load_kernel(
+            device,
+            image,
+            message["name"],
+            message["types"],
+            message["threads"],
+            message["shared"],
+            message["num_ctas"],
+            message["cooperative"],
+            message["programmatic"],
+            0,
+            1,
+            message["maxnreg"],
+            message["tensor_maps"],
+            message["host_tensor_maps"],
+        )
         answer({"status": "launching"})  # from here on the time of the kernel counts
         _core.launch_loaded(kernel, tuple(message["grid"]), 0, arguments)
         _core.synchronize(device)
@@ -40,8 +54,11 @@ def _run(message, image, memory, device, answer) -> dict:
         lost = isinstance(error, (errors.DeviceFault, errors.ContextLost, errors.DeviceAssert))
         # What is neither the device's nor the candidate's is this process's own fault.
         is_its_own = lost or isinstance(error, (errors.OutOfResources, errors.AssemblerError, errors.InternalError))
-        return {"status": "failed" if is_its_own else "unsupported", "lost": lost,
-                "reason": f"{type(error).__name__} {str(error).splitlines()[0]}"}
+        return {
+            "status": "failed" if is_its_own else "unsupported",
+            "lost": lost,
+            "reason": f"{type(error).__name__} {str(error).splitlines()[0]}",
+        }
     return {"status": "ok", "reason": ""}
 
 

@@ -203,8 +203,13 @@ class Tuner:
             for point in batch:
                 config = self.space.config_at(point)
                 points[config_identity(config)[0]] = (point, config)
-            session.measure([(config, identity) for identity, (_, config) in points.items()
-                             if session.table.records.get(identity, {}).get("status") not in FINAL])
+            session.measure(
+                [
+                    (config, identity)
+                    for identity, (_, config) in points.items()
+                    if session.table.records.get(identity, {}).get("status") not in FINAL
+                ]
+            )
             for identity, (point, config) in points.items():
                 record = session.table.records.get(identity, {})
                 works = record.get("status") in ("ok", "slow") and record.get("median") is not None
@@ -259,8 +264,7 @@ def _decides() -> bool:
 def _pick(table, by_identity):
     """The identity of the fastest, or of the earlier choice inside the noise: a choice that flips
     with the noise changes the low bits of results from run to run."""
-    working = {i: r for i, r in table.records.items()
-               if i in by_identity and r["status"] == "ok" and r["median"] is not None}
+    working = {i: r for i, r in table.records.items() if i in by_identity and r["status"] == "ok" and r["median"] is not None}
     if not working:
         return None
     best = min(working, key=lambda i: working[i]["median"])
@@ -269,8 +273,11 @@ def _pick(table, by_identity):
         return best
     new, old = working[best], working[earlier]
     if old["low"] <= new["high"] or old["median"] <= new["median"] * (1 + SAME):
-        errors.warn("W0606", d=f"{(old['median'] / new['median'] - 1) * 100:.1f}",
-                    c=f"{(new['high'] - new['low']) / 2 / new['median'] * 100:.1f}")
+        errors.warn(
+            "W0606",
+            d=f"{(old['median'] / new['median'] - 1) * 100:.1f}",
+            c=f"{(new['high'] - new['low']) / 2 / new['median'] * 100:.1f}",
+        )
         return earlier
     return best
 

@@ -113,8 +113,16 @@ def batched(a):
 def loops(a, c, n):
     x = tile(a, 16, 16)
     acc = tl.zeros((16, 16), tl.float32)
-    for k in tl.range(0, n, num_stages=4, loop_unroll_factor=2, disallow_acc_multi_buffer=True, flatten=True,
-                      warp_specialize=True, disable_licm=True):
+    for k in tl.range(
+        0,
+        n,
+        num_stages=4,
+        loop_unroll_factor=2,
+        disallow_acc_multi_buffer=True,
+        flatten=True,
+        warp_specialize=True,
+        disable_licm=True,
+    ):
         acc = tl.dot(tl.load(x + k), tl.load(x), acc)
     for k in range(n):
         acc += tl.dot(tl.load(x + k), tl.load(x))

@@ -58,7 +58,7 @@ def packed(p):
 def assembly(p, s, q):
     p += tl.arange(0, 16)
     x = tl.load(p)
-    one = tl.full((1, ), 1.0, tl.float16)
+    one = tl.full((1,), 1.0, tl.float16)
     tl.store(p, tl.inline_asm_elementwise("add.f16x2 $0, $1, $2;", "=r,r,r", [x, one], tl.float16, is_pure=True, pack=2))
     a, b = tl.inline_asm_elementwise("two", "=r,=r,r", [s], (tl.int32, tl.float32), is_pure=False, pack=1)
     tl.store(q, tl.extra.cuda.globaltimer() + a)

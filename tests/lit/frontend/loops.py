@@ -64,8 +64,7 @@ def descending(p, n):
 @show(p="*fp32", n="i32")
 @tilewright.jit
 def hints(p, n):
-    for i in tl.range(0, n, 4, num_stages=3, loop_unroll_factor=2, flatten=True, warp_specialize=True,
-                      disable_licm=True):
+    for i in tl.range(0, n, 4, num_stages=3, loop_unroll_factor=2, flatten=True, warp_specialize=True, disable_licm=True):
         tl.store(p + i, 1.0)
 
 

@@ -24,8 +24,15 @@ from emit_ttir import show
 # CHECK: %[[SUM:.*]] = arith.addf
 # CHECK: tw.store %{{.*}}, %[[SUM]] mask %[[MASK]]
 # CHECK: return
-@show(x="*fp32", y="*fp32", n="i32", constants=dict(BLOCK=128), divisibility=dict(x=16),
-      options=dict(num_warps=4, num_stages=3, debug=False), target="sm_90a")
+@show(
+    x="*fp32",
+    y="*fp32",
+    n="i32",
+    constants=dict(BLOCK=128),
+    divisibility=dict(x=16),
+    options=dict(num_warps=4, num_stages=3, debug=False),
+    target="sm_90a",
+)
 @tilewright.jit
 def add(x, y, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -47,7 +47,9 @@ def causal_score(score, b, h, q, k):
 
 for _function in (None, distance, slopes, capped, causal_score):
 
-    @program("flex", f"score_{_function.__name__ if _function else 'plain'}", gpu=True, tolerance=CLOSE, timed=_function is None)
+    @program(
+        "flex", f"score_{_function.__name__ if _function else 'plain'}", gpu=True, tolerance=CLOSE, timed=_function is None
+    )
     def scores(device, function=_function):
         return Work(lambda q, k, v: flex_attention(q, k, v, score_mod=function), [heads(device)])
 
@@ -71,7 +73,7 @@ for _mask in (causal, window, prefix):
 
 @program("flex", gpu=True, tolerance=CLOSE, train=True)
 def documents(device):
-    document = (torch.arange(512, device=device) // 150)
+    document = torch.arange(512, device=device) // 150
 
     def mask(b, h, q, k):
         return (document[q] == document[k]) & (q >= k)
@@ -90,8 +92,10 @@ def learned_bias(device):
 
 @program("flex", gpu=True, tolerance=CLOSE, train=True)
 def grouped_heads(device):
-    return Work(lambda q, k, v: flex_attention(q, k, v, score_mod=causal_score, enable_gqa=True),
-                [heads(device, count=8, key_heads=2, grad=True)])
+    return Work(
+        lambda q, k, v: flex_attention(q, k, v, score_mod=causal_score, enable_gqa=True),
+        [heads(device, count=8, key_heads=2, grad=True)],
+    )
 
 
 @program("flex", gpu=True, tolerance=CLOSE)
@@ -136,13 +140,17 @@ def decoding_grouped(device):
         return k < 700
 
     blocks = create_block_mask(mask, None, None, 1, 1024, device=device)
-    return Work(lambda q, k, v: flex_attention(q, k, v, block_mask=blocks, enable_gqa=True),
-                [heads(device, count=8, key_heads=2, length=1, keys=1024)])
+    return Work(
+        lambda q, k, v: flex_attention(q, k, v, block_mask=blocks, enable_gqa=True),
+        [heads(device, count=8, key_heads=2, length=1, keys=1024)],
+    )
 
 
 @program("flex", gpu=True, tolerance=CLOSE, compile={"dynamic": True})
 def lengths_that_change(device):
-    return Work(lambda q, k, v: flex_attention(q, k, v, score_mod=causal_score), [heads(device, length=n) for n in (128, 200, 384)])
+    return Work(
+        lambda q, k, v: flex_attention(q, k, v, score_mod=causal_score), [heads(device, length=n) for n in (128, 200, 384)]
+    )
 
 
 @program("flex", gpu=True, tolerance=CLOSE, config={"max_autotune": True})

@@ -66,7 +66,11 @@ def large_blocks(configs, named_args, **keywords):
     return [config for config in configs if config.kwargs["BLOCK"] >= 128]
 
 
-@triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"], prune_configs_by={"early_config_prune": large_blocks})
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})],
+    key=["n"],
+    prune_configs_by={"early_config_prune": large_blocks},
+)
 @triton.jit
 def pruned_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -98,7 +102,11 @@ def product_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK: tl.constexpr):
         a = tl.load(a_ptr + rows[:, None] * K + inner[None, :], (rows[:, None] < M) & (inner[None, :] < K), other=0.0)
         b = tl.load(b_ptr + inner[:, None] * N + columns[None, :], (inner[:, None] < K) & (columns[None, :] < N), other=0.0)
         total = tl.dot(a, b, total)
-    tl.store(c_ptr + rows[:, None] * N + columns[None, :], total.to(c_ptr.dtype.element_ty), (rows[:, None] < M) & (columns[None, :] < N))
+    tl.store(
+        c_ptr + rows[:, None] * N + columns[None, :],
+        total.to(c_ptr.dtype.element_ty),
+        (rows[:, None] < M) & (columns[None, :] < N),
+    )
 
 
 @triton.constexpr_function
@@ -116,7 +124,7 @@ def named_functions_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 @triton.jit
 def sum_rows_kernel(x_ptr, out_ptr, length, stride, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    total = tl.zeros((BLOCK, ), tl.float32)
+    total = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)
         total += tl.load(x_ptr + row * stride + i, i < length, other=0.0)
@@ -138,7 +146,7 @@ def made_descriptor_kernel(x_ptr, out_ptr, M, N: tl.constexpr, BLOCK: tl.constex
 
 
 def grid_of(x, block=64):
-    return (triton.cdiv(x.numel(), block), )
+    return (triton.cdiv(x.numel(), block),)
 
 
 def added(x, y):
@@ -149,7 +157,9 @@ def added(x, y):
 
 @program("kernels")
 def plain(device):
-    return Work(lambda x, y: added(x.sin(), y) * 2, [(values(device), values(device, seed=1))], reference=lambda x, y: (x.sin() + y) * 2)
+    return Work(
+        lambda x, y: added(x.sin(), y) * 2, [(values(device), values(device, seed=1))], reference=lambda x, y: (x.sin() + y) * 2
+    )
 
 
 @program("kernels")
@@ -184,7 +194,7 @@ def used_before_and_after(device):
         one = 3 * x * x
         return torch.zeros((), device=x.device), one.sum(), (2 * one).sum(), x + 1
 
-    return Work(function, [(values(device), )], reference=reference)
+    return Work(function, [(values(device),)], reference=reference)
 
 
 @program("kernels")
@@ -202,20 +212,20 @@ def only_one_argument_changes(device):
 def tuned(device):
     def function(x):
         out = torch.empty_like(x)
-        tuned_scale_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]), )](x.cos(), out, x.numel(), 2.5)
+        tuned_scale_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x.cos(), out, x.numel(), 2.5)
         return out + 1
 
-    return Work(function, [(values(device), )], reference=lambda x: x.cos() * 2.5 + 1)
+    return Work(function, [(values(device),)], reference=lambda x: x.cos() * 2.5 + 1)
 
 
 @program("kernels")
 def tuned_in_place(device):
     def function(x):
         y = x.clone()
-        tuned_in_place_kernel[lambda meta: (triton.cdiv(y.numel(), meta["BLOCK"]), )](y, y.numel())
+        tuned_in_place_kernel[lambda meta: (triton.cdiv(y.numel(), meta["BLOCK"]),)](y, y.numel())
         return y * 2
 
-    return Work(function, [(values(device), )], reference=lambda x: (x + 1) * 2)
+    return Work(function, [(values(device),)], reference=lambda x: (x + 1) * 2)
 
 
 @program("kernels", compile={"fullgraph": True, "dynamic": False})
@@ -225,7 +235,7 @@ def with_heuristics(device):
         heuristic_kernel[grid_of(x)](x, out, x.numel(), BLOCK=64)
         return out - 1
 
-    return Work(function, [(values(device, 64), ), (values(device, 65), )], reference=lambda x: -x - 1)
+    return Work(function, [(values(device, 64),), (values(device, 65),)], reference=lambda x: -x - 1)
 
 
 # torch takes heuristics of numbers that it knows.
@@ -233,20 +243,20 @@ def with_heuristics(device):
 def tuned_with_heuristics(device):
     def function(x):
         out = torch.empty_like(x)
-        tuned_heuristic_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]), )](x, out, x.numel())
+        tuned_heuristic_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel())
         return out - 1
 
-    return Work(function, [(values(device, 128), ), (values(device, 65), )], reference=lambda x: -x - 1)
+    return Work(function, [(values(device, 128),), (values(device, 65),)], reference=lambda x: -x - 1)
 
 
 @program("kernels")
 def pruned_configurations(device):
     def function(x):
         out = torch.empty_like(x)
-        pruned_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]), )](x, out, x.numel())
+        pruned_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel())
         return out * 2
 
-    return Work(function, [(values(device), )], reference=lambda x: (x + 128) * 2)
+    return Work(function, [(values(device),)], reference=lambda x: (x + 128) * 2)
 
 
 @program("kernels")
@@ -256,7 +266,9 @@ def atomic_counts(device):
         count_kernel[grid_of(x)](x, counts, x.numel(), BLOCK=64)
         return counts * 2
 
-    return Work(function, [(integers(device, 500, low=0, high=10), )], reference=lambda x: torch.bincount(x, minlength=10).int() * 2)
+    return Work(
+        function, [(integers(device, 500, low=0, high=10),)], reference=lambda x: torch.bincount(x, minlength=10).int() * 2
+    )
 
 
 @program("kernels")
@@ -274,21 +286,31 @@ def without_an_argument(device):
 def product(device):
     def function(a, b):
         c = torch.empty(a.shape[0], b.shape[1], dtype=a.dtype, device=a.device)
-        product_kernel[(triton.cdiv(a.shape[0], 32), triton.cdiv(b.shape[1], 32))](a, b, c, a.shape[0], b.shape[1], a.shape[1], BLOCK=32)
+        product_kernel[(triton.cdiv(a.shape[0], 32), triton.cdiv(b.shape[1], 32))](
+            a, b, c, a.shape[0], b.shape[1], a.shape[1], BLOCK=32
+        )
         return c.relu()
 
-    return Work(function, [(values(device, 70, 50, dtype=torch.float16, low=-1, high=1), values(device, 50, 90, dtype=torch.float16, low=-1, high=1, seed=1))],
-                reference=lambda a, b: (a @ b).relu())
+    return Work(
+        function,
+        [
+            (
+                values(device, 70, 50, dtype=torch.float16, low=-1, high=1),
+                values(device, 50, 90, dtype=torch.float16, low=-1, high=1, seed=1),
+            )
+        ],
+        reference=lambda a, b: (a @ b).relu(),
+    )
 
 
 @program("kernels", compile={"dynamic": True})
 def sizes_that_change(device):
     def function(x):
         out = torch.empty(x.shape[0], device=x.device)
-        sum_rows_kernel[(x.shape[0], )](x, out, x.shape[1], x.stride(0), BLOCK=32)
+        sum_rows_kernel[(x.shape[0],)](x, out, x.shape[1], x.stride(0), BLOCK=32)
         return out / x.shape[1]
 
-    return Work(function, [(values(device, n, m), ) for n, m in ((5, 16), (7, 100), (16, 33))], reference=lambda x: x.mean(1))
+    return Work(function, [(values(device, n, m),) for n, m in ((5, 16), (7, 100), (16, 33))], reference=lambda x: x.mean(1))
 
 
 # torch 2.13 reads a copy of `out` beyond the one row of it that it keeps, which the interpreter refuses.
@@ -296,7 +318,7 @@ def sizes_that_change(device):
 def views_as_arguments(device):
     def function(x):
         out = torch.zeros(4, 129, device=x.device)
-        add_kernel[(3, )](x[3], x[5], out[2], 129, BLOCK=64)
+        add_kernel[(3,)](x[3], x[5], out[2], 129, BLOCK=64)
         return out, out[2] * 2
 
     def reference(x):
@@ -304,7 +326,7 @@ def views_as_arguments(device):
         out[2] = x[3] + x[5]
         return out, out[2] * 2
 
-    return Work(function, [(values(device), )], reference=reference)
+    return Work(function, [(values(device),)], reference=reference)
 
 
 @program("kernels")
@@ -314,7 +336,7 @@ def same_tensor_twice(device):
         add_kernel[grid_of(x)](y, y, y, x.numel(), BLOCK=64)
         return y.sum(0)
 
-    return Work(function, [(values(device), )], reference=lambda x: (2 * (x + 1)).sum(0))
+    return Work(function, [(values(device),)], reference=lambda x: (2 * (x + 1)).sum(0))
 
 
 @program("kernels", gpu=True)
@@ -323,10 +345,12 @@ def host_descriptors(device):
 
     def function(x):
         out = torch.empty_like(x)
-        descriptor_kernel[(triton.cdiv(x.shape[0], 32), )](TensorDescriptor.from_tensor(x, [32, 64]), TensorDescriptor.from_tensor(out, [32, 64]), BLOCK=32)
+        descriptor_kernel[(triton.cdiv(x.shape[0], 32),)](
+            TensorDescriptor.from_tensor(x, [32, 64]), TensorDescriptor.from_tensor(out, [32, 64]), BLOCK=32
+        )
         return out + 1
 
-    return Work(function, [(values(device, 100, 64), )], reference=lambda x: x * 2 + 1)
+    return Work(function, [(values(device, 100, 64),)], reference=lambda x: x * 2 + 1)
 
 
 @program("kernels", gpu=True)
@@ -338,10 +362,10 @@ def descriptors_made_in_the_kernel(device):
 
     def function(x):
         out = torch.empty_like(x)
-        made_descriptor_kernel[(triton.cdiv(x.shape[0], 32), )](x, out, x.shape[0], N=64, BLOCK=32)
+        made_descriptor_kernel[(triton.cdiv(x.shape[0], 32),)](x, out, x.shape[0], N=64, BLOCK=32)
         return out * 2
 
-    return Work(function, [(values(device, 100, 64), )], reference=lambda x: (x + 1) * 2)
+    return Work(function, [(values(device, 100, 64),)], reference=lambda x: (x + 1) * 2)
 
 
 @program("kernels", train=True)
@@ -358,7 +382,11 @@ def in_an_autograd_function(device):
     def reference(x, y):
         return ((x * 2) + (y + (y - y.detach()))).sin()
 
-    return Work(lambda x, y: Added.apply(x * 2, y).sin(), [(values(device).requires_grad_(), values(device, seed=1).requires_grad_())], reference=reference)
+    return Work(
+        lambda x, y: Added.apply(x * 2, y).sin(),
+        [(values(device).requires_grad_(), values(device, seed=1).requires_grad_())],
+        reference=reference,
+    )
 
 
 @program("kernels")
@@ -369,7 +397,7 @@ def launched_in_a_loop(device):
             accumulate_kernel[grid_of(x)](x, total, x.numel(), BLOCK=64)
         return total
 
-    return Work(function, [(values(device), )], reference=lambda x: 15 * x * x)
+    return Work(function, [(values(device),)], reference=lambda x: 15 * x * x)
 
 
 @program("kernels")
@@ -389,10 +417,13 @@ def functions_by_their_names(device):
         named_functions_kernel[grid_of(x, 64)](x, out, x.numel(), BLOCK=32)
         return out + 1
 
-    return Work(function, [(values(device), )], reference=lambda x: torch.exp2(x) + 1)
+    return Work(function, [(values(device),)], reference=lambda x: torch.exp2(x) + 1)
 
 
 @program("kernels")
 def brain_float_arguments(device):
-    return Work(lambda x, y: added(x, y) * 2, [(values(device, dtype=torch.bfloat16), values(device, dtype=torch.bfloat16, seed=1))],
-                reference=lambda x, y: (x + y) * 2)
+    return Work(
+        lambda x, y: added(x, y) * 2,
+        [(values(device, dtype=torch.bfloat16), values(device, dtype=torch.bfloat16, seed=1))],
+        reference=lambda x, y: (x + y) * 2,
+    )

@@ -24,7 +24,7 @@ class Attention(nn.Module):
         batch, length, width = x.shape
         q, k, v = (t.view(batch, length, self.heads, -1).transpose(1, 2) for t in self.project(x).chunk(3, -1))
         if self.written_out:
-            scores = q @ k.transpose(-1, -2) / q.shape[-1]**0.5
+            scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
             mask = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
             y = F.softmax(scores.masked_fill(~mask, float("-inf")), -1) @ v
         else:
@@ -69,14 +69,28 @@ def module_work(device, module, *inputs):
 @program("layers", train=True, tolerance=LOOSE, timed=True)
 def perceptron(device):
     torch.manual_seed(0)
-    return module_work(device, nn.Sequential(nn.Linear(40, 80), nn.ReLU(), nn.Linear(80, 80), nn.Tanh(), nn.Linear(80, 10)), values(device, 32, 40))
+    return module_work(
+        device,
+        nn.Sequential(nn.Linear(40, 80), nn.ReLU(), nn.Linear(80, 80), nn.Tanh(), nn.Linear(80, 10)),
+        values(device, 32, 40),
+    )
 
 
 @program("layers", train=True, tolerance=LOOSE)
 def convolutions_with_norms(device):
     torch.manual_seed(0)
-    module = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
-                           nn.Conv2d(8, 16, 3, stride=2), nn.BatchNorm2d(16), nn.SiLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 5))
+    module = nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.BatchNorm2d(16),
+        nn.SiLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(16, 5),
+    )
     return module_work(device, module, values(device, 4, 3, 20, 20))
 
 
@@ -101,14 +115,14 @@ def transformer_block(device):
 @program("layers", train=True, tolerance=LOOSE)
 def transformer_loss(device):
     torch.manual_seed(0)
-    return Work(Transformer().to(device), [(integers(device, 2, 33, dtype=torch.int64, low=0, high=512), )])
+    return Work(Transformer().to(device), [(integers(device, 2, 33, dtype=torch.int64, low=0, high=512),)])
 
 
 @program("layers", tolerance=LOOSE)
 def encoder_of_library(device):
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
-    return Work(layer.to(device).train(), [(values(device, 2, 20, 64), )])
+    return Work(layer.to(device).train(), [(values(device, 2, 20, 64),)])
 
 
 @program("layers", train=True, tolerance=LOOSE)
@@ -118,7 +132,11 @@ def gated_feed_forward(device):
     class Gated(nn.Module):
         def __init__(self):
             super().__init__()
-            self.gate, self.up, self.down = nn.Linear(64, 176, bias=False), nn.Linear(64, 176, bias=False), nn.Linear(176, 64, bias=False)
+            self.gate, self.up, self.down = (
+                nn.Linear(64, 176, bias=False),
+                nn.Linear(64, 176, bias=False),
+                nn.Linear(176, 64, bias=False),
+            )
 
         def forward(self, x):
             return self.down(F.silu(self.gate(x)) * self.up(x))
@@ -153,7 +171,9 @@ def residual_block(device):
     class Residual(nn.Module):
         def __init__(self):
             super().__init__()
-            self.body = nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8))
+            self.body = nn.Sequential(
+                nn.Conv2d(8, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8)
+            )
 
         def forward(self, x):
             return F.relu(x + self.body(x)).mean((2, 3))
@@ -183,7 +203,7 @@ def mixture_of_experts(device):
 @program("layers", train=True, gpu=True, tolerance=(3e-2, 3e-2), timed=True)
 def block_in_brain_float(device):
     torch.manual_seed(0)
-    return Work(Block(256, 8).to(device).bfloat16(), [(values(device, 4, 256, 256, dtype=torch.bfloat16).requires_grad_(), )])
+    return Work(Block(256, 8).to(device).bfloat16(), [(values(device, 4, 256, 256, dtype=torch.bfloat16).requires_grad_(),)])
 
 
 @program("layers", train=True, gpu=True, tolerance=(3e-2, 3e-2))
@@ -195,7 +215,7 @@ def block_with_autocast(device):
         with torch.autocast(x.device.type, dtype=torch.bfloat16):
             return block(x).float()
 
-    return Work(function, [(values(device, 4, 65, 128).requires_grad_(), )])
+    return Work(function, [(values(device, 4, 65, 128).requires_grad_(),)])
 
 
 @program("layers", train=True, tolerance=LOOSE)
@@ -204,7 +224,7 @@ def checkpointed_block(device):
 
     torch.manual_seed(0)
     block = Block(64, 4).to(device)
-    return Work(lambda x: checkpoint(block, x, use_reentrant=False), [(values(device, 2, 17, 64).requires_grad_(), )])
+    return Work(lambda x: checkpoint(block, x, use_reentrant=False), [(values(device, 2, 17, 64).requires_grad_(),)])
 
 
 @program("layers", train=True, tolerance=LOOSE)

@@ -29,7 +29,7 @@ def operators():
     @triton_op("suite::scaled", mutates_args={})
     def scaled(x: torch.Tensor, factor: float) -> torch.Tensor:
         out = torch.empty_like(x)
-        wrap_triton(tuned_scale_kernel)[lambda meta: (-(-x.numel() // meta["BLOCK"]), )](x, out, x.numel(), factor)
+        wrap_triton(tuned_scale_kernel)[lambda meta: (-(-x.numel() // meta["BLOCK"]),)](x, out, x.numel(), factor)
         return out
 
     @custom_op("suite::opaque", mutates_args=())
@@ -50,8 +50,11 @@ def operators():
 @program("operators", train=True)
 def with_gradients(device):
     added = operators()[0]
-    return Work(lambda x, y: added(x.sin(), y).cos(), [(values(device).requires_grad_(), values(device, seed=1).requires_grad_())],
-                reference=lambda x, y: (x.sin() + y).cos())
+    return Work(
+        lambda x, y: added(x.sin(), y).cos(),
+        [(values(device).requires_grad_(), values(device, seed=1).requires_grad_())],
+        reference=lambda x, y: (x.sin() + y).cos(),
+    )
 
 
 @program("operators")
@@ -72,13 +75,17 @@ def changing_an_argument(device):
 @program("operators")
 def tuned(device):
     scaled = operators()[2]
-    return Work(lambda x: scaled(x + 1, 2.5) * 2, [(values(device), )], reference=lambda x: (x + 1) * 5)
+    return Work(lambda x: scaled(x + 1, 2.5) * 2, [(values(device),)], reference=lambda x: (x + 1) * 5)
 
 
 @program("operators", gpu=True)
 def opaque(device):
     function = operators()[3]
-    return Work(lambda x, y: function(x, y.exp()) * 2, [(values(device), values(device, seed=1))], reference=lambda x, y: (x + y.exp()) * 2)
+    return Work(
+        lambda x, y: function(x, y.exp()) * 2,
+        [(values(device), values(device, seed=1))],
+        reference=lambda x, y: (x + y.exp()) * 2,
+    )
 
 
 @program("operators", gpu=True)
@@ -96,9 +103,9 @@ def checked_by_torch(device):
 @program("operators")
 def branches(device):
     def function(x):
-        return torch.cond(x.sum() > 0, lambda x: x.sin() * 2, lambda x: x.cos() - 1, (x, ))
+        return torch.cond(x.sum() > 0, lambda x: x.sin() * 2, lambda x: x.cos() - 1, (x,))
 
-    return Work(function, [(values(device), ), (-values(device).abs(), )])
+    return Work(function, [(values(device),), (-values(device).abs(),)])
 
 
 @program("operators")
@@ -142,7 +149,11 @@ def scanned(device):
 def mapped(device):
     from torch._higher_order_ops.map import map
 
-    return Work(lambda x: map(lambda row: row.exp() / row.exp().sum(), x), [(values(device, 8, 40), )], reference=lambda x: torch.softmax(x, 1))
+    return Work(
+        lambda x: map(lambda row: row.exp() / row.exp().sum(), x),
+        [(values(device, 8, 40),)],
+        reference=lambda x: torch.softmax(x, 1),
+    )
 
 
 @program("operators")
@@ -152,7 +163,7 @@ def vectorised(device):
 
 @program("operators", tolerance=(1e-3, 1e-3))
 def gradients_inside(device):
-    return Work(lambda x: torch.func.grad(lambda y: (y.sin() * y).sum())(x) * 2, [(values(device), )])
+    return Work(lambda x: torch.func.grad(lambda y: (y.sin() * y).sum())(x) * 2, [(values(device),)])
 
 
 @program("operators", gpu=True)

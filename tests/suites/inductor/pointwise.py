@@ -36,19 +36,48 @@ for _dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
 @program("pointwise")
 def activations(device):
     def function(x):
-        return [F.gelu(x), F.gelu(x, approximate="tanh"), F.silu(x), F.mish(x), F.softplus(x), F.elu(x), F.selu(x),
-                F.hardswish(x), F.hardsigmoid(x), F.leaky_relu(x), F.relu6(x), F.logsigmoid(x), F.celu(x),
-                F.hardtanh(x), F.softsign(x), F.tanhshrink(x), F.hardshrink(x), F.softshrink(x)]
+        return [
+            F.gelu(x),
+            F.gelu(x, approximate="tanh"),
+            F.silu(x),
+            F.mish(x),
+            F.softplus(x),
+            F.elu(x),
+            F.selu(x),
+            F.hardswish(x),
+            F.hardsigmoid(x),
+            F.leaky_relu(x),
+            F.relu6(x),
+            F.logsigmoid(x),
+            F.celu(x),
+            F.hardtanh(x),
+            F.softsign(x),
+            F.tanhshrink(x),
+            F.hardshrink(x),
+            F.softshrink(x),
+        ]
 
-    return Work(function, [(values(device), )])
+    return Work(function, [(values(device),)])
 
 
 @program("pointwise")
 def special_functions(device):
     def function(x, positive):
-        return [torch.erf(x), torch.erfc(x), torch.lgamma(positive), torch.digamma(positive), torch.erfinv(x / 4),
-                torch.special.i0(x), torch.special.i1(x), torch.special.ndtr(x), torch.special.entr(positive),
-                torch.special.log_ndtr(x), torch.special.bessel_j0(x), torch.sinc(x), torch.logit(positive / 4)]
+        return [
+            torch.erf(x),
+            torch.erfc(x),
+            torch.lgamma(positive),
+            torch.digamma(positive),
+            torch.erfinv(x / 4),
+            torch.special.i0(x),
+            torch.special.i1(x),
+            torch.special.ndtr(x),
+            torch.special.entr(positive),
+            torch.special.log_ndtr(x),
+            torch.special.bessel_j0(x),
+            torch.sinc(x),
+            torch.logit(positive / 4),
+        ]
 
     return Work(function, [(values(device), values(device, low=0.1, high=3.5))])
 
@@ -56,9 +85,27 @@ def special_functions(device):
 @program("pointwise")
 def exponentials_and_roots(device):
     def function(x, p):
-        return [torch.exp(x), torch.exp2(x), torch.expm1(x), torch.log(p), torch.log2(p), torch.log10(p),
-                torch.log1p(p), torch.sqrt(p), torch.rsqrt(p), p**2, p**0.5, p**-1.5, p**x, 2.0**x, torch.pow(x, 3),
-                torch.logaddexp(x, p), torch.logaddexp2(x, p), torch.xlogy(x, p), torch.hypot(x, p)]
+        return [
+            torch.exp(x),
+            torch.exp2(x),
+            torch.expm1(x),
+            torch.log(p),
+            torch.log2(p),
+            torch.log10(p),
+            torch.log1p(p),
+            torch.sqrt(p),
+            torch.rsqrt(p),
+            p**2,
+            p**0.5,
+            p**-1.5,
+            p**x,
+            2.0**x,
+            torch.pow(x, 3),
+            torch.logaddexp(x, p),
+            torch.logaddexp2(x, p),
+            torch.xlogy(x, p),
+            torch.hypot(x, p),
+        ]
 
     return Work(function, [(values(device), values(device, low=0.1, high=4.0))])
 
@@ -67,33 +114,75 @@ def exponentials_and_roots(device):
 def trigonometry(device):
     def function(x):
         unit = x / 4
-        return [torch.sin(x), torch.cos(x), torch.tan(x), torch.asin(unit), torch.acos(unit), torch.atan(x),
-                torch.sinh(x), torch.cosh(x), torch.tanh(x), torch.asinh(x), torch.acosh(x.abs() + 1.1),
-                torch.atanh(unit), torch.atan2(x, unit + 1), torch.deg2rad(x), torch.sin(x * 1000)]
+        return [
+            torch.sin(x),
+            torch.cos(x),
+            torch.tan(x),
+            torch.asin(unit),
+            torch.acos(unit),
+            torch.atan(x),
+            torch.sinh(x),
+            torch.cosh(x),
+            torch.tanh(x),
+            torch.asinh(x),
+            torch.acosh(x.abs() + 1.1),
+            torch.atanh(unit),
+            torch.atan2(x, unit + 1),
+            torch.deg2rad(x),
+            torch.sin(x * 1000),
+        ]
 
-    return Work(function, [(values(device), )])
+    return Work(function, [(values(device),)])
 
 
 @program("pointwise")
 def rounding(device):
     def function(x):
-        return [x.round(), x.floor(), x.ceil(), x.trunc(), x.frac(), x.round(decimals=2), torch.fmod(x, 0.7),
-                torch.remainder(x, 0.7), x % 1.5, x // 0.4, x.to(torch.int32), x.to(torch.int64), x.to(torch.int8),
-                torch.div(x, 0.3, rounding_mode="trunc")]
+        return [
+            x.round(),
+            x.floor(),
+            x.ceil(),
+            x.trunc(),
+            x.frac(),
+            x.round(decimals=2),
+            torch.fmod(x, 0.7),
+            torch.remainder(x, 0.7),
+            x % 1.5,
+            x // 0.4,
+            x.to(torch.int32),
+            x.to(torch.int64),
+            x.to(torch.int8),
+            torch.div(x, 0.3, rounding_mode="trunc"),
+        ]
 
     halves = torch.tensor([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, -0.0, 7.999999], device=device)
-    return Work(function, [(values(device), ), (halves, )])
+    return Work(function, [(values(device),), (halves,)])
 
 
 @program("pointwise")
 def not_finite(device):
     def function(x):
-        return [torch.isnan(x), torch.isinf(x), torch.isfinite(x), torch.nan_to_num(x), torch.signbit(x), x.sign(),
-                x.clamp(-1, 1), torch.maximum(x, x.flip(0)), torch.minimum(x, x.flip(0)), torch.fmax(x, x.flip(0)),
-                torch.fmin(x, x.flip(0)), torch.relu(x), torch.copysign(x.new_ones(()), x), x == x, x > 1, x.heaviside(x.new_ones(()))]
+        return [
+            torch.isnan(x),
+            torch.isinf(x),
+            torch.isfinite(x),
+            torch.nan_to_num(x),
+            torch.signbit(x),
+            x.sign(),
+            x.clamp(-1, 1),
+            torch.maximum(x, x.flip(0)),
+            torch.minimum(x, x.flip(0)),
+            torch.fmax(x, x.flip(0)),
+            torch.fmin(x, x.flip(0)),
+            torch.relu(x),
+            torch.copysign(x.new_ones(()), x),
+            x == x,
+            x > 1,
+            x.heaviside(x.new_ones(())),
+        ]
 
     x = torch.tensor([0.0, -0.0, 1.5, -1.5, float("inf"), float("-inf"), float("nan"), 3e38, -3e38, 1e-40], device=device)
-    return Work(function, [(x, )])
+    return Work(function, [(x,)])
 
 
 for _dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64):
@@ -102,9 +191,29 @@ for _dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64):
     def integer_arithmetic(device, dtype=_dtype):
         def function(x, y):
             nonzero = torch.where(y == 0, torch.ones_like(y), y)
-            return [x + y, x - y, x * y, x // nonzero, x % nonzero, x & y, x | y, x ^ y, ~x, x << 2, x >> 1, -x,
-                    x.abs() if x.dtype != torch.uint8 else x, torch.maximum(x, y), torch.minimum(x, y), x == y, x < y,
-                    x / nonzero, torch.div(x, nonzero, rounding_mode="trunc"), x.to(torch.float32) * 0.5, x.clamp(3, 20)]
+            return [
+                x + y,
+                x - y,
+                x * y,
+                x // nonzero,
+                x % nonzero,
+                x & y,
+                x | y,
+                x ^ y,
+                ~x,
+                x << 2,
+                x >> 1,
+                -x,
+                x.abs() if x.dtype != torch.uint8 else x,
+                torch.maximum(x, y),
+                torch.minimum(x, y),
+                x == y,
+                x < y,
+                x / nonzero,
+                torch.div(x, nonzero, rounding_mode="trunc"),
+                x.to(torch.float32) * 0.5,
+                x.clamp(3, 20),
+            ]
 
         low = 0 if dtype == torch.uint8 else -100
         return Work(function, [(integers(device, dtype=dtype, low=low), integers(device, dtype=dtype, low=low, seed=1))])
@@ -113,8 +222,20 @@ for _dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64):
 @program("pointwise")
 def booleans(device):
     def function(a, b, x):
-        return [a & b, a | b, a ^ b, ~a, torch.where(a, x, -x), x.masked_fill(b, 7.0), a.to(torch.int32) + b,
-                a.to(torch.float32) * x, torch.logical_not(x > 0), torch.logical_xor(x > 0, a), a == b, a < b]
+        return [
+            a & b,
+            a | b,
+            a ^ b,
+            ~a,
+            torch.where(a, x, -x),
+            x.masked_fill(b, 7.0),
+            a.to(torch.int32) + b,
+            a.to(torch.float32) * x,
+            torch.logical_not(x > 0),
+            torch.logical_xor(x > 0, a),
+            a == b,
+            a < b,
+        ]
 
     a = values(device) > 0
     return Work(function, [(a, values(device, seed=1) > 1, values(device, seed=2))])
@@ -125,8 +246,11 @@ def booleans(device):
 def casts(device):
     def function(x, i):
         kinds = (torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.int16, torch.int64, torch.bool)
-        return [x.to(k).to(torch.float32) for k in kinds] + [i.to(k) for k in kinds] \
+        return (
+            [x.to(k).to(torch.float32) for k in kinds]
+            + [i.to(k) for k in kinds]
             + [x.to(torch.bfloat16).to(torch.float16), (x.to(torch.float16) + i).to(torch.float32)]
+        )
 
     return Work(function, [(values(device, high=90), integers(device))])
 
@@ -138,13 +262,13 @@ def float8(device):
         wide = x.to(torch.float8_e5m2)
         return [small.to(torch.float32) * 2, wide.to(torch.float16) + 1, (x * 0.3).to(torch.float8_e4m3fn).to(torch.bfloat16)]
 
-    return Work(function, [(values(device, dtype=torch.bfloat16), )])
+    return Work(function, [(values(device, dtype=torch.bfloat16),)])
 
 
 @program("pointwise")
 def bit_patterns(device):
     def function(x, i):
-        return [x.view(torch.int32) ^ 0x55, (i | 0x3f800000).view(torch.float32), x.to(torch.float16).view(torch.int16) + 1]
+        return [x.view(torch.int32) ^ 0x55, (i | 0x3F800000).view(torch.float32), x.to(torch.float16).view(torch.int16) + 1]
 
     return Work(function, [(values(device), integers(device, low=0))])
 
@@ -186,8 +310,14 @@ def in_place_arguments(device):
 @program("pointwise")
 def fused_multiplications(device):
     def function(a, b, c):
-        return [torch.addcmul(a, b, c, value=0.5), torch.addcdiv(a, b, c.abs() + 1, value=2), torch.lerp(a, b, c),
-                a * b + c, a - b * c, torch.square(a) - torch.reciprocal(c.abs() + 1)]
+        return [
+            torch.addcmul(a, b, c, value=0.5),
+            torch.addcdiv(a, b, c.abs() + 1, value=2),
+            torch.lerp(a, b, c),
+            a * b + c,
+            a - b * c,
+            torch.square(a) - torch.reciprocal(c.abs() + 1),
+        ]
 
     return Work(function, [(values(device), values(device, seed=1), values(device, seed=2))])
 
@@ -199,7 +329,7 @@ def made_from_nothing(device):
         grid = torch.linspace(0, 1, x.shape[1], device=x.device)
         return x + rows[:, None] * grid, torch.full_like(x, 2.5) * x, torch.eye(x.shape[1], device=x.device) + grid
 
-    return Work(function, [(values(device), )])
+    return Work(function, [(values(device),)])
 
 
 @program("pointwise", train=True)
@@ -217,7 +347,7 @@ def long_chain(device):
             x = torch.sin(x * (1 + step / 100)) + 0.1 * x
         return x
 
-    return Work(function, [(values(device), )])
+    return Work(function, [(values(device),)])
 
 
 @program("pointwise")
@@ -225,8 +355,11 @@ def sizes_from_none_to_many(device):
     def function(x):
         return x * 2 + 1, torch.relu(x)
 
-    return Work(function, [(values(device, n), ) for n in (1, 2, 31, 1025, 4097)] + [(torch.empty(0, device=device), ),
-                                                                                   (values(device, 1).reshape(()), )])
+    return Work(
+        function,
+        [(values(device, n),) for n in (1, 2, 31, 1025, 4097)]
+        + [(torch.empty(0, device=device),), (values(device, 1).reshape(()),)],
+    )
 
 
 @program("pointwise")
@@ -239,4 +372,4 @@ def random_numbers(device):
         assert abs(mean - 1.5) < 0.1, mean
         assert 0.6 < (got >= 1.3).double().mean().item() < 0.85
 
-    return Work(function, [(values(device, 64, 512), )], check=check)
+    return Work(function, [(values(device, 64, 512),)], check=check)

@@ -9,8 +9,12 @@ from .pointwise import integers, values
 from .registry import Work, program
 
 # Only what is compiled here may be chosen.
-TEMPLATES = {"max_autotune": True, "max_autotune_gemm_backends": "TRITON", "max_autotune_conv_backends": "TRITON",
-             "autotune_fallback_to_aten": False}
+TEMPLATES = {
+    "max_autotune": True,
+    "max_autotune_gemm_backends": "TRITON",
+    "max_autotune_conv_backends": "TRITON",
+    "autotune_fallback_to_aten": False,
+}
 HALF = (2e-2, 5e-2)
 
 
@@ -20,8 +24,14 @@ def small(device, *shape, dtype=torch.float16, seed=0):
 
 for _dtype in (torch.float16, torch.bfloat16, torch.float32):
 
-    @program("products", f"matrix_{str(_dtype)[6:]}", gpu=True, config=TEMPLATES, timed=True,
-             tolerance=HALF if _dtype != torch.float32 else (1e-3, 1e-3))
+    @program(
+        "products",
+        f"matrix_{str(_dtype)[6:]}",
+        gpu=True,
+        config=TEMPLATES,
+        timed=True,
+        tolerance=HALF if _dtype != torch.float32 else (1e-3, 1e-3),
+    )
     def matrix(device, dtype=_dtype):
         return Work(torch.mm, [(small(device, 512, 384, dtype=dtype), small(device, 384, 256, dtype=dtype, seed=1))])
 
@@ -40,7 +50,7 @@ def transposed_operands(device):
 def linear_with_epilogue(device):
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 256), torch.nn.ReLU())
-    return Work(module.to(device).half(), [(small(device, 384, 256), )])
+    return Work(module.to(device).half(), [(small(device, 384, 256),)])
 
 
 @program("products", gpu=True, config=TEMPLATES, tolerance=HALF)
@@ -50,24 +60,33 @@ def batched(device):
 
 @program("products", gpu=True, config=TEMPLATES, tolerance=HALF)
 def batched_with_bias(device):
-    return Work(lambda a, b, c: torch.baddbmm(c, a, b), [(small(device, 4, 64, 96), small(device, 4, 96, 80, seed=1),
-                                                         small(device, 4, 64, 80, seed=2))])
+    return Work(
+        lambda a, b, c: torch.baddbmm(c, a, b),
+        [(small(device, 4, 64, 96), small(device, 4, 96, 80, seed=1), small(device, 4, 64, 80, seed=2))],
+    )
 
 
 @program("products", gpu=True, config=TEMPLATES, tolerance=HALF)
 def sum_with_factors(device):
-    return Work(lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=2).sigmoid(),
-                [(small(device, 256), small(device, 128, 192), small(device, 192, 256, seed=1))])
+    return Work(
+        lambda c, a, b: torch.addmm(c, a, b, beta=0.5, alpha=2).sigmoid(),
+        [(small(device, 256), small(device, 128, 192), small(device, 192, 256, seed=1))],
+    )
 
 
 @program("products", gpu=True, config=TEMPLATES)
 def integer_product(device):
-    return Work(torch._int_mm, [(integers(device, 128, 256, dtype=torch.int8), integers(device, 256, 64, dtype=torch.int8, seed=1))])
+    return Work(
+        torch._int_mm, [(integers(device, 128, 256, dtype=torch.int8), integers(device, 256, 64, dtype=torch.int8, seed=1))]
+    )
 
 
 @program("products", gpu=True, config={**TEMPLATES, "prologue_fusion": True}, tolerance=HALF)
 def computed_operands(device):
-    return Work(lambda a, b: (a.relu() * 2) @ b.to(torch.float16), [(small(device, 256, 256), integers(device, 256, 128, dtype=torch.int8, low=-3, high=3))])
+    return Work(
+        lambda a, b: (a.relu() * 2) @ b.to(torch.float16),
+        [(small(device, 256, 256), integers(device, 256, 128, dtype=torch.int8, low=-3, high=3))],
+    )
 
 
 @program("products", gpu=True, config=TEMPLATES, tolerance=HALF)
@@ -77,7 +96,10 @@ def two_products_added(device):
 
 @program("products", gpu=True, config={**TEMPLATES, "triton.enable_persistent_tma_matmul": True}, tolerance=HALF, timed=True)
 def persistent_with_descriptors(device):
-    return Work(lambda a, b: (a @ b).relu(), [(small(device, 1024, 512, dtype=torch.bfloat16), small(device, 512, 768, dtype=torch.bfloat16, seed=1))])
+    return Work(
+        lambda a, b: (a @ b).relu(),
+        [(small(device, 1024, 512, dtype=torch.bfloat16), small(device, 512, 768, dtype=torch.bfloat16, seed=1))],
+    )
 
 
 @program("products", gpu=True, config=TEMPLATES, tolerance=HALF)
@@ -113,47 +135,60 @@ def scaled_float8_by_rows(device):
 
 @program("products", gpu=True, config=TEMPLATES, compile={"dynamic": True}, tolerance=HALF)
 def any_number_of_rows(device):
-    return Work(lambda a, b: (a @ b).relu(), [(small(device, rows, 256), small(device, 256, 128, seed=1)) for rows in (64, 100, 257)])
+    return Work(
+        lambda a, b: (a @ b).relu(), [(small(device, rows, 256), small(device, 256, 128, seed=1)) for rows in (64, 100, 257)]
+    )
 
 
 @program("products", gpu=True, config=TEMPLATES, train=True, tolerance=(5e-2, 2e-1))
 def gradients_by_templates(device):
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(128, 256), torch.nn.SiLU(), torch.nn.Linear(256, 64)).to(device).half()
-    return Work(module, [(small(device, 192, 128).requires_grad_(), )])
+    return Work(module, [(small(device, 192, 128).requires_grad_(),)])
 
 
-for _name, _extra in (("three", {}), ("strided", {"stride": 2, "padding": 1}), ("grouped", {"groups": 4}), ("dilated", {"dilation": 2})):
+for _name, _extra in (
+    ("three", {}),
+    ("strided", {"stride": 2, "padding": 1}),
+    ("grouped", {"groups": 4}),
+    ("dilated", {"dilation": 2}),
+):
 
     @program("products", f"convolution_{_name}", gpu=True, config=TEMPLATES, tolerance=HALF)
     def convolution(device, extra=_extra):
         torch.manual_seed(0)
         module = torch.nn.Conv2d(32, 64, 3, **extra).to(device).half()
-        return Work(lambda x: F.relu(module(x)), [(small(device, 4, 32, 20, 22), )])
+        return Work(lambda x: F.relu(module(x)), [(small(device, 4, 32, 20, 22),)])
 
 
 @program("products", gpu=True, config=TEMPLATES, tolerance=HALF)
 def convolution_one_by_one(device):
     torch.manual_seed(0)
     module = torch.nn.Conv2d(64, 128, 1).to(device, memory_format=torch.channels_last).half()
-    return Work(module, [(small(device, 4, 64, 16, 16).to(memory_format=torch.channels_last), )])
+    return Work(module, [(small(device, 4, 64, 16, 16).to(memory_format=torch.channels_last),)])
 
 
 @program("products", gpu=True, config={**TEMPLATES, "triton.decompose_k_threshold": 8}, tolerance=HALF)
 def decomposed_inner_extent(device):
-    return Work(lambda a, b: (a @ b) * 2, [(small(device, 64, 8192, dtype=torch.bfloat16), small(device, 8192, 64, dtype=torch.bfloat16, seed=1))])
+    return Work(
+        lambda a, b: (a @ b) * 2,
+        [(small(device, 64, 8192, dtype=torch.bfloat16), small(device, 8192, 64, dtype=torch.bfloat16, seed=1))],
+    )
 
 
 @program("products", gpu=True, compile={"mode": "max-autotune"}, tolerance=HALF, repeats=3)
 def mode_max_autotune(device):
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 128)).to(device).half()
-    return Work(module, [(small(device, 256, 256), )])
+    return Work(module, [(small(device, 256, 256),)])
 
 
 @program("products", gpu=True, compile={"mode": "max-autotune-no-cudagraphs"}, tolerance=(1e-3, 1e-3))
 def mode_max_autotune_without_graphs(device):
-    return Work(lambda a, b, c: F.softmax(a @ b, -1) @ c, [tuple(small(device, 256, 256, dtype=torch.float32, seed=s) for s in range(3))])
+    return Work(
+        lambda a, b, c: F.softmax(a @ b, -1) @ c,
+        [tuple(small(device, 256, 256, dtype=torch.float32, seed=s) for s in range(3))],
+    )
 
 
 @program("products", gpu=True, config=TEMPLATES, tolerance=HALF)
@@ -168,4 +203,6 @@ def many_small(device):
 
 @program("products", tolerance=(1e-3, 1e-3))
 def small_products_without_templates(device):
-    return Work(lambda a, b: ((a @ b).sum(1), torch.einsum("ij,kj->ik", a, b.t()) * 2), [(values(device, 7, 5), values(device, 5, 3))])
+    return Work(
+        lambda a, b: ((a @ b).sum(1), torch.einsum("ij,kj->ik", a, b.t()) * 2), [(values(device, 7, 5), values(device, 5, 3))]
+    )

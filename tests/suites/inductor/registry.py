@@ -13,8 +13,21 @@ import importlib
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-GROUPS = ("pointwise", "indexing", "reductions", "scans", "products", "layers", "training", "dynamic", "flex",
-          "graphs", "kernels", "operators", "settings")
+GROUPS = (
+    "pointwise",
+    "indexing",
+    "reductions",
+    "scans",
+    "products",
+    "layers",
+    "training",
+    "dynamic",
+    "flex",
+    "graphs",
+    "kernels",
+    "operators",
+    "settings",
+)
 
 PROGRAMS: dict = {}
 

@@ -40,7 +40,7 @@ SETTINGS = {
 
 
 def function(x, w):
-    y = F.layer_norm(x * w, (x.shape[-1], ))
+    y = F.layer_norm(x * w, (x.shape[-1],))
     return F.softmax(y, -1), (x.t() + 1).contiguous(), y.sum(0), x.cumsum(1), torch.where(y > 0, y, w).amax()
 
 
@@ -59,14 +59,19 @@ def wrapper_in_cpp(device):
 @program("settings", gpu=True)
 def the_same_graph_from_the_cache(device):
     """Compiled, forgotten, and taken from the caches on disk."""
+
     def cached(x, w):
         first = torch.compile(function)(x, w)
         torch._dynamo.reset()
         second = torch.compile(function)(x, w)
         return first, second
 
-    return Work(torch.compiler.disable(cached), [(values(device, 65, 200), values(device, 200, seed=1))],
-                reference=lambda x, w: (function(x, w), function(x, w)), check=None)
+    return Work(
+        torch.compiler.disable(cached),
+        [(values(device, 65, 200), values(device, 200, seed=1))],
+        reference=lambda x, w: (function(x, w), function(x, w)),
+        check=None,
+    )
 
 
 @program("settings", gpu=True, config={"profile_bandwidth": False, "triton.autotune_cublasLt": False})

@@ -70,21 +70,21 @@ for _name, _optimiser in OPTIMISERS.items():
 
 @program("training", gpu=True, tolerance=LOOSE, timed=True)
 def small_transformer(device):
-    data = (integers(device, 8, 129, dtype=torch.int64, low=0, high=512), )
+    data = (integers(device, 8, 129, dtype=torch.int64, low=0, high=512),)
     make = lambda: Transformer(width=128, heads=4, layers=4, length=128).to(device)  # noqa: E731
     return Work(Steps(make, lambda m, x: m(x), data, OPTIMISERS["adamw"]), [])
 
 
 @program("training", gpu=True, tolerance=(5e-2, 5e-2), timed=True)
 def small_transformer_mixed_precision(device):
-    data = (integers(device, 8, 257, dtype=torch.int64, low=0, high=2048), )
+    data = (integers(device, 8, 257, dtype=torch.int64, low=0, high=2048),)
     make = lambda: Transformer(words=2048, width=256, heads=8, layers=6, length=256).to(device)  # noqa: E731
     return Work(Steps(make, lambda m, x: m(x), data, OPTIMISERS["adamw"], dtype=torch.bfloat16), [])
 
 
 @program("training", tolerance=LOOSE)
 def transformer_of_one_layer(device):
-    data = (integers(device, 2, 17, dtype=torch.int64, low=0, high=64), )
+    data = (integers(device, 2, 17, dtype=torch.int64, low=0, high=64),)
     make = lambda: Transformer(words=64, width=32, heads=2, layers=1, length=16).to(device)  # noqa: E731
     return Work(Steps(make, lambda m, x: m(x), data, OPTIMISERS["sgd"], compile_optimiser=False), [])
 
@@ -92,7 +92,9 @@ def transformer_of_one_layer(device):
 @program("training", tolerance=LOOSE)
 def image_classifier(device):
     def make():
-        return nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(4 * 25, 10)).to(device)
+        return nn.Sequential(
+            nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(4 * 25, 10)
+        ).to(device)
 
     data = (values(device, 8, 1, 12, 12), integers(device, 8, dtype=torch.int64, low=0, high=10))
     return Work(Steps(make, lambda m, x, y: F.cross_entropy(m(x), y), data, OPTIMISERS["sgd"]), [])
@@ -108,8 +110,16 @@ def gradients_clipped(device):
             torch.nn.utils.clip_grad_norm_([p for g in self.param_groups for p in g["params"]], 0.1)
             return super().step(closure)
 
-    return Work(Steps(make, squared, (values(device, 32, 24), values(device, 32, 3, seed=1)),
-                      lambda p: Clipping(p, lr=0.5), compile_optimiser=False), [])
+    return Work(
+        Steps(
+            make,
+            squared,
+            (values(device, 32, 24), values(device, 32, 3, seed=1)),
+            lambda p: Clipping(p, lr=0.5),
+            compile_optimiser=False,
+        ),
+        [],
+    )
 
 
 @program("training", tolerance=LOOSE)
@@ -142,5 +152,12 @@ def low_rank_updates(device):
         def forward(self, x):
             return self.base(x) + x @ self.down @ self.up
 
-    return Work(Steps(lambda: Low().to(device), squared, (values(device, 32, 24), values(device, 32, 3, seed=1)),
-                      lambda p: torch.optim.SGD([q for q in p if q.requires_grad], lr=0.1)), [])
+    return Work(
+        Steps(
+            lambda: Low().to(device),
+            squared,
+            (values(device, 32, 24), values(device, 32, 3, seed=1)),
+            lambda p: torch.optim.SGD([q for q in p if q.requires_grad], lr=0.1),
+        ),
+        [],
+    )

@@ -24,7 +24,12 @@ from .registry import Program, Work, load_all
 from .training import Steps
 
 # (relative, absolute): kernels keep intermediate values in float32 where eager mode rounds each one.
-TOLERANCES = {torch.float64: (1e-7, 1e-7), torch.float32: (1e-4, 2e-5), torch.float16: (1e-2, 1e-2), torch.bfloat16: (5e-2, 5e-2)}
+TOLERANCES = {
+    torch.float64: (1e-7, 1e-7),
+    torch.float32: (1e-4, 2e-5),
+    torch.float16: (1e-2, 1e-2),
+    torch.bfloat16: (5e-2, 5e-2),
+}
 
 
 class Differs(Exception):
@@ -202,8 +207,12 @@ def describe() -> dict:
     """What `triton` and the device are in this process."""
     import triton
 
-    facts = {"torch": torch.__version__, "triton": triton.__version__, "file": str(getattr(triton, "__file__", "")),
-             "implementation": type(triton.jit(_nothing)).__module__.split(".")[0]}
+    facts = {
+        "torch": torch.__version__,
+        "triton": triton.__version__,
+        "file": str(getattr(triton, "__file__", "")),
+        "implementation": type(triton.jit(_nothing)).__module__.split(".")[0],
+    }
     if torch.cuda.is_available():
         facts["device"] = torch.cuda.get_device_name()
     return facts
@@ -234,5 +243,7 @@ def main(names, out, device, backend):
             record = run_program(programs[name], device, backend)
             record["message"] = re.sub(r"\s+", " ", record.get("message", ""))
             write(record)
-            if record["status"] == "failed" and re.search(r"CUDA error|E040[1-6]|illegal (memory|instruction)|device-side assert", record["message"]):
+            if record["status"] == "failed" and re.search(
+                r"CUDA error|E040[1-6]|illegal (memory|instruction)|device-side assert", record["message"]
+            ):
                 return  # the context is lost: what is left runs in another process

@@ -13,9 +13,20 @@ def pretend_torch():
     import torch
 
     properties = types.SimpleNamespace(
-        name="NVIDIA H200", major=9, minor=0, total_memory=140 << 30, multi_processor_count=132, warp_size=32,
-        max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, gcnArchName="", L2_cache_size=60 << 20,
-        shared_memory_per_block=49152, shared_memory_per_block_optin=232448, shared_memory_per_multiprocessor=233472)
+        name="NVIDIA H200",
+        major=9,
+        minor=0,
+        total_memory=140 << 30,
+        multi_processor_count=132,
+        warp_size=32,
+        max_threads_per_multi_processor=2048,
+        regs_per_multiprocessor=65536,
+        gcnArchName="",
+        L2_cache_size=60 << 20,
+        shared_memory_per_block=49152,
+        shared_memory_per_block_optin=232448,
+        shared_memory_per_multiprocessor=233472,
+    )
     cuda = torch.cuda
     cuda.is_available = lambda: True
     cuda.device_count = lambda: 1
@@ -37,9 +48,17 @@ def pretend_triton():
     from triton.backends.compiler import GPUTarget
 
     class Driver:
-        utils = types.SimpleNamespace(get_device_properties=lambda device: {
-            "max_shared_mem": 232448, "max_num_regs": 65536, "multiprocessor_count": 132, "warpSize": 32,
-            "sm_clock_rate": 1980000, "mem_clock_rate": 3201000, "mem_bus_width": 5120})
+        utils = types.SimpleNamespace(
+            get_device_properties=lambda device: {
+                "max_shared_mem": 232448,
+                "max_num_regs": 65536,
+                "multiprocessor_count": 132,
+                "warpSize": 32,
+                "sm_clock_rate": 1980000,
+                "mem_clock_rate": 3201000,
+                "mem_bus_width": 5120,
+            }
+        )
 
         def get_current_target(self):
             return GPUTarget("cuda", 90, 32)

@@ -82,7 +82,7 @@ class Recorder:
     def pytest_generate_tests(self, metafunc):
         calls = metafunc._calls
         if self.job.get("sample") and len(calls) > MOST_CASES:
-            calls[:] = calls[::len(calls) // MOST_CASES]
+            calls[:] = calls[:: len(calls) // MOST_CASES]
 
     # What pytest tells.
 
@@ -96,8 +96,14 @@ class Recorder:
 
     def pytest_collectreport(self, report):
         if report.failed:
-            self.write(event="end", id=report.nodeid, outcome="failed", phase="collect", seconds=0.0,
-                       text=shortened(report.longreprtext))
+            self.write(
+                event="end",
+                id=report.nodeid,
+                outcome="failed",
+                phase="collect",
+                seconds=0.0,
+                text=shortened(report.longreprtext),
+            )
 
     def pytest_runtest_logstart(self, nodeid):
         self.began[nodeid] = time.monotonic()
@@ -122,8 +128,9 @@ class Recorder:
         text = report.longreprtext if report.failed else ""
         if report.skipped and isinstance(report.longrepr, tuple):
             text = str(report.longrepr[2])
-        self.write(event="end", id=report.nodeid, outcome=outcome, phase=report.when, seconds=round(seconds, 3),
-                   text=shortened(text))
+        self.write(
+            event="end", id=report.nodeid, outcome=outcome, phase=report.when, seconds=round(seconds, 3), text=shortened(text)
+        )
 
     def pytest_runtest_logfinish(self, nodeid):
         if device_error() is not None:
@@ -190,7 +197,10 @@ def add_absent(names):
 
 
 def borrow(names):
-    """Modules of Triton's package that only its own tests use: where Tilewright has none, the file that lies in an installed Triton."""
+    """Modules of Triton's package that only its own tests use.
+
+    Where Tilewright has none, the file that lies in an installed Triton.
+    """
     for name in names:
         try:
             importlib.import_module(name)

@@ -14,8 +14,16 @@ def helper(x, columns, SCALE: tl.constexpr = 2.0):
 
 
 @tw.jit(do_not_specialize=["n"], debug=True)
-def kernel(x_ptr, y_ptr: tl.const, stride: tl.int64, n, BLOCK: tl.constexpr = 64, NAME: tl.constexpr = None,
-           EVEN: tl.constexpr = False, KIND: tl.constexpr = tl.float32):
+def kernel(
+    x_ptr,
+    y_ptr: tl.const,
+    stride: tl.int64,
+    n,
+    BLOCK: tl.constexpr = 64,
+    NAME: tl.constexpr = None,
+    EVEN: tl.constexpr = False,
+    KIND: tl.constexpr = tl.float32,
+):
     half: tl.constexpr = BLOCK // 2
     total = 0.0
     best = -float("inf")
@@ -34,13 +42,13 @@ def kernel(x_ptr, y_ptr: tl.const, stride: tl.int64, n, BLOCK: tl.constexpr = 64
         total += j * half
     if EVEN and NAME == "sum":
         total = tl.cast(total, x_ptr.dtype.element_ty)
-    low, high = tl.split(tl.join(tl.zeros([BLOCK], dtype=tl.float32), tl.full((BLOCK, ), 1, tl.float32)))
+    low, high = tl.split(tl.join(tl.zeros([BLOCK], dtype=tl.float32), tl.full((BLOCK,), 1, tl.float32)))
     low = tl.dot(low[:, None], high[None, :], acc=None, input_precision="ieee")
     if tl.program_id(axis=0) == 0:
         tl.store(x_ptr, total + tl.sum(tl.sum(low, 1), 0) + low.shape[0] + LIMIT, eviction_policy="evict_last")
-    block = tl.make_block_ptr(x_ptr, (n, ), (1, ), (0, ), (BLOCK, ), (0, ))
-    block = tl.advance(block, (BLOCK, ))
-    tl.store(block, tl.load(block, boundary_check=(0, )).T.to(tl.float16), boundary_check=(0, ))
+    block = tl.make_block_ptr(x_ptr, (n,), (1,), (0,), (BLOCK,), (0,))
+    block = tl.advance(block, (BLOCK,))
+    tl.store(block, tl.load(block, boundary_check=(0,)).T.to(tl.float16), boundary_check=(0,))
     tl.device_print("total", total)
     tl.static_assert(BLOCK >= 16, "too small")
 
@@ -53,9 +61,9 @@ def tuned(x_ptr, n, BLOCK: tl.constexpr, EVEN: tl.constexpr):
 
 
 def launches(x, y, n: int):
-    kernel[(tw.cdiv(n, 64), )](x, y, 1, n)
-    kernel[lambda meta: (tw.cdiv(n, meta["BLOCK"]), )](x, y, 1, n, BLOCK=64, num_warps=4, num_stages=2)
-    compiled = kernel[(1, )](x, y_ptr=y, stride=1, n=n, BLOCK=tw.next_power_of_2(n))
-    tuned[(1, )](x, n)
-    tw.testing.do_bench(lambda: tuned[(1, )](x, n, num_ctas=1))
+    kernel[(tw.cdiv(n, 64),)](x, y, 1, n)
+    kernel[lambda meta: (tw.cdiv(n, meta["BLOCK"]),)](x, y, 1, n, BLOCK=64, num_warps=4, num_stages=2)
+    compiled = kernel[(1,)](x, y_ptr=y, stride=1, n=n, BLOCK=tw.next_power_of_2(n))
+    tuned[(1,)](x, n)
+    tw.testing.do_bench(lambda: tuned[(1,)](x, n, num_ctas=1))
     return compiled

@@ -15,7 +15,7 @@ def kernel(x_ptr, n, BLOCK: tl.constexpr):
     y = tl.sum(x, axis="0")  # wrong
     y = tl.zeros([BLOCK], tl.flaot32)  # wrong
     z = tl.zeros([BLOCK], tl.float32).too(tl.float16)  # wrong pyright
-    tl.store(x_ptr + i, x + y + z, i < n, boundary_chek=(0, ))  # wrong
+    tl.store(x_ptr + i, x + y + z, i < n, boundary_chek=(0,))  # wrong
     helper(x, FACTOR=2)  # wrong
 
 
@@ -33,8 +33,8 @@ config = tw.Config({"BLOCK": 64}, num_warp=4)  # wrong
 
 
 def launches(x, n: int):
-    kernel[(1, )](x, n, BLOK=64)  # wrong
-    kernel[(1, )](x, n, BLOCK=64, num_warp=4)  # wrong
-    kernel[(1, )](x, n)  # wrong
-    kernel[(1, )](x, n, BLOCK=64, num_warps="4")  # wrong
+    kernel[(1,)](x, n, BLOK=64)  # wrong
+    kernel[(1,)](x, n, BLOCK=64, num_warp=4)  # wrong
+    kernel[(1,)](x, n)  # wrong
+    kernel[(1,)](x, n, BLOCK=64, num_warps="4")  # wrong
     tw.autotunne([config], key=["n"])  # wrong

@@ -7,8 +7,13 @@ from ...lazy_names import lazy_names
 
 __all__ = ["get_cache_invalidating_env_vars", "ir", "linear_layout", "native_specialize_impl", "nvidia"]
 
-__getattr__ = lazy_names(__name__, {
-    "ir": "_C.libtriton.ir", "linear_layout": "_C.libtriton.linear_layout", "nvidia": "_C.libtriton.nvidia",
-    "get_cache_invalidating_env_vars": "knobs:switches",
-    "native_specialize_impl": "runtime.specialization:native_specialize_impl",
-})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "ir": "_C.libtriton.ir",
+        "linear_layout": "_C.libtriton.linear_layout",
+        "nvidia": "_C.libtriton.nvidia",
+        "get_cache_invalidating_env_vars": "knobs:switches",
+        "native_specialize_impl": "runtime.specialization:native_specialize_impl",
+    },
+)

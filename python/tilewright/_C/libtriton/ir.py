@@ -109,9 +109,14 @@ class module:
         body = block(inside, values)
         loads = [operation("tt.load", [v], body) for v, (_, _, is_read) in zip(values, arguments) if is_read]
         stores = [operation("tt.store", [v], body) for v, (_, is_written, _) in zip(values, arguments) if is_written]
-        self._operations = [*loads, *stores, *stores, operation("tt.return", place=body),
-                            operation("tt.func", place=block(region(), []), regions=[inside], attributes={"sym_name": name}),
-                            operation("builtin.module")]
+        self._operations = [
+            *loads,
+            *stores,
+            *stores,
+            operation("tt.return", place=body),
+            operation("tt.func", place=block(region(), []), regions=[inside], attributes={"sym_name": name}),
+            operation("builtin.module"),
+        ]
 
     def verify(self) -> bool:
         return True

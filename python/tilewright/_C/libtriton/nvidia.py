@@ -111,22 +111,42 @@ class CublasLt:
             self._set("MatmulDesc", product, _TRANSPOSE_B, ctypes.c_int32(_AS_IT_IS))
             if operand == _TYPES["float8_e4m3fn"]:
                 self._set("MatmulDesc", product, _FAST_ACCUMULATION, ctypes.c_int8(1))
-            layouts = [make("MatrixLayout", kind, ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(rows))
-                       for kind, rows, columns in ((operand, k, n), (operand, k, m), (_element_type(c, "c"), n, m),
-                                                   (_element_type(d, "d"), n, m))]
+            layouts = [
+                make("MatrixLayout", kind, ctypes.c_uint64(rows), ctypes.c_uint64(columns), ctypes.c_int64(rows))
+                for kind, rows, columns in (
+                    (operand, k, n),
+                    (operand, k, m),
+                    (_element_type(c, "c"), n, m),
+                    (_element_type(d, "d"), n, m),
+                )
+            ]
             preference = make("MatmulPreference")
             size = ctypes.c_size_t(self._workspace.numel() * self._workspace.element_size())
             self._set("MatmulPreference", preference, _PREFERS_WORKSPACE, size)
             found, heuristic = ctypes.c_int(), (ctypes.c_uint64 * _WORDS_OF_HEURISTIC)()
-            self._call("MatmulAlgoGetHeuristic", self._handle, product, *layouts, preference, 1, heuristic,
-                       ctypes.byref(found))
+            self._call("MatmulAlgoGetHeuristic", self._handle, product, *layouts, preference, 1, heuristic, ctypes.byref(found))
             if not found.value:
                 raise RuntimeError("cublasLt has no algorithm for this product")
             stream = _core.current_stream(_core.current_device())
-            self._call("Matmul", self._handle, product, ctypes.byref(ctypes.c_float(alpha)), _POINTER(b.data_ptr()),
-                       layouts[0], _POINTER(a.data_ptr()), layouts[1], ctypes.byref(ctypes.c_float(beta)),
-                       _POINTER(c.data_ptr()), layouts[2], _POINTER(d.data_ptr()), layouts[3], heuristic,
-                       _POINTER(self._workspace.data_ptr()), size, _POINTER(stream))
+            self._call(
+                "Matmul",
+                self._handle,
+                product,
+                ctypes.byref(ctypes.c_float(alpha)),
+                _POINTER(b.data_ptr()),
+                layouts[0],
+                _POINTER(a.data_ptr()),
+                layouts[1],
+                ctypes.byref(ctypes.c_float(beta)),
+                _POINTER(c.data_ptr()),
+                layouts[2],
+                _POINTER(d.data_ptr()),
+                layouts[3],
+                heuristic,
+                _POINTER(self._workspace.data_ptr()),
+                size,
+                _POINTER(stream),
+            )
         finally:
             for name, thing in reversed(made):
                 getattr(self._library, f"cublasLt{name}Destroy")(thing)

@@ -14,8 +14,19 @@ from ...compiler.request import package_digest
 from ...errors import PTXASError
 from ..compiler import BaseBackend, GPUTarget, Language
 
-__all__ = ["BaseBackend", "CUDABackend", "CUDAOptions", "GPUTarget", "Language", "PTXASError", "get_ptxas",
-           "get_ptxas_version", "min_dot_size", "ptx_get_version", "sm_arch_from_capability"]
+__all__ = [
+    "BaseBackend",
+    "CUDABackend",
+    "CUDAOptions",
+    "GPUTarget",
+    "Language",
+    "PTXASError",
+    "get_ptxas",
+    "get_ptxas_version",
+    "min_dot_size",
+    "ptx_get_version",
+    "sm_arch_from_capability",
+]
 
 
 class CUDAOptions(SimpleNamespace):
@@ -23,7 +34,6 @@ class CUDAOptions(SimpleNamespace):
 
     def __init__(self, **options):
         super().__init__(**{"backend_name": "cuda", **DEFAULTS, **options})
-
 
     def hash(self) -> str:
         return hashlib.sha256(repr(sorted(vars(self).items())).encode()).hexdigest()

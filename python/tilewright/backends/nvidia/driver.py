@@ -7,8 +7,14 @@ import os
 from ... import knobs
 from ...runtime.driver import CudaDriver, CudaUtils
 
-_folders = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib/wsl/lib", "/usr/lib",
-            "/usr/local/cuda/compat")
+_folders = (
+    "/usr/lib64",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib/wsl/lib",
+    "/usr/lib",
+    "/usr/local/cuda/compat",
+)
 
 
 def libcuda_dirs() -> list:
@@ -29,8 +35,11 @@ def library_dirs() -> list:
 
 # Folders with cuda.h, for such a program: those of toolkits, since Tilewright itself needs none.
 include_dirs = [
-    folder for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda") if root
-    for folder in [os.path.join(root, "include")] if os.path.exists(os.path.join(folder, "cuda.h"))
+    folder
+    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda")
+    if root
+    for folder in [os.path.join(root, "include")]
+    if os.path.exists(os.path.join(folder, "cuda.h"))
 ]
 
 __all__ = ["CudaDriver", "CudaUtils", "include_dirs", "libcuda_dirs", "library_dirs"]

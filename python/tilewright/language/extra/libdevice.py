@@ -27,8 +27,11 @@ def _named(name, documentation, function):
 
 
 def _refuse(name, needed, value):
-    raise errors.make("E0120", message=f"libdevice.{name} needs {needed}, got {value.type}",
-                      help=f"cast it: x.to(tl.{'int32' if 'int' in needed else 'float32'})")
+    raise errors.make(
+        "E0120",
+        message=f"libdevice.{name} needs {needed}, got {value.type}",
+        help=f"cast it: x.to(tl.{'int32' if 'int' in needed else 'float32'})",
+    )
 
 
 def _as_reals(name, args):
@@ -91,7 +94,7 @@ def rsqrt_rn(x):
     x = core.to_tensor(x)
     if not x.dtype.is_fp32():
         _refuse("rsqrt_rn", "fp32", x)
-    return _language.extern_call("__nv_frsqrt_rn", (x, ), core.float32)
+    return _language.extern_call("__nv_frsqrt_rn", (x,), core.float32)
 
 
 @builtin
@@ -183,7 +186,6 @@ def pow(x, y):
     return where((exponent == 0) | (base == 1), 1.0, result).to(core.float32)
 
 
-
 # -- fast forms, of few instructions: their error is bounded absolutely, or grows with x ---
 
 
@@ -199,10 +201,10 @@ def _instruction(name, instruction, exact, documentation):
     """One instruction of the special function unit; the interpreter computes the exact value."""
 
     def function(x):
-        (x, ) = _float32(name, x)
+        (x,) = _float32(name, x)
         if not _language.is_compiling():
             return exact(x)
-        return core.inline_asm_elementwise(f"{instruction} $0, $1;", "=f,f", (x, ), core.float32, True, 1)
+        return core.inline_asm_elementwise(f"{instruction} $0, $1;", "=f,f", (x,), core.float32, True, 1)
 
     return _named(name, documentation + " float32.", function)
 
@@ -364,21 +366,21 @@ def saturatef(x):
     x = core.to_tensor(x)
     if not x.dtype.is_fp32():
         _refuse("saturatef", "fp32", x)
-    return _language.extern_call("__nv_saturatef", (x, ), core.float32)
+    return _language.extern_call("__nv_saturatef", (x,), core.float32)
 
 
 @builtin
 def ilogb(x):
     """The exponent of x as int32."""
-    (x, ), common = _as_reals("ilogb", (x, ))
-    return _language.extern_call("__nv_ilogbf" if common == core.float32 else "__nv_ilogb", (x, ), core.int32)
+    (x,), common = _as_reals("ilogb", (x,))
+    return _language.extern_call("__nv_ilogbf" if common == core.float32 else "__nv_ilogb", (x,), core.int32)
 
 
 def _with_integer(name, documentation, integer_first):
     """A function of a real and an int32, in either order."""
 
     def compute(real, integer):
-        (real, ), common = _as_reals(name, (real, ))
+        (real,), common = _as_reals(name, (real,))
         integer = core.cast(integer, core.int32)
         operands = (integer, real) if integer_first else (real, integer)
         return _language.extern_call(f"__nv_{name}" + ("f" if common == core.float32 else ""), operands, common)
@@ -414,8 +416,12 @@ def _of_integers(name, documentation, arity, symbols):
 
 def _counting(symbol):
     """By width only; the result is int32."""
-    return {"int32": (symbol, core.int32), "uint32": (symbol, core.int32), "int64": (symbol + "ll", core.int32),
-            "uint64": (symbol + "ll", core.int32)}
+    return {
+        "int32": (symbol, core.int32),
+        "uint32": (symbol, core.int32),
+        "int64": (symbol + "ll", core.int32),
+        "uint64": (symbol + "ll", core.int32),
+    }
 
 
 def _by_sign(symbol):
@@ -425,20 +431,45 @@ def _by_sign(symbol):
 clz = _of_integers("clz", "Number of leading zero bits, as int32.", 1, _counting("clz"))
 popc = _of_integers("popc", "Number of bits that are set, as int32.", 1, _counting("popc"))
 ffs = _of_integers("ffs", "Position of the lowest bit that is set, from 1; 0 for none. int32.", 1, _counting("ffs"))
-brev = _of_integers("brev", "The bits in reverse order.", 1, {
-    "int32": ("brev", core.int32), "uint32": ("brev", core.uint32), "int64": ("brevll", core.int64),
-    "uint64": ("brevll", core.uint64)})
-byte_perm = _of_integers("byte_perm", "Four of the eight bytes of x and y, picked by the nibbles of z.", 3, {
-    "int32": ("byte_perm", core.int32), "uint32": ("byte_perm", core.uint32)})
-mul24 = _of_integers("mul24", "Product of the lower 24 bits, its lower 32 bits.", 2,
-                     {"int32": ("mul24", core.int32), "uint32": ("umul24", core.uint32)})
-mulhi = _of_integers("mulhi", "Upper half of the product; signed of signed integers, unlike tl.umulhi.", 2, {
-    "int32": ("mulhi", core.int32), "uint32": ("umulhi", core.uint32), "int64": ("mul64hi", core.int64),
-    "uint64": ("umul64hi", core.uint64)})
+brev = _of_integers(
+    "brev",
+    "The bits in reverse order.",
+    1,
+    {
+        "int32": ("brev", core.int32),
+        "uint32": ("brev", core.uint32),
+        "int64": ("brevll", core.int64),
+        "uint64": ("brevll", core.uint64),
+    },
+)
+byte_perm = _of_integers(
+    "byte_perm",
+    "Four of the eight bytes of x and y, picked by the nibbles of z.",
+    3,
+    {"int32": ("byte_perm", core.int32), "uint32": ("byte_perm", core.uint32)},
+)
+mul24 = _of_integers(
+    "mul24",
+    "Product of the lower 24 bits, its lower 32 bits.",
+    2,
+    {"int32": ("mul24", core.int32), "uint32": ("umul24", core.uint32)},
+)
+mulhi = _of_integers(
+    "mulhi",
+    "Upper half of the product; signed of signed integers, unlike tl.umulhi.",
+    2,
+    {
+        "int32": ("mulhi", core.int32),
+        "uint32": ("umulhi", core.uint32),
+        "int64": ("mul64hi", core.int64),
+        "uint64": ("umul64hi", core.uint64),
+    },
+)
 sad = _of_integers("sad", "|x - y| + z.", 3, _by_sign("sad"))
 hadd = _of_integers("hadd", "(x + y) >> 1 without overflow inside.", 2, _by_sign("hadd"))
-rhadd = _of_integers("rhadd", "(x + y + 1) >> 1 without overflow inside.", 2,
-                     {"int32": ("rhadd", core.int32), "uint32": ("urhadd", core.uint32)})
+rhadd = _of_integers(
+    "rhadd", "(x + y + 1) >> 1 without overflow inside.", 2, {"int32": ("rhadd", core.int32), "uint32": ("urhadd", core.uint32)}
+)
 
 # -- rounding modes and conversions -----------------------------------------
 
@@ -465,9 +496,10 @@ def _converted(name, source, target):
     def function(x):
         x = core.to_tensor(x)
         if x.dtype != from_type:
-            raise errors.make("E0120", message=f"libdevice.{name} needs {from_type}, got {x.type}",
-                              help=f"cast it: x.to(tl.{source})")
-        return _language.extern_call("__nv_" + name, (x, ), to_type)
+            raise errors.make(
+                "E0120", message=f"libdevice.{name} needs {from_type}, got {x.type}", help=f"cast it: x.to(tl.{source})"
+            )
+        return _language.extern_call("__nv_" + name, (x,), to_type)
 
     return _named(name, f"{source} as {target}.", function)
 
@@ -477,9 +509,8 @@ def rcp64h(x):
     """1 / x from the upper half of a float64, to about 20 bits; the lower half is zero."""
     x = core.to_tensor(x)
     if not x.dtype.is_fp64():
-        raise errors.make("E0120", message=f"libdevice.rcp64h needs fp64, got {x.type}",
-                          help="cast it: x.to(tl.float64)")
-    return _language.extern_call("__nv_rcp64h", (x, ), core.float64)
+        raise errors.make("E0120", message=f"libdevice.rcp64h needs fp64, got {x.type}", help="cast it: x.to(tl.float64)")
+    return _language.extern_call("__nv_rcp64h", (x,), core.float64)
 
 
 double2loint = _converted("double2loint", "float64", "int32")
@@ -489,8 +520,7 @@ double2hiint = _converted("double2hiint", "float64", "int32")
 @builtin
 def hiloint2double(high, low):
     """The float64 of two int32, its upper and lower halves."""
-    return _language.extern_call("__nv_hiloint2double", (core.cast(high, core.int32), core.cast(low, core.int32)),
-                                 core.float64)
+    return _language.extern_call("__nv_hiloint2double", (core.cast(high, core.int32), core.cast(low, core.int32)), core.float64)
 
 
 def _define():

@@ -97,8 +97,10 @@ class HookManager:
             HookManager.active_hooks.append(hook)
         HookManager.active_hooks.sort(key=lambda hook: hook.priority, reverse=True)
         runtime = knobs.runtime
-        for chain, call in ((runtime.kernel_load_end_hook, HookManager.init_handle),
-                            (runtime.kernel_unload_hook, HookManager.destroy_handle),
-                            (runtime.launch_enter_hook, HookManager.enter),
-                            (runtime.launch_exit_hook, HookManager.exit)):
+        for chain, call in (
+            (runtime.kernel_load_end_hook, HookManager.init_handle),
+            (runtime.kernel_unload_hook, HookManager.destroy_handle),
+            (runtime.launch_enter_hook, HookManager.enter),
+            (runtime.launch_exit_hook, HookManager.exit),
+        ):
             (chain.add if HookManager.active_hooks else chain.remove)(call)

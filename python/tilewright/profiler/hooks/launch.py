@@ -35,13 +35,18 @@ class LaunchHook(Hook):
         self._exclude = re.compile(exclude) if exclude else None
 
     def wants(self, name):
-        return not ((self._include is not None and self._include.match(name) is None)
-                    or (self._exclude is not None and self._exclude.match(name) is not None))
+        return not (
+            (self._include is not None and self._include.match(name) is None)
+            or (self._exclude is not None and self._exclude.match(name) is not None)
+        )
 
     @staticmethod
     def metrics(metadata):
-        return {name: as_number(value) for name, value in metadata.items() if name not in _RESERVED
-                and (isinstance(value, numbers.Number) or has_attribute(value, "data_ptr"))}
+        return {
+            name: as_number(value)
+            for name, value in metadata.items()
+            if name not in _RESERVED and (isinstance(value, numbers.Number) or has_attribute(value, "data_ptr"))
+        }
 
 
 class _Recorder(Hook):

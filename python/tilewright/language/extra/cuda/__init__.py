@@ -63,8 +63,9 @@ def _dependency(name, instruction, documentation):
 
 
 gdc_wait = _dependency("gdc_wait", "wait", "Waits for the kernels that this launch depends on (launch_pdl=True).")
-gdc_launch_dependents = _dependency("gdc_launch_dependents", "launch_dependents",
-                                    "Lets kernels that depend on this one start (launch_pdl=True).")
+gdc_launch_dependents = _dependency(
+    "gdc_launch_dependents", "launch_dependents", "Lets kernels that depend on this one start (launch_pdl=True)."
+)
 
 
 @builtin

@@ -5,7 +5,9 @@
 
 from typing import Any
 
-from .. import libdevice as libdevice
+from . import gdc as gdc
+from . import libdevice as libdevice
+from . import utils as utils
 from ... import core as core
 from .... import errors as errors
 from ..._values import _Tile

@@ -3,7 +3,7 @@
 """Triton's path to clocks and numbers of threads, and its conversions of 8-bit floats."""
 
 from ... import core
-from . import (convert_custom_float8_sm70, convert_custom_float8_sm80, globaltimer, num_threads, num_warps, smid)
+from . import convert_custom_float8_sm70, convert_custom_float8_sm80, globaltimer, num_threads, num_warps, smid
 
 
 @core.builtin
@@ -22,6 +22,14 @@ def convert_float16_to_fp8e4b15(arg, has_minx2=True):
     return core.cast(arg, core.float8e4b15)
 
 
-__all__ = ["convert_custom_float8", "convert_custom_float8_sm70", "convert_custom_float8_sm80",
-           "convert_float16_to_fp8e4b15", "convert_fp8e4b15_to_float16", "globaltimer", "num_threads", "num_warps",
-           "smid"]
+__all__ = [
+    "convert_custom_float8",
+    "convert_custom_float8_sm70",
+    "convert_custom_float8_sm80",
+    "convert_float16_to_fp8e4b15",
+    "convert_fp8e4b15_to_float16",
+    "globaltimer",
+    "num_threads",
+    "num_warps",
+    "smid",
+]
