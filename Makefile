@@ -13,6 +13,8 @@ PYTHON ?=
 SANITIZER ?= thread
 # Extra arguments for pytest: make test ARGS='-k softmax'
 ARGS ?=
+# Processes that run the tests: a number, or auto for one per core.
+JOBS ?= auto
 
 .PHONY: help setup configure build demo test test-gpu sanitize wheel wheels fmt lint bench docs stubs clean
 
@@ -38,7 +40,7 @@ demo: configure ## build, then run real kernels: on the GPU, or in the interpret
 	@$(BIN)/python scripts/demo.py
 
 test: build ## build, then pass the unit, lit, diag and e2e tests
-	@TILEWRIGHT_BUILD_DIR=$(abspath $(BUILD)) $(BIN)/python -m pytest $(ARGS) </dev/null
+	@TILEWRIGHT_BUILD_DIR=$(abspath $(BUILD)) $(BIN)/python -m pytest -n $(JOBS) $(ARGS) </dev/null
 
 test-gpu: build ## the e2e tests on this machine's GPU; fails where there is none
 	@TILEWRIGHT_REQUIRE_GPU=1 TILEWRIGHT_BUILD_DIR=$(abspath $(BUILD)) $(BIN)/python -m pytest tests/e2e -m gpu $(ARGS) </dev/null
