@@ -28,6 +28,7 @@ if _core.version() != __version__:
     raise errors.make("E0703", a=__version__, b=_core.version())
 
 wiring.answers["session of a checked program"] = "checking.session:Session"
+wiring.answers["recording of a profiled program's child"] = "profiler.processes:begin"
 # Where programs put a benchmark of their own.
 wiring.answers["benchmark"] = "testing:do_bench"
 wiring.answers["benchmark in a CUDA graph"] = "testing:do_bench_cudagraph"

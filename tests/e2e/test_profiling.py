@@ -161,8 +161,8 @@ SCRIPT = textwrap.dedent("""
 """)
 
 
-def run(tmp_path, *arguments, interpret="1", **environment):
-    (tmp_path / "script.py").write_text(SCRIPT)
+def run(tmp_path, *arguments, interpret="1", script=SCRIPT, **environment):
+    (tmp_path / "script.py").write_text(script)
     full = {
         **os.environ,
         "TILEWRIGHT_INTERPRET": interpret,
@@ -207,6 +207,49 @@ def test_a_program_in_the_interpreter(tmp_path):
     assert row["kernel"] == "double" and row["calls"] == 3 and row["seconds"] > 0 and profile["source"] == "interpreter"
     trace = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert [event["name"] for event in trace if event["ph"] == "X"] == ["double"] * 3
+
+
+CHILDREN = textwrap.dedent("""
+    import multiprocessing, os, subprocess, sys
+    import script
+
+    if __name__ == "__main__":
+        for method in ("spawn", "fork", "forkserver"):
+            child = multiprocessing.get_context(method).Process(target=script.work, args=(2,))
+            child.start()
+            child.join()
+        subprocess.run([sys.executable, "script.py", "child"], check=True)
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+        script.work(1)
+""")
+WORKING = SCRIPT.partition("x = np.ones")[0] + textwrap.dedent("""
+    def work(count):
+        for _ in range(count):
+            double[(4,)](np.ones(100, np.float32), 100, B=32)
+
+    if "child" in sys.argv:
+        work(4)
+""")
+
+
+def test_child_processes_tell_what_they_launched(tmp_path):
+    (tmp_path / "children.py").write_text(CHILDREN)
+    done = run(tmp_path, "--json", "p.json", "--trace", "t.json", "children.py", script=WORKING)
+    assert done.returncode == 0, done.stderr
+    profile = json.loads((tmp_path / "p.json").read_text())
+    assert [row["calls"] for row in profile["interpreter"]] == [1], "the program's own"
+    calls = [[row["calls"] for row in process["interpreter"]] for process in profile["processes"]]
+    assert calls == [[2], [2], [2], [4]], "spawn, fork, forkserver, and a program; the last child has launched nothing"
+    last = profile["processes"][-1]
+    assert last["command"] == ["script.py", "child"]
+    assert done.stderr.count("launches in") == 5 and f"process {last['process']}, script.py child\n4 launches" in done.stderr
+    trace = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    slices = [event for event in trace if event["ph"] == "X"]
+    assert len(slices) == 11 and len({event["pid"] for event in slices}) == 5
+    own = min(event["ts"] for event in slices if event["pid"] == 0)
+    assert all(0 < event["ts"] < own for event in slices if event["pid"]), "the children ran before"
 
 
 def test_modules_and_programs_that_fail(tmp_path):

@@ -52,7 +52,7 @@ ALLOWED = {
         "tools",
     ],
     "cli": ["base", "checking", "tools", "commands"],
-    "names": ["base", "checking", "tools"],
+    "names": ["base", "checking", "profiler", "tools"],
 }
 
 # Module or package -> its layer; the longest name decides. The packages of the layer "names" are themselves alone.

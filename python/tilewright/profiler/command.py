@@ -11,11 +11,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import threading
 
 from .. import _core, errors, knobs
 from ..run_program import check_program, run_program
 from . import launches
+from .launch_trace import of_child, write
+from .processes import Parent
 
 
 def _check_device():
@@ -41,20 +44,27 @@ def profile_command(arguments) -> int:
     # Before the program changes the folder.
     files = {name: os.path.abspath(path) for name in ("json", "trace") if (path := getattr(arguments, name))}
     profile = None
-    try:
-        with launches.record(ranges=False if arguments.no_ranges else None) as profile:
-            _run(program)
-    finally:
-        if profile is not None:
-            _show(profile, arguments, files)
+    with tempfile.TemporaryDirectory(prefix="tilewright-profile-") as folder:
+        parent = Parent(folder)
+        try:
+            with launches.record(ranges=False if arguments.no_ranges else None) as profile:
+                _run(program)
+        finally:
+            parent.close()
+            # A forked child of the program comes by here, too, where it ends as a script does.
+            if profile is not None and profile.end and os.getpid() == parent.process:
+                _show(profile, parent.children(), arguments, files)
     return 0
 
 
-def _show(profile, arguments, files):
+def _show(profile, children, arguments, files):
     sys.stdout.flush()
     print(profile.table(sort=arguments.sort, limit=arguments.top), file=sys.stderr)
+    for child in children:
+        print(f"\nprocess {child['process']}, {' '.join(child['command'])}\n{child['table']}", file=sys.stderr)
     if "json" in files:
+        processes = [{"process": child["process"], "command": child["command"], **child["profile"]} for child in children]
         with open(files["json"], "w", encoding="utf-8") as file:
-            json.dump(profile.as_json(), file, indent=1)
+            json.dump({**profile.as_json(), "processes": processes}, file, indent=1)
     if "trace" in files:
-        profile.write_trace(files["trace"])
+        write(profile, files["trace"], [event for child in children for event in of_child(profile, child)])

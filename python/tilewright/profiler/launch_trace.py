@@ -9,6 +9,7 @@ import json
 from .names import configuration_of
 
 _HOST = 0  # the process of the host; device n is process n + 1
+_MOST_DEVICES = 1000  # numbers that a process takes
 
 
 def _name(kind, pid, tid, name):
@@ -92,6 +93,24 @@ def events_of(recording) -> list:
     return events
 
 
-def write(recording, path):
+def of_child(recording, child) -> list:
+    """The events of a child process beside those of `recording`: each process of the trace gets a number of its own."""
+    later = (child["begin"] - recording.begin) * 1e-3
+    prefix = f"process {child['process']}: "
+    events = []
+    for event in child["events"]:
+        moved = {**event, "pid": child["process"] * _MOST_DEVICES + event["pid"]}
+        if "ts" in event:
+            moved["ts"] = event["ts"] + later
+        if "id" in event:
+            moved["id"] = f"{child['process']}.{event['id']}"
+        if event["name"] == "process_name":
+            moved["args"] = {"name": prefix + event["args"]["name"]}
+        events.append(moved)
+    return events
+
+
+def write(recording, path, others=()):
+    """Writes the recording's events, and `others`, which are finished already."""
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"traceEvents": events_of(recording), "displayTimeUnit": "ns"}, file, default=str)
+        json.dump({"traceEvents": [*events_of(recording), *others], "displayTimeUnit": "ns"}, file, default=str)

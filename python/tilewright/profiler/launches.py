@@ -130,6 +130,9 @@ def cupti_candidates() -> list:
 class Recording:
     """What is kept while launches are recorded, and what became of them after stop()."""
 
+    #: Those between start() and stop().
+    running: list = []
+
     def __init__(self):
         self.tunings: list = []
         self.interpreted: list = []
@@ -189,6 +192,7 @@ class Recording:
         self.cupti = "" if reason else _core.cupti_path()
         observers.choices.append(self._note_choice)
         observers.interpreted_launches.append(self._timed_interpreter)
+        Recording.running.append(self)
         if reason and knobs.nvidia.cupti != "off" and _core.driver_available():
             try:
                 errors.warn("W0711", reason=reason)
@@ -196,7 +200,15 @@ class Recording:
                 self.stop()
                 raise
 
+    def forget(self):
+        """In a forked child: what was recorded is the parent's."""
+        self.tunings.clear()
+        self.interpreted.clear()
+        self.cupti = ""
+        self.begin = self.end = _core.profile_now()
+
     def stop(self):
+        Recording.running.remove(self)
         observers.interpreted_launches.remove(self._timed_interpreter)
         observers.choices.remove(self._note_choice)
         log = _core.profile_stop()

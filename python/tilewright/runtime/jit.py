@@ -17,7 +17,7 @@ from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any, Callable, Optional
 
-from .. import _core, errors, foreign, knobs, observers
+from .. import _core, errors, foreign, knobs, observers, wiring
 from ..compiler.compiler import compile_for_launch, preload
 from ..compiler.options import DEFAULTS, parse_options
 from ..frontend_rules import FORBIDDEN
@@ -49,6 +49,9 @@ __all__ = [
     "must_use_result",
     "reinterpret",
 ]
+
+if knobs.runtime.profile_session:
+    wiring.ask("recording of a profiled program's child")()
 
 # Triton's module has these as well, and programs take them from it.
 __getattr__ = lazy_names(
