@@ -9,7 +9,6 @@
 
 #include "ir/support/Error.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace tilewright::launch {
@@ -46,7 +45,53 @@ static int64_t combine(RecipeOp op, int64_t left, int64_t right) {
   return right == -1 ? static_cast<int64_t>(0 - a) : left / right;
 }
 
-static int64_t evaluate(const std::vector<int64_t> &steps, void *const *addresses) {
+static bool isPush(RecipeOp op) {
+  return op == RecipeOp::Constant || op == RecipeOp::Argument32 || op == RecipeOp::Argument64;
+}
+
+[[noreturn]] static void refuseRecipe(const std::string &reason) {
+  refuse("its recipe " + reason, "a recipe as the compiler writes it");
+}
+
+/// Follows the depth of the stack, so that evaluate need not look at it.
+static void checkSteps(const std::vector<int64_t> &steps) {
+  if (steps.size() % 2)
+    refuseRecipe("has a step without an operand");
+  size_t depth = 0;
+  for (size_t i = 0; i < steps.size(); i += 2) {
+    if (steps[i] < 0 || steps[i] > static_cast<int64_t>(RecipeOp::ZeroExtend32))
+      refuseRecipe(fmt::format("has a step of the unknown kind {}", steps[i]));
+    auto op = static_cast<RecipeOp>(steps[i]);
+    bool isUnary = op == RecipeOp::SignExtend32 || op == RecipeOp::ZeroExtend32;
+    if (isPush(op))
+      ++depth;
+    else if (depth < (isUnary ? 1u : 2u))
+      refuseRecipe("takes more values than it has");
+    else if (!isUnary)
+      --depth;
+    if (depth > kMaxDepth)
+      refuseRecipe(fmt::format("is deeper than {} values", kMaxDepth));
+  }
+  if (depth != 1)
+    refuseRecipe(fmt::format("leaves {} values", depth));
+}
+
+void checkRecipe(const TensorMapRecipe &recipe) {
+  size_t rank = recipe.block.size();
+  if (rank < 1 || rank > kMaxDescriptorRank)
+    refuseRecipe(fmt::format("has {} dimensions", rank));
+  if (recipe.shape.size() != rank || recipe.strides.size() != rank)
+    refuseRecipe(fmt::format("has {} extents and {} strides for {} dimensions", recipe.shape.size(),
+                             recipe.strides.size(), rank));
+  if (recipe.type == ElementType::Invalid)
+    refuseRecipe("has an unknown element type");
+  for (const auto *expressions : {&recipe.shape, &recipe.strides})
+    for (const std::vector<int64_t> &steps : *expressions)
+      checkSteps(steps);
+}
+
+/// The stack is deep enough for any expression that checkSteps takes.
+static int64_t evaluate(const std::vector<int64_t> &steps, void *const *addresses, size_t count) {
   int64_t stack[kMaxDepth] = {};
   size_t depth = 0;
   for (size_t i = 0; i + 1 < steps.size(); i += 2) {
@@ -56,8 +101,8 @@ static int64_t evaluate(const std::vector<int64_t> &steps, void *const *addresse
     case RecipeOp::Constant:
     case RecipeOp::Argument32:
     case RecipeOp::Argument64:
-      if (depth == kMaxDepth)
-        throw std::length_error("an expression over launch arguments is too deep");
+      if (op != RecipeOp::Constant && static_cast<uint64_t>(operand) >= count)
+        refuseRecipe(fmt::format("names parameter {} of {}", operand, count));
       stack[depth++] = op == RecipeOp::Constant     ? operand
                        : op == RecipeOp::Argument32 ? readArgument<int32_t>(addresses, operand)
                                                     : readArgument<int64_t>(addresses, operand);
@@ -76,15 +121,18 @@ static int64_t evaluate(const std::vector<int64_t> &steps, void *const *addresse
   return stack[0];
 }
 
-void makeTensorMap(const TensorMapRecipe &recipe, void *const *addresses, TensorMap &result) {
+void makeTensorMap(const TensorMapRecipe &recipe, void *const *addresses, size_t count,
+                   TensorMap &result) {
+  if (recipe.base >= count)
+    refuseRecipe(fmt::format("names parameter {} of {}", recipe.base, count));
   DescriptorArgument d = {};
   d.address = static_cast<uint64_t>(readArgument<int64_t>(addresses, recipe.base));
-  d.rank = static_cast<uint8_t>(std::min<size_t>(recipe.block.size(), kMaxDescriptorRank));
+  d.rank = static_cast<uint8_t>(recipe.block.size());
   d.type = recipe.type;
   d.padsWithNan = recipe.padsWithNan;
   for (int dim = 0; dim < d.rank; ++dim) {
-    d.shape[dim] = evaluate(recipe.shape[dim], addresses);
-    d.strides[dim] = evaluate(recipe.strides[dim], addresses);
+    d.shape[dim] = evaluate(recipe.shape[dim], addresses, count);
+    d.strides[dim] = evaluate(recipe.strides[dim], addresses, count);
     d.block[dim] = recipe.block[dim];
   }
   findTensorMap(d, "tl.make_tensor_descriptor", result);

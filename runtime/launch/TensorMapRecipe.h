@@ -31,9 +31,15 @@ struct TensorMapRecipe {
   std::vector<std::vector<int64_t>> shape, strides;
 };
 
-/// Finds the tensor map for a launch whose parameters are at `addresses`. Raises
-/// E0215 where the values describe no array.
-void makeTensorMap(const TensorMapRecipe &recipe, void *const *addresses, TensorMap &result);
+/// Raises E0215 where a recipe cannot be run: packages hold recipes, and anyone may have
+/// written a package. Each recipe is checked before the first launch, whatever its values.
+void checkRecipe(const TensorMapRecipe &recipe);
+
+/// Finds the tensor map for a launch whose `count` parameters are at `addresses`, by a recipe
+/// that checkRecipe takes. Raises E0215 where the values describe no array, or where the
+/// recipe names a parameter that the launch has not.
+void makeTensorMap(const TensorMapRecipe &recipe, void *const *addresses, size_t count,
+                   TensorMap &result);
 
 } // namespace tilewright::launch
 

@@ -262,9 +262,11 @@ void LaunchArguments::makeTensorMaps(const std::vector<bool> &tensorMaps,
   }
   if (hasGaps)
     count = std::remove(addresses, addresses + count, nullptr) - addresses;
+  // Recipes name the kernel's own parameters: the maps made here are none of them.
+  size_t parameters = count;
   for (const TensorMapRecipe &recipe : recipes) {
     TensorMap &map = maps.push();
-    makeTensorMap(recipe, addresses, map);
+    makeTensorMap(recipe, addresses, parameters, map);
     add(&map);
   }
 }

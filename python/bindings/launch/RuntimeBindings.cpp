@@ -262,6 +262,7 @@ static launch::TensorMapRecipe recipeOf(const py::dict &entry) {
   recipe.base = entry["base"].cast<size_t>();
   recipe.shape = entry["shape"].cast<std::vector<std::vector<int64_t>>>();
   recipe.strides = entry["strides"].cast<std::vector<std::vector<int64_t>>>();
+  launch::checkRecipe(recipe);
   return recipe;
 }
 
