@@ -15,6 +15,8 @@ import re
 import sys
 import textwrap
 
+from tilewright.parsing import parse
+
 from . import pages, reference
 
 sys.path.insert(0, str(pages.ROOT / "tests"))
@@ -134,7 +136,7 @@ def examples() -> dict[str, str]:
         source = path.read_text()
         if not re.search(r"[EW]0\d{3}", source):
             continue  # no message of the catalogue
-        tree = ast.parse(source)
+        tree = parse(source)
         texts += _texts(tree)
         if path.parent.name == "diag":
             whole = {**_whole_messages(tree), **whole}

@@ -19,6 +19,8 @@ import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tilewright.parsing import parse
+
 from . import pages, performance, plots
 
 # Lesson -> heading of the recorded table, which rows, and the columns to plot; for lessons without a recorded sweep.
@@ -46,12 +48,12 @@ TABLES = {
 
 
 def title_of(path: Path) -> str:
-    return ast.get_docstring(ast.parse(path.read_text())).splitlines()[0].rstrip(".")
+    return ast.get_docstring(parse(path.read_text())).splitlines()[0].rstrip(".")
 
 
 def parts_of(source: str) -> list[tuple[str, str]]:
     """A lesson as ("text", markdown) and ("code", Python): comments that begin a line between statements are text."""
-    tree = ast.parse(source)
+    tree = parse(source)
     docstring = ast.get_docstring(tree)
     lines = source.splitlines()[tree.body[0].end_lineno :]
     parts = [("text", docstring.partition("\n")[2].strip())]

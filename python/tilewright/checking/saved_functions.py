@@ -15,6 +15,7 @@ import linecache
 import types
 
 from ..language import constexpr
+from ..parsing import parse
 from ..runtime.jit import JITFunction
 from ..runtime.mathematics import constexpr_function
 from ..runtime.source import FunctionSource
@@ -57,7 +58,7 @@ def _encode(function, writer):
 
 
 def _names(python, text, writer):
-    tree = ast.parse(text)
+    tree = parse(text)
     own = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     free = dict(zip(python.__code__.co_freevars, python.__closure__ or ()))
     names = {}

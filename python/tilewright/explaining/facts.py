@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from .. import _core, errors
 from ..compiler.compiler import request_of
+from ..parsing import parse
 from . import page, text
 from .kept import compiled
 from .machine_code import disassemble, mix, ptx_by_line, sass_by_line
@@ -113,7 +114,7 @@ class _Sources:
         """[(first line, last line, name)] with decorators, inner ones after outer ones."""
         if file not in self._functions:
             try:
-                tree = ast.parse("\n".join(self.text(file)))
+                tree = parse("\n".join(self.text(file)))
             except SyntaxError:
                 tree = ast.Module(body=[], type_ignores=[])
             self._functions[file] = [

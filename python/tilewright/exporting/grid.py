@@ -11,6 +11,7 @@ import ast
 import operator
 
 from .. import errors
+from ..parsing import parse
 from ..runtime.mathematics import cdiv
 
 _HELP = (
@@ -36,7 +37,7 @@ class Grid:
         self.text = text
         self._scalars, self._descriptors, self._constants = set(scalars), set(descriptors), set(constants)
         try:
-            tree = ast.parse(f"({text},)", mode="eval").body
+            tree = parse(f"({text},)", mode="eval").body
         except SyntaxError as error:
             raise self._refused(f"it is no expression: {error.msg}") from None
         self.axes = tree.elts

@@ -7,6 +7,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from ..parsing import parse
+
 # What files that take both from a module of their own call them.
 _USUAL = {"triton": "tilewright", "tl": "tilewright.language", "tilewright": "tilewright"}
 
@@ -41,7 +43,7 @@ class Module:
 
     def __init__(self, path: str, text: str):
         self.path, self.lines = path, text.splitlines()
-        self.tree = ast.parse(text)
+        self.tree = parse(text)
         self.meanings = dict(_USUAL)
         self._read_imports()
         self.kernels = self._find_kernels()

@@ -12,6 +12,7 @@ import ast
 import math
 
 from .. import errors
+from ..parsing import parse
 from ..runtime.host_arrays import size_of
 from .setting import Array, Setting
 from .terms import FALSE, INFINITY, TRUE, Atoms, Formula, Poly, and_, at_most, bits_interval, equal, less, not_, or_, within
@@ -36,7 +37,7 @@ class _Reader:
 
     def parse(self, text):
         try:
-            return ast.parse(f"({text}\n)", mode="eval").body  # a list with commas is a tuple
+            return parse(f"({text}\n)", mode="eval").body  # a list with commas is a tuple
         except SyntaxError as error:
             raise _refused(text, error.msg) from None
 

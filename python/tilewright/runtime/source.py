@@ -15,6 +15,7 @@ import re
 import textwrap
 
 from .. import _core, errors
+from ..parsing import parse
 
 _DEF = re.compile(r"^def\s+\w+\s*\(", re.MULTILINE)
 
@@ -140,7 +141,7 @@ class FunctionSource:
         text = self.text
         wrapped = text[:1] in (" ", "\t")
         try:
-            module = ast.parse("if 1:\n" + text if wrapped else text, filename=self.file)
+            module = parse("if 1:\n" + text if wrapped else text, filename=self.file)
         except SyntaxError as error:
             raise errors.make("E0101", name=self.fn.__name__, cause=error) from error
         body = module.body[0].body if wrapped else module.body
