@@ -333,6 +333,49 @@ def test_functions_of_libraries_get_constants_as_objects(device):
     assert (device.numpy(out) == 6).all()
 
 
+@tl.core.extern
+def thread_index(axis: tl.constexpr, _semantic=None):
+    """What Triton gives to its functions, functions of libraries hand on by name."""
+    register = "xyz"[axis.value]
+    return tl.core.inline_asm_elementwise(
+        f"mov.u32 $0, %tid.{register};", "=r", [], dtype=tl.int32, is_pure=True, pack=1, _semantic=_semantic
+    )
+
+
+@tl.core.builtin
+def tripled(x, *, _semantic, _generator):
+    twice = tl.core.add(x, x, _semantic=_semantic)
+    return tl.core.where(twice > 0, twice + x, tl.core.cast(0, twice.dtype, _semantic=_semantic), _semantic=_semantic)
+
+
+@tl.core.extern
+def half(x, _builder=None):
+    return x.to(tl.float16, _builder=_builder)
+
+
+@tilewright.jit
+def handing_on_kernel(out_ptr, index_ptr):
+    tl.store(out_ptr, tripled(half(tl.load(out_ptr))).to(tl.float32))
+    tl.store(index_ptr + thread_index(0), thread_index(0))
+
+
+def test_functions_of_libraries_hand_the_compilers_objects_on():
+    source = tilewright.ASTSource(handing_on_kernel, {"out_ptr": "*fp32", "index_ptr": "*i32"})
+    text = tilewright.compile(source, "sm_80").asm["ptx"]
+    assert "mov.u32" in text and "%tid.x" in text and "cvt.rn.f16.f32" in text
+
+
+@tilewright.jit
+def tripling_kernel(out_ptr):
+    tl.store(out_ptr, tripled(half(tl.load(out_ptr))).to(tl.float32))
+
+
+def test_functions_of_libraries_with_the_compilers_objects_run(device):
+    out = device.array(np.array([2.5], np.float32))
+    device.run(tripling_kernel, (1,), out)
+    assert device.numpy(out)[0] == 7.5
+
+
 # ---------------------------------------------------------------------------
 # Functions that return on one way only
 # ---------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 import builtins
 import enum
 import functools
+import inspect
 
 from .. import _core, errors
 from ._values import constexpr, unwrap
@@ -85,18 +86,37 @@ def _unwrap_iterable(values):
     return values[0] if len(values) == 1 and isinstance(unwrap(values[0]), (builtins.tuple, list)) else values
 
 
+# What Triton passes to its own functions besides their arguments, by the names of its releases. Functions of other
+# libraries hand it on; here it is nothing.
+_COMPILER_ARGUMENTS = ("_semantic", "_builder", "_generator")
+
+
 def builtin(fn):
     """Marks a Python function that kernels may call: it runs while they are evaluated.
 
-    The package's own take constants as they are. Those of other libraries get them as
-    `constexpr` objects, which they may test for.
+    The package's own take constants as they are, and take no notice of `_semantic`, which functions
+    of other libraries pass on. Those get constants as `constexpr` objects, which they may test for.
     """
-    if str(getattr(fn, "__module__", "")).split(".")[0] != "tilewright":
-        inner = fn
+    inner = fn
+    parameters = inspect.signature(inner).parameters
+    if str(getattr(inner, "__module__", "")).split(".")[0] == "tilewright":
 
         @functools.wraps(inner)
         def fn(*args, **kwargs):
-            return inner(*map(_as_constexpr, args), **{name: _as_constexpr(value) for name, value in kwargs.items()})
+            if kwargs:
+                for name in ignored:
+                    kwargs.pop(name, None)
+            return inner(*args, **kwargs)
+
+        ignored = [name for name in _COMPILER_ARGUMENTS if name not in parameters]
+    else:
+        asked = {name: None for name in _COMPILER_ARGUMENTS if name in parameters}
+
+        @functools.wraps(inner)
+        def fn(*args, **kwargs):
+            return inner(
+                *map(_as_constexpr, args), **{**asked, **{name: _as_constexpr(value) for name, value in kwargs.items()}}
+            )
 
     fn.__tilewright_builtin__ = True
     return fn
