@@ -76,8 +76,13 @@ def _module_functions(tree):
             waiting += [statement for handler in getattr(node, "handlers", []) for statement in handler.body]
 
 
-def _digest(function) -> str:
-    return hashlib.sha256(ast.dump(function).encode()).hexdigest()[:16]
+def _digest(function, text) -> str:
+    """Of the syntax tree; of the lines where that is too deep, as a sum of a thousand products is."""
+    try:
+        content = ast.dump(function).encode()
+    except RecursionError:
+        content = b"\n".join(text.splitlines()[function.lineno - 1 : function.end_lineno])
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def launches_in(tree):
@@ -105,6 +110,7 @@ def read_source(path, root) -> SourceFile:
     tree = parse(path)
     if tree is None:
         return source
+    text = Path(path).read_bytes()
     functions = [f for f in _module_functions(tree) if "jit" in _decorations(f)]
     names = {f.name for f in functions}
     called = {
@@ -119,7 +125,7 @@ def read_source(path, root) -> SourceFile:
         # A function that returns a value is for other kernels.
         returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function))
         is_entry = len(_decorations(function)) > 1 or (function.name not in called and not returns)
-        source.kernels.append(Kernel(function.name, function.lineno, is_entry, _digest(function)))
+        source.kernels.append(Kernel(function.name, function.lineno, is_entry, _digest(function, text)))
     return source
 
 

@@ -81,6 +81,14 @@ def test_kernels_of_a_checkout(sources):
     assert dotted_name(sources / "owner+name" / source.path)[0] == "package.kernels"
 
 
+def test_kernel_whose_expression_is_too_deep_to_print(tmp_path):
+    sums = {name: " + ".join(["x"] * 1500 + [name]) for name in "yz"}
+    for name, text in sums.items():
+        (tmp_path / f"{name}.py").write_text(f"@triton.jit\ndef deep(x, {name}):\n    {name} = {text}\n")
+    digests = [source.kernels[0].digest for source in discover(tmp_path)]
+    assert len(set(digests)) == 2
+
+
 def test_file_whose_own_test_fails(tmp_path):
     path = tmp_path / "lone.py"
     path.write_text("class Kernel:\n    run = fn = None\nkernel = Kernel()\nraise AssertionError('no GPU')\n")
