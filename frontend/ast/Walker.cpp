@@ -192,10 +192,13 @@ Error Walker::translate(py::error_already_set &exception) {
         cause = inner;
       return fromOwnException(value, *entry);
     }
-  // Without a traceback the call itself failed: its arguments do not fit.
-  if (exception.matches(PyExc_TypeError) && !exception.trace()) {
-    py::object explain = py::module_::import("tilewright.language.core").attr("explain_type_error");
-    py::object better = explain(py::str(value));
+  if (exception.matches(PyExc_TypeError)) {
+    py::object trace = exception.trace() ? py::object(exception.trace()) : py::none();
+    py::object better = py::none();
+    py::module_ basics = py::module_::import("tilewright.language.basics");
+    if (py::cast<bool>(basics.attr("is_of_call")(trace)))
+      better = py::module_::import("tilewright.language.core")
+                   .attr("explain_type_error")(py::str(value));
     if (!better.is_none())
       return fromOwnException(better, *findErrorEntry(textOf(better, "code")));
   }

@@ -89,6 +89,8 @@ def _unwrap_iterable(values):
 # What Triton passes to its own functions besides their arguments, by the names of its releases. Functions of other
 # libraries hand it on; here it is nothing.
 _COMPILER_ARGUMENTS = ("_semantic", "_builder", "_generator")
+# The code of what stands between a call and the package's own function.
+_own_calls: set = set()
 
 
 def builtin(fn):
@@ -109,6 +111,7 @@ def builtin(fn):
             return inner(*args, **kwargs)
 
         ignored = [name for name in _COMPILER_ARGUMENTS if name not in parameters]
+        _own_calls.add(fn.__code__)
     else:
         asked = {name: None for name in _COMPILER_ARGUMENTS if name in parameters}
 
@@ -120,6 +123,11 @@ def builtin(fn):
 
     fn.__tilewright_builtin__ = True
     return fn
+
+
+def is_of_call(traceback) -> bool:
+    """Whether an exception came of a call of the language's function itself, as its arguments do not fit."""
+    return traceback is None or (traceback.tb_next is None and traceback.tb_frame.f_code in _own_calls)
 
 
 def _as_constexpr(value):

@@ -149,14 +149,14 @@ def cast(input, dtype, fp_downcast_rounding=None, bitcast=False):
     return _language.cast(input, dtype, fp_downcast_rounding, bitcast)
 
 
-@builtin
 def _to(self, dtype, fp_downcast_rounding=None, bitcast=False):
     """As tl.cast."""
     return _language.cast(self, dtype, fp_downcast_rounding, bitcast)
 
 
+# Python's messages name the function so.
 _to.__name__ = _to.__qualname__ = "to"
-tensor.to = _to
+tensor.to = builtin(_to)
 
 
 # What debuggers and notebooks call.

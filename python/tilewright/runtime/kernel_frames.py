@@ -9,6 +9,7 @@ import sys
 import weakref
 
 from .. import _core, errors, language
+from ..language import basics
 from ..language import core as tl_core
 from . import checks, kernel_rewriter
 
@@ -178,7 +179,11 @@ def explained(error):
     frames = _kernel_frames(error)
     traceback = error.__traceback__
     # A name that the language's module lacks is raised by a function of that module.
-    while traceback.tb_next is not None and traceback.tb_next.tb_frame.f_code is not language.__getattr__.__code__:
+    while (
+        traceback.tb_next is not None
+        and traceback.tb_next.tb_frame.f_code is not language.__getattr__.__code__
+        and not basics.is_of_call(traceback.tb_next)
+    ):
         traceback = traceback.tb_next
     if not frames or kernel_of_code(traceback.tb_frame.f_code) is None:
         return None  # raised below the kernel, not by it
