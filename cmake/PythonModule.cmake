@@ -33,6 +33,9 @@ function(tilewright_python_module name suffix includes)
   target_compile_definitions(${name} PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PRIVATE ${ARG_AST} TilewrightCodegen TilewrightPasses
     TilewrightRuntime TilewrightInterpreter TilewrightAutotune)
+  tilewright_shared_header(${name}Headers python/bindings/BindingHeaders.h "pybind11 ${pybind11_VERSION} ${suffix}"
+    INCLUDES ${includes} ${pybind11_INCLUDE_DIR})
+  tilewright_use_shared_header(${name} ${name}Headers)
   # One file that runs on other machines: only the module's entry is visible, dead
   # code goes, the C++ library and the compression libraries are inside, and what is
   # not used after that is not asked for (LLVM names z3, for one).
