@@ -10,7 +10,7 @@ import os
 import pytest
 
 import tilewright
-from harness.mock_driver import FakeTensor, Mock
+from harness.mock_driver import Device, FakeTensor, Mock
 from tilewright import errors
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
@@ -28,6 +28,26 @@ def package():
 
 def array(number, dtype="float32"):
     return FakeTensor(0x10000000000 + 0x1000000 * number, dtype)
+
+
+class Sized(FakeTensor):
+    """64 rows of 64 halves, `step` apart."""
+
+    shape = (64, 64)
+
+    def __init__(self, address, step=64):
+        super().__init__(address, "float16")
+        self.step = step
+
+    def stride(self):
+        return (self.step, 1)
+
+    def element_size(self):
+        return 2
+
+
+def halves():
+    return [array(number, "float16") for number in range(3)]
 
 
 def descriptor(number, rows, columns, block):
@@ -67,9 +87,34 @@ def test_tensor_maps(package):
             lambda p, a: p.softmax[3,](FakeTensor(a[0].address + 4), a[1], 8, 8, 8),
             r"\[E0117\] softmax: 'x_ptr' does not begin at a multiple of 16",
         ),
-        (lambda p, a: p.matmul_device(*a, 64, 60, 64), r"\[E0117\] matmul_device: 'N' is 60, no multiple of 16"),
         (
-            lambda p, a: p.matmul_device(a[0], a[1], a[0], 64, 64, 64),
+            lambda p, a: p.add(a[0], array(1, "int32"), a[2], 64),
+            r"\[E0117\] add: 'y_ptr' holds i32, and was exported for fp32\s+help: convert it, or export a kernel for \*i32",
+        ),
+        (
+            lambda p, a: p.add(*a[:2], FakeTensor(a[2].address, device=Device("cuda", 1)), 64),
+            r"\[E0117\] add: 'out_ptr' lies on device 1, and the current device is 0",
+        ),
+        (
+            lambda p, a: p.matmul(
+                TensorDescriptor(array(5, "bfloat16"), [64, 64], [64, 1], [128, 64]),
+                descriptor(6, 512, 1024, [64, 128]),
+                descriptor(7, 1024, 1024, [128, 64]),
+                *(64, 64, 64),
+            ),
+            r"\[E0117\] matmul: '\w+' holds bf16, and was exported for fp16",
+        ),
+        (
+            lambda p, a: p.matmul_device(Sized(2**40), halves()[1], Sized(2**40 + 128 * 63), 64, 64, 64),
+            r"\[E0117\] matmul_device: 'a_ptr' and 'c_ptr' overlap, and one is written",
+        ),
+        (
+            lambda p, a: p.matmul_device(Sized(2**40 + 512), halves()[1], Sized(2**40, step=80), 64, 64, 64),
+            r"\[E0117\] matmul_device: 'a_ptr' and 'c_ptr' overlap, and one is written",
+        ),
+        (lambda p, a: p.matmul_device(*halves(), 64, 60, 64), r"\[E0117\] matmul_device: 'N' is 60, no multiple of 16"),
+        (
+            lambda p, a: p.matmul_device(*halves()[:2], halves()[0], 64, 64, 64),
             r"\[E0117\] matmul_device: 'a_ptr' and 'c_ptr' are the same array, and one is written\s+"
             "help: pass arrays of their own, or export with --option arguments_may_overlap=True",
         ),
@@ -85,6 +130,11 @@ def test_refusals(package, call, words):
     with pytest.raises(errors.TilewrightError, match=words):
         call(package, [array(number) for number in range(3)])
     assert mock.count == 0
+
+
+def test_arrays_that_adjoin(package):
+    package.matmul_device(Sized(2**40), halves()[1], Sized(2**40 + 64 * 128), 64, 64, 64)
+    assert mock.count == 1
 
 
 def test_rows_that_are_not_whole(package):

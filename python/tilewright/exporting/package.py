@@ -8,12 +8,17 @@ signatures promise and chooses variant and configuration as the C library does.
 
 from __future__ import annotations
 
+import itertools
+
 from .. import _core, errors
 from ..backends.compiler import GPUTarget
 from ..compiler.kernel import CompilationResult, CompiledKernel
 from ..compiler.options import DEFAULTS
 from ..kernel_arguments import refused
+from ..runtime.arguments import extent_in_bytes
 from ..runtime.host_arrays import read_array
+from ..scalar_types import short_type
+from ..user_objects import attribute
 from .model import is_descriptor
 from .package_file import read_package
 
@@ -107,19 +112,47 @@ class PackagedKernel:
             f"keep what the signature promises, or export one that does not: {' | '.join(self.signatures)}",
         )
 
+    def _check_arrays(self, bound, device):
+        """Refuses arrays of another element type than the one that was exported, or of another device."""
+        for parameter in self._kernel.parameters:
+            name, value = parameter.name, bound[parameter.name]
+            if is_descriptor(parameter.kind):
+                value, wanted = value.base, parameter.kind.partition("<")[2].partition("[")[0]
+            elif parameter.kind.startswith("*") and not isinstance(value, int):
+                wanted = parameter.kind[1:].removeprefix("k")
+            else:
+                continue
+            dtype = attribute(value, "dtype")
+            if dtype is not None and short_type(name, dtype) != wanted:
+                raise refused(
+                    f"{self.__name__}: '{name}' holds {short_type(name, dtype)}, and was exported for {wanted}",
+                    f"convert it, or export a kernel for *{short_type(name, dtype)}",
+                )
+            where = attribute(attribute(value, "device"), "index")
+            if isinstance(where, int) and where != device:
+                raise refused(
+                    f"{self.__name__}: '{name}' lies on device {where}, and the current device is {device}",
+                    "make the device of the arrays the current one, such as by torch.cuda.device",
+                )
+
     def _check_overlap(self, bound):
         if not self._kernel.needs_distinct_arguments:
             return
-        seen = {}
+        arrays = []
         for parameter in self._kernel.parameters:
             if not parameter.kind.startswith("*") and not is_descriptor(parameter.kind):
                 continue
             value = bound[parameter.name]
-            address = _address_of(parameter.name, value.base if is_descriptor(parameter.kind) else value)
-            other = seen.setdefault(address, parameter) if address else parameter
-            if other is not parameter and (other.is_written or parameter.is_written):
+            value = value.base if is_descriptor(parameter.kind) else value
+            if address := _address_of(parameter.name, value):
+                # A bare address does not tell how far its array reaches.
+                extent = None if isinstance(value, int) else extent_in_bytes(value)
+                arrays.append((address, max(extent or 1, 1), parameter))
+        for (a, a_extent, first), (b, b_extent, second) in itertools.combinations(arrays, 2):
+            if (first.is_written or second.is_written) and a < b + b_extent and b < a + a_extent:
                 raise refused(
-                    f"{self.__name__}: '{other.name}' and '{parameter.name}' are the same array, and one is written",
+                    f"{self.__name__}: '{first.name}' and '{second.name}' "
+                    f"{'are the same array' if a == b else 'overlap'}, and one is written",
                     "pass arrays of their own, or export with --option arguments_may_overlap=True",
                 )
 
@@ -163,6 +196,7 @@ class PackagedKernel:
             raise refused(
                 f"{self.__name__} has no configuration {configuration}", f"there are {len(self._kernel.configurations)}"
             )
+        self._check_arrays(bound, device)
         variant = self._kernel.variant(configuration, self._signature(configuration, bound))
         self._check_overlap(bound)
         if grid is None:
