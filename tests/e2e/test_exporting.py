@@ -20,6 +20,7 @@ import pytest
 from harness import devices, mock_driver
 from harness.exported import compile_c
 from tilewright import cli, errors
+from tilewright.exporting.grid import Grid
 from tilewright.exporting import c_library, requests
 from tilewright.exporting.c_parameters import identifier
 from tilewright.exporting.command import export_command
@@ -267,6 +268,15 @@ def test_mistakes(arguments, words, tmp_path, capsys):
 )
 def test_mistakes_and_what_helps(arguments, sentence, help, tmp_path):
     refused(arguments, sentence, help, tmp_path)
+
+
+@pytest.mark.parametrize("axis", ["2", "-1"])
+def test_a_grid_names_axes_that_there_are(axis):
+    assert Grid("x.shape[1]", [], {"x": 2}, []).as_c({}, {"x": "x"}, "state") == ["x->shape[1]", "1", "1"]
+    with pytest.raises(
+        errors.TilewrightError, match=r"\[E0117\] the grid 'x.shape\[.*'x' has the axes 0 to 1|none of its forms"
+    ):
+        Grid(f"x.shape[{axis}]", [], {"x": 2}, [])
 
 
 def refused(arguments, sentence, help, folder):

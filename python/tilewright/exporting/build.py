@@ -148,7 +148,7 @@ class _Builder:
         return Grid(
             self.request.grid,
             [p.name for p in parameters if p.kind[0] in "iu"],
-            [p.name for p in parameters if is_descriptor(p.kind)],
+            {p.name: Descriptor.of(variants[0].types[p.name]).rank for p in parameters if is_descriptor(p.kind)},
             constants,
         )
 

@@ -31,11 +31,11 @@ _FUNCTIONS = {"cdiv": (cdiv, "tw_cdiv({}, {})"), "min": (min, "tw_min({}, {})"),
 
 
 class Grid:
-    """One to three expressions. `scalars` and `descriptors` are the parameters that they may name."""
+    """One to three expressions. They may name the parameters `scalars`, and `descriptors`, which maps names to ranks."""
 
     def __init__(self, text, scalars, descriptors, constants):
         self.text = text
-        self._scalars, self._descriptors, self._constants = set(scalars), set(descriptors), set(constants)
+        self._scalars, self._descriptors, self._constants = set(scalars), dict(descriptors), set(constants)
         try:
             tree = parse(f"({text},)", mode="eval").body
         except SyntaxError as error:
@@ -73,8 +73,11 @@ class Grid:
                 and isinstance(node.value.value, ast.Name)
                 and node.value.value.id in self._descriptors
                 and isinstance(node.slice, ast.Constant)
-                and node.slice.value in range(5)
+                and type(node.slice.value) is int
             ):
+                rank = self._descriptors[node.value.value.id]
+                if not 0 <= node.slice.value < rank:
+                    raise self._refused(f"'{node.value.value.id}' has the axes 0 to {rank - 1}")
                 return extent(node.value.value.id, node.slice.value)
             if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
                 return f"tw_subtract(0, {walk(node.operand)})" if is_text else -walk(node.operand)

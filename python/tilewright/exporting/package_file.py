@@ -17,7 +17,7 @@ from .. import _core, errors
 from ..kernel_arguments import refused
 from ..language import dtype, str_to_ty
 from .grid import Grid
-from .model import KINDS, ExportedKernel, Image, Library, Parameter, TunedTable, Variant, is_descriptor
+from .model import KINDS, Descriptor, ExportedKernel, Image, Library, Parameter, TunedTable, Variant, is_descriptor
 
 FORMAT = "tilewright-package-1"
 _KEY = _core.sha256(FORMAT.encode())
@@ -120,7 +120,7 @@ def _kernel(data, code):
         grid = Grid(
             grid,
             [p.name for p in parameters if p.kind[0] in "iu"],
-            [p.name for p in parameters if is_descriptor(p.kind)],
+            {p.name: Descriptor.of(variants[0].types[p.name]).rank for p in parameters if is_descriptor(p.kind)},
             constants,
         )
     if table is not None:
