@@ -162,6 +162,12 @@ def test_many_threads_and_unloading(recorded):
     assert "unloaded 8, loaded 9" in recorded  # the variants that the first context had launched; all of them
 
 
+def test_contexts_that_were_unloaded_make_room(recorded):
+    assert "contexts in turn 200" in recorded
+    number, refusal = statuses(recorded)["too many contexts"]
+    assert number != 0 and "64 contexts have launched kernels of this library" in refusal
+
+
 @pytest.mark.parametrize("capability, shared", [(80, "114688"), (89, "114688"), (120, "114736")])
 def test_other_gpus(exported, capability, shared):
     """Machine code for the family, and PTX for what is newer: of PTX the driver does not record parameters."""

@@ -174,6 +174,28 @@ void recordRefusals(const Arrays &d) {
   std::printf("launched %ld\n", driver<long>("mockLaunchCount"));
 }
 
+/// One context after the other makes room for the next; only so many fit at a time.
+void recordContexts(const Arrays &d) {
+  // The recording driver looks for the number of the device there.
+  static int contexts[300][16];
+  int launched = 0;
+  auto launchIn = [&](size_t number) {
+    driver("cuCtxSetCurrent", static_cast<void *>(contexts[number]));
+    int status = launchAdd(d, nullptr);
+    launched += status == TW_OK;
+    return status;
+  };
+  for (size_t i = 0; i < 200; ++i) {
+    launchIn(i);
+    ops_unload();
+  }
+  std::printf("contexts in turn %d\n", launched);
+  int status = TW_OK;
+  for (size_t i = 200; status == TW_OK; ++i)
+    status = launchIn(i);
+  printStatus("too many contexts", status);
+}
+
 void record() {
   Arrays d = inventedArrays();
   printStatus("no context", launchAdd(d, nullptr));
@@ -207,6 +229,7 @@ void record() {
   ops_unload();
   printStatus("load", ops_load());
   std::printf("unloaded %d, loaded %d\n", driver("mockUnloaded"), driver("mockLoaded"));
+  recordContexts(d);
 }
 
 //===--- run ----------------------------------------------------------------===//
