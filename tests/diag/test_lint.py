@@ -324,6 +324,21 @@ def test_settings(tmp_path, capsys):
     assert cli.main(["lint", str(file)]) == 1
     told = capsys.readouterr().err
     assert f"[E0117] '{settings}' cannot be read: " in told and told.endswith("\n  help: mend the file\n\n")
+    for text, name in (("tool = 3", "tool"), ("[tool]\ntilewright = 3", "tilewright"), ("[tool.tilewright]\nlint = 3", "lint")):
+        settings.write_text(text)
+        assert cli.main(["lint", str(file)]) == 1
+        assert f"[E0117] '{settings}': '{name}' is 3, no table\n  help: mend the file" in capsys.readouterr().err
+    settings.write_bytes(b"\xff\xfe")
+    assert cli.main(["lint", str(file)]) == 1
+    assert f"[E0117] '{settings}' cannot be read: 'utf-8' codec" in capsys.readouterr().err
+
+
+def test_what_cannot_be_opened_is_told(tmp_path, capsys):
+    (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "kernels.py").write_text("import tilewright\n")
+    assert cli.main(["lint", str(tmp_path)]) == 1
+    told = capsys.readouterr()
+    assert "gone.py: not read: [Errno 2] No such file or directory" in told.err and "2 files" in told.out
 
 
 def test_wrong_names(tmp_path, capsys):

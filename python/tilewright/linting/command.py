@@ -80,19 +80,23 @@ def _section_of(path: str) -> dict:
             import tomli as tomllib
         except ImportError:
             return {}
-    with open(path, "rb") as file:
-        try:
-            section = tomllib.load(file).get("tool", {}).get("tilewright", {}).get("lint", {})
-        except tomllib.TOMLDecodeError as error:
-            raise errors.make("E0117", message=f"'{path}' cannot be read: {error}", help="mend the file") from None
-    for key, value in section.items() if isinstance(section, dict) else ():
+    try:
+        with open(path, "rb") as file:
+            section = tomllib.load(file)
+    except (OSError, ValueError) as error:  # of TOML, or of UTF-8
+        raise errors.make("E0117", message=f"'{path}' cannot be read: {error}", help="mend the file") from None
+    for name in ("tool", "tilewright", "lint"):
+        section = section.get(name, {})
+        if not isinstance(section, dict):
+            raise errors.make("E0117", message=f"'{path}': '{name}' is {section!r}, no table", help="mend the file")
+    for key, value in section.items():
         if key not in ("enable", "disable") or not isinstance(value, list) or not all(isinstance(name, str) for name in value):
             raise errors.make(
                 "E0117",
                 message=f"'{path}': [tool.tilewright.lint] has {key} = {value!r}",
                 help='write enable = ["name"] and disable = ["name"]',
             )
-    return section if isinstance(section, dict) else {}
+    return section
 
 
 def enabled_rules(enable, disable) -> set:
@@ -142,7 +146,7 @@ def lint_command(arguments) -> int:
         count += 1
         try:
             findings += _lint_file(path, arguments, settings)
-        except (SyntaxError, ValueError, RecursionError) as error:
+        except (OSError, SyntaxError, ValueError, RecursionError) as error:
             unread.append({"file": path, "reason": str(error)})
     _write(arguments, findings, unread, count)
     return 1 if findings or unread else 0
