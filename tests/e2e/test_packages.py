@@ -83,6 +83,26 @@ def test_a_file_that_others_have_written(package, tmp_path):
         known, image[field] = image[field], value
         refused(path, sealed(data, sections["code"]), "(ValueError: an image of an unknown kind)")
         image[field] = known
+    metadata = image["metadata"]
+    for field, values in (
+        ("num_warps", (0, 33, "4", None, 1.0)),
+        ("num_ctas", (0, 17)),
+        ("warp_size", (64,)),
+        ("shared", (-1, 2**40)),
+        ("global_scratch_size", (-1,)),
+        ("global_scratch_align", (0, 24)),
+        ("maxnreg", (0, 256, "many")),
+        ("cluster_dims", ([1, 1], [0, 1, 1], 3)),
+        ("tensor_maps", (None, [1])),
+        ("host_tensor_maps", ("", [3])),
+    ):
+        known = metadata[field]
+        for metadata[field] in values:
+            refused(path, sealed(data, sections["code"]), f"(ValueError: {field} of an image is {metadata[field]!r})")
+        if field != "maxnreg":  # which most kernels do not have
+            del metadata[field]
+            refused(path, sealed(data, sections["code"]), f"(ValueError: an image lacks {field})")
+        metadata[field] = known
     variants.pop()
     refused(path, sealed(data, sections["code"]), "(ValueError: a kernel without all its variants)")
 

@@ -88,14 +88,50 @@ def write_package(library, path) -> list:
     return [path]
 
 
+# What a launch computes with, and the least and the most that makes sense: a file may say anything.
+_NUMBERS = {
+    "num_warps": (1, 32),
+    "num_ctas": (1, 16),
+    "warp_size": (32, 32),
+    "shared": (0, 2**20),
+    "global_scratch_size": (0, 2**40),
+    "global_scratch_align": (1, 2**20),
+}
+
+
+def _makes_sense(name, value) -> bool:
+    if name in _NUMBERS or (name == "maxnreg" and value is not None):
+        least, most = _NUMBERS.get(name, (1, 255))
+        is_power = name != "global_scratch_align" or (type(value) is int and value & (value - 1) == 0)
+        return type(value) is int and least <= value <= most and is_power
+    if name == "cluster_dims":
+        return isinstance(value, list) and len(value) == 3 and all(type(n) is int and 1 <= n <= 16 for n in value)
+    if name in ("tensor_maps", "host_tensor_maps"):
+        kind = bool if name == "tensor_maps" else dict
+        return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+    return True
+
+
+def _checked_metadata(metadata):
+    if not isinstance(metadata, dict):
+        raise ValueError("an image of an unknown kind")
+    for name, value in metadata.items():
+        if not _makes_sense(name, value):
+            raise ValueError(f"{name} of an image is {value!r}")
+    missing = {*_NUMBERS, "cluster_dims", "tensor_maps", "host_tensor_maps"} - metadata.keys()
+    if missing:
+        raise ValueError(f"an image lacks {min(missing)}")
+    return metadata
+
+
 def _image(data, code):
     start, length = data["place"]
     content = code[start : start + length]
     if not 0 <= start <= start + length <= len(code) or _core.sha256(content) != data["digest"]:
         raise ValueError("a wrong digest of machine code")
-    if data["kind"] not in KINDS or not isinstance(data["metadata"], dict):
+    if data["kind"] not in KINDS:
         raise ValueError("an image of an unknown kind")
-    return Image(str(data["target"]), data["kind"], int(data["capability"]), content, data["metadata"])
+    return Image(str(data["target"]), data["kind"], int(data["capability"]), content, _checked_metadata(data["metadata"]))
 
 
 def _kernel(data, code):
