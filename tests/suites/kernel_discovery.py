@@ -87,9 +87,9 @@ def _digest(function, text) -> str:
 
 def launches_in(tree):
     """(kernel name, call, enclosing function or None) for every `name[grid](...)`."""
-    found = []
-
-    def visit(node, function):
+    found, waiting = [], [(tree, None)]
+    while waiting:
+        node, function = waiting.pop()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             function = node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
@@ -97,10 +97,7 @@ def launches_in(tree):
             name = kernel.id if isinstance(kernel, ast.Name) else kernel.attr if isinstance(kernel, ast.Attribute) else ""
             if name:
                 found.append((name, node, function))
-        for child in ast.iter_child_nodes(node):
-            visit(child, function)
-
-    visit(tree, None)
+        waiting += [(child, function) for child in reversed(list(ast.iter_child_nodes(node)))]
     return found
 
 
