@@ -222,6 +222,12 @@ CHILDREN = textwrap.dedent("""
         if os.fork() == 0:
             os._exit(0)
         os.wait()
+        sys.stdout.flush()
+        if os.fork() == 0:
+            script.work(3)
+            sys.exit(0)  # as scripts end
+        os.wait()
+        subprocess.run([sys.executable, "script.py", "child"], check=True)
         script.work(1)
 """)
 WORKING = SCRIPT.partition("x = np.ones")[0] + textwrap.dedent("""
@@ -241,13 +247,15 @@ def test_child_processes_tell_what_they_launched(tmp_path):
     profile = json.loads((tmp_path / "p.json").read_text())
     assert [row["calls"] for row in profile["interpreter"]] == [1], "the program's own"
     calls = [[row["calls"] for row in process["interpreter"]] for process in profile["processes"]]
-    assert calls == [[2], [2], [2], [4]], "spawn, fork, forkserver, and a program; the last child has launched nothing"
+    assert calls == [[2], [2], [2], [4], [3], [4]], (
+        "spawn, fork, forkserver, a program, a fork, a program; one launched nothing"
+    )
     last = profile["processes"][-1]
     assert last["command"] == ["script.py", "child"]
-    assert done.stderr.count("launches in") == 5 and f"process {last['process']}, script.py child\n4 launches" in done.stderr
+    assert done.stderr.count("launches in") == 7 and f"process {last['process']}, script.py child\n4 launches" in done.stderr
     trace = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     slices = [event for event in trace if event["ph"] == "X"]
-    assert len(slices) == 11 and len({event["pid"] for event in slices}) == 5
+    assert len(slices) == 18 and len({event["pid"] for event in slices}) == 7
     own = min(event["ts"] for event in slices if event["pid"] == 0)
     assert all(0 < event["ts"] < own for event in slices if event["pid"]), "the children ran before"
 

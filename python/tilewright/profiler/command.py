@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -44,16 +45,17 @@ def profile_command(arguments) -> int:
     # Before the program changes the folder.
     files = {name: os.path.abspath(path) for name in ("json", "trace") if (path := getattr(arguments, name))}
     profile = None
-    with tempfile.TemporaryDirectory(prefix="tilewright-profile-") as folder:
-        parent = Parent(folder)
-        try:
-            with launches.record(ranges=False if arguments.no_ranges else None) as profile:
-                _run(program)
-        finally:
+    parent = Parent(tempfile.mkdtemp(prefix="tilewright-profile-"))
+    try:
+        with launches.record(ranges=False if arguments.no_ranges else None) as profile:
+            _run(program)
+    finally:
+        # A forked child of the program comes by here, too, where it ends as a script does.
+        if os.getpid() == parent.process:
             parent.close()
-            # A forked child of the program comes by here, too, where it ends as a script does.
-            if profile is not None and profile.end and os.getpid() == parent.process:
+            if profile is not None:
                 _show(profile, parent.children(), arguments, files)
+            shutil.rmtree(parent.folder, ignore_errors=True)
     return 0
 
 

@@ -142,6 +142,7 @@ class Recording:
         self.cupti = ""  # path of the library that timed the kernels
         self.begin = self.end = 0
         self.uncounted = self.dropped = 0
+        self.is_forked = False
 
     # -- what happens meanwhile ---------------------------------------------
 
@@ -201,7 +202,8 @@ class Recording:
                 raise
 
     def forget(self):
-        """In a forked child: what was recorded is the parent's."""
+        """In a forked child: what was recorded is the parent's, and so is the log of launches."""
+        self.is_forked = True
         self.tunings.clear()
         self.interpreted.clear()
         self.cupti = ""
@@ -211,6 +213,9 @@ class Recording:
         Recording.running.remove(self)
         observers.interpreted_launches.remove(self._timed_interpreter)
         observers.choices.remove(self._note_choice)
+        if self.is_forked:
+            self.end = _core.profile_now()
+            return
         log = _core.profile_stop()
         self.kernels, self.others = log["kernels"], log["others"]
         self.uncounted, self.dropped, self.end = log["uncounted"], log["dropped"], log["end"]

@@ -10,6 +10,7 @@ has of its parent's recording is forgotten: of CUDA nothing works there, so only
 from __future__ import annotations
 
 import atexit
+import functools
 import json
 import os
 import sys
@@ -54,7 +55,7 @@ def begin():
         return
     _Here.recording = recording = Recording()
     recording.start(knobs.proton.enable_nvtx)
-    _at_end(lambda: (recording.stop(), _write(recording)))
+    _at_end(functools.partial(_finish, recording))
 
 
 def _at_end(function):
@@ -72,6 +73,12 @@ def _at_end(function):
     if util is not None:
         util.Finalize(None, end, exitpriority=0)
         util.register_after_fork(end, lambda end: util.Finalize(None, end, exitpriority=0))
+
+
+def _finish(recording):
+    if recording in Recording.running:  # a forked child may have left the command's own way
+        recording.stop()
+    _write(recording)
 
 
 def _write(recording):
@@ -104,7 +111,7 @@ def _forked():
     for recording in Recording.running:
         recording.forget()
         _Here.recording = recording
-        _at_end(lambda: _write(recording))
+        _at_end(functools.partial(_finish, recording))
 
 
 os.register_at_fork(after_in_child=_forked)
