@@ -89,8 +89,31 @@ def _unwrap_iterable(values):
 # What Triton passes to its own functions besides their arguments, by the names of its releases. Functions of other
 # libraries hand it on; here it is nothing.
 _COMPILER_ARGUMENTS = ("_semantic", "_builder", "_generator")
-# The code of what stands between a call and the package's own function.
-_own_calls: set = set()
+
+
+def _own(inner):
+    """A function of the package, which takes no notice of those arguments."""
+
+    @functools.wraps(inner)
+    def call(*args, _semantic=None, _builder=None, _generator=None, **kwargs):
+        return inner(*args, **kwargs)
+
+    return call
+
+
+_CODE_OF_OWN_CALLS = _own(lambda: None).__code__
+
+
+def _of_a_library(inner):
+    parameters = inspect.signature(inner).parameters
+    asked = {name: None for name in _COMPILER_ARGUMENTS if name in parameters}
+
+    @functools.wraps(inner)
+    def call(*args, **kwargs):
+        constants = {name: _as_constexpr(value) for name, value in kwargs.items()}
+        return inner(*map(_as_constexpr, args), **{**asked, **constants})
+
+    return call
 
 
 def builtin(fn):
@@ -99,35 +122,15 @@ def builtin(fn):
     The package's own take constants as they are, and take no notice of `_semantic`, which functions
     of other libraries pass on. Those get constants as `constexpr` objects, which they may test for.
     """
-    inner = fn
-    parameters = inspect.signature(inner).parameters
-    if str(getattr(inner, "__module__", "")).split(".")[0] == "tilewright":
-
-        @functools.wraps(inner)
-        def fn(*args, **kwargs):
-            if kwargs:
-                for name in ignored:
-                    kwargs.pop(name, None)
-            return inner(*args, **kwargs)
-
-        ignored = [name for name in _COMPILER_ARGUMENTS if name not in parameters]
-        _own_calls.add(fn.__code__)
-    else:
-        asked = {name: None for name in _COMPILER_ARGUMENTS if name in parameters}
-
-        @functools.wraps(inner)
-        def fn(*args, **kwargs):
-            return inner(
-                *map(_as_constexpr, args), **{**asked, **{name: _as_constexpr(value) for name, value in kwargs.items()}}
-            )
-
+    is_own = str(getattr(fn, "__module__", "")).split(".")[0] == "tilewright"
+    fn = _own(fn) if is_own else _of_a_library(fn)
     fn.__tilewright_builtin__ = True
     return fn
 
 
 def is_of_call(traceback) -> bool:
     """Whether an exception came of a call of the language's function itself, as its arguments do not fit."""
-    return traceback is None or (traceback.tb_next is None and traceback.tb_frame.f_code in _own_calls)
+    return traceback is None or (traceback.tb_next is None and traceback.tb_frame.f_code is _CODE_OF_OWN_CALLS)
 
 
 def _as_constexpr(value):

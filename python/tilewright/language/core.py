@@ -430,7 +430,7 @@ def inline_asm_elementwise(asm, constraints, args, dtype, is_pure, pack):
 
 
 @builtin
-def extern_elementwise(lib_name, lib_path, args, arg_type_symbol_dict, is_pure, _semantic=None):
+def extern_elementwise(lib_name, lib_path, args, arg_type_symbol_dict, is_pure):
     """A function of libdevice for each element of the broadcast `args`.
 
     arg_type_symbol_dict maps tuples of types to (symbol, type of the result). Other

@@ -585,7 +585,7 @@ def inline_asm_elementwise(asm: str, constraints: str, args: Any, dtype: Any, is
     for several. Without `is_pure` the code is kept in place and not repeated."""
 
 
-def extern_elementwise(lib_name: Any, lib_path: Any, args: Any, arg_type_symbol_dict: Any, is_pure: bool, _semantic: Any = None) -> Any:
+def extern_elementwise(lib_name: Any, lib_path: Any, args: Any, arg_type_symbol_dict: Any, is_pure: bool) -> Any:
     """A function of libdevice for each element of the broadcast `args`.
 
     arg_type_symbol_dict maps tuples of types to (symbol, type of the result). Other
