@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Python's parser, as it should be where several threads parse.
 
-CPython up to 3.12 counts the depth of a tree that it makes into objects in one place for all
-threads. Where a garbage collection in the middle lets another thread parse, it raises SystemError
-("AST constructor recursion depth mismatch"), though nothing is wrong with the text
+Early releases of CPython 3.11 (3.11.7 is one) count the depth of a tree that they make into objects
+in one place for all threads. Where a garbage collection in the middle lets another thread parse, ast.parse raises
+SystemError ("AST constructor recursion depth mismatch"), though nothing is wrong with the text
 (https://github.com/python/cpython/issues/106905).
 """
 
