@@ -3,9 +3,10 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: judges a compiled candidate by its exact resources before it is loaded:
-// what cannot run is named with both numbers, and how many blocks of it would
-// share a multiprocessor.
+// What: judges a compiled candidate by its exact resources before it is loaded.
+// A candidate that cannot run is reported with the number it needs and the
+// number there is. Also says how many blocks of a candidate would share a
+// multiprocessor.
 //
 //===----------------------------------------------------------------------===//
 

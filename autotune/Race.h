@@ -6,19 +6,19 @@
 // What: measures candidates in interleaved rounds and spends the time on those
 // that can still win.
 //
-// Why rounds: clocks and temperature drift over seconds. Candidates measured one
-// after the other are measured on different machines, so to speak; in rounds a
-// drift meets all alike.
+// Why rounds: clocks and temperature drift over seconds. Candidates that are
+// measured one after the other are measured under different conditions; in
+// rounds a drift affects all alike.
 //
-// How: (1) every round visits the candidates that are left, in an order that
-// changes with the round; (2) after each round from `minRounds` on, a candidate
-// whose interval lies wholly above the leader's is out, and before that one that
-// lies above it by `clearMargin`: what loses clearly costs one round; (3) the race ends when
-// one is left, when the leaders are so close that it does not matter, after
-// `maxRounds`, or when the caller's budget is spent.
+// How: (1) every round visits the candidates that are left, in an order that changes with
+// the round; (2) after each round from `minRounds` on, a candidate is dropped whose interval
+// lies wholly above the leader's; in earlier rounds, one whose interval lies above it by
+// `clearMargin`, so that a clear loser costs one round; (3) the race ends when one is left,
+// when the leaders are so close that it does not matter, after `maxRounds`, or when the
+// caller's budget is spent.
 //
-// Which candidate wins is decided where earlier choices are known, by the figures of all
-// (python/tilewright/tuning/tuner.py).
+// Race does not decide which candidate wins. That is decided where earlier choices are
+// known, by the figures of all (python/tilewright/tuning/tuner.py).
 //
 //===----------------------------------------------------------------------===//
 

@@ -24,7 +24,8 @@ print(s.get_config_var('EXT_SUFFIX'), *sorted({s.get_path('include'), s.get_path
 endfunction()
 
 # tilewright_python_module(NAME suffix includes SOURCES ... AST library): the
-# extension _core for one interpreter; AST was compiled for the same one.
+# extension _core for one interpreter. AST is compiled for the same one, and gets
+# its headers here.
 function(tilewright_python_module name suffix includes)
   cmake_parse_arguments(ARG "" "AST" "SOURCES" ${ARGN})
   add_library(${name} MODULE ${ARG_SOURCES})
@@ -33,9 +34,11 @@ function(tilewright_python_module name suffix includes)
   target_compile_definitions(${name} PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PRIVATE ${ARG_AST} TilewrightCodegen TilewrightPasses
     TilewrightRuntime TilewrightInterpreter TilewrightAutotune)
-  tilewright_shared_header(${name}Headers python/bindings/BindingHeaders.h "pybind11 ${pybind11_VERSION} ${suffix}"
-    INCLUDES ${includes} ${pybind11_INCLUDE_DIR})
-  tilewright_use_shared_header(${name} ${name}Headers)
+  set(interpreter VERSION "pybind11 ${pybind11_VERSION} ${suffix}" INCLUDES ${includes} ${pybind11_INCLUDE_DIR})
+  tilewright_header(${name}Headers python/bindings/BindingHeaders.h CODE ${interpreter})
+  tilewright_use_header(${name} ${name}Headers)
+  tilewright_header(${name}AstHeaders frontend/ast/AstHeaders.h AFTER ${name}Headers ${interpreter})
+  tilewright_use_header(${ARG_AST} ${name}AstHeaders)
   # One file that runs on other machines: only the module's entry is visible, dead
   # code goes, the C++ library and the compression libraries are inside, and what is
   # not used after that is not asked for (LLVM names z3, for one).

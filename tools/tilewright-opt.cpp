@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/lower/Lowering.h"
+#include "codegen/emit/EmitPtx.h"
 #include "ir/dialect/TileDialect.h"
 #include "passes/pipeline/Pipeline.h"
 

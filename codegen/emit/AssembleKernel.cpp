@@ -92,8 +92,8 @@ int64_t wantedThreads(ModuleOp module) {
   return wanted ? wanted.getInt() : usualThreads;
 }
 
-/// Assembles; where the kernel's registers leave too few threads resident and
-/// nobody asked for a limit, tries again with a limit and keeps the better one.
+/// Assembles. If the kernel's registers leave too few threads resident and the
+/// user has set no limit, tries again with a limit and keeps the better code.
 static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
                                            AssembleOptions options, int64_t wanted) {
   AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);

@@ -3,8 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: assembles a kernel, and once more with a limit of registers where that lets another
-// block be resident on a multiprocessor. The better code is kept; remarks say why.
+// What: assembles a kernel. If a limit on registers would let another block be resident on
+// a multiprocessor, assembles it once more with that limit. The better code is kept;
+// remarks say why.
 //
 //===----------------------------------------------------------------------===//
 

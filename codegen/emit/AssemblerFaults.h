@@ -3,9 +3,10 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: one table of wrong code that NVIDIA's assemblers are known to make of right PTX:
-// which versions, from which instructions, and what is done about it. Code generation asks
-// it before it writes such instructions, and `tilewright doctor` prints it.
+// What: one table of the wrong code that NVIDIA's assemblers are known to make of right
+// PTX: which versions make it, from which instructions, and what Tilewright does about it.
+// Code generation asks it before it writes such instructions, and `tilewright doctor`
+// prints it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +39,7 @@ struct AssemblerFault {
 const std::vector<AssemblerFault> &assemblerFaults();
 
 /// From "nvJitLink 13.0"; 0, older than all, where the text is empty (the driver
-/// assembles, in a version that nobody knows) or has another form.
+/// assembles, in an unknown version) or has another form.
 AssemblerVersion parseAssemblerVersion(const std::string &text);
 
 /// The target without the features that this version gets wrong.

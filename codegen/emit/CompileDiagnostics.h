@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: passes report errors as MLIR diagnostics. One that begins with a code, as
-// "[E0301] ...", is the user's; every other one is a defect of the compiler.
+// "[E0301] ...", is a mistake in the user's kernel; every other one is a defect
+// of the compiler.
 //
 //===----------------------------------------------------------------------===//
 

@@ -76,7 +76,7 @@ struct CompiledModule {
   ArgumentAccess access;
   /// Bytes and operations of a launch, as WorkCount.h says.
   std::string work;
-  /// What the passes have decided, as KernelFacts.h says; empty where nobody asked.
+  /// The decisions of the passes, in the form of KernelFacts.h; empty unless asked for.
   std::string facts;
   /// The code is right only where no array that the kernel writes overlaps the array of
   /// another argument (passes/analysis/AliasInfo.h).

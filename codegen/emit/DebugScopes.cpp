@@ -3,9 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: LLVM has no place without a scope: each location must lie in a
-// subprogram. The kernel gets one; each source function that was inlined into
-// it gets one of its own, under the name of its NameLoc where there is one.
+// What: LLVM knows a location only inside a scope: each location must lie in a
+// subprogram. The kernel gets one. Each source function that was inlined into
+// it gets one of its own, named by its NameLoc where it has one.
 //
 // How: each distinct location is rebuilt once (they are uniqued, so a table
 // from location to location suffices) as FusedLoc<scope> around the file

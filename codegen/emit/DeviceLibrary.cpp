@@ -48,7 +48,7 @@ static std::string linkBitcode(llvm::Module &module, llvm::MemoryBufferRef buffe
       before.push_back(function.getName().str());
   if (llvm::Linker::linkModules(module, std::move(*library), llvm::Linker::LinkOnlyNeeded))
     return "the libraries do not agree with the kernel";
-  // What the library brought is nobody else's business and may be inlined.
+  // Functions of the library are used here alone, so they may be inlined.
   for (llvm::Function &function : module)
     if (!function.isDeclaration() && !llvm::is_contained(before, function.getName()))
       function.setLinkage(llvm::GlobalValue::InternalLinkage);

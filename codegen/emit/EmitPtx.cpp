@@ -6,11 +6,13 @@
 // What: the last stage in this process before the assembler.
 //
 // How:
-//  1. translate the module with MLIR's exporter,
-//  2. say of inline PTX what it may touch, so that it moves and merges,
-//  3. link the device library or libdevice where a function of them is called,
-//  4. optimise (Optimize.cpp),
-//  5. run LLVM's NVPTX back end.
+//   1. translate the module with MLIR's exporter,
+//   2. mark which memory each piece of inline PTX may touch, so that LLVM can
+//      move and merge it,
+//   3. link the device library or libdevice if the kernel calls a function of
+//      them,
+//   4. optimise (Optimize.cpp),
+//   5. run LLVM's NVPTX back end.
 //
 // Not handled: flushing denormals. IEEE denormals are kept everywhere, which
 // costs nothing on memory-bound kernels and one multiplication in lg2. The results

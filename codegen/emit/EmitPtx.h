@@ -41,6 +41,10 @@ struct EmittedKernel {
 mlir::FailureOr<EmittedKernel> emitPtx(mlir::ModuleOp module, const TargetInfo &target,
                                        const EmitOptions &options);
 
+/// Registers --tw-lower-to-llvm and --tw-emit-ptx (option target=sm_90a) for
+/// tilewright-opt.
+void registerCodegenPasses();
+
 } // namespace tilewright::codegen
 
 #endif // TILEWRIGHT_CODEGEN_EMIT_EMITPTX_H

@@ -5,16 +5,17 @@
 //
 // What: tiles are lowered op by op: all loads of weights, all loads of biases, all
 // products, all sums, all stores. A thread that holds several vectors of a row then
-// needs registers for all of them at once. Here the instructions after the last
-// barrier or shuffle before a run of stores are put into the order in which the
-// stores need them, vector by vector, each store after what it needs.
+// needs registers for all of them at once. This step looks at a run of stores and
+// at the instructions between them and the last barrier or shuffle before. It puts
+// these instructions into the order in which the stores need them, vector by
+// vector: each store follows the instructions that compute its value.
 //
 // Why here: LLVM keeps the order of independent instructions in a block as it finds it,
 // and the assembler moves no load across a store.
 //
-// How: depth first from each store in turn. A load may get after a store through
-// another argument of the kernel, so that the result is for arguments that do not overlap
-// (AliasInfo.h); where addresses come from elsewhere nothing is changed.
+// How: depth first from each store in turn. A load may move after a store that goes
+// through another argument of the kernel, so the result is right only for arguments that
+// do not overlap (AliasInfo.h). If an address comes from elsewhere, nothing is changed.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,14 +4,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: erases the ProxyReg instructions that NVPTX's instruction selection makes
-// of results of calls and of every bitcast from i16 to a 16-bit float.
+// for results of calls and for every bitcast from i16 to a 16-bit float.
 //
 // Why here: LLVM 19 erases them itself right before register allocation, but walks
 // over the whole function for each. A kernel with large tiles of 16-bit floats has
 // thousands, and spent three quarters of its compile time on that. After this pass
 // LLVM's finds nothing to do.
 //
-// How: by the names of the opcodes, which are no part of LLVM's public headers.
+// How: finds the instructions by the names of their opcodes, because the opcodes
+// are not part of LLVM's public headers.
 //
 //===----------------------------------------------------------------------===//
 

@@ -16,11 +16,11 @@
 // The resource is that of MLIR's own reproducers, so that tilewright-opt
 // --split-input-file --run-reproducer runs the passes too.
 //
-// Why not MLIR's crash reproducer as it is: to catch signals it installs handlers for the
-// whole process, which belongs to the user here, and the module before a pass it knows only
-// if it copies the module before each one. Passes are deterministic, so the module is made
-// again from the front end's when it is needed. Crashes are caught by a worker process
-// (python/tilewright/compiler/isolated.py), which writes the same file.
+// Why not MLIR's own crash reproducer: to catch signals it installs handlers for the whole
+// process, but the process belongs to the user. And it knows the module before a pass only
+// if it copies the module before each pass. Passes are deterministic, so this code makes
+// that module again from the front end's when it is needed. A worker process catches
+// crashes (python/tilewright/compiler/isolated.py) and writes the same file.
 //
 //===----------------------------------------------------------------------===//
 

@@ -33,7 +33,7 @@ namespace tilewright::codegen {
 //===----------------------------------------------------------------------===//
 
 /// Bounds of loops are a few operations; longer expressions are given up. A value that is used
-/// twice is written twice, so that a chain of sums of the two values before grows exponentially.
+/// twice is written twice: a chain of sums of the two values before grows exponentially. A guess.
 constexpr int maxExpressionNodes = 512;
 
 static llvm::StringRef comparisonName(arith::CmpIPredicate predicate) {
@@ -227,7 +227,7 @@ private:
           write(atomic.getPointer(), atomic.getType());
         })
         .Case<func::CallOp>([&](func::CallOp) {
-          // What the function does, nobody has counted.
+          // The work of the called function is not counted.
           for (const char *what : {"read", "write", "elements"}) {
             factors.push_back(nullptr);
             add(what, "", what == llvm::StringRef("elements") ? "f32" : "", 1);

@@ -9,10 +9,9 @@
 //   [{"what": "read", "parameter": "a", "amount": 4096, "times": [["trips", 0, ["parameter", "K"], 32]]},
 //    {"what": "products", "type": "f16", "amount": 262144, "times": [...]}, ...]
 //
-// `amount` holds once for each time that the op runs; the factors in `times` are of the
-// loops and branches around it, as expressions of integer parameters and of the program's
-// place in the grid; null where only the running kernel knows. The profiler computes them
-// for the arguments of each launch.
+// `amount` counts one run of the op. `times` has a factor for each loop and branch around it, as
+// an expression of integer parameters and of the program's place in the grid, or null if only the
+// running kernel knows it. The profiler computes these factors for the arguments of each launch.
 //
 // Why here: before any pass, when loops are the user's and no load is repeated.
 //

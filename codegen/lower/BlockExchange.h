@@ -3,14 +3,15 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: one exchange through a barrier object (mbarrier) of every block: stores into the
-// memory of other blocks that count as bytes at their barriers, so that a block waits
-// for nothing but what is sent to it. A barrier of the whole cluster would also wait for
-// all earlier stores to reach memory.
+// What: one exchange of data between the blocks of a cluster, through a barrier object
+// (mbarrier) in every block. Blocks store into each other's memory, and these stores
+// count as bytes at the mbarrier of the receiver. So a block waits only for what is sent
+// to it. A barrier of the whole cluster would also wait for all earlier stores to reach
+// memory.
 //
-// How: the barrier waits for one arrival per warp and for `bytes`. So its phase cannot
-// end while a warp still asks which phase it is. PrepareExchanges makes the barriers;
-// InsertBarriers sees to it that nobody sends for the next round before all are done
+// How: the mbarrier waits for one arrival per warp and for `bytes`. So its phase cannot
+// end while a warp still asks which phase it is. PrepareExchanges makes the mbarriers.
+// InsertBarriers makes sure that no block sends for the next round before all are done
 // with this one.
 //
 // Reference: PTX ISA, st.async and mbarrier.

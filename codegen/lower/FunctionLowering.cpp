@@ -6,10 +6,10 @@
 // What: the value table, thread indices, shared memory and shuffles that all families
 // share. FunctionBuilders.cpp has the constants and small builders.
 //
-// How: the LLVM function starts with a block of its own for constants and
-// thread indices. Everything in it dominates the rest, so each is made once,
-// which keeps the number of ops (and so the compile time) proportional to the
-// real work.
+// How: the LLVM function starts with a block of its own for constants and thread
+// indices. This block dominates the rest, so each constant or index is made once.
+// That keeps the number of ops, and so the compile time, proportional to the real
+// work.
 //
 //===----------------------------------------------------------------------===//
 
@@ -305,7 +305,7 @@ Value FunctionLowering::ownsElementsInBlock(Type type) {
 //===----------------------------------------------------------------------===//
 
 /// Shared memory is dynamic: a launch may then ask for more than 48 KB, and its
-/// size is no part of the code. Its name is known to nobody else.
+/// size is no part of the code. The name is used nowhere else.
 static constexpr llvm::StringLiteral sharedSymbol = "__tw_shared";
 
 Value FunctionLowering::sharedAddress(int64_t offset) {

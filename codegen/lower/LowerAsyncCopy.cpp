@@ -8,11 +8,11 @@
 // How: registers that are consecutive in global memory (tw.vector_elements) and
 // in shared memory form one copy of 16, 8 or 4 bytes. A false mask makes the
 // source 0 bytes long, and the hardware writes zeros. With an `other` that is not
-// zero the thread stores that itself where the mask is false. Copies of less than
-// 4 bytes do not exist: those elements are loaded and stored at once, which is
-// right but waits for memory.
+// zero, the thread itself stores `other` where the mask is false. cp.async cannot
+// copy less than 4 bytes: such elements are loaded and stored at once, which is
+// correct but waits for memory.
 //
-// Threads that hold copies of what others hold do not copy.
+// A thread that holds a copy of another thread's element does not copy it.
 //
 //===----------------------------------------------------------------------===//
 

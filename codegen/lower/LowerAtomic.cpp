@@ -18,8 +18,8 @@
 //   extrema of f16 and bf16, and sums of bf16 below sm_90
 //                           a loop of atom.cas.b16
 //
-// A red has no acquire semantics; without a result there is nothing that would
-// tell what was acquired, so acquire becomes relaxed and acq_rel release.
+// A red has no acquire semantics. Without a result the kernel cannot tell what it has
+// acquired, so acquire becomes relaxed and acq_rel becomes release.
 //
 // An ordered atomic waits for all of its thread's accesses. Where a thread has several
 // elements it waits once: a fence before them, relaxed atomics, and a fence after them if
@@ -411,7 +411,7 @@ static LogicalResult lowerAtomicRmw(Operation *op, FunctionLowering &lowering) {
   if (operation.empty())
     return op->emitOpError("has no instruction for ") << getElementTypeOrSelf(atomic.getValue());
   bool isResultUsed = !op->getResult(0).use_empty();
-  // `red` has no exchange: the old value is written to a register nobody reads.
+  // `red` has no exchange: the old value goes to a register that is not read.
   form.hasResult = isResultUsed || atomic.getKind() == ir::AtomicKind::exchange;
   form.transportType = lowering.builder.getIntegerType(FunctionLowering::bitWidth(type));
   form.constraint = constraintOf(FunctionLowering::bitWidth(type));

@@ -5,8 +5,8 @@
 //
 // What: integer, float, fp8, pointer and bit casts.
 //
-// How: what LLVM has is left to LLVM. 8-bit floats have two forms: pairs by the
-// hardware's cvt where the target has it, else a bit sequence of the device
+// How: LLVM does the casts that it has. 8-bit floats have two forms: pairs by
+// the hardware's cvt if the target has it, else a bit sequence of the device
 // library with the same results: round to nearest even, finite overflow and
 // infinity become the largest finite value, NaN stays NaN.
 //

@@ -3,9 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: tw.convert_layout, by the plan of ir/layout/ConversionPlan.h, which has
-// decided between renaming registers, shuffles and shared memory and explains
-// each. This file only spells the plan out.
+// What: tw.convert_layout, by the plan of ir/layout/ConversionPlan.h. The plan
+// has decided between renaming registers, shuffles and shared memory, and that
+// header explains each. This file only emits what the plan says.
 //
 //===----------------------------------------------------------------------===//
 

@@ -356,8 +356,8 @@ static LogicalResult lowerAddPointer(Operation *op, FunctionLowering &lowering) 
   });
 }
 
-/// Adds a zero that nobody knows, to registers of 32 bits as they were loaded: of an empty
-/// asm the assembler sees that it does nothing.
+/// Adds a zero that the assembler does not know to be zero, to registers of 32 bits as they
+/// were loaded. An empty asm would not do: the assembler sees that it does nothing.
 static LogicalResult lowerOpaque(Operation *op, FunctionLowering &lowering) {
   constexpr unsigned registerBits = 32;
   const Registers &source = lowering.get(op->getOperand(0));

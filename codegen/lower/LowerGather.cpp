@@ -7,8 +7,8 @@
 // register say of the element beside the axis, known when the kernel is compiled, and
 // what the index says along the axis.
 //
-// How: neighbouring elements that have one index, as the rows that a broadcast number
-// names, are read together.
+// How: neighbouring elements that have the same index are read together. A broadcast
+// index gives whole rows of such elements.
 //
 //===----------------------------------------------------------------------===//
 

@@ -15,9 +15,9 @@
 // and a second barrier follows. Warps of blocks that share results send them to all
 // of these blocks (BlockExchange.h), and every thread folds those of all.
 //
-// The order of combination is the same in every thread that shares a result, so
-// copies of a result agree bit for bit. Where the combine function is one
-// commutative op no care is needed; else lanes swap operands by their bit.
+// All threads that share a result combine in the same order, so copies of a result
+// agree bit for bit. If the combine function is one commutative op, operands need no
+// order; else lanes swap operands by their bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -115,7 +115,7 @@ private:
   }
 
   LogicalResult foldRegisters() {
-    // Sums that do not wait for each other; the latency of an addition is four cycles.
+    // Sums that do not wait for each other: an addition takes four cycles (H200, sm_90).
     constexpr size_t numChains = 4;
     for (const std::vector<int> &group : plan.groups) {
       SmallVector<Registers> tuples;

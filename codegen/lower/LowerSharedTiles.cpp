@@ -8,7 +8,8 @@
 // a ring is that plus index times slot; a permutation changes only the layout in
 // the type.
 //
-// Not here: who waits for whom (passes/transform/InsertBarriers.cpp).
+// Not here: barriers and waits between accesses
+// (passes/resources/InsertBarriers.cpp).
 //
 //===----------------------------------------------------------------------===//
 

@@ -13,15 +13,16 @@
 //     copies the map to its slot and releases it to TMA's view of tensor maps
 //     acquires it there                so that no older map in the cache is used
 //
-// The other warps pass all that by predicates: a branch among products in flight makes
-// the assembler wait for them. Since the copies that use the map are started by the same
-// thread and come later in its program, no barrier is needed and one acquire serves them all.
-// A map of zeros is the form without interleave, swizzle or promotion to L2.
+// Predicates keep the other warps out of all this. A branch would make the assembler wait for
+// products in flight. The thread that makes the map also starts the copies that use it, later
+// in its program. So no barrier is needed, and one acquire serves all these copies. A map of
+// zeros is the form without interleave, swizzle or promotion to L2.
 //
-// A descriptor is the generic address of its map, with bit 0 set where the array has
-// no elements: a map cannot say so, since it holds extents less 1. Of a kernel's
-// argument the launch has refused such arrays. Its map is of the map's own memory: TMA faults
-// on addresses that are none even where it loads nothing from there.
+// A descriptor is the generic address of its map, with bit 0 set if the array has no
+// elements. The map cannot say this, because it holds extents less 1. (For a descriptor that
+// is a kernel's argument, the launch has refused such arrays.) The map of such an array
+// points at the map's own memory, because TMA faults on invalid addresses even where it loads
+// nothing from there.
 //
 // Extents beyond 2^31 - 1 are cut off there: coordinates are 32-bit integers.
 //

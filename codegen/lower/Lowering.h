@@ -12,7 +12,7 @@
 // elsewhere. scf.for, scf.if and scf.while become blocks whose arguments are
 // the registers.
 //
-// Each family of ops has one file that enters its functions into a table.
+// Each family of ops has one file, which registers its functions in a table.
 //
 // Not handled: optimisation. LLVM's own pipeline removes the address arithmetic
 // of registers that no access uses.
@@ -214,10 +214,6 @@ void prefetchDescriptor(FunctionLowering &lowering, mlir::Value address);
 /// be at layout level with shared memory allocated (passes/pipeline).
 mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, const TargetInfo &target,
                                 RemarkCollector *remarks);
-
-/// Registers --tw-lower-to-llvm and --tw-emit-ptx (option target=sm_90a) for
-/// tilewright-opt.
-void registerCodegenPasses();
 
 } // namespace tilewright::codegen
 

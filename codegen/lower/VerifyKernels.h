@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: the rules of kernels that no operation's verifier knows. Modules of the front end
-// keep them; a text that a user wrote may not.
+// satisfy them; IR that a user wrote may not.
 //
 //===----------------------------------------------------------------------===//
 

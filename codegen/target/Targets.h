@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: the part of a target that passes do not ask for: what codegen/emit tells LLVM,
-// and the peaks of which profiles show shares. What passes ask for is TargetInfo.
+// and the peak rates to which profiles compare. Passes ask TargetInfo.
 //
 //===----------------------------------------------------------------------===//
 

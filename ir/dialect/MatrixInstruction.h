@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: for element types and a target, whether mma.sync or wgmma computes a
-// product, under which type names, and how many elements of K one takes.
+// product, the names of the types in the instruction, and how many elements of
+// K one instruction takes.
 //
 // Why here: the pass that chooses the unit and the lowering that spells the
 // instruction must agree.

@@ -203,6 +203,12 @@ class TW_ElementwiseOp<string mnemonic, list<Trait> traits = []>
 
 def TW_ProgramIdOp : TW_PureOp<"program_id"> {
   let summary = "index of this program along one axis of the grid";
+  let description = [{
+    Axes are 0, 1 and 2. The same in all threads of a program, and from 0 to the extent
+    of the grid - 1.
+
+        %0 = tw.program_id 0 : i32
+  }];
   let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
   let results = (outs I32:$result);
   let assemblyFormat = "$axis attr-dict `:` type($result)";
@@ -210,6 +216,11 @@ def TW_ProgramIdOp : TW_PureOp<"program_id"> {
 
 def TW_NumProgramsOp : TW_PureOp<"num_programs"> {
   let summary = "extent of the grid along one axis";
+  let description = [{
+    Axes are 0, 1 and 2; an axis that the launch does not name has one program.
+
+        %1 = tw.num_programs 2 : i32
+  }];
   let arguments = (ins ConfinedAttr<I32Attr, [IntMinValue<0>, IntMaxValue<2>]>:$axis);
   let results = (outs I32:$result);
   let assemblyFormat = "$axis attr-dict `:` type($result)";
@@ -217,6 +228,12 @@ def TW_NumProgramsOp : TW_PureOp<"num_programs"> {
 
 def TW_RangeOp : TW_PureOp<"range"> {
   let summary = "the consecutive integers start to end - 1";
+  let description = [{
+    The result has rank 1, elements of 32 bits, and as many of them as the range; both
+    ends are constants.
+
+        %0 = tw.range 8 to 16 : tensor<8xi32>
+  }];
   let arguments = (ins I32Attr:$start, I32Attr:$end);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$start `to` $end attr-dict `:` type($result)";
@@ -225,6 +242,11 @@ def TW_RangeOp : TW_PureOp<"range"> {
 
 def TW_SplatOp : TW_PureOp<"splat"> {
   let summary = "a tile whose elements are all one scalar";
+  let description = [{
+    The scalar has the element type of the tile: a number, a pointer, or a truth value.
+
+        %1 = tw.splat %x : f32 -> tensor<4x4xf32>
+  }];
   let arguments = (ins TW_Any:$source);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
@@ -238,6 +260,12 @@ def TW_SplatOp : TW_PureOp<"splat"> {
 
 def TW_ExpandDimsOp : TW_PureOp<"expand_dims"> {
   let summary = "inserts a dimension of extent 1";
+  let description = [{
+    The new dimension stands at `axis`, from 0 to the rank of the source. No element
+    moves.
+
+        %0 = tw.expand_dims %y, 0 : tensor<8xf32> -> tensor<1x8xf32>
+  }];
   let arguments = (ins TW_Tile:$source, I32Attr:$axis);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$source `,` $axis attr-dict `:` type($source) `->` type($result)";
@@ -246,6 +274,12 @@ def TW_ExpandDimsOp : TW_PureOp<"expand_dims"> {
 
 def TW_BroadcastOp : TW_PureOp<"broadcast"> {
   let summary = "stretches dimensions of extent 1";
+  let description = [{
+    The ranks are equal, and so is each extent that is not 1 in the source:
+    tw.expand_dims comes first.
+
+        %1 = tw.broadcast %0 : tensor<1x8xf32> -> tensor<4x8xf32>
+  }];
   let arguments = (ins TW_Tile:$source);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
@@ -258,6 +292,9 @@ def TW_ReshapeOp : TW_PureOp<"reshape"> {
   let description = [{
     With `may_reorder` the compiler may permute the elements if that saves moving
     them; nothing but the multiset of values is then promised.
+
+        %2 = tw.reshape %1 : tensor<4x8xf32> -> tensor<2x16xf32>
+        %3 = tw.reshape %1 may_reorder : tensor<4x8xf32> -> tensor<32xf32>
   }];
   let arguments = (ins TW_Tile:$source, UnitAttr:$mayReorder);
   let results = (outs TW_Tile:$result);
@@ -268,6 +305,11 @@ def TW_ReshapeOp : TW_PureOp<"reshape"> {
 
 def TW_PermuteOp : TW_PureOp<"permute"> {
   let summary = "permutes dimensions: result dimension i is source dimension order[i]";
+  let description = [{
+    `order` names each dimension of the source once.
+
+        %4 = tw.permute %x [1, 0] : tensor<4x8xf32> -> tensor<8x4xf32>
+  }];
   let arguments = (ins TW_Tile:$source, DenseI32ArrayAttr:$order);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$source $order attr-dict `:` type($source) `->` type($result)";
@@ -277,6 +319,11 @@ def TW_PermuteOp : TW_PureOp<"permute"> {
 
 def TW_JoinOp : TW_PureOp<"join", [AllTypesMatch<["lhs", "rhs"]>]> {
   let summary = "stacks two tiles along a new last dimension of extent 2";
+  let description = [{
+    result[.., 0] is `lhs`, result[.., 1] is `rhs`. tw.split takes it apart again.
+
+        %5 = tw.join %y, %y : tensor<8xf32> -> tensor<8x2xf32>
+  }];
   let arguments = (ins TW_Tile:$lhs, TW_Tile:$rhs);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
@@ -285,6 +332,11 @@ def TW_JoinOp : TW_PureOp<"join", [AllTypesMatch<["lhs", "rhs"]>]> {
 
 def TW_SplitOp : TW_PureOp<"split"> {
   let summary = "the two halves of a tile along its last dimension of extent 2";
+  let description = [{
+    The inverse of tw.join: the last extent of the source is 2, and the results lack it.
+
+        %6, %7 = tw.split %5 : tensor<8x2xf32> -> tensor<8xf32>, tensor<8xf32>
+  }];
   let arguments = (ins TW_Tile:$source);
   let results = (outs TW_Tile:$lhs, TW_Tile:$rhs);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($lhs) `,` type($rhs)";
@@ -293,6 +345,11 @@ def TW_SplitOp : TW_PureOp<"split"> {
 
 def TW_ConcatOp : TW_PureOp<"concat", [AllTypesMatch<["lhs", "rhs"]>]> {
   let summary = "the elements of both tiles, along the first dimension";
+  let description = [{
+    Both have one type. The result has twice the first extent: `lhs` comes first.
+
+        %8 = tw.concat %6, %7 : tensor<8xf32> -> tensor<16xf32>
+  }];
   let arguments = (ins TW_Tile:$lhs, TW_Tile:$rhs);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)";
@@ -301,6 +358,11 @@ def TW_ConcatOp : TW_PureOp<"concat", [AllTypesMatch<["lhs", "rhs"]>]> {
 
 def TW_ExtractScalarOp : TW_PureOp<"extract_scalar"> {
   let summary = "the only element of a one-element tile";
+  let description = [{
+    The tile has one element.
+
+        %9 = tw.extract_scalar %one : tensor<1xf32> -> f32
+  }];
   let arguments = (ins TW_Tile:$source);
   let results = (outs TW_Any:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
@@ -315,6 +377,9 @@ def TW_AddPtrOp : TW_ElementwiseOp<"addptr", [AllTypesMatch<["pointer", "result"
   let summary = "advances pointers by a number of elements";
   let description = [{
     The offset is sign-extended to 64 bits, or zero-extended with `unsigned`.
+
+        %0 = tw.addptr %p, %i : tensor<8x!tw.ptr<f32>>, tensor<8xi32>
+        %1 = tw.addptr %p, %i unsigned : tensor<8x!tw.ptr<f32>>, tensor<8xi32>
   }];
   let arguments = (ins TW_PtrOrPtrTile:$pointer, TW_IntOrIntTile:$offset, UnitAttr:$isUnsigned);
   let results = (outs TW_PtrOrPtrTile:$result);
@@ -325,6 +390,9 @@ def TW_FloatCastOp : TW_ElementwiseOp<"float_cast"> {
   let summary = "converts between float types, fp8 included";
   let description = [{
     E4M3 saturates finite values; NaN stays NaN. Widening is exact.
+
+        %0 = tw.float_cast %x : tensor<8xf32> -> tensor<8xf8E4M3FN>
+        %1 = tw.float_cast %x {rounding = #tw.rounding<toward_zero>} : tensor<8xf32> -> tensor<8xbf16>
   }];
   let arguments = (ins TW_FloatOrFloatTile:$source, DefaultValuedAttr<TW_Rounding, "FloatRounding::nearest_even">:$rounding);
   let results = (outs TW_FloatOrFloatTile:$result);
@@ -333,6 +401,12 @@ def TW_FloatCastOp : TW_ElementwiseOp<"float_cast"> {
 
 def TW_PtrToIntOp : TW_ElementwiseOp<"ptr_to_int"> {
   let summary = "the address as a 64-bit integer";
+  let description = [{
+    The address in bytes. Passes keep apart what is added to it: an address computed
+    from the integer may be of any array.
+
+        %2 = tw.ptr_to_int %p : tensor<8x!tw.ptr<f32>> -> tensor<8xi64>
+  }];
   let arguments = (ins TW_PtrOrPtrTile:$source);
   let results = (outs TW_IntOrIntTile:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
@@ -340,7 +414,11 @@ def TW_PtrToIntOp : TW_ElementwiseOp<"ptr_to_int"> {
 
 def TW_IntToPtrOp : TW_ElementwiseOp<"int_to_ptr"> {
   let summary = "a 64-bit integer as an address";
-  let description = [{ Of a descriptor only the address 0 means something: none yet. }];
+  let description = [{
+    Of a descriptor only the address 0 means something: none yet.
+
+        %3 = tw.int_to_ptr %2 : tensor<8xi64> -> tensor<8x!tw.ptr<f32>>
+  }];
   let arguments = (ins TW_IntOrIntTile:$source);
   let results = (outs AnyTypeOf<[TW_PtrOrPtrTile, TW_DescriptorType]>:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
@@ -348,6 +426,12 @@ def TW_IntToPtrOp : TW_ElementwiseOp<"int_to_ptr"> {
 
 def TW_BitcastOp : TW_ElementwiseOp<"bitcast"> {
   let summary = "the same bits as another type of equal width, pointers included";
+  let description = [{
+    Both element types have the same number of bits. A pointer becomes one to another
+    type, not an integer: tw.ptr_to_int does that.
+
+        %4 = tw.bitcast %x : tensor<8xf32> -> tensor<8xi32>
+  }];
   let arguments = (ins TW_Any:$source);
   let results = (outs TW_Any:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
@@ -357,6 +441,12 @@ def TW_BitcastOp : TW_ElementwiseOp<"bitcast"> {
 
 def TW_MulHighOp : TW_ElementwiseOp<"mul_high", [SameOperandsAndResultType]> {
   let summary = "the upper half of an integer product";
+  let description = [{
+    The product has twice the bits of an operand; the result is the upper half of it.
+    `signed` says how the operands are extended.
+
+        %5 = tw.mul_high %i, %i signed : tensor<8xi32>
+  }];
   let arguments = (ins TW_IntOrIntTile:$lhs, TW_IntOrIntTile:$rhs, UnitAttr:$isSigned);
   let results = (outs TW_IntOrIntTile:$result);
   let assemblyFormat = "$lhs `,` $rhs (`signed` $isSigned^)? attr-dict `:` type($result)";
@@ -364,6 +454,11 @@ def TW_MulHighOp : TW_ElementwiseOp<"mul_high", [SameOperandsAndResultType]> {
 
 def TW_PreciseSqrtOp : TW_ElementwiseOp<"precise_sqrt", [SameOperandsAndResultType]> {
   let summary = "correctly rounded square root";
+  let description = [{
+    Rounds to nearest even. math.sqrt may be off by some ULP in f32.
+
+        %6 = tw.precise_sqrt %x : tensor<8xf32>
+  }];
   let arguments = (ins TW_FloatOrFloatTile:$source);
   let results = (outs TW_FloatOrFloatTile:$result);
   let assemblyFormat = "$source attr-dict `:` type($result)";
@@ -371,6 +466,11 @@ def TW_PreciseSqrtOp : TW_ElementwiseOp<"precise_sqrt", [SameOperandsAndResultTy
 
 def TW_PreciseDivOp : TW_ElementwiseOp<"precise_div", [SameOperandsAndResultType]> {
   let summary = "correctly rounded division; arith.divf may be off by 2 ULP in f32";
+  let description = [{
+    Rounds to nearest even.
+
+        %7 = tw.precise_div %x, %x : tensor<8xf32>
+  }];
   let arguments = (ins TW_FloatOrFloatTile:$lhs, TW_FloatOrFloatTile:$rhs);
   let results = (outs TW_FloatOrFloatTile:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` type($result)";
@@ -382,6 +482,8 @@ def TW_HintOp : TW_ElementwiseOp<"hint", [SameOperandsAndResultType]> {
     Each list has one entry per dimension (one for a scalar). `divisibility`: the
     first of each run of consecutive values is divisible by it. `contiguity`: values
     come in runs of that length. `constancy`: in runs of equal values.
+
+        %0 = tw.hint %x divisibility [16] : tensor<8xf32>
   }];
   let arguments = (ins TW_Any:$source, OptionalAttr<DenseI64ArrayAttr>:$divisibility,
                        OptionalAttr<DenseI64ArrayAttr>:$contiguity, OptionalAttr<DenseI64ArrayAttr>:$constancy);
@@ -395,6 +497,8 @@ def TW_OpaqueOp : TW_ElementwiseOp<"opaque", [SameOperandsAndResultType]> {
   let description = [{
     What is computed from the result is not shared with what was computed from the
     source: that would be kept in registers meanwhile.
+
+        %8 = tw.opaque %x : tensor<8xf32>
   }];
   let arguments = (ins TW_Any:$source);
   let results = (outs TW_Any:$result);
@@ -408,9 +512,10 @@ def TW_OpaqueOp : TW_ElementwiseOp<"opaque", [SameOperandsAndResultType]> {
 def TW_LoadOp : TW_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "loads through pointers; lanes with a false mask hold `other`, or zero";
   let description = [{
-    Example:
+    A mask has the shape of the pointers, and `other` the type of the result. A volatile
+    load is neither repeated nor left out.
 
-        %x = tw.load %p, %mask, %other : tensor<128x!tw.ptr<f32>> -> tensor<128xf32>
+        %2 = tw.load %p mask %m : tensor<8xi1> other %o : tensor<8xf32> : tensor<8x!tw.ptr<f32>> -> tensor<8xf32>
   }];
   let arguments = (ins TW_PtrOrPtrTile:$pointer, Optional<TW_BoolOrBoolTile>:$mask, Optional<TW_Any>:$other,
                        DefaultValuedAttr<TW_CacheModifier, "CacheModifier::none">:$cache,
@@ -424,6 +529,12 @@ def TW_LoadOp : TW_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMetho
 
 def TW_StoreOp : TW_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "stores through pointers where the mask is true";
+  let description = [{
+    Where several elements have one address, one of them is stored, and which is not
+    specified.
+
+        tw.store %1, %2 mask %m : tensor<8xi1> : tensor<8x!tw.ptr<f32>>, tensor<8xf32>
+  }];
   let arguments = (ins TW_PtrOrPtrTile:$pointer, TW_Any:$value, Optional<TW_BoolOrBoolTile>:$mask,
                        DefaultValuedAttr<TW_CacheModifier, "CacheModifier::none">:$cache,
                        DefaultValuedAttr<TW_Eviction, "Eviction::normal">:$eviction);
@@ -438,6 +549,8 @@ def TW_AtomicRmwOp : TW_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, Me
     A scalar atomic happens once per program and its result is known to all threads.
     Lanes with a false mask do nothing and their result is unspecified. `load` ignores the
     value, and the result of `store` is not read.
+
+        %3 = tw.atomic_rmw <fadd>, <acq_rel>, <gpu>, %p, %o : tensor<8x!tw.ptr<f32>>, tensor<8xf32>
   }];
   let arguments = (ins TW_AtomicKind:$kind, TW_PtrOrPtrTile:$pointer, TW_Any:$value,
                        Optional<TW_BoolOrBoolTile>:$mask, TW_Semantic:$semantic, TW_Scope:$scope);
@@ -448,6 +561,12 @@ def TW_AtomicRmwOp : TW_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, Me
 
 def TW_AtomicCasOp : TW_Op<"atomic_cas", [AllTypesMatch<["compare", "value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "compare and swap; the result is the old value";
+  let description = [{
+    Writes `value` where memory holds the bits of `compare`. A scalar one happens once
+    per program, as for tw.atomic_rmw.
+
+        %4 = tw.atomic_cas <acquire>, <sys>, %p, %o, %o : tensor<8x!tw.ptr<f32>>, tensor<8xf32>
+  }];
   let arguments = (ins TW_PtrOrPtrTile:$pointer, TW_Any:$compare, TW_Any:$value, TW_Semantic:$semantic, TW_Scope:$scope);
   let results = (outs TW_Any:$result);
   let assemblyFormat = [{$semantic `,` $scope `,` $pointer `,` $compare `,` $value attr-dict
@@ -459,11 +578,6 @@ def TW_AtomicCasOp : TW_Op<"atomic_cas", [AllTypesMatch<["compare", "value", "re
 //===----------------------------------------------------------------------===//
 
 class TW_CombineOp<string mnemonic> : TW_PureOp<mnemonic, [SingleBlock, SameVariadicOperandSize]> {
-  let description = [{
-    The region combines two tuples of scalars: its arguments are the n left elements,
-    then the n right ones; `tw.yield` gives the n results. It must be associative.
-    The order of combination is not specified.
-  }];
   let regions = (region SizedRegion<1>:$combine);
   let results = (outs Variadic<TW_Any>:$results);
   let hasVerifier = 1;
@@ -471,12 +585,34 @@ class TW_CombineOp<string mnemonic> : TW_PureOp<mnemonic, [SingleBlock, SameVari
 
 def TW_ReduceOp : TW_CombineOp<"reduce"> {
   let summary = "combines all elements along one axis; scalars for a tile of rank 1";
+  let description = [{
+    The region combines two tuples of scalars: its arguments are the n left elements,
+    then the n right ones; `tw.yield` gives the n results. It must be associative. The
+    order of combination is not specified. The results lack the axis.
+
+        %0 = tw.reduce %x axis 1 {
+        ^bb0(%a: f32, %b: f32):
+          %s = arith.addf %a, %b : f32
+          tw.yield %s : f32
+        } : (tensor<4x8xf32>) -> tensor<4xf32>
+  }];
   let arguments = (ins Variadic<TW_Tile>:$sources, I32Attr:$axis);
   let assemblyFormat = "$sources `axis` $axis $combine attr-dict `:` functional-type($sources, $results)";
 }
 
 def TW_ScanOp : TW_CombineOp<"scan"> {
   let summary = "inclusive prefix combination along one axis, from the end with `reverse`";
+  let description = [{
+    The region is that of tw.reduce. Element i of the result combines elements 0 to i of
+    the source, in this order; with `reverse` elements n - 1 down to i. Results have the
+    type of the sources.
+
+        %1 = tw.scan %x axis 0 reverse {
+        ^bb0(%a: f32, %b: f32):
+          %s = arith.addf %a, %b : f32
+          tw.yield %s : f32
+        } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  }];
   let arguments = (ins Variadic<TW_Tile>:$sources, I32Attr:$axis, UnitAttr:$reverse);
   let assemblyFormat = "$sources `axis` $axis (`reverse` $reverse^)? $combine attr-dict `:` functional-type($sources, $results)";
 }
@@ -487,6 +623,8 @@ def TW_GatherOp : TW_PureOp<"gather"> {
     result[.., i, ..] = source[.., index[.., i, ..], ..]; zero where the index, as an
     unsigned number, is not below the extent of the source. All extents but that of the
     axis are those of the source.
+
+        %2 = tw.gather %x[%n] axis 1 : tensor<4x8xf32>, tensor<4x2xi32> -> tensor<4x2xf32>
   }];
   let arguments = (ins TW_Tile:$source, TW_Tile:$index, I32Attr:$axis);
   let results = (outs TW_Tile:$result);
@@ -496,6 +634,11 @@ def TW_GatherOp : TW_PureOp<"gather"> {
 
 def TW_YieldOp : TW_PureOp<"yield", [Terminator, ReturnLike, ParentOneOf<["ReduceOp", "ScanOp", "MapOp"]>]> {
   let summary = "ends a region on scalars";
+  let description = [{
+    In tw.reduce, tw.scan and tw.map, whose descriptions say what it gives.
+
+        tw.yield %s : f32
+  }];
   let arguments = (ins Variadic<TW_Any>:$operands);
   let assemblyFormat = "$operands attr-dict `:` type($operands)";
 }
@@ -510,6 +653,11 @@ def TW_MapOp : TW_Op<"map", [SingleBlock, RecursiveMemoryEffects, RecursivelySpe
     The region's arguments are `pack` elements of the first source, then of the next;
     it yields the results in the same order. Which elements form a group is not
     specified; the last may repeat in a group that is not full.
+
+        %0 = tw.map %x, %y pack 1 {
+        ^bb0(%a: f32, %b: i16):
+          tw.yield %a : f32
+        } : (tensor<8xf32>, tensor<8xi16>) -> tensor<8xf32>
   }];
   let regions = (region SizedRegion<1>:$body);
   let arguments = (ins Variadic<TW_Tile>:$sources, ConfinedAttr<I32Attr, [IntPositive]>:$pack);
@@ -520,7 +668,11 @@ def TW_MapOp : TW_Op<"map", [SingleBlock, RecursiveMemoryEffects, RecursivelySpe
 
 def TW_ExternCallOp : TW_ElementwiseOp<"extern_call"> {
   let summary = "a function of a bitcode library on each element";
-  let description = [{ `symbol` is one of libdevice (`__nv_...`). }];
+  let description = [{
+    `symbol` is one of libdevice (`__nv_...`).
+
+        %3 = tw.extern_call "__nv_sinf"(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  }];
   let arguments = (ins StrAttr:$symbol, Variadic<TW_Any>:$sources);
   let results = (outs TW_Any:$result);
   let assemblyFormat = "$symbol `(` $sources `)` attr-dict `:` functional-type($sources, $result)";
@@ -533,6 +685,8 @@ def TW_InlineAsmOp : TW_Op<"inline_asm", [DeclareOpInterfaceMethods<MemoryEffect
     then an input register per 32 bits of each source, wider elements one register each;
     then clobbers. Elements narrower than 32 bits share a register, the first in the
     lowest bits. Groups are as in tw.map. Sources and results are alike in shape.
+
+        %1 = tw.inline_asm "add.s16x2 $0, $1, $1;", "=r,r" pack 2 pure(%y) : (tensor<8xi16>) -> tensor<8xi16>
   }];
   let arguments = (ins Variadic<TW_Any>:$sources, StrAttr:$assembly, StrAttr:$constraints,
                        ConfinedAttr<I32Attr, [IntPositive]>:$pack, UnitAttr:$isPure);
@@ -549,6 +703,11 @@ def TW_InlineAsmOp : TW_Op<"inline_asm", [DeclareOpInterfaceMethods<MemoryEffect
 
 def TW_AssumeOp : TW_Op<"assume", [MemoryEffects<[MemWrite]>]> {
   let summary = "promises that a scalar condition holds";
+  let description = [{
+    Code generation may rely on it; where it is false, the program means nothing.
+
+        tw.assume %c
+  }];
   let arguments = (ins I1:$condition);
   let assemblyFormat = "$condition attr-dict";
 }
@@ -557,6 +716,9 @@ def TW_BarrierOp : TW_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits for all threads of the block, or of the program, and orders their memory accesses";
   let description = [{
     A program of one block needs no `all_blocks`. With it all blocks of the cluster meet.
+
+        tw.barrier
+        tw.barrier all_blocks
   }];
   let arguments = (ins UnitAttr:$allBlocks);
   let assemblyFormat = "(`all_blocks` $allBlocks^)? attr-dict";
@@ -564,23 +726,44 @@ def TW_BarrierOp : TW_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
 
 def TW_ClusterArriveOp : TW_Op<"cluster_arrive", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "tells the other blocks of the program that this one has begun";
-  let description = [{ Once per kernel, before any barrier of all blocks; a tw.cluster_wait follows. }];
+  let description = [{
+    Once per kernel, before any barrier of all blocks; a tw.cluster_wait follows.
+
+        tw.cluster_arrive
+  }];
   let assemblyFormat = "attr-dict";
 }
 
 def TW_ClusterWaitOp : TW_Op<"cluster_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until all blocks of the program have begun";
+  let description = [{
+    Once per kernel, after its tw.cluster_arrive and before anything that touches the
+    shared memory of another block.
+
+        tw.cluster_wait
+  }];
   let assemblyFormat = "attr-dict";
 }
 
 def TW_PrintOp : TW_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "prints values, one line per element, with program and element indices";
+  let description = [{
+    `isSigned` has an entry for each value, and concerns integers. With `hex` all
+    numbers are printed as their bits.
+
+        tw.print "x" hex %x : tensor<8xf32> {isSigned = array<i1: true>}
+  }];
   let arguments = (ins StrAttr:$prefix, UnitAttr:$hex, Variadic<TW_Any>:$values, DenseBoolArrayAttr:$isSigned);
   let assemblyFormat = "$prefix (`hex` $hex^)? ($values^ `:` type($values))? attr-dict";
 }
 
 def TW_AssertOp : TW_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let summary = "stops the kernel where a condition is false";
+  let description = [{
+    A tile stops the kernel where any of its elements is false.
+
+        tw.assert %c, "positive" : i1
+  }];
   let arguments = (ins TW_BoolOrBoolTile:$condition, StrAttr:$message);
   let assemblyFormat = "$condition `,` $message attr-dict `:` type($condition)";
 }
@@ -610,7 +793,7 @@ def TW_DotOp : TW_PureOp<"dot", [AllTypesMatch<["acc", "result"]>]> {
     the layout of makeDotOperand (mma) or any slice of the result's (fma); products
     by wgmma, and larger ones by fma, become ops that read shared memory.
 
-        %d = tw.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
+        %0 = tw.dot %a, %b, %c : tensor<64x32xf16>, tensor<32x64xf16>, tensor<64x64xf32>
   }];
   let arguments = (ins TW_Tile:$a, TW_Tile:$b, TW_Tile:$acc,
                        DefaultValuedAttr<TW_DotPrecision, "DotPrecision::tf32">:$precision,
@@ -637,6 +820,8 @@ def TW_MakeDescriptorOp : TW_PureOp<"make_descriptor", [AttrSizedOperandSegments
     this program for `slots` maps, which are used in turn; `staging` is shared
     memory in which a map is put together; `followsStores` says that TMA stores may
     still read a map that is made again.
+
+        %0 = tw.make_descriptor %p shape[%n, %n] strides[%n] : !tw.ptr<f16> -> !tw.descriptor<64x32xf16>
   }];
   let arguments = (ins TW_ScalarPointer:$base, Variadic<I64>:$shape, Variadic<I64>:$strides,
                        Optional<TW_ScalarPointer>:$scratch, Optional<TW_BufferType>:$staging,
@@ -656,6 +841,13 @@ def TW_MakeDescriptorOp : TW_PureOp<"make_descriptor", [AttrSizedOperandSegments
 
 def TW_DescriptorLoadOp : TW_Op<"descriptor_load", [MemoryEffects<[MemRead]>]> {
   let summary = "the block at some coordinates of an array; elements outside it are padding";
+  let description = [{
+    There is a coordinate, in elements, for each dimension; the result has the shape and
+    the element type of the descriptor's blocks, possibly without leading dimensions of
+    extent 1.
+
+        %1 = tw.descriptor_load %0[%i, %j] : !tw.descriptor<64x32xf16> -> tensor<64x32xf16>
+  }];
   let arguments = (ins TW_DescriptorType:$descriptor, Variadic<I32>:$coordinates,
                        DefaultValuedAttr<TW_Eviction, "Eviction::normal">:$eviction);
   let results = (outs TW_Tile:$result);
@@ -665,7 +857,12 @@ def TW_DescriptorLoadOp : TW_Op<"descriptor_load", [MemoryEffects<[MemRead]>]> {
 
 def TW_DescriptorStoreOp : TW_Op<"descriptor_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a block at some coordinates of an array; elements outside it are dropped";
-  let description = [{ With `reduction` the block is combined with what is there. }];
+  let description = [{
+    With `reduction` the block is combined with what is there.
+
+        tw.descriptor_store %0[%i, %j], %1 : !tw.descriptor<64x32xf16>, tensor<64x32xf16>
+        tw.descriptor_store %0[%i, %j], %1 {reduction = #tw.atomic<fadd>} : !tw.descriptor<64x32xf16>, tensor<64x32xf16>
+  }];
   let arguments = (ins TW_DescriptorType:$descriptor, Variadic<I32>:$coordinates, TW_Tile:$value,
                        OptionalAttr<TW_AtomicKind>:$reduction);
   let assemblyFormat = "$descriptor `[` $coordinates `]` `,` $value attr-dict `:` type($descriptor) `,` type($value)";
@@ -678,6 +875,11 @@ def TW_DescriptorStoreOp : TW_Op<"descriptor_store", [MemoryEffects<[MemWrite]>]
 
 def TW_ConvertLayoutOp : TW_PureOp<"convert_layout", [SameOperandsAndResultShape, SameOperandsAndResultElementType]> {
   let summary = "the same tile distributed over threads in another way";
+  let description = [{
+    Only the layouts differ. Elements that a thread holds several times are equal.
+
+        %0 = tw.convert_layout %x : !tile -> !turned
+  }];
   let arguments = (ins TW_Tile:$source);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
@@ -692,6 +894,9 @@ def TW_AllocSharedOp : TW_Op<"alloc_shared", [DeclareOpInterfaceMethods<MemoryEf
   let description = [{
     Lives until its last use. AllocateShared gives it `tw.scratch_offset`. `init`
     needs one slot.
+
+        %m = tw.alloc_shared %x : !tile -> : !buffer
+        %ring = tw.alloc_shared : !ring
   }];
   let arguments = (ins Optional<TW_Tile>:$init);
   let results = (outs TW_BufferType:$result);
@@ -701,6 +906,12 @@ def TW_AllocSharedOp : TW_Op<"alloc_shared", [DeclareOpInterfaceMethods<MemoryEf
 
 def TW_BufferSlotOp : TW_PureOp<"buffer_slot"> {
   let summary = "one tile of a ring";
+  let description = [{
+    The result has one slot, otherwise the type of the ring. The index is below the
+    number of slots.
+
+        %slot = tw.buffer_slot %ring[%i] : !ring -> !buffer
+  }];
   let arguments = (ins TW_BufferType:$ring, I32:$index);
   let results = (outs TW_BufferType:$result);
   let assemblyFormat = "$ring `[` $index `]` attr-dict `:` type($ring) `->` type($result)";
@@ -709,6 +920,12 @@ def TW_BufferSlotOp : TW_PureOp<"buffer_slot"> {
 
 def TW_BufferPermuteOp : TW_PureOp<"buffer_permute"> {
   let summary = "the same bytes seen with permuted dimensions: result dimension i is source dimension order[i]";
+  let description = [{
+    The result's layout is that of the source with its dimensions in the other order.
+    Nothing moves.
+
+        %t = tw.buffer_permute %m [1, 0] : !buffer -> !turned_buffer
+  }];
   let arguments = (ins TW_BufferType:$source, DenseI32ArrayAttr:$order);
   let results = (outs TW_BufferType:$result);
   let assemblyFormat = "$source $order attr-dict `:` type($source) `->` type($result)";
@@ -717,6 +934,12 @@ def TW_BufferPermuteOp : TW_PureOp<"buffer_permute"> {
 
 def TW_SharedStoreOp : TW_Op<"shared_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a tile to shared memory";
+  let description = [{
+    Tile and buffer have one shape and element type; the buffer has one slot. Threads
+    that hold the same element store the same.
+
+        tw.shared_store %x, %m : !tile, !buffer
+  }];
   let arguments = (ins TW_Tile:$value, TW_BufferType:$buffer);
   let assemblyFormat = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)";
   let hasVerifier = 1;
@@ -729,6 +952,8 @@ def TW_SharedLoadOp : TW_Op<"shared_load", [MemoryEffects<[MemRead]>]> {
     the layout of the copy: its own wait is enough, and no other lane reads for it.
     With `inPieces` the product that uses it is to read each piece when it needs it, if
     nothing is written in between.
+
+        %1 = tw.shared_load %m : !buffer -> !tile
   }];
   let arguments = (ins TW_BufferType:$buffer, UnitAttr:$isOwn, UnitAttr:$inPieces);
   let results = (outs TW_Tile:$result);
@@ -738,6 +963,11 @@ def TW_SharedLoadOp : TW_Op<"shared_load", [MemoryEffects<[MemRead]>]> {
 
 def TW_SharedGatherOp : TW_Op<"shared_gather", [MemoryEffects<[MemRead]>]> {
   let summary = "tw.gather of a tile in shared memory";
+  let description = [{
+    Indices as for tw.gather, which PromoteGathers makes this of.
+
+        %2 = tw.shared_gather %m[%n] axis 1 : !buffer, !indices -> !tile
+  }];
   let arguments = (ins TW_BufferType:$buffer, TW_Tile:$index, I32Attr:$axis);
   let results = (outs TW_Tile:$result);
   let assemblyFormat = "$buffer `[` $index `]` `axis` $axis attr-dict `:` type($buffer) `,` type($index) `->` type($result)";
@@ -751,6 +981,8 @@ def TW_AsyncCopyOp : TW_Op<"async_copy", [AttrSizedOperandSegments, MemoryEffect
   let description = [{
     Elements with a false mask become zero, or `other`, which is then stored by the
     thread itself. `tw.vector_elements` as on tw.load.
+
+        tw.async_copy %p, %slot {tw.vector_elements = 4 : i32} : !pointers, !buffer
   }];
   let arguments = (ins TW_Tile:$pointer, TW_BufferType:$buffer, Optional<TW_Tile>:$mask, Optional<TW_Tile>:$other,
                        DefaultValuedAttr<TW_CacheModifier, "CacheModifier::none">:$cache,
@@ -762,11 +994,22 @@ def TW_AsyncCopyOp : TW_Op<"async_copy", [AttrSizedOperandSegments, MemoryEffect
 
 def TW_AsyncCommitOp : TW_Op<"async_commit", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "closes the group of this thread's copies started since the last commit";
+  let description = [{
+    A group may be empty. Groups end in the order in which they were closed.
+
+        tw.async_commit
+  }];
   let assemblyFormat = "attr-dict";
 }
 
 def TW_AsyncWaitOp : TW_Op<"async_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until at most `pending` groups of this thread's copies are unfinished";
+  let description = [{
+    The newest `pending` groups may be under way. It is the thread's own copies that are
+    there then: for those of others a tw.barrier must follow.
+
+        tw.async_wait 1
+  }];
   let arguments = (ins I32Attr:$pending);
   let assemblyFormat = "$pending attr-dict";
 }
@@ -777,6 +1020,8 @@ def TW_MbarrierAllocOp : TW_Op<"mbarrier_alloc", [MemoryEffects<[MemAlloc, MemWr
   let summary = "a ring of barrier objects in shared memory, each waiting for `arrivals`";
   let description = [{
     Initialised by one thread; a tw.barrier must follow before other threads use it.
+
+        %full = tw.mbarrier_alloc 1 : !tw.mbarrier<3>
   }];
   let arguments = (ins I32Attr:$arrivals);
   let results = (outs TW_MbarrierType:$result);
@@ -785,18 +1030,35 @@ def TW_MbarrierAllocOp : TW_Op<"mbarrier_alloc", [MemoryEffects<[MemAlloc, MemWr
 
 def TW_MbarrierExpectOp : TW_Op<"mbarrier_expect", [MemoryEffects<[MemWrite]>]> {
   let summary = "arrives, and announces bytes that TMA will bring; one thread of the first warp";
+  let description = [{
+    The phase of that slot is over when all arrivals and the bytes have come.
+
+        tw.mbarrier_expect %full[%i], 1024 : !tw.mbarrier<3>
+  }];
   let arguments = (ins TW_MbarrierType:$barrier, I32:$index, I32Attr:$bytes);
   let assemblyFormat = "$barrier `[` $index `]` `,` $bytes attr-dict `:` type($barrier)";
 }
 
 def TW_MbarrierArriveOp : TW_Op<"mbarrier_arrive", [MemoryEffects<[MemWrite]>]> {
   let summary = "arrives once for each warp";
+  let description = [{
+    All threads come here. What a warp has read before it may then be overwritten by
+    whoever waits for the phase.
+
+        tw.mbarrier_arrive %free[%i] : !tw.mbarrier<3>
+  }];
   let arguments = (ins TW_MbarrierType:$barrier, I32:$index);
   let assemblyFormat = "$barrier `[` $index `]` attr-dict `:` type($barrier)";
 }
 
 def TW_MbarrierWaitOp : TW_Op<"mbarrier_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits until the phase of parity `phase` has completed";
+  let description = [{
+    `phase` is 0 or 1: that of the first phase of a slot is 0, and each one has the
+    other parity than the one before. Before the first, that of parity 1 counts as over.
+
+        tw.mbarrier_wait %full[%i], %phase : !tw.mbarrier<3>
+  }];
   let arguments = (ins TW_MbarrierType:$barrier, I32:$index, I32:$phase);
   let assemblyFormat = "$barrier `[` $index `]` `,` $phase attr-dict `:` type($barrier)";
 }
@@ -806,6 +1068,8 @@ def TW_MbarrierPhaseOp : TW_Op<"mbarrier_phase", [MemoryEffects<[MemRead, MemWri
   let description = [{
     Saves carrying the phase through loops and branches. No thread may arrive while
     another asks: a tw.barrier must stand between this and what arrives.
+
+        %phase = tw.mbarrier_phase %full[%i] : !tw.mbarrier<3>
   }];
   let arguments = (ins TW_MbarrierType:$barrier, I32:$index);
   let results = (outs I32:$result);
@@ -814,12 +1078,23 @@ def TW_MbarrierPhaseOp : TW_Op<"mbarrier_phase", [MemoryEffects<[MemRead, MemWri
 
 def TW_IsFirstWarpOp : TW_PureOp<"is_first_warp"> {
   let summary = "whether this thread belongs to the first warp, uniform in each warp";
+  let description = [{
+    What is run under this condition alone may wait at no tw.barrier.
+
+        %first = tw.is_first_warp
+  }];
   let results = (outs I1:$result);
   let assemblyFormat = "attr-dict";
 }
 
 def TW_TmaLoadOp : TW_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "starts copying a block to shared memory; completes at the barrier. One thread of the first warp";
+  let description = [{
+    The bytes of the block must be announced there (tw.mbarrier_expect) in the same
+    phase. Coordinates are those of tw.descriptor_load.
+
+        tw.tma_load %d[%i, %i], %slot, %full[%i] : !tw.descriptor<16x16xf32>, !buffer, !tw.mbarrier<3>
+  }];
   let arguments = (ins TW_DescriptorType:$descriptor, Variadic<I32>:$coordinates, TW_BufferType:$buffer,
                        TW_MbarrierType:$barrier, I32:$index,
                        DefaultValuedAttr<TW_Eviction, "Eviction::normal">:$eviction);
@@ -829,6 +1104,13 @@ def TW_TmaLoadOp : TW_Op<"tma_load", [MemoryEffects<[MemRead, MemWrite]>]> {
 
 def TW_TmaStoreOp : TW_Op<"tma_store", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "starts copying a tile from shared memory to a block of an array; one thread of the first warp, own bulk group";
+  let description = [{
+    What is stored has been written before a tw.fence_async and a tw.barrier. With
+    `reduction` the block is combined with what is there. The buffer stays as it is
+    until tw.tma_store_wait.
+
+        tw.tma_store %d[%i, %i], %m : !tw.descriptor<16x16xf32>, !buffer
+  }];
   let arguments = (ins TW_DescriptorType:$descriptor, Variadic<I32>:$coordinates, TW_BufferType:$buffer,
                        OptionalAttr<TW_AtomicKind>:$reduction);
   let assemblyFormat = "$descriptor `[` $coordinates `]` `,` $buffer attr-dict `:` type($descriptor) `,` type($buffer)";
@@ -840,6 +1122,8 @@ def TW_TmaStoreWaitOp : TW_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrit
     Waits for the stores of the thread that started them: a tw.barrier must follow
     before others write the memory. `buffers` are what the stores read: named here
     so that they live until then.
+
+        tw.tma_store_wait 0 %m : !buffer
   }];
   let arguments = (ins I32Attr:$pending, UnitAttr:$complete, Variadic<TW_BufferType>:$buffers);
   let assemblyFormat = "$pending (`complete` $complete^)? ($buffers^ `:` type($buffers))? attr-dict";
@@ -847,7 +1131,12 @@ def TW_TmaStoreWaitOp : TW_Op<"tma_store_wait", [MemoryEffects<[MemRead, MemWrit
 
 def TW_FenceAsyncOp : TW_Op<"fence_async", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "orders this thread's accesses of shared memory before those of wgmma and TMA that follow";
-  let description = [{ With `global` those of global memory, too, and in both directions. }];
+  let description = [{
+    With `global` those of global memory, too, and in both directions.
+
+        tw.fence_async
+        tw.fence_async global
+  }];
   let arguments = (ins UnitAttr:$global);
   let assemblyFormat = "(`global` $global^)? attr-dict";
 }
@@ -862,6 +1151,8 @@ def TW_WgmmaOp : TW_Op<"wgmma", [AllTypesMatch<["acc", "result"]>, MemoryEffects
     of another wgmma or by tw.wgmma_wait, and the operands must stay as they are until then.
     Where `use_acc` is given and false the accumulator counts as zero. Each op is
     one group of the hardware.
+
+        %p = tw.wgmma %a, %b, %acc async warps [2, 0] : !left, !right, !sums
   }];
   let arguments = (ins TW_TileOrBuffer:$a, TW_BufferType:$b, TW_Tile:$acc, Optional<I1>:$useAcc, UnitAttr:$isAsync,
                        DefaultValuedAttr<I32Attr, "0">:$maxImprecise, DenseI32ArrayAttr:$warps);
@@ -875,6 +1166,8 @@ def TW_SharedDotOp : TW_Op<"shared_dot", [AllTypesMatch<["acc", "result"]>, Memo
   let description = [{
     The accumulator has the layout of makeMmaAccumulator. Threads read a few columns
     of `a` and rows of `b` at a time, in a loop.
+
+        %0 = tw.shared_dot %a, %b, %c warps [1, 0] : !left, !right, !sums
   }];
   let arguments = (ins TW_BufferType:$a, TW_BufferType:$b, TW_Tile:$acc, DenseI32ArrayAttr:$warps);
   let results = (outs TW_Tile:$result);
@@ -887,6 +1180,8 @@ def TW_WgmmaWaitOp : TW_Op<"wgmma_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
   let description = [{
     The last `settled` tiles belong to no product: the wait stands after their
     computation, however early the assembler would like to wait.
+
+        %r = tw.wgmma_wait 0 %p : !sums -> !sums
   }];
   let arguments = (ins Variadic<TW_Tile>:$tiles, I32Attr:$pending, DefaultValuedAttr<I32Attr, "0">:$settled);
   let results = (outs Variadic<TW_Tile>:$results);

@@ -3,15 +3,15 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How: the memory of all blocks is one layout, whose offset bits are the place
-// within a block and, above it, the rank of the block:
-//
-//  1. place: directions that both sides have in registers first, as many as make
-//     16 bytes, then those of the reader; then the lanes, warps and registers of the
-//     source. Together they span what a block of the source holds.
-//  2. rank: what each bit of the block index adds in the source. Where that lies in
-//     the span, or is nothing, blocks hold copies and the bit is never used to find
-//     an element: everybody reads from the block without it.
+// How: the memory of all blocks is one layout. Its low offset bits are the
+// place within a block, its high ones the rank of the block:
+//   1. place: first the directions that both sides have in registers, up to 16
+//      bytes, then further directions of the reader, then the lanes, warps and
+//      registers of the source. Together they span what a block of the source
+//      holds.
+//   2. rank: what each bit of the block index adds in the source. If that lies
+//      in the span, or is nothing, blocks hold copies. An element is then found
+//      without this bit: every reader takes the block whose bit is zero.
 //
 //===----------------------------------------------------------------------===//
 

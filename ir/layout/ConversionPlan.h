@@ -13,10 +13,10 @@
 //   SharedMemory  values cross warps, or shuffles would cost more
 //   AcrossBlocks  values cross blocks of a cluster
 //
-// Which: with shuffles allowed by the layouts, they are taken while their
-// number is at most twice that of 32-bit registers: a conflict-free round trip
-// through shared memory moves 8 bytes per lane of the pipe that a shuffle uses
-// for 4 (measured on H100), and needs barriers.
+// Which: where the layouts allow shuffles, the plan takes them as long as their
+// number is at most twice that of 32-bit registers. A conflict-free round trip
+// through shared memory moves 8 bytes per lane in the time in which a shuffle
+// moves 4, on the same pipe (measured on H100), and it needs barriers.
 //
 // How shuffles work. For each register k in turn ("round", "slot") every lane
 // offers one register and reads from one lane. Which register a lane offers,

@@ -6,13 +6,13 @@
 // What: blocked, mma accumulator, dot operand and swizzled shared layouts as
 // values of LinearLayout. None of them is a kind of its own.
 //
-// How: a distributed layout is built by handing the bits of each dimension out,
+// How: a distributed layout is built by giving the bits of each dimension,
 // lowest first, to registers, lanes and warps. Three rules hold for all:
-//  1. A lane or warp bit for which the tile has no element bit left becomes a
-//     zero column: those threads hold copies (Triton's wrap rule).
-//  2. A register bit for which none is left is not made at all.
-//  3. Element bits that are left over become further register bits, fastest
-//     dimension first: the layout repeats.
+//   1. A lane or warp bit for which the tile has no element bit left becomes a
+//      zero column: those threads hold copies (Triton's wrap rule).
+//   2. A register bit for which none is left is not made at all.
+//   3. Element bits that are left over become further register bits, fastest
+//      dimension first: the layout repeats.
 //
 // `order` lists dimensions from fastest to slowest, as in Triton: the last
 // dimension of a row-major tile comes first. Extents are log2 everywhere.

@@ -3,11 +3,12 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How: the elements that one result element combines differ by the span of the
-// axis parts of all columns. A register, lane, warp or block bit takes part if its
-// axis part is not already spanned by the bits before it; otherwise what it
-// would bring has been combined already (copies), and combining it again would
-// count elements twice.
+// How: the axis part of a column says how far its bit moves along the axis. The
+// elements that one result combines differ by the span of the axis parts of all
+// columns. A register, lane, warp or block bit takes part if its axis part is not
+// already spanned by the bits before it. Otherwise its elements have been combined
+// already (it leads to copies), and combining them again would count elements
+// twice.
 //
 //===----------------------------------------------------------------------===//
 

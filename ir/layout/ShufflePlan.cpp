@@ -263,8 +263,8 @@ std::optional<ShufflePlan> planShuffle(const LinearLayout &src, const LinearLayo
     regFromLane.push_back(ofLane.reg[bit] ^ f2::multiply(regDirections, mask));
   }
 
-  // 3. Which register a lane offers: Q N = P. Lanes that nobody reads from may
-  // offer anything, so Q is zero on a complement of the image of N.
+  // 3. Which register a lane offers: Q N = P. A lane from which no other lane reads
+  // may offer anything, so Q is zero on a complement of the image of N.
   int numLaneBits = static_cast<int>(laneFromLane.size());
   f2::Basis image(f2::concat(laneFromLane, f2::identityColumns(numLaneBits)));
   Columns offered;

@@ -10,8 +10,9 @@
 // Why here: support is the only folder that front end, passes, codegen and the
 // LLVM-free runtime may all include.
 //
-// Not handled: locations are attached by whoever knows them (frontend/ast while
-// unwinding, the interpreter from the Python frame), not by the thrower.
+// Not handled: locations. Whoever knows them attaches them, not the thrower:
+// frontend/ast while the exception unwinds, the interpreter from the Python
+// frame.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: sizes that PTX fixes for every GPU that has the feature. What differs from one
-// GPU to another is in TargetInfo, which codegen/target fills in.
+// What: sizes that PTX fixes for every GPU that has the feature. Numbers that differ
+// from one GPU to another are in TargetInfo, which codegen/target fills in.
 //
 //===----------------------------------------------------------------------===//
 

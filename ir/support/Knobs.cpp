@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/support/Knobs.h"
+#include "ir/support/EditDistance.h"
 #include "ir/support/Error.h"
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <iterator>
-#include <vector>
 
 namespace tilewright {
 
@@ -123,23 +123,6 @@ double knobFloat(Knob knob) {
   if (!parseFloat(text, value))
     raiseBadValue(knobEntry(knob), text);
   return value;
-}
-
-/// Levenshtein distance; names are short, so the quadratic form does.
-static size_t editDistance(const std::string &a, const std::string &b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
 }
 
 std::string nearestKnobName(const std::string &name) {

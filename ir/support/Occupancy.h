@@ -8,10 +8,10 @@
 //
 // How: registers, shared memory, threads and places for blocks each allow a number of
 // blocks, and the least of them counts. A multiprocessor has four parts with registers of
-// their own, and a warp is resident in one of them: so registers allow as many warps as
-// fit a part, four times.
+// their own, and a warp is resident in one part. So registers allow four times as many
+// warps as fit one part.
 //
-// Not handled: the few bytes by which shared memory of a block is rounded up.
+// Not handled: rounding of a block's shared memory, which adds a few bytes.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: every pass that does or refuses something a user would want to know
-// records a remark. One collector per compilation serves the log
+// What: the record that a pass makes where it does or refuses something that a
+// user would want to know. One collector per compilation serves the log
 // (TILEWRIGHT_REMARKS=1), the tests and the compiled kernel's `.remarks`.
 //
 //===----------------------------------------------------------------------===//

@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: a GPU target as a value. Passes and codegen read these fields; only
-// codegen/target compares architecture numbers and fills them in.
+// What: a GPU target as a value, with the facts that passes and code generation
+// ask for. Only codegen/target compares architecture numbers and fills them in.
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,8 +10,9 @@
 // How: in shared memory a block is makeSwizzledShared(shape, bits, 128)
 // (ir/layout/LayoutConstructors.h): rows of at most 128 bytes in row-major order,
 // and a wider block as several such panels one after the other. A box is what one
-// instruction copies to consecutive bytes: a panel, and where an extent passes
-// the 256 of the hardware, a part of it; dimensions outside a cut one then are 1.
+// instruction copies to consecutive bytes. It is a panel, or a part of one where
+// an extent exceeds the hardware's limit of 256. If a dimension is cut so, the
+// dimensions outside of it have extent 1 in the box.
 //
 //===----------------------------------------------------------------------===//
 

@@ -63,6 +63,9 @@ static std::optional<AddressRange> scale(std::optional<AddressRange> range, int6
 /// at first plus an unknown multiple, for which it stands itself.
 static std::optional<AddressRange> ofLoopVariable(BlockArgument argument);
 
+// Variables of scf.for are looked at by hand: only it moves them by a step that may be known,
+// and has an index. RegionFlow would not tell what comes round from what comes in.
+
 /// By how much a loop variable moves per iteration; nothing where not constant.
 static std::optional<int64_t> stepOf(BlockArgument argument) {
   auto loop = llvm::dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());

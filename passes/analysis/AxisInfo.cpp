@@ -13,6 +13,8 @@
 
 #include "passes/analysis/AxisInfo.h"
 
+#include "passes/analysis/RegionFlow.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,7 +23,7 @@ using namespace mlir;
 namespace tilewright::passes {
 
 /// A loop variable whose facts still fall after this many rounds (a divisibility
-/// that halves each time) is given up.
+/// that halves each time) is given up. A guess.
 constexpr int maxLoopRounds = 6;
 
 int64_t powerOfTwoDivisor(int64_t value) {
@@ -140,6 +142,8 @@ void AxisAnalysis::visit(Operation *op) {
   facts[op->getResult(0)] = transferAxisInfo(op, operands);
 }
 
+// Loops are walked by hand: what holds for a variable is joined over rounds, while RegionFlow
+// says where values go and not when, and the index of scf.for comes from no operand.
 void AxisAnalysis::visitFor(scf::ForOp loop) {
   AxisInfo index = AxisInfo::unknown(loop.getInductionVar().getType());
   AxisInfo lower = get(loop.getLowerBound()), step = get(loop.getStep());
@@ -196,11 +200,14 @@ void AxisAnalysis::visitIf(scf::IfOp branch) {
   for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()})
     for (Block &block : *region)
       visitBlock(block);
-  if (branch.getNumResults() == 0)
-    return;
-  for (auto [result, lhs, rhs] : llvm::zip(branch.getResults(), branch.thenYield()->getOperands(),
-                                           branch.elseYield()->getOperands()))
-    facts[result] = AxisInfo::join(get(lhs), get(rhs));
+  for (Value result : branch.getResults()) {
+    llvm::SmallVector<Value> sources;
+    carriedFrom(result, sources);
+    AxisInfo info = get(sources.front());
+    for (Value source : llvm::drop_begin(sources))
+      info = AxisInfo::join(info, get(source));
+    facts[result] = info;
+  }
 }
 
 } // namespace tilewright::passes

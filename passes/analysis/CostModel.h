@@ -35,7 +35,7 @@ constexpr double cyclesPerBarrier = 30.0;
 constexpr double warpInstructionsPerCycle = 4.0;
 /// A tile is computed again rather than converted up to this many instructions
 /// per element: a round trip of 4 bytes through shared memory takes two cycles
-/// per warp register and a barrier, the time of about as many instructions.
+/// per warp register and a barrier, the time of about as many. Derived, so a guess.
 constexpr double maxRecomputeInstructions = 16.0;
 
 /// Sectors (32 bytes) that one instruction of one warp touches, and lines.

@@ -7,6 +7,8 @@
 
 #include "passes/analysis/RegionFlow.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace mlir;
 
 namespace tilewright::passes {
@@ -29,6 +31,28 @@ llvm::SmallVector<FlowEdge> flowEdges(Operation *op) {
           edges.push_back({end.getSuccessorOperands(successor), successor.getSuccessorInputs()});
       }
   return edges;
+}
+
+llvm::SmallVector<FlowVariable> flowVariables(Operation *op) {
+  llvm::SmallVector<FlowVariable> variables;
+  // Operand and target of an edge belong to one variable, and so does whatever shares either.
+  auto find = [&](OpOperand *source, Value target) -> FlowVariable & {
+    for (FlowVariable &variable : variables)
+      if (llvm::is_contained(variable.sources, source) ||
+          llvm::is_contained(variable.targets, target))
+        return variable;
+    return variables.emplace_back();
+  };
+  for (const FlowEdge &edge : flowEdges(op))
+    for (auto [index, target] : llvm::enumerate(edge.to)) {
+      OpOperand *source = edge.from.getBase() + index;
+      FlowVariable &variable = find(source, target);
+      if (!llvm::is_contained(variable.targets, target))
+        variable.targets.push_back(target);
+      if (!llvm::is_contained(variable.sources, source))
+        variable.sources.insert(variable.sources.begin(), source);
+    }
+  return variables;
 }
 
 bool carriedFrom(Value value, llvm::SmallVectorImpl<Value> &sources) {

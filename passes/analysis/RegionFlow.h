@@ -35,6 +35,16 @@ bool carriedFrom(mlir::Value value, llvm::SmallVectorImpl<mlir::Value> &sources)
 /// an op of control flow nor the end of a region of one.
 llvm::SmallVector<mlir::Value> carriedTo(mlir::OpOperand &use);
 
+/// What one variable of a region op is called on its way: the block arguments and results it
+/// arrives in, and the operands that are carried there, terminators' before the op's own.
+struct FlowVariable {
+  llvm::SmallVector<mlir::Value> targets;
+  llvm::SmallVector<mlir::OpOperand *> sources;
+};
+/// A loop with initial values has one for each of them, with a block argument and a result;
+/// scf.while has one more for each value that its condition passes on.
+llvm::SmallVector<FlowVariable> flowVariables(mlir::Operation *op);
+
 } // namespace tilewright::passes
 
 #endif // TILEWRIGHT_PASSES_ANALYSIS_REGIONFLOW_H

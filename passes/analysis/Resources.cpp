@@ -106,7 +106,9 @@ static int64_t wordsFor(int64_t elements, Type element) {
   return std::max<int64_t>(1, (elements * ir::elementBits(element) + 31) / 32);
 }
 
-/// What a loop puts into one of its variables or results; null for other values.
+/// What a loop puts into one of its variables or results; null for other values. Not the
+/// initial value, which RegionFlow's carriedFrom gives too: the loop may begin with a tile
+/// of its own registers and go on with a view.
 static Value yieldedTo(Value value) {
   if (auto argument = llvm::dyn_cast<BlockArgument>(value)) {
     auto loop = llvm::dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
@@ -319,9 +321,17 @@ int64_t forecastRegisters(const RegisterUse &use) {
 
 int64_t forecastRegisters(const RegisterAnalysis &analysis, ModuleOp module,
                           const TargetInfo &target) {
+  return std::min(forecastRegisters(analysis.peak()), registerLimit(module, target));
+}
+
+int64_t registerLimit(ModuleOp module, const TargetInfo &target) {
   int64_t threads = int64_t(ir::numWarps(module)) << target.log2WarpSize;
-  return std::min({forecastRegisters(analysis.peak()), target.maxRegistersPerThread,
-                   target.registersFor(threads)});
+  return std::min(target.maxRegistersPerThread, target.registersFor(threads));
+}
+
+int64_t forecastBlocks(const TargetInfo &target, int64_t threads, int64_t words,
+                       RegisterContext context, int64_t sharedBytes) {
+  return target.residentBlocks(threads, words + registersBeside(context), sharedBytes);
 }
 
 int64_t registersBeside(RegisterContext context) {
@@ -346,8 +356,50 @@ int64_t registersBeside(RegisterContext context) {
 }
 
 //===----------------------------------------------------------------------===//
+// Before layouts
+//===----------------------------------------------------------------------===//
+
+// ChooseNumWarps decides how many threads share a tile, on which layouts depend, so there is
+// nothing to count registers in. Measured on an H200, November 2026, with layer norm and
+// softmax rows of 1024 to 32768 columns in f16 and f32 over 1 to 32 warps: what a thread then
+// holds fits 64 registers, so that two blocks of 16 warps share a multiprocessor and overlap.
+
+int64_t bytesPerThread(TileUse use) {
+  switch (use) {
+  case TileUse::Elementwise:
+    // Nothing waits for a neighbour where nothing is reduced: one access per thread (vector
+    // add 4388 against 4360 GB/s).
+    return 16;
+  case TileUse::Row:
+    // Narrow elements are computed on as 4 bytes: 32 of them.
+    return 64;
+  case TileUse::WideRow:
+    // Or 8 wide ones.
+    return 32;
+  case TileUse::RowInLoop:
+    // The loop holds results beside it, and blocks of more warps leave a shorter tail (sum of
+    // 2^28 f32, 4567 against 4478 GB/s).
+    return 32;
+  case TileUse::RowAlone:
+    // A block of 16 warps whose threads hold more has a multiprocessor to itself in any
+    // case. (As loaded: NarrowLiveTiles keeps them so.)
+    return 128;
+  }
+  llvm_unreachable("all uses are handled");
+}
+
+//===----------------------------------------------------------------------===//
 // Shared memory
 //===----------------------------------------------------------------------===//
+
+// Without the kilobyte that the system takes of each block, and by what one block may have
+// instead of what a multiprocessor has, as the measured kernels were planned:
+// TargetInfo::blocksBySharedMemory gives a slot more to the rings of gradients of attention
+// (heads of 64, TMA, 8 warps), and one less to those of products with weights of 4 bits
+// (64x128x64, 4 warps; sm_90a, 2026-11-23). Which of the two is faster is not measured.
+bool costsNoBlock(int64_t fewBytes, int64_t manyBytes, int64_t limit) {
+  return manyBytes <= limit && limit / manyBytes == limit / fewBytes;
+}
 
 int64_t sharedBytesDuring(Operation *loop, llvm::function_ref<bool(ir::AllocSharedOp)> counts) {
   int64_t bytes = 0, scratch = 0;

@@ -91,6 +91,17 @@ int64_t forecastRegisters(const RegisterAnalysis &analysis, mlir::ModuleOp modul
 enum class RegisterContext : uint8_t { Row, Operands, ChainWithTma, ChainWithAddresses };
 /// Registers of a thread besides the data that the pass counts itself.
 int64_t registersBeside(RegisterContext context);
+/// Registers that a thread may have so that one block fits a multiprocessor.
+int64_t registerLimit(mlir::ModuleOp module, const TargetInfo &target);
+/// Blocks of so many threads that a multiprocessor will hold, where a thread keeps `words` of
+/// data.
+int64_t forecastBlocks(const TargetInfo &target, int64_t threads, int64_t words,
+                       RegisterContext context, int64_t sharedBytes);
+
+/// What is done with a tile, before it has a layout and registers could be counted.
+enum class TileUse : uint8_t { Elementwise, Row, WideRow, RowInLoop, RowAlone };
+/// Bytes of the tile, as it lies in memory, that a thread should hold.
+int64_t bytesPerThread(TileUse use);
 
 /// Bytes of shared memory that are needed while `loop` runs, at most: buffers that `counts`
 /// accepts, made inside or needed there, and the largest scratch of an op inside.
@@ -98,6 +109,9 @@ int64_t sharedBytesDuring(mlir::Operation *loop,
                           llvm::function_ref<bool(ir::AllocSharedOp)> counts);
 /// Bytes that all buffers and scratch of a module take if none share a byte.
 int64_t sharedBytesApart(mlir::ModuleOp module);
+/// Whether as many blocks fit with `manyBytes` of shared memory as with `fewBytes`, by the
+/// share that each takes of `limit`, the most that one may have.
+bool costsNoBlock(int64_t fewBytes, int64_t manyBytes, int64_t limit);
 
 } // namespace tilewright::passes
 

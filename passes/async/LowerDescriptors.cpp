@@ -32,10 +32,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Passes.h"
 #include "passes/analysis/AliasInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
-#include "passes/transform/Passes.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -47,7 +47,7 @@ using namespace mlir;
 namespace tilewright::passes {
 
 #define GEN_PASS_DEF_LOWERDESCRIPTORS
-#include "passes/transform/Passes.h.inc"
+#include "passes/Passes.h.inc"
 
 namespace {
 

@@ -19,8 +19,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/dialect/Rings.h"
+#include "passes/Passes.h"
 #include "passes/analysis/LayoutRules.h"
-#include "passes/transform/Passes.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -31,7 +31,7 @@ using namespace mlir;
 namespace tilewright::passes {
 
 #define GEN_PASS_DEF_OVERLAPPRODUCTS
-#include "passes/transform/Passes.h.inc"
+#include "passes/Passes.h.inc"
 
 namespace {
 
@@ -124,8 +124,7 @@ public:
     });
     llvm::MapVector<Operation *, llvm::SmallVector<ir::WgmmaOp>> waits;
     getOperation().walk([&](ir::WgmmaOp product) {
-      unsigned bits = ir::elementBits(tileType(product.getAcc()).getElementType());
-      if (product.getIsAsync() || product.getMaxImprecise() != 0 || bits != 32)
+      if (product.getIsAsync() || !canOverlap(product))
         return;
       Operation *first = firstUser(product);
       for (Operation *op = product->getNextNode(); op != first; op = op->getNextNode())
@@ -154,11 +153,31 @@ public:
         if (tile.getDefiningOp<ir::WgmmaOp>())
           tile.replaceAllUsesExcept(result, wait);
       numOverlapped += products.size();
+      context.remark(products.front(), {"overlap-product",
+                                        true,
+                                        {},
+                                        {{"products", int64_t(products.size())}},
+                                        "waited for where the result is used"});
     }
   }
 
 private:
   PassContext context;
+
+  /// Whether the accumulator stays in the registers of the instruction until the wait.
+  bool canOverlap(ir::WgmmaOp product) {
+    unsigned bits = ir::elementBits(tileType(product.getAcc()).getElementType());
+    if (product.getMaxImprecise() == 0 && bits == 32)
+      return true;
+    ++numRefused;
+    context.remark(product, {"overlap-product",
+                             false,
+                             {},
+                             {},
+                             bits == 32 ? "its parts are added up in full precision"
+                                        : "its sums are packed, two to a register"});
+    return false;
+  }
 };
 
 } // namespace

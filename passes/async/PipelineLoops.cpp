@@ -87,15 +87,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/async/LoopSchedule.h"
-#include "passes/transform/Passes.h"
+#include "passes/Passes.h"
+#include "passes/schedule/LoopSchedule.h"
 
 using namespace mlir;
 
 namespace tilewright::passes {
 
 #define GEN_PASS_DEF_PIPELINELOOPS
-#include "passes/transform/Passes.h.inc"
+#include "passes/Passes.h.inc"
 
 /// What the user is told of a loop that was pipelined.
 static Remark describe(const LoopSchedule &schedule) {

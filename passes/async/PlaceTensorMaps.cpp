@@ -34,8 +34,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/support/Hardware.h"
+#include "passes/Passes.h"
 #include "passes/analysis/RegionFlow.h"
-#include "passes/transform/Passes.h"
 
 #include "ir/dialect/Rings.h"
 
@@ -48,7 +48,7 @@ using namespace mlir;
 namespace tilewright::passes {
 
 #define GEN_PASS_DEF_PLACETENSORMAPS
-#include "passes/transform/Passes.h.inc"
+#include "passes/Passes.h.inc"
 
 namespace {
 
@@ -130,6 +130,7 @@ private:
     auto notes = function->getAttrOfType<ArrayAttr>(ir::pointerDescriptorsAttr);
     if (!notes)
       return;
+    numRefused += notes.size();
     for (auto note : notes.getAsRange<ArrayAttr>())
       context.remark(Location(llvm::cast<LocationAttr>(note[0])),
                      {"tensor-map", false, {}, {}, llvm::cast<StringAttr>(note[1]).str()});

@@ -41,10 +41,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/dialect/Rings.h"
+#include "passes/Passes.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/Resources.h"
-#include "passes/transform/Passes.h"
 
 #include "mlir/Analysis/Liveness.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -57,15 +57,13 @@ using namespace mlir;
 namespace tilewright::passes {
 
 #define GEN_PASS_DEF_PREFETCHOPERANDS
-#include "passes/transform/Passes.h.inc"
+#include "passes/Passes.h.inc"
 
 namespace {
 
 /// Registers of a thread for sums and operands.
 int64_t registerBudget(ModuleOp module, const TargetInfo &target) {
-  int64_t threads = int64_t(ir::numWarps(module)) << target.log2WarpSize;
-  return std::min(target.maxRegistersPerThread, target.registersFor(threads)) -
-         registersBeside(RegisterContext::Operands);
+  return registerLimit(module, target) - registersBeside(RegisterContext::Operands);
 }
 
 /// A loop of the form above.

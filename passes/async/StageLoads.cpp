@@ -30,13 +30,13 @@
 
 #include "ir/dialect/Rings.h"
 #include "ir/layout/LayoutMemory.h"
+#include "passes/Passes.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/MemoryAccess.h"
 #include "passes/analysis/Resources.h"
 #include "passes/analysis/ScratchSize.h"
-#include "passes/async/AsyncCopy.h"
-#include "passes/transform/Passes.h"
+#include "passes/schedule/AsyncCopy.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -48,7 +48,7 @@ using namespace mlir;
 namespace tilewright::passes {
 
 #define GEN_PASS_DEF_STAGELOADS
-#include "passes/transform/Passes.h.inc"
+#include "passes/Passes.h.inc"
 
 namespace {
 

@@ -8,10 +8,10 @@
 #include "passes/pipeline/KernelFacts.h"
 
 #include "ir/dialect/TileDialect.h"
+#include "passes/Passes.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/Resources.h"
 #include "passes/analysis/ScratchSize.h"
-#include "passes/transform/Passes.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"

@@ -17,7 +17,8 @@
 //               |  tw-verify-async      pointers; what is started is waited for
 //               |
 //        [ resources ]                  scratch and buffers have offsets, barriers stand
-//               |  tw-verify-resources  between accesses; what is alive has its own bytes
+//               |  tw-verify-fences     between accesses; wgmma and TMA see what is written
+//               |  tw-verify-resources  ... and what is alive together has its own bytes
 //               v
 //        codegen/lower
 //
@@ -32,7 +33,7 @@
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/Error.h"
 #include "ir/support/Knobs.h"
-#include "passes/transform/Passes.h"
+#include "passes/Passes.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -136,6 +137,8 @@ static constexpr Step steps[] = {
     {createInsertBarriers, Role::Lowering},
     // All fences are there now.
     {createFenceMerger, Role::Optimisation},
+    // Barriers and fences are final: what wgmma and TMA read must have both.
+    {createVerifyFences, Role::Verifier},
     // Attributes of existing ops only; last, so that no pass has to keep them.
     {createMarkConstancy, Role::Optimisation},
     // The phase ends: no two pieces that are alive together may share bytes.

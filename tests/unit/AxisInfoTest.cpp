@@ -8,12 +8,12 @@
 // AxisInfo.h is checked on every value. Directed cases check that the analysis
 // claims enough to be of use.
 //
-// How: TileFuzzSupport.h makes and evaluates the kernels. A claim must hold of
+// How: TileGenerator.h makes the kernels, which are evaluated. A claim must hold of
 // every entry of a value.
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileFuzzSupport.h"
+#include "TileGenerator.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"

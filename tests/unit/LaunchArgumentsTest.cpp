@@ -14,6 +14,8 @@
 #include <limits>
 
 using namespace tilewright::launch;
+using tilewright::scalarFacts;
+using tilewright::ScalarKind;
 
 namespace {
 
@@ -42,13 +44,13 @@ TEST(LaunchArguments, ElementTypesOfAllFrameworks) {
       {"<f8", "fp64"},
   };
   for (auto &c : cases)
-    EXPECT_STREQ(elementTypeName(parseElementType(c.text)), c.name) << c.text;
+    EXPECT_STREQ(scalarFacts(parseElementType(c.text)).name, c.name) << c.text;
   for (const char *text : {"complex64", "<c8", ">f4", "torch.qint8", "", "object", "<U3"})
-    EXPECT_EQ(parseElementType(text), ElementType::Invalid) << text;
+    EXPECT_EQ(parseElementType(text), ScalarKind::Void) << text;
 }
 
 TEST(LaunchArguments, TypeStrings) {
-  uint8_t pointer = kPointer + static_cast<uint8_t>(ElementType::Float16);
+  uint8_t pointer = kPointer + static_cast<uint8_t>(ScalarKind::Float16);
   EXPECT_EQ(typeString(pointer, false, ""), "*fp16");
   EXPECT_EQ(typeString(pointer | kDivisibleBy16, true, ""), "*kfp16");
   EXPECT_EQ(typeString(kInt32 | kDivisibleBy16, false, ""), "i32");
@@ -69,7 +71,7 @@ TEST(LaunchArguments, Divisibility) {
 
 // Every pointer code stays apart from the flags and from the scalar codes.
 TEST(LaunchArguments, CodesDoNotOverlap) {
-  for (int type = 0; type <= static_cast<int>(ElementType::Float8E5B16); ++type)
+  for (int type = 0; type <= static_cast<int>(ScalarKind::Float8E5B16); ++type)
     EXPECT_LT(kPointer + type, kDivisibleBy8);
   EXPECT_LT(kAnnotatedPointer, kPointer);
   EXPECT_TRUE(isConstCode(kIntOne));

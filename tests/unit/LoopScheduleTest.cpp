@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/async/LoopSchedule.h"
+#include "passes/schedule/LoopSchedule.h"
 
 #include "mlir/Parser/Parser.h"
 

@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileFuzzSupport.h"
+#include "TileGenerator.h"
 
 #include "ir/layout/LayoutMemory.h"
 #include "passes/analysis/BufferInfo.h"

@@ -19,7 +19,7 @@ using namespace tilewright::launch;
 
 static TensorMapRecipe validRecipe() {
   TensorMapRecipe recipe;
-  recipe.type = ElementType::Float16;
+  recipe.type = ScalarKind::Float16;
   recipe.block = {64, 64};
   recipe.shape = {{1, 1}, {1, 1}};
   recipe.strides = {{1, 1, 0, 8, 5, 0}, {0, 1}};
@@ -64,7 +64,7 @@ TEST(TensorMapRecipe, RanksAndTypesAreChecked) {
   recipe.strides.pop_back();
   expectRefused([&] { checkRecipe(recipe); }, "2 extents and 1 strides for 2 dimensions");
   recipe = validRecipe();
-  recipe.type = ElementType::Invalid;
+  recipe.type = ScalarKind::Void;
   expectRefused([&] { checkRecipe(recipe); }, "an unknown element type");
 }
 

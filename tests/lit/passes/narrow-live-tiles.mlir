@@ -1,8 +1,8 @@
 // Rows of f16 are kept as they were loaded while threads wait for a reduction.
 // RUN: split-file %s %t
 // RUN: tilewright-opt %t/softmax.mlir --tw-narrow-live-tiles --tw-verify-layouts | FileCheck %s
-// RUN: sed 's/num_warps = 16/num_warps = 4/; s/, 4096, 8192\]/]/; s/256, 512, 1024, 2048/256, 512/; s/16384x/1024x/g' %t/softmax.mlir | tilewright-opt --tw-narrow-live-tiles | FileCheck %s --check-prefix=SMALL
-// RUN: tilewright-opt %t/kept.mlir --tw-narrow-live-tiles | FileCheck %s --check-prefix=KEPT
+// RUN: sed 's/num_warps = 16/num_warps = 4/; s/, 4096, 8192\]/]/; s/256, 512, 1024, 2048/256, 512/; s/16384x/1024x/g' %t/softmax.mlir | tilewright-opt --tw-narrow-live-tiles --tw-remarks 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: tilewright-opt %t/kept.mlir --tw-narrow-live-tiles --tw-remarks 2>&1 | FileCheck %s --check-prefix=KEPT
 
 // Three blocks of 16 warps instead of two.
 // CHECK: tw.wanted_threads = 1536
@@ -21,9 +21,11 @@
 // CHECK: arith.divf %[[E2]]
 
 // Many blocks fit in any case.
+// SMALL: remark: narrow-live-tile: refused, words={{[0-9]+}}, blocks={{[0-9]+}}, blocksThen={{[0-9]+}} (a multiprocessor holds many blocks already)
 // SMALL-NOT: tw.wanted_threads
 // SMALL-NOT: tw.opaque
 
+// KEPT: remark: narrow-live-tile: refused, words=32, blocks=2, blocksThen=2 (a multiprocessor would hold no more blocks)
 // KEPT-NOT: tw.opaque
 // KEPT: return
 

@@ -72,7 +72,7 @@ module attributes {tw.num_warps = 4 : i32} {
 #b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
 
 // A variable that is converted at every turn takes the other layout; what is left
-// is one conversion behind the loop.
+// is one conversion after the loop.
 // CHECK-LABEL: @loop_variable
 // CHECK: scf.for
 // CHECK-NOT: tw.convert_layout

@@ -1,4 +1,4 @@
-// Loads behind a reduction start in front of it where a multiprocessor holds one block.
+// Loads after a reduction start before it where a multiprocessor holds one block.
 // RUN: split-file %s %t
 // RUN: tilewright-opt %t/norm.mlir --tw-stage-loads --tw-remarks 2>&1 | FileCheck %s
 // RUN: sed 's/\/\/ STORE/tw.store %base, %x : tensor<32768x!tw.ptr<f32>, #row>, tensor<32768xf32, #row>/' %t/norm.mlir | tilewright-opt --tw-stage-loads | FileCheck %s --check-prefix=SAME

@@ -7,6 +7,8 @@
 // RUN: sed 's/cmpi slt/cmpi sgt/' %t/row.mlir | tilewright-opt --tw-version-masks | FileCheck %s --check-prefix=SAME
 // RUN: sed 's/module {/module attributes {tw.num_ctas = 2 : i32} {/' %t/row.mlir | tilewright-opt --tw-version-masks | FileCheck %s --check-prefix=SAME
 // RUN: tilewright-opt %t/elementwise.mlir --tw-version-masks | FileCheck %s --check-prefix=SAME
+// RUN: awk '{ n = /tw.store/ ? 200 : 1; while (n-- > 0) print }' %t/row.mlir | tilewright-opt --tw-version-masks --tw-remarks 2>&1 | FileCheck %s --check-prefixes=LONG,SAME
+// RUN: tilewright-opt %t/product.mlir --tw-version-masks --tw-remarks 2>&1 | FileCheck %s --check-prefixes=PRODUCT,SAME
 
 // CHECK: %[[M:.*]] = arith.cmpi slt
 // CHECK: %[[N:.*]] = arith.constant 32768 : i32
@@ -31,6 +33,9 @@
 // THEN: tw.load {{.*}} mask
 // THEN: arith.select
 // THEN: tw.store {{.*}} mask
+
+// LONG: remark: version-mask: refused, ops=215 (two bodies of this length take long to compile)
+// PRODUCT: remark: version-mask: refused, ops={{[0-9]+}} (kernels with products have one body)
 
 // Short rows, another start, another comparison, several blocks, nothing reduced.
 // SAME-NOT: scf.if
@@ -69,6 +74,30 @@ module {
     %x = tw.load %a mask %m : tensor<32768xi1> : tensor<32768x!tw.ptr<f32>> -> tensor<32768xf32>
     %y = arith.negf %x : tensor<32768xf32>
     tw.store %a, %y mask %m : tensor<32768xi1> : tensor<32768x!tw.ptr<f32>>, tensor<32768xf32>
+    return
+  }
+}
+
+//--- product.mlir
+module {
+  func.func @row(%p: !tw.ptr<f32>, %n: i32, %l: tensor<16x16xf16>, %t: tensor<16x16xf32>) {
+    %zero = arith.constant dense<0.0> : tensor<32768xf32>
+    %r = tw.range 0 to 32768 : tensor<32768xi32>
+    %bound = tw.splat %n : i32 -> tensor<32768xi32>
+    %m = arith.cmpi slt, %r, %bound : tensor<32768xi32>
+    %ps = tw.splat %p : !tw.ptr<f32> -> tensor<32768x!tw.ptr<f32>>
+    %a = tw.addptr %ps, %r : tensor<32768x!tw.ptr<f32>>, tensor<32768xi32>
+    %x = tw.load %a mask %m : tensor<32768xi1> other %zero : tensor<32768xf32> : tensor<32768x!tw.ptr<f32>> -> tensor<32768xf32>
+    %y = arith.select %m, %x, %zero : tensor<32768xi1>, tensor<32768xf32>
+    %sum = tw.reduce %y axis 0 {
+    ^bb0(%b: f32, %c: f32):
+      %d = arith.addf %b, %c : f32
+      tw.yield %d : f32
+    } : (tensor<32768xf32>) -> f32
+    %all = tw.splat %sum : f32 -> tensor<32768xf32>
+    %q = arith.divf %x, %all : tensor<32768xf32>
+    tw.store %a, %q mask %m : tensor<32768xi1> : tensor<32768x!tw.ptr<f32>>, tensor<32768xf32>
+    %product = tw.dot %l, %l, %t : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
     return
   }
 }

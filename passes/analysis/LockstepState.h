@@ -1,0 +1,91 @@
+//===- LockstepState.h - Shared memory at one point of a run ----*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: which copies are in flight, how many phases of each mbarrier are over, and which
+// writes wgmma and TMA do not see yet. LockstepRun.h says what for.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PASSES_ANALYSIS_LOCKSTEPSTATE_H
+#define TILEWRIGHT_PASSES_ANALYSIS_LOCKSTEPSTATE_H
+
+#include "ir/dialect/TileDialect.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+#include <optional>
+
+namespace tilewright::passes {
+
+/// A slot of a buffer or of barriers, by the op that allocates it.
+using Slot = std::pair<mlir::Operation *, int64_t>;
+/// Slots, each with the op that writes it.
+using SlotWriters = llvm::MapVector<Slot, mlir::Operation *>;
+
+/// The mbarriers of a run.
+class PhaseCounts {
+public:
+  /// A slot of new barriers, or of the same ones initialised again.
+  void begin(mlir::Operation *alloc) {
+    unknown.erase(alloc);
+    erase(alloc);
+  }
+  /// From here on nothing is known of these barriers.
+  void forget(mlir::Operation *alloc);
+  void arrive(Slot slot, int64_t arrivals);
+  /// Phases that are over; nothing where that is not known.
+  std::optional<int64_t> over(Slot slot) const;
+  /// Forgets barriers that the other run has seen more or less of.
+  void join(const PhaseCounts &other);
+
+private:
+  llvm::MapVector<Slot, int64_t> arrived;
+  llvm::SmallPtrSet<mlir::Operation *, 4> unknown;
+
+  void erase(mlir::Operation *alloc);
+};
+
+/// The copies of cp.async of a run, oldest group first.
+class CopyGroups {
+public:
+  void copy(Slot slot, mlir::Operation *op) { open[slot] = op; }
+  /// Copies to places that are not known count as a group like any other.
+  void commit();
+  /// The copies that end.
+  SlotWriters wait(size_t pending);
+  /// The copy in flight that writes `slot`; null for none.
+  mlir::Operation *writerOf(Slot slot) const;
+  /// Forgets the places that copies inside of `loop` write.
+  void forgetCopiesIn(mlir::Operation *loop);
+  void join(const CopyGroups &other);
+
+private:
+  SlotWriters open;
+  llvm::SmallVector<SlotWriters> groups;
+};
+
+struct LockstepState {
+  PhaseCounts phases;
+  CopyGroups groups;
+  /// Filled by TMA, not waited for, with the copy; and the barrier of each.
+  SlotWriters arriving;
+  llvm::DenseMap<Slot, Slot> barrierOf;
+  /// Written by threads without a fence since; with one, but no barrier since.
+  SlotWriters unfenced, fenced;
+
+  /// A buffer that is allocated anew holds nothing.
+  void begin(mlir::Operation *alloc);
+  /// The tiles that TMA fills at this barrier are there; without a slot at all of `alloc`.
+  void arrive(mlir::Operation *alloc, std::optional<int64_t> slot);
+  /// Copies for iterations that there may not be.
+  void forgetCopiesIn(mlir::Operation *loop);
+  void passFence();
+  void join(const LockstepState &other);
+};
+
+} // namespace tilewright::passes
+
+#endif // TILEWRIGHT_PASSES_ANALYSIS_LOCKSTEPSTATE_H

@@ -1,0 +1,91 @@
+//===- LayoutCandidates.cpp - What accesses ask of layouts ----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/layout/LayoutCandidates.h"
+
+#include "ir/layout/LayoutConstructors.h"
+#include "passes/analysis/LayoutRules.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+using ir::LayoutAttr;
+
+/// Elements per thread of tiles that no access decides: enough for packed
+/// arithmetic, few enough for small tiles. A guess.
+static constexpr int defaultVectorElements = 4;
+
+LinearLayout linearLayout(LayoutAttr layout, Value tile) {
+  return layout.toLinear(tileType(tile).getShape());
+}
+
+static bool splitsTiles(func::FuncOp function) {
+  return !function
+              .walk([](Operation *op) {
+                bool needsWhole = llvm::isa<ir::DotOp, ir::DescriptorLoadOp, ir::DescriptorStoreOp,
+                                            ir::AllocSharedOp>(op);
+                return needsWhole ? WalkResult::interrupt() : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
+LayoutCandidates::LayoutCandidates(func::FuncOp function, const TargetInfo &target, int numWarps,
+                                   int numBlocks)
+    : target(target), context(function.getContext()), axes(function),
+      log2Warps(llvm::Log2_32(numWarps)),
+      log2Blocks(splitsTiles(function) ? llvm::Log2_32(numBlocks) : 0) {
+  collectAccesses(function);
+}
+
+LayoutAttr LayoutCandidates::attr(const LinearLayout &layout) const {
+  return LayoutAttr::fromLinear(context, layout);
+}
+
+LayoutAttr LayoutCandidates::makeLayout(RankedTensorType type, const std::vector<int> &order,
+                                        int vector, const std::vector<int> &log2Repeats) const {
+  bool isSplit = type.getNumElements() >= mostElements;
+  LinearLayout layout =
+      makeCoalesced(ir::log2Shape(type.getShape()), order, vector, target.log2WarpSize, log2Warps,
+                    isSplit ? log2Blocks : 0, log2Repeats);
+  // Copies.
+  layout.columns(InDim::Block).resize(log2Blocks, 0);
+  return attr(layout);
+}
+
+LayoutAttr LayoutCandidates::coalesced(const MemoryAccess &access) const {
+  // What has one address is loaded once (MarkConstancy); stores and atomics happen for each.
+  return makeLayout(access.type, access.order, access.maxVectorElements,
+                    access.isLoad() ? access.log2Repeats : std::vector<int>());
+}
+
+LayoutAttr LayoutCandidates::coalescedRows(RankedTensorType type) const {
+  int vector = target.maxVectorBytes * 8 / ir::elementBits(type.getElementType());
+  return makeLayout(type, rowMajorOrder(type.getRank()), vector);
+}
+
+LayoutAttr LayoutCandidates::defaultLayout(RankedTensorType type) const {
+  return makeLayout(type, rowMajorOrder(type.getRank()), defaultVectorElements);
+}
+
+void LayoutCandidates::collectAccesses(func::FuncOp function) {
+  function.walk([&](Operation *op) {
+    if (std::optional<MemoryAccess> access = analyzeAccess(op, axes, target))
+      accesses.try_emplace(op, std::move(*access));
+  });
+  for (const auto &[op, access] : accesses)
+    mostElements = std::max(mostElements, access.type.getNumElements());
+}
+
+const MemoryAccess *LayoutCandidates::accessOf(Operation *op) const {
+  auto found = accesses.find(op);
+  return found == accesses.end() ? nullptr : &found->second;
+}
+
+} // namespace tilewright::passes

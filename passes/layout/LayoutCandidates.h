@@ -1,0 +1,63 @@
+//===- LayoutCandidates.h - What accesses ask of layouts ------ -*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the layouts that come from the kernel's accesses: for each access the vector width
+// and the coalesced layout; for a tile that no access decides one of enough elements per
+// thread.
+//
+// Blocks: a program of several blocks splits its tiles among them (makeCoalesced); only
+// tiles as large as the largest that it loads or stores, since smaller ones mostly go
+// with all parts of a larger one, and loading them again costs less than exchanging
+// them. Products and descriptors need their tiles whole: then every block
+// has copies of all tiles, and no layout mentions blocks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PASSES_LAYOUT_LAYOUTCANDIDATES_H
+#define TILEWRIGHT_PASSES_LAYOUT_LAYOUTCANDIDATES_H
+
+#include "passes/Passes.h"
+#include "passes/analysis/AxisInfo.h"
+#include "passes/analysis/MemoryAccess.h"
+
+namespace tilewright::passes {
+
+/// A layout of a tile's shape.
+LinearLayout linearLayout(ir::LayoutAttr layout, mlir::Value tile);
+
+class LayoutCandidates {
+public:
+  LayoutCandidates(mlir::func::FuncOp function, const TargetInfo &target, int numWarps,
+                   int numBlocks);
+
+  ir::LayoutAttr attr(const LinearLayout &layout) const;
+  /// What an access of global memory wants.
+  ir::LayoutAttr coalesced(const MemoryAccess &access) const;
+  /// For a block that comes through shared memory, where rows lie in 16-byte
+  /// chunks.
+  ir::LayoutAttr coalescedRows(mlir::RankedTensorType type) const;
+  ir::LayoutAttr defaultLayout(mlir::RankedTensorType type) const;
+  /// Null where the op accesses no global memory.
+  const MemoryAccess *accessOf(mlir::Operation *op) const;
+
+private:
+  void collectAccesses(mlir::func::FuncOp function);
+  ir::LayoutAttr makeLayout(mlir::RankedTensorType type, const std::vector<int> &order, int vector,
+                            const std::vector<int> &log2Repeats = {}) const;
+
+  const TargetInfo &target;
+  mlir::MLIRContext *context;
+  AxisAnalysis axes;
+  int log2Warps;
+  /// The number of blocks that share tiles; 0 where all have copies.
+  int log2Blocks;
+  /// The size of the largest tile that is loaded or stored.
+  int64_t mostElements = 0;
+  llvm::DenseMap<mlir::Operation *, MemoryAccess> accesses;
+};
+
+} // namespace tilewright::passes
+
+#endif // TILEWRIGHT_PASSES_LAYOUT_LAYOUTCANDIDATES_H

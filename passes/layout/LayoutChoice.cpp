@@ -1,0 +1,316 @@
+//===- LayoutChoice.cpp - Which layout each value should have -------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/layout/LayoutChoice.h"
+
+#include "passes/analysis/LayoutRules.h"
+#include "passes/analysis/RegionFlow.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+using ir::LayoutAttr;
+
+/// How often a loop body is visited until its variables must have settled. A guess.
+static constexpr int maxLoopVisits = 3;
+
+LayoutChoice::LayoutChoice(func::FuncOp function, const LayoutCandidates &candidates,
+                           TileMaterializer &materializer)
+    : candidates(candidates), materializer(materializer) {
+  forwardBlock(function.getBody().front());
+  backwardBlock(function.getBody().front());
+}
+
+LayoutAttr LayoutChoice::known(Value value) const {
+  if (LayoutAttr layout = preferred.lookup(value))
+    return layout;
+  return wanted.lookup(value);
+}
+
+LayoutAttr LayoutChoice::layoutFor(Value value) const {
+  LayoutAttr layout = known(value);
+  return layout ? layout : candidates.defaultLayout(tileType(value));
+}
+
+void LayoutChoice::prefer(Value value, LayoutAttr layout) {
+  if (layout)
+    preferred[value] = layout;
+  else
+    preferred.erase(value);
+}
+
+void LayoutChoice::want(Value value, LayoutAttr layout) {
+  if (isTile(value) && !preferred.count(value))
+    wanted.try_emplace(value, layout);
+}
+
+void LayoutChoice::wantOperand(Operation *op, unsigned index, LayoutAttr result, Value resultTile) {
+  Value operand = op->getOperand(index);
+  if (!isTile(operand))
+    return;
+  if (std::optional<LinearLayout> layout =
+          operandLayout(op, index, linearLayout(result, resultTile)))
+    want(operand, candidates.attr(*layout));
+}
+
+LayoutAttr LayoutChoice::cheapest(llvm::ArrayRef<LayoutAttr> possible, ValueRange operands,
+                                  const MemoryAccess *access) {
+  LayoutAttr best;
+  double bestCost = 0;
+  for (LayoutAttr candidate : possible) {
+    double cost = access ? accessCycles(*access, linearLayout(candidate, access->pointer)) : 0;
+    for (Value operand : operands) {
+      LayoutAttr own = isTile(operand) ? preferred.lookup(operand) : LayoutAttr();
+      if (own && own != candidate)
+        cost += conversionCycles(linearLayout(own, operand), linearLayout(candidate, operand),
+                                 ir::elementBits(getElementTypeOrSelf(operand)));
+    }
+    if (!best || cost < bestCost) {
+      best = candidate;
+      bestCost = cost;
+    }
+  }
+  return best;
+}
+
+LayoutAttr LayoutChoice::chooseSame(Operation *op) {
+  llvm::SmallVector<LayoutAttr> possible;
+  const MemoryAccess *memory = candidates.accessOf(op);
+  // What an atomic gives back would be wanted as its value is.
+  bool followsValue =
+      memory && memory->isAtomic() &&
+      llvm::any_of(op->getResults(), [](Value result) { return !result.use_empty(); });
+  if (memory && !followsValue)
+    possible.push_back(candidates.coalesced(*memory));
+  for (Value operand : op->getOperands())
+    if (LayoutAttr own = preferred.lookup(operand); own && !llvm::is_contained(possible, own))
+      possible.push_back(own);
+  if (followsValue && possible.empty())
+    possible.push_back(candidates.coalesced(*memory));
+  if (possible.size() == 1)
+    return possible.front();
+  return cheapest(possible, op->getOperands(), memory);
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+void LayoutChoice::forwardBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    forward(&op);
+}
+
+void LayoutChoice::forward(Operation *op) {
+  switch (layoutRule(op)) {
+  case LayoutRule::Source:
+    if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
+      prefer(load.getResult(), candidates.coalescedRows(load.getType()));
+    return;
+  case LayoutRule::Same:
+    return forwardSame(op);
+  case LayoutRule::Shape:
+    return forwardShape(op);
+  case LayoutRule::Reduce:
+    return forwardReduce(llvm::cast<ir::ReduceOp>(op));
+  case LayoutRule::Dot:
+    return prefer(op->getResult(0), candidates.attr(accumulatorLayout(llvm::cast<ir::DotOp>(op))));
+  case LayoutRule::Region:
+    return forwardRegion(op);
+  default:
+    return;
+  }
+}
+
+void LayoutChoice::forwardSame(Operation *op) {
+  if (llvm::isa<ir::StoreOp>(op))
+    return;
+  LayoutAttr layout = chooseSame(op);
+  if (layout && llvm::isa<ir::ScanOp>(op))
+    layout = candidates.attr(acceptableOperandLayout(op, linearLayout(layout, op->getOperand(0))));
+  for (Value result : op->getResults())
+    if (isTile(result))
+      prefer(result, isFlexible(result) ? LayoutAttr() : layout);
+}
+
+void LayoutChoice::forwardShape(Operation *op) {
+  LayoutAttr operand = preferred.lookup(op->getOperand(0));
+  if (!operand || llvm::isa<ir::BroadcastOp>(op))
+    return;
+  LinearLayout source = acceptableOperandLayout(op, linearLayout(operand, op->getOperand(0)));
+  if (std::optional<LinearLayout> layout = resultLayout(op, source))
+    for (Value result : op->getResults())
+      prefer(result, candidates.attr(*layout));
+}
+
+void LayoutChoice::forwardReduce(ir::ReduceOp reduce) {
+  LayoutAttr layout;
+  for (Value source : reduce.getSources())
+    if (!layout)
+      layout = preferred.lookup(source);
+  if (!layout) {
+    layout = candidates.defaultLayout(tileType(reduce.getSources().front()));
+    for (Value source : reduce.getSources())
+      want(source, layout);
+  }
+  LinearLayout source =
+      acceptableOperandLayout(reduce, linearLayout(layout, reduce.getSources().front()));
+  std::optional<LinearLayout> result = resultLayout(reduce, source);
+  for (Value value : reduce.getResults())
+    if (isTile(value))
+      prefer(value, candidates.attr(*result));
+}
+
+void LayoutChoice::forwardRegion(Operation *op) {
+  if (llvm::isa<LoopLikeOpInterface>(op))
+    return forwardLoop(op);
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      forwardBlock(block);
+  for (Value result : op->getResults()) {
+    llvm::SmallVector<Value> sources;
+    if (!isTile(result) || !carriedFrom(result, sources))
+      continue;
+    LayoutAttr layout;
+    for (Value source : sources)
+      if (!layout)
+        layout = preferred.lookup(source);
+    prefer(result, layout);
+  }
+}
+
+bool LayoutChoice::carryFrom(Operation *source, Region *into) {
+  bool changed = false;
+  for (OpOperand &operand : source->getOpOperands()) {
+    LayoutAttr layout = preferred.lookup(operand.get());
+    for (Value target : carriedTo(operand)) {
+      if (!layout || layout == preferred.lookup(target))
+        continue;
+      preferred[target] = layout;
+      changed |= target.getParentRegion() == into;
+    }
+  }
+  return changed;
+}
+
+void LayoutChoice::forwardLoop(Operation *loop) {
+  Region *first = &loop->getRegion(0);
+  carryFrom(loop, first);
+  for (int visit = 0; visit < maxLoopVisits; ++visit) {
+    bool changed = false;
+    for (Region &region : loop->getRegions()) {
+      forwardBlock(region.front());
+      changed = carryFrom(region.front().getTerminator(), first);
+    }
+    if (!changed)
+      break;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+void LayoutChoice::backwardBlock(Block &block) {
+  for (Operation &op : llvm::reverse(block.without_terminator()))
+    backward(&op);
+}
+
+void LayoutChoice::backward(Operation *op) {
+  switch (layoutRule(op)) {
+  case LayoutRule::Same: {
+    Value tile = tileOf(op);
+    LayoutAttr layout = op->getNumResults() ? known(tile) : LayoutAttr();
+    if (candidates.accessOf(op) && !layout)
+      layout = decided[op] = chooseSame(op);
+    if (layout)
+      for (unsigned index = 0; index < op->getNumOperands(); ++index)
+        wantOperand(op, index, layout, tile);
+    return;
+  }
+  case LayoutRule::Shape:
+    for (Value result : op->getResults())
+      if (LayoutAttr layout = known(result))
+        for (unsigned index = 0; index < op->getNumOperands(); ++index)
+          wantOperand(op, index, layout, result);
+    return;
+  case LayoutRule::Dot: {
+    auto dot = llvm::cast<ir::DotOp>(op);
+    want(dot.getAcc(), candidates.attr(accumulatorLayout(dot)));
+    // What is computed from indices alone is made as the unit takes it.
+    for (unsigned index : {0, 1})
+      if (isFlexible(dot->getOperand(index)) &&
+          (dot.getUnit() == ir::MatrixUnit::wgmma || !readsOperandsFromShared(dot)))
+        want(dot->getOperand(index), candidates.attr(dotOperandLayout(dot, index)));
+    return;
+  }
+  case LayoutRule::Region:
+    return backwardRegion(op);
+  default:
+    return;
+  }
+}
+
+void LayoutChoice::tie(llvm::ArrayRef<Value> values) {
+  LayoutAttr layout;
+  for (Value value : values)
+    if (!layout)
+      layout = preferred.lookup(value);
+  for (Value value : values)
+    if (!layout)
+      layout = wanted.lookup(value);
+  if (layout)
+    for (Value value : values)
+      want(value, layout);
+}
+
+void LayoutChoice::backwardRegion(Operation *op) {
+  if (llvm::isa<LoopLikeOpInterface>(op)) {
+    // Twice: what the body wants of a variable concerns what it yields.
+    for (int visit = 0; visit < 2; ++visit) {
+      tieVariables(op);
+      for (Region &region : llvm::reverse(op->getRegions()))
+        backwardBlock(region.front());
+    }
+    return tieVariables(op);
+  }
+  for (Value result : op->getResults()) {
+    llvm::SmallVector<Value> sources;
+    LayoutAttr layout = known(result);
+    if (layout && carriedFrom(result, sources))
+      for (Value source : sources)
+        want(source, layout);
+  }
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      backwardBlock(block);
+}
+
+void LayoutChoice::tieVariables(Operation *loop) {
+  for (const FlowVariable &variable : flowVariables(loop)) {
+    llvm::SmallVector<Value> values = variable.targets;
+    for (OpOperand *source : variable.sources)
+      values.push_back(source->get());
+    if (isTile(values.front()))
+      tie(values);
+  }
+}
+
+Value tileOf(Operation *op) {
+  for (Value result : op->getResults())
+    if (isTile(result))
+      return result;
+  for (Value operand : op->getOperands())
+    if (isTile(operand))
+      return operand;
+  return {};
+}
+
+} // namespace tilewright::passes

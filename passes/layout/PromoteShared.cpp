@@ -1,0 +1,271 @@
+//===- PromoteShared.cpp - Operands of products in shared memory ----------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: makes tw.wgmma of every tw.dot with that unit, and tw.shared_dot of the
+// larger ones by fma, their operands being tiles in shared memory, and gives the
+// operands of mma that come from memory a place there instead of a layout
+// conversion.
+//
+// Why here: layouts are final, so that an operand is known to be in the product's
+// registers already or not; PipelineLoops then makes rings of the buffers whose
+// contents a loop loads.
+//
+// How: an operand is stored where it is defined, once, in the order in which it
+// was loaded: the fastest dimension of its layout is the row of the swizzled
+// tile. A transpose in between is a permuted view of the same bytes. wgmma takes
+// 16-bit operands in either order; others are stored with K fastest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ir/layout/ConversionPlan.h"
+#include "ir/layout/LayoutConstructors.h"
+#include "ir/layout/LayoutTransforms.h"
+#include "passes/Passes.h"
+#include "passes/analysis/BufferInfo.h"
+#include "passes/analysis/LayoutRules.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+#define GEN_PASS_DEF_PROMOTESHARED
+#include "passes/Passes.h.inc"
+
+namespace {
+
+/// The widest row that TMA writes and wgmma reads with a swizzle.
+constexpr int swizzleBytes = 128;
+
+/// The dimension along which a thread holds neighbouring elements.
+int fastestDimension(const LinearLayout &layout) {
+  for (InDim dim : {InDim::Register, InDim::Lane})
+    for (uint32_t column : layout.columns(dim))
+      for (int axis = 0; axis < layout.rank(); ++axis)
+        if (column & layout.dimMask(axis))
+          return axis;
+  return layout.rank() - 1;
+}
+
+/// Row-major with dimensions `fast` and the last exchanged in rank.
+std::vector<int> orderWithFastest(int rank, int fast) {
+  std::vector<int> order = {fast};
+  for (int dim : rowMajorOrder(rank))
+    if (dim != fast)
+      order.push_back(dim);
+  return order;
+}
+
+class Promotion {
+public:
+  int numBuffers = 0;
+
+  void promoteWgmma(ir::DotOp dot) {
+    Value a = dot.getA();
+    if (ir::getLinearLayout(tileType(a)) != dotOperandLayout(dot, 0))
+      a = operandBuffer(a, /*dimK=*/1, takesBothOrders(a));
+    Value b = operandBuffer(dot.getB(), /*dimK=*/0, takesBothOrders(dot.getB()));
+    OpBuilder builder(dot);
+    auto [acc, useAcc] = accumulator(dot, builder);
+    auto wgmma =
+        builder.create<ir::WgmmaOp>(dot.getLoc(), dot.getType(), a, b, acc, useAcc,
+                                    /*isAsync=*/false, dot.getMaxImprecise(), *dot.getWarps());
+    dot.getResult().replaceAllUsesWith(wgmma);
+    dot.erase();
+  }
+
+  void promoteFma(ir::DotOp dot) {
+    int rank = tileType(dot.getResult()).getRank();
+    Value a = operandBuffer(dot.getA(), rank - 1, /*takesBothOrders=*/true);
+    Value b = operandBuffer(dot.getB(), rank - 2, /*takesBothOrders=*/true);
+    OpBuilder builder(dot);
+    dot.getResult().replaceAllUsesWith(builder
+                                           .create<ir::SharedDotOp>(dot.getLoc(), dot.getType(), a,
+                                                                    b, dot.getAcc(),
+                                                                    *dot.getWarps())
+                                           .getResult());
+    dot.erase();
+  }
+
+  /// An accumulator that starts again on a condition, select(c, 0, acc), is a flag
+  /// of the instruction. fp8 products that are promoted in parts need it selected.
+  static std::pair<Value, Value> accumulator(ir::DotOp dot, OpBuilder &builder) {
+    auto select = dot.getAcc().getDefiningOp<arith::SelectOp>();
+    if (!select || isTile(select.getCondition()) || dot.getMaxImprecise() != 0)
+      return {dot.getAcc(), Value()};
+    auto isZero = [](Value value) {
+      return matchPattern(value, m_PosZeroFloat()) || matchPattern(value, m_Zero());
+    };
+    if (isZero(select.getFalseValue()))
+      return {select.getTrueValue(), select.getCondition()};
+    if (!isZero(select.getTrueValue()))
+      return {dot.getAcc(), Value()};
+    Value one = builder.create<arith::ConstantIntOp>(dot.getLoc(), 1, 1);
+    return {select.getFalseValue(),
+            builder.create<arith::XOrIOp>(dot.getLoc(), select.getCondition(), one)};
+  }
+
+  /// The conversion of a loaded tile to an operand of mma: a store and a load
+  /// whose first half can happen iterations earlier.
+  void promoteMma(ir::ConvertLayoutOp convert) {
+    Value source = convert.getSource();
+    auto permute = source.getDefiningOp<ir::PermuteOp>();
+    Value stored = permute ? permute.getSource() : source;
+    Value buffer = bufferOf(stored, fastestDimension(ir::getLinearLayout(tileType(stored))));
+    if (permute)
+      buffer = permuted(buffer, permute.getOrder(), source);
+    OpBuilder builder(convert);
+    auto load = builder.create<ir::SharedLoadOp>(convert.getLoc(), convert.getType(), buffer);
+    convert.getResult().replaceAllUsesWith(load);
+    convert.erase();
+  }
+
+private:
+  llvm::DenseMap<std::pair<Value, int>, Value> buffers;
+
+  /// The tile in shared memory with dimension `fast` fastest, stored right after
+  /// its definition.
+  Value bufferOf(Value tile, int fast) {
+    Value &buffer = buffers[{tile, fast}];
+    if (buffer)
+      return buffer;
+    RankedTensorType type = tileType(tile);
+    LinearLayout layout =
+        makeSwizzledShared(ir::log2Shape(type.getShape()), ir::elementBits(type.getElementType()),
+                           swizzleBytes, orderWithFastest(type.getRank(), fast));
+    OpBuilder builder(tile.getContext());
+    builder.setInsertionPointAfterValue(tile);
+    buffer = builder.create<ir::AllocSharedOp>(tile.getLoc(), bufferFor(type, layout), tile);
+    ++numBuffers;
+    return buffer;
+  }
+
+  /// What `tile` is a permutation of, looking through conversions of layout: they
+  /// are paid when the bytes are stored.
+  static Value withoutConversions(Value tile) {
+    while (auto convert = tile.getDefiningOp<ir::ConvertLayoutOp>())
+      tile = convert.getSource();
+    return tile;
+  }
+
+  /// Whether wgmma does.
+  static bool takesBothOrders(Value tile) {
+    return ir::elementBits(tileType(tile).getElementType()) == 16;
+  }
+
+  Value operandBuffer(Value tile, int dimK, bool takesBothOrders) {
+    tile = withoutConversions(tile);
+    if (auto permute = tile.getDefiningOp<ir::PermuteOp>()) {
+      Value source = withoutConversions(permute.getSource());
+      int fast = fastestDimension(ir::getLinearLayout(tileType(source)));
+      if (takesBothOrders || permute.getOrder()[dimK] == fast)
+        return permuted(bufferOf(source, fast), permute.getOrder(), tile);
+    }
+    int fast = fastestDimension(ir::getLinearLayout(tileType(tile)));
+    return bufferOf(tile, takesBothOrders ? fast : dimK);
+  }
+
+  Value permuted(Value buffer, llvm::ArrayRef<int32_t> order, Value at) {
+    auto type = llvm::cast<ir::BufferType>(buffer.getType());
+    std::vector<int> dims(order.begin(), order.end());
+    llvm::SmallVector<int64_t> shape;
+    for (int dim : dims)
+      shape.push_back(type.getShape()[dim]);
+    auto layout =
+        ir::SharedLayoutAttr::fromLinear(at.getContext(), permuteDims(type.toLinear(), dims));
+    OpBuilder builder(at.getContext());
+    builder.setInsertionPointAfterValue(at);
+    return builder.create<ir::BufferPermuteOp>(
+        at.getLoc(),
+        ir::BufferType::get(at.getContext(), shape, type.getElementType(), layout, /*slots=*/1),
+        buffer, builder.getDenseI32ArrayAttr(order));
+  }
+};
+
+/// Whether a product by mma uses `tile`, or what becomes of it element by element.
+bool isUsedByMma(Value tile) {
+  llvm::SmallVector<Value> tiles = {tile};
+  while (!tiles.empty())
+    for (Operation *user : tiles.pop_back_val().getUsers()) {
+      if (auto dot = llvm::dyn_cast<ir::DotOp>(user); dot && dot.getUnit() == ir::MatrixUnit::mma)
+        return true;
+      // Those of one operand, whose number of paths does not grow.
+      if (user->getNumOperands() == 1 &&
+          (ir::isElementwise(user) || llvm::isa<ir::PermuteOp>(user)))
+        tiles.push_back(user->getResult(0));
+    }
+  return false;
+}
+
+/// Whether `convert` brings a tile from memory, as it is or transposed, to the registers
+/// of mma, across threads, and the tile has no other user.
+bool feedsMma(ir::ConvertLayoutOp convert) {
+  Value loaded = convert.getSource();
+  bool isAlone = loaded.hasOneUse();
+  if (auto permute = loaded.getDefiningOp<ir::PermuteOp>()) {
+    loaded = permute.getSource();
+    isAlone &= loaded.hasOneUse();
+  }
+  Operation *source = loaded.getDefiningOp();
+  if (!source || !llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(source) || !isAlone)
+    return false;
+  RankedTensorType type = tileType(convert.getSource());
+  return isUsedByMma(convert.getResult()) &&
+         planConversion(ir::getLinearLayout(type), ir::getLinearLayout(tileType(convert)),
+                        ir::elementBits(type.getElementType()))
+                 .kind == ConversionKind::SharedMemory;
+}
+
+class PromoteSharedPass : public impl::PromoteSharedBase<PromoteSharedPass> {
+public:
+  explicit PromoteSharedPass(PassContext context) : context(std::move(context)) {}
+
+  void runOnOperation() override {
+    Promotion promotion;
+    llvm::SmallVector<ir::DotOp> dots;
+    llvm::SmallVector<ir::ConvertLayoutOp> converts;
+    getOperation().walk([&](ir::ConvertLayoutOp convert) {
+      if (feedsMma(convert))
+        converts.push_back(convert);
+    });
+    getOperation().walk([&](ir::DotOp dot) {
+      if (dot.getUnit() && readsOperandsFromShared(dot))
+        dots.push_back(dot);
+    });
+    for (ir::ConvertLayoutOp convert : converts)
+      promotion.promoteMma(convert);
+    for (ir::DotOp dot : dots)
+      dot.getUnit() == ir::MatrixUnit::wgmma ? promotion.promoteWgmma(dot)
+                                             : promotion.promoteFma(dot);
+    eraseDead();
+    numBuffers += promotion.numBuffers;
+  }
+
+private:
+  PassContext context;
+
+  /// Conversions and permutes that only a product used.
+  void eraseDead() {
+    llvm::SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) {
+      if (llvm::isa<ir::ConvertLayoutOp, ir::PermuteOp, arith::SelectOp>(op))
+        ops.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(ops))
+      if (isOpTriviallyDead(op))
+        op->erase();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createPromoteShared(PassContext context) {
+  return std::make_unique<PromoteSharedPass>(std::move(context));
+}
+
+} // namespace tilewright::passes

@@ -1,0 +1,299 @@
+//===- RemoveConversions.cpp - Fewer layout conversions -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: removes or cheapens conversions that AssignLayouts left because it looks
+// at one op at a time.
+//
+// How:
+//  1. loop variables: where a variable of a loop is converted inside the loop to
+//     one layout by all its users, or on the way round, it takes that layout; the
+//     conversions move before the loop and after it.
+//  2. folding: conversions of conversions, of cheap values and of broadcasts and
+//     widening casts (TileMaterializer) are redone on what they come from.
+//  3. sinking: a conversion whose only user narrows the value (truncation)
+//     happens after it, on fewer bits.
+//  4. loading: what all users of a load want in one layout is loaded in it where
+//     that costs less, as of a short row that all warps work with. Copies in several
+//     warps count as accesses of the cache only (CostModel.h); InsertBarriers keeps
+//     them before a later store.
+//  5. waiting: outside of loops, a conversion that is needed only after later loads
+//     follows them. Its barrier would keep them from starting together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/analysis/LayoutRules.h"
+#include "passes/layout/TileMaterializer.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+#define GEN_PASS_DEF_REMOVECONVERSIONS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+ir::LayoutAttr layoutOf(Value value) { return ir::getLayout(tileType(value)); }
+
+Value convertBefore(Operation *op, Value value, ir::LayoutAttr layout) {
+  OpBuilder builder(op);
+  return builder.create<ir::ConvertLayoutOp>(value.getLoc(),
+                                             ir::withLayout(tileType(value), layout), value);
+}
+
+//===----------------------------------------------------------------------===//
+// 1. Loop variables
+//===----------------------------------------------------------------------===//
+
+/// The layout in which all users of `value` want it, null where they differ or one
+/// takes it as it is; the yield that carries a loop variable on does not count.
+ir::LayoutAttr layoutOfUsers(Value value, const OpOperand *yielded = nullptr) {
+  ir::LayoutAttr wanted;
+  for (OpOperand &use : value.getUses()) {
+    if (&use == yielded)
+      continue;
+    auto convert = llvm::dyn_cast<ir::ConvertLayoutOp>(use.getOwner());
+    if (!convert || (wanted && layoutOf(convert.getResult()) != wanted))
+      return {};
+    wanted = layoutOf(convert.getResult());
+  }
+  return wanted;
+}
+
+/// Conversions per iteration that go away if variable `index` takes `layout`,
+/// less those that come.
+bool shouldRetype(BlockArgument argument, OpOperand &yielded, ir::LayoutAttr layout) {
+  int saved = layoutOfUsers(argument, &yielded) == layout ? 1 : 0;
+  if (auto convert = yielded.get().getDefiningOp<ir::ConvertLayoutOp>();
+      convert && layoutOf(convert.getSource()) == layout)
+    ++saved;
+  else if (yielded.get() != argument)
+    --saved;
+  return saved > 0;
+}
+
+void retypeVariable(scf::ForOp loop, unsigned index, ir::LayoutAttr layout) {
+  BlockArgument argument = loop.getRegionIterArg(index);
+  OpOperand &yielded = loop.getBody()->getTerminator()->getOpOperand(index);
+  OpOperand &init = loop.getInitArgsMutable()[index];
+  Value result = loop.getResult(index);
+  ir::LayoutAttr old = layoutOf(argument);
+
+  init.set(convertBefore(loop, init.get(), layout));
+  if (yielded.get() != argument)
+    yielded.set(convertBefore(yielded.getOwner(), yielded.get(), layout));
+  setLayout(argument, layout);
+  setLayout(result, layout);
+  // Whoever knew the old layout gets it by conversion; folding removes most.
+  OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
+  auto restore = [&](Value value) {
+    auto convert = builder.create<ir::ConvertLayoutOp>(value.getLoc(),
+                                                       ir::withLayout(tileType(value), old), value);
+    value.replaceUsesWithIf(
+        convert, [&](OpOperand &use) { return use.getOwner() != convert && &use != &yielded; });
+  };
+  restore(argument);
+  builder.setInsertionPointAfter(loop);
+  restore(result);
+}
+
+int retypeLoopVariables(scf::ForOp loop) {
+  int moved = 0;
+  for (unsigned index = 0; index < loop.getNumRegionIterArgs(); ++index) {
+    BlockArgument argument = loop.getRegionIterArg(index);
+    if (!isTile(argument))
+      continue;
+    OpOperand &yielded = loop.getBody()->getTerminator()->getOpOperand(index);
+    llvm::SmallVector<ir::LayoutAttr, 2> candidates;
+    if (auto convert = yielded.get().getDefiningOp<ir::ConvertLayoutOp>())
+      candidates.push_back(layoutOf(convert.getSource()));
+    if (ir::LayoutAttr users = layoutOfUsers(argument, &yielded))
+      candidates.push_back(users);
+    for (ir::LayoutAttr layout : candidates) {
+      if (layout == layoutOf(argument) || !shouldRetype(argument, yielded, layout))
+        continue;
+      retypeVariable(loop, index, layout);
+      ++moved;
+      break;
+    }
+  }
+  return moved;
+}
+
+//===----------------------------------------------------------------------===//
+// 2. and 3. Folding and sinking
+//===----------------------------------------------------------------------===//
+
+/// Moves a conversion before a narrowing cast to after it.
+bool sinkBehindNarrowing(ir::ConvertLayoutOp convert) {
+  if (!convert->hasOneUse())
+    return false;
+  Operation *user = *convert->getUsers().begin();
+  if (user->getNumOperands() != 1 || user->getNumResults() != 1 || !ir::isElementwise(user) ||
+      user->getBlock() != convert->getBlock())
+    return false;
+  Value narrow = user->getResult(0);
+  if (ir::elementBits(getElementTypeOrSelf(narrow)) >=
+      ir::elementBits(getElementTypeOrSelf(convert.getSource())))
+    return false;
+  ir::LayoutAttr layout = layoutOf(narrow);
+  user->setOperand(0, convert.getSource());
+  setLayout(narrow, layoutOf(convert.getSource()));
+  OpBuilder builder(user->getContext());
+  builder.setInsertionPointAfter(user);
+  auto behind = builder.create<ir::ConvertLayoutOp>(
+      convert.getLoc(), ir::withLayout(tileType(narrow), layout), narrow);
+  narrow.replaceAllUsesExcept(behind, behind);
+  convert.erase();
+  return true;
+}
+
+void eraseDead(Operation *op, int &removed) {
+  llvm::SmallVector<Value> operands(op->getOperands());
+  removed += llvm::isa<ir::ConvertLayoutOp>(op);
+  op->erase();
+  for (Value operand : operands)
+    if (Operation *producer = operand.getDefiningOp();
+        producer && producer->getNumRegions() == 0 && isOpTriviallyDead(producer))
+      eraseDead(producer, removed);
+}
+
+class RemoveConversionsPass : public impl::RemoveConversionsBase<RemoveConversionsPass> {
+public:
+  explicit RemoveConversionsPass(PassContext context) : context(std::move(context)) {}
+
+  void runOnOperation() override {
+    getOperation().walk([&](scf::ForOp loop) {
+      int moved = retypeLoopVariables(loop);
+      numMoved += moved;
+      if (moved)
+        context.remark(loop, {"loop-variable-layout",
+                              true,
+                              {},
+                              {{"variables", moved}},
+                              "conversions moved out of the loop"});
+    });
+    foldConversions();
+    getOperation().walk([&](func::FuncOp function) { loadAsUsed(function); });
+    moveAfterLoads();
+  }
+
+private:
+  PassContext context;
+
+  void moveAfterLoads() {
+    llvm::SmallVector<ir::ConvertLayoutOp> converts;
+    getOperation().walk([&](ir::ConvertLayoutOp convert) {
+      if (!convert->getParentOfType<LoopLikeOpInterface>())
+        converts.push_back(convert);
+    });
+    // From the last one, so that a conversion makes way for what it converts.
+    for (ir::ConvertLayoutOp convert : llvm::reverse(converts)) {
+      Operation *first = nullptr;
+      for (Operation *user : convert->getUsers()) {
+        Operation *here = convert->getBlock()->findAncestorOpInBlock(*user);
+        if (!first || here->isBeforeInBlock(first))
+          first = here;
+      }
+      bool isBeforeLoad = false;
+      for (Operation *op = convert->getNextNode(); first && op != first; op = op->getNextNode())
+        isBeforeLoad |= llvm::isa<ir::LoadOp>(op);
+      if (isBeforeLoad)
+        convert->moveBefore(first);
+    }
+  }
+
+  void loadAsUsed(func::FuncOp function) {
+    std::optional<AxisAnalysis> axes;
+    TileMaterializer materializer;
+    llvm::SmallVector<ir::LoadOp> loads;
+    function.walk([&](ir::LoadOp load) { loads.push_back(load); });
+    for (ir::LoadOp load : loads) {
+      ir::LayoutAttr layout = layoutOfUsers(load.getResult());
+      if (!layout)
+        continue;
+      // Known of the operands as they are: copies of them are not analysed.
+      if (!axes)
+        axes.emplace(function);
+      MemoryAccess access = *analyzeAccess(load, *axes, context.target);
+      if (!shouldLoad(load, layout, access, materializer))
+        continue;
+      for (OpOperand &operand : load->getOpOperands())
+        if (isTile(operand.get()))
+          operand.set(materializer.get(operand.get(), layout));
+      setLayout(load.getResult(), layout);
+      setVectorWidth(access, ir::getLinearLayout(tileType(load.getResult())));
+      for (Operation *convert : llvm::make_early_inc_range(load->getUsers())) {
+        convert->getResult(0).replaceAllUsesWith(load.getResult());
+        convert->erase();
+        ++numRemoved;
+      }
+      context.remark(load, {"load-layout", true, {}, {}, "loaded as its users hold it"});
+    }
+  }
+
+  static bool shouldLoad(ir::LoadOp load, ir::LayoutAttr layout, const MemoryAccess &access,
+                         TileMaterializer &materializer) {
+    // Loops of products have no registers to spare (the gradients of attention would
+    // spill), and their operands go through shared memory in any case.
+    auto loop = load->getParentOfType<LoopLikeOpInterface>();
+    bool isBesideProduct =
+        loop && loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    if (isBesideProduct || load.getIsVolatile() ||
+        !llvm::all_of(load->getOperands(),
+                      [&](Value operand) { return materializer.isCheap(operand); }))
+      return false;
+    RankedTensorType type = tileType(load.getResult());
+    LinearLayout from = ir::getLinearLayout(type), to = layout.toLinear(type.getShape());
+    return accessCycles(access, to) <
+           accessCycles(access, from) +
+               conversionCycles(from, to, ir::elementBits(type.getElementType()));
+  }
+
+  void foldConversions() {
+    TileMaterializer materializer;
+    llvm::SmallVector<ir::ConvertLayoutOp> converts;
+    getOperation().walk([&](ir::ConvertLayoutOp convert) { converts.push_back(convert); });
+    for (ir::ConvertLayoutOp convert : converts) {
+      Value source = convert.getSource();
+      bool isChain = static_cast<bool>(source.getDefiningOp<ir::ConvertLayoutOp>());
+      bool isIdentity = layoutOf(source) == layoutOf(convert.getResult());
+      if (!isChain && !isIdentity && !materializer.isCheap(source) &&
+          !TileMaterializer::isExpansion(source)) {
+        numMoved += sinkBehindNarrowing(convert);
+        continue;
+      }
+      Value value = materializer.get(source, layoutOf(convert.getResult()));
+      if (value == convert.getResult())
+        continue;
+      convert.getResult().replaceAllUsesWith(value);
+    }
+    int removed = 0;
+    getOperation().walk([&](Block *block) {
+      llvm::SmallVector<Operation *> dead;
+      for (Operation &op : llvm::reverse(*block))
+        if (llvm::isa<ir::ConvertLayoutOp>(op) && isOpTriviallyDead(&op))
+          dead.push_back(&op);
+      for (Operation *op : dead)
+        if (op->use_empty())
+          eraseDead(op, removed);
+    });
+    numRemoved += removed;
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createRemoveConversions(PassContext context) {
+  return std::make_unique<RemoveConversionsPass>(std::move(context));
+}
+
+} // namespace tilewright::passes

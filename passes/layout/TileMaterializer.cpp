@@ -1,0 +1,122 @@
+//===- TileMaterializer.cpp - A tile in a wanted layout -------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/layout/TileMaterializer.h"
+
+#include "passes/analysis/LayoutRules.h"
+
+#include "mlir/IR/Builders.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+void setLayout(Value value, ir::LayoutAttr layout) {
+  RankedTensorType type = ir::withLayout(tileType(value), layout);
+  value.setType(type);
+  auto constant = value.getDefiningOp<arith::ConstantOp>();
+  if (!constant)
+    return;
+  auto dense = llvm::cast<DenseElementsAttr>(constant.getValue());
+  constant.setValueAttr(llvm::cast<TypedAttr>(Attribute(dense.reshape(type))));
+}
+
+//===----------------------------------------------------------------------===//
+// Legality and cost
+//===----------------------------------------------------------------------===//
+
+bool TileMaterializer::isExpansion(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (llvm::isa<ir::BroadcastOp, ir::ExpandDimsOp, ir::SplatOp>(op))
+    return true;
+  if (op->getNumOperands() != 1 || op->getNumResults() != 1 || !ir::isElementwise(op) ||
+      !isMemoryEffectFree(op))
+    return false;
+  Type from = getElementTypeOrSelf(op->getOperand(0)), to = getElementTypeOrSelf(value);
+  // A widening cast: the source has fewer bits to move.
+  return isTile(op->getOperand(0)) && ir::elementBits(from) < ir::elementBits(to) &&
+         recomputeInstructions(op).value_or(maxRecomputeInstructions) < maxRecomputeInstructions;
+}
+
+double TileMaterializer::chainCost(Value value) {
+  constexpr double never = std::numeric_limits<double>::infinity();
+  if (!isTile(value))
+    return 0;
+  if (auto found = chainCosts.find(value); found != chainCosts.end())
+    return found->second;
+  Operation *op = value.getDefiningOp();
+  std::optional<double> own = op ? recomputeInstructions(op) : std::nullopt;
+  double cost = own.value_or(never);
+  if (own)
+    for (Value operand : op->getOperands())
+      if (isTile(operand)) {
+        // A broadcast's source has fewer elements, so its part is smaller.
+        double share =
+            double(tileType(operand).getNumElements()) / tileType(value).getNumElements();
+        cost += chainCost(operand) * std::min(1.0, share);
+      }
+  return chainCosts[value] = cost;
+}
+
+bool TileMaterializer::isCheap(Value value) { return chainCost(value) <= maxRecomputeInstructions; }
+
+//===----------------------------------------------------------------------===//
+// Rewrite
+//===----------------------------------------------------------------------===//
+
+Value TileMaterializer::get(Value value, ir::LayoutAttr layout) {
+  RankedTensorType type = tileType(value);
+  if (ir::getLayout(type) == layout)
+    return value;
+  Value &known = made[{value, layout}];
+  if (known)
+    return known;
+  // A conversion back gives the value that was converted.
+  if (auto convert = value.getDefiningOp<ir::ConvertLayoutOp>())
+    return get(convert.getSource(), layout);
+  Value result;
+  if (isCheap(value) || isExpansion(value))
+    result = recompute(value, layout);
+  if (!result)
+    result = convert(value, layout);
+  // `known` may dangle: computing operands adds to the map.
+  return made[{value, layout}] = result;
+}
+
+Value TileMaterializer::recompute(Value value, ir::LayoutAttr layout) {
+  Operation *op = value.getDefiningOp();
+  LinearLayout wanted = layout.toLinear(tileType(value).getShape());
+  IRMapping mapping;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    if (!isTile(operand))
+      continue;
+    std::optional<LinearLayout> needed = operandLayout(op, index, wanted);
+    if (!needed)
+      return {};
+    mapping.map(operand, get(operand, ir::LayoutAttr::fromLinear(value.getContext(), *needed)));
+  }
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Operation *copy = builder.clone(*op, mapping);
+  setLayout(copy->getResult(0), layout);
+  ++recomputed;
+  return copy->getResult(0);
+}
+
+Value TileMaterializer::convert(Value value, ir::LayoutAttr layout) {
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  ++conversions;
+  return builder.create<ir::ConvertLayoutOp>(value.getLoc(),
+                                             ir::withLayout(tileType(value), layout), value);
+}
+
+} // namespace tilewright::passes

@@ -1,0 +1,56 @@
+//===- TileMaterializer.h - A tile in a wanted layout -----------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: gives a value in the layout that a user of it wants, at the least cost:
+// as it is, computed again, from a narrower or smaller value converted, or
+// converted itself.
+//
+// How: ranges, constants and arithmetic on them are repeated up to a limit
+// (CostModel.h). A broadcast is repeated on its converted source, which is
+// smaller; a widening cast on its converted source, which is narrower. All else
+// gets a convert_layout right after its definition, so that a value from
+// outside a loop is converted outside.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PASSES_LAYOUT_TILEMATERIALIZER_H
+#define TILEWRIGHT_PASSES_LAYOUT_TILEMATERIALIZER_H
+
+#include "passes/analysis/AxisInfo.h"
+#include "passes/analysis/CostModel.h"
+
+namespace tilewright::passes {
+
+class TileMaterializer {
+public:
+  /// `value`, which has a layout, in `layout`.
+  mlir::Value get(mlir::Value value, ir::LayoutAttr layout);
+
+  /// Whether computing `value` again is better than converting it: known before
+  /// layouts are.
+  bool isCheap(mlir::Value value);
+  /// Whether `value` is best made from a smaller or narrower one.
+  static bool isExpansion(mlir::Value value);
+
+  int numConversions() const { return conversions; }
+  int numRecomputed() const { return recomputed; }
+
+private:
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value> made;
+  /// Instructions per element of the whole chain; infinite where not allowed.
+  llvm::DenseMap<mlir::Value, double> chainCosts;
+  int conversions = 0, recomputed = 0;
+
+  double chainCost(mlir::Value value);
+  mlir::Value recompute(mlir::Value value, ir::LayoutAttr layout);
+  mlir::Value convert(mlir::Value value, ir::LayoutAttr layout);
+};
+
+/// Changes the layout in the type of a tile; constants keep their value.
+void setLayout(mlir::Value value, ir::LayoutAttr layout);
+
+} // namespace tilewright::passes
+
+#endif // TILEWRIGHT_PASSES_LAYOUT_TILEMATERIALIZER_H

@@ -1,0 +1,440 @@
+//===- LoopFacts.cpp - What is known of a loop before it is scheduled -----===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/schedule/LoopFacts.h"
+
+#include "ir/layout/LayoutConstructors.h"
+#include "ir/layout/LayoutMemory.h"
+#include "passes/analysis/AliasInfo.h"
+#include "passes/analysis/BufferInfo.h"
+#include "passes/analysis/LayoutRules.h"
+#include "passes/analysis/MemoryAccess.h"
+#include "passes/analysis/Resources.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+/// Stages of a loop where neither it nor the launch names a number.
+static constexpr int defaultStages = 3;
+
+//===----------------------------------------------------------------------===//
+// Slices
+//===----------------------------------------------------------------------===//
+
+void Slice::add(Value value) {
+  if (auto argument = llvm::dyn_cast<BlockArgument>(value)) {
+    if (argument.getOwner() == loop.getBody() && argument != loop.getInductionVar())
+      variables.insert(argument);
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (op->getBlock() != loop.getBody() || ops.contains(op) || ends.contains(op))
+    return;
+  addOperands(op);
+  ops.insert(op);
+}
+
+void Slice::addOperands(Operation *op) {
+  llvm::SetVector<Value> needed(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), needed);
+  for (Value value : needed)
+    add(value);
+}
+
+void Slice::followVariables() {
+  // `variables` grows while it is walked.
+  for (size_t next = 0; next < variables.size(); ++next)
+    add(yieldedFor(variables[next]));
+}
+
+Value yieldedFor(BlockArgument variable) {
+  return variable.getOwner()->getTerminator()->getOperand(variable.getArgNumber() - 1);
+}
+
+llvm::SetVector<Operation *> usersOf(scf::ForOp loop, llvm::ArrayRef<Value> roots) {
+  llvm::SetVector<Operation *> users;
+  auto add = [&](Value value) {
+    for (Operation *user : value.getUsers())
+      if (Operation *op = loop.getBody()->findAncestorOpInBlock(*user))
+        if (!op->hasTrait<OpTrait::IsTerminator>())
+          users.insert(op);
+  };
+  for (Value root : roots)
+    add(root);
+  for (size_t next = 0; next < users.size(); ++next)
+    for (Value result : users[next]->getResults())
+      add(result);
+  return users;
+}
+
+bool isProduct(Operation *op) { return llvm::isa<ir::DotOp, ir::SharedDotOp, ir::WgmmaOp>(op); }
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+/// Pointer or descriptor; null where `op` is no access of global memory.
+static Value addressOf(Operation *op) {
+  if (auto load = llvm::dyn_cast<ir::DescriptorLoadOp>(op))
+    return load.getDescriptor();
+  if (auto store = llvm::dyn_cast<ir::DescriptorStoreOp>(op))
+    return store.getDescriptor();
+  return accessPointer(op);
+}
+
+/// The addresses that the loop accesses otherwise than by loads.
+static llvm::SmallVector<Value> writtenAddresses(scf::ForOp loop) {
+  llvm::SmallVector<Value> addresses;
+  loop->walk([&](Operation *op) {
+    if (!llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
+      if (Value address = addressOf(op))
+        addresses.push_back(address);
+    // Assembly with effects may store through each pointer that it gets.
+    if (auto assembly = llvm::dyn_cast<ir::InlineAsmOp>(op); assembly && !assembly.getIsPure())
+      for (Value source : assembly.getSources())
+        if (llvm::isa<ir::PointerType>(getElementTypeOrSelf(source)))
+          addresses.push_back(source);
+  });
+  return addresses;
+}
+
+/// Whether an atomic of the loop acquires what others have stored, and somebody asks what it
+/// found: a load after it must not run before it.
+static bool acquires(scf::ForOp loop) {
+  auto result = loop->walk([](Operation *op) {
+    auto acquired = [&](auto atomic) {
+      return atomic.getSemantic() == ir::MemorySemantic::acquire ||
+             atomic.getSemantic() == ir::MemorySemantic::acq_rel;
+    };
+    bool isAcquire = llvm::TypeSwitch<Operation *, bool>(op)
+                         .Case<ir::AtomicRmwOp, ir::AtomicCasOp>(acquired)
+                         .Default([](Operation *) { return false; });
+    return isAcquire && !op->use_empty() ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+int64_t LoadFacts::tileBytes() const { return passes::tileBytes(tileType(load->getResult(0))); }
+
+namespace {
+
+/// Finds the facts about loads; knows what other ops of the loop and the function do.
+class LoadAnalysis {
+public:
+  LoadAnalysis(scf::ForOp loop, const TargetInfo &target)
+      : loop(loop), target(target), aliases(loop->getParentOfType<ModuleOp>()),
+        numBlocks(ir::numBlocks(loop->getParentOfType<ModuleOp>())) {}
+
+  LoadFacts of(Operation *op) {
+    LoadFacts facts;
+    facts.load = op;
+    for (Operation *user : op->getUsers())
+      if (auto alloc = llvm::dyn_cast<ir::AllocSharedOp>(user))
+        facts.allocs.push_back(alloc);
+    if (!facts.allocs.empty())
+      describeStored(facts);
+    else if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
+      describeOwn(facts, load);
+    facts.addressObstacle = addressObstacle(op);
+    return facts;
+  }
+
+  bool isForAddresses(Operation *load) const { return addressLoads.contains(load); }
+
+private:
+  scf::ForOp loop;
+  const TargetInfo &target;
+  AliasInfo aliases;
+  int numBlocks;
+  std::optional<AxisAnalysis> axes;
+  /// What addresses of other loads are computed from.
+  llvm::DenseSet<Operation *> addressLoads;
+
+  void describeStored(LoadFacts &facts) {
+    facts.type = facts.allocs.front().getType();
+    Operation *op = facts.load;
+    findReaders(facts);
+    for (ir::AllocSharedOp alloc : facts.allocs)
+      if (alloc.getType() != facts.type || alloc->getBlock() != loop.getBody())
+        facts.bufferObstacle = "it is stored to shared memory in several layouts";
+    if (facts.bufferObstacle.empty() &&
+        size_t(std::distance(op->user_begin(), op->user_end())) != facts.allocs.size())
+      facts.bufferObstacle = "its tile is also used in registers";
+    if (facts.isTma())
+      facts.copyObstacle = tmaObstacle(facts);
+    else
+      facts.copyObstacle = cpAsyncObstacle(llvm::cast<ir::LoadOp>(op), /*isOwn=*/false);
+  }
+
+  void findReaders(LoadFacts &facts) {
+    llvm::SmallVector<Value> views(facts.allocs.begin(), facts.allocs.end());
+    for (ir::AllocSharedOp alloc : facts.allocs)
+      facts.isReadTransposed |= llvm::any_of(alloc->getUsers(), [](Operation *user) {
+        return llvm::isa<ir::BufferPermuteOp>(user) &&
+               llvm::any_of(user->getUsers(), llvm::IsaPred<ir::SharedLoadOp>);
+      });
+    while (!views.empty())
+      for (Operation *user : views.pop_back_val().getUsers())
+        if (auto view = llvm::dyn_cast<ir::BufferPermuteOp>(user))
+          views.push_back(view);
+        else if (Operation *reader = loop.getBody()->findAncestorOpInBlock(*user))
+          facts.readers.insert(reader);
+  }
+
+  std::string tmaObstacle(const LoadFacts &facts) const {
+    LinearLayout written = makeSwizzledShared(ir::log2Shape(facts.type.getShape()),
+                                              ir::elementBits(facts.type.getElementType()),
+                                              /*swizzleBytes=*/128);
+    if (target.hasTma && facts.type.toLinear() == written)
+      return "";
+    return "the product does not take the bytes in the order of memory";
+  }
+
+  /// cp.async fills what the mask excludes with zeros; threads that read what they have
+  /// copied themselves can put `other` there afterwards.
+  std::string cpAsyncObstacle(ir::LoadOp load, bool isOwn) const {
+    if (std::optional<std::string> obstacle = asyncCopyObstacle(load, target))
+      return *obstacle;
+    return isOwn || fillsWithZeros(load) ? "" : "`other` is not zero";
+  }
+
+  void describeOwn(LoadFacts &facts, ir::LoadOp load) {
+    RankedTensorType type = tileType(load.getResult());
+    // Each of several blocks would need room for the whole tile.
+    if (!type || numBlocks > 1)
+      return;
+    facts.own.isCandidate = true;
+    facts.type = ownBufferFor(load);
+    facts.copyObstacle = cpAsyncObstacle(load, /*isOwn=*/true);
+    // A ring is for tiles of which each thread has elements of its own. Where several
+    // elements have one address, or several threads one element, it would hold copies.
+    facts.own.isShort = !duplicateThreadMasks(ir::getLinearLayout(type)).isZero();
+    if (!axes)
+      axes.emplace(loop->getParentOfType<func::FuncOp>());
+    MemoryAccess access = *analyzeAccess(load, *axes, target);
+    facts.own.log2Repeats =
+        std::accumulate(access.log2Repeats.begin(), access.log2Repeats.end(), 0);
+    facts.own.words = std::max<int64_t>(wordsPerThread(type) >> facts.own.log2Repeats, 1);
+    facts.own.feedsProduct = llvm::any_of(usersOf(loop, {load.getResult()}), isProduct);
+  }
+
+  /// Addresses that are computed from what another load brings are known ahead where that
+  /// load is repeated ahead, too: each iteration then waits for it, but not for both.
+  std::string addressObstacle(Operation *load) {
+    Slice slice(loop), changes(loop);
+    for (Value operand : load->getOperands())
+      slice.add(operand);
+    changes.variables = slice.variables;
+    changes.followVariables();
+    auto isKnown = [](Operation *op) {
+      return isMemoryEffectFree(op) && !llvm::isa<LoopLikeOpInterface>(op);
+    };
+    llvm::SmallVector<Operation *> loads;
+    for (Operation *op : slice.ops)
+      if (auto before = llvm::dyn_cast<ir::LoadOp>(op); before && !before.getIsVolatile())
+        loads.push_back(op);
+      else if (!isKnown(op))
+        return "its address depends on what the loop computes";
+    if (!llvm::all_of(changes.ops, isKnown))
+      return "its address depends on what the loop computes";
+    if (llvm::any_of(loads, [&](Operation *op) { return mayBeStoredTo(op); }))
+      return "the loop may store to what its address is loaded from";
+    if (mayBeStoredTo(load))
+      return "the loop may store to what it loads";
+    if (acquires(loop))
+      return "an atomic of the loop orders what it loads";
+    addressLoads.insert(loads.begin(), loads.end());
+    return "";
+  }
+
+  bool mayBeStoredTo(Operation *load) {
+    return llvm::any_of(writtenAddresses(loop), [&](Value address) {
+      return aliases.mayAliasAcrossThreads(address, addressOf(load));
+    });
+  }
+};
+
+} // namespace
+
+void markDistinctArguments(scf::ForOp loop, llvm::ArrayRef<Operation *> loads) {
+  AliasInfo aliases(loop->getParentOfType<ModuleOp>());
+  for (Value address : writtenAddresses(loop))
+    for (Operation *load : loads)
+      (void)aliases.mayAlias(address, addressOf(load));
+}
+
+//===----------------------------------------------------------------------===//
+// Chained products
+//===----------------------------------------------------------------------===//
+
+/// True for ops that may run in an iteration that does not exist: those without effects,
+/// loads, which the expansion masks, and what only touches shared memory.
+static bool isSafeWithoutIteration(Operation *op) {
+  if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
+    return !load.getIsVolatile();
+  return isMemoryEffectFree(op) || llvm::isa<ir::DescriptorLoadOp, ir::AllocSharedOp,
+                                             ir::SharedLoadOp, ir::SharedDotOp, ir::WgmmaOp>(op);
+}
+
+/// Whether something that runs in time for the next iteration needs a value that the later
+/// ops of this one yield.
+static bool isNeededInTime(scf::ForOp loop, const ChainFacts &chain) {
+  Operation *yield = loop.getBody()->getTerminator();
+  for (OpOperand &yielded : yield->getOpOperands()) {
+    if (!chain.isLater(yielded.get()))
+      continue;
+    BlockArgument variable = loop.getRegionIterArg(yielded.getOperandNumber());
+    for (Operation *user : variable.getUsers()) {
+      // What another variable becomes is later where this one is the accumulator.
+      bool isLater = user == yield
+                         ? variable == chain.accumulator
+                         : chain.laterOps.contains(loop.getBody()->findAncestorOpInBlock(*user));
+      if (!isLater)
+        return true;
+    }
+  }
+  return false;
+}
+
+static std::optional<ChainFacts> findChain(scf::ForOp loop) {
+  llvm::SmallVector<ir::WgmmaOp> products(loop.getBody()->getOps<ir::WgmmaOp>());
+  if (products.size() != 2 || !isTile(products[1].getA()))
+    return std::nullopt;
+  // The first part also runs for iteration n, which does not exist.
+  if (!llvm::all_of(loop.getBody()->without_terminator(),
+                    [](Operation &op) { return isSafeWithoutIteration(&op); }))
+    return std::nullopt;
+  ir::WgmmaOp first = products[0], second = products[1];
+  if (!usersOf(loop, {first.getResult()}).contains(second.getA().getDefiningOp()) ||
+      !second.getResult().hasOneUse())
+    return std::nullopt;
+  OpOperand &use = *second.getResult().use_begin();
+  if (use.getOwner() != loop.getBody()->getTerminator())
+    return std::nullopt;
+  ChainFacts chain;
+  chain.first = first;
+  chain.second = second;
+  chain.accumulator = loop.getRegionIterArg(use.getOperandNumber());
+  for (Operation *op : usersOf(loop, {chain.accumulator, second.getResult()}))
+    chain.laterOps.insert(op);
+  chain.laterOps.insert(second);
+  // The first product, and what it comes to, must not need the second one's sum.
+  Slice accumulator(loop);
+  accumulator.add(second.getAcc());
+  if (!accumulator.variables.contains(chain.accumulator) || chain.laterOps.contains(first) ||
+      chain.isLater(second.getA()))
+    return std::nullopt;
+  for (Operation *op : chain.laterOps)
+    if (op != second && (!isMemoryEffectFree(op) || op->getNumRegions() != 0))
+      return std::nullopt;
+  if (isNeededInTime(loop, chain))
+    return std::nullopt;
+  return chain;
+}
+
+//===----------------------------------------------------------------------===//
+// The loop
+//===----------------------------------------------------------------------===//
+
+static std::optional<int64_t> tripCount(scf::ForOp loop) {
+  IntegerAttr lower, upper, step;
+  if (!matchPattern(loop.getLowerBound(), m_Constant(&lower)) ||
+      !matchPattern(loop.getUpperBound(), m_Constant(&upper)) ||
+      !matchPattern(loop.getStep(), m_Constant(&step)) || step.getInt() <= 0)
+    return std::nullopt;
+  return std::max<int64_t>(0,
+                           (upper.getInt() - lower.getInt() + step.getInt() - 1) / step.getInt());
+}
+
+static int distanceFor(scf::ForOp loop) {
+  int stages = defaultStages;
+  if (auto attr = loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(ir::numStagesAttr))
+    stages = static_cast<int>(attr.getInt());
+  if (auto attr = loop->getAttrOfType<IntegerAttr>(ir::loopStagesAttr))
+    stages = static_cast<int>(attr.getInt());
+  int distance = stages - 1;
+  if (std::optional<int64_t> trips = tripCount(loop))
+    distance = static_cast<int>(std::min<int64_t>(distance, *trips - 1));
+  return distance;
+}
+
+LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
+  LoopFacts facts(loop);
+  facts.distance = distanceFor(loop);
+  facts.asksItself = loop->hasAttr(ir::loopStagesAttr);
+  // Nothing is asked for where nothing can be ahead.
+  if (facts.distance < 1)
+    return facts;
+  loop.walk([&](Operation *op) {
+    if (!isProduct(op))
+      return;
+    facts.hasProduct = true;
+    facts.feedsWgmma |= llvm::isa<ir::WgmmaOp>(op);
+    facts.productWords += wordsPerThread(tileType(op->getResult(0)));
+  });
+  facts.hasWgmma = !loop.getBody()->getOps<ir::WgmmaOp>().empty();
+  for (BlockArgument variable : loop.getRegionIterArgs())
+    if (RankedTensorType type = tileType(variable))
+      facts.carriedWords += wordsPerThread(type);
+  LoadAnalysis loads(loop, target);
+  for (Operation &op : *loop.getBody())
+    if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
+      facts.loads.push_back(loads.of(&op));
+  // What is repeated ahead for an address stays as it is for its other users.
+  for (LoadFacts &load : facts.loads)
+    load.own.isCandidate &= !loads.isForAddresses(load.load);
+  facts.chain = findChain(loop);
+  return facts;
+}
+
+llvm::SmallVector<scf::ForOp> innermostLoops(ModuleOp module) {
+  llvm::SmallVector<scf::ForOp> loops;
+  module.walk([&](scf::ForOp loop) {
+    bool isInnermost = true;
+    loop.getBody()->walk(
+        [&](Operation *op) { isInnermost &= !llvm::isa<scf::ForOp, scf::WhileOp>(op); });
+    if (isInnermost)
+      loops.push_back(loop);
+  });
+  return loops;
+}
+
+/// Bytes that others take while the loop runs, at most: tiles from outside, what stays in
+/// shared memory inside, and what its layout changes go through.
+static int64_t sharedBytesOutside(scf::ForOp loop) {
+  int64_t bytes = 0;
+  Operation *outermost = loop;
+  for (Operation *parent = loop; parent; parent = parent->getParentOp())
+    if (llvm::isa<scf::ForOp>(parent))
+      outermost = parent;
+  // Results stored in a loop keep their buffers through it.
+  llvm::SmallPtrSet<Type, 2> stored;
+  outermost->walk([&](ir::DescriptorStoreOp store) {
+    if (stored.insert(store.getDescriptor().getType()).second)
+      bytes += tileBytes(tileType(store.getValue()));
+  });
+  // Tiles that this loop loads become rings, which are counted apart.
+  return bytes + sharedBytesDuring(loop, [&](ir::AllocSharedOp alloc) {
+           return !loop->isAncestor(alloc) || !alloc.getInit() ||
+                  !llvm::isa_and_nonnull<ir::LoadOp, ir::DescriptorLoadOp>(
+                      alloc.getInit().getDefiningOp());
+         });
+}
+
+LoopResources resourcesFor(scf::ForOp loop, const TargetInfo &target) {
+  return {target, ir::numWarps(loop->getParentOfType<ModuleOp>()), sharedBytesOutside(loop)};
+}
+
+} // namespace tilewright::passes

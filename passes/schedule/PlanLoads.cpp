@@ -1,0 +1,189 @@
+//===- PlanLoads.cpp - Which loads of a loop happen ahead -----------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: the first part of planning a loop. Tiles that are stored to shared memory come by
+// TMA or cp.async. Besides, each thread can copy for itself what it needs of a stream, or
+// of an operand that is computed; and load a few words of later iterations into registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/schedule/PlanLoads.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+/// Registers for what is loaded ahead into them. A guess.
+static constexpr int64_t maxRegisterLoadWords = 16;
+/// Loops that carry more and whose products have more results have none to spare: backward
+/// passes of attention carry 128 words and more, make as many beside them, and spill. With
+/// one accumulator of 128 words there is room: Mamba's chunk state (128x128x32 and
+/// 64x128x32, 4 warps; H200, 2026-11-23) takes 0.79 and 0.82 of the time with loads ahead
+/// and one fence less. The numbers between are guesses.
+static constexpr int64_t manyCarriedWords = 64, manyProductWords = 128;
+
+bool ChosenLoads::fillsRing(Operation *load) const {
+  return llvm::any_of(rings, [&](const LoadFacts *chosen) { return chosen->load == load; });
+}
+
+int64_t ChosenLoads::slotBytes() const {
+  int64_t bytes = 0;
+  for (const LoadFacts *load : rings)
+    bytes += load->type.slotStride();
+  return bytes;
+}
+
+namespace {
+
+/// Loads that threads can do for themselves.
+struct OwnLoads {
+  llvm::SmallVector<const LoadFacts *> copies, registers;
+};
+
+class LoadChoice {
+public:
+  LoadChoice(const LoopFacts &facts, const LoopResources &resources, LoopPlan &plan)
+      : facts(facts), resources(resources), plan(plan) {
+    chosen.distance = facts.distance;
+  }
+
+  ChosenLoads run() {
+    OwnLoads own;
+    bool isStream = facts.asksItself && !facts.hasProduct;
+    if (isStream)
+      own = chooseForStream();
+    else if (!facts.chain)
+      own = chooseForOperands();
+    chosen.registers = own.registers;
+    // Transposed tiles that mma reads can do without a ring, if the others leave no room.
+    for (bool isTransposed : {false, true})
+      for (const LoadFacts &load : facts.loads)
+        if (llvm::is_contained(own.copies, &load) ? !isTransposed : accepts(load, isTransposed))
+          chosen.rings.push_back(&load);
+    return std::move(chosen);
+  }
+
+private:
+  const LoopFacts &facts;
+  const LoopResources &resources;
+  LoopPlan &plan;
+  ChosenLoads chosen;
+
+  bool hasFewRegisters() const {
+    return facts.carriedWords > manyCarriedWords && facts.productWords > manyProductWords;
+  }
+
+  bool refuse(const LoadFacts &load, llvm::StringRef reason) {
+    plan.refuse(load.load, reason);
+    return false;
+  }
+
+  /// Whether a tile that is stored to shared memory can be copied there ahead.
+  bool accepts(const LoadFacts &load, bool isTransposed) {
+    if (load.allocs.empty() || load.isReadTransposed != isTransposed)
+      return false;
+    int64_t bytes = chosen.slotBytes() + load.type.slotStride();
+    if (isTransposed && (chosen.distance + 1) * bytes > resources.roomForRings())
+      return refuse(load, "too little shared memory");
+    for (const std::string *obstacle :
+         {&load.bufferObstacle, &load.copyObstacle, &load.addressObstacle})
+      if (!obstacle->empty())
+        return refuse(load, *obstacle);
+    return true;
+  }
+
+  OwnLoads findOwnLoads() {
+    OwnLoads own;
+    for (const LoadFacts &load : facts.loads) {
+      if (!load.own.isCandidate || (load.own.isShort && hasFewRegisters()))
+        continue;
+      bool takesCopies = !load.own.isShort && load.own.log2Repeats == 0;
+      if (!takesCopies) {
+        refuse(load, load.own.isShort ? "it has fewer elements than the block has threads"
+                                      : "several elements of it have one address");
+        if (load.own.words > maxRegisterLoadWords ||
+            llvm::cast<ir::LoadOp>(load.load).getIsVolatile())
+          continue;
+      } else if (!load.copyObstacle.empty()) {
+        refuse(load, load.copyObstacle);
+        continue;
+      }
+      if (!load.addressObstacle.empty())
+        refuse(load, load.addressObstacle);
+      else
+        (takesCopies ? own.copies : own.registers).push_back(&load);
+    }
+    return own;
+  }
+
+  /// All loads, so many iterations ahead as memory allows.
+  OwnLoads chooseForStream() {
+    OwnLoads own = findOwnLoads();
+    own.registers.clear();
+    int64_t bytes = 0;
+    for (const LoadFacts *load : own.copies)
+      bytes += load->tileBytes();
+    while (chosen.distance >= 1 && (chosen.distance + 1) * bytes > resources.roomForRings())
+      --chosen.distance;
+    if (chosen.distance < 1) {
+      for (const LoadFacts *load : own.copies)
+        refuse(*load, "too little shared memory");
+      own.copies.clear();
+    }
+    return own;
+  }
+
+  /// Loads from which products' operands are computed.
+  OwnLoads chooseForOperands() {
+    OwnLoads own = findOwnLoads();
+    int64_t bytes = 0;
+    for (const LoadFacts &load : facts.loads)
+      for (ir::AllocSharedOp alloc : load.allocs)
+        bytes += alloc->getBlock() == facts.body() ? alloc.getType().slotStride() : 0;
+    llvm::erase_if(own.copies, [&](const LoadFacts *load) {
+      if (!load->own.feedsProduct)
+        return true;
+      // A ring of products has a slot more where that fits.
+      int64_t more = bytes + load->tileBytes();
+      if ((chosen.distance + 1) * more > resources.roomForRings())
+        return !refuse(*load, "too little shared memory");
+      bytes = more;
+      return false;
+    });
+    llvm::erase_if(own.registers, [](const LoadFacts *load) { return !load->own.feedsProduct; });
+    chooseRegisterDistance(own);
+    return own;
+  }
+
+  /// A short iteration is over before the memory answers, so more than one where the
+  /// registers allow it.
+  void chooseRegisterDistance(const OwnLoads &own) {
+    int64_t words = 0;
+    for (const LoadFacts *load : own.registers)
+      words += load->own.words;
+    int64_t farthest =
+        std::min<int64_t>(chosen.distance, maxRegisterLoadWords / std::max<int64_t>(words, 1));
+    if (hasFewRegisters())
+      farthest = 1;
+    chosen.registerDistance = static_cast<int>(std::max<int64_t>(farthest, 1));
+    for (const LoadFacts *load : own.registers)
+      plan.notes.push_back({load->load,
+                            {"early-load",
+                             true,
+                             {},
+                             {{"iterations", chosen.registerDistance}, {"words", load->own.words}},
+                             "loaded ahead, into registers"}});
+  }
+};
+
+} // namespace
+
+ChosenLoads chooseLoads(const LoopFacts &facts, const LoopResources &resources, LoopPlan &plan) {
+  return LoadChoice(facts, resources, plan).run();
+}
+
+} // namespace tilewright::passes

@@ -1,0 +1,34 @@
+//===- PlanLoads.h - Which loads of a loop happen ahead ---------*- C++ -*-===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_PASSES_SCHEDULE_PLANLOADS_H
+#define TILEWRIGHT_PASSES_SCHEDULE_PLANLOADS_H
+
+#include "passes/schedule/LoopSchedule.h"
+
+namespace tilewright::passes {
+
+/// The loads that happen ahead of their use, and by how many iterations.
+struct ChosenLoads {
+  int distance = 0;
+  /// Into rings, in the order in which these are made.
+  llvm::SmallVector<const LoadFacts *> rings;
+  /// Into registers.
+  llvm::SmallVector<const LoadFacts *> registers;
+  int registerDistance = 1;
+
+  bool fillsRing(mlir::Operation *load) const;
+  /// Bytes of one slot of every ring.
+  int64_t slotBytes() const;
+};
+
+/// Chooses within the room that there is; notes what is refused, and why.
+ChosenLoads chooseLoads(const LoopFacts &facts, const LoopResources &resources, LoopPlan &plan);
+
+} // namespace tilewright::passes
+
+#endif // TILEWRIGHT_PASSES_SCHEDULE_PLANLOADS_H

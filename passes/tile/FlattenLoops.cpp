@@ -1,0 +1,340 @@
+//===- FlattenLoops.cpp - A loop over tiles and its inner loop as one -----===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What: where tl.range(flatten=True) asks for it, makes one loop of a loop and the
+// loop inside it.
+//
+// Why here: at tile level, before anything is known of layouts; PipelineLoops then
+// starts the loads of the next tile while the last products and the results of
+// this one are still under way.
+//
+// How:
+//
+//     for o in outer:                     for t in 0 .. outer trips * inner trips:
+//       before(o)                           if k == 0: scalars = before(o)
+//       x = init                            x = select(k == 0, init, x)
+//       for i in inner: x = body(i, x)      x = body(lower + k * step, x)
+//       behind(o, x)                        if k == last: behind(o, x)
+//                                           k, o advance
+//
+// Scalars that come before the inner loop are kept from its first iteration; tiles
+// are made again from them in each, as registers are dearer than arithmetic. An
+// inner loop that may not run at all keeps its two loops, on a branch.
+//
+// Not handled: memory accesses before the inner loop, scalars there that come
+// from tiles (they would need the tiles in the branch), several inner loops,
+// bounds of the inner loop that change with the outer one, variables of the outer
+// loop that the inner one changes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+#include "passes/analysis/LayoutRules.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace tilewright::passes {
+
+#define GEN_PASS_DEF_FLATTENLOOPS
+#include "passes/Passes.h.inc"
+
+namespace {
+
+class LoopFlattening {
+public:
+  LoopFlattening(scf::ForOp outer, const PassContext &context)
+      : outer(outer), context(context), builder(outer), loc(outer.getLoc()) {}
+
+  bool run() {
+    if (!analyze())
+      return false;
+    outer->removeAttr(ir::loopFlattenAttr);
+    makeTrips();
+    if (innerAlwaysRuns) {
+      replaceOuter(makeLoop());
+    } else {
+      // The original stays for inner loops of no iterations: without copies ahead.
+      Value some =
+          builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::sgt, trips.inner, constant(0));
+      auto branch =
+          builder.create<scf::IfOp>(loc, outer.getResultTypes(), some, /*withElseRegion=*/true);
+      for (auto [result, replaced] : llvm::zip(branch.getResults(), outer.getResults()))
+        replaced.replaceAllUsesWith(result);
+      builder.setInsertionPointToStart(branch.elseBlock());
+      Operation *original = builder.clone(*outer);
+      original->walk([&](scf::ForOp loop) {
+        loop->setAttr(ir::loopStagesAttr, builder.getI32IntegerAttr(1));
+      });
+      yieldAtEnd(branch.elseBlock(), original->getResults());
+      builder.setInsertionPointToStart(branch.thenBlock());
+      yieldAtEnd(branch.thenBlock(), makeLoop());
+      outer.erase();
+    }
+    return true;
+  }
+
+private:
+  scf::ForOp outer, inner;
+  const PassContext &context;
+  OpBuilder builder;
+  Location loc;
+  bool innerAlwaysRuns = false;
+  /// Iterations of each.
+  struct {
+    Value outer, inner;
+  } trips;
+  llvm::SmallVector<Operation *> before, behind;
+  /// Scalars of `before` that others use.
+  llvm::SmallVector<Value> kept;
+
+  bool refuse(llvm::StringRef reason) {
+    context.remark(outer, {"flatten", false, {}, {}, reason.str()});
+    return false;
+  }
+
+  bool analyze() {
+    for (Operation &op : outer.getBody()->without_terminator()) {
+      bool isLoop = false;
+      op.walk([&](Operation *nested) { isLoop |= llvm::isa<LoopLikeOpInterface>(nested); });
+      if (!isLoop) {
+        (inner ? behind : before).push_back(&op);
+        continue;
+      }
+      if (inner || !llvm::isa<scf::ForOp>(op))
+        return refuse("it contains more than one loop, or not a plain one");
+      inner = llvm::cast<scf::ForOp>(op);
+    }
+    if (!inner)
+      return refuse("it contains no loop");
+    bool isNested = false;
+    inner.getBody()->walk([&](LoopLikeOpInterface) { isNested = true; });
+    if (isNested)
+      return refuse("its inner loop contains another one");
+    for (Value bound : {inner.getLowerBound(), inner.getUpperBound(), inner.getStep()})
+      if (outer->isAncestor(bound.getParentBlock()->getParentOp()))
+        return refuse("the bounds of its inner loop change with it");
+    if (inner.getInductionVar().getType() != outer.getInductionVar().getType())
+      return refuse("the two loops count in different types");
+    for (Operation *op : before)
+      if (!isMemoryEffectFree(op))
+        return refuse("it accesses memory in front of its inner loop");
+    for (Operation *op : before)
+      if (!llvm::all_of(op->getResults(), isTile) && mentionsTile(op))
+        return refuse("a scalar in front of its inner loop comes from a tile");
+    for (Operation *op : before)
+      for (Value result : op->getResults())
+        if (!isTile(result) && isUsedOutside(result))
+          kept.push_back(result);
+    IntegerAttr lower, upper;
+    innerAlwaysRuns = matchPattern(inner.getLowerBound(), m_Constant(&lower)) &&
+                      matchPattern(inner.getUpperBound(), m_Constant(&upper)) &&
+                      lower.getInt() < upper.getInt();
+    return true;
+  }
+
+  static bool mentionsTile(Operation *op) {
+    bool found = false;
+    op->walk([&](Operation *nested) {
+      found |=
+          llvm::any_of(nested->getOperands(), isTile) || llvm::any_of(nested->getResults(), isTile);
+    });
+    return found;
+  }
+
+  /// Whether the inner loop, an op after it, or an op on tiles uses `value`: all of them
+  /// are made in each iteration.
+  bool isUsedOutside(Value value) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      Operation *op = outer.getBody()->findAncestorOpInBlock(*user);
+      return !llvm::is_contained(before, op) || llvm::any_of(op->getResults(), isTile);
+    });
+  }
+
+  Value constant(int64_t value) {
+    return builder.create<arith::ConstantOp>(
+        loc, builder.getIntegerAttr(inner.getInductionVar().getType(), value));
+  }
+
+  Value tripsOf(scf::ForOp loop) {
+    Value span = builder.create<arith::SubIOp>(loc, loop.getUpperBound(), loop.getLowerBound());
+    Value most = builder.create<arith::SubIOp>(loc, loop.getStep(), constant(1));
+    Value count = builder.create<arith::DivSIOp>(
+        loc, builder.create<arith::AddIOp>(loc, span, most), loop.getStep());
+    return builder.create<arith::MaxSIOp>(loc, count, constant(0));
+  }
+
+  void makeTrips() { trips = {tripsOf(outer), tripsOf(inner)}; }
+
+  /// One loop; returns what the variables of the outer loop become.
+  llvm::SmallVector<Value> makeLoop() {
+    Value zero = constant(0), one = constant(1);
+    Value total = builder.create<arith::MulIOp>(loc, trips.outer, trips.inner);
+    Value last = builder.create<arith::SubIOp>(loc, trips.inner, one);
+
+    // k, o, variables of the outer loop, of the inner loop, kept scalars.
+    llvm::SmallVector<Value> inits = {zero, outer.getLowerBound()};
+    llvm::append_range(inits, outer.getInitArgs());
+    for (Value variable : inner.getInitArgs())
+      inits.push_back(startOf(variable.getType()));
+    for (Value value : kept)
+      inits.push_back(startOf(value.getType()));
+    auto loop = builder.create<scf::ForOp>(loc, zero, total, one, inits);
+    loop->setAttrs(inner->getDiscardableAttrDictionary());
+    for (NamedAttribute attr : outer->getDiscardableAttrs())
+      if (!loop->hasAttr(attr.getName()))
+        loop->setAttr(attr.getName(), attr.getValue());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    makeBody(loop, last);
+    unsigned numOuter = outer.getNumRegionIterArgs();
+    return llvm::to_vector_of<Value>(loop.getResults().slice(2, numOuter));
+  }
+
+  /// A value that the first iteration replaces.
+  Value startOf(Type type) {
+    if (auto tile = llvm::dyn_cast<RankedTensorType>(type)) {
+      Value scalar = startOf(tile.getElementType());
+      return builder.createOrFold<ir::SplatOp>(loc, type, scalar);
+    }
+    if (llvm::isa<ir::PointerType, ir::DescriptorType>(type)) {
+      Value null = builder.create<arith::ConstantIntOp>(loc, 0, 64);
+      return builder.create<ir::IntToPtrOp>(loc, type, null);
+    }
+    return builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(type));
+  }
+
+  void makeBody(scf::ForOp loop, Value last) {
+    auto arguments = loop.getRegionIterArgs();
+    unsigned numOuter = outer.getNumRegionIterArgs(), numInner = inner.getNumRegionIterArgs();
+    Value k = arguments[0], o = arguments[1];
+    IRMapping mapping;
+    mapping.map(outer.getInductionVar(), o);
+    for (auto [index, variable] : llvm::enumerate(outer.getRegionIterArgs()))
+      mapping.map(variable, arguments[2 + index]);
+    Value isFirst = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, k, constant(0));
+    Value isLast = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, k, last);
+
+    llvm::SmallVector<Value> keptNow =
+        computeKept(isFirst, mapping, arguments.drop_front(2 + numOuter + numInner));
+    for (auto [value, now] : llvm::zip(kept, keptNow))
+      mapping.map(value, now);
+    for (Operation *op : before)
+      if (llvm::any_of(op->getResults(), isTile))
+        builder.clone(*op, mapping);
+
+    Value offset = builder.create<arith::MulIOp>(loc, k, inner.getStep());
+    mapping.map(inner.getInductionVar(),
+                builder.create<arith::AddIOp>(loc, inner.getLowerBound(), offset));
+    for (auto [index, variable] : llvm::enumerate(inner.getRegionIterArgs())) {
+      Value start = mapping.lookupOrDefault(inner.getInitArgs()[index]);
+      mapping.map(variable, builder.create<arith::SelectOp>(loc, isFirst, start,
+                                                            arguments[2 + numOuter + index]));
+    }
+    for (Operation &op : inner.getBody()->without_terminator())
+      builder.clone(op, mapping);
+    llvm::SmallVector<Value> innerNow;
+    for (Value yielded : inner.getBody()->getTerminator()->getOperands())
+      innerNow.push_back(mapping.lookupOrDefault(yielded));
+    for (auto [result, now] : llvm::zip(inner.getResults(), innerNow))
+      mapping.map(result, now);
+
+    llvm::SmallVector<Value> yielded = advance(k, o, isLast);
+    llvm::append_range(yielded, finishTile(isLast, mapping, arguments.slice(2, numOuter)));
+    llvm::append_range(yielded, innerNow);
+    llvm::append_range(yielded, keptNow);
+    builder.create<scf::YieldOp>(loc, yielded);
+  }
+
+  llvm::SmallVector<Value> computeKept(Value isFirst, const IRMapping &outside,
+                                       ValueRange carried) {
+    if (kept.empty())
+      return {};
+    auto branch = builder.create<scf::IfOp>(loc, TypeRange(carried), isFirst,
+                                            /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    IRMapping mapping(outside);
+    for (Operation *op : before)
+      if (!llvm::any_of(op->getResults(), isTile) && !llvm::any_of(op->getOperands(), isTile))
+        builder.clone(*op, mapping);
+    llvm::SmallVector<Value> values;
+    for (Value value : kept)
+      values.push_back(mapping.lookup(value));
+    yieldAtEnd(branch.thenBlock(), values);
+    yieldAtEnd(branch.elseBlock(), carried);
+    return llvm::to_vector_of<Value>(branch.getResults());
+  }
+
+  /// Makes what comes after the inner loop; gives the outer loop's variables after that.
+  llvm::SmallVector<Value> finishTile(Value isLast, IRMapping &mapping, ValueRange carried) {
+    auto branch = builder.create<scf::IfOp>(loc, TypeRange(carried), isLast,
+                                            /*withElseRegion=*/!carried.empty());
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    for (Operation *op : behind)
+      builder.clone(*op, mapping);
+    llvm::SmallVector<Value> values;
+    for (Value yielded : outer.getBody()->getTerminator()->getOperands())
+      values.push_back(mapping.lookupOrDefault(yielded));
+    if (carried.empty())
+      return {};
+    yieldAtEnd(branch.thenBlock(), values);
+    yieldAtEnd(branch.elseBlock(), carried);
+    return llvm::to_vector_of<Value>(branch.getResults());
+  }
+
+  llvm::SmallVector<Value> advance(Value k, Value o, Value isLast) {
+    Value nextK = builder.create<arith::AddIOp>(loc, k, constant(1));
+    Value nextO = builder.create<arith::AddIOp>(loc, o, outer.getStep());
+    return {builder.create<arith::SelectOp>(loc, isLast, constant(0), nextK),
+            builder.create<arith::SelectOp>(loc, isLast, nextO, o)};
+  }
+
+  void yieldAtEnd(Block *block, ValueRange values) {
+    OpBuilder::InsertionGuard guard(builder);
+    if (!block->empty() && block->back().hasTrait<OpTrait::IsTerminator>())
+      block->back().erase();
+    builder.setInsertionPointToEnd(block);
+    builder.create<scf::YieldOp>(loc, values);
+  }
+
+  void replaceOuter(llvm::ArrayRef<Value> values) {
+    for (auto [result, value] : llvm::zip(outer.getResults(), values))
+      result.replaceAllUsesWith(value);
+    outer.erase();
+  }
+};
+
+class FlattenLoopsPass : public impl::FlattenLoopsBase<FlattenLoopsPass> {
+public:
+  explicit FlattenLoopsPass(PassContext context) : context(std::move(context)) {}
+
+  void runOnOperation() override {
+    llvm::SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](scf::ForOp loop) {
+      if (loop->hasAttr(ir::loopFlattenAttr))
+        loops.push_back(loop);
+    });
+    for (scf::ForOp loop : loops)
+      ++(LoopFlattening(loop, context).run() ? numFlattened : numRefused);
+  }
+
+private:
+  PassContext context;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFlattenLoops(PassContext context) {
+  return std::make_unique<FlattenLoopsPass>(std::move(context));
+}
+
+} // namespace tilewright::passes
