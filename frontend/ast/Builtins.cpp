@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/FunctionWalker.h"
-#include "frontend/ast/LanguageNames.h"
+#include "frontend/python/LanguageNames.h"
 
 namespace py = pybind11;
 
@@ -39,8 +39,18 @@ bool FunctionWalker::isInstance(Handle object, Handle classes) {
   return result == 1;
 }
 
-/// min and max of two or more; tensors by Semantic, pair by pair.
+/// The sum of a tuple, from the start that may follow it; that of a tile is tl.sum.
+py::object FunctionWalker::addElements(const py::tuple &args) {
+  py::object total = args.size() > 1 ? py::object(args[1]) : py::int_(0);
+  for (Handle item : py::reinterpret_borrow<py::tuple>(args[0]))
+    total = binaryOperator(NodeKind::Add, total, item);
+  return total;
+}
+
+/// min and max of tensors by Semantic, pair by pair; one alone is itself.
 py::object FunctionWalker::foldExtremum(bool isMinimum, const py::tuple &args) {
+  if (args.size() == 1)
+    return args[0];
   std::string what = isMinimum ? "argument of 'min'" : "argument of 'max'";
   semantic::Operand result = toOperand(args[0], what);
   for (size_t i = 1; i < args.size(); ++i) {
@@ -99,23 +109,17 @@ py::object FunctionWalker::callBuiltin(Handle callee, const py::tuple &args, con
   case Builtin::Min:
   case Builtin::Max: {
     py::tuple items = args.size() == 1 && PyTuple_Check(args[0].ptr()) ? py::tuple(args[0]) : args;
-    if (anyTensor(items) && items.size() > 1)
-      return foldExtremum(builtin == Builtin::Min, items);
-    return anyTensor(items) ? py::object(items[0]) : callPython(callee, args, kwargs);
+    return anyTensor(items) ? foldExtremum(builtin == Builtin::Min, items)
+                            : callPython(callee, args, kwargs);
   }
   case Builtin::Abs:
     if (isTensor(args[0]))
       return wrapValue(semantic().abs(unwrapValue(args[0])));
     return callPython(callee, args, kwargs);
-  case Builtin::Sum: {
-    // Adds the elements of a tuple; the sum of a tile is tl.sum.
+  case Builtin::Sum:
     if (args.empty() || !PyTuple_Check(args[0].ptr()))
       return callStatic(callee, args, kwargs, node);
-    py::object total = args.size() > 1 ? py::object(args[1]) : py::int_(0);
-    for (Handle item : py::reinterpret_borrow<py::tuple>(args[0]))
-      total = binaryOperator(NodeKind::Add, total, item);
-    return total;
-  }
+    return addElements(args);
   case Builtin::Zip:
   case Builtin::Enumerate:
     return py::tuple(callPython(callee, args, kwargs));

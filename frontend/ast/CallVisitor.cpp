@@ -3,14 +3,15 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: which callables a kernel may call, and how: jit functions are inlined;
-// functions of the language run as Python with this walker as context; what
-// computes at compile time gets compile-time arguments only.
+// What: which callables a kernel may call, and how. Jit functions are inlined.
+// Functions of the language run as Python functions, with this walker as their
+// context. Functions that compute at compile time get compile-time arguments
+// only.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/FunctionWalker.h"
-#include "frontend/ast/LanguageNames.h"
+#include "frontend/python/LanguageNames.h"
 
 namespace py = pybind11;
 
@@ -135,6 +136,8 @@ py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::
     return unwrapConstexpr(args.empty() ? py::none() : py::object(args[0]));
   case CalleeKind::Language:
     return callPython(plain, args, kwargs);
+  case CalleeKind::Library:
+    return callPython(names.libraryFunction(plain), args, kwargs);
   case CalleeKind::Static:
     return callStatic(plain, args, kwargs, node);
   case CalleeKind::Kernel:

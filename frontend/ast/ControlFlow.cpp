@@ -3,8 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: a condition known now picks a branch and leaves no trace; a run-time
-// condition makes an scf.if. After the branches every name is one of:
+// What: an `if` whose condition is known at compile time visits one branch and
+// leaves no trace; a run-time condition makes an scf.if. After the branches every
+// name is one of:
 //   unchanged          the same object on both sides: stays
 //   merged             two values of one type: a result of the scf.if
 //   in one branch only gone, and a later use says so
@@ -14,8 +15,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/FunctionWalker.h"
-#include "frontend/ast/LanguageNames.h"
-#include "frontend/ast/StatementErrors.h"
+#include "frontend/python/LanguageNames.h"
+#include "frontend/python/StatementErrors.h"
 
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -140,6 +141,54 @@ std::vector<Value> FunctionWalker::finishIf(scf::IfOp op, Branch &first, Branch 
   return results;
 }
 
+/// Joins what the branches made of one name in one tree; false where there is none for both.
+bool FunctionWalker::mergeName(Merge &merge, Handle left, Handle right, Branch &first,
+                               Branch &second) {
+  size_t leftCount = first.leaves.size(), rightCount = second.leaves.size();
+  if (ValueTree::merge(left, right, merge.tree, first.leaves, second.leaves))
+    return true;
+  first.leaves.resize(leftCount, semantic::Literal::integer(0));
+  second.leaves.resize(rightCount, semantic::Literal::integer(0));
+  return false;
+}
+
+/// Gives the scope after the `if` the names that both branches leave alike, and hides
+/// those that they do not have both; the rest are merged, their leaves kept in the branches.
+std::vector<FunctionWalker::Merge> FunctionWalker::mergeNames(Handle statement, const Scope &before,
+                                                              Branch &first, Branch &second) {
+  std::vector<Merge> merges;
+  std::string inOneBranch =
+      fmt::format("it is assigned in one branch of the 'if' in line {} only; assign it before",
+                  intField(statement, f.lineno, 0));
+  for (auto [id, left] : first.scope.all()) {
+    Handle right = second.scope.find(id), old = before.find(id);
+    if (!right) {
+      scope.hide(id, inOneBranch);
+      continue;
+    }
+    if (right.is(left)) {
+      if (!old || !old.is(left))
+        scope.set(id, left);
+      continue;
+    }
+    Merge merge{py::reinterpret_borrow<py::object>(id), {}};
+    if (mergeName(merge, left, right, first, second)) {
+      merges.push_back(std::move(merge));
+      continue;
+    }
+    // What was None before has a value in one branch only.
+    if (old && !old.is_none())
+      throw makeError(ErrorCode::E0105,
+                      fmt::arg("problem", mismatchOfName(py::cast<std::string>(py::str(id)))),
+                      fmt::arg("t1", describeValue(left)), fmt::arg("t2", describeValue(right)));
+    scope.hideConflict(id, describeValue(left), describeValue(right));
+  }
+  for (auto [id, right] : second.scope.all())
+    if (!first.scope.find(id))
+      scope.hide(id, inOneBranch);
+  return merges;
+}
+
 void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
   scf::IfOp op = startIf(condition);
   Scope before = scope;
@@ -156,47 +205,8 @@ void FunctionWalker::visitMergingIf(Handle statement, const Value &condition) {
   currentNode = statement;
 
   scope = before.branch();
-  std::vector<Merge> merges;
-  auto [first, second] = std::tie(branches[0], branches[1]);
-  std::string line = std::to_string(intField(statement, f.lineno, 0));
-  for (auto [id, left] : first.scope.all()) {
-    Handle right = second.scope.find(id), old = before.find(id);
-    if (!right) {
-      scope.hide(
-          id,
-          fmt::format("it is assigned in one branch of the 'if' in line {} only; assign it before",
-                      line));
-      continue;
-    }
-    if (right.is(left)) {
-      if (!old || !old.is(left))
-        scope.set(id, left);
-      continue;
-    }
-    Merge merge{py::reinterpret_borrow<py::object>(id), {}, 0};
-    size_t leftCount = first.leaves.size(), rightCount = second.leaves.size();
-    if (ValueTree::merge(left, right, merge.tree, first.leaves, second.leaves)) {
-      merge.leaves = first.leaves.size() - leftCount;
-      merges.push_back(std::move(merge));
-      continue;
-    }
-    first.leaves.resize(leftCount, semantic::Literal::integer(0));
-    second.leaves.resize(rightCount, semantic::Literal::integer(0));
-    // What was None before has a value in one branch only.
-    if (old && !old.is_none())
-      throw makeError(ErrorCode::E0105,
-                      fmt::arg("problem", mismatchOfName(py::cast<std::string>(py::str(id)))),
-                      fmt::arg("t1", describeValue(left)), fmt::arg("t2", describeValue(right)));
-    scope.hideConflict(id, describeValue(left), describeValue(right));
-  }
-  for (auto [id, right] : second.scope.all())
-    if (!first.scope.find(id))
-      scope.hide(
-          id,
-          fmt::format("it is assigned in one branch of the 'if' in line {} only; assign it before",
-                      line));
-
-  std::vector<Value> results = finishIf(op, first, second);
+  std::vector<Merge> merges = mergeNames(statement, before, branches[0], branches[1]);
+  std::vector<Value> results = finishIf(op, branches[0], branches[1]);
   size_t position = 0;
   for (const Merge &merge : merges)
     scope.set(merge.name, merge.tree.rebuild(results, position));

@@ -13,8 +13,9 @@
 
 #include "frontend/ast/FunctionWalker.h"
 #include "frontend/ast/KernelArguments.h"
-#include "frontend/ast/LanguageNames.h"
 #include "frontend/emit/MlirTypes.h"
+#include "frontend/python/CallArguments.h"
+#include "frontend/python/LanguageNames.h"
 #include "ir/dialect/ParameterAttr.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/TargetInfo.h"

@@ -10,13 +10,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/FunctionWalker.h"
-#include "frontend/ast/LanguageNames.h"
+#include "frontend/python/LanguageNames.h"
+#include "frontend/python/NearestName.h"
 
 namespace py = pybind11;
 
 namespace tilewright {
-
-std::string nearestName(const std::string &name, py::handle candidates);
 
 py::object FunctionWalker::visitExpression(Handle node) {
   Handle outer = currentNode;

@@ -8,8 +8,8 @@
 //
 // How it is split: ExpressionVisitor.cpp, Operators.cpp, CallVisitor.cpp and
 // Builtins.cpp give values; StatementVisitor.cpp assigns them;
-// ControlFlow.cpp (if) and Loops.cpp make regions; Names.cpp finds names;
-// Location.cpp knows the place.
+// ControlFlow.cpp (if), Loops.cpp (while) and RangeLoops.cpp (for) make regions;
+// Names.cpp finds names; Location.cpp knows the place.
 //
 // How a return in one branch of a run-time `if` works: the statements after the
 // `if`, to the end of the function, are visited inside each branch that falls
@@ -21,10 +21,10 @@
 #ifndef TILEWRIGHT_FRONTEND_AST_FUNCTIONWALKER_H
 #define TILEWRIGHT_FRONTEND_AST_FUNCTIONWALKER_H
 
-#include "frontend/ast/AstNodes.h"
 #include "frontend/ast/Scope.h"
-#include "frontend/ast/ValueTree.h"
 #include "frontend/ast/Walker.h"
+#include "frontend/python/AstNodes.h"
+#include "frontend/python/ValueTree.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -96,7 +96,6 @@ private:
   struct Merge {
     Object name;
     ValueTree tree;
-    size_t leaves; // how many
   };
   struct Branch {
     mlir::Block *block;
@@ -107,37 +106,64 @@ private:
   mlir::scf::IfOp startIf(const semantic::Value &condition);
   /// Ends both branches with their leaves; the results, in order.
   std::vector<semantic::Value> finishIf(mlir::scf::IfOp op, Branch &first, Branch &second);
+  std::vector<Merge> mergeNames(Handle statement, const Scope &before, Branch &first,
+                                Branch &second);
+  bool mergeName(Merge &merge, Handle left, Handle right, Branch &first, Branch &second);
   Object mergeReturned(mlir::scf::IfOp op, Branch &first, Branch &second);
   Object mergeValue(mlir::scf::IfOp op, Branch &first, Branch &second, const std::string &problem);
   /// What a branch gives that runs to the end of the function without a return.
   static Object nothingReturned();
 
   //===--- Loops.cpp ------------------------------------------------------===//
-  Flow visitFor(Handle statement, const Rest &rest);
   void visitWhile(Handle statement);
-  struct RangeLoop;
-  RangeLoop readRange(Handle call, const pybind11::tuple &args, const pybind11::dict &kwargs,
-                      bool isLanguageRange);
-  void runRangeLoop(Handle statement, RangeLoop &range);
-  struct Bounds {
-    semantic::Value low, high, step; // of a loop that counts upward
+  semantic::Value visitWhileTest(Handle test);
+  /// A name that a loop carries: its value before the loop, also taken apart.
+  struct Carried {
+    Object name;
+    ValueTree tree;
+    Object before;
   };
-  std::optional<semantic::Value> counterBefore(Handle name, const semantic::DType &type,
-                                               const semantic::Value &start, std::string &reason);
-  semantic::Value counterAfter(const RangeLoop &range, const Bounds &bounds,
-                               const semantic::Value &start, const semantic::Value &old);
-  bool isReadOutsideItsLoops(Handle name);
-  struct Carried;
   /// Numbers that a loop body turned out to change, by name.
   using Promotions = std::map<std::string, std::set<size_t>>;
-  std::vector<Carried> carriedNames(const std::vector<Object> &assigned, Promotions &promotions,
-                                    Handle inductionName, std::vector<semantic::Value> &initial);
-  void bindCarried(const std::vector<Carried> &carried, const std::vector<semantic::Value> &leaves);
-  std::vector<semantic::Value> collectCarried(const std::vector<Carried> &carried);
-  bool promoteChanged(const std::vector<Object> &assigned, const Scope &before, const Scope &after,
-                      Handle inductionName, Promotions &promotions);
+  /// What a loop under construction knows of the names that its body assigns.
+  struct LoopNames {
+    std::vector<Object> assigned;
+    Scope before;
+    Object counter; // of a `for`, else null; its loop sets it anew each time
+    Promotions promotions = {};
+    // Made by each attempt at the loop.
+    std::vector<Carried> carried = {};
+    std::vector<semantic::Value> initial = {}; // the leaves of `carried` before the loop
+  };
+  void startAttempt(LoopNames &names);
+  bool mustRepeat(LoopNames &names, mlir::Operation *loop);
+  void finishLoop(const LoopNames &names, mlir::Operation *loop);
+  std::vector<Carried> carriedNames(LoopNames &names);
+  static llvm::SmallVector<mlir::Value> unwrapAll(llvm::ArrayRef<semantic::Value> values);
+  void bindCarried(const LoopNames &names, mlir::ValueRange leaves);
+  llvm::SmallVector<mlir::Value> collectCarried(const std::vector<Carried> &carried);
+  bool promoteChanged(LoopNames &names);
   bool hideLostNames(Scope &before);
-  void leaveLoop(const Scope &inner, const char *reason);
+  void leaveLoop(const Scope &inner);
+
+  //===--- RangeLoops.cpp -------------------------------------------------===//
+  Flow visitFor(Handle statement, const Rest &rest);
+  struct RangeLoop;
+  struct Bounds;
+  RangeLoop readRange(Handle call, const pybind11::tuple &args, const pybind11::dict &kwargs,
+                      bool isLanguageRange);
+  semantic::Operand readBound(Handle value);
+  void readStep(RangeLoop &range);
+  void readHints(RangeLoop &range, const std::vector<Object> &bound, Handle call);
+  void runRangeLoop(Handle statement, RangeLoop &range);
+  Bounds makeBounds(RangeLoop &range);
+  mlir::scf::ForOp startFor(const RangeLoop &range, const Bounds &bounds,
+                            const std::vector<semantic::Value> &initial);
+  semantic::Value counterInside(const Bounds &bounds, mlir::Value index);
+  std::optional<semantic::Value> counterBefore(Handle name, const Bounds &bounds,
+                                               std::string &reason);
+  semantic::Value counterAfter(const Bounds &bounds, const semantic::Value &old);
+  bool isReadOutsideItsLoops(Handle name);
 
   //===--- Unrolling.cpp --------------------------------------------------===//
   Flow unrollRange(Handle statement, const pybind11::tuple &args, const pybind11::dict &kwargs,
@@ -176,6 +202,7 @@ private:
   std::optional<Object> look(Handle callee, Handle node);
   Object callBuiltin(Handle callee, const pybind11::tuple &args, const pybind11::dict &kwargs,
                      Handle node);
+  Object addElements(const pybind11::tuple &args);
   Object foldExtremum(bool isMinimum, const pybind11::tuple &args);
   void devicePrint(const pybind11::tuple &args);
   bool isInstance(Handle object, Handle classes);

@@ -7,9 +7,9 @@
 
 #include "frontend/ast/KernelArguments.h"
 
-#include "frontend/ast/PythonValue.h"
 #include "frontend/emit/MlirBuilder.h"
 #include "frontend/emit/MlirTypes.h"
+#include "frontend/python/PythonValue.h"
 #include "ir/dialect/TileDialect.h"
 #include "ir/support/Error.h"
 #include "ir/support/TmaBox.h"

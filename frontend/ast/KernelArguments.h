@@ -3,11 +3,11 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the arguments of a kernel's function and the values that its parameters
-// have inside. A scalar or pointer is one argument; a tuple has those of its
-// elements; a descriptor has a tensor map where the target copies by TMA, then
-// base, extents (i32) and strides (i64). The launch passes them in this order
-// (python/bindings/launch/CompositeArguments.cpp).
+// What: the arguments of a kernel's function, and the values that its parameters
+// have inside. A scalar or pointer is one argument. A tuple has the arguments of
+// its elements. A descriptor has a tensor map where the target copies by TMA,
+// then base, extents (i32) and strides (i64). The launch passes them in this
+// order (python/bindings/launch/CompositeArguments.cpp).
 //
 //===----------------------------------------------------------------------===//
 

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/FunctionWalker.h"
-#include "frontend/ast/LanguageNames.h"
+#include "frontend/python/LanguageNames.h"
 
 #include "mlir/IR/Location.h"
 

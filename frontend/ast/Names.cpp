@@ -3,17 +3,17 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: local names first, then what Python would find (closure, module,
-// builtins), of which only values that cannot change under the compiled code
-// are allowed: constexpr objects, modules, functions, classes, types.
+// What: finds the value of a name: a local name first, then what Python would
+// find (closure, module, builtins). Of the latter only values that cannot
+// change under the compiled code are allowed: constexpr objects, modules,
+// functions, classes, types.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/FunctionWalker.h"
-#include "frontend/ast/LanguageNames.h"
+#include "frontend/python/LanguageNames.h"
+#include "frontend/python/NearestName.h"
 #include "ir/support/Knobs.h"
-
-#include <algorithm>
 
 namespace py = pybind11;
 
@@ -87,42 +87,6 @@ bool FunctionWalker::isReadOutsideItsLoops(Handle id) {
 //===----------------------------------------------------------------------===//
 // Names that do not exist
 //===----------------------------------------------------------------------===//
-
-/// Edits between two names (insertions, deletions, substitutions).
-static size_t editDistance(const std::string &lhs, const std::string &rhs) {
-  std::vector<size_t> row(rhs.size() + 1);
-  for (size_t j = 0; j <= rhs.size(); ++j)
-    row[j] = j;
-  for (size_t i = 1; i <= lhs.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= rhs.size(); ++j) {
-      size_t substitution = diagonal + (lhs[i - 1] != rhs[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitution});
-    }
-  }
-  return row.back();
-}
-
-std::string nearestName(const std::string &name, py::handle candidates) {
-  std::string best;
-  // More than a third of the letters wrong is another word, not a slip.
-  size_t limit = std::max<size_t>(1, name.size() / 3) + 1;
-  for (py::handle candidate : candidates) {
-    if (!py::isinstance<py::str>(candidate))
-      continue;
-    std::string text = py::cast<std::string>(candidate);
-    if (text == name || text.rfind("__", 0) == 0)
-      continue;
-    size_t distance = editDistance(name, text);
-    if (distance < limit) {
-      limit = distance;
-      best = text;
-    }
-  }
-  return best;
-}
 
 void FunctionWalker::reportUndefined(Handle id) {
   std::string text = py::cast<std::string>(py::str(id));

@@ -3,13 +3,13 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: two compile-time operands are Python's business; as soon as one is a
-// tensor, Semantic says what the operator means.
+// What: Python computes an operator on two compile-time operands. As soon as
+// one operand is a tensor, Semantic says what the operator means.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/FunctionWalker.h"
-#include "frontend/ast/LanguageNames.h"
+#include "frontend/python/LanguageNames.h"
 
 namespace py = pybind11;
 

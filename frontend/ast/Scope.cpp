@@ -7,7 +7,7 @@
 
 #include "frontend/ast/Scope.h"
 
-#include "frontend/ast/ValueTree.h"
+#include "frontend/python/ValueTree.h"
 
 #include "ir/support/Error.h"
 

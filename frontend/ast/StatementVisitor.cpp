@@ -3,15 +3,15 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: lists of statements in order, and what assignment means: a Python number
-// becomes a run-time scalar unless the name is annotated constexpr, everything
-// else is bound as it stands.
+// What: visits lists of statements in order, and says what assignment means. A
+// Python number becomes a run-time scalar unless the name is annotated
+// constexpr; every other value is bound as it is.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/ast/FunctionWalker.h"
-#include "frontend/ast/LanguageNames.h"
-#include "frontend/ast/StatementErrors.h"
+#include "frontend/python/LanguageNames.h"
+#include "frontend/python/StatementErrors.h"
 
 namespace py = pybind11;
 

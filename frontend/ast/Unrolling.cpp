@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the iterations of a tl.static_range, one after another, with a counter that
-// is known; and how the arguments of all ranges are bound.
+// What: visits the body of a tl.static_range once per iteration, with a counter
+// that is known at compile time. Also binds the arguments of all kinds of ranges.
 //
 //===----------------------------------------------------------------------===//
 

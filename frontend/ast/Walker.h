@@ -3,7 +3,7 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the compiler's EvaluationContext. It owns the builder and the meaning,
+// What: the compiler's EvaluationContext. It owns the builder and the Semantic,
 // keeps the stack of function instances, and calls jit functions by walking
 // their bodies at the place of the call: the IR has no calls.
 //
@@ -12,8 +12,8 @@
 #ifndef TILEWRIGHT_FRONTEND_AST_WALKER_H
 #define TILEWRIGHT_FRONTEND_AST_WALKER_H
 
-#include "frontend/ast/EvaluationContext.h"
 #include "frontend/emit/MlirBuilder.h"
+#include "frontend/python/EvaluationContext.h"
 #include "ir/support/Error.h"
 
 #include <vector>
@@ -65,13 +65,6 @@ private:
   pybind11::dict options;
   pybind11::object cause;
 };
-
-/// Arguments of a call by parameter name, defaults filled in. Raises E0122 for a
-/// wrong set. What is known at compile time stays so whatever the annotations say, and
-/// a run-time value may go to a parameter annotated constexpr: programs do that, and
-/// only a use that needs a constant fails.
-pybind11::dict bindArguments(pybind11::handle jitFunction, const pybind11::tuple &args,
-                             const pybind11::dict &kwargs);
 
 } // namespace tilewright
 

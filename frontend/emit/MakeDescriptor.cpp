@@ -4,27 +4,30 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: decides how tl.make_tensor_descriptor gets its tensor map.
-//  - Where base, extents and strides follow from the kernel's arguments, the kernel
-//    takes the map as one more argument, with a recipe by which the launch makes it
-//    (RecipeOp.h): every program would have to do what the host does once.
-//  - Otherwise each program makes it: tw.make_descriptor.
-//  - Otherwise there is none, and accesses go through pointers.
-// And which accesses go through pointers although there is a map.
+//   - If base, extents and strides follow from the kernel's arguments, the kernel
+//     takes the map as one more argument, with a recipe by which the launch makes
+//     it (RecipeOp.h). The host then does once what every program would have to do.
+//   - Otherwise each program makes the map by tw.make_descriptor, where it can.
+//   - Where it cannot, there is no map, and accesses go through pointers.
+// Also decides which accesses go through pointers although there is a map.
 //
 // How: values are followed back through the integer arithmetic that shapes are
 // computed with. The language demands that base and strides are multiples of 16
-// bytes. Of what is computed from arguments, constants and indices of programs this
-// must be known, from the arguments' divisibility or a hint: a launch must not fail,
-// nor a kernel go wrong, for arguments that pointers would serve. Of what comes from
-// memory or round a loop nothing can be known, and the demand is taken as met.
+// bytes. If such a value is computed from arguments, constants and indices of
+// programs, this must be known from the arguments' divisibility or from a hint. A
+// launch must not fail, nor a kernel go wrong, for arguments with which pointers
+// would work. Nothing can be known about a value that comes from memory or round a
+// loop; there the demand is taken as met.
 //
 // TMA writes whole chunks of 16 bytes. If a row ends inside of one, a store overwrites what
-// follows it: stores need a last extent that is known to be a multiple of 16 bytes, which it is
-// if a stride equals it. Loads have no such rule. Coordinates that TMA cannot take (LowerTma.cpp)
-// are a demand of the language; where they are seen here, pointers do it.
+// follows the row. So stores need a last extent that is known to be a multiple of 16 bytes; it is
+// known if a stride equals it. Loads have no such rule. The language forbids coordinates that TMA
+// cannot take (LowerTma.cpp); where such a coordinate is visible here, the access goes through
+// pointers.
 //
-// Not handled: making maps in launches that may overlap the one before (launch_pdl), or
-// in programs of several blocks: the scratch memory of both may be the same.
+// Not handled: maps that programs make, in launches that may overlap the previous one
+// (launch_pdl) and in programs of several blocks. The overlapping launches, or the blocks, might
+// share one scratch memory.
 //
 //===----------------------------------------------------------------------===//
 

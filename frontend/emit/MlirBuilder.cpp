@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Constants, shapes, reductions, hints. Elementwise ops and memory have files of
-// their own.
+// What: constants, shapes, reductions, hints. Elementwise ops and memory have
+// files of their own.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,9 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the one map from the language's types to those of the tile IR.
-// Integers lose their sign (the operation says how they are read), the boolean
-// is i1 in registers and a byte in memory, fp8e4b15 is its bits in an i8.
+// What: the one map from the language's types to those of the tile IR. Integers
+// lose their sign, because the operation says how they are read. The boolean is
+// i1 in registers and a byte in memory. fp8e4b15 is the i8 that holds its bits.
 //
 //===----------------------------------------------------------------------===//
 

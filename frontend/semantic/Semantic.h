@@ -3,13 +3,14 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: what each operator and each tl function means, once, for the compiler
-// and the interpreter: operand classes, promotion, broadcasting, result types,
-// errors. It computes nothing itself; it speaks to a TileBuilder.
+// What: the meaning of each operator and each tl function, once, for the
+// compiler and the interpreter: operand classes, promotion, broadcasting,
+// result types, errors. It computes nothing itself; it calls a TileBuilder.
 //
-// How a binary operator is typed: (1) literals with a kind not above the other
-// operand's are weak and take its type; (2) else the promotion table; (3) both
-// operands are cast and broadcast; (4) the builder gets one primitive.
+// How a binary operator is typed: (1) a literal is weak, and takes the other
+// operand's type, unless its kind (boolean, integer, float) is above the
+// other's; (2) otherwise the promotion table decides; (3) both operands are
+// cast and broadcast; (4) the builder gets one primitive.
 //
 // Reference: the promotion table is that of Triton 3.5 to 3.8.
 //
@@ -98,7 +99,7 @@ public:
   Value programId(int64_t axis);
   Value numPrograms(int64_t axis);
   Value arange(int64_t start, int64_t end);
-  Value full(const std::vector<int64_t> &shape, const Operand &value, const DType &type);
+  Value full(const std::vector<int64_t> &shape, const Operand &operand, const DType &type);
   /// Stretches both to their common shape.
   std::pair<Value, Value> broadcast(const Value &lhs, const Value &rhs);
   Value broadcastTo(const Value &value, const std::vector<int64_t> &shape);
@@ -115,7 +116,7 @@ public:
   Value item(const Value &value);
 
   //===--- arithmetic helpers --------------------------------------------===//
-  Value cast(const Operand &value, const DType &type,
+  Value cast(const Operand &operand, const DType &type,
              std::optional<Rounding> rounding = std::nullopt, bool bitcast = false);
   Value where(const Operand &condition, const Operand &ifTrue, const Operand &ifFalse);
   Value minimum(const Operand &lhs, const Operand &rhs, NanMode mode);
@@ -124,12 +125,12 @@ public:
   Value fma(const Operand &x, const Operand &y, const Operand &z);
   Value fdiv(const Operand &lhs, const Operand &rhs, bool ieeeRounding);
   Value divRounded(const Operand &lhs, const Operand &rhs);
-  Value sqrtRounded(const Operand &value);
+  Value sqrtRounded(const Operand &operand);
   Value mulHigh(const Operand &lhs, const Operand &rhs);
-  Value abs(const Operand &value);
+  Value abs(const Operand &operand);
   /// exp, exp2, log, log2, sin, cos, sqrt, rsqrt, erf, floor, ceil, tanh: f32
   /// and f64 only. `name` is what messages call it.
-  Value math(UnaryOp op, const Operand &value, const std::string &name);
+  Value math(UnaryOp op, const Operand &operand, const std::string &name);
 
   //===--- matrix products ------------------------------------------------===//
   struct DotOptions {
@@ -161,7 +162,7 @@ public:
   //===--- memory ---------------------------------------------------------===//
   Value load(const Value &pointer, const std::optional<Operand> &mask,
              const std::optional<Operand> &other, const LoadOptions &options);
-  void store(const Value &pointer, const Operand &value, const std::optional<Operand> &mask,
+  void store(const Value &pointer, const Operand &operand, const std::optional<Operand> &mask,
              const StoreOptions &options);
   enum class AtomicName { Add, Max, Min, And, Or, Xor, Exchange };
   /// The tensor map of an array, or nothing (TileBuilder.h).
@@ -181,16 +182,16 @@ public:
                        const Operand &value);
   /// Combines a block with memory.
   void descriptorReduce(AtomicName op, const Value &descriptor, const std::vector<Operand> &offsets,
-                        const Operand &value);
-  Value atomicRmw(AtomicName op, const Value &pointer, const Operand &value,
+                        const Operand &operand);
+  Value atomicRmw(AtomicName op, const Value &pointer, const Operand &operand,
                   const std::optional<Operand> &mask, MemorySemantic semantic, MemoryScope scope);
-  Value atomicCas(const Value &pointer, const Operand &compare, const Operand &value,
+  Value atomicCas(const Value &pointer, const Operand &expected, const Operand &desired,
                   MemorySemantic semantic, MemoryScope scope);
   /// Takes integers and floats of any width; `semantic`: acquire or relaxed.
   Value atomicLoad(const Value &pointer, const std::optional<Operand> &mask,
                    MemorySemantic semantic, MemoryScope scope);
   /// `semantic`: release or relaxed.
-  void atomicStore(const Value &pointer, const Operand &value, const std::optional<Operand> &mask,
+  void atomicStore(const Value &pointer, const Operand &operand, const std::optional<Operand> &mask,
                    MemorySemantic semantic, MemoryScope scope);
   /// `semantic`: acquire or relaxed.
   Value atomicPoll(const Value &pointer, const Operand &expected,

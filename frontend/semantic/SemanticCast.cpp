@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How: each conversion is split here into steps that both evaluators do alike.
-// f16 and bf16 meet everything but f32 and fp8 through f32, so that the number
-// of roundings is the same on the CPU and on every GPU.
+// Conversions between f16 or bf16 and any type but f32 and fp8 go through f32,
+// so that the number of roundings is the same on the CPU and on every GPU.
 //
 //===----------------------------------------------------------------------===//
 

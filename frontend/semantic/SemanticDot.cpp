@@ -7,8 +7,8 @@
 // tiles, the precision of f32 operands.
 //
 // How the result is typed: int8 gives int32, f64 gives f64, f32 and bf16 give
-// f32, f16 and fp8 give f16 or f32 as out_dtype says, by default as the
-// accumulator is, else f32.
+// f32. f16 and fp8 give f16 or f32 as out_dtype says; without it they give the
+// accumulator's type, and without an accumulator f32.
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,8 +10,8 @@
 // How: (1) The mantissa is rounded in the integer representation of the f32: adding
 // half a unit carries into the exponent where it must. (2) Results below the
 // smallest normal are rounded by adding a power of two whose last bit is the
-// format's smallest step. (3) What is too large, infinity included, becomes the
-// largest number.
+// format's smallest step. (3) A value that is too large, infinity included, becomes
+// the largest number.
 //
 // The formats: fp8e4b15 has a sign of zero and NaN in 0x7f and 0xff; fp8e4b8 and
 // fp8e5b16 have one zero, and NaN in the code of the other.

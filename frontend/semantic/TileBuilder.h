@@ -3,10 +3,10 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the abstract builder behind Semantic. Semantic has checked and promoted
-// everything before it calls: operands of an elementwise operation have equal
-// types and shapes, masks have the pointer's shape, axes are in range. So a
-// builder raises no language errors; each method is one primitive.
+// What: the abstract builder that Semantic calls. Semantic has checked and
+// promoted everything before a call: operands of an elementwise operation have
+// equal types and shapes, masks have the pointer's shape, axes are in range. So
+// a builder raises no language errors; each method is one primitive.
 //
 // Two implementations: frontend/emit makes MLIR, runtime/interpreter computes.
 //

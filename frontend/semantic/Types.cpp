@@ -9,55 +9,6 @@
 
 namespace tilewright::semantic {
 
-namespace {
-
-/// All that is known about a scalar kind but the pointer, in one row.
-struct KindFacts {
-  ScalarKind kind;
-  const char *name;
-  const char *longName;
-  int bits;
-  int mantissa; // explicit bits; 0 marks a type that is not floating
-  bool isSigned;
-};
-
-constexpr KindFacts kindTable[] = {
-    {ScalarKind::Void, "void", "void", 0, 0, false},
-    {ScalarKind::Int1, "i1", "int1", 1, 0, false},
-    {ScalarKind::Int8, "i8", "int8", 8, 0, true},
-    {ScalarKind::Int16, "i16", "int16", 16, 0, true},
-    {ScalarKind::Int32, "i32", "int32", 32, 0, true},
-    {ScalarKind::Int64, "i64", "int64", 64, 0, true},
-    {ScalarKind::UInt8, "u8", "uint8", 8, 0, false},
-    {ScalarKind::UInt16, "u16", "uint16", 16, 0, false},
-    {ScalarKind::UInt32, "u32", "uint32", 32, 0, false},
-    {ScalarKind::UInt64, "u64", "uint64", 64, 0, false},
-    {ScalarKind::Float8E4M3, "fp8e4nv", "float8e4nv", 8, 3, true},
-    {ScalarKind::Float8E5M2, "fp8e5", "float8e5", 8, 2, true},
-    {ScalarKind::Float8E4B15, "fp8e4b15", "float8e4b15", 8, 3, true},
-    {ScalarKind::Float8E4B8, "fp8e4b8", "float8e4b8", 8, 3, true},
-    {ScalarKind::Float8E5B16, "fp8e5b16", "float8e5b16", 8, 2, true},
-    {ScalarKind::Float16, "fp16", "float16", 16, 10, true},
-    {ScalarKind::BFloat16, "bf16", "bfloat16", 16, 7, true},
-    {ScalarKind::Float32, "fp32", "float32", 32, 23, true},
-    {ScalarKind::Float64, "fp64", "float64", 64, 52, true},
-    {ScalarKind::Pointer, "*", "pointer", 64, 0, false},
-    {ScalarKind::Descriptor, "tensordesc", "tensordesc", 64, 0, false},
-};
-
-const KindFacts &factsOf(ScalarKind kind) { return kindTable[static_cast<size_t>(kind)]; }
-
-// The table is indexed by the enum; a row out of order would corrupt all facts.
-constexpr bool tableIsOrdered() {
-  for (size_t i = 0; i < sizeof(kindTable) / sizeof(kindTable[0]); ++i)
-    if (static_cast<size_t>(kindTable[i].kind) != i)
-      return false;
-  return true;
-}
-static_assert(tableIsOrdered(), "kindTable must follow ScalarKind");
-
-} // namespace
-
 DType DType::pointerTo(DType pointee, bool isConst, int addressSpace) {
   DType result(ScalarKind::Pointer);
   result.constPointer = isConst;
@@ -77,30 +28,30 @@ bool DType::isInteger() const {
   return scalarKind >= ScalarKind::Int1 && scalarKind <= ScalarKind::UInt64;
 }
 
-bool DType::isSigned() const { return isInteger() && factsOf(scalarKind).isSigned; }
+bool DType::isSigned() const { return isInteger() && scalarFacts(scalarKind).isSigned; }
 
-bool DType::isFloating() const { return factsOf(scalarKind).mantissa != 0; }
+bool DType::isFloating() const { return scalarFacts(scalarKind).isFloating(); }
 
 bool DType::isFloat8() const { return isFloating() && bitWidth() == 8; }
 
-int DType::bitWidth() const { return factsOf(scalarKind).bits; }
+int DType::bitWidth() const { return scalarFacts(scalarKind).bits; }
 
-int DType::sizeInBytes() const { return (bitWidth() + 7) / 8; }
+int DType::sizeInBytes() const { return scalarFacts(scalarKind).bytes(); }
 
-int DType::mantissaBits() const { return factsOf(scalarKind).mantissa; }
+int DType::mantissaBits() const { return scalarFacts(scalarKind).mantissa; }
 
 std::string DType::name() const {
   if (isPointer())
     return (constPointer ? "*k" : "*") + pointeeType->name();
   if (isDescriptor())
     return "tensordesc<" + pointeeType->name() + shapeName(*blockShape) + ">";
-  return factsOf(scalarKind).name;
+  return scalarFacts(scalarKind).name;
 }
 
 std::string DType::longName() const {
   if (isPointer())
     return (constPointer ? "const_pointer<" : "pointer<") + pointeeType->name() + ">";
-  return factsOf(scalarKind).longName;
+  return scalarFacts(scalarKind).longName;
 }
 
 bool DType::parse(const std::string &shortName, DType &result) {
@@ -113,7 +64,7 @@ bool DType::parse(const std::string &shortName, DType &result) {
     result = pointerTo(pointee, isConst);
     return true;
   }
-  for (const KindFacts &facts : kindTable) {
+  for (const ScalarFacts &facts : scalarTable) {
     // Both hold other types; a descriptor has no name that parses.
     if (facts.kind == ScalarKind::Pointer || facts.kind == ScalarKind::Descriptor)
       continue;

@@ -12,6 +12,8 @@
 #ifndef TILEWRIGHT_FRONTEND_SEMANTIC_TYPES_H
 #define TILEWRIGHT_FRONTEND_SEMANTIC_TYPES_H
 
+#include "ir/support/ScalarTypes.h"
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,31 +21,7 @@
 
 namespace tilewright::semantic {
 
-enum class ScalarKind : uint8_t {
-  Void,
-  Int1, // the boolean; counts as unsigned
-  Int8,
-  Int16,
-  Int32,
-  Int64,
-  UInt8,
-  UInt16,
-  UInt32,
-  UInt64,
-  Float8E4M3, // fp8e4nv: finite, NaN is 0x7f
-  Float8E5M2, // fp8e5
-  // Known to software alone (SoftwareFloat8.cpp):
-  Float8E4B15, // E4M3 with bias 15
-  Float8E4B8,  // E4M3 with bias 8 and one zero
-  Float8E5B16, // E5M2 with bias 16 and one zero
-  Float16,
-  BFloat16,
-  Float32,
-  Float64,
-  Pointer,
-  /// A tensor map: knows its element type and its block.
-  Descriptor,
-};
+using tilewright::ScalarKind;
 
 /// A scalar type. Pointers know what they point to; everything else is a kind.
 class DType {

@@ -78,7 +78,7 @@ static py::object userFrame() {
     py::object name = py::dict(frame.attr("f_globals")).attr("get")("__name__", "");
     std::string module = py::str(name);
     bool isOurs = module == "tilewright" || module.rfind("tilewright.", 0) == 0;
-    // Below it there is nobody's line: candidates compile in threads of the tuner.
+    // A thread's own frames are no line of the user's: candidates compile in threads of the tuner.
     bool isThread = module == "threading" || module == "concurrent.futures.thread";
     if (!isOurs && !isThread)
       return frame;

@@ -14,26 +14,28 @@
 //                                              quarantine; byte 0 is its lock
 //   {root}/{area}/locks                        empty; byte n is the lock of key n
 //
-// How it stays whole without locks: an entry appears by one rename and is never
-// changed after. A reader opens the final name directly (no listing), reads once,
-// verifies, and uses the bytes from memory. Who loses a race writes the same
-// content again. The locks only spare duplicate work and keep the capacity. Where
-// they fail, a kernel is compiled twice, and the count is off until a sweep.
+// How it stays whole without locks: an entry appears by one rename and never
+// changes afterwards. A reader opens the final name directly (no listing), reads
+// once, verifies, and uses the bytes from memory. A writer that loses a race has
+// written the same content. The locks only save duplicate work and keep the
+// capacity. Where they fail, a kernel is compiled twice, and the count of bytes
+// is wrong until a sweep.
 //
-// On network disks: every operation opens its directories anew, by which a client
-// learns of changes (close-to-open). The content is at the server before the rename;
-// what went away meanwhile (ESTALE) is asked for again; another host's temporary
-// files are judged by their age, as locks may be each host's own. Two hosts may then
-// compile the same kernel, and the count is off until a sweep.
+// On network disks: every operation opens its directories anew, because that is when
+// a client learns of changes (close-to-open). The content is at the server before
+// the rename. A file that has disappeared meanwhile (ESTALE) is asked for again.
+// Temporary files of another host are judged by their age, because each host may
+// have locks of its own. Two hosts may then compile the same kernel, and the count
+// is wrong until a sweep.
 //
 // Eviction: a writer takes the lock of `size`, adds the bytes of its entry, makes
-// the file with its final length under another name, and gives the lock back; the
-// content and the rename follow without it. Where the sum would exceed the
-// capacity, it first scans, removes the least recently used down to nine tenths,
-// and takes the true sum, which has the files of other writers in it. So the files
-// never exceed the capacity, and what does not fit beside those being written is
-// not kept. Readers take no lock. A file that is gone already counts as removed.
-// Only names of the forms above are touched, and never through a link.
+// the file with its final length under another name, and gives the lock back. The
+// content and the rename follow without it. If the sum would exceed the capacity,
+// the writer first scans, removes the least recently used entries down to nine
+// tenths, and takes the true sum, which includes the files of other writers. So the
+// files never exceed the capacity, and an entry that does not fit beside those being
+// written is not kept. Readers take no lock. A file that is gone already counts as
+// removed. Only names of the forms above are touched, and never through a link.
 //
 //===----------------------------------------------------------------------===//
 

@@ -83,7 +83,7 @@ int finishDraft(const FileHandle &directory, Draft &draft, const std::string &na
   // finished file away; a close that fails is undone.
   if (!error &&
       ::renameat(directory.get(), draft.name.c_str(), directory.get(), name.c_str()) != 0) {
-    // Nobody else removes the draft. Where it is gone, a network disk has repeated a request
+    // Only its writer removes the draft. If it is gone, a network disk has repeated a request
     // whose answer was lost, and found the work done; or the whole folder was removed.
     error = errno == ENOENT ? 0 : errno;
   } else if (!error && (error = draft.file.close()) != 0) {

@@ -35,7 +35,7 @@ int makeDraft(const FileHandle &directory, uint64_t bytes, Draft &draft);
 int finishDraft(const FileHandle &directory, Draft &draft, const std::string &name,
                 const std::string &bytes);
 
-/// Whether nobody writes this draft any more.
+/// Whether the writer of this draft is gone.
 bool isAbandoned(const FileHandle &directory, const std::string &name, const struct stat &status);
 
 } // namespace tilewright::cache

@@ -26,8 +26,8 @@
 // Every length is checked against the file before it is used, so even bytes made
 // to match the digest cannot lead outside of it.
 //
-// Not handled: authenticity. Who can write the file can make a valid one; the
-// store accepts only private directories for that reason.
+// Not handled: authenticity. Anyone who can write the file can make a valid one;
+// for that reason the store accepts only private directories.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- PrivateDirectory.cpp - Directories nobody else writes --------------===//
+//===- PrivateDirectory.cpp - Directories only the user writes ------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,12 +1,12 @@
-//===- PrivateDirectory.h - Directories nobody else writes ------*- C++ -*-===//
+//===- PrivateDirectory.h - Directories only the user writes ----*- C++ -*-===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: opens the directories of a cache so that what was checked is what is
-// used. A directory is opened without following a link, its owner and mode are
-// read from the descriptor, and everything below goes through that descriptor:
-// exchanging a path after the check leads nowhere.
+// What: opens the directories of a cache so that the directory that was checked
+// is the one that is used. A directory is opened without following a link, its
+// owner and mode are read from the descriptor, and everything below goes
+// through that descriptor: exchanging a path after the check leads nowhere.
 //
 //===----------------------------------------------------------------------===//
 

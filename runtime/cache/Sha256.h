@@ -5,10 +5,11 @@
 //
 // What: SHA-256 (FIPS 180-4), so that an entry on disk says whether it is whole.
 //
-// How: OpenSSL's, linked statically. Its low-level functions are five objects of
-// 30 KB in all; EVP, which is meant for new code, would bring the whole library
-// with its providers and the reading of its configuration into the process. Their
-// assembler matters: a launch from the cache waits for the digest of the entry.
+// How: OpenSSL's implementation, linked statically. Its low-level functions are
+// five objects of 30 KB in all. EVP, which is meant for new code, would bring the
+// whole library with its providers and the reading of its configuration into the
+// process. The assembly in these objects matters: a launch from the cache waits
+// for the digest of the entry.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,13 +8,13 @@
 // by atomics alone: one that acquires what another has released comes after all
 // that the other did before the release.
 //
-// How: a release is an access whose number others may acquire. It knows its
+// How: a release is an access whose number other programs may acquire. It knows its
 // parents: the releases that its program had acquired or made before, and those
-// that it found in memory (an atomic that follows a release hands it on). To answer
-// whether the running program comes after an access of program q, the releases it
-// knows are followed backwards, newest first, down to the number of that access;
-// what was learnt stays. So an ordered chain of any length costs one step per link,
-// and a program that acquires nothing costs nothing.
+// that it found in memory (an atomic that follows a release passes it on). To
+// decide whether the running program comes after an access of program q, the
+// releases that it knows are followed backwards, newest first, down to the number
+// of that access; what was found is kept. So an ordered chain of any length costs
+// one step per link, and a program that acquires nothing costs nothing.
 //
 //===----------------------------------------------------------------------===//
 

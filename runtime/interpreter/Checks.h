@@ -3,7 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: which checks a launch makes, and the one way out for what they find.
+// What: which checks a launch makes, and the one function by which they report
+// what they find.
 //
 //===----------------------------------------------------------------------===//
 

@@ -29,8 +29,8 @@ void CombineTape::start(const Values &lhs, const Values &rhs) {
     }
 }
 
-/// The slot of a value that appears in the recording. A scalar nobody made
-/// here is a constant; a tile from elsewhere cannot be scaled to other levels.
+/// The slot of a value that appears in the recording. A scalar that was not
+/// made here is a constant; a tile from elsewhere cannot be scaled to other levels.
 CombineTape::Use CombineTape::use(const Value &value) {
   auto [found, isNew] = slotOf.try_emplace(value.handle.get(), static_cast<int>(values.size()));
   if (isNew) {

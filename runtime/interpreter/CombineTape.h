@@ -7,10 +7,10 @@
 // that function is usually Python. The first call is recorded as the list of
 // primitives it performed; the other levels replay the list in C++.
 //
-// When a recording is no use: the function looked at a value (a branch), touched
-// memory, printed or asserted, or made tiles of its own. Then each level calls
-// the function. A function that branches on its operands, which are scalars in
-// the compiler's eyes, is called element by element.
+// A recording cannot be used if the function looked at a value (a branch),
+// touched memory, printed or asserted, or made tiles of its own. Then each level
+// calls the function. A function that branches on its operands, which are
+// scalars for the compiler, is called element by element.
 //
 //===----------------------------------------------------------------------===//
 

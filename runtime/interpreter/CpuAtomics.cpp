@@ -3,9 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: one program runs at a time, so a plain read, combine and write per lane, in
-// lane order, is one of the orders a GPU may take. Lanes that hit the same address see
-// each other. Inactive lanes return zero.
+// What: atomics as a plain read, combine and write per lane, in lane order. One
+// program runs at a time, so this is one of the orders that a GPU may take. Lanes that
+// access the same address see each other's results. Inactive lanes return zero.
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,13 +10,13 @@
 // kernel adds a x b to the sums, in the order of K; (3) the sums are rounded to
 // the accumulator's type, once per product.
 //
-// How f32 operands are seen: tf32 is the upper 19 bits, cut off and not rounded,
-// which is what mma and wgmma do to registers and shared memory that nobody
-// converted. tf32x3 and bf16x3/x6 split an operand by cutting: part 0 is its
-// upper 19 or 16 bits, part 1 those of what is left, and so on. The products of
-// parts i and j with i + j below 2 (x3) or 3 (x6) are summed. An infinity or NaN
-// has no further parts, and a NaN in the sum of the smaller products counts as
-// zero: it comes of infinity times a part that is zero.
+// How f32 operands are seen: tf32 is the upper 19 bits, cut off and not rounded.
+// mma and wgmma do the same to registers and shared memory that hold unconverted
+// f32. tf32x3 and bf16x3/x6 split an operand by cutting: part 0 is its upper 19
+// or 16 bits, part 1 those of what is left, and so on. The products of parts i
+// and j with i + j below 2 (x3) or 3 (x6) are summed. An infinity or NaN has no
+// further parts, and a NaN in the sum of the smaller products counts as zero: it
+// comes from infinity times a part that is zero.
 //
 // Not handled: max_num_imprecise_acc. The sums are full f32 always.
 //

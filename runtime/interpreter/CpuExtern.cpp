@@ -3,10 +3,11 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: what a compiled kernel takes from NVIDIA's libdevice, by its symbols.
+// What: the functions that a compiled kernel takes from NVIDIA's libdevice, by
+// their symbols.
 //
-// How: elements are handed over as one f64 or one 64-bit integer each. Functions
-// of reals are the C library's, computed in f64 and rounded once for f32, so that
+// How: each element is passed as one f64 or one 64-bit integer. Functions of
+// reals are the C library's, computed in f64 and rounded once for f32, so that
 // they are nearer to the exact value than the GPU's. Arithmetic and conversions
 // with a rounding mode run under that mode of the FPU and are exact.
 //
@@ -124,10 +125,12 @@ template <typename To> double fromInteger(const std::string &from, int64_t bits)
 class ExternTable {
 public:
   ExternTable() {
-    addReals();
+    addRealsOfOne();
+    addRealsOfMore();
     addRounded();
     addConversions();
     addBits();
+    addIntegers();
   }
   const ExternFunction *find(const std::string &symbol) const {
     auto entry = functions.find(symbol);
@@ -146,19 +149,26 @@ private:
     add(symbol, function);
     add(symbol + "f", function);
   }
-  void addReal(const std::string &symbol, std::function<double(const Scalar *)> function) {
+  void addReal(const std::string &symbol, const std::function<double(const Scalar *)> &function) {
     addBoth(symbol, [function](const Scalar *x) { return Scalar{function(x), 0}; });
   }
 
-  void addReals();
+  void addInteger(const char *symbol, int64_t (*function)(const Scalar *)) {
+    add(symbol, [function](const Scalar *x) { return Scalar{0, function(x)}; });
+  }
+
+  void addRealsOfOne();
+  void addRealsOfMore();
   void addRounded();
   void addConversions();
   void addBits();
+  void addIntegers();
 
   std::unordered_map<std::string, ExternFunction> functions;
 };
 
-void ExternTable::addReals() {
+/// Functions of one real.
+void ExternTable::addRealsOfOne() {
   const std::pair<const char *, Unary> unary[] = {
       {"acos", std::acos},    {"asin", std::asin},
       {"atan", std::atan},    {"acosh", std::acosh},
@@ -193,7 +203,16 @@ void ExternTable::addReals() {
   addReal("normcdfinv", [](const Scalar *x) { return -inverseErfc(2 * x[0].real) / sqrtHalf; });
   addReal("cyl_bessel_i0", [](const Scalar *x) { return besselI(0, x[0].real); });
   addReal("cyl_bessel_i1", [](const Scalar *x) { return besselI(1, x[0].real); });
+  addBoth("ilogb", [](const Scalar *x) {
+    // NaN and zero as the GPU has them: the lowest integer.
+    double value = x[0].real;
+    bool hasNone = value == 0 || std::isnan(value);
+    return Scalar{0, hasNone ? std::numeric_limits<int32_t>::min() : std::ilogb(value)};
+  });
+}
 
+/// Functions of two reals and more, or of a real and an integer.
+void ExternTable::addRealsOfMore() {
   const std::pair<const char *, Binary> binary[] = {
       {"atan2", std::atan2}, {"hypot", std::hypot},       {"fdim", std::fdim},
       {"fmod", std::fmod},   {"pow", std::pow},           {"fmax", std::fmax},
@@ -216,12 +235,6 @@ void ExternTable::addReals() {
             [](const Scalar *x) { return std::ldexp(x[0].real, static_cast<int>(x[1].bits)); });
   addReal("jn", [](const Scalar *x) { return ::jn(static_cast<int>(x[0].bits), x[1].real); });
   addReal("yn", [](const Scalar *x) { return ::yn(static_cast<int>(x[0].bits), x[1].real); });
-  addBoth("ilogb", [](const Scalar *x) {
-    // NaN and zero as the GPU has them: the lowest integer.
-    double value = x[0].real;
-    bool hasNone = value == 0 || std::isnan(value);
-    return Scalar{0, hasNone ? std::numeric_limits<int32_t>::min() : std::ilogb(value)};
-  });
 }
 
 constexpr std::pair<const char *, int> roundingModes[] = {
@@ -282,10 +295,8 @@ void ExternTable::addConversions() {
   }
 }
 
+/// Functions of the bits of integers and of doubles.
 void ExternTable::addBits() {
-  auto addInteger = [&](const char *symbol, int64_t (*function)(const Scalar *)) {
-    add(symbol, [function](const Scalar *x) { return Scalar{0, function(x)}; });
-  };
   addInteger("clz", [](const Scalar *x) -> int64_t {
     uint32_t value = static_cast<uint32_t>(x[0].bits);
     return value ? __builtin_clz(value) : 32;
@@ -324,6 +335,20 @@ void ExternTable::addBits() {
       result |= static_cast<uint32_t>(bytes >> (x[2].bits >> 4 * i & 7) * 8 & 0xff) << 8 * i;
     return result;
   });
+  addInteger("double2loint", [](const Scalar *x) -> int64_t {
+    return static_cast<int32_t>(bitCast<uint64_t>(x[0].real));
+  });
+  addInteger("double2hiint", [](const Scalar *x) -> int64_t {
+    return static_cast<int32_t>(bitCast<uint64_t>(x[0].real) >> 32);
+  });
+  add("hiloint2double", [](const Scalar *x) {
+    uint64_t bits = (static_cast<uint64_t>(x[0].bits) << 32) | static_cast<uint32_t>(x[1].bits);
+    return Scalar{bitCast<double>(bits), 0};
+  });
+}
+
+/// Arithmetic on integers beyond the operators of the language.
+void ExternTable::addIntegers() {
   addInteger("mul24", [](const Scalar *x) -> int64_t {
     auto low = [](int64_t bits) {
       return static_cast<int64_t>(static_cast<int32_t>(static_cast<uint32_t>(bits) << 8) >> 8);
@@ -354,16 +379,6 @@ void ExternTable::addBits() {
     addInteger(symbol, [](const Scalar *x) -> int64_t { return (x[0].bits + x[1].bits) >> 1; });
   for (const char *symbol : {"rhadd", "urhadd"})
     addInteger(symbol, [](const Scalar *x) -> int64_t { return (x[0].bits + x[1].bits + 1) >> 1; });
-  addInteger("double2loint", [](const Scalar *x) -> int64_t {
-    return static_cast<int32_t>(bitCast<uint64_t>(x[0].real));
-  });
-  addInteger("double2hiint", [](const Scalar *x) -> int64_t {
-    return static_cast<int32_t>(bitCast<uint64_t>(x[0].real) >> 32);
-  });
-  add("hiloint2double", [](const Scalar *x) {
-    uint64_t bits = (static_cast<uint64_t>(x[0].bits) << 32) | static_cast<uint32_t>(x[1].bits);
-    return Scalar{bitCast<double>(bits), 0};
-  });
 }
 
 //===----------------------------------------------------------------------===//

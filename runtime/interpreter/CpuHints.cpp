@@ -3,11 +3,12 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: a promise changes no value; the compiler builds wide accesses on it. So a
-// false one gives right results here and others on a GPU: it is reported where
-// it is made. What each means is in passes/analysis/AxisInfo.h: groups are
+// What: checks the promises of the kernel, such as tl.multiple_of. A promise
+// changes no value, but the compiler makes wide accesses because of it. So a
+// false one gives right results here and wrong ones on a GPU; it is reported
+// where it is made. passes/analysis/AxisInfo.h defines each promise: groups are
 // aligned runs of elements along a dimension, and a multiple is the first element
-// of each run of consecutive numbers, since `pid * 64 + arange` is promised so.
+// of each run of consecutive numbers, because `pid * 64 + arange` is promised so.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,15 +3,16 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the second evaluator behind Semantic. Where the emitter writes an
-// operation down, this builder performs it: every method returns the finished
+// What: the second evaluator under Semantic. Where the MLIR builder makes an
+// operation, this builder performs it: every method returns the finished
 // elements. Results follow the GPU bit for bit where the language defines bits:
 // f32 NaN results are 0x7fffffff, 8- and 16-bit arithmetic rounds once, shifts
 // by too much give 0 or the sign, float to int saturates.
 //
-// Where what is: CpuShape.cpp (constants, ranges, shape), CpuElementwise.cpp,
-// CpuCast.cpp, CpuDot.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp,
-// CpuElements.cpp, CpuExtern.cpp, CpuPrint.cpp, CpuHints.cpp, CpuBlocks.cpp. Each picks a typed loop once per operation, never per element.
+// Where it is: CpuShape.cpp (constants, ranges, shape), CpuElementwise.cpp, CpuCast.cpp,
+// CpuDot.cpp, CpuMemory.cpp, CpuAtomics.cpp, CpuReduce.cpp, CpuElements.cpp, CpuExtern.cpp,
+// CpuPrint.cpp, CpuHints.cpp, CpuBlocks.cpp. Each picks a typed loop once per operation, never per
+// element.
 //
 // Not handled here: Python. What a tile's user sees of the host (standard
 // output, source places) comes in through InterpreterHost.
@@ -138,9 +139,9 @@ public:
                   MemorySemantic semantic, MemoryScope scope) override;
 
   std::vector<Value> reduce(const std::vector<Value> &inputs, int axis,
-                            const CombineFunction &combine) override;
+                            const CombineFunction &function) override;
   std::vector<Value> scan(const std::vector<Value> &inputs, int axis, bool reverse,
-                          const CombineFunction &combine) override;
+                          const CombineFunction &function) override;
 
   std::vector<Value> mapElements(const std::vector<Value> &inputs, int pack,
                                  const semantic::MapFunction &function) override;
@@ -148,7 +149,7 @@ public:
                                const std::vector<DType> &results,
                                const std::vector<int64_t> &shape) override;
 
-  Value hint(HintKind kind, const Value &value, const std::vector<int64_t> &values) override;
+  Value hint(HintKind kind, const Value &value, const std::vector<int64_t> &numbers) override;
   void assume(const Value &condition) override;
   void barrier() override;
   void print(const std::string &prefix, const std::vector<Value> &values, bool hex) override;

@@ -3,8 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Here: how operations carry marks on, and what is reported where they end.
-// What makes marks is in SpoiledLanes.cpp and WrappedIntegers.cpp.
+// What: how operations pass marks from operands to results, and what is
+// reported where a marked lane is used. SpoiledLanes.cpp and
+// WrappedIntegers.cpp make the marks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -224,7 +225,8 @@ void Marker::afterAddPointer(const Value &pointer, const Value &offset, Value &r
     markLanes(result, Marks::Wrapped, [&](int64_t i) -> uint32_t {
       if (before && before[i])
         return before[i];
-      bool isWrong = lanes && elementsOf<int64_t>(exact)[i] != laneAsInteger(offset, i);
+      bool isWrong = lanes && elementsOf<int64_t>(exact)[i] != laneAsInteger(offset, i) &&
+                     !(lanes[i] && origins[lanes[i] - 1].isRightAsAddress);
       return isWrong ? lanes[i] : 0;
     });
 }

@@ -16,9 +16,10 @@
 // stands what it would be without the wrap; a lane that comes back to that, as
 // (a - b) + b does, is clean again.
 //
-// What ends a mark: a selection of another value, a comparison; of wrapped numbers also
-// `%`, `&`, `|`, `^` and `>>`, with which hashes and generators make use of wrapping; of
-// NaN and infinity any operation with a finite result.
+// What ends a mark: a selection of another value, and a comparison. The mark of a
+// wrapped number also ends at `%`, `&`, `|`, `^` and `>>`, with which hashes and
+// generators use wrapping on purpose. The mark of a NaN or infinity ends at any
+// operation with a finite result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,6 +55,8 @@ struct Origin {
   std::string what;
   /// A NaN or an infinity: the mark ends with a finite result.
   bool endsWhenFinite = false;
+  /// A number of 64 bits that wrapped: addresses wrap as it does, so it is right as one.
+  bool isRightAsAddress = false;
 };
 
 inline const Marks *marksOf(const Value &value) { return tileOf(value).marks.get(); }

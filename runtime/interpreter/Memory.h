@@ -99,7 +99,7 @@ public:
   void watch(uint64_t low, uint64_t high, uint8_t *isWritten) {
     watched.push_back({low, high, isWritten});
   }
-  /// Reports E0417 for active lanes that nobody has written.
+  /// Reports E0417 for active lanes whose element was never written.
   void checkWritten(const Access &access, const ProgramPosition &program);
   void noteWritten(const Access &access);
   /// Is told of each access before it is checked, where there is one: for tables of

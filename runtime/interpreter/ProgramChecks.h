@@ -7,10 +7,10 @@
 // threads of one program that meet in memory without a barrier (E0413).
 //
 // What the language orders inside a program (docs/launch.md): accesses through one
-// argument always, and through different arguments what a thread does itself; the
-// same lane of tiles of one shape is one thread. So only launches whose arguments
-// overlap are looked at for E0413, and others pay nothing. A barrier, or a scalar
-// atomic that acquires or releases, orders all threads.
+// argument always; accesses through different arguments if one thread does them. The
+// same lane of tiles of one shape is one thread. So E0413 is only looked for in
+// launches whose arguments overlap, and other launches pay nothing. A barrier, or a
+// scalar atomic that acquires or releases, orders all threads.
 //
 //===----------------------------------------------------------------------===//
 

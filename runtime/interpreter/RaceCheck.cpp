@@ -214,7 +214,7 @@ void RaceCheck::noteStoredRun(Current &current, const Run &run) {
   });
 }
 
-/// Such a store harms nobody who is there already; a later one of other bits meets it.
+/// Such a store is no race with earlier accesses; a later store of other bits is one with it.
 void RaceCheck::noteUnchangedRun(const Access &access, const Run &run) {
   AccessId id = order.plain(places.currentPlace(), WritesMemory | ChangesNothing);
   regionOf(access, run.address)

@@ -11,13 +11,14 @@
 // modifier ".cv", acquires; a store with ".wt" releases: kernels that spin that way
 // work on every GPU.
 //
-// What is left alone: a store of the very bits that memory holds, by whomever, beside
-// loads and stores of the same bits, before it or after. The result is the same in any
-// order of the two, and kernels store one value from several programs on purpose. A
-// program that has stored them itself may load them as well.
+// What is not reported: a store of the very bits that memory holds, together with
+// loads and stores of the same bits by any program, before it or after. The result is
+// the same in any order of the two, and kernels store one value from several programs
+// on purpose. A program that has stored these bits itself may load them as well.
 //
-// Not handled: an element's reads of a third program, and races that another order
-// of programs would show (TILEWRIGHT_ORDER runs them in another order).
+// Not handled: reads of one element by more than two programs, of which two are
+// remembered; and races that another order of programs would show (TILEWRIGHT_ORDER
+// runs them in another order).
 //
 //===----------------------------------------------------------------------===//
 

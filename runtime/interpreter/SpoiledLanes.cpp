@@ -7,9 +7,9 @@
 // first NaN or infinity, and what other compilers leave undefined, and marks
 // the lanes (Marks.h). Nothing is reported here.
 //
-// A NaN is the first one where no operand is NaN, an infinity where every operand is
-// finite. Infinities of divisions by zero, logarithms and roots are mistakes of the
-// kind of NaN; others come of numbers that grew too large.
+// A NaN is the first one if no operand is NaN, an infinity if every operand is
+// finite. Infinities of divisions by zero, logarithms and roots are reported with
+// the NaNs; other infinities come from numbers that grew too large.
 //
 //===----------------------------------------------------------------------===//
 

@@ -72,35 +72,8 @@ private:
 
 /// Bytes of one element as stored in a tile and in memory.
 inline int elementSize(ScalarKind kind) {
-  switch (kind) {
-  case ScalarKind::Void:
-  case ScalarKind::Descriptor: // of compiled kernels only
-    return 0;
-  case ScalarKind::Int1:
-  case ScalarKind::Int8:
-  case ScalarKind::UInt8:
-  case ScalarKind::Float8E4M3:
-  case ScalarKind::Float8E5M2:
-  case ScalarKind::Float8E4B15:
-  case ScalarKind::Float8E4B8:
-  case ScalarKind::Float8E5B16:
-    return 1;
-  case ScalarKind::Int16:
-  case ScalarKind::UInt16:
-  case ScalarKind::Float16:
-  case ScalarKind::BFloat16:
-    return 2;
-  case ScalarKind::Int32:
-  case ScalarKind::UInt32:
-  case ScalarKind::Float32:
-    return 4;
-  case ScalarKind::Int64:
-  case ScalarKind::UInt64:
-  case ScalarKind::Float64:
-  case ScalarKind::Pointer:
-    return 8;
-  }
-  return 0;
+  // Descriptors are of compiled kernels only.
+  return kind == ScalarKind::Descriptor ? 0 : scalarFacts(kind).bytes();
 }
 
 inline int64_t countOf(const std::vector<int64_t> &shape) {

@@ -1,12 +1,12 @@
-//===- UnwrittenMemory.cpp - Reads of what nobody wrote -------------------===//
+//===- UnwrittenMemory.cpp - Reads of memory that was never written -------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: ranges of bytes of which the host has said that nothing is in them yet
-// (python/tilewright/runtime/unwritten.py). One byte per byte tells whether it
-// was written; it outlives the launch, so that one kernel may write what the
-// next one reads.
+// What: finds reads of bytes that were never written. The host declares ranges
+// of bytes that hold nothing yet (python/tilewright/runtime/unwritten.py). One
+// byte per byte says whether it was written. This record outlives the launch,
+// so that one kernel may write what the next one reads.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,9 +6,9 @@
 // What: notices that a program waits: it asks the same elements at the same lines
 // again and again, finds the same bits, and changes nothing in between.
 //
-// Atomics that change nothing and volatile loads are what programs wait with: asking
-// a few times is waiting. A plain load of one element may stand in any loop, so that
-// has to be very many times.
+// Programs wait by atomics that change nothing and by volatile loads: asking a few
+// times is waiting. A plain load of one element may stand in any loop, so it counts
+// as waiting only after very many times.
 //
 // Not handled: a program that stores while it waits.
 //

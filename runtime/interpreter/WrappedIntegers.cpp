@@ -6,18 +6,21 @@
 // What: finds sums, products and shifts of signed integers that do not fit their
 // type, and keeps beside each such number what it would be (Marks.h).
 //
-// How: (1) one vectorised pass over the operands gathers the bits in use, from
-// which nearly always follows that no lane can wrap; (2) else another computes
-// in 64 bits whether one does; (3) only then is every lane computed in 128 bits.
-// Exact numbers are kept in 64; what exceeds them stays at the largest or
-// smallest one and so never seems right.
+// How: (1) one vectorised pass over the operands gathers the bits in use; nearly
+// always these show that no lane can wrap; (2) else another pass computes in 64
+// bits whether a lane wraps; (3) only then is every lane computed in 128 bits.
+// Exact numbers are kept in 64 bits. A number that exceeds them stays at the
+// largest or smallest one, and so never seems right.
 //
-// Hashes wrap on purpose, and often. A place in the kernel whose wrapped numbers
-// have not become an address so many times is left alone for the rest of the
-// launch, so that such kernels keep their speed.
+// Hashes wrap on purpose, and often. If the wrapped numbers of a place in the
+// kernel have not become an address after so many times, the place is not
+// checked for the rest of the launch, so that such kernels keep their speed.
+//
+// A sum or product of 64 bits that wraps is right as an address, which wraps in the same
+// way; descriptors of ragged groups count on that. Such an access is judged by its bounds.
 //
 // Not handled: unsigned integers, whose purpose in kernels is to wrap (hashes,
-// random numbers).
+// random numbers); a number of 64 bits that wraps and is then divided.
 //
 //===----------------------------------------------------------------------===//
 
@@ -206,10 +209,12 @@ void Marker::wrapIntegers(BinaryOp op, const Value &lhs, const Value &rhs, Value
     for (const Value &origins : from)
       if (uint32_t origin = elementsOf<uint32_t>(origins)[i])
         return origin;
-    if (!fresh)
+    if (!fresh) {
       fresh =
           newOrigin(Check::Wraps, fmt::format("{} {} {} is {}, which {} makes {}", a, symbolOf(op),
                                               b, number, type.name(), laneAsInteger(result, i)));
+      origins[fresh - 1].isRightAsAddress = type.bitWidth() == 64;
+    }
     return fresh;
   });
   if (hasChannel({&result}, Marks::Wrapped))

@@ -14,123 +14,51 @@
 
 namespace tilewright::launch {
 
-namespace {
-struct TypeName {
+/// Names beside those of the table: what NumPy and torch call a type as well.
+static constexpr struct {
   const char *name;
-  ElementType type;
-};
-} // namespace
-
-// The first name of a type is the language's own. Type strings of the array
-// interface carry a byte order, which is stripped before the look-up.
-static const TypeName typeNames[] = {
-    {"i1", ElementType::Int1},
-    {"bool", ElementType::Int1},
-    {"u1bool", ElementType::Int1},
-    {"b1", ElementType::Int1},
-    {"int1", ElementType::Int1},
-    {"bool_", ElementType::Int1},
-    {"i8", ElementType::Int8},
-    {"int8", ElementType::Int8},
-    {"i16", ElementType::Int16},
-    {"int16", ElementType::Int16},
-    {"i32", ElementType::Int32},
-    {"int32", ElementType::Int32},
-    {"i64", ElementType::Int64},
-    {"int64", ElementType::Int64},
-    {"u8", ElementType::UInt8},
-    {"uint8", ElementType::UInt8},
-    {"u16", ElementType::UInt16},
-    {"uint16", ElementType::UInt16},
-    {"u32", ElementType::UInt32},
-    {"uint32", ElementType::UInt32},
-    {"u64", ElementType::UInt64},
-    {"uint64", ElementType::UInt64},
-    {"fp16", ElementType::Float16},
-    {"float16", ElementType::Float16},
-    {"half", ElementType::Float16},
-    {"bf16", ElementType::BFloat16},
-    {"bfloat16", ElementType::BFloat16},
-    {"fp32", ElementType::Float32},
-    {"float32", ElementType::Float32},
-    {"float", ElementType::Float32},
-    {"fp64", ElementType::Float64},
-    {"float64", ElementType::Float64},
-    {"double", ElementType::Float64},
-    {"fp8e4nv", ElementType::Float8E4M3},
-    {"float8e4nv", ElementType::Float8E4M3},
-    {"float8_e4m3fn", ElementType::Float8E4M3},
-    {"fp8e5", ElementType::Float8E5M2},
-    {"float8e5", ElementType::Float8E5M2},
-    {"float8_e5m2", ElementType::Float8E5M2},
-    {"fp8e4b15", ElementType::Float8E4B15},
-    {"float8e4b15", ElementType::Float8E4B15},
-    {"fp8e4b8", ElementType::Float8E4B8},
-    {"float8_e4m3fnuz", ElementType::Float8E4B8},
-    {"fp8e5b16", ElementType::Float8E5B16},
-    {"float8_e5m2fnuz", ElementType::Float8E5B16},
+  ScalarKind kind;
+} otherNames[] = {
+    {"bool_", ScalarKind::Int1},   {"u1bool", ScalarKind::Int1},   {"b1", ScalarKind::Int1},
+    {"half", ScalarKind::Float16}, {"float", ScalarKind::Float32}, {"double", ScalarKind::Float64},
 };
 
-const char *elementTypeName(ElementType type) {
-  for (const TypeName &entry : typeNames)
-    if (entry.type == type)
-      return entry.name;
-  return "invalid";
+/// The letter of a type in the array interface, or 0 where it has none there.
+static char interfaceLetter(const ScalarFacts &facts) {
+  constexpr char letters[] = {'i', 'u', 'f', 0, 0, 0, 'b'};
+  bool isKnown = facts.dlpackCode >= 0 && facts.dlpackCode < static_cast<int>(sizeof(letters));
+  return isKnown ? letters[facts.dlpackCode] : 0;
 }
 
-int elementTypeBytes(ElementType type) {
-  switch (type) {
-  case ElementType::Invalid:
-    return 0;
-  case ElementType::Int16:
-  case ElementType::UInt16:
-  case ElementType::Float16:
-  case ElementType::BFloat16:
-    return 2;
-  case ElementType::Int32:
-  case ElementType::UInt32:
-  case ElementType::Float32:
-    return 4;
-  case ElementType::Int64:
-  case ElementType::UInt64:
-  case ElementType::Float64:
-    return 8;
-  default:
-    return 1;
-  }
-}
-
-bool isFloatingType(ElementType type) { return type >= ElementType::Float16; }
-
-/// "<f4" of the array interface: kind and bytes; Invalid for any other text.
-static ElementType parseTypeString(const std::string &text) {
+/// "<f4" of the array interface: order of bytes, kind and number of bytes; Void for any
+/// other text.
+static ScalarKind parseTypeString(const std::string &text) {
   if (text.size() != 3 || !std::strchr("<>|=", text[0]))
-    return ElementType::Invalid;
+    return ScalarKind::Void;
   // Big-endian data cannot be read by a kernel.
   if (text[0] == '>' && text[2] != '1')
-    return ElementType::Invalid;
-  static const TypeName byKind[] = {
-      {"b1", ElementType::Int1},    {"i1", ElementType::Int8},    {"i2", ElementType::Int16},
-      {"i4", ElementType::Int32},   {"i8", ElementType::Int64},   {"u1", ElementType::UInt8},
-      {"u2", ElementType::UInt16},  {"u4", ElementType::UInt32},  {"u8", ElementType::UInt64},
-      {"f2", ElementType::Float16}, {"f4", ElementType::Float32}, {"f8", ElementType::Float64},
-  };
-  for (const TypeName &entry : byKind)
-    if (text.compare(1, 2, entry.name) == 0)
-      return entry.type;
-  return ElementType::Invalid;
+    return ScalarKind::Void;
+  for (const ScalarFacts &facts : scalarTable)
+    if (char letter = interfaceLetter(facts))
+      if (text[1] == letter && text[2] - '0' == facts.bytes())
+        return facts.kind;
+  return ScalarKind::Void;
 }
 
-ElementType parseElementType(const std::string &text) {
-  ElementType fromTypeString = parseTypeString(text);
-  if (fromTypeString != ElementType::Invalid)
+ScalarKind parseElementType(const std::string &text) {
+  ScalarKind fromTypeString = parseTypeString(text);
+  if (fromTypeString != ScalarKind::Void)
     return fromTypeString;
   size_t dot = text.rfind('.');
   std::string name = dot == std::string::npos ? text : text.substr(dot + 1);
-  for (const TypeName &entry : typeNames)
+  for (const ScalarFacts &facts : scalarTable)
+    if (isElementType(facts.kind) &&
+        (name == facts.name || name == facts.longName || name == facts.frameworkName))
+      return name.empty() ? ScalarKind::Void : facts.kind;
+  for (const auto &entry : otherNames)
     if (name == entry.name)
-      return entry.type;
-  return ElementType::Invalid;
+      return entry.kind;
+  return ScalarKind::Void;
 }
 
 std::string typeString(uint8_t code, bool isConstPointer, const std::string &annotation) {
@@ -150,7 +78,7 @@ std::string typeString(uint8_t code, bool isConstPointer, const std::string &ann
     return annotation;
   default:
     return std::string(isConstPointer ? "*k" : "*") +
-           elementTypeName(static_cast<ElementType>(plainCode(code) - kPointer));
+           scalarFacts(static_cast<ScalarKind>(plainCode(code) - kPointer)).name;
   }
 }
 

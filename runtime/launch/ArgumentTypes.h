@@ -11,46 +11,19 @@
 #ifndef TILEWRIGHT_RUNTIME_LAUNCH_ARGUMENTTYPES_H
 #define TILEWRIGHT_RUNTIME_LAUNCH_ARGUMENTTYPES_H
 
+#include "ir/support/ScalarTypes.h"
+
 #include <cstdint>
 #include <string>
 
 namespace tilewright::launch {
 
-/// Element types that a pointer argument can have.
-enum class ElementType : uint8_t {
-  Invalid,
-  Int1,
-  Int8,
-  Int16,
-  Int32,
-  Int64,
-  UInt8,
-  UInt16,
-  UInt32,
-  UInt64,
-  Float16,
-  BFloat16,
-  Float32,
-  Float64,
-  Float8E4M3,
-  Float8E5M2,
-  Float8E4B15,
-  Float8E4B8,
-  Float8E5B16,
-};
-
-/// "fp32": the language's short name.
-const char *elementTypeName(ElementType type);
-/// From "float32", "torch.float32", "<f4", "fp32", "tl.float32"; Invalid where
-/// the language has no such type.
-ElementType parseElementType(const std::string &text);
-
-/// Bytes of one element in memory; 0 for Invalid.
-int elementTypeBytes(ElementType type);
-bool isFloatingType(ElementType type);
+/// The type of elements that "float32", "torch.float32", "<f4", "fp32" or "tl.float32"
+/// names; Void where the language has no such type.
+ScalarKind parseElementType(const std::string &text);
 
 /// Code of one argument in the key. Constexpr codes from Int to Token are
-/// followed by one word with the value; pointers are kPointer + ElementType.
+/// followed by one word with the value; pointers are kPointer + ScalarKind.
 enum ArgumentCode : uint8_t {
   kConstNone = 1,
   kConstTrue,

@@ -47,9 +47,9 @@ struct DlpackExchangeTable {
   void *currentStream;
 };
 
-/// The element type of a tensor; Invalid for types of several lanes and for those
+/// The element type of a tensor; Void for types of several lanes and for those
 /// that the language has not.
-ElementType elementTypeOf(const DlTensor &tensor);
+ScalarKind elementTypeOf(const DlTensor &tensor);
 
 } // namespace tilewright::launch
 

@@ -32,7 +32,7 @@ static constexpr int64_t kMaxExtent = INT32_MAX;
 static constexpr int64_t kMaxBlockElements = int64_t(1) << 20;
 
 static std::optional<DescriptorProblem> checkBlock(const DescriptorArgument &d) {
-  int64_t bytes = elementTypeBytes(d.type), elements = 1;
+  int64_t bytes = scalarFacts(d.type).bytes(), elements = 1;
   for (int dim = 0; dim < d.rank; ++dim) {
     int64_t extent = d.block[dim];
     if (extent < 1 || (extent & (extent - 1)))
@@ -50,7 +50,7 @@ static std::optional<DescriptorProblem> checkBlock(const DescriptorArgument &d) 
 }
 
 std::optional<DescriptorProblem> checkArray(const DescriptorArgument &d, bool isOnGpu) {
-  int64_t bytes = elementTypeBytes(d.type);
+  int64_t bytes = scalarFacts(d.type).bytes();
   if (isOnGpu && d.address % kAlignment)
     return DescriptorProblem{"the base address is not aligned",
                              fmt::format("a base divisible by {} bytes", kAlignment)};
@@ -71,13 +71,13 @@ std::optional<DescriptorProblem> checkArray(const DescriptorArgument &d, bool is
       return DescriptorProblem{fmt::format("a stride of {} bytes", stride * bytes),
                                fmt::format("strides divisible by {} bytes", kAlignment)};
   }
-  if (d.padsWithNan && !isFloatingType(d.type))
+  if (d.padsWithNan && !scalarFacts(d.type).isFloating())
     return DescriptorProblem{
-        fmt::format("padding 'nan' with elements of type {}", elementTypeName(d.type)),
+        fmt::format("padding 'nan' with elements of type {}", scalarFacts(d.type).name),
         "a floating type, or padding 'zero'"};
-  if (d.roundsToTf32 && d.type != ElementType::Float32)
+  if (d.roundsToTf32 && d.type != ScalarKind::Float32)
     return DescriptorProblem{
-        fmt::format("round_f32_to_tf32 with elements of type {}", elementTypeName(d.type)),
+        fmt::format("round_f32_to_tf32 with elements of type {}", scalarFacts(d.type).name),
         "elements of type fp32"};
   return std::nullopt;
 }
@@ -88,7 +88,7 @@ std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &d, bo
 }
 
 bool hasWholeRows(const DescriptorArgument &d) {
-  return d.shape[d.rank - 1] * elementTypeBytes(d.type) % kAlignment == 0;
+  return d.shape[d.rank - 1] * scalarFacts(d.type).bytes() % kAlignment == 0;
 }
 
 [[noreturn]] static void raiseProblem(const std::string &name, const DescriptorProblem &problem) {
@@ -97,7 +97,7 @@ bool hasWholeRows(const DescriptorArgument &d) {
 }
 
 std::string descriptorTypeString(const DescriptorArgument &d) {
-  std::string text = fmt::format("tensordesc<{}[", elementTypeName(d.type));
+  std::string text = fmt::format("tensordesc<{}[", scalarFacts(d.type).name);
   for (int dim = 0; dim < d.rank; ++dim)
     text += (dim ? "," : "") + std::to_string(d.block[dim]);
   return text + "]" + (d.padsWithNan ? ",nan" : "") + (d.roundsToTf32 ? ",tf32" : "") + ">";
@@ -111,22 +111,22 @@ std::string descriptorTypeString(const DescriptorArgument &d) {
 /// and NaN padding look at the type, and neither is used for those.
 static int dataType(const DescriptorArgument &d) {
   switch (d.type) {
-  case ElementType::Int32:
+  case ScalarKind::Int32:
     return kTensorMapInt32;
-  case ElementType::Int64:
+  case ScalarKind::Int64:
     return kTensorMapInt64;
-  case ElementType::Float16:
+  case ScalarKind::Float16:
     return kTensorMapFloat16;
-  case ElementType::BFloat16:
+  case ScalarKind::BFloat16:
     return kTensorMapBFloat16;
-  case ElementType::Float32:
+  case ScalarKind::Float32:
     return d.roundsToTf32 ? kTensorMapTFloat32 : kTensorMapFloat32;
-  case ElementType::Float64:
+  case ScalarKind::Float64:
     return kTensorMapFloat64;
   default:
     break;
   }
-  switch (elementTypeBytes(d.type)) {
+  switch (scalarFacts(d.type).bytes()) {
   case 8:
     return kTensorMapUInt64;
   case 4:
@@ -146,7 +146,7 @@ static int swizzleMode(int swizzleBytes) {
 }
 
 TensorMapForm tensorMapForm(const DescriptorArgument &d) {
-  TmaBox box = tmaBox({d.block, d.block + d.rank}, elementTypeBytes(d.type));
+  TmaBox box = tmaBox({d.block, d.block + d.rank}, scalarFacts(d.type).bytes());
   TensorMapForm form = {};
   form.dataType = dataType(d);
   for (int dim = 0; dim < d.rank; ++dim)
@@ -172,7 +172,7 @@ static void encode(const DescriptorArgument &d, const std::string &name, TensorM
         fmt::arg("r", "12.0"))
         .addNote("cuTensorMapEncodeTiled is missing from the driver");
 
-  int64_t bytes = elementTypeBytes(d.type);
+  int64_t bytes = scalarFacts(d.type).bytes();
   TensorMapForm form = tensorMapForm(d);
   uint64_t extents[kMaxDescriptorRank], strides[kMaxDescriptorRank];
   uint32_t elementStrides[kMaxDescriptorRank];

@@ -30,7 +30,7 @@ constexpr int kMaxDescriptorRank = 5;
 struct DescriptorArgument {
   uint64_t address;
   uint8_t rank;
-  ElementType type;
+  ScalarKind type;
   uint8_t padsWithNan;
   uint8_t roundsToTf32;
   uint32_t reserved;

@@ -83,7 +83,7 @@ void checkRecipe(const TensorMapRecipe &recipe) {
   if (recipe.shape.size() != rank || recipe.strides.size() != rank)
     refuseRecipe(fmt::format("has {} extents and {} strides for {} dimensions", recipe.shape.size(),
                              recipe.strides.size(), rank));
-  if (recipe.type == ElementType::Invalid)
+  if (recipe.type == ScalarKind::Void)
     refuseRecipe("has an unknown element type");
   for (const auto *expressions : {&recipe.shape, &recipe.strides})
     for (const std::vector<int64_t> &steps : *expressions)

@@ -3,9 +3,10 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: a descriptor made inside a kernel, where base, extents and strides follow
-// from the arguments alone: the launch makes its tensor map, as if the descriptor
-// had been an argument. The kernel takes it after its other parameters.
+// What: the recipe by which a launch makes the tensor map of a descriptor that
+// the kernel makes from its arguments alone. The launch treats it as if the
+// descriptor had been an argument. The kernel takes the map after its other
+// parameters.
 //
 // How: extents and strides are expressions in postfix form, pairs of a RecipeOp
 // and its operand.
@@ -23,7 +24,7 @@
 namespace tilewright::launch {
 
 struct TensorMapRecipe {
-  ElementType type = ElementType::Invalid;
+  ScalarKind type = ScalarKind::Void;
   bool padsWithNan = false;
   std::vector<int64_t> block;
   /// The parameter of the kernel with the base address.

@@ -192,7 +192,7 @@ void LaunchLog::matchKernel(std::vector<size_t> &launches, std::vector<const Ker
   for (size_t index : launches) {
     LaunchRecord &record = taken.launches[index];
     if (runs.size() < launches.size())
-      break; // some are lost: nobody knows which
+      break; // some are lost, and it is not known which
     // More runs than launches: others have launched this kernel, too. A kernel begins
     // after its launch.
     while (!isExact && next < runs.size() &&

@@ -6,14 +6,14 @@
 // What: while a profile is on, one record per launch: what was launched, when the call
 // began and ended on the host, what it took to compile, and when the kernel ran.
 //
-// How: a launch appends a record and, where CUPTI does not work, records an event before and
-// one after the kernel; the events are read in batches. CUPTI's records are matched when the
-// log is taken: the runs of a kernel (by symbol, device, grid and threads) are in the order of its
-// launches, as CUPTI numbers the calls of the driver. Where launches outnumber the runs (CUPTI
-// has lost some), none of that kernel is matched, as nobody knows which.
+// How: a launch appends a record. Where CUPTI does not work, it also records an event before and
+// one after the kernel; the events are read in batches. CUPTI's records are matched when the log
+// is taken: the runs of a kernel (by symbol, device, grid and threads) are in the order of its
+// launches, as CUPTI numbers the calls of the driver. If a kernel has more launches than runs,
+// CUPTI has lost some, and it is not known which; none of that kernel is matched then.
 //
-// Not handled: launches beyond kMaxLaunches, which are counted only; work of others is told
-// by CUPTI alone.
+// Not handled: launches beyond kMaxLaunches, which are counted only. Kernels of others are known
+// from CUPTI alone.
 //
 //===----------------------------------------------------------------------===//
 

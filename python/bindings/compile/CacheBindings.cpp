@@ -3,14 +3,14 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: CacheStore for Python. Keys are hexadecimal text, problems come back as
-// (kind, reason): Python knows which are warnings and says each once.
+// What: CacheStore for Python. Keys are hexadecimal text. Problems come back as
+// (kind, reason); Python knows which of them are warnings and issues each once.
 //
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/Bindings.h"
 
-#include "frontend/ast/SourceBlock.h"
+#include "frontend/python/SourceBlock.h"
 #include "runtime/cache/CacheStore.h"
 
 #include <pybind11/stl.h>

@@ -3,9 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the way of a kernel from a jit function, or from the text of a stage, to
-// a dictionary of stages. The front end needs the interpreter lock because it
-// walks Python objects; everything after it runs without them.
+// What: compiles a kernel, from a jit function or from the text of a stage, to a
+// dictionary of stages. The front end needs the interpreter lock because it
+// walks Python objects; everything after it runs without the lock.
 //
 //===----------------------------------------------------------------------===//
 

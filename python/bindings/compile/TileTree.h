@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: a function of tile IR as nested tuples, for analyses in Python. Nobody
-// has to read the text of the IR, whose form is not promised.
+// What: a function of tile IR as nested tuples, for analyses in Python, which
+// then need not read the text of the IR. The form of that text is not promised.
 //
 //   function   {"parameters": (name per argument), "arguments": (value...), "body": (op...)}
 //   value      (number, type)

@@ -3,16 +3,17 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: `_core.InterpreterContext`, and the small functions that rewritten
-// kernels call where native Python would mean something else than the language
+// What: `_core.InterpreterContext`, and small functions that rewritten kernels
+// call where plain Python would mean something else than the language
 // (assignment of a number, conditions, and/or/not). They are C functions without
 // argument parsing because a kernel calls them on every line.
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/LanguageNames.h"
-#include "frontend/ast/StatementErrors.h"
-#include "frontend/ast/ValueTree.h"
+#include "frontend/python/LanguageNames.h"
+#include "frontend/python/NearestName.h"
+#include "frontend/python/StatementErrors.h"
+#include "frontend/python/ValueTree.h"
 #include "python/bindings/Bindings.h"
 #include "python/bindings/interpreter/InterpreterContext.h"
 #include "runtime/interpreter/LaneValues.h"
@@ -22,9 +23,6 @@
 namespace py = pybind11;
 
 namespace tilewright {
-
-// Defined in frontend/ast/Names.cpp, whose header would bring MLIR into this file.
-std::string nearestName(const std::string &name, py::handle candidates);
 
 /// What a name holds after `name = object`: numbers become run-time scalars of
 /// their own type, also inside tuples; everything else stays.
@@ -170,7 +168,7 @@ static PyObject *describeFunction(PyObject *, PyObject *object) {
   return guarded([&] { return py::str(describeValue(object)); });
 }
 /// How a kernel calls this: "value" with everything, "static" with Python's values, "kernel",
-/// "constant" for tl.constexpr. What the front end has refused is as good as anything.
+/// "library" for what libraries have marked, "constant" for tl.constexpr. What the front end has refused is as good as anything.
 static PyObject *kindOfCallee(PyObject *, PyObject *callee) {
   return guarded([&] {
     const LanguageNames &names = LanguageNames::get();
@@ -183,6 +181,9 @@ static PyObject *kindOfCallee(PyObject *, PyObject *callee) {
       name = "constant";
       break;
     case CalleeKind::Language:
+      break;
+    case CalleeKind::Library:
+      name = "library";
       break;
     case CalleeKind::Kernel:
       name = "kernel";

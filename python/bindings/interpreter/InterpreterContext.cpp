@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/interpreter/InterpreterContext.h"
-#include "frontend/ast/StatementErrors.h"
-#include "frontend/ast/ValueTree.h"
+#include "frontend/python/CallArguments.h"
+#include "frontend/python/StatementErrors.h"
+#include "frontend/python/ValueTree.h"
 #include "python/bindings/PythonError.h"
 #include "runtime/interpreter/FloatChunks.h"
 
@@ -17,9 +18,6 @@
 namespace py = pybind11;
 
 namespace tilewright {
-
-// Declared in frontend/ast/Walker.h, which would bring MLIR's headers into this file.
-py::dict bindArguments(py::handle jitFunction, const py::tuple &args, const py::dict &kwargs);
 
 using interpreter::AllocationId;
 using semantic::DType;
@@ -154,43 +152,16 @@ std::optional<Literal> InterpreterContext::concreteScalar(const Value &value) {
   return Literal::integer(static_cast<int64_t>(bits));
 }
 
-/// NumPy's name of an element type; those of ml_dtypes start with its name.
-static const char *numpyName(ScalarKind kind) {
-  switch (kind) {
-  case ScalarKind::Int1:
-    return "bool";
-  case ScalarKind::Int8:
-    return "int8";
-  case ScalarKind::Int16:
-    return "int16";
-  case ScalarKind::Int32:
-    return "int32";
-  case ScalarKind::Int64:
-    return "int64";
-  case ScalarKind::UInt8:
-    return "uint8";
-  case ScalarKind::UInt16:
-    return "uint16";
-  case ScalarKind::UInt32:
-    return "uint32";
-  case ScalarKind::UInt64:
-  case ScalarKind::Pointer:
-    return "uint64";
-  case ScalarKind::Float16:
-    return "float16";
-  case ScalarKind::Float32:
-    return "float32";
-  case ScalarKind::Float64:
-    return "float64";
-  case ScalarKind::BFloat16:
-    return "bfloat16";
-  case ScalarKind::Float8E4M3:
-    return "float8_e4m3fn";
-  case ScalarKind::Float8E5M2:
-    return "float8_e5m2";
-  default:
-    return "uint8"; // no other scalar is left but the 8-bit floats of software
-  }
+/// What NumPy, or ml_dtypes, calls the elements: addresses are integers, and the types that
+/// software alone knows are their codes.
+static py::object numpyType(const DType &type) {
+  if (type.isPointer())
+    return py::str("uint64");
+  if (type.isSoftwareFloat8())
+    return py::str("uint8");
+  const char *name = scalarFacts(type.kind()).frameworkName;
+  bool isExtension = type.isFloat8() || type.kind() == ScalarKind::BFloat16;
+  return isExtension ? py::module_::import("ml_dtypes").attr(name) : py::str(name);
 }
 
 py::object toNumpy(const Value &value) {
@@ -198,10 +169,7 @@ py::object toNumpy(const Value &value) {
   py::module_ numpy = py::module_::import("numpy");
   std::vector<py::ssize_t> shape(value.type.shape.begin(), value.type.shape.end());
   int64_t count = interpreter::countOf(value);
-  const char *name = numpyName(kind);
-  bool isExtension = kind == ScalarKind::BFloat16 || kind == ScalarKind::Float8E4M3 ||
-                     kind == ScalarKind::Float8E5M2;
-  py::object type = isExtension ? py::module_::import("ml_dtypes").attr(name) : py::str(name);
+  py::object type = numpyType(value.type.scalar);
   py::object array = numpy.attr("empty")(py::cast(shape), type);
   py::object address = array.attr("ctypes").attr("data");
   std::memcpy(reinterpret_cast<void *>(address.cast<uint64_t>()),

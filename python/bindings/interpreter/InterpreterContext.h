@@ -4,16 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: the evaluation context of one interpreted launch: the CPU builder, the
-// meaning of the language on top of it, the launch's arrays, and the loop over
-// the programs. Python sees it as `_core.InterpreterContext`.
+// Semantic on top of it, the launch's arrays, and the loop over the programs.
+// Python sees it as `_core.InterpreterContext`.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_PYTHON_BINDINGS_INTERPRETER_INTERPRETERCONTEXT_H
 #define TILEWRIGHT_PYTHON_BINDINGS_INTERPRETER_INTERPRETERCONTEXT_H
 
-#include "frontend/ast/EvaluationContext.h"
-#include "frontend/ast/PythonValue.h"
+#include "frontend/python/EvaluationContext.h"
+#include "frontend/python/PythonValue.h"
 #include "python/bindings/interpreter/KernelPlaces.h"
 #include "python/bindings/interpreter/ProgramScheduler.h"
 #include "runtime/interpreter/CpuTileBuilder.h"

@@ -3,9 +3,9 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the line of a kernel that runs, as a small number that an access can keep.
-// It is asked for at every load and store, so code objects are compared by address
-// and lines are read from their tables only where a report needs them.
+// What: a small number for the line of the kernel that is running, which an access
+// can keep. Every load and store asks for it. So code objects are compared by
+// address, and lines are read from their tables only where a report needs them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/interpreter/ProgramScheduler.h"
-#include "frontend/ast/EvaluationContext.h"
+#include "frontend/python/EvaluationContext.h"
 
 #include <algorithm>
 #include <cfenv>
@@ -344,7 +344,7 @@ Error ProgramScheduler::deadlock() const {
   Error error =
       makeError(ErrorCode::E0414, fmt::arg("p", idText(programs.front()->position)),
                 fmt::arg("a", name), fmt::arg("i", index), fmt::arg("v", valueText(*first)));
-  // Without that check nobody knows.
+  // The last write is known only if that check is on.
   if (builder.checks.looksFor(interpreter::Check::Races)) {
     std::optional<AccessRecord> last = builder.races.lastWrite(first->addresses[0]);
     error.addNote(last ? fmt::format("'{}'[{}] was changed last by program {} at {}", name, index,

@@ -8,14 +8,15 @@
 //
 // How: (1) The launch's own thread runs one program after the other. (2) A program
 // that waits (WaitWatch.h) stays on its thread, Python frames and all, and another
-// thread goes on with the rest; one thread at a time has the turn. (3) Whoever has
-// finished a program, or waits, hands the turn on: to a program whose memory has
-// changed, else to one that has not begun. (4) Where there is neither, every waiting
-// program asks very often once more; if nothing comes of that, all of them wait for
-// ever (E0414). (5) An error ends all others: each is woken in turn and leaves.
+// thread goes on with the rest; only one thread runs at a time, the one that has the
+// turn. (3) A thread that has finished a program, or whose program waits, passes the
+// turn on: to a program whose memory has changed, else to one that has not begun.
+// (4) If there is neither, every waiting program asks very often once more; if
+// nothing comes of that, all of them wait for ever (E0414). (5) An error ends all
+// other programs: each is woken in turn and leaves.
 //
 // TILEWRIGHT_ORDER lets programs begin in another order; a seed also interrupts them
-// between accesses to memory. A grid in which nobody waits and nobody is interrupted
+// between accesses to memory. A grid in which no program waits or is interrupted
 // makes no thread.
 //
 //===----------------------------------------------------------------------===//

@@ -11,8 +11,8 @@
 #ifndef TILEWRIGHT_PYTHON_BINDINGS_LANGUAGE_LANGUAGEARGUMENTS_H
 #define TILEWRIGHT_PYTHON_BINDINGS_LANGUAGE_LANGUAGEARGUMENTS_H
 
-#include "frontend/ast/EvaluationContext.h"
-#include "frontend/ast/PythonValue.h"
+#include "frontend/python/EvaluationContext.h"
+#include "frontend/python/PythonValue.h"
 
 namespace tilewright {
 

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/PythonValue.h"
+#include "frontend/python/PythonValue.h"
 #include "ir/support/Error.h"
 #include "python/bindings/Bindings.h"
 
@@ -89,33 +89,15 @@ static int requireIntegerBits(const TypeObject &object, const char *name) {
 static py::object powerOfTwo(int bits) { return py::int_(1).attr("__lshift__")(bits); }
 
 static void bindPredicates(py::class_<TypeObject> &dtype) {
-  auto addKind = [&](const char *name, ScalarKind kind) {
-    dtype.def(name, [kind](const TypeObject &t) {
+  auto addKind = [&](const std::string &name, ScalarKind kind) {
+    dtype.def(name.c_str(), [kind](const TypeObject &t) {
       return scalarOf(t).kind() == kind && !t.type.isTile();
     });
   };
-  addKind("is_fp8e4nv", ScalarKind::Float8E4M3);
-  addKind("is_fp8e5", ScalarKind::Float8E5M2);
-  addKind("is_fp8e4b15", ScalarKind::Float8E4B15);
-  addKind("is_fp8e4b8", ScalarKind::Float8E4B8);
-  addKind("is_fp8e5b16", ScalarKind::Float8E5B16);
-  addKind("is_fp16", ScalarKind::Float16);
-  addKind("is_bf16", ScalarKind::BFloat16);
-  addKind("is_fp32", ScalarKind::Float32);
-  addKind("is_fp64", ScalarKind::Float64);
-  addKind("is_int1", ScalarKind::Int1);
+  for (const ScalarFacts &facts : scalarTable)
+    if (isElementType(facts.kind) || facts.kind == ScalarKind::Void)
+      addKind(fmt::format("is_{}", facts.isFloating() ? facts.name : facts.longName), facts.kind);
   addKind("is_bool", ScalarKind::Int1);
-  addKind("is_int8", ScalarKind::Int8);
-  addKind("is_int16", ScalarKind::Int16);
-  addKind("is_int32", ScalarKind::Int32);
-  addKind("is_int64", ScalarKind::Int64);
-  addKind("is_uint8", ScalarKind::UInt8);
-  addKind("is_uint16", ScalarKind::UInt16);
-  addKind("is_uint32", ScalarKind::UInt32);
-  addKind("is_uint64", ScalarKind::UInt64);
-  addKind("is_void", ScalarKind::Void);
-  dtype.def("is_fp8e4b8", [](const TypeObject &) { return false; });
-  dtype.def("is_fp8e5b16", [](const TypeObject &) { return false; });
   dtype.def("is_fp8", [](const TypeObject &t) { return scalarOf(t).isFloat8(); });
   dtype.def("is_floating", [](const TypeObject &t) { return scalarOf(t).isFloating(); });
   dtype.def("is_standard_floating", [](const TypeObject &t) {
@@ -272,13 +254,15 @@ void bindLanguageTypes(py::module_ &language) {
     return py::make_tuple(makeName, py::make_tuple(scalarOf(t).name()));
   });
   bindPointerAndBlock(language);
-  for (const char *name :
-       {"void", "i1", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "fp8e4nv", "fp8e5",
-        "fp8e4b15", "fp8e4b8", "fp8e5b16", "fp16", "bf16", "fp32", "fp64"}) {
-    DType type;
-    if (DType::parse(name, type))
-      language.attr(type.longName().c_str()) = wrapDType(type);
+  py::list table;
+  for (const ScalarFacts &facts : scalarTable) {
+    if (facts.kind != ScalarKind::Void && !isElementType(facts.kind))
+      continue;
+    language.attr(facts.longName) = wrapDType(facts.kind);
+    table.append(py::make_tuple(facts.name, facts.longName, facts.frameworkName, facts.bits));
   }
+  // A row per type: its short name, its long one, the frameworks' and its bits.
+  language.attr("scalar_types") = py::tuple(table);
 }
 
 } // namespace tilewright

@@ -42,7 +42,7 @@ struct Array {
   int64_t extent() const {
     if (descriptor)
       return spanBytes(descriptor->shape, descriptor->strides, descriptor->rank,
-                       elementTypeBytes(descriptor->type));
+                       scalarFacts(descriptor->type).bytes());
     TorchAccess *torch = TorchAccess::get();
     if (torch && torch->isPlainTensor(Py_TYPE(value))) {
       DlTensor facts;

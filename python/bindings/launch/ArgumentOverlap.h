@@ -6,9 +6,9 @@
 // What: whether an array that a launch writes overlaps the array of another argument. Asked
 // for kernels whose code is right only without that (metadata.needs_distinct_arguments).
 //
-// How: addresses first, which the launch has read anyway. Where two differ, the array with
-// the lower address must end before the other begins, so that only its extent is needed. An
-// array whose extent nobody tells is taken to overlap what lies above it.
+// How: the launch has read the addresses anyway, so they are compared first. If two differ,
+// the array with the lower address must end before the other begins, so only its extent is
+// needed. An array that does not tell its extent is taken to overlap every array above it.
 //
 //===----------------------------------------------------------------------===//
 

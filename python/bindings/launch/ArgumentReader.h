@@ -201,11 +201,11 @@ private:
   void readDataPointerObject(ArgumentPlace &place, PyObject *value, PyObject *method);
   void readArrayInterface(ArgumentPlace &place, PyObject *interface, PyObject *value);
   void readDlpack(ArgumentPlace &place, PyObject *value);
-  void setPointer(ArgumentPlace &place, uint64_t address, launch::ElementType type);
+  void setPointer(ArgumentPlace &place, uint64_t address, ScalarKind type);
   void setDevice(const ArgumentPlace &place, int ordinal);
   void setOtherDevice(const ArgumentPlace &place, int ordinal);
   uint64_t hostVisiblePointer(const ArgumentPlace &place, uint64_t address);
-  launch::ElementType elementType(const ArgumentPlace &place, PyObject *dtype);
+  ScalarKind elementType(const ArgumentPlace &place, PyObject *dtype);
   uint8_t constCode(const ArgumentPlace &place, PyObject *value, uint64_t &word);
   pybind11::object describeValue(const ArgumentPlace &place, PyObject *value, size_t &element,
                                  size_t &descriptor) const;

@@ -8,7 +8,7 @@
 #ifndef TILEWRIGHT_PYTHON_BINDINGS_LAUNCH_ARGUMENTREADERINTERNAL_H
 #define TILEWRIGHT_PYTHON_BINDINGS_LAUNCH_ARGUMENTREADERINTERNAL_H
 
-#include "frontend/ast/InternedName.h"
+#include "frontend/python/InternedName.h"
 #include "ir/support/Error.h"
 #include "python/bindings/PythonError.h"
 

@@ -30,7 +30,7 @@ namespace {
 struct DtypeCache {
   static constexpr size_t kSize = 64;
   PyObject *objects[kSize] = {};
-  ElementType types[kSize] = {};
+  ScalarKind types[kSize] = {};
 
   static size_t slot(PyObject *object) {
     return (reinterpret_cast<uintptr_t>(object) >> 4) * 0x9e3779b1u >> 7 & (kSize - 1);
@@ -54,13 +54,13 @@ static std::string dtypeText(PyObject *dtype) {
   return py::str(py::handle(dtype));
 }
 
-ElementType ArgumentReader::elementType(const ArgumentPlace &place, PyObject *dtype) {
+ScalarKind ArgumentReader::elementType(const ArgumentPlace &place, PyObject *dtype) {
   size_t slot = DtypeCache::slot(dtype);
   if (dtypeCache.objects[slot] == dtype)
     return dtypeCache.types[slot];
   std::string text = dtypeText(dtype);
-  ElementType type = parseElementType(text);
-  if (type == ElementType::Invalid)
+  ScalarKind type = parseElementType(text);
+  if (type == ScalarKind::Void)
     throw makeError(ErrorCode::E0206, fmt::arg("a", place.name()), fmt::arg("d", text));
   // A newer dtype takes the slot of an older one that hashes the same.
   Py_INCREF(dtype);
@@ -70,7 +70,7 @@ ElementType ArgumentReader::elementType(const ArgumentPlace &place, PyObject *dt
   return type;
 }
 
-inline void ArgumentReader::setPointer(ArgumentPlace &place, uint64_t address, ElementType type) {
+inline void ArgumentReader::setPointer(ArgumentPlace &place, uint64_t address, ScalarKind type) {
   const LaunchParam &param = place.param;
   *place.slot = address;
   uint8_t code = param.annotatedPointer
@@ -124,8 +124,8 @@ inline uint64_t ArgumentReader::placeTorch(const ArgumentPlace &place, uint64_t 
 void ArgumentReader::readTorch(ArgumentPlace &place, const TorchAccess &torch, PyObject *value) {
   DlTensor facts;
   if (torch.describe(value, facts)) {
-    ElementType type = elementTypeOf(facts);
-    if (type != ElementType::Invalid) {
+    ScalarKind type = elementTypeOf(facts);
+    if (type != ScalarKind::Void) {
       int ordinal = facts.isOnHost() ? -1 : facts.deviceId;
       return setPointer(place, placeTorch(place, facts.address(), ordinal), type);
     }
@@ -138,7 +138,7 @@ void ArgumentReader::readTorchByCalls(ArgumentPlace &place, const TorchAccess &t
   uint64_t address = torch.dataPointer(value);
   address = placeTorch(place, address, torch.deviceIndex(value));
   PyObject *dtype = checked(torch.dtype(value));
-  ElementType type = ElementType::Invalid;
+  ScalarKind type = ScalarKind::Void;
   try {
     type = elementType(place, dtype);
   } catch (...) {
@@ -225,8 +225,8 @@ void ArgumentReader::readArrayInterface(ArgumentPlace &place, PyObject *interfac
   if (data.size() > 1 && data[1].cast<bool>() && place.index < 64)
     readOnly |= uint64_t(1) << place.index;
   std::string text = py::str(dict["typestr"]);
-  ElementType type = parseElementType(text);
-  if (type == ElementType::Invalid) {
+  ScalarKind type = parseElementType(text);
+  if (type == ScalarKind::Void) {
     // bfloat16 and fp8 have no type string of their own.
     py::object dtype = py::reinterpret_steal<py::object>(tryAttribute(value, dtypeName));
     if (!dtype)
@@ -259,8 +259,8 @@ void ArgumentReader::readDlpack(ArgumentPlace &place, PyObject *value) {
   auto *tensor = static_cast<DlTensor *>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
   if (!tensor)
     throw py::error_already_set();
-  ElementType type = elementTypeOf(*tensor);
-  if (type == ElementType::Invalid)
+  ScalarKind type = elementTypeOf(*tensor);
+  if (type == ScalarKind::Void)
     throw makeError(ErrorCode::E0206, fmt::arg("a", place.name()),
                     fmt::arg("d", fmt::format("DLPack type {} of {} bits", tensor->typeCode,
                                               tensor->typeBits)));

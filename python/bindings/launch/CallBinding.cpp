@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/launch/CallBinding.h"
-#include "frontend/ast/InternedName.h"
+#include "frontend/python/InternedName.h"
 #include "python/bindings/PythonError.h"
 
 namespace py = pybind11;
@@ -36,7 +36,7 @@ static int optionSlot(PyObject *name) {
         return built.release().ptr();
       },
       [](PyObject *unused) { Py_DECREF(unused); });
-  PyObject *found = PyDict_GetItem(slots, name); // nobody changes it
+  PyObject *found = PyDict_GetItem(slots, name); // the dict is not changed
   return found ? static_cast<int>(PyLong_AsLong(found)) : -1;
 }
 

@@ -185,7 +185,7 @@ void ArgumentReader::readDescriptor(ArgumentPlace &place, PyObject *value) {
     throw makeError(ErrorCode::E0204, fmt::arg("a", place.name() + ".base"),
                     fmt::arg("t", std::string(Py_TYPE(array.ptr())->tp_name)));
   d.address = *base.slot;
-  d.type = static_cast<ElementType>(code - kPointer);
+  d.type = static_cast<ScalarKind>(code - kPointer);
   readDescriptorFields(place, value, d);
 
   key.addWord(uint64_t(d.type) | uint64_t(d.rank) << 8 | uint64_t(d.padsWithNan) << 16 |
@@ -209,7 +209,7 @@ void checkTensorDescriptor(py::handle value, const std::string &name, uint64_t a
   DescriptorArgument d = {};
   d.address = address;
   d.type = parseElementType(dtype);
-  if (d.type == ElementType::Invalid)
+  if (d.type == ScalarKind::Void)
     throw makeError(ErrorCode::E0206, fmt::arg("a", name), fmt::arg("d", dtype));
   readDescriptorFields(place, value.ptr(), d);
   if (std::optional<DescriptorProblem> problem =

@@ -22,8 +22,7 @@ static py::object describeTensorMap(const std::string &element, const std::vecto
   d.type = launch::parseElementType(element);
   d.padsWithNan = padsWithNan;
   d.roundsToTf32 = roundsToTf32;
-  if (d.type == launch::ElementType::Invalid || block.empty() ||
-      block.size() > launch::kMaxDescriptorRank)
+  if (d.type == ScalarKind::Void || block.empty() || block.size() > launch::kMaxDescriptorRank)
     return py::none();
   d.rank = static_cast<uint8_t>(block.size());
   std::copy(block.begin(), block.end(), d.block);
@@ -32,7 +31,7 @@ static py::object describeTensorMap(const std::string &element, const std::vecto
     return py::none();
   launch::TensorMapForm form = launch::tensorMapForm(d);
   return py::dict(py::arg("data_type") = form.dataType,
-                  py::arg("element_bytes") = launch::elementTypeBytes(d.type),
+                  py::arg("element_bytes") = scalarFacts(d.type).bytes(),
                   py::arg("box") = std::vector<uint32_t>(form.box, form.box + d.rank),
                   py::arg("swizzle") = form.swizzle, py::arg("promotion") = form.promotion,
                   py::arg("fill") = form.fill);

@@ -150,7 +150,7 @@ static driver::CudaResult waitFor(const LoadedKernelHandle &handle, const Grid &
   }
 }
 
-/// Context, GIL, result. `profiled` is null where nobody keeps a log.
+/// Context, GIL, result. `profiled` is null where no log is kept.
 static void launchNow(const LoadedKernelHandle &handle, const Grid &grid, uint64_t stream,
                       void **parameters, ProfiledLaunch *profiled) {
   driver::Driver &driver = driver::Driver::get(); // raises E0213 after a fork

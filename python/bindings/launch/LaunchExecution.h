@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: the last steps of a launch: stream, scratch memory, the user's hooks, the
-// driver call without the GIL, and what its result means.
+// driver call without the GIL, and the errors that its result stands for.
 //
 //===----------------------------------------------------------------------===//
 

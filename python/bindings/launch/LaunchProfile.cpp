@@ -7,7 +7,7 @@
 
 #include "python/bindings/launch/LaunchProfile.h"
 
-#include "frontend/ast/InternedName.h"
+#include "frontend/python/InternedName.h"
 #include "python/bindings/Bindings.h"
 #include "python/bindings/PythonError.h"
 #include "runtime/profile/Nvtx.h"

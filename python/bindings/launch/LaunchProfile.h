@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the side of runtime/profile that knows Python: which CompiledKernel a launch is of,
-// and which of its arguments the counts of bytes and operations need. Each run-time parameter gives
+// What: the part of profiling that knows Python: which CompiledKernel a launch belongs to, and
+// which of its arguments the counts of bytes and operations need. Each run-time parameter gives
 // one number: an integer its value, an array its bytes, anything else kNoNumber.
 //
 // How threads meet here: one mutex around the log. Nothing that holds it calls Python.

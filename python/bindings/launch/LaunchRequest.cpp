@@ -41,7 +41,7 @@ uint64_t LaunchRequest::finishKey() {
 bool LaunchRequest::suits(const Entry &entry) const {
   if (!entry.needsDistinctArguments)
     return true;
-  // A kernel that needs this writes something: no bit means that nobody knows what.
+  // A kernel that needs this writes something: no bit means that it is not known what.
   uint64_t written = entry.writtenMask ? entry.writtenMask : ~uint64_t(0);
   return !argumentsOverlap({state.params, arguments, storage.bound, key.codes(), storage.slots},
                            written);

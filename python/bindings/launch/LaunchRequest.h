@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: the arguments of one call, bound to parameters and read, with all memory
-// that a launch needs, and from them the specialisation that is launched. Lives on
+// that a launch needs, and the specialisation that follows from them. It lives on
 // the stack for a call, on the heap for `kernel.bind(...)`.
 //
 // How:

@@ -7,10 +7,10 @@
 // class of JITFunction, owns the parameters and the table of specialisations;
 // Launcher is what its subscript returns.
 //
-// How threads meet here: launches read the table, the tokens of constants and the watched
-// globals without a lock, with or without Python's own. What they may have found lives as
-// long as the kernel's function. The mutex serialises changes, and nothing that holds
-// it calls Python.
+// How threads share it: launches read the table, the tokens of constants and the watched
+// globals without a lock, with or without Python's own. Entries that they may have found
+// live as long as the kernel's function. The mutex serialises changes, and nothing that
+// holds it calls Python.
 //
 //===----------------------------------------------------------------------===//
 

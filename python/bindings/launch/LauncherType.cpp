@@ -6,9 +6,10 @@
 // What: the type of `kernel[grid]`. A warm launch is one vectorcall from the
 // arguments to cuLaunchKernelEx: no Python frame, no dict, no string.
 //
-// How: the launcher of a tuple of plain integers is kept by its kernel for the next
-// subscript. The same tuple, which a constant in the source is, gives the same
-// launcher; another tuple is put into it where nobody else holds it.
+// How: the kernel keeps the launcher of a tuple of plain integers for the next
+// subscript. If the next tuple is the same object, which a constant in the source
+// is, the same launcher is returned. Another tuple is put into that launcher if
+// nothing else holds it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/bindings/launch/OuterLauncher.h"
-#include "frontend/ast/InternedName.h"
+#include "frontend/python/InternedName.h"
 #include "python/bindings/PythonError.h"
 
 #include <algorithm>

@@ -3,9 +3,10 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: what the subscript of a tuned kernel or of one with heuristics returns. Such an
-// outer object adds arguments to a call and launches an inner one, which may be the
-// kernel or another outer object; both kinds are C++ from the call to the driver.
+// What: the object that the subscript of a tuned kernel, or of one with heuristics,
+// returns. Such an outer object adds arguments to a call and launches an inner one,
+// which may be the kernel or another outer object. Both kinds are C++ from the call to
+// the driver.
 //
 //   TunedDispatcher      base of Autotuner: adds what the chosen configuration has
 //   HeuristicDispatcher  base of Heuristics: adds what its functions compute

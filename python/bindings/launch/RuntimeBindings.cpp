@@ -7,7 +7,7 @@
 
 #include "codegen/emit/AssemblerFaults.h"
 #include "codegen/emit/NvJitLink.h"
-#include "frontend/ast/InternedName.h"
+#include "frontend/python/InternedName.h"
 #include "ir/support/Knobs.h"
 #include "ir/support/TargetInfo.h"
 #include "python/bindings/Bindings.h"
@@ -18,12 +18,9 @@
 
 #include <chrono>
 #include <cstring>
-#include <link.h>
 #include <thread>
 
 namespace py = pybind11;
-
-extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 namespace tilewright {
 
@@ -266,7 +263,7 @@ static launch::TensorMapRecipe recipeOf(const py::dict &entry) {
   return recipe;
 }
 
-static void bindDriver(py::module_ &module) {
+static void bindDevices(py::module_ &module) {
   // A forked child cannot use what its parent has opened, but it is there: a worker that only
   // compiles must not take the machine for one without a GPU.
   module.def("driver_available",
@@ -295,6 +292,9 @@ static void bindDriver(py::module_ &module) {
     constexpr int kLimitPrintfFifoSize = 1;
     driver.check(driver.api().contextSetLimit(kLimitPrintfFifoSize, bytes), "cuCtxSetLimit");
   });
+}
+
+static void bindDeviceMemory(py::module_ &module) {
   module.def("memset_async", [](uint64_t address, int value, size_t bytes, uint64_t stream) {
     driver::Driver &driver = driver::Driver::get();
     ensureContext(driver);
@@ -302,7 +302,6 @@ static void bindDriver(py::module_ &module) {
                                             reinterpret_cast<driver::CudaStream>(stream)),
                  "cuMemsetD8Async");
   });
-
   module.def("copy_device", [](uint64_t to, uint64_t from, size_t bytes, uint64_t stream) {
     driver::Driver &driver = driver::Driver::get();
     ensureContext(driver);
@@ -317,7 +316,19 @@ static void bindDriver(py::module_ &module) {
     driver.check(driver.api().memcpyDtoH(data.data(), from, bytes), "cuMemcpyDtoH");
     return py::bytes(data);
   });
+  py::class_<DeviceBuffer>(module, "DeviceBuffer",
+                           "Device memory for programs without a framework.")
+      .def(py::init<size_t, std::string, int>(), py::arg("nbytes"), py::arg("dtype") = "float32",
+           py::arg("device") = 0)
+      .def("data_ptr", [](const DeviceBuffer &b) { return b.pointer; })
+      .def_readonly("dtype", &DeviceBuffer::dtype)
+      .def_readonly("device", &DeviceBuffer::ordinal)
+      .def_readonly("nbytes", &DeviceBuffer::bytes)
+      .def("copy_from", &DeviceBuffer::copyFrom)
+      .def("copy_to", &DeviceBuffer::copyTo);
+}
 
+static void bindLoadedKernels(py::module_ &module) {
   py::class_<LoadedKernelHandle>(module, "LoadedKernel")
       .def_property_readonly(
           "module",
@@ -366,17 +377,9 @@ static void bindDriver(py::module_ &module) {
       py::arg("shared"), py::arg("num_ctas"), py::arg("cooperative"), py::arg("programmatic"),
       py::arg("scratch_bytes"), py::arg("scratch_alignment"), py::arg("max_registers"),
       py::arg("tensor_maps") = std::vector<bool>(), py::arg("recipes") = py::list());
+}
 
-  py::class_<DeviceBuffer>(module, "DeviceBuffer",
-                           "Device memory for programs without a framework.")
-      .def(py::init<size_t, std::string, int>(), py::arg("nbytes"), py::arg("dtype") = "float32",
-           py::arg("device") = 0)
-      .def("data_ptr", [](const DeviceBuffer &b) { return b.pointer; })
-      .def_readonly("dtype", &DeviceBuffer::dtype)
-      .def_readonly("device", &DeviceBuffer::ordinal)
-      .def_readonly("nbytes", &DeviceBuffer::bytes)
-      .def("copy_from", &DeviceBuffer::copyFrom)
-      .def("copy_to", &DeviceBuffer::copyTo);
+static void bindEvents(py::module_ &module) {
   py::class_<Event>(module, "Event")
       .def(py::init<>())
       .def("record", &Event::record, py::arg("stream") = 0)
@@ -452,48 +455,13 @@ static void bindAssembler(py::module_ &module) {
              [](int capability) { return getTargetInfo(std::to_string(capability)).name; });
 }
 
-//===----------------------------------------------------------------------===//
-// Identity of the build
-//===----------------------------------------------------------------------===//
-
-/// The linker's GNU build-id in a segment of notes, or nothing.
-static std::string findBuildId(const char *at, const char *end) {
-  while (at + sizeof(ElfW(Nhdr)) <= end) {
-    const auto *note = reinterpret_cast<const ElfW(Nhdr) *>(at);
-    const char *name = at + sizeof(*note);
-    const char *bytes = name + (note->n_namesz + 3) / 4 * 4;
-    std::string id;
-    if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
-      for (size_t k = 0; k < note->n_descsz; ++k)
-        for (int shift : {4, 0})
-          id += "0123456789abcdef"[static_cast<unsigned char>(bytes[k]) >> shift & 15];
-    if (!id.empty())
-      return id;
-    at = bytes + (note->n_descsz + 3) / 4 * 4;
-  }
-  return "";
-}
-
-std::string buildId() {
-  static const std::string id = [] {
-    // The linker says where this library starts; to ask the loader would mean to
-    // walk through all the libraries of a framework.
-    const char *start = reinterpret_cast<const char *>(&__ehdr_start);
-    const auto *segments = reinterpret_cast<const ElfW(Phdr) *>(start + __ehdr_start.e_phoff);
-    std::string found;
-    for (int i = 0; i < __ehdr_start.e_phnum && found.empty(); ++i)
-      if (segments[i].p_type == PT_NOTE)
-        found = findBuildId(start + segments[i].p_vaddr,
-                            start + segments[i].p_vaddr + segments[i].p_memsz);
-    return found.empty() ? std::string("unknown") : found;
-  }();
-  return id;
-}
-
 void bindRuntime(py::module_ &module) {
   bindErrors(module);
   bindKnobs(module);
-  bindDriver(module);
+  bindDevices(module);
+  bindDeviceMemory(module);
+  bindLoadedKernels(module);
+  bindEvents(module);
   bindAssembler(module);
   module.def("build_id", &buildId);
   module.def("version", [] { return std::string(TILEWRIGHT_VERSION); });

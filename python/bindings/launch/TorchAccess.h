@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the three facts of a tensor (address, element type, device) and the current
-// stream, by the cheapest way that needs no torch header.
+// What: reads three facts of a tensor (address, element type, device) and the
+// current stream, in the cheapest way that needs no torch header.
 //
 // How: recent versions of torch offer DLPack's C exchange table: one C call fills a
 // DLTensor without owning anything. What that cannot express, and older versions,

@@ -7,8 +7,8 @@
 // the object that was there. A launch compares by identity and asks Python only where
 // another object is found.
 //
-// How threads meet: the list only grows at its head, so launches walk it without a lock.
-// What they may still look at lives until reclaim().
+// How threads share it: the list only grows at its head, so launches walk it without a
+// lock. Entries that a launch may still look at live until reclaim().
 //
 //===----------------------------------------------------------------------===//
 

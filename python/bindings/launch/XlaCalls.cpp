@@ -3,11 +3,11 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the handlers behind tilewright.jax.call. XLA calls one with the addresses of buffers, on the
-// GPU also with the stream to launch on; which launch it is stands in the attribute `launch`, and Python's
-// function of that name in tilewright.jax does the rest.
+// What: the handlers that serve tilewright.jax.call. XLA calls a handler with the addresses of
+// buffers, on the GPU also with the stream to launch on. The attribute `launch` says which launch
+// it is, and Python's function of that name in tilewright.jax does the rest.
 //
-// How errors travel: nothing may leave a handler but a pointer, so that the text of an exception
+// How errors travel: a handler may return nothing but a pointer. So the text of an exception
 // becomes an error of XLA's, which JAX raises in the program's thread.
 //
 //===----------------------------------------------------------------------===//

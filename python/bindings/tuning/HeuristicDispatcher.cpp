@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/InternedName.h"
+#include "frontend/python/InternedName.h"
 #include "python/bindings/PythonError.h"
 #include "python/bindings/launch/OuterLauncher.h"
 

@@ -13,14 +13,14 @@
 //   3. an unknown one goes to Autotuner._launch in Python, which chooses, measures where
 //      nothing is known, and launches; what it chose is entered here
 //
-// A choice is for more than the tuner's own key tells apart (the divisibility of
-// arguments, say), so that one look-up does for both; what is missing costs the way
-// through Python once. Choices that Python must take part in (a configuration with a
-// pre_hook, a listener) are not entered.
+// The key of a choice holds more than the tuner's own key (the divisibility of
+// arguments, say), so that one look-up gives the configuration and the machine code; a
+// missing entry costs the way through Python once. Choices that Python must take part in
+// (a configuration with a pre_hook, a listener) are not entered.
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/InternedName.h"
+#include "frontend/python/InternedName.h"
 #include "python/bindings/launch/GridReader.h"
 #include "python/bindings/launch/LaunchExecution.h"
 #include "python/bindings/launch/OuterLauncher.h"

@@ -3,17 +3,17 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: node classes as an enum, field names as interned strings, and the few
-// questions about subtrees that control flow needs answered before it visits
-// them: which names does this code assign, does it return.
+// What: node classes as an enum, and field names as interned strings. Also two
+// questions about subtrees that control flow asks before it visits them: which
+// names does this code assign, and does it return?
 //
 // Why: a walk touches every node several times; comparing class names or
 // creating attribute strings would cost more than the IR it makes.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_FRONTEND_AST_ASTNODES_H
-#define TILEWRIGHT_FRONTEND_AST_ASTNODES_H
+#ifndef TILEWRIGHT_FRONTEND_PYTHON_ASTNODES_H
+#define TILEWRIGHT_FRONTEND_PYTHON_ASTNODES_H
 
 #include <pybind11/pybind11.h>
 
@@ -113,4 +113,4 @@ std::string unparse(pybind11::handle node);
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_FRONTEND_AST_ASTNODES_H
+#endif // TILEWRIGHT_FRONTEND_PYTHON_ASTNODES_H

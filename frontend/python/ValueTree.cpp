@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/ValueTree.h"
+#include "frontend/python/ValueTree.h"
 
 namespace py = pybind11;
 

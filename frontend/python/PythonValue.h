@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_FRONTEND_AST_PYTHONVALUE_H
-#define TILEWRIGHT_FRONTEND_AST_PYTHONVALUE_H
+#ifndef TILEWRIGHT_FRONTEND_PYTHON_PYTHONVALUE_H
+#define TILEWRIGHT_FRONTEND_PYTHON_PYTHONVALUE_H
 
 #include "frontend/semantic/Semantic.h"
 
@@ -74,4 +74,4 @@ int64_t toLoopHint(pybind11::handle object, const std::string &what);
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_FRONTEND_AST_PYTHONVALUE_H
+#endif // TILEWRIGHT_FRONTEND_PYTHON_PYTHONVALUE_H

@@ -6,16 +6,16 @@
 // What: constants that are Python objects, made at their first use by whichever thread
 // comes first.
 //
-// Why not function-local statics: a thread that makes one holds the static's guard. If
-// making it calls Python, Python may stop that thread (for another one's turn with the
-// interpreter lock, or, without such a lock, for a collection of garbage), while those
-// that wait for the guard can not be stopped: they would wait for each other. Here
-// two threads may make the object; one of the two is used.
+// Why not function-local statics: a thread that makes one holds the static's guard.
+// Making it may call Python, and Python may stop that thread there, to give the
+// interpreter lock to another thread or, without such a lock, to collect garbage.
+// Threads that wait for the guard cannot be stopped, so both sides would wait for
+// ever. Here two threads may make the object, and one of the two objects is used.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_FRONTEND_AST_INTERNEDNAME_H
-#define TILEWRIGHT_FRONTEND_AST_INTERNEDNAME_H
+#ifndef TILEWRIGHT_FRONTEND_PYTHON_INTERNEDNAME_H
+#define TILEWRIGHT_FRONTEND_PYTHON_INTERNEDNAME_H
 
 #include <pybind11/pybind11.h>
 
@@ -63,4 +63,4 @@ T *madeOnce(std::atomic<T *> &place, Make make, Drop drop) {
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_FRONTEND_AST_INTERNEDNAME_H
+#endif // TILEWRIGHT_FRONTEND_PYTHON_INTERNEDNAME_H

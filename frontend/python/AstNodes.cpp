@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/AstNodes.h"
-#include "frontend/ast/InternedName.h"
-#include "frontend/ast/LanguageNames.h"
+#include "frontend/python/AstNodes.h"
+#include "frontend/python/InternedName.h"
+#include "frontend/python/LanguageNames.h"
 
 #include <functional>
 

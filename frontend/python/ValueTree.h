@@ -3,20 +3,21 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: only run-time values can be results of an `if` or carried by a loop,
-// but a variable may hold a tuple of them, or a record. A ValueTree is such an
-// object with its run-time parts (leaves) taken out: it can be rebuilt around
-// other leaves, and another object can be matched against it.
+// What: an `if` returns run-time values only, and a loop carries run-time
+// values only. But a variable may hold a tuple of them, or a record. A
+// ValueTree is such an object with its run-time parts (leaves) taken out: it
+// can be rebuilt around other leaves, and another object can be matched against
+// it.
 //
 // Records take part by two methods: `__tilewright_flatten__()` gives a tuple of
 // the fields, `__tilewright_unflatten__(fields)` a copy with others.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_FRONTEND_AST_VALUETREE_H
-#define TILEWRIGHT_FRONTEND_AST_VALUETREE_H
+#ifndef TILEWRIGHT_FRONTEND_PYTHON_VALUETREE_H
+#define TILEWRIGHT_FRONTEND_PYTHON_VALUETREE_H
 
-#include "frontend/ast/PythonValue.h"
+#include "frontend/python/PythonValue.h"
 
 #include <set>
 
@@ -82,4 +83,4 @@ private:
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_FRONTEND_AST_VALUETREE_H
+#endif // TILEWRIGHT_FRONTEND_PYTHON_VALUETREE_H

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_FRONTEND_AST_LANGUAGENAMES_H
-#define TILEWRIGHT_FRONTEND_AST_LANGUAGENAMES_H
+#ifndef TILEWRIGHT_FRONTEND_PYTHON_LANGUAGENAMES_H
+#define TILEWRIGHT_FRONTEND_PYTHON_LANGUAGENAMES_H
 
 #include <pybind11/pybind11.h>
 
@@ -50,6 +50,7 @@ enum class Builtin {
 enum class CalleeKind {
   OfPython,   // one of Builtin
   Language,   // runs while the kernel is evaluated, and takes run-time values
+  Library,    // as Language, of a library that has marked it as Triton marks its own
   ToConstant, // tl.constexpr, which gives back what is known at compile time
   Static,     // computes with what is known at compile time
   Kernel,     // a jit function, perhaps inside of tuners
@@ -63,7 +64,8 @@ public:
   pybind11::object constexprClass, rangeClass, staticRangeClass, dtypeClass, tensorClass;
   pybind11::object deviceAssert, importFunction;
   pybind11::object constexprType;
-  pybind11::object builtinMark, constexprFunctionMark; // interned attribute names
+  pybind11::object builtinMark, tritonMark, constexprFunctionMark; // interned attribute names
+  pybind11::object libraryFunction;                                // basics.function_of_a_library
 
   Builtin builtin(pybind11::handle callee) const;
   CalleeKind kindOfCallee(pybind11::handle callee) const;
@@ -97,4 +99,4 @@ bool isConstexprAnnotation(pybind11::handle jitFunction, pybind11::handle annota
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_FRONTEND_AST_LANGUAGENAMES_H
+#endif // TILEWRIGHT_FRONTEND_PYTHON_LANGUAGENAMES_H

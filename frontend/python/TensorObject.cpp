@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/EvaluationContext.h"
-#include "frontend/ast/PythonValue.h"
+#include "frontend/python/EvaluationContext.h"
+#include "frontend/python/PythonValue.h"
 #include "ir/support/Error.h"
 
 namespace py = pybind11;

@@ -4,15 +4,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: `tl.load`, `x + y` and every other name of the language are one Python
-// object each. When called they ask this thread's context for the Semantic to
-// speak to: the compiler's (frontend/ast while it walks a function) or the
-// interpreter's (while the function runs natively). So argument binding,
+// object each. When called, the object asks this thread's context which
+// Semantic to call: the compiler's (frontend/ast while it walks a function) or
+// the interpreter's (while the function runs natively). So argument binding,
 // defaults and errors cannot differ between the two.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_FRONTEND_AST_EVALUATIONCONTEXT_H
-#define TILEWRIGHT_FRONTEND_AST_EVALUATIONCONTEXT_H
+#ifndef TILEWRIGHT_FRONTEND_PYTHON_EVALUATIONCONTEXT_H
+#define TILEWRIGHT_FRONTEND_PYTHON_EVALUATIONCONTEXT_H
 
 #include "frontend/semantic/Semantic.h"
 
@@ -69,4 +69,4 @@ private:
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_FRONTEND_AST_EVALUATIONCONTEXT_H
+#endif // TILEWRIGHT_FRONTEND_PYTHON_EVALUATIONCONTEXT_H

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/LanguageNames.h"
-#include "frontend/ast/AstNodes.h"
-#include "frontend/ast/InternedName.h"
-#include "frontend/ast/PythonValue.h"
+#include "frontend/python/LanguageNames.h"
+#include "frontend/python/AstNodes.h"
+#include "frontend/python/InternedName.h"
+#include "frontend/python/PythonValue.h"
 
 #include <pybind11/stl.h>
 
@@ -27,6 +27,8 @@ LanguageNames::LanguageNames() {
   constexprType = language.attr("constexpr_type");
   builtinMark =
       py::reinterpret_steal<py::object>(PyUnicode_InternFromString("__tilewright_builtin__"));
+  tritonMark = py::reinterpret_steal<py::object>(PyUnicode_InternFromString("__triton_builtin__"));
+  libraryFunction = py::module_::import("tilewright.language.basics").attr("function_of_a_library");
   constexprFunctionMark = py::reinterpret_steal<py::object>(
       PyUnicode_InternFromString("__tilewright_constexpr_function__"));
 
@@ -182,6 +184,8 @@ CalleeKind LanguageNames::kindOfCallee(py::handle callee) const {
     return CalleeKind::ToConstant;
   if (isMarked(callee, builtinMark))
     return CalleeKind::Language;
+  if (PyFunction_Check(callee.ptr()) && isMarked(callee, tritonMark))
+    return CalleeKind::Library;
   if (isConstexprObject(callee)) {
     // `constexpr(f)` declares a plain Python function as compile-time code.
     py::object inner = unwrapConstexpr(callee);

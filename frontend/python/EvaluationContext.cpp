@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/EvaluationContext.h"
+#include "frontend/python/EvaluationContext.h"
 
 #include "ir/support/Error.h"
 

@@ -3,13 +3,13 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: the errors of the statement level that the interpreter raises too, in a function
-// without a source, which the front end has not judged.
+// What: the errors about statements that the interpreter raises, too. It does so for a
+// function without a source, which the front end has not checked.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TILEWRIGHT_FRONTEND_AST_STATEMENTERRORS_H
-#define TILEWRIGHT_FRONTEND_AST_STATEMENTERRORS_H
+#ifndef TILEWRIGHT_FRONTEND_PYTHON_STATEMENTERRORS_H
+#define TILEWRIGHT_FRONTEND_PYTHON_STATEMENTERRORS_H
 
 #include "ir/support/Error.h"
 
@@ -77,4 +77,4 @@ inline Error unpackedSizeError(size_t size, size_t count) {
 
 } // namespace tilewright
 
-#endif // TILEWRIGHT_FRONTEND_AST_STATEMENTERRORS_H
+#endif // TILEWRIGHT_FRONTEND_PYTHON_STATEMENTERRORS_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/PythonValue.h"
-#include "frontend/ast/InternedName.h"
+#include "frontend/python/PythonValue.h"
+#include "frontend/python/InternedName.h"
 
 #include "ir/support/Error.h"
 

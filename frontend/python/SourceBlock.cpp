@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontend/ast/SourceBlock.h"
+#include "frontend/python/SourceBlock.h"
 
 #include <algorithm>
 #include <vector>
