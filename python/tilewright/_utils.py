@@ -7,18 +7,10 @@ from __future__ import annotations
 import warnings
 
 from . import errors
-from .scalar_types import last_part, type_canonicalisation_dict
+from .scalar_types import BITS, last_part, type_canonicalisation_dict
 
 TRITON_MAX_TENSOR_NUMEL = 1 << 20
-BITWIDTH_DICT = {
-    **{f"{sign}{bits}": bits for sign in "iu" for bits in (1, 8, 16, 32, 64)},
-    "fp16": 16,
-    "bf16": 16,
-    "fp32": 32,
-    "fp64": 64,
-    **{name: 8 for name in ("fp8e4nv", "fp8e5", "fp8e4b15", "fp8e4b8", "fp8e5b16")},
-    "void": 0,
-}
+BITWIDTH_DICT = {**BITS, "u1": 1}
 
 
 def get_primitive_bitwidth(dtype: str) -> int:

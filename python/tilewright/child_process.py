@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A Python process that serves this one and may be lost: the tuner's trials, compilations.
+"""A child process in Python that does work which may crash: the tuner's trials, compilations.
 
 Both sides write frames: JSON and bytes, each with its length before it. The child's own
 standard output is the channel; whatever it prints goes to its error stream.

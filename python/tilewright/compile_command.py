@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilewright compile`: one specialisation of a kernel, and one stage of what comes of it."""
+"""`tilewright compile`: compiles one specialisation of a kernel and shows one stage of it."""
 
 from __future__ import annotations
 

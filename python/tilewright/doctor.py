@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilewright doctor`: what was found, and whether it works."""
+"""`tilewright doctor`: reports what it finds on this machine, and whether that works."""
 
 from __future__ import annotations
 

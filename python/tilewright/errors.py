@@ -66,7 +66,7 @@ class TilewrightError(Exception):
 
     def __reduce__(self):
         # Tuning and compile workers send errors between processes.
-        return (_rebuild, (self.code, type(self).__name__, self.message, self.help, [], list(self.notes), str(self)))
+        return (from_native, (self.code, type(self).__name__, self.message, self.help, [], list(self.notes), str(self)))
 
 
 TritonError = TilewrightError
@@ -466,10 +466,6 @@ def add_launch_site(error, frame):
     if isinstance(error, TilewrightError) and not error.frames and not error.code.startswith("E04"):
         error.frames = (Frame(*frame),)
         rendered(error)
-
-
-def _rebuild(code, class_name, message, help, frames, notes, text):
-    return from_native(code, class_name, message, help, frames, notes, text)
 
 
 def make(code, /, *, frames=(), notes=(), cause=None, help=None, sentence="", **arguments):

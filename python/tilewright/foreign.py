@@ -52,10 +52,8 @@ OPTIONS = {
 #: Modules below the package, and what is in them.
 MODULES = {
     "experimental": ("Gluon", "write the kernel in tilewright.language, which chooses layouts itself"),
-    "language.extra.hip": (_AMD, "use tilewright.language.extra.cuda or extra.libdevice"),
     "language.extra.intel": ("Intel GPUs", "use tilewright.language.extra.cuda or extra.libdevice"),
     "language.extra.tlx": ("another fork", "use tilewright.language"),
-    "backends.amd": (_AMD, "use tilewright.backends.nvidia"),
 }
 
 

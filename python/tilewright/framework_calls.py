@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What operators of torch and calls from JAX ask about a kernel before anything is launched."""
+"""Questions that operators of torch and calls from JAX ask about a kernel before a launch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules of the statement level that are tables, for the compiler's front end in C++.
+"""Rules about statements that are tables, for the compiler's front end in C++.
 
-The front end (frontend/ast) judges every kernel, also those that the interpreter is
+The front end (frontend/ast) checks every kernel, also those that the interpreter is
 about to run. It looks up the class name of an AST node in FORBIDDEN and raises E0102 with
 the two texts: what the construct is called, and what to write instead.
 """

@@ -1,11 +1,11 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What groups of knobs are made of: descriptors that read the environment, chains of hooks.
+"""The parts of groups of knobs: descriptors that read the environment, chains of hooks.
 
 A group is a class with one descriptor per knob, as in Triton, so that a library may
-declare a group of its own. The knobs of Tilewright itself are `native_knob`s, whose one
-truth is the environment, which C++ reads as well. The others (`env_bool`, `env_str` ...)
-keep what a program sets in the group's object and also export it.
+declare a group of its own. The knobs of Tilewright itself are `native_knob`s. Their value
+is kept in the environment alone, which C++ reads as well. The others (`env_bool`,
+`env_str` ...) keep what a program sets in the group's object, and also export it.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _triton_dir(self, dirname):
 
 
 class _CacheDirectory(native_knob):
-    """The folder of compiled kernels, which is named also where nobody has set it."""
+    """The folder of compiled kernels, which has a name also where it was not set."""
 
     def __get__(self, group, owner=None):
         if group is None:

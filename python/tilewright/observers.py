@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Who hears of tunings and of interpreted launches: the profiler, and the log of recompilations.
+"""The package's own listeners to tunings and interpreted launches: the profiler, and the log of recompilations.
 
 Programs have `knobs.autotuning.listener`; these are the package's own, so that neither
 takes the place of the other.

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Python's parser, as it should be where several threads parse.
+"""Python's parser, made safe for several threads.
 
 Early releases of CPython 3.11 (3.11.7 is one) count the depth of a tree that they make into objects
 in one place for all threads. Where a garbage collection in the middle lets another thread parse, ast.parse raises

@@ -35,7 +35,7 @@ class KernelMode:
         return np.array(array, order="C", copy=True)
 
     def empty(self, shape, dtype):
-        """An array for results; its bytes are a pattern, so that elements nobody writes show."""
+        """An array for results; its bytes are a pattern, so that elements without a write show."""
         import numpy as np
 
         array = np.empty(shape, dtype)

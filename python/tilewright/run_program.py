@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running a program, a script or a module, in which `import triton` means Tilewright; what commands say of their arguments."""
+"""Running a program, a script or a module, in which `import triton` means Tilewright, and the help texts of its arguments."""
 
 from __future__ import annotations
 

@@ -2,54 +2,37 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Names of element types: what frameworks, annotations and signatures call them, and the short name of each.
 
-The short names ("fp16", "i32") are those of signatures. Nothing here needs NumPy or a framework.
+The short names ("fp16", "i32") are those of signatures. The table is ir/support/ScalarTypes.def; importing
+this module takes neither NumPy nor a framework.
 """
 
 from __future__ import annotations
 
-from . import errors
+from . import _core, errors
 from .user_objects import attribute
 
 #: The language's name of a type -> its short name.
-SHORT_NAMES = {
-    "bool": "i1",
-    "int1": "i1",
-    "uint1": "i1",
-    "u1": "i1",
-    **{f"int{n}": f"i{n}" for n in (8, 16, 32, 64)},
-    **{f"uint{n}": f"u{n}" for n in (8, 16, 32, 64)},
-    "float16": "fp16",
-    "bfloat16": "bf16",
-    "float32": "fp32",
-    "float64": "fp64",
-    "float8e4nv": "fp8e4nv",
-    "float8e5": "fp8e5",
-    "float8e4b15": "fp8e4b15",
-    "float8e4b8": "fp8e4b8",
-    "float8e5b16": "fp8e5b16",
-}
+SHORT_NAMES = {long: short for short, long, *_ in _core.language.scalar_types if short != "void"}
+SHORT_NAMES |= {"bool": "i1", "uint1": "i1", "u1": "i1"}
 
 #: The short names themselves.
 KNOWN = frozenset(SHORT_NAMES.values())
 
-#: What NumPy's extensions and torch call the narrow floats.
-_FRAMEWORK_NAMES = {
-    "float8_e4m3fn": "fp8e4nv",
-    "float8_e5m2": "fp8e5",
-    "float8_e4m3fnuz": "fp8e4b8",
-    "float8_e5m2fnuz": "fp8e5b16",
-}
+#: Short name -> what NumPy, ml_dtypes and torch call the type; fp8e4b15 they do not have.
+FRAMEWORK_NAMES = {short: name for short, _, name, _ in _core.language.scalar_types if name}
+
+#: Short name -> bits of an element; 1 for the boolean.
+BITS = {short: bits for short, *_, bits in _core.language.scalar_types}
+
 # NumPy reads "u1" as an unsigned byte, so it names no type of an array here.
 _ARRAY_NAMES = {
     **{name: short for name, short in SHORT_NAMES.items() if name not in ("u1", "uint1")},
-    **_FRAMEWORK_NAMES,
+    **{name: short for short, name in FRAMEWORK_NAMES.items()},
     **{short: short for short in KNOWN},
 }
 
 #: Triton's name for the same table, with the short names themselves.
 type_canonicalisation_dict = {**SHORT_NAMES, **{short: short for short in SHORT_NAMES.values()}, "void": "void"}
-
-_sizes = {"i1": 1, "fp8e4nv": 1, "fp8e5": 1, "fp8e4b15": 1, "fp8e4b8": 1, "fp8e5b16": 1, "bf16": 2}
 
 
 def short_type(name: str, dtype) -> str:
@@ -62,7 +45,19 @@ def short_type(name: str, dtype) -> str:
 
 def size_of(short: str) -> int:
     """Bytes of an element, by the short name of its type."""
-    return _sizes.get(short) or int(short.lstrip("iufp")) // 8
+    return (BITS[short] + 7) // 8
+
+
+def numpy_type(short):
+    """The NumPy type whose elements have the numbers of the language's type; of fp8e4b15 that of its codes."""
+    import numpy as np
+
+    name = FRAMEWORK_NAMES.get(short, "uint8")
+    if short == "bf16" or short.startswith("fp8") and name != "uint8":
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+    return np.dtype(name)
 
 
 def last_part(text: str) -> str:

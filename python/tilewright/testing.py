@@ -89,7 +89,7 @@ def assert_close(x, y, atol=None, rtol=None, err_msg=""):
 
 
 # ---------------------------------------------------------------------------
-# Memory that nobody has written
+# Memory that was never written
 # ---------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where the programs of the CUDA toolkit are."""
+"""Finds the programs of the CUDA toolkit."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@
 
     y = scale(x, x.numel(), 2.0)
 
-Which arguments the operator changes is not said: it follows from the kernel.
+The kernel itself shows which arguments the operator changes, so you do not declare them.
 """
 
 from __future__ import annotations
@@ -119,6 +119,30 @@ def _register_vmap(operator, passed, written):
     operator.register_vmap(one_by_one)
 
 
+def _bodies_of(launch, passed, outputs) -> tuple[Callable, Callable]:
+    """What the operator runs, and what makes its results where shapes are only traced."""
+
+    def make_outputs(arguments):
+        made = {}
+        for output, make in outputs.items():
+            made[output] = make(**arguments)
+        return made
+
+    def results(made):
+        return next(iter(made.values())) if len(made) == 1 else tuple(made.values()) if made else None
+
+    def implementation(*values):
+        arguments = dict(zip(passed, values))
+        made = make_outputs(arguments)
+        launch(arguments, made)
+        return results(made)
+
+    def fake(*values):
+        return results(make_outputs(dict(zip(passed, values))))
+
+    return implementation, fake
+
+
 def custom_op(
     name: str,
     kernel,
@@ -155,24 +179,10 @@ def custom_op(
             help="let the kernel write to results alone (outputs=)",
         )
 
-    def make_outputs(arguments):
-        made = {}
-        for output, make in outputs.items():
-            made[output] = make(**arguments)
-        return made
-
-    def results(made):
-        return next(iter(made.values())) if len(made) == 1 else tuple(made.values()) if made else None
-
-    def implementation(*values):
-        arguments = dict(zip(passed, values))
-        made = make_outputs(arguments)
+    def launch(arguments, made):
         kernel[grid](**arguments, **made, **constants)
-        return results(made)
 
-    def fake(*values):
-        return results(make_outputs(dict(zip(passed, values))))
-
+    implementation, fake = _bodies_of(launch, passed, outputs)
     operator = torch.library.custom_op(
         name,
         implementation,

@@ -6,8 +6,8 @@
 that it imports get Tilewright. Submodules are the very same module objects; the top
 level is a thin module of its own, because programs compare `triton.__version__`.
 
-The finder is that of `_tilewright_startup`, a module beside the package which starting
-processes import without the package; here is what it finds.
+The finder is that of `_tilewright_startup`, a module beside the package that a process
+imports while it starts, without the package. This module is what the finder finds.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Questions to objects of the user's.
+"""Safe questions to objects of the user's.
 
 Frameworks compute attributes when they are asked for, and may raise anything: torch
 raises RuntimeError for `__cuda_array_interface__` of a CUDA tensor that requires a
 gradient, a lazy proxy may raise what its connection raised. `hasattr` and a default of
-`getattr` only understand AttributeError. What cannot be asked is not there.
+`getattr` only understand AttributeError. Here an attribute that raises counts as missing.
 """
 
 from __future__ import annotations

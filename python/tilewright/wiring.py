@@ -1,8 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What lower layers ask of upper ones: the package's own `__init__`, which is above all, gives the answers.
+"""Functions of upper layers that lower layers call. The package's own `__init__`, which is above all layers, provides them.
 
-An answer is the home of a function (lazy_names.py), so that nothing is loaded before it is asked.
+Each is given as the home of a function (lazy_names.py), so that nothing is loaded before it is called.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
   session     what a process of a checked program does with each launch
   journal     how the processes of one program tell what they saw
   findings    what the interpreter found in one launch
-  compiled    the other side: a launch as it is without any check
+  compiled    the same launch, compiled and without any check
   comparison  both sides of one launch, element by element
   saved       a launch in a file
   report      the summary

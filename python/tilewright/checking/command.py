@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tilewright check SCRIPT ...`, `tilewright check -m MODULE ...`.
 
-The program runs in a process of its own, as `tilewright run` would run it, so that what
-it found is told however the program ends.
+The program runs in a process of its own, as `tilewright run` would run it. So the findings
+are reported however the program ends.
 """
 
 from __future__ import annotations

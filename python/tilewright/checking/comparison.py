@@ -3,9 +3,9 @@
 """Both sides of one launch, compared element by element.
 
 The interpreter works on copies that are taken before the launch; then the compiled kernel
-runs on the arrays of the program, which goes on with what that wrote. What both wrote is
-compared array by array. Who wrote the first element that differs is found by running the
-launch in the interpreter once more, with an eye on that element.
+runs on the arrays of the program, which goes on with its results. The results of both are
+compared array by array. To find the program that wrote the first element that differs, the
+launch runs in the interpreter once more, and writes of that element are noted.
 
 Not handled: what a kernel writes outside of its arguments' elements.
 """

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The other side of a checked launch: the same kernel, compiled, on the GPU."""
+"""The compiled side of a checked launch: the same kernel on the GPU."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A finding, whoever made it, and the lines that show it."""
+"""A finding of any tool, and the lines that show it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the interpreter finds in one launch, one entry per mistake and line."""
+"""The findings of the interpreter in one launch, one entry per mistake and line."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
 A folder that the environment names holds the options of the command (`options.json`) and
 a file of lines per process, each line one JSON object that is written whole and at once. So
-what a process saw is there however it ends, and a forked child goes on in a file of its own.
+the records of a process are there however it ends. A forked child writes to a file of its own.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tilewright replay FILE`: a saved launch, run again.
 
-In the interpreter with the checks, and compiled where a GPU is; then both results are
-compared, and each with nothing else. With one side alone that side's findings are told.
+The launch runs in the interpreter with the checks, and compiled if there is a GPU. Then the two
+results are compared. If only one side runs, the findings of that side are reported.
 `--bisect` finds the optimisation with which the results differ.
 """
 
@@ -17,21 +17,14 @@ from .. import _core, errors, knobs
 from ..compiler.bisect import find_culprit
 from ..runtime.accesses import AccessTable, program_of
 from ..runtime.interpreter import InterpretedLaunch
+from ..scalar_types import FRAMEWORK_NAMES, numpy_type
 from . import compiled
 from .comparison import first_difference
 from .findings import Collector
 from .report import Report
 from .saved import SavedLaunch
 from .saved_values import SavedArray
-from .views import contents, numpy_type
-
-_LONG_NAMES = {"i1": "bool", "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}
-
-
-def _long_name(dtype):
-    if dtype in _LONG_NAMES or dtype.startswith("fp8"):
-        return _LONG_NAMES.get(dtype, dtype)
-    return {"fp": "float", "i": "int", "u": "uint"}[dtype.rstrip("0123456789")] + dtype.lstrip("iufp")
+from .views import contents
 
 
 class _Memory:
@@ -67,7 +60,7 @@ class _DeviceArray:
 
     def __init__(self, base, alignment, array):
         self.address = base.data_ptr() + alignment + array.offset
-        self.base, self.dtype, self.shape = base, _long_name(array.dtype), array.shape
+        self.base, self.dtype, self.shape = base, FRAMEWORK_NAMES.get(array.dtype, array.dtype), array.shape
         self.strides = tuple(s // numpy_type(array.dtype).itemsize for s in array.strides)
         self.device = type("device", (), {"type": "cuda", "index": base.device})()
 

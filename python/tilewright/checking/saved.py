@@ -5,7 +5,7 @@
 The file is a zip archive: `launch.json` (kernel, grid, options, arguments, texts of the
 functions, versions, digests), `memory/N.npy` (the bytes of the arrays before the launch,
 arrays that overlap in one), and `digest` (of launch.json). Nothing in it is a pickle.
-The texts in it are run: a file is to be trusted as a script is.
+Replaying runs the texts in it, so trust such a file as you would trust a script.
 """
 
 from __future__ import annotations

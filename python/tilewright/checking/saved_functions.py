@@ -3,8 +3,8 @@
 """The functions of a saved launch: the kernel, what it calls, and what their names mean.
 
 Each function is its text from `def` on, without decorators, and a table of the names in
-it: constants, other functions, modules that are there everywhere. Of a module of the
-user's the attributes that the text names are kept.
+it: constants, other functions, modules that are there everywhere. For a module of the
+user's, the attributes that the text names are kept.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a process of a checked program does with each launch.
+"""Each launch of a process of a checked program, run under the checks.
 
-A launch runs in the interpreter under the checks; what they find is collected, told to
-the journal, and the program goes on with what the kernel wrote. What cannot be
-interpreted, or is not to be, runs compiled where a GPU is, and is counted.
+A launch runs in the interpreter under the checks. The findings go to the journal, and the
+program goes on with what the kernel wrote. A launch that cannot be interpreted, or is left
+out, runs compiled if there is a GPU, and is counted.
 """
 
 from __future__ import annotations

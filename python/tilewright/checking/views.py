@@ -8,28 +8,10 @@ import ctypes
 
 import numpy as np
 
-from ..runtime.host_arrays import size_of
+from ..scalar_types import numpy_type, size_of
 
 #: Codes of an element by its size; integers and float32 and wider are their own codes.
 _CODES = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-_ML_DTYPES = {
-    "bf16": "bfloat16",
-    "fp8e4nv": "float8_e4m3fn",
-    "fp8e5": "float8_e5m2",
-    "fp8e4b8": "float8_e4m3fnuz",
-    "fp8e5b16": "float8_e5m2fnuz",
-}
-
-
-def numpy_type(dtype):
-    """The NumPy type whose elements have the numbers of the language's type; of fp8e4b15 that of its codes."""
-    if dtype in _ML_DTYPES:
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, _ML_DTYPES[dtype]))
-    if dtype in ("i1", "fp8e4b15"):
-        return np.dtype(np.bool_ if dtype == "i1" else np.uint8)
-    return np.dtype({"fp": "float", "i": "int", "u": "uint"}[dtype.rstrip("0123456789")] + dtype.lstrip("iufp"))
 
 
 def contents(array, address):

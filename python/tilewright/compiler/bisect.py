@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which optimisation makes the difference: for `tilewright repro --bisect` and `tilewright replay --bisect`."""
+"""Finds the optimisation that makes the difference, for `tilewright repro --bisect` and `tilewright replay --bisect`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a person asks the cache: `tilewright cache list|verify|why|gc|clear|export|import`.
+"""The command of the cache: `tilewright cache list|verify|why|gc|clear|export|import`.
 
 An export is a tar file of entries under their keys. An import takes only what is a
 whole entry under its own key, so a file from elsewhere can bring no more than data

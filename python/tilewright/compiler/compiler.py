@@ -138,7 +138,7 @@ def _set_default_precision(options):
 
 
 def _options_of_compile(options) -> dict:
-    """The options of a compilation without a launch: nobody looks at the arguments, which may then overlap."""
+    """The options of a compilation without a launch: no launch looks at the arguments, so they may overlap."""
     given = {k: v for k, v in dict(options or {}).items() if k != "backend_name"}
     given.setdefault("arguments_may_overlap", True)
     _set_default_precision(given)
@@ -155,7 +155,7 @@ def compile(src, target=None, options=None, _env_vars=None) -> CompiledKernel:
     """Compiles an ASTSource, or a file of one stage, for a target; needs no GPU.
 
     `target` is a GPUTarget or a name such as "sm_90a"; the current device where None.
-    Nobody looks at the arguments of what comes of it, so they may overlap unless the
+    Launches of the result do not look at their arguments, so these may overlap unless the
     option `arguments_may_overlap` says False.
     """
     target = _as_target(target)
@@ -218,7 +218,7 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     src = source_of_specialization(fn, specs)
     request = Request(src, _targeted(target, options), options)
     key = request.key
-    # Not by the default: of two threads that meet here one would fill a cache nobody keeps.
+    # setdefault, not the dict's own default: of two threads here one would fill a cache that is not kept.
     kernels = fn.device_caches.setdefault(device, fn.device_caches.default_factory())[0]
     kernel = kernels.get(key)
     if kernel is None or knobs.compilation.always_compile:

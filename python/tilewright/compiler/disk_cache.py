@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The cache of compiled kernels on disk: entries, and what goes wrong.
 
-The files are the native side's (runtime/cache); here is what they mean. A key is
-the digest of named fields (request.py), which are kept in the entry, so that
-`tilewright cache why` can name what differs. Whatever goes wrong is a miss and one
-warning; TILEWRIGHT_CACHE_STRICT=1 makes it an error.
+The native side (runtime/cache) writes and reads the files; this module knows what they mean.
+A key is the digest of named fields (request.py). The entry keeps the fields, so that
+`tilewright cache why` can name those that differ. Any trouble with the cache is a miss and
+one warning; TILEWRIGHT_CACHE_STRICT=1 makes it an error.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiling in a worker process, whose end is an error of this one and no more.
+"""Compiling in a worker process, so that a crash of the compiler is an error in this process.
 
-The front end runs here, as it walks Python objects; passes, LLVM and the assembler run in
-the worker (worker.py). Where that is ended by a signal, takes longer than
-TILEWRIGHT_COMPILE_TIMEOUT, or wants more than TILEWRIGHT_COMPILE_MEMORY_MB, another worker
+The front end runs here, because it walks Python objects; passes, LLVM and the assembler run in
+the worker (worker.py). If a signal ends the worker, or if it takes longer than
+TILEWRIGHT_COMPILE_TIMEOUT or wants more than TILEWRIGHT_COMPILE_MEMORY_MB, another worker
 writes the reproducer, and the error names kernel, configuration and pass.
 
 Workers are kept for the next compilation, one for each thread that compiles.

@@ -5,8 +5,8 @@
 torch's launcher for generated kernels loads `<key>/<function>.cubin` from the folder that
 TRITON_CACHE_DIR names, which torch sets itself, and launches with the arguments of the
 signature and nothing else; where it finds no file, it launches through `CompiledKernel`.
-So the file is written for kernels which such a launch suits. Our own cache is
-disk_cache.py; nothing is read from here.
+So the file is written only for kernels that can be launched in this way. Tilewright itself
+reads none of these files: its own cache is disk_cache.py.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""TILEWRIGHT_LOG=recompiles: what in a launch asked for another specialisation.
+"""TILEWRIGHT_LOG=recompiles: says why a launch needed another specialisation.
 
     recompiles: add (vector_add.py:12) has a 2nd specialisation, made in 41 ms for the launch at run.py:88
         n: i32 divisible by 16 before, i32 now
         help: do_not_specialize=["n"] makes one kernel for all values of n
 
 Each specialisation that is new to this process is compared with the one before it that
-differs in the fewest parts of the key. The first of a kernel is compared with nothing,
-so nothing is said of it. A tuned kernel speaks once for each new tuning key; what its
-candidates compile is part of that.
+differs in the fewest parts of the key. The first one of a kernel has nothing to be compared
+with, so it is not reported. A tuned kernel is reported once for each new tuning key, with
+all that its candidates compile.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tilewright repro FILE`: a failed compilation, run again, searched for its cause, made smaller.
 
-The file is that of codegen/emit/Reproducer.h. All runs are in worker processes, as the
-failure may be a crash.
+codegen/emit/Reproducer.h has the form of the file. All runs are in worker processes, because
+the failure may be a crash.
 """
 
 from __future__ import annotations

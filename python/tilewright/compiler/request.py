@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One compilation as it is asked for: its named fields, and the key that is the digest of them.
+"""One request to compile: its named fields, and the key that is the digest of them.
 
 Whatever decides the machine code is a field, so that two requests with equal keys have
 equal results. An entry of the cache keeps the fields, and `explain.py` names those that differ.

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is compiled: a function with the types and constants of one specialisation, or a file of one stage."""
+"""The sources that can be compiled: a function with the types and constants of one specialisation, or a file of one stage."""
 
 from __future__ import annotations
 

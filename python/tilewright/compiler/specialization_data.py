@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What compile hooks are told of a specialisation, as JSON too, and what that says."""
+"""The data about a specialisation that compile hooks get, also as JSON, and how that JSON is read."""
 
 from __future__ import annotations
 

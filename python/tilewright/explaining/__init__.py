@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the compiler made of a kernel, line by line: `tilewright explain` and `kernel.explain(...)`."""
+"""Explanations of what the compiler made of a kernel, line by line: `tilewright explain` and `kernel.explain(...)`."""
 
 from ..lazy_names import lazy_names
 

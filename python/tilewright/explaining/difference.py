@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What differs between two explanations: two configurations of a kernel, or two versions of it."""
+"""The differences of two explanations: of two configurations of a kernel, or of two versions of it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Collects what the compiler says of a kernel, by line of its source.
+"""Collects what the compiler reports about a kernel, by line of its source.
 
 Everything comes from the compilation: its remarks, the layouts and the places in shared memory
 that it reports (passes/pipeline/KernelFacts.h), the counts of work, PTX and machine code with

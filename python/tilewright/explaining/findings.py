@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Remarks in words, and what of them stands out."""
+"""Remarks in words, and a choice of those that matter most."""
 
 from __future__ import annotations
 

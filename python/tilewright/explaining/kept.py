@@ -1,10 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the compiler says of a kernel, kept on disk, so that a second look at a configuration compiles nothing.
+"""Explanations kept on disk, so that a second look at a configuration compiles nothing.
 
-The entries of compiled kernels lack the layouts and places that an explanation shows, and do not
-tell in which lines a function stands, as its code is the same anywhere. So explanations have an area
-of their own, whose keys hold the places, too.
+The entries of compiled kernels lack the layouts and places in shared memory that an explanation shows. They
+also do not hold the lines in which a function stands, because its code is the same anywhere. So explanations
+have an area of their own in the cache, whose keys hold the lines, too.
 """
 
 from __future__ import annotations

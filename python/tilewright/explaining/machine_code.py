@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PTX and SASS by line of the source, and what they consist of."""
+"""PTX and SASS by line of the source, and counts of their instructions."""
 
 from __future__ import annotations
 

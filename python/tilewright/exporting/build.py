@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From what is asked for to compiled kernels: every signature with every configuration for every target."""
+"""Compiles what a request asks for: every signature with every configuration for every target."""
 
 from __future__ import annotations
 

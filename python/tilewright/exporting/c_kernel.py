@@ -5,8 +5,8 @@
 What the launch function of a kernel `add` does, in order:
 
     int add(TwStream stream, const void *x, void *out, int32_t n)
-      1. what the signatures promise is looked at; the first signature that fits is taken
-      2. the configuration of the nearest tuned values
+      1. the promises of the signatures are checked; the first signature that fits is taken
+      2. the configuration of the nearest tuned values is taken
       3. the variant's function makes the grid, tensor maps and parameters, and calls the driver
 """
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A library as C source: a header, a source, its machine code as numbers, and a CMake file.
 
-What all libraries share stands beside this file as it is written out: types.h.in,
-state.c.in, launch.c.in and tensor_maps.c.in. The source needs a C11 compiler and, when it runs, libcuda.so.1, which it
+The text that all libraries share stands beside this file: types.h.in, state.c.in,
+launch.c.in and tensor_maps.c.in. The source needs a C11 compiler and, when it runs, libcuda.so.1, which it
 opens itself: nothing of CUDA is needed to build it.
 """
 

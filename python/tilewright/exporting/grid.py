@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Grids as expressions over a kernel's arguments: "cdiv(n, BLOCK), heads".
 
-They are read as Python, written as C, and computed here for packages; nothing is run as code.
+They are read as Python, written as C, and computed here for packages. None of them is run as code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels that are compiled and can be written: what the C library and the package both hold."""
+"""Compiled kernels that can be written: the data that the C library and the package both hold."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of a package, to be launched: `tilewright.load("ops.twpkg").add(x, y, out, n)`.
 
-Nothing is compiled, and the source of the kernels is not needed. A launch looks at what the
-signatures promise and chooses variant and configuration as the C library does.
+A launch compiles nothing and does not need the source of the kernels. It checks the promises
+of the signatures and chooses variant and configuration as the C library does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is asked to be exported: kernels with signatures, grids and configurations, from a command line or a JSON file."""
+"""Requests to export: kernels with signatures, grids and configurations, from a command line or a JSON file."""
 
 from __future__ import annotations
 

@@ -51,10 +51,10 @@ from .memory import atomic_xor as atomic_xor
 from . import basics as basics
 from .standard import bitonic_merge as bitonic_merge
 from .core import block_type as block_type
-from .core import broadcast as broadcast
-from .core import broadcast_to as broadcast_to
+from .shapes import broadcast as broadcast
+from .shapes import broadcast_to as broadcast_to
 from .core import cast as cast
-from .core import cat as cat
+from .shapes import cat as cat
 from .standard import cdiv as cdiv
 from .math import ceil as ceil
 from .core import clamp as clamp
@@ -78,7 +78,7 @@ from .core import dtype as dtype
 from .math import erf as erf
 from .math import exp as exp
 from .math import exp2 as exp2
-from .core import expand_dims as expand_dims
+from .shapes import expand_dims as expand_dims
 from .core import expect_zero as expect_zero
 from . import extra as extra
 from .math import fdiv as fdiv
@@ -91,7 +91,7 @@ from .basics import get_int_dtype as get_int_dtype
 from .standard import histogram as histogram
 from .core import inline_asm_elementwise as inline_asm_elementwise
 from .standard import interleave as interleave
-from .core import join as join
+from .shapes import join as join
 from .extra import libdevice as libdevice
 from .memory import load as load
 from .descriptors import load_tensor_descriptor as load_tensor_descriptor
@@ -112,7 +112,7 @@ from .core import mul as mul
 from .core import multiple_of as multiple_of
 from .core import num_programs as num_programs
 from .random import pair_uniform_to_normal as pair_uniform_to_normal
-from .core import permute as permute
+from .shapes import permute as permute
 from .random import philox as philox
 from .random import philox_impl as philox_impl
 from .core import pointer_type as pointer_type
@@ -128,19 +128,20 @@ from ._values import range as range
 from .standard import ravel as ravel
 from .core import reduce as reduce
 from .standard import reduce_or as reduce_or
-from .core import reshape as reshape
+from .shapes import reshape as reshape
 from .math import rsqrt as rsqrt
 from . import scaled as scaled
+from . import shapes as shapes
 from .standard import sigmoid as sigmoid
 from .math import sin as sin
 from ._values import slice as slice
 from ._values import slice_type as slice_type
 from .standard import softmax as softmax
 from .standard import sort as sort
-from .core import split as split
+from .shapes import split as split
 from .math import sqrt as sqrt
 from .math import sqrt_rn as sqrt_rn
-from .core import squeeze as squeeze
+from .shapes import squeeze as squeeze
 from . import standard as standard
 from .core import static_assert as static_assert
 from .core import static_print as static_print
@@ -158,13 +159,13 @@ from .descriptors import tensor_descriptor as tensor_descriptor_base
 from .descriptors import tensor_descriptor_type as tensor_descriptor_type
 from .core import to_tensor as to_tensor
 from .standard import topk as topk
-from .core import trans as trans
+from .shapes import trans as trans
 from ._values import tuple as tuple
 from ._values import tuple_type as tuple_type
 from .random import uint_to_uniform_float as uint_to_uniform_float
 from .math import umulhi as umulhi
-from .core import unsqueeze as unsqueeze
-from .core import view as view
+from .shapes import unsqueeze as unsqueeze
+from .shapes import view as view
 from .core import where as where
 from .standard import xor_sum as xor_sum
 from .standard import zeros as zeros
@@ -187,10 +188,10 @@ __all__ = [
     "make_tensor_descriptor", "map_elementwise", "math", "max", "max_constancy", "max_contiguous", "maximum",
     "memory", "min", "minimum", "mul", "multiple_of", "num_programs", "pair_uniform_to_normal", "permute", "philox",
     "philox_impl", "pi32_t", "pointer_type", "program_id", "rand", "rand4x", "randint", "randint4x", "randn",
-    "randn4x", "random", "range", "ravel", "reduce", "reduce_or", "reshape", "rsqrt", "scaled", "sigmoid", "sin",
-    "slice", "slice_type", "softmax", "sort", "split", "sqrt", "sqrt_rn", "squeeze", "standard", "static_assert",
-    "static_print", "static_range", "store", "store_tensor_descriptor", "str_to_ty", "sub", "sum", "swizzle2d",
-    "target_info", "tensor", "tensor_descriptor", "tensor_descriptor_base", "tensor_descriptor_type", "to_tensor",
-    "topk", "trans", "tuple", "tuple_type", "uint16", "uint32", "uint64", "uint8", "uint_to_uniform_float",
-    "umulhi", "unsqueeze", "view", "void", "where", "xor_sum", "zeros", "zeros_like",
+    "randn4x", "random", "range", "ravel", "reduce", "reduce_or", "reshape", "rsqrt", "scaled", "shapes", "sigmoid",
+    "sin", "slice", "slice_type", "softmax", "sort", "split", "sqrt", "sqrt_rn", "squeeze", "standard",
+    "static_assert", "static_print", "static_range", "store", "store_tensor_descriptor", "str_to_ty", "sub", "sum",
+    "swizzle2d", "target_info", "tensor", "tensor_descriptor", "tensor_descriptor_base", "tensor_descriptor_type",
+    "to_tensor", "topk", "trans", "tuple", "tuple_type", "uint16", "uint32", "uint64", "uint8",
+    "uint_to_uniform_float", "umulhi", "unsqueeze", "view", "void", "where", "xor_sum", "zeros", "zeros_like",
 ]

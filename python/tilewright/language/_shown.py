@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a debugger and a notebook show of a tile: type, a corner, statistics."""
+"""The text that a debugger and a notebook show for a tile: type, a corner, statistics."""
 
 from __future__ import annotations
 

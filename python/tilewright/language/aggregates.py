@@ -14,7 +14,7 @@
 Fields are set by the constructor, which takes them in order where the class has none of its
 own, and never change after it. Methods are jit functions, constexpr functions or plain ones.
 Both evaluators take records apart and put them together by the two methods of
-frontend/ast/ValueTree.h, so that they may be carried by loops and returned.
+frontend/python/ValueTree.h, so that they may be carried by loops and returned.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import functools
 import inspect
 
 from .. import _core, errors
+from ..lazy_names import at
 from ._values import constexpr, unwrap
 
 _language = _core.language
@@ -87,8 +88,8 @@ def _unwrap_iterable(values):
 
 
 # What Triton passes to its own functions besides their arguments, by the names of its releases. Functions of other
-# libraries hand it on; here it is nothing.
-_COMPILER_ARGUMENTS = ("_semantic", "_builder", "_generator")
+# libraries hand it on, where it means nothing here, and call methods of the first.
+_COMPILER_ARGUMENTS = {"_semantic": "language.semantic:SEMANTIC", "_builder": "language.semantic:BUILDER", "_generator": None}
 
 
 def _own(inner):
@@ -106,14 +107,23 @@ _CODE_OF_OWN_CALLS = _own(lambda: None).__code__
 
 def _of_a_library(inner):
     parameters = inspect.signature(inner).parameters
-    asked = {name: None for name in _COMPILER_ARGUMENTS if name in parameters}
+    asked = {name: home for name, home in _COMPILER_ARGUMENTS.items() if name in parameters}
 
     @functools.wraps(inner)
     def call(*args, **kwargs):
-        constants = {name: _as_constexpr(value) for name, value in kwargs.items()}
-        return inner(*map(_as_constexpr, args), **{**asked, **constants})
+        given = {name: home and at(home) for name, home in asked.items()}
+        named = {name: value if name in _COMPILER_ARGUMENTS else _as_constexpr(value) for name, value in kwargs.items()}
+        return inner(*map(_as_constexpr, args), **{**given, **named})
 
     return call
+
+
+def function_of_a_library(fn):
+    """What kernels call for a function that a library itself has marked, by attribute, as Triton marks its own."""
+    form = vars(fn).get("__tilewright_form__")
+    if form is None:
+        form = fn.__tilewright_form__ = _of_a_library(fn)
+    return form
 
 
 def builtin(fn):
@@ -134,7 +144,7 @@ def is_of_call(traceback) -> bool:
 
 
 def _as_constexpr(value):
-    return constexpr(value) if type(value) in (bool, int, float, str) else value
+    return constexpr(value) if value is None or type(value) in (bool, int, float, str) else value
 
 
 # Triton's decorator of functions that call extern_elementwise.

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Names that programs import from the insides of Triton's language and from its older releases, where a
-meaning is left for them here.
+"""Names that programs import from the insides of Triton's language and from its older releases, as far as
+they still mean something here.
 
 Importing this module puts them into `tl.core` and `tl.standard`.
 """

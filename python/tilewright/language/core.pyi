@@ -83,6 +83,19 @@ from .memory import atomic_xor as atomic_xor
 from .memory import load as load
 from .memory import store as store
 from .scaled import dot_scaled as dot_scaled
+from .shapes import broadcast as broadcast
+from .shapes import broadcast_to as broadcast_to
+from .shapes import cat as cat
+from .shapes import expand_dims as expand_dims
+from .shapes import gather_words as gather_words
+from .shapes import join as join
+from .shapes import permute as permute
+from .shapes import reshape as reshape
+from .shapes import split as split
+from .shapes import squeeze as squeeze
+from .shapes import trans as trans
+from .shapes import unsqueeze as unsqueeze
+from .shapes import view as view
 from .standard import gather as gather
 from .standard import histogram as histogram
 
@@ -460,60 +473,8 @@ def cast(input: Any, dtype: _dtype, fp_downcast_rounding: str | None = None, bit
     needs equal widths."""
 
 
-def cat(input: Any, other: Any, can_reorder: bool = False, dim: int = 0) -> _Tile:
-    """Both tiles, one after the other along `dim`; shapes and types are equal."""
-
-
-def join(a: Any, b: Any) -> _Tile:
-    """The broadcast operands as [..., 0] and [..., 1] of a new last dimension."""
-
-
-def split(a: Any) -> builtins.tuple[_Tile, _Tile]:
-    """The inverse of join: a last dimension of 2 as two tensors."""
-
-
 def item(self: Any) -> _Tile:
     """A one-element tensor as a scalar."""
-
-
-def broadcast(input: Any, other: Any) -> builtins.tuple[_Tile, _Tile]:
-    """Both operands in their common shape."""
-
-
-def broadcast_to(input: Any, *shape: Any) -> _Tile:
-    """`input` stretched to `shape`: equal rank, and extents that match or are 1."""
-
-
-def trans(input: Any, *dims: Any) -> _Tile:
-    """The axes in another order; without `dims` the last two are swapped."""
-
-
-def permute(input: Any, *dims: Any) -> _Tile:
-    """The axes in the order `dims`, which names each once."""
-
-
-def gather_words(src: Any, index: Any, axis: int) -> _Tile | None:
-    """tl.gather of integers, zero where the index is outside; None where several blocks share the tile."""
-
-
-def view(input: Any, *shape: Any) -> _Tile:
-    """Deprecated: reshape that may reorder elements."""
-
-
-def reshape(input: Any, *shape: Any, can_reorder: bool = False) -> _Tile:
-    """The same elements in another shape; row-major order is kept unless `can_reorder`."""
-
-
-def expand_dims(input: Any, axis: int | Sequence[int]) -> _Tile:
-    """A new axis of extent 1 at `axis`, or at each of a tuple of axes."""
-
-
-def squeeze(x: Any, dim: int) -> _Tile:
-    """Removes axis `dim`, whose extent is 1."""
-
-
-def unsqueeze(x: Any, dim: int) -> _Tile:
-    """As expand_dims with one axis."""
 
 
 def add(x: Any, y: Any, sanitize_overflow: bool = True) -> _Tile:

@@ -18,8 +18,8 @@ from .basics import method as method
 from .combines import sort_impl as sort_impl
 from .core import dtype
 from .core import dtype as _dtype, pointer_type as _pointer_type
-from .core import squeeze as squeeze
-from .core import unsqueeze as unsqueeze
+from .shapes import squeeze as squeeze
+from .shapes import unsqueeze as unsqueeze
 
 
 @overload

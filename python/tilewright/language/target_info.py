@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the kernel is being compiled for, as compile-time values (`tl.target_info`)."""
+"""The target that the kernel is compiled for, as compile-time values (`tl.target_info`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Written by scripts/generate_stubs.py: do not edit; `make stubs` writes it again.
-"""What the kernel is being compiled for, as compile-time values (`tl.target_info`)."""
+"""The target that the kernel is compiled for, as compile-time values (`tl.target_info`)."""
 
 from typing import Any
 

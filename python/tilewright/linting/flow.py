@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Walks the statements of a kernel in order, with what is known of each name, for the rules about tiles."""
+"""Walks the statements of a kernel in order, with what the text shows about each name, for the rules about tiles."""
 
 from __future__ import annotations
 

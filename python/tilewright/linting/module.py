@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What one file says: its kernels, its launches, and what names mean; all by its text alone."""
+"""The kernels and launches of one file, and the meaning of its names; all from its text alone."""
 
 from __future__ import annotations
 

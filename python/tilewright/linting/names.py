@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules about names and constructs, each by the table with which the compiler or the launch refuses them."""
+"""Rules about names and constructs. Each uses the table by which the compiler or the launch refuses them."""
 
 from __future__ import annotations
 

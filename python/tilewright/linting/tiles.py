@@ -1,8 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an expression of a kernel is, as far as its text shows: rank, the axes it varies along, undefined lanes.
+"""Facts about an expression of a kernel, as far as its text shows them: rank, the axes it varies along, undefined lanes.
 
-Where the text does not show it, nothing is known and no rule speaks: a value of unknown rank varies along
+If the text does not show a fact, it is unknown and no rule reports: a value of unknown rank varies along
 no axis. Types are not looked at, apart from accumulators that are created with one.
 """
 

@@ -6,7 +6,7 @@
         "early_config_prune": early_config_prune, "perf_model": estimate_matmul_time, "top_k": 10})
 
 Both go by the names that such kernels use: arguments A, B, C, M, N, K and meta-parameters
-BLOCK_M, BLOCK_N, BLOCK_K, SPLIT_K. They are rough on purpose: what decides is measured.
+BLOCK_M, BLOCK_N, BLOCK_K, SPLIT_K. They are rough on purpose: the measurement decides.
 """
 
 from __future__ import annotations

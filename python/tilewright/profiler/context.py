@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where the running code stands in a session."""
+"""The place of the running code in the tree of a session."""
 
 from .session import chosen, path
 

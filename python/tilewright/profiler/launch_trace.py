@@ -16,81 +16,80 @@ def _name(kind, pid, tid, name):
     return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
+class _Events:
+    """The events of one recording, times in microseconds from its beginning."""
+
+    def __init__(self, recording):
+        self.recording = recording
+        self.events = [_name("process_name", _HOST, 0, "host")]
+        self.named = set()  # devices, and (device, stream)
+
+    def microseconds(self, time):
+        return (time - self.recording.begin) * 1e-3
+
+    def slice(self, name, category, pid, tid, begin, end, **arguments):
+        self.events.append(
+            {
+                "ph": "X",
+                "name": name,
+                "cat": category,
+                "pid": pid,
+                "tid": tid,
+                "ts": self.microseconds(begin),
+                "dur": (end - begin) * 1e-3,
+                "args": arguments,
+            }
+        )
+
+    def launch(self, number, launch):
+        """The call on the host and, where it is known, the run on the GPU with an arrow to it."""
+        kernel = self.recording.kernels[launch.kernel]
+        name = kernel.name if kernel is not None else "kernel"
+        missed = launch.missed * 1e-3
+        self.slice(f"launch {name}", "launch", _HOST, launch.thread, launch.called, launch.returned, compile_us=missed)
+        if launch.start is None:
+            return
+        device = launch.device + 1
+        self.name_stream(device, launch)
+        facts = {"grid": list(launch.grid), "configuration": configuration_of(kernel)}
+        self.slice(name, "kernel", device, launch.stream, launch.start, launch.end, **facts)
+        arrow = {"cat": "launch", "name": "launch", "id": number}
+        submitted, started = self.microseconds(launch.submitted), self.microseconds(launch.start)
+        self.events.append({**arrow, "ph": "s", "pid": _HOST, "tid": launch.thread, "ts": submitted})
+        self.events.append({**arrow, "ph": "f", "bp": "e", "pid": device, "tid": launch.stream, "ts": started})
+
+    def name_stream(self, device, launch):
+        if device not in self.named:
+            self.named.add(device)
+            self.events.append(_name("process_name", device, 0, f"GPU {launch.device}"))
+        if (device, launch.stream) not in self.named:
+            self.named.add((device, launch.stream))
+            self.events.append(_name("thread_name", device, launch.stream, f"stream {launch.stream:#x}"))
+
+    def tuning(self, tuning):
+        self.slice(
+            f"tune {tuning.kernel}",
+            "tuning",
+            _HOST,
+            tuning.thread,
+            tuning.begin,
+            tuning.end,
+            key=tuning.key,
+            configuration=tuning.config,
+            configurations=tuning.configurations,
+        )
+
+
 def events_of(recording) -> list:
     """The events, times in microseconds from the beginning of the recording."""
-
-    def microseconds(time):
-        return (time - recording.begin) * 1e-3
-
-    def slice_of(name, category, pid, tid, begin, end, **arguments):
-        return {
-            "ph": "X",
-            "name": name,
-            "cat": category,
-            "pid": pid,
-            "tid": tid,
-            "ts": microseconds(begin),
-            "dur": (end - begin) * 1e-3,
-            "args": arguments,
-        }
-
-    events = [_name("process_name", _HOST, 0, "host")]
-    named = set()
+    made = _Events(recording)
     for number, launch in enumerate(recording.launches):
-        kernel = recording.kernels[launch.kernel]
-        name = kernel.name if kernel is not None else "kernel"
-        events.append(
-            slice_of(
-                f"launch {name}",
-                "launch",
-                _HOST,
-                launch.thread,
-                launch.called,
-                launch.returned,
-                compile_us=launch.missed * 1e-3,
-            )
-        )
-        if launch.start is None:
-            continue
-        device = launch.device + 1
-        if device not in named:
-            named.add(device)
-            events.append(_name("process_name", device, 0, f"GPU {launch.device}"))
-        if (device, launch.stream) not in named:
-            named.add((device, launch.stream))
-            events.append(_name("thread_name", device, launch.stream, f"stream {launch.stream:#x}"))
-        events.append(
-            slice_of(
-                name,
-                "kernel",
-                device,
-                launch.stream,
-                launch.start,
-                launch.end,
-                grid=list(launch.grid),
-                configuration=configuration_of(kernel),
-            )
-        )
-        arrow = {"cat": "launch", "name": "launch", "id": number}
-        events.append({**arrow, "ph": "s", "pid": _HOST, "tid": launch.thread, "ts": microseconds(launch.submitted)})
-        events.append({**arrow, "ph": "f", "bp": "e", "pid": device, "tid": launch.stream, "ts": microseconds(launch.start)})
+        made.launch(number, launch)
     for tuning in recording.tunings:
-        events.append(
-            slice_of(
-                f"tune {tuning.kernel}",
-                "tuning",
-                _HOST,
-                tuning.thread,
-                tuning.begin,
-                tuning.end,
-                key=tuning.key,
-                configuration=tuning.config,
-                configurations=tuning.configurations,
-            )
-        )
+        made.tuning(tuning)
     for run in recording.interpreted:
-        events.append(slice_of(run.kernel, "interpreter", _HOST, run.thread, run.begin, run.end, grid=list(run.grid)))
-    return events
+        made.slice(run.kernel, "interpreter", _HOST, run.thread, run.begin, run.end, grid=list(run.grid))
+    return made.events
 
 
 def of_child(recording, child) -> list:

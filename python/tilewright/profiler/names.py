@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What profiles call a compiled kernel."""
+"""The names of compiled kernels in profiles."""
 
 from __future__ import annotations
 

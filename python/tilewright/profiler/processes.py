@@ -1,10 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How the processes that a profiled program starts tell what they launched.
+"""How the processes that a profiled program starts report their launches.
 
 `tilewright profile` names a folder in the environment. A child process that declares a kernel records
-from then on, and writes one file there as it ends; one that is killed leaves none. What a forked child
-has of its parent's recording is forgotten: of CUDA nothing works there, so only interpreted launches count.
+from then on, and writes one file there as it ends; one that is killed leaves none. A forked child
+forgets its parent's recording. CUDA does not work there, so only interpreted launches count.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 The compiler says what one program does between its loops and how often the loops run, as
 expressions of integer arguments and of the program's place; here they get their values and are
-summed over the grid. What depends on loaded values is unknown, and said to be.
+summed over the grid. A count that depends on loaded values is unknown, and reported as unknown.
 """
 
 from __future__ import annotations

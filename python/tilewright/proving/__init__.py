@@ -4,10 +4,10 @@
 
   terms, operations, evaluate   a kernel's numbers as expressions of program, lane and arguments
   accesses                      its memory accesses
-  setting, launch, conditions   for which launches something is proved
-  encode, questions             what z3 is asked
+  setting, launch, conditions   the launches for which something is proved
+  encode, questions             the questions to z3
   replay                        witnesses, run by the interpreter
-  report, command               what the user sees
+  report, command               the answers for the user
 
 `prove_launch` is about one launch, `prove_conditions` about all that satisfy conditions; both give a Proof.
 """

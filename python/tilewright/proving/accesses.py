@@ -82,7 +82,7 @@ class _Collector:
                 self.refuse(op)
 
     def refuse(self, op):
-        """Accesses that a function makes for elements, in an order nobody promises."""
+        """Refuses accesses that a function makes for elements, because their order is not promised."""
         for inner in (inner for region in op.regions for inner in region.ops):
             if inner.name in _KINDS:
                 reason = ("an access by a function that runs on elements", inner.frames)

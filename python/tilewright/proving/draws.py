@@ -1,9 +1,9 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Some sizes that the conditions allow, for which a mistake is looked for first.
+"""Some sizes that the conditions allow, for which the solver looks for a mistake first.
 
-With numbers for all sizes there are no products of symbols left, so an answer comes at once; and a witness with small
-sizes is read and run easily.
+With numbers for all sizes there are no products of symbols left, so an answer comes at once. A witness with small
+sizes is also easy to read and to run.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """States polynomials and conditions for z3, and asks it.
 
-Every atom becomes an integer variable; what it is follows as conditions on it, added once to the question
-it occurs in. Division by a number is linear that way, and division by something that has few values is a
+Every atom becomes an integer variable. Conditions on the variable say what the atom is; they are added once to each
+question in which it occurs. Division by a number is linear that way, and division by something that has few values is a
 choice among those.
 """
 

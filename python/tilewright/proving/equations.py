@@ -1,11 +1,11 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What follows from the equality of two addresses.
+"""Consequences of the equality of two addresses.
 
 Two programs that share an element have equal addresses. From that the rows and columns are equal (digits.py),
 from those the numbers of the tiles, and from those, in the end, that the two programs are one: a contradiction, which
-proves that there is no race. A solver that gets all of it at once seldom finds this chain, as it goes through products
-and divisions of symbols. So each link is taken by itself, and rewrites what the next one looks at:
+proves that there is no race. A solver that gets all of it at once seldom finds this chain, because it goes through products
+and divisions of symbols. So each link is taken by itself, and rewrites the conditions for the next one:
 
 1. An equality is taken apart into digits.
 2. An equality that gives one atom as an expression of others eliminates it from everything.
@@ -109,7 +109,7 @@ class _Chain:
             forms = {(_QUOTIENT_OF[kind], a, b, c, d)}
             if kind == "modulo":
                 forms.add(("floor", *_of_whole(a, b), *_of_whole(c, d)))
-            # Nobody knows what a division by zero gives. A "floor" and a "modulo" are only made for positive divisors.
+            # The result of a division by zero is not known. A "floor" and a "modulo" are only made for positive divisors.
             if forms & known and (kind == "modulo" or self.holds(self.others, not_(equal(b, ZERO)))):
                 self.divisions.remove(division)
                 self.add(equal(a, c))

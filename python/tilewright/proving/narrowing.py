@@ -1,10 +1,10 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How large quotients by sizes really are.
+"""Finds tight bounds of quotients by sizes.
 
-The row of a tile, `tile // tiles_in_a_row`, is small because there are only so many tiles, which the intervals of the two
-do not show. With that known once, most numbers fit their bits by their intervals alone, and the questions whether they do,
-which go through products of sizes, need not be asked.
+The row of a tile, `tile // tiles_in_a_row`, is small because there are only so many tiles, but the intervals of the two
+numbers do not show this. Once it is known, the intervals alone show for most numbers that they fit their bits. The
+questions whether they do need products of sizes, and are saved.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The number that an expression is for given values of its symbols."""
+"""Computes an expression for given values of its symbols."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What each operation of tile IR gives at one element.
+"""The value of each operation of tile IR at one element.
 
 TABLE maps a name to a function of (evaluator, op, index, number of the result). An operation that is not
 in it, or for which the function gives None, has an unknown value.

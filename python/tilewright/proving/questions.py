@@ -1,11 +1,11 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What is asked about each access, and the answers.
+"""The questions about each access, and their answers.
 
 Each question states what would be a mistake (a lane outside of its array, one element for two programs)
-and asks the solver for an example. None means proved. Before that comes whether any number that the
-access needs leaves its bits: if not, all of them are as large as in mathematics, which is much easier
-to decide; if so, the questions are asked again with numbers that wrap as on the hardware.
+and asks the solver for an example. No example means proved. A question before these is whether any number
+that the access needs leaves its bits. If not, all of them are mathematical integers, which is much easier
+to decide. If so, the questions are asked again with numbers that wrap as on the hardware.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import numpy as np
 from .. import _core, errors, language
 from ..runtime import checks, interpreter
 from ..runtime.host_arrays import DeviceCopies, read_array
+from ..scalar_types import numpy_type
 from ..tools.tensor_descriptor import TensorDescriptor
 from .numbers import evaluated
 
@@ -23,7 +24,6 @@ __all__ = ["BOUNDS", "RACES", "Replay", "arguments_of_conditions", "copies_of_la
 BOUNDS = ("E0407",)
 RACES = ("E0408", "E0409", "E0410", "E0411")
 
-_numpy_names = {"i1": "bool", "bf16": "bfloat16", "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2"}
 #: Arrays are copies, so addresses that a launch keeps in a table lead to none of them, and say nothing of its accesses.
 _ELSEWHERE = "the address lies in no array of this launch"
 #: From so many bytes on an array is left as it comes, so that only the pages in question are ever touched.
@@ -31,17 +31,6 @@ _FILLED = 1 << 26
 #: What is larger than this is not run. Memory that is not touched costs nothing; a program that is passed over does.
 _MOST_BYTES = 1 << 34
 _MOST_PROGRAMS = 1 << 21
-
-
-def _numpy_type(short):
-    name = _numpy_names.get(short) or short.replace("fp", "float").replace("u", "uint")
-    name = "int" + name[1:] if name[0] == "i" and name[1:].isdigit() else name
-    try:
-        return np.dtype(name)
-    except TypeError:
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, name))
 
 
 # ---------------------------------------------------------------------------
@@ -62,7 +51,7 @@ def copies_of_launch(bound, regions):
             source = np.ctypeslib.as_array((np.ctypeslib.ctypes.c_uint8 * (high - low)).from_address(low + shift))
             buffer[:] = source
         for name, array in arrays:
-            kind = _numpy_type(array.dtype)
+            kind = numpy_type(array.dtype)
             copied[name] = np.ndarray(array.shape, kind, buffer.data, array.address - low, array.strides)
 
     def replaced(name, value):
@@ -93,7 +82,7 @@ def arguments_of_conditions(setting, value):
         if kind.startswith(("*", "tensordesc<")):
             array = setting.arrays[leaf]
             short = kind.lstrip("*k") if kind.startswith("*") else kind[len("tensordesc<") : kind.index("[")]
-            data = _array(generator, _numpy_type(short), value(array.high) // array.element_bytes)
+            data = _array(generator, numpy_type(short), value(array.high) // array.element_bytes)
             if kind.startswith("*"):
                 bound[param.name] = data
                 continue

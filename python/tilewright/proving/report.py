@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a proof says, as a table and as plain values."""
+"""The answers of a proof, as a table and as plain values."""
 
 from __future__ import annotations
 

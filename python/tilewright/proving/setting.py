@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""For which launches something is proved: one, or all that satisfy conditions."""
+"""The launches for which something is proved: one, or all that satisfy conditions."""
 
 from __future__ import annotations
 

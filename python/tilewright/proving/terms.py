@@ -269,7 +269,7 @@ class Atoms:
         return poly
 
     def unknown_condition(self, poly):
-        """A condition nobody knows, as a symbol that is 0 or 1."""
+        """An unknown condition, as a symbol that is 0 or 1."""
         return Formula("eq", (poly.plus(-1),))
 
     def _operation(self, kind, args, interval):

@@ -72,7 +72,7 @@ class AsyncCompileMode:
         active_mode.reset(self._token)
         kernels, self._kernels, self._by_key = self._kernels, [], {}
         if exception is not None:
-            # Nobody will use them, and an executor of the program's own may never begin.
+            # The kernels will not be used, and an executor of the program's own may never begin.
             for kernel in kernels:
                 kernel.future.cancel()
             return

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a launch asks about arrays beyond their address and type."""
+"""Questions of a launch about arrays, beyond their address and type."""
 
 from __future__ import annotations
 

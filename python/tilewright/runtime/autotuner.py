@@ -24,18 +24,17 @@ from dataclasses import fields
 from .. import _core, errors, knobs, observers
 from ..errors import AssemblerError, AutotunerError, ConfigWarning, OutOfResources
 from ..lazy_names import lazy_names
-from ..tools.tensor_descriptor import TensorDescriptor
 from ..tuning import shares
 from ..tuning.choices import Choices, enter_choice, known_choice
 from ..tuning.config import Config, check_conflicts
 from ..tuning.options import TuningOptions
 from ..tuning.report import text_table
 from ..tuning.tuner import Tuner
-from ..user_objects import attribute
 from .driver import driver as drivers
 from .heuristics import Heuristics, heuristics
 from .interface import KernelInterface, function_inside, kernel_inside
 from .launch_method import LaunchableType, launches_by_run, on_replacement
+from .tuned_arguments import device_of, dtype_text
 from .tuned_attributes import OfThread, Option, ToldNative
 
 __all__ = ["Autotuner", "AutotunerError", "Config", "Heuristics", "OutOfResources", "PTXASError", "autotune", "heuristics"]
@@ -53,38 +52,6 @@ __getattr__ = lazy_names(
         "triton_key": "runtime.cache:triton_key",
     },
 )
-
-
-def _device_of(nargs, kwargs) -> int:
-    """The device of the first argument that has one, else the current one."""
-    for value in (*nargs.values(), *kwargs.values()):
-        device = attribute(value, "device")
-        index = attribute(device, "index", attribute(device, "id", device))
-        if isinstance(index, int) and attribute(device, "type", "cuda") == "cuda":
-            return index
-    return _core.current_device()
-
-
-# What has no dtype, and is asked on every launch.
-_PLAIN = frozenset((int, float, bool, str, bytes, tuple, type(None)))
-_dtype_texts: dict = {}  # of frameworks' dtype objects, which are few
-
-
-def _dtype_text(value):
-    if type(value) in _PLAIN:
-        return None
-    if isinstance(value, TensorDescriptor):
-        value = value.base
-    dtype = attribute(value, "dtype")
-    if dtype is None:
-        return None
-    try:
-        return _dtype_texts[dtype]
-    except KeyError:
-        text = _dtype_texts[dtype] = str(dtype)
-    except TypeError:  # not hashable
-        text = str(dtype)
-    return text
 
 
 class _HookedLaunch:
@@ -301,9 +268,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
             or self.options.names_times
             or getattr(self._bench, "__func__", None) is not Autotuner._bench
         )
-        return self.tuner.tune(
-            (nargs, args, kwargs), self._pruned(nargs, kwargs), key, _device_of(nargs, kwargs), has_own_bench
-        )
+        return self.tuner.tune((nargs, args, kwargs), self._pruned(nargs, kwargs), key, device_of(nargs, kwargs), has_own_bench)
 
     def _key(self, args, kwargs):
         """Values of the arguments that `key` names, and the element types of all."""
@@ -315,12 +280,12 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
             elif name in kwargs and position is not None:
                 key.append(kwargs[name])
         for value in args:
-            text = _dtype_text(value)
+            text = dtype_text(value)
             if text is not None:
                 key.append(text)
         for name, value in kwargs.items():
             if name in self._places:
-                text = _dtype_text(value)
+                text = dtype_text(value)
                 if text is not None:
                     key.append(text)
         return tuple(key)
@@ -426,7 +391,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         config = self._choose(nargs, args, kwargs)
         kernel = self.fn.run(*args, **{**kwargs, **config.all_kwargs(), "warmup": True})
         if hasattr(kernel, "load"):
-            kernel.load(_device_of(nargs, kwargs))
+            kernel.load(device_of(nargs, kwargs))
         return kernel
 
     def warmup(self, *args, **kwargs):

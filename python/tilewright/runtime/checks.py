@@ -11,7 +11,7 @@ from ..user_objects import attribute
 
 __all__ = ["CODES", "DEADLOCK", "order_of_programs", "scalars_in_scope", "selected", "session"]
 
-#: The code of programs that all wait, for which nobody has to ask.
+#: The code of programs that all wait; this check has no name and cannot be turned off.
 DEADLOCK = "E0414"
 
 #: The codes of what the interpreter's checks find.

@@ -1,8 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel consists of: its text, what it calls, what it freezes.
+"""Collects all that decides the meaning of a kernel: its text, the functions it calls, the values it freezes.
 
-Only meaning goes in: no line numbers, no paths, no object addresses. Values are
+Line numbers, paths and object addresses are left out. Values are
 encoded with their type, because `1`, `True` and `1.0` compile differently.
 
 Names come from Python's own compiled code, which is there already: a kernel that

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The active driver under Triton's names. Nothing here runs before it is asked."""
+"""The active driver under Triton's names. Importing it opens nothing; the first question does."""
 
 from __future__ import annotations
 

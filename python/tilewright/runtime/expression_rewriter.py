@@ -150,7 +150,7 @@ class ExpressionRewriter(ast.NodeTransformer):
             ),
             node,
         )
-        return self._at(call_node("unwrap", call), node) if kind == "static" else call
+        return self._at(call_node("unwrap", call), node) if kind in ("static", "library") else call
 
     def _call_of_range(self, node):
         node.func = self.visit(node.func)
@@ -162,7 +162,8 @@ class ExpressionRewriter(ast.NodeTransformer):
         if kind == "constant":
             return self._at(load_node(helper_name("unwrap")), node)
         callee = self.visit(node)
-        return self._at(call_node("inner_function", callee), node) if kind == "wrapped" else callee
+        wanted = {"wrapped": "inner_function", "library": "function_of_a_library"}.get(kind)
+        return self._at(call_node(wanted, callee), node) if wanted else callee
 
     def _argument(self, node, visit):
         return self.visit(node) if isinstance(node, ast.Starred) else visit(node)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import errors, knobs
+from .. import errors
 from ..scalar_types import short_type, size_of
 from ..user_objects import attribute, has_attribute
 
@@ -76,19 +76,7 @@ def _from_tensor(name, tensor):
     kind = kind.split(":")[0]
     if kind not in ("cpu", "cuda"):
         raise errors.make("E0204", a=name, t=f"a tensor on {kind}")
-    return HostArray(tensor.data_ptr(), dtype, shape, strides, not _needs_grad(tensor), kind == "cuda", tensor)
-
-
-def _needs_grad(tensor) -> bool:
-    """Whether writing would go behind autograd's back. A checked program is to run as it does without the checks."""
-    if not attribute(tensor, "requires_grad", False) or not attribute(tensor, "is_leaf", True):
-        return False
-    if knobs.runtime.check_session:
-        return False
-    import sys
-
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.is_grad_enabled()
+    return HostArray(tensor.data_ptr(), dtype, shape, strides, True, kind == "cuda", tensor)
 
 
 def _from_interface(name, array, interface, device):

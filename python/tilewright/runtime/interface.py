@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launchable objects, and the one protocol for the kernel inside them.
 
-A kernel is an object whose class says so by `__tilewright_kernel__`. Whatever stands around
-one (a tuner, heuristics, a library's own wrapper) holds the next object as `fn`, in any
-order and depth. The front end goes by the same two facts (frontend/ast/LanguageNames.h).
+The class of a kernel declares itself by `__tilewright_kernel__`. Each wrapper around a kernel (a tuner,
+heuristics, a library's own) holds the next object as `fn`; wrappers may be nested in any order and
+depth. The front end uses the same two facts (frontend/python/LanguageNames.h).
 """
 
 from __future__ import annotations

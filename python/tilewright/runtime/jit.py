@@ -9,19 +9,17 @@ module is the rest: source, signature, and the slow path that compiles.
 
 from __future__ import annotations
 
-import builtins
 import inspect
 import sys
 import weakref
 from collections import defaultdict
 from types import SimpleNamespace
-from typing import Any, Callable, Optional
+from typing import Callable, Optional
 
 from .. import _core, errors, foreign, knobs, observers, wiring
 from ..compiler.compiler import compile_for_launch, preload
 from ..compiler.options import DEFAULTS, parse_options
-from ..frontend_rules import FORBIDDEN
-from ..language import constexpr, constexpr_type
+from ..language import constexpr_type
 from ..language.core import must_use_result
 from ..lazy_names import deferred, lazy_names
 from . import checks
@@ -29,10 +27,11 @@ from .arguments import elements_spanned
 from .dependencies import digest, digest_of_text
 from .interface import KernelInterface, T
 from .launch_method import LaunchableType
-from .lookups import compilation_of, compiling
+from .lookups import compilation_of
 from .mathematics import ConstexprFunction, constexpr_function  # noqa: F401 - libraries look for them here
 from .params import KernelParam, mangle_type, type_canonicalisation_dict  # noqa: F401 - libraries look for them here
 from .source import FunctionSource
+from .sourced_function import SourcedFunction
 from .specialization import native_specialize_impl
 from .tensors import MockTensor, TensorWrapper, reinterpret
 
@@ -76,16 +75,6 @@ def _async_mode():
 _async_module = __name__.rpartition(".")[0] + "._async_compile"
 
 
-def _told(read):
-    """A property that programs may set: generators of kernels say of which text theirs was made. The compiler reads its own."""
-    name = "_told_" + read.__name__
-    return property(
-        lambda self: self.__dict__.get(name) if name in self.__dict__ else read(self),
-        lambda self, value: self.__dict__.__setitem__(name, value),
-        doc=read.__doc__,
-    )
-
-
 def _interpreter():
     # It brings NumPy, which compiled programs do without.
     from . import interpreter
@@ -98,12 +87,24 @@ def _hook(knob):
     return property(lambda cls: getattr(knobs.runtime, knob), lambda cls, function: setattr(knobs.runtime, knob, function))
 
 
+class _DeviceCaches(defaultdict):
+    """device -> (kernels by specialisation, ...), in Triton's form. To clear it is to have kernels looked for again."""
+
+    def __init__(self, function):
+        super().__init__(lambda: ({}, {}, None, None, None))
+        self._function = weakref.ref(function)
+
+    def clear(self):
+        super().clear()
+        self._function()._clear_table()
+
+
 class _JITFunctionType(LaunchableType):
     cache_hook = _hook("jit_cache_hook")
     compiled_hook = _hook("jit_post_compile_hook")
 
 
-class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunctionType):
+class JITFunction(_core.KernelDispatcher, SourcedFunction, KernelInterface[T], metaclass=_JITFunctionType):
     """A Python function that is compiled per specialisation and launched on a grid."""
 
     __tilewright_kernel__ = True
@@ -135,7 +136,9 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         self.signature = inspect.signature(fn)
         self.do_not_specialize = list(do_not_specialize or [])
         self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or [])
-        self.params = [self._make_param(i, p) for i, p in enumerate(self.signature.parameters.values())]
+        # `**kwargs` is no parameter: the compiler refuses it (E0102) in a kernel that is used.
+        declared = [p for p in self.signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        self.params = [self._make_param(i, p) for i, p in enumerate(declared)]
         self.arg_names = [p.name for p in self.params]
         kinds = {p.kind: name for name, p in self.signature.parameters.items()}
         self._vararg = kinds.get(inspect.Parameter.VAR_POSITIONAL)
@@ -143,8 +146,7 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         self.constexprs = [p.num for p in self.params if p.is_constexpr]
         self.pre_run_hooks: list = []
         self.used_global_vals: dict = {}
-        # device -> [kernels by specialisation, ...]; the tuple form is Triton's.
-        self.device_caches = defaultdict(lambda: ({}, {}, None, None, None))
+        self.device_caches = _DeviceCaches(self)
         self._watched_keys: set = set()
         self._constants_before: dict = {}  # id -> (constexpr whose value a program has replaced, what it was)
         self.hash: Optional[str] = None
@@ -172,140 +174,10 @@ class JITFunction(_core.KernelDispatcher, KernelInterface[T], metaclass=_JITFunc
         self._configure(self.fn.__name__, rows, self.pre_run_hooks, self.interpreted)
 
     def _make_param(self, num, param):
-        if param.kind == param.VAR_KEYWORD:
-            construct, alternative = FORBIDDEN["KeywordArguments"]
-            raise errors.make(
-                "E0102",
-                stmt=construct,
-                alternative=alternative,
-                frames=[(self._source.file, self.fn.__name__, self.fn.__code__.co_firstlineno)],
-            )
-
         def listed(names):
             return num in names or param.name in names
 
         return KernelParam(num, param, listed(self.do_not_specialize), listed(self.do_not_specialize_on_alignment))
-
-    # -- source -------------------------------------------------------------
-
-    @property
-    def file(self) -> str:
-        """Path of the file that holds the function."""
-        return self._source.file
-
-    @property
-    def src(self) -> str:
-        """The text from `def` on, dedented."""
-        return self._source.src
-
-    @src.setter
-    def src(self, value):
-        raise AttributeError("'src' is read-only; a changed text goes through _unsafe_update_src(text)")
-
-    def _unsafe_update_src(self, text: str):
-        """Compiles `text` instead of the function's own source from now on."""
-        self._source.replace(text)
-        self.hash = None
-        self.used_global_vals.clear()
-        self._watched_keys.clear()
-        self._constants_before.clear()
-        self.device_caches.clear()
-        self._clear_table()
-
-    @_told
-    def raw_src(self):
-        """The lines of the text, decorators included."""
-        return self._source.text.splitlines(keepends=True)
-
-    @_told
-    def file_name(self) -> str:
-        return self.file
-
-    @_told
-    def def_file_line_number(self) -> int:
-        """The line of `def` in its file."""
-        return self.parse().lineno
-
-    @_told
-    def def_file_col_number(self) -> int:
-        """The column of `def` in its file."""
-        return self.parse().col_offset
-
-    @_told
-    def starting_line_number(self) -> int:
-        """The line of the first decorator."""
-        return self._source.first_line
-
-    def parse(self):
-        """The `ast.FunctionDef` with the file's own line and column numbers; cached."""
-        return self._source.tree()
-
-    def source_line(self, number: int) -> str:
-        """One line of the file, for messages."""
-        try:
-            return self._source.line(number)
-        except errors.SourceUnavailable:
-            return ""
-
-    def lookup_global(self, name: str) -> Any:
-        """The value a free name has: closure, then module globals, then builtins.
-
-        Raises KeyError for an unknown name. Values that a kernel may freeze are
-        remembered: later launches check that they are still the same.
-        """
-        fn = self.fn
-        free = fn.__code__.co_freevars
-        lookups = getattr(compiling, "lookups", None)
-        if lookups is not None and (name in free or name in fn.__globals__):
-            lookups.add((self, name))
-        if name in free:
-            cell = fn.__closure__[free.index(name)]
-            try:
-                value = cell.cell_contents
-            except ValueError:
-                raise KeyError(name) from None
-            self._remember_global(name, value, cell)
-            return value
-        if name in fn.__globals__:
-            value = fn.__globals__[name]
-            self._remember_global(name, value, fn.__globals__)
-            return value
-        return vars(builtins)[name]
-
-    def _remember_global(self, name, value, owner):
-        if not _is_frozen_value(value):
-            return
-        key = (name, id(owner))
-        self.used_global_vals.setdefault(key, (value, owner))
-        # The kernel that is being compiled watches what its helpers have read, too.
-        kernel = getattr(compiling, "kernel", None)
-        if kernel is not None and key not in kernel._watched_keys:
-            kernel._watched_keys.add(key)
-            kernel._watch_global(name, value, owner)
-            if hasattr(type(value), "_kernels"):
-                # The launch looks at the object alone; of another value inside it that tells.
-                value._kernels = [*getattr(value, "_kernels", ()), weakref.ref(kernel)]
-
-    def _global_changed(self, name, before, now):
-        """Called by a launch that found another object under a watched name."""
-        same = type(before) is type(now) and bool(getattr(before, "value", before) == getattr(now, "value", now))
-        if same:
-            return
-        raise RuntimeError(
-            f"Global variable {name} has changed since we compiled this kernel, from {before!r} to {now!r}; "
-            f"pass it to '{self.__name__}' as an argument instead"
-        )
-
-    def _constant_changed(self, constant, before):
-        """Called by a constexpr in the kernel's code that has got another value: the next launch must look."""
-        self._constants_before.setdefault(id(constant), (constant, before))
-        self._clear_table()
-
-    def _check_constants(self):
-        """Raises where a constexpr has another value than the one that the kernel was compiled with."""
-        for constant, before in self._constants_before.values():
-            name = next((key[0] for key, (value, _) in self.used_global_vals.items() if value is constant), "")
-            self._global_changed(name, constexpr(before), constant)
 
     # -- identity -----------------------------------------------------------
 
@@ -564,13 +436,6 @@ def _described(description, source):
     function = JITFunction.__new__(JITFunction)
     function.__dict__.update(description, _source=source)
     return function
-
-
-def _is_frozen_value(value) -> bool:
-    """Whether a kernel takes a copy of the value into its code."""
-    if type(value).__name__ == "constexpr":
-        return True
-    return isinstance(value, (bool, int, float, str, tuple, type(None)))
 
 
 #: Triton's base class of what kernels call.

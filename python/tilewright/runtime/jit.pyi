@@ -106,8 +106,6 @@ class JITFunction(Generic[_P, _R]):
     fn: Callable[_P, _R]
     arg_names: list[str]
     params: list[KernelParam]
-    def __init__(self, fn: Any, version: Any = None, do_not_specialize: Any = None, do_not_specialize_on_alignment: Any = None, debug: Any = None, noinline: Any = None, repr: Any = None, launch_metadata: Any = None, source: Any = None) -> None:
-        ...
     src: Any
     raw_src: Any
     file_name: Any
@@ -123,6 +121,8 @@ class JITFunction(Generic[_P, _R]):
 
         Raises KeyError for an unknown name. Values that a kernel may freeze are
         remembered: later launches check that they are still the same."""
+    def __init__(self, fn: Any, version: Any = None, do_not_specialize: Any = None, do_not_specialize_on_alignment: Any = None, debug: Any = None, noinline: Any = None, repr: Any = None, launch_metadata: Any = None, source: Any = None) -> None:
+        ...
     def repr(self, proxy: Any) -> Any:
         """The symbol name of a specialisation."""
     def is_gluon(self) -> Any:

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Errors that meet a kernel which runs as Python: its places, its scalars, and what they mean in the language."""
+"""Errors of a kernel that runs as Python, told in terms of the language: its places, its scalars."""
 
 from __future__ import annotations
 

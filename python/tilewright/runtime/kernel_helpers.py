@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a natively running kernel calls in place of Python's own meaning.
+"""Functions that an interpreted kernel calls where Python's own meaning would be another one.
 
 `closure` has the functions by the name that kernel_rewriter gives them. Those
 on every line are C functions of `_core.kernel`; the rest is here.
@@ -14,6 +14,7 @@ import operator
 from .. import _core, errors
 from .. import language as tl
 from ..frontend_rules import FORBIDDEN
+from ..language.basics import function_of_a_library
 from .interface import is_kernel, kernel_inside
 
 _kernel = _core.kernel
@@ -79,7 +80,7 @@ def refused(key):
 
 
 def kind_of_callee(callee) -> str:
-    """How a kernel calls a callable that it found by a global name: frontend/ast/LanguageNames.h knows."""
+    """How a kernel calls a callable that it found by a global name: frontend/python/LanguageNames.h knows."""
     kind = _kernel.kind_of_callee(callee)
     return "wrapped" if kind == "kernel" and not is_kernel(callee) else kind
 
@@ -264,6 +265,7 @@ closure = {
     "device_assert": device_assert,
     "refused": refused,
     "inner_function": kernel_inside,
+    "function_of_a_library": function_of_a_library,
     "make_tuple": tuple,
     "set_attribute": set_attribute,
     **{"builtin_" + name: f for name, f in builtins_of_the_language.items()},

@@ -20,8 +20,8 @@ pdb and editors show the user's source. What changes:
     math.sqrt(e)          unwrap(math.sqrt(unwrap(e)))
     n.to(t)               promote(n).to(t)         also where n is a number
 
-What a kernel may not do is not said here: the compiler's front end has judged it before it
-runs (rehearsal). A construct that kernels may not contain raises when it is reached, which
+The rules about what kernels may contain are not here: the compiler's front end checks a kernel
+before it runs (rehearsal). A construct that kernels may not contain raises when it is reached, which
 only happens in a function that calls one without a source.
 
 The helpers are closure variables of the new function: a name of the user cannot

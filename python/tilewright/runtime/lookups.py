@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the front end looks up while it compiles a launch of this thread."""
+"""Records what the front end looks up while it compiles a launch of this thread."""
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the compiler says of a kernel that the interpreter is about to run.
+"""The rehearsal: the front end walks a kernel that the interpreter is about to run, and raises its errors.
 
-The rules of the statement level (what may be called, which globals may be read, where a
-`return` may stand, which types meet after an `if`, how long loops may be unrolled) are the
-front end's alone. It walks each kernel once per set of argument types and constants before
-the kernel runs natively, and again where what the kernel reaches by name has changed. It makes
-nothing of it, and what it refuses is refused. So neither a branch that is not taken nor a loop
-that does not run hides a mistake.
+Only the front end has the rules about statements: what may be called, which globals may be read,
+where a `return` may stand, which types meet after an `if`, how long loops may be unrolled. It walks
+each kernel once per set of argument types and constants before the kernel runs natively, and again
+when a global or function that the kernel reaches by name has changed. It makes no IR of it; it only
+raises what a compilation would raise. So neither a branch that is not taken nor a loop that does not
+run hides a mistake.
 
-A refused kernel still runs up to the line of the mistake, in the first program of the grid:
-what it prints on the way is seen, breakpoints stop, and a debugger finds the error in the
-kernel's own frame.
+A refused kernel still runs up to the line of the mistake, in the first program of the grid. So its
+prints are seen, breakpoints stop, and a debugger finds the error in the kernel's own frame.
 """
 
 from __future__ import annotations

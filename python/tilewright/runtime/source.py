@@ -110,7 +110,7 @@ class FunctionSource:
 
     @property
     def meaning(self) -> str:
-        """The text without what means nothing; see frontend/ast/SourceBlock.h."""
+        """The text without what means nothing; see frontend/python/SourceBlock.h."""
         if self._meaning is None:
             self._read()
             if self._meaning is None:

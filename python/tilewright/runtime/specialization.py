@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a launch makes of one argument, as a function that libraries call.
+"""The classification of one argument by a launch, as a function that libraries call.
 
 Launches themselves classify their arguments in C++ (docs/launch.md has the table); torch
 asks for the same facts when it looks at a kernel without launching it.

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long a call takes on the GPU."""
+"""Measures how long a call takes on the GPU."""
 
 from __future__ import annotations
 

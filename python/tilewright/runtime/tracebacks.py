@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tracebacks without the frames of this package: what the user wrote is what is shown."""
+"""Tracebacks without the frames of this package, so that they show the user's code alone."""
 
 from __future__ import annotations
 

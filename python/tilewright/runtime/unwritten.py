@@ -1,9 +1,9 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arrays that hold nothing yet, so that the interpreter can report who reads them.
+"""Arrays that hold nothing yet, so that the interpreter can report reads of them.
 
-A region remembers for each byte whether a kernel has written it. What the host writes between launches nobody tells:
-the bytes are filled with a pattern, and a group of them that has changed was written.
+A region remembers for each byte whether a kernel has written it. Writes of the host between launches are not reported to
+it. So the bytes are filled with a pattern, and a group of bytes that has changed counts as written.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def forget(array):
 
 
 def watch_arguments(context, arrays, copies):
-    """Tells a launch which bytes of its arrays nobody has written."""
+    """Tells a launch which bytes of its arrays were never written."""
     if not _regions:
         return
     watched = set()

@@ -116,7 +116,7 @@ def compile_kernel(args: CompileArgs):
         "algorithm": "_".join(["x".join(str(v) for n, v in constants.items() if n not in ones), algorithm]),
         "grid": ", ".join(f"(unsigned int)({part})" for part in grid),
     }
-    # Nobody looks for arrays that overlap, as ever in Triton's C code.
+    # The C code does not look for arrays that overlap, as Triton's never did.
     options = {"num_warps": args.num_warps, "num_stages": args.num_stages, "arguments_may_overlap": True}
     request = KernelRequest(kernel, [args.signature], name=f"{name}_launch", options=options)
     library = LibraryText(build(name, [request], [_target(args.target)], with_ptx=False))

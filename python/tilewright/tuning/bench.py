@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Timing single runs on the GPU, and what the machine was doing meanwhile."""
+"""Times of single runs on the GPU, with the state of the machine at the time."""
 
 from __future__ import annotations
 

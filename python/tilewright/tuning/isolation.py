@@ -1,11 +1,11 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A first run of each candidate in a process that may be lost.
+"""Runs each candidate first in a child process, which a fault or a hang may end.
 
 A candidate that faults takes the CUDA context with it, and one that never ends cannot
 be stopped; in a child process both cost one restart. The child (trial_worker.py) gets the machine code and a
-copy of the arguments' memory, launches once, and answers. It knows no Python of the
-user's: what crosses is JSON and bytes. A candidate that survives is then checked and
+copy of the arguments' memory, launches once, and answers. It gets none of the user's
+Python, only JSON and bytes. A candidate that survives is then checked and
 measured in this process, like all others.
 """
 

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The memory behind arguments: kept, restored, filled with garbage, compared.
 
-Tuning runs a kernel many times. What it writes is kept before the first run and put
-back before each further one, so that a kernel that updates in place sees the same
-input every time, and the caller's data is as it was when tuning ends. What is
-written but never read is filled with garbage before the run that is checked: a
-candidate that leaves elements out cannot pass with those of another.
+Tuning runs a kernel many times. The memory that it writes is kept before the first run and
+put back before each further one. So a kernel that updates in place sees the same input every
+time, and the caller's data is as it was when tuning ends. Memory that is written but never
+read is filled with garbage before the run that is checked: a candidate that leaves elements
+out cannot pass with those of another.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How a kernel is tuned: what `@autotune` is given beside the configurations and the key."""
+"""Options of a tuning: the arguments of `@autotune` besides the configurations and the key."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a person sees of a sweep: how far it is, the best so far, and the time left.
+"""Shows the progress of a sweep: how far it is, the best so far, and the time left.
 
-A bar where `rich` is installed, else a line now and then; nothing where nobody looks.
+It is a bar if `rich` is installed, else a line now and then. Without a terminal nothing is shown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _bar():
 
 
 class Silent:
-    """Nobody looks; the others derive from it."""
+    """Shows nothing; the other classes derive from it."""
 
     def __init__(self):
         self.count, self.done, self.measured, self.best = 0, 0.0, 0, ""

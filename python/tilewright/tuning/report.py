@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a person sees of a tuning: progress, a table of text, a page of HTML.
+"""Shows a tuning to people: progress, a table of text, a page of HTML.
 
 The page is one file without scripts and without anything from a network. Every
 text in it is escaped: names of kernels and configurations are the user's.

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One tuning: from configurations to figures.
 
-  1. compile all candidates on all cores; what does not fit the device, or does not
-     compile, ends here with its reason. They are marked before: where an earlier process
-     has ended in it, all are compiled in worker processes (compiler/isolated.py)
+  1. compile all candidates on all cores; a candidate that does not fit the device, or does
+     not compile, ends here with its reason. Each is marked on disk before: if an earlier
+     process has ended while it compiled one, all are compiled in worker processes
+     (compiler/isolated.py)
   2. as each is ready: run it once on the caller's data, compare what it wrote with
      the first that worked, and estimate its time
   3. measure the ones that can still win in interleaved rounds (autotune/Race.h)

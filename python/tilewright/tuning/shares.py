@@ -8,9 +8,9 @@ thread: every tuner that is met measures the configurations of that part alone, 
 the sweep knows already, and leaves its table here.
 
 A part holds every n-th configuration, in the order that the tuner has them after pruning.
-So nobody has to know the configurations beforehand, and a part that was lost with its
-worker can be cut into two. The last share of a problem names its configurations: the
-leaders of all parts, which one worker measures side by side, as no two boards are alike.
+So the configurations need not be known beforehand, and a part that was lost with its
+worker can be cut into two. The last share of a problem names its configurations: the leaders
+of all parts, which one worker measures side by side, because no two boards are alike.
 """
 
 from __future__ import annotations

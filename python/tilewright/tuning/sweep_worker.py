@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A worker of a sweep: runs one problem with its share of the configurations.
 
-What crosses between processes is `run_share` by its name and JSON text, both ways,
-whatever the executor makes of such arguments. The JSON of a task (sweeping.py) names the
+Only the name of `run_share` and JSON text cross between processes, both ways; the executor
+may encode these as it likes. The JSON of a task (sweeping.py) names the
 function by module or file, and describes its arguments; that of an answer holds tables.
 """
 

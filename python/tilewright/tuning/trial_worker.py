@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The child of isolation.py: launches what it is sent, once, and says how it went."""
+"""The child of isolation.py: launches the kernel that it is sent, once, and reports the outcome."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The policy of a tuning: which configurations are worth measuring, what is known of them, which one wins.
+"""The policy of a tuning: which configurations are worth measuring, what is known about them, which one wins.
 
-A tuner belongs to one tuned kernel (runtime/autotuner.py), which it asks for everything that
-libraries override or replace (`prune_configs`, `_bench`, hooks), and which launches.
+A tuner belongs to one tuned kernel (runtime/autotuner.py). It calls that object for everything that
+libraries override or replace (`prune_configs`, `_bench`, hooks); that object also launches.
 """
 
 from __future__ import annotations

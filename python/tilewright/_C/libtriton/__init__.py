@@ -1,7 +1,9 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What libraries ask of Triton's native module: `ir`, `linear_layout`, `nvidia`, and what a launch makes of an argument,
-and the environment variables that keys of compiled code are made of."""
+"""The names of Triton's native module that libraries ask for.
+
+They are `ir`, `linear_layout`, `nvidia`, how a launch classifies an argument, and the environment variables that are
+part of the keys of compiled code."""
 
 from ...lazy_names import lazy_names
 

@@ -1,14 +1,14 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A kernel as torch walks it, to learn which arguments it changes.
+"""A kernel as a module that torch walks, to learn which arguments the kernel changes.
 
 torch asks `ASTSource.make_ir` for a module of Triton's own IR and follows the pointer of
 each store back to the function's arguments. Tilewright knows the answer from its own IR
 (codegen/emit/ArgumentAccess.h). So the module that it hands out has a function with the
 kernel's name and the arguments that torch counts, a load from each that may be read, and
 stores to each that may be written: whoever follows those finds what the compiler knows.
-There are two stores, because torch takes an argument with a single one for a result that
-is complete where it is stored, and would put more computation in that place.
+Each written argument has two stores. If it had one, torch would take that for the place where
+a complete result is stored, and would put more computation there.
 """
 
 from __future__ import annotations

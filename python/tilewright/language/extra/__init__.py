@@ -2,4 +2,4 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Functions beyond the portable language."""
 
-from . import cuda, libdevice
+from . import cuda, hip, libdevice

@@ -5,4 +5,5 @@
 
 
 from . import cuda as cuda
+from . import hip as hip
 from . import libdevice as libdevice

@@ -11,57 +11,12 @@ from __future__ import annotations
 
 import itertools
 
+from . import _libdevice_calls as _calls
 from .. import core, math
 from ..core import builtin, unwrap, where
 from ... import _core, errors
 
 _language = _core.language
-
-# -- calls of libdevice -----------------------------------------------------
-
-
-def _named(name, documentation, function):
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = documentation
-    return builtin(function)
-
-
-def _refuse(name, needed, value):
-    raise errors.make(
-        "E0120",
-        message=f"libdevice.{name} needs {needed}, got {value.type}",
-        help=f"cast it: x.to(tl.{'int32' if 'int' in needed else 'float32'})",
-    )
-
-
-def _as_reals(name, args):
-    """The operands in their common type, float32 or float64; numbers take that of the tensors.
-
-    One of them must have such a type: narrower ones beside it are widened as arithmetic does,
-    but nothing is widened where all are narrow, since that would hide what it costs.
-    """
-    tensors = [x for x in map(unwrap, args) if isinstance(x, core.tensor)]
-    if tensors and not any(x.dtype.is_fp32() or x.dtype.is_fp64() for x in tensors):
-        _refuse(name, "fp32 or fp64", tensors[0])
-    common = core.float64 if any(x.dtype.is_fp64() for x in tensors) else core.float32
-    return tuple(core.cast(x, common) for x in args), common
-
-
-def _call_real(name, *args):
-    """`name` in float32 or float64, as the operands are; their symbols differ by an f."""
-    operands, common = _as_reals(name, args)
-    return _language.extern_call(f"__nv_{name}" + ("f" if common == core.float32 else ""), operands, common)
-
-
-def _real(name, documentation, arity=1):
-    functions = {
-        1: lambda x: _call_real(name, x),
-        2: lambda x, y: _call_real(name, x, y),
-        3: lambda x, y, z: _call_real(name, x, y, z),
-        4: lambda x, y, z, t: _call_real(name, x, y, z, t),
-    }
-    return _named(name, documentation + " float32 and float64.", functions[arity])
-
 
 # -- the same function under another name -----------------------------------
 
@@ -93,7 +48,7 @@ def rsqrt_rn(x):
     """1 / sqrt(x), rounded to nearest even; float32."""
     x = core.to_tensor(x)
     if not x.dtype.is_fp32():
-        _refuse("rsqrt_rn", "fp32", x)
+        _calls.refuse("rsqrt_rn", "fp32", x)
     return _language.extern_call("__nv_frsqrt_rn", (x,), core.float32)
 
 
@@ -134,7 +89,7 @@ def _wide(name, x):
     """float32 as float64; other types are refused by the function's name."""
     x = core.to_tensor(x)
     if not x.dtype.is_fp32():
-        _refuse(name, "fp32 or fp64", x)
+        _calls.refuse(name, "fp32 or fp64", x)
     return x.to(core.float64)
 
 
@@ -144,14 +99,14 @@ def _composed(name, documentation, formula, tiny=None):
     def function(x):
         x = core.to_tensor(x)
         if x.dtype.is_fp64():
-            return _call_real(name, x)
+            return _calls.call_real(name, x)
         wide = _wide(name, x)
         result = formula(wide)
         if tiny is not None:
             result = where(math.abs(wide) < tiny, wide, result)
         return result.to(core.float32)
 
-    return _named(name, documentation + " float32 and float64.", function)
+    return _calls.named(name, documentation + " float32 and float64.", function)
 
 
 log10 = _composed("log10", "Logarithm to base 10.", lambda x: math.log2(x) * 0.30102999566398119521)
@@ -168,7 +123,7 @@ def pow(x, y):
     """x to the power y, with C's special cases. float32 and float64."""
     x, y = core.broadcast(core.to_tensor(x), core.to_tensor(y))
     if x.dtype.is_fp64() or y.dtype.is_fp64():
-        return _call_real("pow", x, y)
+        return _calls.call_real("pow", x, y)
     if x.dtype.is_fp32() or y.dtype.is_fp32():
         x, y = x.to(core.float32), y.to(core.float32)
     base, exponent = _wide("pow", x), _wide("pow", y.to(core.float32) if y.dtype.is_int() else y)
@@ -191,9 +146,9 @@ def pow(x, y):
 
 def _float32(name, *args):
     """The operands as float32; nothing is made narrower."""
-    operands, common = _as_reals(name, args)
+    operands, common = _calls.as_reals(name, args)
     if common != core.float32:
-        _refuse(name, "fp32", next(x for x in operands if x.dtype == common))
+        _calls.refuse(name, "fp32", next(x for x in operands if x.dtype == common))
     return operands
 
 
@@ -206,12 +161,12 @@ def _instruction(name, instruction, exact, documentation):
             return exact(x)
         return core.inline_asm_elementwise(f"{instruction} $0, $1;", "=f,f", (x,), core.float32, True, 1)
 
-    return _named(name, documentation + " float32.", function)
+    return _calls.named(name, documentation + " float32.", function)
 
 
 def _fast(name, documentation, formula, arity=1):
     functions = {1: lambda x: formula(*_float32(name, x)), 2: lambda x, y: formula(*_float32(name, x, y))}
-    return _named(name, documentation + " float32.", functions[arity])
+    return _calls.named(name, documentation + " float32.", functions[arity])
 
 
 fast_sinf = _instruction("fast_sinf", "sin.approx.f32", math.sin, "Sine of x; the error grows with |x|.")
@@ -230,7 +185,7 @@ def _reinterpret(name, dtype_name):
     def function(x):
         return core.cast(x, getattr(core, dtype_name), bitcast=True)
 
-    return _named(name, f"The bits of x read as {dtype_name}.", function)
+    return _calls.named(name, f"The bits of x read as {dtype_name}.", function)
 
 
 float_as_int = _reinterpret("float_as_int", "int32")
@@ -323,41 +278,41 @@ def llround(x):
 
 # -- functions of reals -----------------------------------------------------
 
-acos = _real("acos", "Inverse cosine.")
-asin = _real("asin", "Inverse sine.")
-atan = _real("atan", "Inverse tangent.")
-atan2 = _real("atan2", "The angle of the point (y, x), given as atan2(y, x).", 2)
-acosh = _real("acosh", "Inverse hyperbolic cosine.")
-asinh = _real("asinh", "Inverse hyperbolic sine.")
-atanh = _real("atanh", "Inverse hyperbolic tangent.")
-sinpi = _real("sinpi", "sin(pi x).")
-cospi = _real("cospi", "cos(pi x).")
-cbrt = _real("cbrt", "Cube root.")
-rcbrt = _real("rcbrt", "1 / cbrt(x).")
-hypot = _real("hypot", "sqrt(x^2 + y^2) without overflow inside.", 2)
-rhypot = _real("rhypot", "1 / hypot(x, y).", 2)
-norm3d = _real("norm3d", "The length of a vector of three.", 3)
-rnorm3d = _real("rnorm3d", "1 / norm3d(x, y, z).", 3)
-norm4d = _real("norm4d", "The length of a vector of four.", 4)
-rnorm4d = _real("rnorm4d", "1 / norm4d(x, y, z, t).", 4)
-erfc = _real("erfc", "1 - erf(x).")
-erfcx = _real("erfcx", "exp(x^2) erfc(x).")
-erfinv = _real("erfinv", "Inverse of erf.")
-erfcinv = _real("erfcinv", "Inverse of erfc.")
-normcdf = _real("normcdf", "The normal distribution's cumulative probability.")
-normcdfinv = _real("normcdfinv", "Inverse of normcdf.")
-lgamma = _real("lgamma", "Logarithm of the magnitude of the gamma function.")
-tgamma = _real("tgamma", "The gamma function.")
-j0 = _real("j0", "Bessel function of the first kind, order 0.")
-j1 = _real("j1", "Bessel function of the first kind, order 1.")
-y0 = _real("y0", "Bessel function of the second kind, order 0.")
-y1 = _real("y1", "Bessel function of the second kind, order 1.")
-cyl_bessel_i0 = _real("cyl_bessel_i0", "Modified Bessel function of the first kind, order 0.")
-cyl_bessel_i1 = _real("cyl_bessel_i1", "Modified Bessel function of the first kind, order 1.")
-logb = _real("logb", "The exponent of x as a float.")
-fdim = _real("fdim", "x - y where that is positive, else 0.", 2)
-remainder = _real("remainder", "x - n y for the whole number n nearest to x / y.", 2)
-nextafter = _real("nextafter", "The number next to x toward y.", 2)
+acos = _calls.real("acos", "Inverse cosine.")
+asin = _calls.real("asin", "Inverse sine.")
+atan = _calls.real("atan", "Inverse tangent.")
+atan2 = _calls.real("atan2", "The angle of the point (y, x), given as atan2(y, x).", 2)
+acosh = _calls.real("acosh", "Inverse hyperbolic cosine.")
+asinh = _calls.real("asinh", "Inverse hyperbolic sine.")
+atanh = _calls.real("atanh", "Inverse hyperbolic tangent.")
+sinpi = _calls.real("sinpi", "sin(pi x).")
+cospi = _calls.real("cospi", "cos(pi x).")
+cbrt = _calls.real("cbrt", "Cube root.")
+rcbrt = _calls.real("rcbrt", "1 / cbrt(x).")
+hypot = _calls.real("hypot", "sqrt(x^2 + y^2) without overflow inside.", 2)
+rhypot = _calls.real("rhypot", "1 / hypot(x, y).", 2)
+norm3d = _calls.real("norm3d", "The length of a vector of three.", 3)
+rnorm3d = _calls.real("rnorm3d", "1 / norm3d(x, y, z).", 3)
+norm4d = _calls.real("norm4d", "The length of a vector of four.", 4)
+rnorm4d = _calls.real("rnorm4d", "1 / norm4d(x, y, z, t).", 4)
+erfc = _calls.real("erfc", "1 - erf(x).")
+erfcx = _calls.real("erfcx", "exp(x^2) erfc(x).")
+erfinv = _calls.real("erfinv", "Inverse of erf.")
+erfcinv = _calls.real("erfcinv", "Inverse of erfc.")
+normcdf = _calls.real("normcdf", "The normal distribution's cumulative probability.")
+normcdfinv = _calls.real("normcdfinv", "Inverse of normcdf.")
+lgamma = _calls.real("lgamma", "Logarithm of the magnitude of the gamma function.")
+tgamma = _calls.real("tgamma", "The gamma function.")
+j0 = _calls.real("j0", "Bessel function of the first kind, order 0.")
+j1 = _calls.real("j1", "Bessel function of the first kind, order 1.")
+y0 = _calls.real("y0", "Bessel function of the second kind, order 0.")
+y1 = _calls.real("y1", "Bessel function of the second kind, order 1.")
+cyl_bessel_i0 = _calls.real("cyl_bessel_i0", "Modified Bessel function of the first kind, order 0.")
+cyl_bessel_i1 = _calls.real("cyl_bessel_i1", "Modified Bessel function of the first kind, order 1.")
+logb = _calls.real("logb", "The exponent of x as a float.")
+fdim = _calls.real("fdim", "x - y where that is positive, else 0.", 2)
+remainder = _calls.real("remainder", "x - n y for the whole number n nearest to x / y.", 2)
+nextafter = _calls.real("nextafter", "The number next to x toward y.", 2)
 
 
 @builtin
@@ -365,14 +320,14 @@ def saturatef(x):
     """x limited to [0, 1]; NaN gives 0. float32."""
     x = core.to_tensor(x)
     if not x.dtype.is_fp32():
-        _refuse("saturatef", "fp32", x)
+        _calls.refuse("saturatef", "fp32", x)
     return _language.extern_call("__nv_saturatef", (x,), core.float32)
 
 
 @builtin
 def ilogb(x):
     """The exponent of x as int32."""
-    (x,), common = _as_reals("ilogb", (x,))
+    (x,), common = _calls.as_reals("ilogb", (x,))
     return _language.extern_call("__nv_ilogbf" if common == core.float32 else "__nv_ilogb", (x,), core.int32)
 
 
@@ -380,14 +335,14 @@ def _with_integer(name, documentation, integer_first):
     """A function of a real and an int32, in either order."""
 
     def compute(real, integer):
-        (real,), common = _as_reals(name, (real,))
+        (real,), common = _calls.as_reals(name, (real,))
         integer = core.cast(integer, core.int32)
         operands = (integer, real) if integer_first else (real, integer)
         return _language.extern_call(f"__nv_{name}" + ("f" if common == core.float32 else ""), operands, common)
 
     if integer_first:
-        return _named(name, documentation + " float32 and float64.", lambda n, x: compute(x, n))
-    return _named(name, documentation + " float32 and float64.", lambda x, n: compute(x, n))
+        return _calls.named(name, documentation + " float32 and float64.", lambda n, x: compute(x, n))
+    return _calls.named(name, documentation + " float32 and float64.", lambda x, n: compute(x, n))
 
 
 ldexp = _with_integer("ldexp", "x 2^n.", False)
@@ -398,40 +353,10 @@ yn = _with_integer("yn", "Bessel function of the second kind, order n.", True)
 # -- integers ---------------------------------------------------------------
 
 
-def _of_integers(name, documentation, arity, symbols):
-    """`symbols` maps the type of the first operand to a symbol and the type of the result."""
-
-    def compute(*args):
-        first = core.to_tensor(args[0])
-        entry = symbols.get(str(first.dtype))
-        if entry is None:
-            _refuse(name, " or ".join(symbols) + " integers", first)
-        symbol, result = entry
-        operands = (first, *(core.cast(x, first.dtype) for x in args[1:]))
-        return _language.extern_call("__nv_" + symbol, operands, result)
-
-    functions = {1: lambda x: compute(x), 2: lambda x, y: compute(x, y), 3: lambda x, y, z: compute(x, y, z)}
-    return _named(name, documentation, functions[arity])
-
-
-def _counting(symbol):
-    """By width only; the result is int32."""
-    return {
-        "int32": (symbol, core.int32),
-        "uint32": (symbol, core.int32),
-        "int64": (symbol + "ll", core.int32),
-        "uint64": (symbol + "ll", core.int32),
-    }
-
-
-def _by_sign(symbol):
-    return {"int32": (symbol, core.int32), "uint32": ("u" + symbol, core.uint32)}
-
-
-clz = _of_integers("clz", "Number of leading zero bits, as int32.", 1, _counting("clz"))
-popc = _of_integers("popc", "Number of bits that are set, as int32.", 1, _counting("popc"))
-ffs = _of_integers("ffs", "Position of the lowest bit that is set, from 1; 0 for none. int32.", 1, _counting("ffs"))
-brev = _of_integers(
+clz = _calls.of_integers("clz", "Number of leading zero bits, as int32.", 1, _calls.counting("clz"))
+popc = _calls.of_integers("popc", "Number of bits that are set, as int32.", 1, _calls.counting("popc"))
+ffs = _calls.of_integers("ffs", "Position of the lowest bit that is set, from 1; 0 for none. int32.", 1, _calls.counting("ffs"))
+brev = _calls.of_integers(
     "brev",
     "The bits in reverse order.",
     1,
@@ -442,19 +367,19 @@ brev = _of_integers(
         "uint64": ("brevll", core.uint64),
     },
 )
-byte_perm = _of_integers(
+byte_perm = _calls.of_integers(
     "byte_perm",
     "Four of the eight bytes of x and y, picked by the nibbles of z.",
     3,
     {"int32": ("byte_perm", core.int32), "uint32": ("byte_perm", core.uint32)},
 )
-mul24 = _of_integers(
+mul24 = _calls.of_integers(
     "mul24",
     "Product of the lower 24 bits, its lower 32 bits.",
     2,
     {"int32": ("mul24", core.int32), "uint32": ("umul24", core.uint32)},
 )
-mulhi = _of_integers(
+mulhi = _calls.of_integers(
     "mulhi",
     "Upper half of the product; signed of signed integers, unlike tl.umulhi.",
     2,
@@ -465,9 +390,9 @@ mulhi = _of_integers(
         "uint64": ("umul64hi", core.uint64),
     },
 )
-sad = _of_integers("sad", "|x - y| + z.", 3, _by_sign("sad"))
-hadd = _of_integers("hadd", "(x + y) >> 1 without overflow inside.", 2, _by_sign("hadd"))
-rhadd = _of_integers(
+sad = _calls.of_integers("sad", "|x - y| + z.", 3, _calls.by_sign("sad"))
+hadd = _calls.of_integers("hadd", "(x + y) >> 1 without overflow inside.", 2, _calls.by_sign("hadd"))
+rhadd = _calls.of_integers(
     "rhadd", "(x + y + 1) >> 1 without overflow inside.", 2, {"int32": ("rhadd", core.int32), "uint32": ("urhadd", core.uint32)}
 )
 
@@ -481,13 +406,13 @@ def _rounded(op, mode, arity):
     name = f"{op}_{mode}"
 
     def compute(*args):
-        operands, common = _as_reals(name, args)
+        operands, common = _calls.as_reals(name, args)
         single = f"fmaf_{mode}" if op == "fma" else f"f{name}"
         double = name if op == "fma" else f"d{name}"
         return _language.extern_call("__nv_" + (single if common == core.float32 else double), operands, common)
 
     functions = {1: lambda x: compute(x), 2: lambda x, y: compute(x, y), 3: lambda x, y, z: compute(x, y, z)}
-    return _named(name, f"{op} rounded {_MODES[mode]}. float32 and float64.", functions[arity])
+    return _calls.named(name, f"{op} rounded {_MODES[mode]}. float32 and float64.", functions[arity])
 
 
 def _converted(name, source, target):
@@ -501,7 +426,7 @@ def _converted(name, source, target):
             )
         return _language.extern_call("__nv_" + name, (x,), to_type)
 
-    return _named(name, f"{source} as {target}.", function)
+    return _calls.named(name, f"{source} as {target}.", function)
 
 
 @builtin

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What sessions call around launches."""
+"""Hooks that sessions call around launches."""
 
 from .hook import Hook, HookManager
 from .launch import LaunchHook

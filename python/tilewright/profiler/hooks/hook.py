@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Hooks and who calls them."""
+"""Hooks and their callers."""
 
 from __future__ import annotations
 

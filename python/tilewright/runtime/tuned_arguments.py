@@ -1,0 +1,42 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Questions of a tuner about the arguments of a launch: their device and their dtypes."""
+
+from __future__ import annotations
+
+from .. import _core
+from ..tools.tensor_descriptor import TensorDescriptor
+from ..user_objects import attribute
+
+
+def device_of(nargs, kwargs) -> int:
+    """The device of the first argument that has one, else the current one."""
+    for value in (*nargs.values(), *kwargs.values()):
+        device = attribute(value, "device")
+        index = attribute(device, "index", attribute(device, "id", device))
+        if isinstance(index, int) and attribute(device, "type", "cuda") == "cuda":
+            return index
+    return _core.current_device()
+
+
+# What has no dtype, and is asked on every launch.
+_PLAIN = frozenset((int, float, bool, str, bytes, tuple, type(None)))
+_dtype_texts: dict = {}  # of frameworks' dtype objects, which are few
+
+
+def dtype_text(value):
+    """The dtype of an argument as part of a key; None for what has none."""
+    if type(value) in _PLAIN:
+        return None
+    if isinstance(value, TensorDescriptor):
+        value = value.base
+    dtype = attribute(value, "dtype")
+    if dtype is None:
+        return None
+    try:
+        return _dtype_texts[dtype]
+    except KeyError:
+        text = _dtype_texts[dtype] = str(dtype)
+    except TypeError:  # not hashable
+        text = str(dtype)
+    return text
