@@ -24,6 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import contest
+from contest_problem import DEVICE, Problem, first_lines
 
 KERNELS = Path(__file__).parent / "attention_kernels.py"
 TOKENS = 16384
@@ -88,7 +89,7 @@ def torch_forward(library: str, data, causal: bool):
     return dict(zip(STATE, state))
 
 
-class Attention(contest.Problem):
+class Attention(Problem):
     """What forward and backward share."""
 
     def __init__(self, dim: int, length: int, causal: bool, heads: int = 0, uniform: bool = False):
@@ -109,19 +110,19 @@ class Attention(contest.Problem):
     def make(self, seed):
         import torch
 
-        generator = torch.Generator(contest.DEVICE).manual_seed(seed)
+        generator = torch.Generator(DEVICE).manual_seed(seed)
 
         def array():
-            return torch.randn(self.shape(), generator=generator, device=contest.DEVICE).half()
+            return torch.randn(self.shape(), generator=generator, device=DEVICE).half()
 
         data = SimpleNamespace(q=array(), k=array(), v=array())
         if self.uniform:
             # All scores are zero: each output is the mean of whole numbers, exact in
             # every order of adding.
             data.q.zero_()
-            data.v = torch.randint(-8, 9, self.shape(), generator=generator, device=contest.DEVICE).half()
+            data.v = torch.randint(-8, 9, self.shape(), generator=generator, device=DEVICE).half()
         data.rows = self.batch * self.heads * self.length
-        data.lse = torch.empty(data.rows, device=contest.DEVICE)
+        data.lse = torch.empty(data.rows, device=DEVICE)
         return data
 
     def exact(self, data):
@@ -233,10 +234,10 @@ class Backward(Attention):
         import torch
 
         data = super().make(seed)
-        generator = torch.Generator(contest.DEVICE).manual_seed(seed + 1000)
-        data.d_out = torch.randn(self.shape(), generator=generator, device=contest.DEVICE).half()
+        generator = torch.Generator(DEVICE).manual_seed(seed + 1000)
+        data.d_out = torch.randn(self.shape(), generator=generator, device=DEVICE).half()
         data.dq, data.dk, data.dv = (torch.empty_like(data.q) for _ in range(3))
-        data.wide_dq = torch.empty(self.shape(), device=contest.DEVICE)
+        data.wide_dq = torch.empty(self.shape(), device=DEVICE)
         data.delta = torch.empty_like(data.lse)
         if self.small:
             out, lse, _ = self.exact(data)
@@ -247,7 +248,7 @@ class Backward(Attention):
         try:
             data.cudnn = torch_forward("cudnn", data, self.causal)
         except Exception as problem:
-            print(f"# cuDNN: {contest.first_lines(problem)}", flush=True)
+            print(f"# cuDNN: {first_lines(problem)}", flush=True)
         return data
 
     def torch_backward(self, library, data):

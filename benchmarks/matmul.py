@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import contest
+from contest_problem import DEVICE, Problem
 
 KERNELS = Path(__file__).parent / "matmul_kernels.py"
 SHAPES = {
@@ -87,7 +88,7 @@ def element_types():
     }
 
 
-class Product(contest.Problem):
+class Product(Problem):
     kernels = ("pointers", "descriptors", "persistent")
     tiles = {"quick": QUICK, "full": FULL}
 
@@ -101,7 +102,7 @@ class Product(contest.Problem):
     def make(self, seed):
         import torch
 
-        device = contest.DEVICE
+        device = DEVICE
         generator = torch.Generator(device).manual_seed(seed)
         type_in, type_out = element_types()[self.kind]
 
