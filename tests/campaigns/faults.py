@@ -196,71 +196,74 @@ def _mounted(folder, *arguments):
             subprocess.run([shutil.which("umount"), str(folder)], capture_output=True)
 
 
-def run_conditions():
-    """K6: each condition for real."""
-    done, left_out = [], []
+def _condition(name, folder=None, most=1, code=None, nobody=False, environment=None, works=False):
+    """Kernels run with a cache folder of one kind; with `works`, entries are kept there. Returns the name."""
+    with tempfile.TemporaryDirectory() as base:
+        os.chmod(base, 0o777)
+        place = folder(Path(base)) if folder else Path(base) / "cache"
+        before = dict(os.environ)
+        with private_cache(place) as _:
+            os.environ.update(environment(Path(base)) if environment else {})
+            for name_ in [n for n, v in os.environ.items() if v == "(unset)"]:
+                del os.environ[name_]
+            try:
+                _as_nobody(lambda: _try_kernels(most, code=code)) if nobody else _try_kernels(most, code=code)
+            finally:
+                os.environ.clear()
+                os.environ.update(before)
+            if works:
+                assert entries_below(place), f"K6 {name}: nothing was kept"
+        for path in sorted(Path(base).rglob("*")):
+            with contextlib.suppress(OSError):
+                path.chmod(0o700)
+    return name
 
-    def condition(name, folder=None, most=1, code=None, nobody=False, environment=None, works=False):
-        with tempfile.TemporaryDirectory() as base:
-            os.chmod(base, 0o777)
-            place = folder(Path(base)) if folder else Path(base) / "cache"
-            before = dict(os.environ)
-            with private_cache(place) as _:
-                os.environ.update(environment(Path(base)) if environment else {})
-                for name_ in [n for n, v in os.environ.items() if v == "(unset)"]:
-                    del os.environ[name_]
-                try:
-                    _as_nobody(lambda: _try_kernels(most, code=code)) if nobody else _try_kernels(most, code=code)
-                finally:
-                    os.environ.clear()
-                    os.environ.update(before)
-                if works:
-                    assert entries_below(place), f"K6 {name}: nothing was kept"
-            for path in sorted(Path(base).rglob("*")):
-                with contextlib.suppress(OSError):
-                    path.chmod(0o700)
-        done.append(name)
 
-    def made(name, mode):
-        def make(base):
-            path = base / name
-            path.mkdir()
-            path.chmod(mode)
-            return path
+def _made(name, mode):
+    def make(base):
+        path = base / name
+        path.mkdir()
+        path.chmod(mode)
+        return path
 
-        return make
+    return make
 
+
+def _linked(base):
+    (base / "real").mkdir(mode=0o700)
+    (base / "link").symlink_to(base / "real")
+    return base / "link"
+
+
+def _strange_folders():
+    """Names, rights, owners and homes; the names of the conditions, one after the other."""
     unset_dir = {"TILEWRIGHT_CACHE_DIR": "(unset)", "TRITON_CACHE_DIR": "(unset)", "XDG_CACHE_HOME": "(unset)"}
-    condition("plain", most=0, works=True)
-    condition(
+    yield _condition("plain", most=0, works=True)
+    yield _condition(
         "spaces, newline, not UTF-8",
         lambda base: Path(os.fsdecode(os.fsencode(base) + b"/a b\nc\xff\xfe'\"$(x)")),
         0,
         works=True,
     )
-    condition("parents missing", lambda base: base / "a" / "b" / "c", 0, works=True)
-    condition("writable by others", made("open", 0o777), code="W0503")
-    condition("home 0500", made("home", 0o500), code="W0502", nobody=True)
-    condition("no HOME", environment=lambda base: {**unset_dir, "HOME": "(unset)"}, nobody=True)
-    condition("HOME no directory", environment=lambda base: {**unset_dir, "HOME": "/dev/null"}, nobody=True, code="W0502")
-    condition("HOME missing", environment=lambda base: {**unset_dir, "HOME": "/proc/none"}, nobody=True, code="W0502")
+    yield _condition("parents missing", lambda base: base / "a" / "b" / "c", 0, works=True)
+    yield _condition("writable by others", _made("open", 0o777), code="W0503")
+    yield _condition("home 0500", _made("home", 0o500), code="W0502", nobody=True)
+    yield _condition("no HOME", environment=lambda base: {**unset_dir, "HOME": "(unset)"}, nobody=True)
+    for name, home in (("HOME no directory", "/dev/null"), ("HOME missing", "/proc/none")):
+        yield _condition(name, environment=lambda base, home=home: {**unset_dir, "HOME": home}, nobody=True, code="W0502")
     if os.geteuid() == 0:
-        condition("owned by another user", made("roots", 0o755), nobody=True, code="W0503")
-
-    def linked(base):
-        (base / "real").mkdir(mode=0o700)
-        (base / "link").symlink_to(base / "real")
-        return base / "link"
-
-    condition("a symbolic link", linked, code="W0503")
+        yield _condition("owned by another user", _made("roots", 0o755), nobody=True, code="W0503")
+    yield _condition("a symbolic link", _linked, code="W0503")
     for mask in (0o000, 0o077, 0o777):
         old = os.umask(mask)
         try:
-            condition(f"umask {mask:03o}", most=0 if mask != 0o777 else 1, works=mask != 0o777)
+            yield _condition(f"umask {mask:03o}", most=0 if mask != 0o777 else 1, works=mask != 0o777)
         finally:
             os.umask(old)
-    _clock_set_back()
-    done.append("clock set back")
+
+
+def _try_mounts(done, left_out):
+    """Adds to one of both lists the name of each mount, by whether this machine may make it."""
     for name, arguments in (
         ("1 MiB tmpfs", ("-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs")),
         ("noexec mount", ("-t", "tmpfs", "-o", "noexec,mode=700", "tmpfs")),
@@ -275,6 +278,14 @@ def run_conditions():
                 if "noexec" in name:
                     assert entries_below(base)
             done.append(name)
+
+
+def run_conditions():
+    """K6: each condition for real."""
+    done, left_out = list(_strange_folders()), []
+    _clock_set_back()
+    done.append("clock set back")
+    _try_mounts(done, left_out)
     _configured_file()
     done.append("the directory is a file")
     return f"K6: {len(done)} conditions" + (f"; not possible here: {', '.join(left_out)}" if left_out else "")

@@ -25,12 +25,12 @@ from campaigns import corruption, differential, faults, keys, network_disk, shar
 from harness.mock_driver import run_in_mock_process  # noqa: E402
 
 
-def tuning(name, selection, trials):
+def tuning(name, cases, selection, trials):
     """Cases of the tuner's tests, so many times, on the recording driver."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CAMPAIGN_TRIALS"] = str(trials)
         try:
-            code, output = run_in_mock_process(TESTS / "e2e" / "cases_tuning.py", folder, "-s", "-k", selection)
+            code, output = run_in_mock_process(TESTS / "e2e" / cases, folder, "-s", "-k", selection)
         finally:
             del os.environ["CAMPAIGN_TRIALS"]
     assert code == 0, output[-3000:]
@@ -51,16 +51,29 @@ CAMPAIGNS = {
     "K8": (keys.run, {"seeds": 4, "semantic": 120, "incidental": 60}, {"seeds": 100, "semantic": 500, "incidental": 200}),
     "T1": (
         tuning,
-        {"name": "T1", "selection": "in_place", "trials": 20},
-        {"name": "T1", "selection": "in_place", "trials": 500},
+        {"name": "T1", "cases": "cases_tuning_safety.py", "selection": "in_place", "trials": 20},
+        {"name": "T1", "cases": "cases_tuning_safety.py", "selection": "in_place", "trials": 500},
     ),
     "T2": (
         tuning,
-        {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 2},
-        {"name": "T2", "selection": "bad_candidates or isolated_candidates", "trials": 200},
+        {"name": "T2", "cases": "cases_tuning_failures.py", "selection": "bad_candidates or isolated_candidates", "trials": 2},
+        {
+            "name": "T2",
+            "cases": "cases_tuning_failures.py",
+            "selection": "bad_candidates or isolated_candidates",
+            "trials": 200,
+        },
     ),
-    "T3": (tuning, {"name": "T3", "selection": "noise", "trials": 20}, {"name": "T3", "selection": "noise", "trials": 1000}),
-    "T4": (tuning, {"name": "T4", "selection": "killed", "trials": 5}, {"name": "T4", "selection": "killed", "trials": 200}),
+    "T3": (
+        tuning,
+        {"name": "T3", "cases": "cases_tuning.py", "selection": "noise", "trials": 20},
+        {"name": "T3", "cases": "cases_tuning.py", "selection": "noise", "trials": 1000},
+    ),
+    "T4": (
+        tuning,
+        {"name": "T4", "cases": "cases_tuning.py", "selection": "killed", "trials": 5},
+        {"name": "T4", "cases": "cases_tuning.py", "selection": "killed", "trials": 200},
+    ),
     "F3": (differential.run, {"count": 64, "jobs": 2}, {"count": 20000, "jobs": os.cpu_count()}),
     "K9": (corruption.run, {"count": 100, "seed": 9, "kind": "K9"}, {"count": 20000, "seed": 9, "kind": "K9"}),
 }

@@ -31,7 +31,6 @@ def compiler(monkeypatch):
     Mock().reset()
     fake = FakeCompiler()
     monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    add._clear_table()
     add.device_caches.clear()
     return fake
 
@@ -383,7 +382,6 @@ def test_fault_and_what_follows():
     assert f"{__file__}:" in error.message and error.message.endswith("with grid=(3, 2, 1), 128 threads")
     assert error.help == ("the process must be restarted; rerun with TILEWRIGHT_SYNC=1 or TILEWRIGHT_CHECK=bounds")
     assert error.notes == ("CUDA error: an illegal memory access was encountered",)
-    add._clear_table()
     add.device_caches.clear()
     error = caught(lambda: add[(1,)](FakeTensor(), FakeTensor(), 5))
     assert error.code == "E0402"

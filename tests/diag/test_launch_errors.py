@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 
 import tilewright
@@ -182,13 +183,17 @@ def test_source_not_available():
 
 def test_parameter_of_all_other_keywords():
     """Kernels of Triton 1 read their constants from one."""
-    with pytest.raises(errors.UnsupportedSyntax, match=r"\[E0102\] '\*\*kwargs' is not supported") as info:
 
-        @tilewright.jit
-        def f(a, **meta):
-            pass
+    @tilewright.jit
+    def f(a, **meta):
+        pass
 
-    assert "parameters annotated tl.constexpr" in info.value.help
+    assert f.arg_names == ["a"]
+    source = tilewright.ASTSource(f, {"a": "*fp32"})
+    for use in (lambda: tilewright.compile(source, "sm_80"), lambda: f.interpret(np.zeros(4, np.float32), grid=(1,))):
+        with pytest.raises(errors.UnsupportedSyntax, match=r"\[E0102\] '\*\*kwargs' is not supported") as info:
+            use()
+        assert "parameters annotated tl.constexpr" in info.value.help
 
 
 def test_not_a_function():

@@ -8,6 +8,7 @@ test_launch_errors.py.
 
 import sys
 import types
+import unittest.mock
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -25,7 +26,6 @@ import tilewright.tuning
 from tilewright import _utils, errors, exporting, toolkit
 from tilewright.backends.nvidia.compiler import ptx_get_version
 from tilewright.checking.replay import _position
-from tilewright.cli import main
 from tilewright.compiler.kernel import AsmDict
 from tilewright.language.extra import cuda
 from tilewright.runtime._allocation import NullAllocator
@@ -41,7 +41,6 @@ from tilewright.tools.linear_layout import LinearLayout
 from tilewright.tools.link import LinkerError, read_headers
 from tilewright.tools.ragged_tma import create_ragged_descriptor
 from tilewright.triton_alias import install
-from tilewright.tuning.table import read_file
 
 
 @tilewright.jit
@@ -79,9 +78,17 @@ def to_c(signature, grid):
     return compile_kernel(CompileArgs(__file__, "copy_kernel", signature, grid, "cuda:80:32"))
 
 
+def scratch_memory_without_framework():
+    with unittest.mock.patch.dict(sys.modules, {"torch": None, "cupy": None}):
+        allocate(64, 16, 0, 0)
+
+
 ROW = LinearLayout.from_bases([("lane", [[1], [2]])], ["x"], [4])
+
 HALF = LinearLayout.from_bases([("lane", [[1]])], ["x"], [4], require_surjective=False)
+
 WIDE = LinearLayout.from_bases([("lane", [[1], [2], [4]])], ["x"], [8])
+
 MATRIX = np.zeros((4, 8), np.float32)
 
 # name -> what is done, the class of the error, all that it says.
@@ -237,7 +244,7 @@ CASES = {
         "'sass (no assembler library was found, so there is no cubin)'",
     ),
     "scratch memory from no framework": (
-        lambda: allocate(64, 16, 0, 0),
+        scratch_memory_without_framework,
         errors.InvalidArgument,
         "[E0117] the kernel needs 64 bytes of global scratch memory and no allocator is set\n"
         "  help: call tilewright.set_allocator(fn) with fn(size, alignment, stream)",
@@ -437,96 +444,10 @@ def test_c_without_an_assembler(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("emit", ["cubin", "sass"])
-def test_machine_code_on_the_command_line(emit, monkeypatch):
-    monkeypatch.setattr(tilewright.compile_command, "compile", lambda *_: SimpleNamespace(asm=AsmDict({"ptx": ""})))
-    with pytest.raises(SystemExit) as info:
-        main(["compile", __file__ + ":copy_kernel", "--signature", "*fp32, *fp32, 8", "--emit", emit])
-    assert info.value.code == f"tilewright compile: no {emit}: no assembler library was found; see tilewright doctor"
-
-
-def test_tuning_table_that_is_none(tmp_path):
-    path = tmp_path / "table.json"
-    path.write_text("{}")
-    with pytest.warns(UserWarning, match="not a tuning table"):
-        assert read_file(str(path)) == []
-
-
 def test_grid_of_letters():
     with pytest.raises(errors.InvalidGrid) as info:
         run_interpreted(copy_kernel, ("many",), {"x": MATRIX, "y": MATRIX, "B": 8})
     assert "'many' is not an integer" in str(info.value).splitlines()[0]
-
-
-# What is typed -> all that is printed.
-COMMANDS = {
-    "check": (["check"], "tilewright check: name a script, or -m and a module"),
-    "check -m": (["check", "-m"], "tilewright check: -m needs the name of a module"),
-    "profile": (["profile"], "tilewright profile: name a script, or -m and a module"),
-    "run": (["run"], "tilewright run: name a script, or -m and a module"),
-    "run -m": (["run", "-m"], "tilewright run: -m needs the name of a module"),
-    "prove nothing": (["prove", "no.py"], "tilewright prove: no file 'no.py'"),
-    "prove without a grid": (["prove", __file__ + ":copy_kernel"], "tilewright prove: a kernel needs --signature and --grid"),
-    "cache why": (["cache", "why", "00"], "tilewright cache why: give FILE:FUNCTION with --signature, or two keys"),
-    "cache why of nothing": (["cache", "why", "nosuchkey", "00"], "tilewright cache: 0 entries start with 'nosuchkey'"),
-    "tune import": (["tune", "import", "no.json"], "tilewright tune: no file 'no.json'"),
-    "tune pin": (
-        ["tune", "pin", "--kernel", "nosuchkernel", "none"],
-        "tilewright tune: 0 tables match; name one with --kernel or --key",
-    ),
-}
-
-
-@pytest.mark.parametrize("arguments,text", COMMANDS.values(), ids=COMMANDS)
-def test_command_line(arguments, text, monkeypatch, tmp_path):
-    monkeypatch.setenv("TILEWRIGHT_CACHE", "1")
-    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
-    with pytest.raises(SystemExit) as info:
-        main(arguments)
-    assert info.value.code == text
-
-
-@pytest.mark.parametrize(
-    "kernel,signature,sentence,advice",
-    [
-        (
-            "kernel.py",
-            "*fp32",
-            "'kernel.py' is not of the form FILE:FUNCTION",
-            "name a kernel as kernels.py:add or package.module:add",
-        ),
-        ("no.py:f", "*fp32", "no file 'no.py'", "name the file as from the current folder"),
-        ("no_such_module:f", "*fp32", "no module 'no_such_module'", "the name of a file ends in .py"),
-        (__file__ + ":main", "*fp32", f"'main' is no jit function of {__file__}", "there are copy_kernel"),
-        (
-            __file__ + ":copy_kernel",
-            "*fp32, *fp32, 8, i32",
-            "more entries in the signature than copy_kernel(x, y, B) has parameters",
-            "give one entry for each parameter, or name them: n=i32",
-        ),
-        (__file__ + ":copy_kernel", "*fp32, x=i32", "'x' is in the signature twice", "give each parameter one entry"),
-        (
-            __file__ + ":copy_kernel",
-            "*fp32:4",
-            "'*fp32:4' ends in none of :16 or :8 (divisible by it) and :1 (equal to 1)",
-            "leave the end off where nothing is promised",
-        ),
-    ],
-)
-def test_kernel_of_a_command_line(kernel, signature, sentence, advice, capsys):
-    assert main(["compile", kernel, "--signature", signature]) == 1
-    assert capsys.readouterr().err == f"InvalidArgument[E0117] {sentence}\n  help: {advice}\n"
-
-
-@pytest.mark.parametrize("arguments,text", [
-    (["cache", "list"], "tilewright cache: the cache is off (TILEWRIGHT_CACHE=0)"),
-    (["tune", "show"], "tilewright tune: tables are off (TILEWRIGHT_CACHE=0 or TILEWRIGHT_TUNE_TABLES=0)"),
-], ids=["cache", "tune"])  # yapf: disable
-def test_commands_without_a_cache(arguments, text, monkeypatch):
-    monkeypatch.setenv("TILEWRIGHT_CACHE", "0")
-    with pytest.raises(SystemExit) as info:
-        main(arguments)
-    assert info.value.code == text
 
 
 def test_stream_of_a_launch():
@@ -551,12 +472,3 @@ def test_explaining_in_the_interpreter(monkeypatch):
         interpreted.explain(MATRIX)
     assert str(info.value).startswith("[E0117] 'interpreted' runs in the interpreter, so there is nothing to explain\n")
     assert info.value.help == "unset TILEWRIGHT_INTERPRET"
-
-
-def test_profile_that_is_none(tmp_path, capsys):
-    path = tmp_path / "profile.json"
-    path.write_text("[]")
-    assert main(["explain", f"{__file__}:copy_kernel", "--signature", "*fp32, *fp32, 8", "--profile", str(path)]) == 1
-    told = capsys.readouterr().err
-    assert f"[E0117] '{path}' is no profile (TypeError: " in told
-    assert "  help: write one with 'tilewright profile --json FILE SCRIPT'" in told

@@ -5,105 +5,24 @@ run by test_launch_mock.py."""
 
 import gc
 import os
-import pathlib
-import sys
 import threading
 import weakref
 
 import pytest
 
 import tilewright
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock
-from tilewright import _core, errors, knobs
+from harness.mock_driver import FakeTensor
+from harness.launch_cases import constexpr
+from harness.tuned_launches import configs, make_kernel, make_tuned, python_calls, stacks
+from tilewright import errors
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
-PACKAGE = str(pathlib.Path(tilewright.__file__).parent)
-
-
-class constexpr:
-    """The annotation alone."""
-
-
-@pytest.fixture
-def mock():
-    mock = Mock()
-    mock.reset()
-    return mock
-
-
-@pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
-
-
-def python_calls(body):
-    """Functions of the package that `body` runs, by name."""
-    seen = []
-
-    def profile(frame, event, argument):
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
-            seen.append(frame.f_code.co_name)
-
-    sys.setprofile(profile)
-    try:
-        body()
-    finally:
-        sys.setprofile(None)
-    return seen
-
-
-def configs(*blocks, **options):
-    return [tilewright.Config({"BLOCK": b}, **options) for b in blocks]
-
-
-def fixed_bench(best):
-    """A benchmark that finds this BLOCK the fastest; it launches each once."""
-
-    def bench(call, quantiles):
-        call()
-        return [0.0 if bench.block == best else 1.0] * len(quantiles)
-
-    def note(named, reset_only=False):
-        bench.block = named["BLOCK"]
-
-    return {"do_bench": bench, "pre_hook": note}
-
-
-def make_kernel():
-
-    @tilewright.jit
-    def kernel(x, n, scale, BLOCK: constexpr, MODE: constexpr = 0):
-        pass
-
-    return kernel
-
-
-def make_tuned(kernel=None, best=128, key=("n",), blocks=(64, 128, 256), **options):
-    return tilewright.autotune(configs(*blocks), key=list(key), **fixed_bench(best), **options)(kernel or make_kernel())
-
-
-def constants(compiler):
-    return {k: v for k, v in compiler.last["constexprs"].items() if k in ("BLOCK", "MODE")}
+pytest_plugins = ["harness.launch_cases"]
 
 
 # -- no Python ---------------------------------------------------------------------------
-
-
-def stacks():
-    """Tuned kernels in every order with heuristics; MODE is computed from n."""
-    mode = {"MODE": lambda args: args["n"] % 2}
-    tuned = make_tuned()
-    return {
-        "tuned": tuned,
-        "one configuration": tilewright.autotune(configs(128), key=["n"])(make_kernel()),
-        "heuristics": tilewright.heuristics({"BLOCK": lambda args: 128, **mode})(make_kernel()),
-        "heuristics over tuned": tilewright.heuristics(mode)(make_tuned()),
-        "tuned over heuristics": make_tuned(tilewright.heuristics(mode)(make_kernel())),
-    }
 
 
 @pytest.mark.parametrize("which", list(stacks()))
@@ -189,114 +108,7 @@ def test_keys_that_are_no_numbers_go_through_python(mock):
     assert mock.count >= 3 and tuned._table_size() == 0 and tuned.best_config.kwargs == {"BLOCK": 128}
 
 
-# -- what changes afterwards -----------------------------------------------------------
-
-
-def slow_launches(tuned, body):
-    """How many launches of `body` go through Python."""
-    asked, slow = [], tuned._launch
-    tuned._launch = lambda *call: asked.append(call) or slow(*call)
-    body()
-    tuned._launch = slow
-    return len(asked)
-
-
-def test_a_changed_choice_counts(mock, compiler):
-    tuned = make_tuned()
-    x = FakeTensor()
-
-    def launch():
-        return tuned[(1,)](x, 5, 2.0)
-
-    assert launch() is launch() and launch().constants["BLOCK"] == 128
-    (key,), (small, _, large) = tuned.cache, tuned.configs
-    for change in (
-        lambda: tuned.cache.update({key: small}),
-        lambda: tuned.cache.__setitem__(key, small),
-        lambda: setattr(tuned, "cache", {key: small}),
-    ):
-        tuned.cache[key] = large
-        assert launch().constants["BLOCK"] == 256
-        change()
-        assert launch().constants["BLOCK"] == launch().constants["BLOCK"] == 64
-        assert tuned.best_config is small
-    del tuned.configs[1:]  # one configuration is taken without asking
-    tuned.cache[key] = large
-    assert launch().constants["BLOCK"] == 64
-    tuned.configs = [large]
-    assert launch().constants["BLOCK"] == launch().constants["BLOCK"] == 256
-    assert slow_launches(tuned, launch) == 0
-    for change in (lambda: tuned.cache.clear(), lambda: tuned.cache.pop(key, None), lambda: tuned.configs.append(small)):
-        change()
-        assert slow_launches(tuned, launch) == 1
-
-
-def test_a_changed_kernel_is_compiled_anew(mock, compiler):
-    tuned = make_tuned()
-    x = FakeTensor()
-    first = tuned[(1,)](x, 5, 2.0)
-    tuned.fn._unsafe_update_src("def kernel(x, n, scale, BLOCK, MODE=0):\n    return\n")
-    second = tuned[(1,)](x, 5, 2.0)
-    assert second is not first and second.asm["source"] != first.asm["source"]
-    assert slow_launches(tuned, lambda: tuned[(1,)](x, 5, 2.0)) == 0
-    other = make_kernel()
-    tuned.fn = other
-    assert tuned[(1,)](x, 5, 2.0).src.fn is other and tuned[(1,)](x, 5, 2.0).src.fn is other
-
-
-WIDTH = 4
-
-
-def test_globals_are_watched(mock, monkeypatch):
-    kernel = make_kernel()
-    kernel.fn.__tilewright_reads__ = ("WIDTH",)
-    tuned = tilewright.autotune(configs(128), key=[])(kernel)
-    for _ in range(2):
-        tuned[(1,)](FakeTensor(), 5, 2.0)
-    monkeypatch.setattr(sys.modules[__name__], "WIDTH", 5)
-    with pytest.raises(
-        RuntimeError, match="Global variable WIDTH has changed since we compiled this kernel, from 4 to 5; .* 'kernel'"
-    ):
-        tuned[(1,)](FakeTensor(), 5, 2.0)
-    # Equal values in new objects are watched in the old one's place, so often.
-    for i in range(600):
-        monkeypatch.setattr(sys.modules[__name__], "WIDTH", int("4"))
-        tuned[(1,)](FakeTensor(), 5, 2.0)
-
-
-def test_a_hook_of_the_configuration_takes_part(mock):
-    tuned = make_tuned()
-    x, heard = FakeTensor(), []
-    for _ in range(2):
-        tuned[(1,)](x, 5, 2.0)
-    tuned.best_config.pre_hook = lambda named: heard.append((named["BLOCK"], named["n"], named["x"] is x))
-    for _ in range(2):
-        tuned[(1,)](x, 5, 2.0)
-    assert heard == [(128, 5, True)] * 2
-    tuned.best_config.pre_hook = None
-    tuned[(1,)](x, 5, 2.0)
-    assert len(heard) == 2 and slow_launches(tuned, lambda: tuned[(1,)](x, 5, 2.0)) == 0
-
-
-def test_hooks_hear_of_warm_launches_and_listeners_of_choices(mock):
-    tuned = make_tuned()
-    x, heard = FakeTensor(), []
-    for _ in range(2):
-        tuned[(1,)](x, 5, 2.0)
-    with knobs.autotuning.scope():
-        knobs.autotuning.listener = lambda **event: heard.append((event["fn"], event["best_config"].kwargs["BLOCK"]))
-        tuned[(1,)](x, 5, 2.0)
-        assert not heard, "nothing was chosen"
-        tuned.cache.clear()
-        tuned[(1,)](x, 5, 2.0)
-    assert heard == [(tuned.fn, 128)]
-    with knobs.runtime.scope():
-        knobs.runtime.launch_enter_hook.add(lambda metadata: heard.append(metadata.get()["name"]))
-        assert python_calls(lambda: tuned[(2,)](x, 5, 2.0))  # the hook's own way
-    assert heard[1:] == ["kernel"]
-    tuned.fn.add_pre_run_hook(lambda *args, **kwargs: heard.append((args, kwargs["BLOCK"])))
-    tuned[(1,)](x, 5, 2.0)
-    assert heard[2:] == [((x, 5, 2.0), 128)]
+# -- mistakes and options -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("which", ["tuned", "one configuration"])
@@ -359,52 +171,6 @@ def test_options_of_the_call(mock):
         assert not tuned[(1,)](FakeTensor(), 5, 2.0).metadata.launch_cooperative_grid
         assert tuned[(1,)](FakeTensor(), 5, 2.0, launch_cooperative_grid=True).metadata.launch_cooperative_grid
         assert mock.launch().cooperative and mock.launch().threads == 256
-
-
-def test_best_config_is_that_of_the_latest_launch(mock):
-    tuned = make_tuned(key=("n",))
-    x = FakeTensor()
-    for n in (5, 6):
-        tuned[(1,)](x, n, 2.0)
-    small = tuned.configs[0]
-    tuned.cache[next(iter(tuned.cache))] = small
-    for _ in range(2):
-        tuned[(1,)](x, 5, 2.0)
-        assert tuned.best_config is small
-        tuned[(1,)](x, 6, 2.0)
-        assert tuned.best_config.kwargs == {"BLOCK": 128}
-    tuned.best_config = None
-    assert tuned.best_config is None
-    tuned[(1,)](x, 6, 2.0)
-    assert tuned.best_config.kwargs == {"BLOCK": 128}
-
-
-def test_other_objects_in_the_stack(mock):
-    """What has `run` alone, and subclasses that launch in a way of their own."""
-    kernel = make_kernel()
-
-    class Other:
-        fn, arg_names = staticmethod(kernel.fn), kernel.arg_names
-
-        def run(self, *args, grid, warmup, **kwargs):
-            assert not warmup
-            return kernel.run(*args, grid=grid, warmup=warmup, **kwargs)
-
-    class Own(type(make_tuned())):
-        runs = 0
-
-        def run(self, *args, **kwargs):
-            Own.runs += 1
-            return super().run(*args, **kwargs)
-
-    x = FakeTensor()
-    tuned = tilewright.autotune(configs(128), key=[])(Other())
-    heuristic = tilewright.heuristics({"BLOCK": lambda args: 128})(Other())
-    own = Own(kernel, kernel.arg_names, configs(128), [])
-    for launched in (tuned, heuristic, own):
-        for _ in range(2):
-            assert launched[(1,)](x, 5, 2.0).constants["BLOCK"] == 128
-    assert Own.runs == 2 and mock.count == 6
 
 
 def test_heuristics_replace_a_keyword_and_see_earlier_results(mock):

@@ -21,7 +21,7 @@ from harness.assemble import assemble_for
 from harness.compare import assert_same
 from harness.native import ROOT
 from harness.tensor_core_cases import all_cases
-from harness.types import FP8, NUMPY_TYPES, exact_values
+from harness.element_types import FP8, NUMPY_TYPES, exact_values
 from tilewright import _core
 from tilewright.tools import disasm
 

@@ -10,7 +10,7 @@ import tilewright
 import tilewright.language as tl
 from harness.compare import assert_same
 from harness.reference import round_to
-from harness.types import ALL, FLOATS, FP8, INTEGERS, NUMPY_TYPES, bits, is_float, mixed_values, random_values
+from harness.element_types import ALL, FLOATS, FP8, INTEGERS, NUMPY_TYPES, bits, is_float, mixed_values, random_values
 
 
 @tilewright.jit

@@ -20,7 +20,7 @@ import tilewright
 import tilewright.language as tl
 from harness.devices import Emulator
 from harness.native import program
-from harness.ptx_machine import EmulationError
+from harness.ptx_words import EmulationError
 from harness.ptx_program import parse
 from harness.tensor_core_runs import attend, multiply, segments
 

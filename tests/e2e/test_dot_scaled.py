@@ -14,7 +14,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_same
-from harness.types import exact_values
+from harness.element_types import exact_values
 
 EMULATED = True
 

@@ -16,8 +16,8 @@ from harness.assemble import assemble_for, specialise
 from harness.compare import assert_same
 from harness.devices import Emulator
 from harness.ptx_emulator import launch
-from harness.ptx_machine import EmulationError
-from harness.types import NUMPY_TYPES, exact_values
+from harness.ptx_words import EmulationError
+from harness.element_types import NUMPY_TYPES, exact_values
 
 
 @tilewright.jit

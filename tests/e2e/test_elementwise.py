@@ -13,7 +13,7 @@ import tilewright
 import tilewright.language as tl
 from harness import reference
 from harness.compare import assert_near, assert_same
-from harness.types import (
+from harness.element_types import (
     ALL,
     FLOATS,
     INTEGERS,

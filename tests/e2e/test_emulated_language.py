@@ -11,7 +11,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same
-from harness.types import NUMPY_TYPES, random_values
+from harness.element_types import NUMPY_TYPES, random_values
 
 EMULATED = True
 

@@ -58,7 +58,7 @@ def test_the_table_for_print_csv_and_pandas(tmp_path):
     with open(tmp_path / "table.csv") as file:
         assert [row["kind"] for row in csv.DictReader(file)] == ["load", "store", "atomic"]
     pandas = pytest.importorskip("pandas")
-    assert list(table.to_pandas()["bytes"]) == [400, 400, 4] and isinstance(table.to_pandas(), pandas.DataFrame)
+    assert list(table.to_pandas()["bytes"]) == [400, 400, 400] and isinstance(table.to_pandas(), pandas.DataFrame)
 
 
 def test_what_interpret_refuses():

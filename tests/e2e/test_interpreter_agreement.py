@@ -14,6 +14,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.assemble import assemble_for
+from harness.loop_names import changed_in_a_branch, growing_accumulator, made_in_a_loop, one_branch_only, widening_while
 from tilewright import errors
 
 LIMIT = 5
@@ -132,46 +133,6 @@ def static_builtin(out, n):
 @tilewright.jit
 def recursive(out, n):
     tl.store(out, endless(n))
-
-
-@tilewright.jit
-def growing(out, n):
-    total = 0.0
-    for i in range(n):
-        total += tl.zeros((4,), tl.float32)
-    tl.store(out, tl.sum(total))
-
-
-@tilewright.jit
-def widening(out, n):
-    count = n
-    while count > 0:
-        count = count - tl.full((), 1, tl.int64)
-    tl.store(out, count)
-
-
-@tilewright.jit
-def changed_in_a_branch(out, n):
-    value = n
-    if n > 3:
-        value = value * 0.5
-    tl.store(out, value)
-
-
-@tilewright.jit
-def one_branch_only(out, n):
-    if n > 3:
-        fresh = n
-    else:
-        tl.store(out + 1, n)
-    tl.store(out, fresh)
-
-
-@tilewright.jit
-def made_in_a_loop(out, n):
-    for i in range(n):
-        last = i * 2
-    tl.store(out, last)
 
 
 @tilewright.jit
@@ -313,8 +274,8 @@ KERNELS = [
     static_call,
     static_builtin,
     recursive,
-    growing,
-    widening,
+    growing_accumulator,
+    widening_while,
     changed_in_a_branch,
     one_branch_only,
     made_in_a_loop,

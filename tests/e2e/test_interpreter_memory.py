@@ -69,6 +69,23 @@ def test_strided_views():
     assert copied(matrix[:, 5], 8, 8).tolist() == matrix[:, 5].tolist()
 
 
+@tilewright.jit
+def far_and_back(x, out, rows, pitch, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    # 64 bits hold neither product, but the sum of both, as an address, is right.
+    places = rows.to(tl.int64) * pitch + offsets - (rows.to(tl.int64) - 1) * pitch - pitch
+    far = rows.to(tl.int64) * pitch * 4 + offsets
+    tl.store(out + offsets, tl.load(x + places) + tl.load(x + far))
+
+
+def test_numbers_of_64_bits_wrap_as_addresses_do():
+    x, out = np.arange(16, dtype=np.float32), np.zeros(16, np.float32)
+    far_and_back[(1,)](x, out, 2**20, 2**42, BLOCK=16)  # 2^64 elements further
+    assert np.array_equal(out, 2 * x)
+    with pytest.raises(errors.OutOfBounds):
+        far_and_back[(1,)](x, out, 2**20, 2**42 + 1, BLOCK=16)
+
+
 def test_out_of_bounds_names_everything():
     x, out = np.zeros(40, np.float32), np.zeros(64, np.float32)
     with pytest.raises(errors.OutOfBounds) as info:

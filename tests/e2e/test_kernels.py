@@ -10,7 +10,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same
-from harness.types import NUMPY_TYPES, random_values
+from harness.element_types import NUMPY_TYPES, random_values
 
 HALF = ["float16", "bfloat16"]
 
@@ -348,7 +348,7 @@ def sum_columns_kernel(x_ptr, out_ptr, rows, columns, BLOCK_M: tl.constexpr, BLO
 
 
 def test_sum_of_columns(device):
-    from harness.types import exact_values
+    from harness.element_types import exact_values
 
     x = exact_values("float32", (300, 70))
     out = device.array(np.zeros(70, np.float32))
@@ -372,7 +372,7 @@ def vector_matrix_kernel(matrix_ptr, x_ptr, out_ptr, rows, columns, BLOCK_M: tl.
 
 @pytest.mark.parametrize("name", ["float16", "float32"])
 def test_matrix_vector(device, name):
-    from harness.types import exact_values
+    from harness.element_types import exact_values
 
     matrix, x = exact_values(name, (67, 333)), exact_values(name, 333, seed=1)
     out = device.empty(67, np.float32)

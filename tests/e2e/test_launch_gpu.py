@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Forms of a launch on a GPU: bound, captured, cooperative, dependent, from threads, on several devices.
 
-What reaches the driver is checked without one in cases_launch_forms.py. The kernels
+What reaches the driver is checked without one in cases_launch_forms.py and cases_bound_launch.py. The kernels
 are compiled here wherever there is an assembler.
 """
 

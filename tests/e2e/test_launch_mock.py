@@ -18,10 +18,13 @@ HERE = pathlib.Path(__file__).parent
     "cases",
     [
         "cases_launch.py",
+        "cases_launch_arguments.py",
         "cases_launch_forms.py",
+        "cases_bound_launch.py",
         "cases_descriptors.py",
         "cases_autotuner.py",
         "cases_tuned_launch.py",
+        "cases_tuned_changes.py",
         "cases_threads.py",
         "cases_overlap.py",
         "cases_profiler.py",

@@ -16,7 +16,7 @@ import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
-from harness.types import NUMPY_TYPES, exact_values, random_values, special_values
+from harness.element_types import NUMPY_TYPES, exact_values, random_values, special_values
 
 libdevice = tl.extra.libdevice
 

@@ -9,7 +9,7 @@ import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same
 from harness.devices import Interpreter
-from harness.types import NUMPY_TYPES, random_values
+from harness.element_types import NUMPY_TYPES, random_values
 
 # ---------------------------------------------------------------------------
 # One tile in, one tile out

@@ -12,7 +12,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.devices import Emulator
-from harness.types import exact_values
+from harness.element_types import exact_values
 
 TARGETS = ["sm_80", "sm_90a"]
 # Tiles that a loop goes through: none, fewer than stages, more. (One is a constant, and no loop.)

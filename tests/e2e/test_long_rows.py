@@ -11,7 +11,7 @@ import tilewright.language as tl
 from harness.assemble import assemble_for
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
-from harness.types import NUMPY_TYPES, random_values
+from harness.element_types import NUMPY_TYPES, random_values
 from e2e.test_kernels import layer_norm_kernel, softmax, softmax_kernel
 
 NARROW, STAGED, VERSIONED = "narrow-live-tile: applied", "stage-load: applied", "version-mask: applied"
@@ -96,7 +96,7 @@ def test_softmax_in_the_emulator():
 
 @tilewright.jit
 def scaled_in_place_kernel(x_ptr, weight_ptr, columns, BLOCK: tl.constexpr):
-    # What is loaded behind the reduction is also what is stored.
+    # What is loaded after the reduction is also what is stored.
     offsets = tl.arange(0, BLOCK)
     mask = offsets < columns
     total = tl.sum(tl.load(x_ptr + offsets, mask=mask, other=0.0).to(tl.float32), axis=0)

@@ -13,7 +13,7 @@ import tilewright
 import tilewright.language as tl
 from harness.assemble import assemble_for
 from harness.compare import assert_same
-from harness.types import exact_values
+from harness.element_types import exact_values
 
 EMULATED = True
 

@@ -8,7 +8,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_near, assert_same, assert_sum
-from harness.types import ALL, FLOATS, INTEGERS, NUMPY_TYPES, exact_values, is_float, is_unsigned, random_values
+from harness.element_types import ALL, FLOATS, INTEGERS, NUMPY_TYPES, exact_values, is_float, is_unsigned, random_values
 
 
 def accumulator(name):

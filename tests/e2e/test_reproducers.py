@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Internal errors: what they say, the file that they leave, and what `tilewright repro` makes of it.
 
-TILEWRIGHT_TEST_FAULT puts a pass that fails into the pipeline (passes/transform/TestFault.cpp).
+TILEWRIGHT_TEST_FAULT puts a pass that fails into the pipeline (passes/testing/TestFault.cpp).
 """
 
 import json

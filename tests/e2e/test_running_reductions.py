@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sums and extrema that a loop gathers: threads combine theirs behind the loop."""
+"""Sums and extrema that a loop gathers: threads combine theirs after the loop."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_same
-from harness.types import NUMPY_TYPES, exact_values
+from harness.element_types import NUMPY_TYPES, exact_values
 
 EMULATED = True
 

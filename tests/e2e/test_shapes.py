@@ -8,7 +8,7 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.compare import assert_same
-from harness.types import NUMPY_TYPES, exact_values, random_values
+from harness.element_types import NUMPY_TYPES, exact_values, random_values
 
 TYPES = ["int8", "int32", "float16", "float64", "int1"]
 

@@ -12,7 +12,7 @@ import tilewright.language as tl
 from harness.assemble import assemble_for
 from harness.compare import assert_near, assert_same
 from harness.devices import Emulator
-from harness.types import exact_values, random_values
+from harness.element_types import exact_values, random_values
 
 EMULATED = True
 

@@ -9,7 +9,16 @@ from harness.mock_driver import run_in_mock_process
 
 
 @pytest.mark.parametrize(
-    "cases", ["cases_tuning.py", "cases_tuning_tables.py", "cases_tuner_subclasses.py", "cases_sweeps.py", "cases_engines.py"]
+    "cases",
+    [
+        "cases_tuning.py",
+        "cases_tuning_safety.py",
+        "cases_tuning_failures.py",
+        "cases_tuning_tables.py",
+        "cases_tuner_subclasses.py",
+        "cases_sweeps.py",
+        "cases_engines.py",
+    ],
 )
 def test_tuner(cases, tmp_path):
     code, output = run_in_mock_process(pathlib.Path(__file__).parent / cases, tmp_path)

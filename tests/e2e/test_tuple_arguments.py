@@ -9,7 +9,7 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from harness.types import exact_values
+from harness.element_types import exact_values
 
 
 # Also on the CPU, from the PTX.

@@ -11,7 +11,7 @@ import numpy as np
 from tilewright import _core
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
-from harness.types import SIGNATURE_NAMES, name_of
+from harness.element_types import SIGNATURE_NAMES, name_of
 
 # Names that a launch may give beside the kernel's own parameters.
 OPTIONS = {"num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "sanitize_overflow"}

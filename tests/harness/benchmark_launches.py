@@ -8,7 +8,7 @@ import numpy as np
 
 import tilewright
 from harness.tensor_core_cases import kernels
-from harness.types import NUMPY_TYPES
+from harness.element_types import NUMPY_TYPES
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 # Element type of A and B -> of C.

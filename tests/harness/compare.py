@@ -9,7 +9,7 @@
 import ml_dtypes
 import numpy as np
 
-from harness.types import is_float, name_of
+from harness.element_types import is_float, name_of
 
 
 def describe(actual, expected, wrong) -> str:

@@ -22,7 +22,7 @@ import functools
 import numpy as np
 
 from harness.assemble import SHARED_LIMIT
-from harness.types import NUMPY_TYPES, name_of
+from harness.element_types import NUMPY_TYPES, name_of
 from tilewright import errors
 
 # The general path and the fast one.

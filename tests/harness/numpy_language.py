@@ -16,7 +16,7 @@ import numpy as np
 
 from harness import numpy_library, numpy_reductions
 from harness.numpy_values import TYPES, BlockPointer, Descriptor, Pointer, Tile, as_tile, binary, cast, extended, pair_of
-from harness.types import bits
+from harness.element_types import bits
 
 tl = types.SimpleNamespace(constexpr=object, **TYPES, **vars(numpy_reductions.tl))
 _program = {"id": (0, 0, 0), "grid": (1, 1, 1)}

@@ -8,7 +8,7 @@ import types
 import numpy as np
 
 from harness.numpy_values import Tile, cast, kind_of
-from harness.types import NUMPY_TYPES, bits, is_unsigned
+from harness.element_types import NUMPY_TYPES, bits, is_unsigned
 
 tl = types.SimpleNamespace()
 

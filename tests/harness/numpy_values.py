@@ -10,7 +10,7 @@ of the campaigns need, and what it knows is written from the description of the 
 import numpy as np
 
 from harness import reference
-from harness.types import FP8, NUMPY_TYPES, bits, is_float
+from harness.element_types import FP8, NUMPY_TYPES, bits, is_float
 
 KINDS = {"b": 0, "i": 1, "f": 2}
 

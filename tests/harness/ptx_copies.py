@@ -8,8 +8,8 @@ waits for it: so a wait that is missing shows.
 
 import numpy as np
 
-from harness.ptx_execute import handles
-from harness.ptx_machine import EmulationError
+from harness.ptx_handlers import handles
+from harness.ptx_words import EmulationError
 from harness.ptx_tma import bulk
 
 

@@ -14,9 +14,11 @@ import types
 import numpy as np
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
-from harness import ptx_copies, ptx_matrix  # noqa: F401  they register their instructions
+from harness import ptx_arithmetic, ptx_copies, ptx_matrix  # noqa: F401  they register their instructions
 from harness.ptx_execute import execute
-from harness.ptx_machine import GLOBAL_BASE, PARAMETER_BASE, GlobalMemory, Knowledge, Machine, run_cluster
+from harness.ptx_machine import Machine, run_cluster
+from harness.ptx_memory import GlobalMemory, Knowledge
+from harness.ptx_words import GLOBAL_BASE, PARAMETER_BASE
 from harness.ptx_program import parse
 from harness.ptx_tensor_map import ProgramMaps, TensorMap
 from harness.ptx_tma import finish_kernel
@@ -118,10 +120,26 @@ def link_tables(parameters) -> set:
     return linked
 
 
-def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0, num_ctas=1):
+def run_program(program, parameters, place, grid, num_ctas):
+    """Runs one program of the grid, on the blocks of its cluster."""
+    machines, knowledge = [], Knowledge(num_ctas * -(-program.num_threads // 32))
+    for rank in range(num_ctas):
+        peers = machines if num_ctas > 1 else ()
+        machine = Machine(program, parameters.memory, parameters.bytes, place, grid, rank, peers, knowledge)
+        machine.maps = ProgramMaps(parameters.tensor_maps)
+        machines.append(machine)
+    if num_ctas > 1:
+        run_cluster(machines, execute, finish_kernel)
+    else:
+        machine.run(execute)
+        finish_kernel(machine)
+
+
+def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0, num_ctas=1, programs=None):
     """Arrays are changed in place; numbers are passed as the parameter's size says. The grid counts programs.
 
-    `scratch_bytes`: global memory that each program gets behind its arguments.
+    `scratch_bytes`: global memory that each program gets behind its arguments. `programs`: those that run, in this order;
+    all of the grid where it is None.
     """
     program = parse(ptx)
     grid = (*grid, 1, 1)[:3]
@@ -134,28 +152,10 @@ def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0, num_
         parameters.add(np.full(scratch_bytes * math.prod(grid), 0xA5, np.uint8))
     tables = link_tables(parameters)
     assert parameters.count == len(program.parameters), f"{program.name} takes {len(program.parameters)} arguments"
-    for z in range(grid[2]):
-        for y in range(grid[1]):
-            for x in range(grid[0]):
-                machines, knowledge = [], Knowledge(num_ctas * -(-program.num_threads // 32))
-                for rank in range(num_ctas):
-                    machine = Machine(
-                        program,
-                        parameters.memory,
-                        parameters.bytes,
-                        (x, y, z),
-                        grid,
-                        rank,
-                        machines if num_ctas > 1 else (),
-                        knowledge,
-                    )
-                    machine.maps = ProgramMaps(parameters.tensor_maps)
-                    machines.append(machine)
-                if num_ctas > 1:
-                    run_cluster(machines, execute, finish_kernel)
-                else:
-                    machine.run(execute)
-                    finish_kernel(machine)
+    if programs is None:
+        programs = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
+    for place in programs:
+        run_program(program, parameters, place, grid, num_ctas)
     for address, array in parameters.placed.values():
         if address not in tables:
             parameters.memory.read_back(address, array)

@@ -12,8 +12,8 @@ import re
 import ml_dtypes
 import numpy as np
 
-from harness.ptx_execute import handles
-from harness.ptx_machine import SEVERAL_WARPS, EmulationError
+from harness.ptx_handlers import handles
+from harness.ptx_words import SEVERAL_WARPS, EmulationError
 
 OPERANDS = {
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "f64": np.float64, "s8": np.int8, "u8": np.uint8,

@@ -13,8 +13,8 @@ import dataclasses
 import ml_dtypes
 import numpy as np
 
-from harness.ptx_execute import handles
-from harness.ptx_machine import EmulationError
+from harness.ptx_handlers import handles
+from harness.ptx_words import EmulationError
 
 ROW_BYTES, MAX_EXTENT, MAP_BYTES, ALIGNMENT = 128, 256, 128, 16
 # By PTX's numbers. Types without a number of their own travel as unsigned integers.

@@ -14,8 +14,9 @@ import dataclasses
 import ml_dtypes
 import numpy as np
 
-from harness.ptx_execute import handles, ordering_zeros
-from harness.ptx_machine import EmulationError
+from harness.ptx_arithmetic import ordering_zeros
+from harness.ptx_handlers import handles
+from harness.ptx_words import EmulationError
 from harness.ptx_tensor_map import ALIGNMENT
 
 

@@ -6,7 +6,7 @@ import dataclasses
 
 from harness import random_values as values
 from harness.random_values import TYPE_WEIGHTS, Value, literal_like
-from harness.types import FP8, bits, is_unsigned
+from harness.element_types import FP8, bits, is_unsigned
 
 # How often each form is tried, and the method of Elements that makes it.
 FORMS = {

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness import random_values as values
 from harness.random_values import TYPE_WEIGHTS, Value
-from harness.types import FP8, NUMPY_TYPES, bits, is_float, is_unsigned, mixed_values, random_values
+from harness.element_types import FP8, NUMPY_TYPES, bits, is_float, is_unsigned, mixed_values, random_values
 
 # The range of an array's numbers where they are small; of others any numbers are in it, or the special ones.
 SMALL = {"float8e4nv": (-4, 4), "float8e5": (-4, 4), "float16": (-4, 4), "bfloat16": (-4, 4), "float32": (-8, 8),

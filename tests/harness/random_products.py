@@ -4,7 +4,7 @@
 
 from harness import random_values as values
 from harness.random_values import Value
-from harness.types import bits
+from harness.element_types import bits
 
 # Left type, right type, bounds of operands, the accumulator's type; and how often.
 DOTS = {

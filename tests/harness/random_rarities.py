@@ -7,7 +7,7 @@ import math
 
 from harness import random_values as values
 from harness.random_values import Value
-from harness.types import FP8, bits
+from harness.element_types import FP8, bits
 
 # Of libdevice: the type that it takes, the one it gives, and the range where it has one.
 LIBRARY = {

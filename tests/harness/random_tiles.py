@@ -6,7 +6,7 @@ import math
 
 from harness import random_values as values
 from harness.random_values import Value
-from harness.types import FP8, bits, is_unsigned
+from harness.element_types import FP8, bits, is_unsigned
 
 # Associative functions of two values; those of scans need not be commutative.
 REDUCERS = {"add": "a + b", "larger": "tl.maximum(a, b)", "smaller": "tl.minimum(a, b)", "both": "a & b", "differ": "a ^ b"}

@@ -13,7 +13,7 @@ import dataclasses
 import numpy as np
 
 from harness import reference
-from harness.types import FP8, NUMPY_TYPES, bits, is_float, is_unsigned
+from harness.element_types import FP8, NUMPY_TYPES, bits, is_float, is_unsigned
 
 MANTISSA = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53, "float8e4nv": 4, "float8e5": 3}
 # How often an array has each type.

@@ -9,7 +9,7 @@
 import ml_dtypes
 import numpy as np
 
-from harness.types import FP8, NUMPY_TYPES, bits, is_float, is_unsigned
+from harness.element_types import FP8, NUMPY_TYPES, bits, is_float, is_unsigned
 
 ARITHMETIC = ["add", "sub", "mul", "truediv", "floordiv", "mod"]
 BITWISE = ["and", "or", "xor", "shl", "shr"]

@@ -109,7 +109,7 @@ def product(target: str, kind: str, form: str, config: dict) -> Case:
             "c_desc": described(result, m, n // 2 if config.get("SPLIT_C") else n),
         }
         constants |= {"B_IS_NK": b_is_nk}
-    name = module("benchmarks", "contest").name_of(config)
+    name = module("benchmarks", "contest_problem").name_of(config)
     return Case(f"product {kind} {form} {name}", target, kernel, signature, constants, options)
 
 
@@ -168,7 +168,7 @@ def attention(target: str, which: str, dim: int, causal: bool, form: str, config
     signature |= {"lse_ptr": "*fp32", "scale": "fp32", "length": "i32"}
     if which != "forward":
         signature["delta_ptr"] = "*fp32"
-    name = module("benchmarks", "contest").name_of(config)
+    name = module("benchmarks", "contest_problem").name_of(config)
     return Case(
         f"attention {which} {dim} {'causal' if causal else 'full'} {form} {name}", target, kernel, signature, constants, options
     )

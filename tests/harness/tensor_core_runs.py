@@ -9,7 +9,7 @@ import numpy as np
 import tilewright
 import tilewright.language as tl
 from harness.tensor_core_cases import kernels
-from harness.types import exact_values
+from harness.element_types import exact_values
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the tuner's cases share: a device that is recorded, kernels that are tables of times."""
 
+import os
 import random
 
 import pytest
@@ -14,6 +15,10 @@ from tilewright import errors
 from tilewright.compiler import disk_cache
 from tilewright.runtime.autotuner import Autotuner
 from tilewright.tuning import table
+
+
+# More than the ordinary counts, for tests/campaigns/run.py.
+TRIALS = int(os.environ.get("CAMPAIGN_TRIALS", "0"))
 
 
 @tilewright.jit
@@ -41,6 +46,11 @@ def tuned(body, times, names=("x", "n"), key=("n",), configs=None, resources=lam
 
 def nothing(arguments):
     pass
+
+
+def outputs_only(config):
+    """Resources of a kernel that writes `x` and reads nothing."""
+    return {"written_args": ["x"], "read_args": []}
 
 
 def launch(tuner, *args, **kwargs):

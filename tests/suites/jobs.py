@@ -119,7 +119,7 @@ class Runner:
 
     def __init__(self, root: Path, scratch: Path, deadline: float, mode="run"):
         self.root, self.scratch, self.deadline = root, scratch, deadline
-        self.mode = mode  # "run", "collect", "interpret" or "check"
+        self.mode = mode  # "run", "collect", "interpret", "emulate" or "check"
 
     def run(self, job: Job, device: int | None = None):
         """Runs the job on the GPU of this number; on all that there are where it is None."""
@@ -152,6 +152,7 @@ class Runner:
             "ignore",
         ]
         more = {"run": [], "collect": ["--collect-only", "-p", "pretend_gpu"], "interpret": job.suite.interpreted, "check": []}
+        more["emulate"] = ["-p", "cuda_on_cpu", "-p", "emulated_launches"]
         arguments = pytest + job.suite.arguments + more[self.mode]
         if job.suite.scripts:
             arguments += ["--noconftest", str(INSIDE / "script_cases.py")]
@@ -188,8 +189,10 @@ class Runner:
         environment.pop("TILEWRIGHT_AS_TRITON", None)
         if job.implementation == "tilewright":
             environment["TILEWRIGHT_AS_TRITON"] = "1"
-        if self.mode == "interpret":
+        if self.mode in ("interpret", "emulate"):
             environment.update(TRITON_INTERPRET="1", TILEWRIGHT_INTERPRET="1")
+        if self.mode == "emulate" and job.implementation == "tilewright":
+            environment["EMULATED_OUT"] = str(job_file.with_suffix(".launches"))
         if job.suite.scripts:
             folder = checkout / job.suite.folder
             environment["SUITE_SCRIPTS"] = json.dumps([str(folder / name) for name in job.files])

@@ -13,7 +13,9 @@ that went wrong).
 """
 
 import argparse
+import collections
 import fnmatch
+import json
 import queue
 import shutil
 import sys
@@ -75,7 +77,8 @@ class Campaign:
 
     def __init__(self, arguments, suites, scratch: Path):
         self.arguments, self.suites = arguments, suites
-        mode = "collect" if arguments.collect else "interpret" if arguments.interpret else "check" if arguments.check else "run"
+        modes = ("collect", "interpret", "emulate", "check")
+        mode = next((name for name in modes if getattr(arguments, name)), "run")
         began = time.monotonic()
         budget = arguments.budget_seconds or 10**9
         self.deadline = began + budget
@@ -166,6 +169,14 @@ class Campaign:
             job.results.update(alone.results)
 
 
+def collect_launches(scratch: Path, out: Path):
+    """The lines of all processes in one file, and how many launches had which end."""
+    lines = [line for path in sorted(scratch.glob("*.launches")) for line in path.read_text().splitlines()]
+    (out / "launches.jsonl").write_text("".join(line + "\n" for line in lines))
+    counts = collections.Counter(json.loads(line)["status"] for line in lines)
+    print("launches:", ", ".join(f"{count} {status}" for status, count in counts.most_common()) or "none")
+
+
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", type=Path)
@@ -185,6 +196,11 @@ def parse() -> argparse.Namespace:
         "--interpret",
         action="store_true",
         help="on the CPU, in both interpreters: suites that know how (`interpreted` in suites.toml)",
+    )
+    parser.add_argument(
+        "--emulate",
+        action="store_true",
+        help="on the CPU, where torch's CUDA device is the CPU; launches run on the PTX emulator as well (launches.jsonl)",
     )
     parser.add_argument("--check", action="store_true", help="under `tilewright check`: findings.md lists what it reports")
     parser.add_argument("--jobs", type=int, default=16)
@@ -216,6 +232,8 @@ def main() -> int:
         campaign.run()
     finally:
         write_report(arguments, suites, campaign.jobs, time.monotonic() - began)
+        if arguments.emulate:
+            collect_launches(scratch, arguments.out)
         if not arguments.scratch:
             shutil.rmtree(scratch, ignore_errors=True)
     return 0

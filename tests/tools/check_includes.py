@@ -16,6 +16,10 @@ from pathlib import Path
 
 from tools.sources import files, read
 
+IR = ["ir/support", "ir/layout", "ir/dialect"]
+# The front end without MLIR.
+FACE = ["ir/support", "frontend/semantic", "frontend/python"]
+
 # Folder -> folders it may include beside itself. The longest matching folder
 # decides, for the including and for the included file.
 ALLOWED = {
@@ -23,22 +27,36 @@ ALLOWED = {
     "ir/layout": ["ir/support"],
     "ir/dialect": ["ir/support", "ir/layout"],
     "frontend/semantic": ["ir/support"],
-    "frontend/emit": ["ir/support", "ir/layout", "ir/dialect", "frontend/semantic"],
-    "frontend/ast": ["ir/support", "ir/layout", "ir/dialect", "frontend/semantic", "frontend/emit"],
-    "passes": ["ir/support", "ir/layout", "ir/dialect"],
+    "frontend/emit": [*IR, "frontend/semantic"],
+    "frontend/python": ["ir/support", "frontend/semantic"],
+    "frontend/ast": [*IR, "frontend/semantic", "frontend/emit", "frontend/python"],
+    # A phase sees the analyses and no other phase. The plan of a loop is data, and names no pass.
+    "passes": IR,
+    "passes/analysis": IR,
+    "passes/schedule": [*IR, "passes/analysis"],
+    "passes/tile": [*IR, "passes/", "passes/analysis"],
+    "passes/layout": [*IR, "passes/", "passes/analysis"],
+    "passes/async": [*IR, "passes/", "passes/analysis", "passes/schedule"],
+    "passes/resources": [*IR, "passes/", "passes/analysis"],
+    "passes/testing": [*IR, "passes/", "passes/analysis", "passes/schedule"],
+    "passes/pipeline": [*IR, "passes/", "passes/analysis"],
     # codegen sees the headers of the pipeline and no other pass.
-    "codegen": ["ir/support", "ir/layout", "ir/dialect", "passes/pipeline"],
+    "codegen": IR,
+    "codegen/lower": IR,
+    "codegen/emit": [*IR, "codegen/target", "codegen/lower", "passes/pipeline"],
     "runtime": ["ir/support"],
+    "runtime/launch": ["ir/support", "runtime/driver"],
+    "runtime/profile": ["ir/support", "runtime/driver"],
     "runtime/interpreter": ["ir/support", "frontend/semantic"],
     "autotune": ["ir/support", "runtime"],
     # The module's root knows none of its topics: each registers what it has (Bindings.h). A "/" at the end of
     # a name means that folder alone.
     "python/bindings": ["ir/support"],
     "python/portability": [],
-    "python/bindings/launch": ["ir/support", "frontend/ast", "codegen/emit", "runtime", "python/bindings/"],
-    "python/bindings/tuning": ["ir/support", "frontend/ast", "autotune", "python/bindings/", "python/bindings/launch"],
-    "python/bindings/interpreter": ["ir/support", "frontend", "runtime/interpreter", "python/bindings/"],
-    "python/bindings/language": ["ir/support", "frontend", "python/bindings/"],
+    "python/bindings/launch": ["ir/support", "frontend/python", "codegen/emit", "runtime", "python/bindings/"],
+    "python/bindings/tuning": ["ir/support", "frontend/python", "autotune", "python/bindings/", "python/bindings/launch"],
+    "python/bindings/interpreter": [*FACE, "runtime/interpreter", "python/bindings/"],
+    "python/bindings/language": [*FACE, "python/bindings/"],
     "python/bindings/compile": ["ir", "frontend", "passes", "codegen", "runtime", "python/bindings/"],
     "tools": ["ir", "frontend", "passes", "codegen"],
     "tests": ["ir", "frontend", "passes", "codegen", "runtime", "autotune", "tests"],
@@ -51,6 +69,7 @@ FORBIDDEN = {
     "ir/dialect": ["pybind11/", "Python.h"],
     "frontend/semantic": ["mlir/", "llvm/", "pybind11/", "Python.h", "numpy/"],
     "frontend/emit": ["pybind11/", "Python.h"],
+    "frontend/python": ["mlir/", "llvm/"],
     "passes": ["pybind11/", "Python.h", "cuda.h"],
     "codegen": ["pybind11/", "Python.h", "cuda.h"],
     "runtime": ["mlir/", "llvm/"],

@@ -4,7 +4,7 @@
 
     python tests/tools/check_names.py
 
-For a pass HoistLoads of passes/transform/Passes.td: the flag is tw-hoist-loads, the
+For a pass HoistLoads of passes/Passes.td: the flag is tw-hoist-loads, the
 source HoistLoads.cpp in a folder of passes/ (with the DEBUG_TYPE of the flag, where it
 has one), the test tests/lit/passes/hoist-loads.mlir. A unit test file is called
 after what it tests: FooTest.cpp.
@@ -16,7 +16,7 @@ import sys
 from tools.sources import ROOT, files, read
 
 # Of passes/, with one pass a file.
-FOLDERS = ("transform", "async")
+FOLDERS = ("tile", "layout", "async", "resources", "testing")
 PASS = re.compile(r'^def (\w+) *: *\w*Pass<"([^"]+)"', re.MULTILINE)
 DEBUG_TYPE = re.compile(r'#define DEBUG_TYPE "([^"]+)"')
 

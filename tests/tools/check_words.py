@@ -7,7 +7,9 @@
 Caches and messages between processes hold data, never code for the host: no
 pickle and its relatives, no eval or exec outside the places listed with their
 reason, no shell. Every source file starts with the licence. A comment does not
-begin with "Of", which leaves out what it is about, and says before and after.
+begin with "Of", which leaves out what it is about, says before and after, and
+names who does not do something. A docstring does not begin with "What", a page has
+lines that can be read, and no file keeps the marks of an unfinished merge.
 """
 
 import ast
@@ -85,6 +87,15 @@ def licence_problems(path: Path, text: str) -> list[str]:
 
 
 COMMENT = re.compile(r"\s*(?:///?|#)(?: (.*)|$)")
+# What git leaves where two versions of a text could not be merged. The two outer marks are enough: a line of
+# equals signs may be the underline of a heading.
+CONFLICT = re.compile(r"(?:<{7}|>{7}) ")
+
+
+NOBODY = re.compile(r"\bnobody\b", re.IGNORECASE)
+# Pages that scripts/generate_docs.py writes; their texts are in the catalogue of errors and the table of switches.
+GENERATED = {"errors.md", "knobs.md"}
+WIDTH = 120
 
 
 def wording_problems(path: Path, text: str) -> list[str]:
@@ -92,11 +103,38 @@ def wording_problems(path: Path, text: str) -> list[str]:
     found, inside = [], False
     for number, line in enumerate(text.splitlines(), 1):
         comment = COMMENT.match(line)
+        if CONFLICT.match(line):
+            found.append(f"{path}:{number}: a mark of an unfinished merge; keep what is true of both sides")
         if comment and not inside and (comment.group(1) or "").startswith("Of "):
             found.append(f"{path}:{number}: the comment begins with 'Of'; name what it is about")
         if (comment or path.suffix == ".md") and re.search(r"\bin front of\b", line, re.IGNORECASE):
             found.append(f"{path}:{number}: say 'before'")
+        if (comment or path.suffix == ".md") and path.name not in GENERATED and NOBODY.search(line):
+            found.append(f"{path}:{number}: 'nobody' hides who acts; name the program, thread or person that does not")
         inside = comment is not None
+    return found
+
+
+def docstring_problems(path: Path, text: str) -> list[str]:
+    """A module is or does something: "What a launch asks" is half a sentence without the other half."""
+    document = ast.get_docstring(ast.parse(text)) or ""
+    return [f"{path}: its docstring begins with 'What'; say what the module is or does"] if document.startswith("What ") else []
+
+
+def page_problems(path: Path, text: str) -> list[str]:
+    """Lines that fit beside a diff, and sentences with a subject after a block of code."""
+    found, inside, after_code = [], False, False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            inside, after_code = not inside, inside
+        elif inside or line.startswith(("|", "    ")):
+            continue
+        elif line:
+            if len(line) > WIDTH:
+                found.append(f"{path}:{number}: {len(line)} columns; a line of a page has up to {WIDTH}")
+            if after_code and re.match(r"[a-z]+ ", line):
+                found.append(f"{path}:{number}: the sentence after the code has no subject; say what does it")
+            after_code = False
     return found
 
 
@@ -111,8 +149,14 @@ def problems() -> list[str]:
         found += licence_problems(path, read(path))
     for path in files(".py", ".cpp", ".h", ".td", ".def", folders=[*shipped, "ir", "passes", "codegen"]):
         found += wording_problems(path, read(path))
-    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]):
-        found += wording_problems(page.relative_to(ROOT), page.read_text(encoding="utf-8"))
+    for path in files(".py", folders=shipped):
+        found += docstring_problems(path, read(path))
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "ir" / "dialect" / "Rationale.md"]):
+        path, text = page.relative_to(ROOT), page.read_text(encoding="utf-8")
+        found += wording_problems(path, text)
+        # The log of changes grows by one long entry after the other.
+        if path.name not in GENERATED | {"CHANGELOG.md"}:
+            found += page_problems(path, text)
     return found
 
 

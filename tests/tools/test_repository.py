@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools import check_imports, check_includes, check_messages, check_names, check_numbers, check_words
+from tools import check_imports, check_includes, check_messages, check_names, check_numbers, check_ops, check_sizes, check_words
 from tools.sources import ROOT
 
 RUFF = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
@@ -17,7 +17,7 @@ RUFF = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.whi
 
 @pytest.mark.parametrize(
     "check",
-    [check_includes, check_imports, check_names, check_messages, check_numbers, check_words],
+    [check_includes, check_imports, check_names, check_messages, check_numbers, check_ops, check_sizes, check_words],
     ids=lambda c: c.__name__.split(".")[-1],
 )
 def test_repository(check):
@@ -38,9 +38,16 @@ def test_sources_are_formatted():
         ("ir/layout/A.cpp", "mlir/IR/Value.h"),
         ("frontend/semantic/A.h", "ir/dialect/TileDialect.h"),
         ("frontend/semantic/A.h", "Python.h"),
-        ("passes/transform/A.cpp", "frontend/semantic/Types.h"),
+        ("passes/tile/A.cpp", "frontend/semantic/Types.h"),
+        ("passes/tile/A.cpp", "passes/layout/LayoutChoice.h"),
+        ("passes/analysis/A.cpp", "passes/schedule/LoopFacts.h"),
+        ("passes/schedule/A.cpp", "passes/Passes.h"),
+        ("passes/resources/A.cpp", "passes/schedule/LoopSchedule.h"),
         ("frontend/emit/A.cpp", "passes/pipeline/Pipeline.h"),
-        ("codegen/lower/A.cpp", "passes/transform/Passes.h"),
+        ("codegen/lower/A.cpp", "passes/Passes.h"),
+        ("codegen/lower/A.cpp", "codegen/emit/EmitPtx.h"),
+        ("frontend/python/A.cpp", "mlir/IR/Value.h"),
+        ("frontend/python/A.cpp", "frontend/ast/Scope.h"),
         ("runtime/driver/A.cpp", "llvm/ADT/StringRef.h"),
         ("runtime/driver/A.cpp", "frontend/semantic/Types.h"),
         ("runtime/interpreter/A.cpp", "frontend/emit/Emit.h"),
@@ -60,10 +67,12 @@ def test_include_is_refused(path, include):
 @pytest.mark.parametrize(
     "path, include",
     [
-        ("codegen/lower/A.cpp", "passes/pipeline/Pipeline.h"),
+        ("codegen/emit/A.cpp", "passes/pipeline/Pipeline.h"),
         ("runtime/interpreter/A.cpp", "frontend/semantic/Semantic.h"),
         ("runtime/launch/A.cpp", "runtime/driver/Driver.h"),
-        ("passes/transform/A.cpp", "passes/analysis/AxisInfo.h"),
+        ("passes/tile/A.cpp", "passes/analysis/AxisInfo.h"),
+        ("passes/async/A.cpp", "passes/schedule/LoopSchedule.h"),
+        ("passes/layout/A.cpp", "passes/Passes.h"),
         ("frontend/semantic/A.cpp", "frontend/semantic/SemanticInternal.h"),
         ("python/bindings/compile/A.cpp", "codegen/emit/CompileModule.h"),
         ("python/bindings/tuning/A.cpp", "python/bindings/launch/LaunchRequest.h"),
@@ -77,7 +86,7 @@ def test_include_is_accepted(path, include):
 @pytest.mark.parametrize(
     "path, text",
     [
-        ("passes/transform/A.cpp", "constexpr int64_t limit = 232448;"),
+        ("passes/tile/A.cpp", "constexpr int64_t limit = 232448;"),
         ("autotune/A.cpp", "int64_t limit = 227 * 1024;"),
         ("passes/async/A.cpp", "std::min<int64_t>(255, words)"),
         ("codegen/emit/A.cpp", "if (target.capability >= 90)"),
@@ -93,13 +102,29 @@ def test_number_of_a_gpu_is_refused(path, text):
     "path, text",
     [
         ("codegen/target/Targets.cpp", "232448"),
-        ("passes/transform/A.cpp", "// an H200 has 65536 registers\nint64_t most = target.maxRegistersPerThread;"),
+        ("passes/tile/A.cpp", "// an H200 has 65536 registers\nint64_t most = target.maxRegistersPerThread;"),
         ("codegen/lower/A.cpp", "int64_t bytes = hardware::tensorMapBytes;"),
         ("tests/harness/a.py", "byte = 255"),
     ],
 )
 def test_number_is_accepted(path, text):
     assert not check_numbers.problems_in(Path(path), text)
+
+
+def test_long_file_and_function_are_refused():
+    body = "\n".join("  x += 1;" for _ in range(70))
+    cases = {
+        "a.h": "// one line\n" * 501,
+        "a.cpp": f"int f(int x) {{\n{body}\n}}\n",
+        "b.cpp": "namespace {\nstruct S {\n  int f(\n      int x) const {\n" + body.replace("  ", "    ") + "\n  }\n};\n}\n",
+        "a.py": "class A:\n    def f(self):\n" + "        self.x += 1\n" * 70,
+    }
+    for path, text in cases.items():
+        assert check_sizes.problems_in(Path(path), text, set()), path
+    call_once = "  std::call_once(flag, [] {\n    x();\n  });\n"
+    short = f"int f(int x) {{\n  return x;\n}}\n\nint g(int x) {{\n{call_once}{body[:500]}\n}}\n"
+    assert not check_sizes.problems_in(Path("a.cpp"), short, set())
+    assert [name for name, _ in check_sizes.functions_of_cpp(short)] == ["f", "g"]
 
 
 def import_problems(texts):
@@ -257,3 +282,65 @@ def test_words_can_fail():
     assert check_words.cpp_problems(Path("a.cpp"), 'int x = std::system("ls");')
     assert check_words.licence_problems(Path("a.h"), "#pragma once\n")
     assert not check_words.python_problems(Path("a.py"), "import re\nre.compile('x')\n'eval'")
+
+
+OP = """def TW_FooOp : TW_Op<"foo"> {
+  let summary = "what it does";
+  let description = [{
+    What it means.
+
+        %0 = tw.foo %x : i32
+  }];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "old, new, problem",
+    [
+        ("what it does", "foo", "no summary"),
+        ("description", "remark", "no description"),
+        ("    What it means.\n", "", "says nothing"),
+        ("tw.foo", "tw.bar", "no example"),
+        ("%x : i32", "%x : i64", "no round-trip test has the example"),
+        ("def TW_FooOp", "class Foo", "no ops"),
+    ],
+)
+def test_op_without_documentation(old, new, problem):
+    test = "  %a = tw.foo %b : i32\n"
+    assert not check_ops.table_problems(OP, [test])
+    assert problem in "\n".join(check_ops.table_problems(OP.replace(old, new), [test]))
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("a.md", "<<<<<<< HEAD\nold\n=======\nnew\n>>>>>>> main\n"),
+        ("a.md", "The fence stands in front of the load.\n"),
+        ("a.cpp", "// Of each atomic.\n"),
+        ("a.py", "# Stands in front of the load.\n"),
+        ("a.h", "  // A register that nobody reads.\n"),
+    ],
+)
+def test_wording_is_refused(name, text):
+    assert check_words.wording_problems(Path(name), text)
+
+
+def test_plain_wording_is_accepted():
+    assert not check_words.wording_problems(Path("a.md"), "Title\n=======\n\nOf two loads the first one waits.\n")
+    assert not check_words.wording_problems(Path("a.cpp"), "// The results\n// Of each atomic.\nint front;\n")
+
+
+def test_docstring_without_a_subject_is_refused():
+    assert check_words.docstring_problems(Path("a.py"), '"""What a launch asks of arrays."""\n')
+    assert not check_words.docstring_problems(Path("a.py"), '"""Questions of a launch about arrays."""\n')
+
+
+@pytest.mark.parametrize("text", ["x" * 121 + "\n", "```console\ntilewright lint a.py\n```\n\nreports mistakes in a file.\n"])
+def test_page_is_refused(text):
+    assert check_words.page_problems(Path("a.md"), text)
+
+
+def test_page_is_accepted():
+    text = f"# A\n\n| {'x' * 130} |\n\n```python\n{'x' * 130}\n```\n\nThis line says more.\nand goes on in lower case.\n"
+    assert not check_words.page_problems(Path("a.md"), text)

@@ -27,6 +27,7 @@ tilewright\.language\.core\.(block_type|dtype|pointer_type)
 tilewright\.runtime\..*\.(JITFunction|Autotuner|Heuristics)
 # Facts of the implementation.
 tilewright\.language\._values\.tuple
+tilewright\.language\.semantic\.(BUILDER|SEMANTIC|TritonSemantic\.(lang|tensor))
 .*\.__(copy|deepcopy|array_ufunc|tilewright_kernel)__
 """
 

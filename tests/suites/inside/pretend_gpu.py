@@ -43,36 +43,10 @@ def pretend_torch():
 
 
 def pretend_triton():
-    import torch
     import triton
-    from triton.backends.compiler import GPUTarget
+    from pretend_driver import PretendedDriver
 
-    class Driver:
-        utils = types.SimpleNamespace(
-            get_device_properties=lambda device: {
-                "max_shared_mem": 232448,
-                "max_num_regs": 65536,
-                "multiprocessor_count": 132,
-                "warpSize": 32,
-                "sm_clock_rate": 1980000,
-                "mem_clock_rate": 3201000,
-                "mem_bus_width": 5120,
-            }
-        )
-
-        def get_current_target(self):
-            return GPUTarget("cuda", 90, 32)
-
-        def get_current_device(self):
-            return 0
-
-        def get_device_interface(self):
-            return torch.cuda
-
-        def get_active_torch_device(self):
-            return torch.device("cuda", 0)
-
-    triton.runtime.driver.set_active(Driver())
+    triton.runtime.driver.set_active(PretendedDriver())
 
 
 # While the plugin is imported: a suite's conftest.py comes before every hook.

@@ -114,3 +114,8 @@ def mixed_values(name: str, count: int, seed: int = 0) -> np.ndarray:
     places = rng.permutation(count)[: len(special)]
     values[places] = special[: len(places)]
     return values
+
+
+def multiple_of_16_bytes(name: str) -> int:
+    """So many elements of a type are 16 bytes."""
+    return 16 // np.dtype(NUMPY_TYPES[name]).itemsize
