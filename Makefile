@@ -16,7 +16,7 @@ ARGS ?=
 # Processes that run the tests: a number, or auto for one per core.
 JOBS ?= auto
 
-.PHONY: help setup configure build demo test test-gpu sanitize wheel wheels fmt lint bench docs stubs clean
+.PHONY: help setup configure build demo test test-gpu sanitize wheel wheels fmt lint tidy bench docs stubs clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ fmt: setup ## rewrite C++ and Python in the house style
 lint: setup ## check formatting, names, includes, words
 	@scripts/format --check
 	@$(BIN)/python -m pytest -q tests/tools $(ARGS) </dev/null
+
+tidy: configure ## run clang-tidy on changed C++ files; on all with ARGS=--all (an hour of processor time)
+	@BUILD=$(BUILD) scripts/tidy $(ARGS)
 
 bench: build ## measure beside torch and Triton (needs a GPU)
 	@$(BIN)/python benchmarks/memory_bound.py $(ARGS)

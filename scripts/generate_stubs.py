@@ -32,6 +32,7 @@ import stub_types  # noqa: E402
 import tilewright  # noqa: E402
 from tilewright import _core  # noqa: E402
 from tilewright.compiler.options import DEFAULTS  # noqa: E402
+from tilewright.runtime.sourced_function import SourcedFunction  # noqa: E402
 
 _HEAD = """\
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
@@ -44,6 +45,7 @@ LANGUAGE = (
     "_values",
     "core",
     "memory",
+    "shapes",
     "math",
     "standard",
     "random",
@@ -56,6 +58,10 @@ LANGUAGE = (
     "extra.cuda.libdevice",
     "extra.cuda.utils",
     "extra.cuda.gdc",
+    "extra.hip",
+    "extra.hip.libdevice",
+    "extra.hip.utils",
+    "semantic",
 )
 
 # Values that are annotations too: their module does not exist, see above.
@@ -409,10 +415,17 @@ def package() -> str:
     )
 
 
+#: Classes that users know as one -> the bases that hold the rest of it.
+PARTS = {"JITFunction": (SourcedFunction,)}
+
+
 def _runtime_class(name: str, kind: type, given: dict) -> str:
     """A class of the runtime; what `given` does not say of its members is Any."""
     out = given.get(name, f"class {name}:") + "\n" + _docstring(kind, "    ")
-    members = {**{member: None for member in _members_given(name, given)}, **vars(kind)}
+    members = {member: None for member in _members_given(name, given)}
+    for base in PARTS.get(name, ()):
+        members |= vars(base)
+    members |= vars(kind)
     for attribute, thing in members.items():
         said = given.get(f"{name}.{attribute}")
         if attribute.startswith("_") and said is None and attribute not in ("__init__", "__eq__", "__hash__"):

@@ -125,34 +125,41 @@ def _of_others(made: dict) -> str:
     )
 
 
-def make() -> dict[str, str | bytes]:
-    """The page and its plots."""
-    made: dict = {}
-    found = tables()
-    beside = {"torch": "torch", "Triton, best": "Triton, best", "Tilewright": "Tilewright"}
-    text = [INTRODUCTION]
-    for heading, name, sentence in (
-        (
-            "Memory-bound kernels, GB/s of useful traffic",
-            "memory-bound",
-            "Kernels that wait for memory. Triton is the best of 4, 8 and 16 warps; Tilewright chooses by itself.",
-        ),
-        ("Kernels as models use them, GB/s of useful traffic", "in-use", "The compiler was not fitted to these kernels."),
-        ("Rows of other lengths, GB/s of useful traffic", "other-sizes", "The lengths are no powers of two, and some are odd."),
-    ):
-        text.append(_part(found[heading], name, beside, "GB/s (more is better)", sentence, made))
-    products = _of_products(found["Matrix products"])
-    text.append(
+BESIDE = {"torch": "torch", "Triton, best": "Triton, best", "Tilewright": "Tilewright"}
+
+
+def _of_memory(found: dict[str, Table], made: dict) -> list[str]:
+    """Kernels that wait for memory."""
+    return [
+        _part(found[heading], name, BESIDE, "GB/s (more is better)", sentence, made)
+        for heading, name, sentence in (
+            (
+                "Memory-bound kernels, GB/s of useful traffic",
+                "memory-bound",
+                "Kernels that wait for memory. Triton is the best of 4, 8 and 16 warps; Tilewright chooses by itself.",
+            ),
+            ("Kernels as models use them, GB/s of useful traffic", "in-use", "The compiler was not fitted to these kernels."),
+            (
+                "Rows of other lengths, GB/s of useful traffic",
+                "other-sizes",
+                "The lengths are no powers of two, and some are odd.",
+            ),
+        )
+    ]
+
+
+def _of_tensor_cores(found: dict[str, Table], made: dict) -> list[str]:
+    """Matrix products and attention."""
+    attention = found["Attention"]
+    return [
         _part(
-            products,
+            _of_products(found["Matrix products"]),
             "products",
             {"cuBLAS": "cuBLAS", "Triton": "Triton", "Tilewright": "Tilewright"},
             "TFLOP/s (more is better)",
             "Both compilers choose among the same configurations. A row shows the kernel that is fastest under Tilewright.",
             made,
-        )
-    )
-    text.append(
+        ),
         _part(
             found["Products as models use them"],
             "products-in-use",
@@ -160,10 +167,7 @@ def make() -> dict[str, str | bytes]:
             "TFLOP/s, decoding GB/s (more is better)",
             "Linear layers, weights of 8 and 4 bits, gradients, split sums and decoding.",
             made,
-        )
-    )
-    attention = found["Attention"]
-    text.append(
+        ),
         _part(
             attention,
             "attention",
@@ -172,21 +176,21 @@ def make() -> dict[str, str | bytes]:
             "The peer is cuDNN, the fastest of torch's. A row names direction, head dimension, length and mask.",
             made,
             labels=[f"{row[0]} ({row[1].split('-')[0]})" for row in attention.rows],
-        )
-    )
-    host = found["Host side"]
-    launches = host.only(lambda row: row[1] == "us")
-    text.append(
+        ),
+    ]
+
+
+def _of_host(found: dict[str, Table], made: dict) -> list[str]:
+    """Launches and tuning: time of the processor."""
+    return [
         _part(
-            launches,
+            found["Host side"].only(lambda row: row[1] == "us"),
             "launches",
             {"bare driver": "bare driver", "Triton": "Triton", "Tilewright": "Tilewright"},
             "microseconds of one launch (less is better)",
             "What a launch costs the processor.",
             made,
-        )
-    )
-    text.append(
+        ),
         _part(
             found["Tuning"],
             "tuning",
@@ -194,8 +198,14 @@ def make() -> dict[str, str | bytes]:
             "seconds of the first launch (less is better)",
             "A first launch that chooses among 24 configurations of a matrix product, in a process of its own.",
             made,
-        )
-    )
-    text.append(_of_others(made))
-    made[PAGE] = "\n".join(text)
+        ),
+    ]
+
+
+def make() -> dict[str, str | bytes]:
+    """The page and its plots."""
+    made: dict = {}
+    found = tables()
+    parts = [*_of_memory(found, made), *_of_tensor_cores(found, made), *_of_host(found, made), _of_others(made)]
+    made[PAGE] = "\n".join([INTRODUCTION, *parts])
     return made
