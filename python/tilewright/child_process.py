@@ -29,6 +29,16 @@ def read_frame(read):
     return json.loads(read(sizes[0])), read(sizes[1])
 
 
+def ending(code: int) -> str:
+    """How a process ended, in words, from its exit code; negative ones are signals."""
+    if code >= 0:
+        return f"ended with status {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
 class Child:
     """`python -m module arguments...`, as the parent sees it."""
 
@@ -71,13 +81,8 @@ class Child:
     def wait(self) -> str:
         """How the child ended, in words; after EOFError. Its peak of memory is in `usage` then."""
         _, status, self.usage = os.wait4(self.process.pid, 0)
-        self.process.returncode = code = os.waitstatus_to_exitcode(status)
-        if code >= 0:
-            return f"ended with status {code}"
-        try:
-            return f"was ended by {signal.Signals(-code).name}"
-        except ValueError:
-            return f"was ended by signal {-code}"
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        return ending(self.process.returncode)
 
     def close(self):
         if self.process.returncode is None:

@@ -6,11 +6,13 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import warnings
 
 import pytest
 
@@ -224,6 +226,70 @@ def test_worker_that_cannot_start(monkeypatch):
         errors.InternalError, match=r"\[E0901\] the worker process that compiled 'shifted' could not be started"
     ):
         compile_shifted()
+
+
+# ---------------------------------------------------------------------------
+# The front end's end
+# ---------------------------------------------------------------------------
+
+
+def end_of_front_end():
+    """What the walk of the kernel below runs into; a test puts something else here."""
+
+
+@tilewright.constexpr_function
+def walked():
+    print("walked")
+    warnings.warn("met", UserWarning, stacklevel=1)
+    end_of_front_end()
+    return 1
+
+
+@tilewright.jit
+def walks(out_ptr):
+    tl.store(out_ptr, walked())
+
+
+def compile_walks():
+    return tilewright.compile(tilewright.ASTSource(walks, {"out_ptr": "*i32"}, {}), "sm_90a", {"num_warps": 2})
+
+
+@pytest.mark.parametrize("number, how", [(signal.SIGSEGV, "was ended by SIGSEGV"), (0, "ended with status 3")])
+def test_crash_of_front_end(monkeypatch, number, how):
+    monkeypatch.setitem(globals(), "end_of_front_end", lambda: os.kill(os.getpid(), number) if number else os._exit(3))
+    message = rf"\[E0901\] the worker process that compiled 'walks' {how} in frontend"
+    with pytest.raises(errors.InternalError, match=message) as info:
+        compile_walks()
+    assert info.value.help.endswith("the kernel and its arguments reproduce it, as the front end reads Python's objects")
+    monkeypatch.undo()
+    monkeypatch.setenv("TILEWRIGHT_COMPILE", "isolated")
+    assert compile_walks().asm["ptx"]
+
+
+def test_front_end_without_end(monkeypatch):
+    monkeypatch.setitem(globals(), "end_of_front_end", lambda: time.sleep(100))
+    monkeypatch.setenv("TILEWRIGHT_COMPILE_TIMEOUT", "0.5")
+    started = time.monotonic()
+    with pytest.raises(errors.CompileTimeout, match=r"\[E0305\] compiling exceeded 0.5 s in stage frontend"):
+        compile_walks()
+    assert time.monotonic() - started < 30
+
+
+def test_rehearsal_is_not_seen(monkeypatch, capfd):
+    before = set(os.listdir("/proc/self/fd"))
+    with pytest.warns(UserWarning, match="met") as met:
+        compile_walks()
+    assert len(met) == 1 and capfd.readouterr() == ("walked\n", "")
+    isolated._close_all()
+    assert set(os.listdir("/proc/self/fd")) == before
+
+    def fail():
+        raise ValueError("no")
+
+    monkeypatch.setitem(globals(), "end_of_front_end", fail)
+    with pytest.raises(errors.TilewrightError, match="no"), pytest.warns(UserWarning, match="met"):
+        compile_walks()
+    assert capfd.readouterr() == ("walked\n", "")
 
 
 # ---------------------------------------------------------------------------

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiling in a worker process, so that a crash of the compiler is an error in this process.
 
-The front end runs here, because it walks Python objects; passes, LLVM and the assembler run in
-the worker (worker.py). If a signal ends the worker, or if it takes longer than
-TILEWRIGHT_COMPILE_TIMEOUT or wants more than TILEWRIGHT_COMPILE_MEMORY_MB, another worker
-writes the reproducer, and the error names kernel, configuration and pass.
+The front end runs here, because it walks Python objects, after a rehearsal in a forked child
+(rehearsal.py); passes, LLVM and the assembler run in the worker (worker.py). If a signal ends
+the worker, or if it takes longer than TILEWRIGHT_COMPILE_TIMEOUT or wants more than
+TILEWRIGHT_COMPILE_MEMORY_MB, another worker writes the reproducer, and the error names kernel,
+configuration and pass.
 
 Workers are kept for the next compilation, one for each thread that compiles.
 """
@@ -21,6 +22,7 @@ import threading
 from .. import _core, errors, knobs
 from ..child_process import Child
 from .options import DEFAULTS
+from .rehearsal import can_rehearse, rehearse
 
 #: Seconds that a worker may take where TILEWRIGHT_COMPILE_TIMEOUT says nothing; a guess, ten times what the slowest
 #: kernel of the tests takes.
@@ -109,12 +111,25 @@ def _seconds():
 
 
 class Job:
-    """One compilation: the tile IR of a kernel, and what its errors call it."""
+    """One compilation: the tile IR of a kernel, empty before the front end, and what its errors call it."""
 
     def __init__(self, name, configuration, text, options, target):
         self.name, self.configuration = name, configuration
         self.text, self.options, self.target = text, options, target
         self.step, self.place = "frontend", 0
+
+    def rehearse(self, front_end):
+        """Raises E0305 or E0901 where the front end would not come to its end, or would end this process."""
+        if not can_rehearse():
+            return
+        try:
+            how = rehearse(front_end, _seconds())
+        except TimeoutError:
+            raise self._late(_seconds()) from None
+        except OSError:  # no process, or no memory for one
+            raise self._lost(None) from None
+        if how:
+            raise self._failure(how)
 
     def run(self) -> dict:
         """The compiler's result; its error, E0305, or E0901."""
@@ -160,13 +175,13 @@ class Job:
     # -- what went wrong ---------------------------------------------------------
 
     def _late(self, seconds):
-        path, problem = self._reproducer("timeout")
+        path, help = self._reproduce("timeout", "")
         return errors.make(
             "E0305",
             s=f"{seconds:g}",
             stage=self.step,
             path=path,
-            help=f"no reproducer could be written to {problem}" if problem else None,
+            help=help,
             notes=[f"compiling '{self.name}' with {self.configuration}"],
         )
 
@@ -180,18 +195,27 @@ class Job:
                 how += f" when it had taken {peak} of {worker.memory_mb} MiB"
             notes = [line for line in worker.said().splitlines() if line.strip()][-_MOST_NOTES:]
             worker.close()
-        path, problem = self._reproducer(how)
-        help = f"this is a bug; no reproducer could be written to {problem}" if problem else None
+        return self._failure(how, notes)
+
+    def _failure(self, how, notes=()):
+        path, help = self._reproduce(how, "this is a bug; ")
         return errors.make(
             "E0901",
             name=self.name,
             how=how,
             config=self.configuration,
             path=path,
-            notes=notes,
+            notes=list(notes),
             help=help,
             **{"pass": self.step},
         )
+
+    def _reproduce(self, message, whose):
+        """(path, help): no help where the catalogue's fits."""
+        if not self.text:
+            return "", whose + "the kernel and its arguments reproduce it, as the front end reads Python's objects"
+        path, problem = self._reproducer(message)
+        return path, f"{whose}no reproducer could be written to {problem}" if problem else None
 
     def _reproducer(self, message):
         """(path, problem). The passes before the failure run once more, so a worker does that, too."""
@@ -231,8 +255,13 @@ def _configuration(src, options) -> str:
 
 def compile_kernel(src, options, target) -> dict:
     """What _core.compile_kernel returns."""
-    text = _core.emit_ttir(
-        src.fn, dict(src.runtime_signature), dict(src.constants), dict(src.divisibility), dict(options), target, locations=True
-    )
+
+    def front_end():
+        signature, constants, divisibility = dict(src.runtime_signature), dict(src.constants), dict(src.divisibility)
+        return _core.emit_ttir(src.fn, signature, constants, divisibility, dict(options), target, locations=True)
+
     kept = {name: options[name] for name in _OPTIONS if options.get(name) is not None}
-    return Job(src.fn.__name__, _configuration(src, options), text, kept, target).run()
+    job = Job(src.fn.__name__, _configuration(src, options), "", kept, target)
+    job.rehearse(front_end)
+    job.text = front_end()
+    return job.run()
