@@ -38,7 +38,9 @@ needs_pyright = pytest.mark.skipif(not _PYRIGHT, reason="pyright is not installe
 
 def test_stubs_are_up_to_date():
     # A name that is found when it is asked for changes nothing.
-    assert generate_stubs.tilewright.language.standard.jit is generate_stubs.tilewright.jit
+    language = generate_stubs.tilewright.language
+    assert language.standard.jit is generate_stubs.tilewright.jit
+    assert language.extra.hip.libdevice.abs is language.extra.hip.libdevice.abs
     texts = generate_stubs.stubs()
     assert {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.pyi")} == set(texts)
     for path, text in texts.items():

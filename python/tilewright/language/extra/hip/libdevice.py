@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The names of AMD's device library. A kernel that calls one is refused by E0125."""
 
+import functools
+
 from .... import foreign
 from ...core import builtin
 
@@ -13,6 +15,7 @@ _names = (
 ).split()
 
 
+@functools.cache
 def _refused(name):
     def function(*args, **kwargs):
         raise foreign.error(f"hip.libdevice.{name}", "AMD GPUs", f"use tilewright.language.extra.libdevice.{name}")
@@ -25,5 +28,4 @@ def _refused(name):
 def __getattr__(name):
     if name not in _names:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = globals()[name] = _refused(name)
-    return value
+    return _refused(name)
