@@ -4,7 +4,7 @@
 
     python tests/tools/check_ops.py
 
-For each op of ir/dialect/TileOps.td: a summary that is more than its name, a description,
+For each op of ir/dialect/*.td: a summary that is more than its name, a description,
 and in the description, indented, at least one line with the op. These lines stand in the
 round-trip tests, tests/lit/dialect/roundtrip*.mlir, as they are but for the names of values.
 """
@@ -12,7 +12,7 @@ round-trip tests, tests/lit/dialect/roundtrip*.mlir, as they are but for the nam
 import re
 import sys
 
-from tools.sources import ROOT, files, read
+from tools.sources import files, read
 
 OP = re.compile(r'^def TW_\w+Op : \w+<"(\w+)"', re.MULTILINE)
 SUMMARY = re.compile(r'^  let summary = "([^"]*)";', re.MULTILINE)
@@ -56,7 +56,7 @@ def table_problems(table: str, tests: list[str]) -> list[str]:
 
 def problems() -> list[str]:
     tests = [read(path) for path in files(".mlir", folders=["tests/lit/dialect"]) if path.name.startswith("roundtrip")]
-    return table_problems(read(ROOT / "ir" / "dialect" / "TileOps.td"), tests)
+    return table_problems("".join(read(path) for path in files(".td", folders=["ir/dialect"])), tests)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ FILE_LINES, FUNCTION_LINES = 500, 60
 
 #: File, or "file:function" -> why it may be longer.
 EXCEPTIONS = {
-    "ir/dialect/TileOps.td": "a table: the operations of the dialect, each with its meaning and an example",
     "benchmarks/attention_kernels.py:forward_kernel": "a kernel: one function by nature",
     "benchmarks/attention_kernels.py:dk_dv_kernel": "a kernel: one function by nature",
     "frontend/emit/MlirElementwise.cpp:MlirBuilder::binary": "a table: the operation of MLIR for each binary one",
