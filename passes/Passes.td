@@ -69,7 +69,8 @@ def AssignLayouts : TilewrightPass<"tw-assign-layouts"> {
 def RemoveConversions : TilewrightPass<"tw-remove-conversions"> {
   let summary = "removes layout conversions that other choices make unnecessary";
   let statistics = [Statistic<"numRemoved", "removed", "Number of conversions removed">,
-                    Statistic<"numMoved", "moved", "Number of conversions moved out of loops or to narrower types">];
+                    Statistic<"numMoved", "moved", "Number of conversions moved out of loops or to narrower types">,
+                    Statistic<"numRefused", "refused", "Number of loads and loop variables whose users hold them otherwise">];
 }
 
 def PromoteShared : TilewrightPass<"tw-promote-shared"> {

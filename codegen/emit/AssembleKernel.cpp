@@ -95,7 +95,7 @@ int64_t wantedThreads(ModuleOp module) {
 /// Assembles. If the kernel's registers leave too few threads resident and the
 /// user has set no limit, tries again with a limit and keeps the better code.
 static AssembleResult assembleForOccupancy(CompiledModule &compiled, const TargetInfo &target,
-                                           AssembleOptions options, int64_t wanted) {
+                                           const AssembleOptions &options, int64_t wanted) {
   AssembleResult assembled = assemblePtx(compiled.ptx, target.name, options);
   int64_t threads = int64_t(compiled.numWarps) << target.log2WarpSize;
   if (options.maxRegisters || assembled.registers < 0)

@@ -28,20 +28,20 @@ static std::string readSourceLine(const std::string &file, unsigned number) {
   return line;
 }
 
-static void collectFrames(Location location, std::string function,
+static void collectFrames(Location location, llvm::StringRef function,
                           std::vector<SourceFrame> &frames) {
   if (auto site = llvm::dyn_cast<CallSiteLoc>(location)) {
     collectFrames(site.getCallee(), "", frames);
     collectFrames(site.getCaller(), "", frames);
   } else if (auto name = llvm::dyn_cast<NameLoc>(location)) {
-    collectFrames(name.getChildLoc(), name.getName().str(), frames);
+    collectFrames(name.getChildLoc(), name.getName(), frames);
   } else if (auto fused = llvm::dyn_cast<FusedLoc>(location)) {
     if (!fused.getLocations().empty())
       collectFrames(fused.getLocations().front(), function, frames);
   } else if (auto place = llvm::dyn_cast<FileLineColLoc>(location)) {
     SourceFrame frame;
     frame.file = place.getFilename().str();
-    frame.function = function;
+    frame.function = function.str();
     frame.line = place.getLine();
     frame.column = place.getColumn();
     frame.sourceLine = readSourceLine(frame.file, place.getLine());

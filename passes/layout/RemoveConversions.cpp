@@ -105,8 +105,12 @@ void retypeVariable(scf::ForOp loop, unsigned index, ir::LayoutAttr layout) {
   restore(result);
 }
 
-int retypeLoopVariables(scf::ForOp loop) {
-  int moved = 0;
+struct LoopVariables {
+  int moved = 0, refused = 0;
+};
+
+LoopVariables retypeLoopVariables(scf::ForOp loop) {
+  LoopVariables variables;
   for (unsigned index = 0; index < loop.getNumRegionIterArgs(); ++index) {
     BlockArgument argument = loop.getRegionIterArg(index);
     if (!isTile(argument))
@@ -117,15 +121,17 @@ int retypeLoopVariables(scf::ForOp loop) {
       candidates.push_back(layoutOf(convert.getSource()));
     if (ir::LayoutAttr users = layoutOfUsers(argument, &yielded))
       candidates.push_back(users);
-    for (ir::LayoutAttr layout : candidates) {
-      if (layout == layoutOf(argument) || !shouldRetype(argument, yielded, layout))
-        continue;
-      retypeVariable(loop, index, layout);
-      ++moved;
-      break;
+    llvm::erase(candidates, layoutOf(argument));
+    auto *chosen = llvm::find_if(
+        candidates, [&](ir::LayoutAttr layout) { return shouldRetype(argument, yielded, layout); });
+    if (chosen != candidates.end()) {
+      retypeVariable(loop, index, *chosen);
+      ++variables.moved;
+    } else {
+      variables.refused += !candidates.empty();
     }
   }
-  return moved;
+  return variables;
 }
 
 //===----------------------------------------------------------------------===//
@@ -133,7 +139,7 @@ int retypeLoopVariables(scf::ForOp loop) {
 //===----------------------------------------------------------------------===//
 
 /// Moves a conversion before a narrowing cast to after it.
-bool sinkBehindNarrowing(ir::ConvertLayoutOp convert) {
+bool sinkAfterNarrowing(ir::ConvertLayoutOp convert) {
   if (!convert->hasOneUse())
     return false;
   Operation *user = *convert->getUsers().begin();
@@ -149,9 +155,9 @@ bool sinkBehindNarrowing(ir::ConvertLayoutOp convert) {
   setLayout(narrow, layoutOf(convert.getSource()));
   OpBuilder builder(user->getContext());
   builder.setInsertionPointAfter(user);
-  auto behind = builder.create<ir::ConvertLayoutOp>(
+  auto after = builder.create<ir::ConvertLayoutOp>(
       convert.getLoc(), ir::withLayout(tileType(narrow), layout), narrow);
-  narrow.replaceAllUsesExcept(behind, behind);
+  narrow.replaceAllUsesExcept(after, after);
   convert.erase();
   return true;
 }
@@ -172,8 +178,9 @@ public:
 
   void runOnOperation() override {
     getOperation().walk([&](scf::ForOp loop) {
-      int moved = retypeLoopVariables(loop);
+      auto [moved, refused] = retypeLoopVariables(loop);
       numMoved += moved;
+      numRefused += refused;
       if (moved)
         context.remark(loop, {"loop-variable-layout",
                               true,
@@ -224,8 +231,10 @@ private:
       if (!axes)
         axes.emplace(function);
       MemoryAccess access = *analyzeAccess(load, *axes, context.target);
-      if (!shouldLoad(load, layout, access, materializer))
+      if (!shouldLoad(load, layout, access, materializer)) {
+        ++numRefused;
         continue;
+      }
       for (OpOperand &operand : load->getOpOperands())
         if (isTile(operand.get()))
           operand.set(materializer.get(operand.get(), layout));
@@ -268,7 +277,7 @@ private:
       bool isIdentity = layoutOf(source) == layoutOf(convert.getResult());
       if (!isChain && !isIdentity && !materializer.isCheap(source) &&
           !TileMaterializer::isExpansion(source)) {
-        numMoved += sinkBehindNarrowing(convert);
+        numMoved += sinkAfterNarrowing(convert);
         continue;
       }
       Value value = materializer.get(source, layoutOf(convert.getResult()));

@@ -16,7 +16,7 @@
 //       before(o)                           if k == 0: scalars = before(o)
 //       x = init                            x = select(k == 0, init, x)
 //       for i in inner: x = body(i, x)      x = body(lower + k * step, x)
-//       behind(o, x)                        if k == last: behind(o, x)
+//       after(o, x)                         if k == last: after(o, x)
 //                                           k, o advance
 //
 // Scalars that come before the inner loop are kept from its first iteration; tiles
@@ -91,7 +91,7 @@ private:
   struct {
     Value outer, inner;
   } trips;
-  llvm::SmallVector<Operation *> before, behind;
+  llvm::SmallVector<Operation *> before, after;
   /// Scalars of `before` that others use.
   llvm::SmallVector<Value> kept;
 
@@ -105,7 +105,7 @@ private:
       bool isLoop = false;
       op.walk([&](Operation *nested) { isLoop |= llvm::isa<LoopLikeOpInterface>(nested); });
       if (!isLoop) {
-        (inner ? behind : before).push_back(&op);
+        (inner ? after : before).push_back(&op);
         continue;
       }
       if (inner || !llvm::isa<scf::ForOp>(op))
@@ -279,7 +279,7 @@ private:
                                             /*withElseRegion=*/!carried.empty());
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
-    for (Operation *op : behind)
+    for (Operation *op : after)
       builder.clone(*op, mapping);
     llvm::SmallVector<Value> values;
     for (Value yielded : outer.getBody()->getTerminator()->getOperands())
