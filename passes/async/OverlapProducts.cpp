@@ -16,6 +16,11 @@
 // registers goes through the wait too: assemblers before 13.3 may reuse its registers
 // before they are read.
 //
+// A wait is the wait of every product that is done then, also where nothing needs the
+// result yet: an assembler that finds another wait for it further on takes the product to
+// be in flight until there, and makes all products wait for each other. So a product that
+// is waited for at once is asynchronous too where another one is in flight.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ir/dialect/Rings.h"
@@ -122,47 +127,75 @@ public:
       for (auto product : llvm::make_early_inc_range(block->getOps<ir::WgmmaOp>()))
         startEarly(product);
     });
-    llvm::MapVector<Operation *, llvm::SmallVector<ir::WgmmaOp>> waits;
-    getOperation().walk([&](ir::WgmmaOp product) {
-      if (product.getIsAsync() || !canOverlap(product))
-        return;
-      Operation *first = firstUser(product);
-      for (Operation *op = product->getNextNode(); op != first; op = op->getNextNode())
-        if (isObstacle(op)) {
-          first = op;
-          break;
-        }
-      if (first != product->getNextNode())
-        waits[first].push_back(product);
+    getOperation().walk([&](Block *block) {
+      if (!block->getOps<ir::WgmmaOp>().empty())
+        overlap(*block);
     });
-    for (auto &[at, products] : waits)
-      for (ir::WgmmaOp product : products)
-        product.setIsAsync(true);
-    for (auto &[at, products] : waits) {
-      llvm::SmallVector<Value> tiles;
-      for (ir::WgmmaOp product : products) {
-        tiles.push_back(product.getResult());
-        if (isTile(product.getA()))
-          tiles.push_back(product.getA());
-      }
-      OpBuilder builder(at);
-      auto wait =
-          builder.create<ir::WgmmaWaitOp>(products.front().getLoc(), TypeRange(ValueRange(tiles)),
-                                          tiles, startedAfter(products.back(), at));
-      for (auto [tile, result] : llvm::zip(tiles, wait.getResults()))
-        if (tile.getDefiningOp<ir::WgmmaOp>())
-          tile.replaceAllUsesExcept(result, wait);
-      numOverlapped += products.size();
-      context.remark(products.front(), {"overlap-product",
-                                        true,
-                                        {},
-                                        {{"products", int64_t(products.size())}},
-                                        "waited for where the result is used"});
-    }
   }
 
 private:
   PassContext context;
+
+  /// Where a product has to be waited for.
+  static Operation *lastPlace(ir::WgmmaOp product) {
+    Operation *first = firstUser(product);
+    for (Operation *op = product->getNextNode(); op != first; op = op->getNextNode())
+      if (isObstacle(op))
+        return op;
+    return first;
+  }
+
+  void overlap(Block &block) {
+    llvm::SmallVector<std::pair<ir::WgmmaOp, Operation *>> candidates;
+    for (auto product : block.getOps<ir::WgmmaOp>())
+      if (!product.getIsAsync() && canOverlap(product))
+        candidates.emplace_back(product, lastPlace(product));
+    // The products in flight, in their order, and where each has to be waited for.
+    llvm::SmallVector<std::pair<ir::WgmmaOp, Operation *>> inFlight;
+    auto *next = candidates.begin();
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      auto *last = std::find_if(inFlight.rbegin(), inFlight.rend(), [&](auto &entry) {
+                     return entry.second == &op;
+                   }).base();
+      if (last != inFlight.begin()) {
+        waitFor(llvm::make_first_range(llvm::make_range(inFlight.begin(), last)), &op);
+        inFlight.erase(inFlight.begin(), last);
+      }
+      if (next == candidates.end() || next->first != &op)
+        continue;
+      if (!inFlight.empty() || next->second != op.getNextNode()) {
+        next->first.setIsAsync(true);
+        inFlight.push_back(*next);
+      }
+      ++next;
+    }
+  }
+
+  template <typename Products> void waitFor(Products products, Operation *at) {
+    llvm::SmallVector<Value> tiles;
+    ir::WgmmaOp last;
+    int64_t count = 0;
+    for (ir::WgmmaOp product : products) {
+      tiles.push_back(product.getResult());
+      if (isTile(product.getA()))
+        tiles.push_back(product.getA());
+      last = product;
+      ++count;
+    }
+    auto first = tiles.front().getDefiningOp<ir::WgmmaOp>();
+    OpBuilder builder(at);
+    auto wait = builder.create<ir::WgmmaWaitOp>(first.getLoc(), TypeRange(ValueRange(tiles)), tiles,
+                                                startedAfter(last, at));
+    for (auto [tile, result] : llvm::zip(tiles, wait.getResults()))
+      if (tile.getDefiningOp<ir::WgmmaOp>())
+        tile.replaceAllUsesExcept(result, wait);
+    numOverlapped += count;
+    context.remark(first, {"overlap-product",
+                           true,
+                           {},
+                           {{"products", count}},
+                           "waited for where the result is used"});
+  }
 
   /// Whether the accumulator stays in the registers of the instruction until the wait.
   bool canOverlap(ir::WgmmaOp product) {

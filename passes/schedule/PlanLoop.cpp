@@ -116,15 +116,17 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
     draft.place({Action::Barrier, distance});
   draft.placeLoads();
   // Copies wait for nothing; products should start before them.
+  int numStarted = 0; // of the carried ones
   if (facts.hasWgmma) {
     Operation *first = *facts.body()->getOps<ir::WgmmaOp>().begin();
+    numStarted = schedule.isInFlight(first);
     draft.placeIf([&](const OpenStep &entry) {
       Operation *op = entry.step.op;
       return op && entry.step.stage == distance && !first->isBeforeInBlock(op);
     });
   }
   if (needsSecondBarrier) {
-    draft.place({Action::WaitProducts, distance, nullptr, -1, /*pending=*/1});
+    draft.place({Action::WaitProducts, distance, nullptr, -1, numStarted});
     draft.place({Action::Barrier, distance});
   }
   draft.place({Action::Fill, 0, nullptr, 0});

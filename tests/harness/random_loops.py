@@ -5,21 +5,22 @@
 The loop's variables are sums, rows to load, tiles, pointers and counters. They become what an
 op of the body computes, what another variable was, or a value from before the loop. Loads and
 stores take all keywords; some kernels write the array that they read, through the same argument
-or another one. All numbers are small integers, so that every order of a sum gives the same bits.
+or another one. A warpgroup multiplies tiles of 64 rows; what descriptors load comes by TMA. All
+numbers are small integers, so that every order of a sum gives the same bits.
 """
 
 import random
 
 import numpy as np
 
-SIZE = 32
+SIZES = (32, 64)
 TILES = 6
 HEADER = """import tilewright
 import tilewright.language as tl
 
 
 @tilewright.jit
-def kernel(a_ptr, b_ptr, c_ptr, d_ptr, index_ptr, out_ptr, trips, B: tl.constexpr, T: tl.constexpr):
+def kernel(a_ptr, b_ptr, c_ptr, d_ptr, a_blocks, b_blocks, index_ptr, out_ptr, trips, B: tl.constexpr, T: tl.constexpr):
     index = tl.arange(0, B)
     rows = index[:, None]
     columns = index[None, :]
@@ -47,16 +48,19 @@ class Loop:
     """One kernel: its text, and how it is launched."""
 
     grid = (1,)
-    constants = {"B": SIZE, "T": TILES}
 
     def __init__(self, seed):
         self.seed, self.random = seed, random.Random(seed)
+        self.size = self.pick(*SIZES)
+        self.constants = {"B": self.size, "T": TILES}
         self.lines, self.loaded = [], []
         self.moves = False
         # Which argument the loop stores to, and whether it is an array that is read as well.
         self.stores = self.random.random() < 0.4
         self.aliased = self.stores and self.random.random() < 0.6
         self.write()
+        # Accumulators that change places are moved while a product may write them.
+        self.may_serialize = any("two, one" in line for line in self.lines)
         self.text = "\n".join([HEADER, *self.lines, FOOTER]) + "\n"
 
     def pick(self, *options):
@@ -82,9 +86,11 @@ class Loop:
             parts.append("volatile=True")
         return "".join(", " + part for part in parts)
 
+    def slot(self):
+        return self.pick("trip", "trip", "(trip * 2) % T", "last % T", "trip % 2", "1")
+
     def address(self):
-        array = self.pick("a_ptr", "b_ptr", "c_ptr")
-        slot = self.pick("trip", "trip", "(trip * 2) % T", "last % T", "trip % 2", "1")
+        array, slot = self.pick("a_ptr", "b_ptr", "c_ptr"), self.slot()
         row = self.pick("rows", "rows", "where_to[:, None]", "picked[:, None]", "(B - 1 - rows)")
         return f"{array} + {slot} * B * B + {row} * B + columns"
 
@@ -100,6 +106,9 @@ class Loop:
         name = f"x{len(self.loaded)}"
         if choice < 0.24:
             self.add(f"{name} = tl.load(moving{self.load_keywords()})")
+        elif choice < 0.45:
+            column = self.pick("0", "0", "0", "8", "B // 2")  # beyond the last one are zeros
+            self.add(f"{name} = {self.pick('a_blocks', 'b_blocks')}.load([({self.slot()}) * B, {column}])")
         else:
             self.add(f"{name} = tl.load({self.address()}{self.load_keywords()})")
         if self.chance(0.15):
@@ -211,14 +220,16 @@ class Loop:
         source = random.Random(self.seed + 1)
         numbers = np.random.default_rng(self.seed)
         # One tile more than the loop takes, for pointers that have moved on.
-        shape = (TILES + 2, SIZE, SIZE)
+        size = self.size
+        shape = (TILES + 2, size, size)
         a, b, c, d = (device.array(numbers.integers(-2, 3, shape).astype(np.float16)) for _ in range(4))
         if self.aliased:
             d = source.choice([a, b, c])
-        index = device.array(numbers.permutation(SIZE).astype(np.int32))
-        out = device.array(np.zeros((5, SIZE, SIZE), np.float32))
+        blocks = [device.descriptor(array.reshape(-1, size), (size, size)) for array in (a, b)]
+        index = device.array(numbers.permutation(size).astype(np.int32))
+        out = device.array(np.zeros((5, size, size), np.float32))
         arrays = dict(a=a, b=b, c=c, d=d, index=index, out=out)
-        return [*arrays.values(), source.choice([0, 1, 2, 3, 4, 5])], arrays
+        return [a, b, c, d, *blocks, index, out, source.choice([0, 1, 2, 3, 4, 5])], arrays
 
     def options(self, random_source):
         """How one run of it is compiled."""
