@@ -72,10 +72,11 @@ Split splitOf(ir::DotPrecision precision) {
   return {};
 }
 
-/// Whether an operand is to be read in pieces, and is the same until the product.
+/// Whether an operand is to be read in pieces, and is the same until the product. Another
+/// user, such as a product whose equal load was made one with this, may need it before.
 bool isReadInPieces(ir::DotOp dot, Value operand) {
   auto load = operand.getDefiningOp<ir::SharedLoadOp>();
-  if (!load || !load.getInPieces() || load->getBlock() != dot->getBlock())
+  if (!load || !load.getInPieces() || !load->hasOneUse() || load->getBlock() != dot->getBlock())
     return false;
   for (Operation *op = load->getNextNode(); op != dot; op = op->getNextNode()) {
     bool onlyReads = isMemoryEffectFree(op) || hasSingleEffect<MemoryEffects::Read>(op);

@@ -105,7 +105,9 @@ def compiled_devices(device, may_serialize):
     """Those whose results have to be the interpreter's; none, to compare that with the oracle alone, which is quick."""
     if device == "interpreter":
         return []
-    return [("gpu", Gpu())] if device == "gpu" else [(target, Emulator(target, may_serialize=may_serialize)) for target in TARGETS]
+    if device == "gpu":
+        return [("gpu", Gpu())]
+    return [(target, Emulator(target, may_serialize=may_serialize)) for target in TARGETS]
 
 
 def outcome_of(program, text, folder, device="emulator"):

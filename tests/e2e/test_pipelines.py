@@ -316,3 +316,71 @@ def test_conversions_stand_where_products_need_them(trips):
     assert_same(out, expected.astype(np.float32), signed_zeros=False)
     # 64 registers of a thread for each right side.
     assert seen[0].metadata.n_spills == 0
+
+
+@tilewright.jit
+def two_products_kernel(x_ptr, y_ptr, z_ptr, one_ptr, two_ptr, trips, BLOCK: tl.constexpr):
+    """Both products read the left side that no iteration changes; the first one's right side stays, too."""
+    tile = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    x, y = tl.load(x_ptr + tile), tl.load(y_ptr + tile)
+    one = tl.zeros((BLOCK, BLOCK), tl.float32)
+    two = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for trip in range(trips):
+        one += tl.dot(x, y)
+        two += tl.dot(x, tl.load(z_ptr + trip * BLOCK * BLOCK + tile))
+    tl.store(one_ptr + tile, one)
+    tl.store(two_ptr + tile, two)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 4])
+@pytest.mark.parametrize("target, warps", [("sm_80", 2), ("sm_80", 4), ("sm_90a", 2), ("sm_90a", 4)])
+def test_products_that_share_an_operand(target, warps, trips):
+    block = 64
+    x, y = exact_values("float16", (block, block)), exact_values("float16", (block, block), seed=1)
+    z = exact_values("float16", (max(trips, 1), block, block), seed=2)
+    one, two = np.zeros((block, block), np.float32), np.zeros((block, block), np.float32)
+    Emulator(target).run(two_products_kernel, (1,), x, y, z, one, two, trips, BLOCK=block, num_warps=warps, num_stages=4)
+    assert_same(one, (x.astype(np.float64) @ y * trips).astype(np.float32), signed_zeros=False)
+    sums = x.astype(np.float64) @ z[:trips].astype(np.float64).sum(axis=0)
+    assert_same(two, sums.astype(np.float32), signed_zeros=False)
+
+
+@tilewright.jit
+def gradients_kernel(x_blocks, y_blocks, z_ptr, one_ptr, two_ptr, trips, BLOCK: tl.constexpr):
+    """Two sums of one pair of tiles, one of which takes another product besides, of what becomes of a third."""
+    tile = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
+    one = tl.zeros((BLOCK, BLOCK), tl.float32)
+    two = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for trip in range(trips):
+        x = x_blocks.load([trip * BLOCK, 0])
+        y = y_blocks.load([trip * BLOCK, 0])
+        two = tl.dot(x, y, two)
+        one = tl.dot(x, y, one)
+        z = tl.load(z_ptr + tile)
+        small = tl.clamp(tl.dot(z, y), -1, 1).to(tl.float16)
+        two = tl.dot(small, z, two)
+    tl.store(one_ptr + tile, one)
+    tl.store(two_ptr + tile, two)
+
+
+@pytest.mark.parametrize("trips", [0, 1, 2, 5])
+@pytest.mark.parametrize("warps", [4, 8])
+@pytest.mark.parametrize("stages", [1, 3])
+def test_only_the_second_product_is_carried(trips, warps, stages):
+    """The products of one iteration are waited for at different places; none may serialize the others."""
+    block, device, seen = 64, Emulator("sm_90a"), []
+    device.inspect = seen.append
+    x, y = (exact_values("float16", (max(trips, 1) * block, block), seed, -2, 2) for seed in (1, 2))
+    z = exact_values("float16", (block, block), 3, -2, 2)
+    one, two = np.zeros((block, block), np.float32), np.zeros((block, block), np.float32)
+    blocks = [device.descriptor(array, (block, block)) for array in (x, y)]
+    device.run(gradients_kernel, (1,), *blocks, z, one, two, trips, BLOCK=block, num_warps=warps, num_stages=stages)
+    expected, other = np.zeros((block, block)), np.zeros((block, block))
+    for trip in range(trips):
+        a, b, c = (part.astype(np.float64) for part in (x[trip * block :][:block], y[trip * block :][:block], z))
+        expected += a @ b
+        other += a @ b + np.clip(c @ b, -1, 1) @ c
+    assert_same(one, expected.astype(np.float32), signed_zeros=False)
+    assert_same(two, other.astype(np.float32), signed_zeros=False)
+    # A loop that runs once is none: the launch specialises on 1.
+    assert 1 in (stages, trips) or any("pipeline: applied" in remark for remark in seen[0].remarks)

@@ -11,6 +11,7 @@
 // RUN: tilewright-opt %t/pieces.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=PIECES
 // RUN: sed 's/{inPieces} //' %t/pieces.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=WHOLE
 // RUN: sed 's/.. WRITE HERE/tw.barrier/' %t/pieces.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/%r, %zero/%r, %e/; s/.. WRITE HERE/%e = tw.dot %one, %r, %zero {unit = #tw.unit<mma>, warps = array<i32: 0, 0>} : tensor<16x16xf16, #a>, tensor<16x32xf16, #b>, tensor<16x32xf32, #c>/' %t/pieces.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=TWICE
 
 //--- tile.mlir
 // A swizzled 64x32 tile: slot 1 of a ring begins 4096 bytes behind the first;
@@ -176,6 +177,10 @@ func.func @own(%x: !tw.ptr<f32>) {
 // PIECES: mma.sync
 // WHOLE-COUNT-2: ldmatrix
 // WHOLE-COUNT-4: mma.sync
+// Two products that use one load: it stays before the first of them.
+// TWICE-COUNT-2: ldmatrix
+// TWICE-NOT: ldmatrix
+// TWICE-COUNT-8: mma.sync
 #a = #tw.layout<register = [1, 128, 8], lane = [2, 4, 16, 32, 64], warp = [], block = []>
 #b = #tw.layout<register = [32, 256, 8, 16], lane = [64, 128, 1, 2, 4], warp = [], block = []>
 #c = #tw.layout<register = [1, 256, 8, 16], lane = [2, 4, 32, 64, 128], warp = [], block = []>

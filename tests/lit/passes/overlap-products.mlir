@@ -46,29 +46,29 @@ module attributes {tw.num_warps = 4 : i32} {
   func.func @done_before_it_is_needed(%a: !buffer, %b: !buffer, %c: !tile, %d: !tile) -> !tile {
     // CHECK: %[[P:.*]] = tw.wgmma {{.*}} async
     // CHECK-NEXT: %[[Q:.*]] = tw.wgmma {{.*}} async
-    // CHECK-NEXT: %[[R:.*]] = tw.wgmma {{.*}} async
     // CHECK-NEXT: arith.addf
+    // CHECK-NEXT: %[[R:.*]] = tw.wgmma {{.*}} async
     // CHECK-NEXT: %[[W:.*]]:2 = tw.wgmma_wait 1 %[[P]], %[[Q]]
     // CHECK-NEXT: math.exp2 %[[W]]#1
     // CHECK-NEXT: arith.mulf %{{.*}}, %[[W]]#0
     // CHECK-NEXT: tw.wgmma_wait 0 %[[R]]
     %p = tw.wgmma %a, %b, %c warps [2, 0] : !buffer, !buffer, !tile
     %q = tw.wgmma %b, %a, %c warps [2, 0] : !buffer, !buffer, !tile
-    %r = tw.wgmma %b, %b, %d warps [2, 0] : !buffer, !buffer, !tile
     %s = arith.addf %c, %d : !tile
+    %r = tw.wgmma %b, %b, %s warps [2, 0] : !buffer, !buffer, !tile
     %x = math.exp2 %q : !tile
     %y = arith.mulf %x, %p : !tile
     %z = arith.addf %y, %r : !tile
-    %t = arith.addf %z, %s : !tile
-    return %t : !tile
+    return %z : !tile
   }
 
   // A product that is needed at once waits for those in flight, so it shares their wait.
   // CHECK-LABEL: @needed_at_once
   func.func @needed_at_once(%a: !buffer, %b: !buffer, %c: !tile, %d: !tile) -> !tile {
     // CHECK: %[[P:.*]] = tw.wgmma {{.*}} async
-    // CHECK-NEXT: tw.barrier
-    // CHECK-NEXT: %[[W:.*]]:2 = tw.wgmma_wait 0 %[[P]], %[[Q:.*]] :
+    // CHECK-NEXT: arith.addf
+    // CHECK-NEXT: %[[Q:.*]] = tw.wgmma {{.*}} async
+    // CHECK-NEXT: %[[W:.*]]:2 = tw.wgmma_wait 0 %[[P]], %[[Q]]
     // CHECK-NEXT: math.exp2 %[[W]]#1
     // CHECK-NEXT: arith.mulf %{{.*}}, %[[W]]#0
     %p = tw.wgmma %a, %b, %c warps [2, 0] : !buffer, !buffer, !tile
