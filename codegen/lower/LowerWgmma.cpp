@@ -27,6 +27,7 @@
 #include "ir/layout/WgmmaOperand.h"
 
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <optional>
@@ -36,6 +37,14 @@ using namespace mlir;
 namespace tilewright::codegen {
 
 namespace {
+
+/// Whether `value` is needed when `op` starts, or later, by another op.
+bool isUsedFrom(Operation *op, Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    Operation *place = op->getBlock()->findAncestorOpInBlock(*user);
+    return place && place != op && op->isBeforeInBlock(place);
+  });
+}
 
 /// Rows of one instruction.
 constexpr int log2InstructionM = 6;
@@ -98,6 +107,9 @@ private:
     bool startsAtZero, isWaited;
     /// Where given, whether the first step adds to the accumulator (i1).
     Value addsFirst = {};
+    /// The accumulator is needed afterwards as it was: LLVM would copy it when another
+    /// product is in flight, so that the assembler makes all products wait for each other.
+    bool copiesSums = false;
   };
   /// Accumulator words in, words out; `words` is not read where the batch
   /// starts at zero.
@@ -106,6 +118,8 @@ private:
   std::string descriptor(AsmBuilder &code, const char *name, const SharedOperand &operand,
                          llvm::StringRef low, uint32_t mn, int step);
   Registers addInFull(Registers sums, const Registers &products);
+  /// Whether another op needs the accumulator that was computed by a product.
+  bool isKeptByAnother();
 
   ir::WgmmaOp op;
   FunctionLowering &lowering;
@@ -287,7 +301,8 @@ void WgmmaLowering::emitStep(AsmBuilder &code, const Batch &batch, int step, siz
 
 Registers WgmmaLowering::emitBatch(const Batch &batch, const Registers &words) {
   AsmBuilder code(lowering);
-  if (batch.startsAtZero)
+  bool hasOwnRegisters = batch.startsAtZero || batch.copiesSums;
+  if (hasOwnRegisters)
     code.addResults(llvm::SmallVector<Type>(words.size(), wordType));
   else
     code.addTiedResults(words);
@@ -308,6 +323,9 @@ Registers WgmmaLowering::emitBatch(const Batch &batch, const Registers &words) {
   code.line("setp.ne.b32 zero, 0, 0; setp.eq.b32 add, 0, 0;");
   if (batch.addsFirst)
     code.line("setp.ne.b32 first, " + addsFirst + ", 0;");
+  if (batch.copiesSums)
+    for (auto [index, word] : llvm::enumerate(words))
+      code.line("mov.b32 $" + llvm::Twine(index) + ", " + code.addInput(word) + ";");
   // Registers that other instructions wrote are visible after this.
   code.line("wgmma.fence.sync.aligned;");
   for (int step = batch.firstStep; step < batch.firstStep + batch.numSteps; ++step)
@@ -328,6 +346,11 @@ Registers WgmmaLowering::addInFull(Registers sums, const Registers &products) {
   return packForMatrix(lowering, left);
 }
 
+bool WgmmaLowering::isKeptByAnother() {
+  Operation *source = op.getAcc().getDefiningOp();
+  return (!source || isa<ir::WgmmaOp, ir::WgmmaWaitOp>(source)) && isUsedFrom(op, op.getAcc());
+}
+
 LogicalResult WgmmaLowering::run() {
   if (failed(chooseInstruction()) || failed(checkLayouts()))
     return failure();
@@ -346,7 +369,8 @@ LogicalResult WgmmaLowering::run() {
   bool accIsZero = isZero(op.getAcc());
   if (!isFp8 || promoted <= 0 || promoted >= stepsOfK()) {
     Value useAcc = op.getUseAcc() ? lowering.getScalar(op.getUseAcc()) : Value();
-    words = emitBatch({0, stepsOfK(), accIsZero, !op.getIsAsync(), useAcc}, words);
+    bool isAsync = op.getIsAsync(), copiesSums = !accIsZero && isAsync && isKeptByAnother();
+    words = emitBatch({0, stepsOfK(), accIsZero, !isAsync, useAcc, copiesSums}, words);
   } else {
     // Tensor cores add fp8 products with few bits: after every part of K the sum
     // goes to an accumulator of the ordinary adder. It must be waited for.
@@ -383,24 +407,65 @@ void holdBack(AsmBuilder &code, llvm::StringRef word) {
   code.line("@never nanosleep.u32 0; }");
 }
 
-/// All registers of the tiles pass through the wait.
+/// The first of the products that gather in the registers of this one's result.
+ir::WgmmaOp firstOf(ir::WgmmaOp product) {
+  Value tile = product.getAcc();
+  while (auto wait = tile.getDefiningOp<ir::WgmmaWaitOp>())
+    tile = wait.getTiles()[cast<OpResult>(tile).getResultNumber()];
+  auto earlier = tile.getDefiningOp<ir::WgmmaOp>();
+  return earlier && earlier->getBlock() == product->getBlock() ? firstOf(earlier) : product;
+}
+
+/// Whether a loop goes on with `result`, of `product`, as a variable that is still needed
+/// when the product starts, as where two accumulators change places: so it has other
+/// registers than the product.
+bool changesPlace(Value result, ir::WgmmaOp product) {
+  ir::WgmmaOp first = firstOf(product);
+  auto isNeeded = [&](BlockArgument variable) {
+    auto gathers = dyn_cast<BlockArgument>(first.getAcc());
+    bool isAnother = gathers && gathers.getOwner() == variable.getOwner();
+    return variable != gathers && (isAnother || isUsedFrom(first, variable));
+  };
+  return llvm::any_of(result.getUses(), [&](OpOperand &use) {
+    auto loop = dyn_cast<LoopLikeOpInterface>(use.getOwner()->getParentOp());
+    return loop && use.getOwner()->getBlock() == first->getBlock() &&
+           llvm::any_of(loop.getRegionIterArgs(), [&](BlockArgument variable) {
+             return loop.getTiedLoopYieldedValue(variable) == &use && isNeeded(variable);
+           });
+  });
+}
+
+/// All registers of the tiles pass through the wait. What changes its place is copied in
+/// the same text: LLVM would copy it before the wait, and then the assembler makes all
+/// products wait for each other.
 LogicalResult lowerWait(Operation *op, FunctionLowering &lowering) {
   auto wait = cast<ir::WgmmaWaitOp>(op);
   AsmBuilder code(lowering);
   llvm::SmallVector<size_t> counts;
+  llvm::SmallVector<std::pair<size_t, Value>> copies; // number of the result, source
   size_t numWords = 0;
-  for (Value tile : wait.getTiles()) {
+  for (auto [tile, result] : llvm::zip(wait.getTiles(), wait.getResults())) {
     const Registers &registers = lowering.get(tile);
     if (registers.size() % elementsPerWord(registers.front().getType()) != 0)
       return op->emitOpError("waits for a tile whose registers fill no word: ") << tile.getType();
     Registers words = packForMatrix(lowering, registers);
+    auto product = tile.getDefiningOp<ir::WgmmaOp>();
+    if (product && changesPlace(result, product)) {
+      for (auto [index, word] : llvm::enumerate(words)) {
+        code.addResults(word.getType());
+        copies.emplace_back(numWords + index, word);
+      }
+    } else {
+      code.addTiedResults(words);
+    }
     counts.push_back(words.size());
     numWords += words.size();
-    code.addTiedResults(words);
   }
   if (wait.getSettled() != 0)
     holdBack(code, ("$" + llvm::Twine(numWords - 1)).str());
   code.line("wgmma.wait_group.sync.aligned " + llvm::Twine(wait.getPending()) + ";");
+  for (auto [number, source] : copies)
+    code.line("mov.b32 $" + llvm::Twine(number) + ", " + code.addInput(source) + ";");
   Registers words = code.finish();
   size_t first = 0;
   for (auto [tile, result, count] : llvm::zip(wait.getTiles(), wait.getResults(), counts)) {

@@ -101,13 +101,11 @@ def code_of(problem):
     return problem[at + 1 : at + 6] if at >= 0 and problem[at + 6 : at + 7] == "]" else ""
 
 
-def compiled_devices(device, may_serialize):
+def compiled_devices(device):
     """Those whose results have to be the interpreter's; none, to compare that with the oracle alone, which is quick."""
     if device == "interpreter":
         return []
-    if device == "gpu":
-        return [("gpu", Gpu())]
-    return [(target, Emulator(target, may_serialize=may_serialize)) for target in TARGETS]
+    return [("gpu", Gpu())] if device == "gpu" else [(target, Emulator(target)) for target in TARGETS]
 
 
 def outcome_of(program, text, folder, device="emulator"):
@@ -123,7 +121,7 @@ def outcome_of(program, text, folder, device="emulator"):
         problems.append(f"oracle: {oracle_problem}")
     elif found := difference(expected, oracle):
         problems.append(f"interpreter, not as the oracle: {found}")
-    for name, compiled in compiled_devices(device, program.may_serialize):
+    for name, compiled in compiled_devices(device):
         options = program.options(source)
         actual, failure = attempt(lambda: results(compiled, kernel, program, options))
         if failure and (

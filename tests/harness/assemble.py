@@ -107,21 +107,18 @@ def arrays_overlap(args) -> bool:
     return any(np.may_share_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
 
 
-def assemble_for(kernel, target, args, options, may_serialize=False):
-    """The compiled kernel for `target` that a launch would run; its cubin is there and not empty.
-
-    `may_serialize` says that the kernel may have products which wait for each other.
-    """
+def assemble_for(kernel, target, args, options):
+    """The compiled kernel for `target` that a launch would run; its cubin is there and not empty."""
     signature, constants, divisibility = specialise(kernel, args, options)
     compile_options = {name: value for name, value in options.items() if name in OPTIONS}
-    compiled = _assembled(kernel, target, (signature, constants, divisibility), compile_options, may_serialize)
+    compiled = _assembled(kernel, target, (signature, constants, divisibility), compile_options)
     if compiled.metadata.needs_distinct_arguments and arrays_overlap(args):
         compile_options["arguments_may_overlap"] = True
-        compiled = _assembled(kernel, target, (signature, constants, divisibility), compile_options, may_serialize)
+        compiled = _assembled(kernel, target, (signature, constants, divisibility), compile_options)
     return compiled
 
 
-def _assembled(kernel, target, specialised, options, may_serialize):
+def _assembled(kernel, target, specialised, options):
     import tilewright
 
     signature, constants, divisibility = specialised
@@ -133,7 +130,7 @@ def _assembled(kernel, target, specialised, options, may_serialize):
         assert compiled.asm["cubin"][:4] == b"\x7fELF", "no machine code"
         # Beside calls that are not inlined, which a kernel may ask for, products follow one another.
         serialized = [remark for remark in compiled.remarks if "wgmma-serialized" in remark and "Extern calls" not in remark]
-        assert may_serialize or not serialized, serialized
+        assert not serialized, serialized
         # A plan that its own verifier refuses is safe and slow.
         assert not [remark for remark in compiled.remarks if "[internal]" in remark], compiled.remarks
         check_resources(compiled, target)

@@ -126,19 +126,17 @@ class Emulator(Interpreter):
     name = "emulator"
     is_interpreter = False
 
-    def __init__(self, target, edit=lambda ptx: ptx, inspect=lambda compiled: None, may_serialize=False, **options):
+    def __init__(self, target, edit=lambda ptx: ptx, inspect=lambda compiled: None, **options):
         """`edit` changes the PTX before it runs, for tests of what the emulator notices; `inspect` gets each compiled
-        kernel; `may_serialize` is for kernels whose products may wait for each other; `options` are those of launches
-        that say nothing else."""
+        kernel; `options` are those of launches that say nothing else."""
         self.target, self.edit, self.inspect, self.options = target, edit, inspect, options
-        self.may_serialize = may_serialize
 
     def run(self, kernel, grid, *args, **options):
         from harness.assemble import assemble_for, bound_arguments
         from harness.ptx_emulator import launch
 
         options = {**self.options, **options}
-        compiled = assemble_for(kernel, self.target, args, options, self.may_serialize)
+        compiled = assemble_for(kernel, self.target, args, options)
         self.inspect(compiled)
         values = bound_arguments(kernel, args, options)
         arguments = [part for name, entry in compiled.signature.items() for part in run_time_parts(entry, values[name])]

@@ -48,8 +48,6 @@ TRIPS = 4
 class RandomKernel(Elements, Memory, Tiles, Products, Rarities):
     """One kernel: its text, its arguments, how it is launched."""
 
-    may_serialize = False
-
     def __init__(self, seed):
         self.seed, self.random = seed, random.Random(seed)
         self.lines, self.functions, self.indices = [], {}, {}

@@ -59,8 +59,6 @@ class Loop:
         self.stores = self.random.random() < 0.4
         self.aliased = self.stores and self.random.random() < 0.6
         self.write()
-        # Accumulators that change places are moved while a product may write them.
-        self.may_serialize = any("two, one" in line for line in self.lines)
         self.text = "\n".join([HEADER, *self.lines, FOOTER]) + "\n"
 
     def pick(self, *options):
