@@ -157,6 +157,17 @@ def test_leaders_that_have_met_are_not_measured_again():
     assert best_blocks() == {"(1, 'float64')": 8, "(2, 'float64')": 1}
 
 
+@pytest.mark.parametrize("parts, wrong", [(2, [1]), (3, [1]), (4, [1, 5])])
+def test_a_wrong_result_is_found_among_few(parts, wrong):
+    """The fastest is wrong, and its part has too few others to tell: those of other parts have the majority."""
+    configurations = 4 if parts == 2 else 2 * parts
+    executor = Here(workers=parts)
+    problem = {"best": 1, "configurations": configurations, "wrong": wrong}
+    assert tuning.sweep(TARGET, [problem], executor) == [""]
+    (block,) = best_blocks().values()
+    assert block not in wrong and records()["1"]["status"] == "wrong"
+
+
 def test_two_workers_take_less_time(swept_log):
     """24 configurations over two processes, in at most 0.65 of the time of one."""
     with tuning.GpuPool([0]) as one, tuning.GpuPool([0, 1]) as two:

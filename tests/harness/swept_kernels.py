@@ -44,8 +44,11 @@ def _dies(deadly, always):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def tune(n=1, configurations=24, seconds=0.0, best=3, apart=0.15, deadly=0, always=False, fails=""):
-    """Configuration `best` is the fastest, and each step away from it costs the fraction `apart`."""
+def tune(n=1, configurations=24, seconds=0.0, best=3, apart=0.15, deadly=0, always=False, fails="", wrong=()):
+    """Configuration `best` is the fastest, and each step away from it costs the fraction `apart`.
+
+    Those in `wrong` write another result than the others.
+    """
     if fails:
         raise ValueError(fails)
 
@@ -54,11 +57,12 @@ def tune(n=1, configurations=24, seconds=0.0, best=3, apart=0.15, deadly=0, alwa
         if arguments["BLOCK"] == deadly:
             _dies(deadly, always)
         time.sleep(seconds)
+        arguments["x"].values[:] = 3.0 if arguments["BLOCK"] in wrong else 4.0
 
     kernel = Simulated(body, ["x", "n"], lambda a: 2.0 * (1 + apart * abs(a["BLOCK"] - best)), jit=identity)
     made = Autotuner(kernel, ["x", "n"], simulated.configs(*range(1, configurations + 1)), ["n"])
     # As in a module of kernels, a worker meets the same tuner in each turn.
-    tuner = _tuners.setdefault((os.environ["SWEPT_LOG"], n, configurations, seconds, best, apart, deadly, always), made)
+    tuner = _tuners.setdefault((os.environ["SWEPT_LOG"], n, configurations, seconds, best, apart, deadly, always, *wrong), made)
     tuner.run(Array([1.0]), n, grid=(1,), warmup=False)
 
 

@@ -41,6 +41,7 @@ _MOST_LOSSES = 6  # of one part: 2**5 times smaller in the end
 _MOST_REFUSALS = 200  # of one part by workers with another board; each has rested before
 _LEADERS_WITHIN = 1.05  # of the best: what another board of the same kind than its own may change
 _MOST_LEADERS = 4
+_FEWEST_COMPARED = 3  # results: of two that differ, nothing tells which is wrong
 _JOURNAL_CAPACITY = 16 << 20
 
 
@@ -273,14 +274,22 @@ class _Sweep:
     def _leaders(self, problem, key, records):
         """Identities near the best, the fastest first, and whether one worker has measured and compared them already.
 
-        The best was compared with the others of its part; where it was alone, the second best joins it.
+        The result of the best was compared with those of its part. Where too few of these agree with it, the fastest
+        of other parts join the leaders, until they are more than the leaders of its part: a wrong result that
+        has the majority in a small part does not have it among them.
         """
+        part_of = {i: problem.parts_of.get((key, i)) for i in records}
         times = {i: r["median"] for i, r in records.items() if r["status"] == "ok" and r["median"] is not None}
         ordered = sorted(times, key=times.get)
-        part_of = {i: problem.parts_of.get((key, i)) for i in ordered}
         near = [i for i in ordered if times[i] <= _LEADERS_WITHIN * times[ordered[0]]][:_MOST_LEADERS]
-        if near and list(part_of.values()).count(part_of[near[0]]) == 1:
-            near = ordered[: max(2, len(near))]
+        if not near:
+            return near, False
+        own = part_of[near[0]]
+        agreeing = sum(r["status"] in ("ok", "slow") and part_of[i] == own for i, r in records.items())
+        if agreeing < _FEWEST_COMPARED:
+            wanted = sum(part_of[i] == own for i in near) + 1
+            others = [i for i in ordered if part_of[i] != own][:wanted]
+            near = sorted({*near, *others}, key=times.get)
         return near, len({part_of[i] for i in near}) == 1
 
     # -- the journal -------------------------------------------------------------
