@@ -256,12 +256,16 @@ StoreResult CacheStore::store(const Digest &key, const Entry &entry) const {
   // Something larger than the whole cache would only push everything out.
   if (file.size() > capacity)
     return result;
-  FileHandle top = openArea(/*create=*/true, result.problem);
+  FileHandle top;
+  for (int attempt = 0; attempt == 0 || (attempt < kMostStaleTries && result.problem.isStale);
+       ++attempt) {
+    result.problem = {};
+    top = openArea(/*create=*/true, result.problem);
+    if (top)
+      result = publish(top, key, file);
+  }
   if (!top)
     return result;
-  result = publish(top, key, file);
-  for (int attempt = 1; attempt < kMostStaleTries && result.problem.isStale; ++attempt)
-    result = publish(top, key, file);
   if (result.problem.kind == Problem::Kind::NoSpace) {
     // The disk is smaller than the capacity: make room among our own.
     int evicted = result.evicted;

@@ -83,9 +83,14 @@ int finishDraft(const FileHandle &directory, Draft &draft, const std::string &na
   // finished file away; a close that fails is undone.
   if (!error &&
       ::renameat(directory.get(), draft.name.c_str(), directory.get(), name.c_str()) != 0) {
-    // Only its writer removes the draft. If it is gone, a network disk has repeated a request
-    // whose answer was lost, and found the work done; or the whole folder was removed.
-    error = errno == ENOENT ? 0 : errno;
+    error = errno;
+    // Only its writer removes the draft. If it is gone and the name is there, a network disk has
+    // repeated a request whose answer was lost, and found the work done. Without the name the
+    // whole folder was removed.
+    struct stat status;
+    if (error == ENOENT &&
+        ::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+      error = 0;
   } else if (!error && (error = draft.file.close()) != 0) {
     ::unlinkat(directory.get(), name.c_str(), 0);
   }

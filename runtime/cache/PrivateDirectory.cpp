@@ -57,7 +57,7 @@ std::string errnoName(int number) {
 Problem problemOf(int number) {
   bool isFull = number == ENOSPC || number == EDQUOT;
   return {isFull ? Problem::Kind::NoSpace : Problem::Kind::NotWritable, errnoName(number),
-          number == ESTALE};
+          number == ESTALE || number == ENOENT};
 }
 
 /// Why a directory cannot be trusted; empty where it can.

@@ -45,7 +45,8 @@ struct Problem {
   enum class Kind { None, NotWritable, Unsafe, NoSpace, NotADirectory };
   Kind kind = Kind::None;
   std::string reason;
-  bool isStale = false; ///< a network disk has lost a handle: opening anew may help
+  /// A network disk has lost a handle, or somebody has removed a folder: opening anew may help.
+  bool isStale = false;
 
   explicit operator bool() const { return kind != Kind::None; }
 };

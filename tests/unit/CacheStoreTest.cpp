@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -201,6 +202,26 @@ TEST_F(CacheStoreTest, AFailedWriteLeavesNothing) {
   fs::create_directory(store.pathOf(key(2))); // the rename will fail
   EXPECT_TRUE(store.store(key(2), entry(2)).problem);
   EXPECT_EQ(temporaries(), 0u);
+  EXPECT_EQ(store.load(key(1)).status, Status::Hit);
+}
+
+TEST_F(CacheStoreTest, ADraftWhoseFolderIsRemovedIsNotKept) {
+  CacheStore store = makeStore();
+  store.store(key(1), entry(1));
+  fs::path prefix = fs::path(store.pathOf(key(1))).parent_path();
+  FileHandle directory(::open(prefix.c_str(), O_RDONLY | O_DIRECTORY));
+  // A network disk may repeat a rename that was done.
+  Draft repeated;
+  ASSERT_EQ(makeDraft(directory, 4, repeated), 0);
+  fs::rename(prefix / repeated.name, prefix / "name");
+  EXPECT_EQ(finishDraft(directory, repeated, "name", "data"), 0);
+  EXPECT_EQ(fs::file_size(prefix / "name"), 4u);
+
+  Draft lost;
+  ASSERT_EQ(makeDraft(directory, 4, lost), 0);
+  fs::remove_all(root);
+  EXPECT_EQ(finishDraft(directory, lost, "other", "data"), ENOENT);
+  EXPECT_FALSE(store.store(key(1), entry(1)).problem) << "the folders are made anew";
   EXPECT_EQ(store.load(key(1)).status, Status::Hit);
 }
 
