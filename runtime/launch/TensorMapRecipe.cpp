@@ -90,6 +90,27 @@ void checkRecipe(const TensorMapRecipe &recipe) {
       checkSteps(steps);
 }
 
+static void checkOperand(uint64_t parameter, size_t read, const std::vector<size_t> &bytes) {
+  if (parameter >= bytes.size())
+    refuseRecipe(
+        fmt::format("names parameter {} of {}", static_cast<int64_t>(parameter), bytes.size()));
+  if (bytes[parameter] != read)
+    refuseRecipe(fmt::format("reads {} bytes of parameter {}, which has {}", read, parameter,
+                             bytes[parameter]));
+}
+
+void checkOperands(const TensorMapRecipe &recipe, const std::vector<size_t> &bytes) {
+  checkOperand(recipe.base, sizeof(int64_t), bytes);
+  for (const auto *expressions : {&recipe.shape, &recipe.strides})
+    for (const std::vector<int64_t> &steps : *expressions)
+      for (size_t i = 0; i + 1 < steps.size(); i += 2) {
+        auto op = static_cast<RecipeOp>(steps[i]);
+        if (op == RecipeOp::Argument32 || op == RecipeOp::Argument64)
+          checkOperand(static_cast<uint64_t>(steps[i + 1]),
+                       op == RecipeOp::Argument32 ? sizeof(int32_t) : sizeof(int64_t), bytes);
+      }
+}
+
 /// The stack is deep enough for any expression that checkSteps takes.
 static int64_t evaluate(const std::vector<int64_t> &steps, void *const *addresses, size_t count) {
   int64_t stack[kMaxDepth] = {};

@@ -36,8 +36,12 @@ struct TensorMapRecipe {
 /// written a package. Each recipe is checked before the first launch, whatever its values.
 void checkRecipe(const TensorMapRecipe &recipe);
 
+/// Raises E0215 where a recipe that checkRecipe takes reads another number of bytes of a parameter
+/// than `bytes` says that it has.
+void checkOperands(const TensorMapRecipe &recipe, const std::vector<size_t> &bytes);
+
 /// Finds the tensor map for a launch whose `count` parameters are at `addresses`, by a recipe
-/// that checkRecipe takes. Raises E0215 where the values describe no array, or where the
+/// that checkRecipe and checkOperands take. Raises E0215 where the values describe no array, or where the
 /// recipe names a parameter that the launch has not.
 void makeTensorMap(const TensorMapRecipe &recipe, void *const *addresses, size_t count,
                    TensorMap &result);

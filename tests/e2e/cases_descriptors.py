@@ -324,6 +324,17 @@ def test_wide_arguments(mock, compiler):
         launch(FakeTensor(describe().base.address, dtype="float16"), 2**40, 2**40)
 
 
+def test_recipes_that_read_past_a_parameter_are_refused_before_the_launch(mock, compiler):
+    """A package or a cache entry may hold any recipe: reading 8 bytes of an i32 would read what lies after it."""
+    launch = made_by_launch(compiler, [[A64, 1], [A32, 2]], [[CONSTANT, 64], [CONSTANT, 1]], [8, 4, 4, 128])
+    with pytest.raises(errors.InvalidDescriptor, match=r"\[E0215\].*its recipe reads 8 bytes of parameter 1, which has 4"):
+        launch(FakeTensor(describe().base.address, dtype="float16"), 6, 136)
+    launch = made_by_launch(compiler, [[A32, 1], [A32, 2]], [[CONSTANT, 64], [CONSTANT, 1]], [8, 4, 4, 128], base=2)
+    with pytest.raises(errors.InvalidDescriptor, match="its recipe reads 8 bytes of parameter 2, which has 4"):
+        launch(FakeTensor(describe().base.address, dtype="float16"), 6, 136)
+    assert mock.count == 0
+
+
 @pytest.mark.parametrize(
     "m,n,reason", [(0, 64, "shape[0] is 0"), (-5, 64, "shape[0] is -5"), (5, 0, "an extent or stride is divided by 0")]
 )

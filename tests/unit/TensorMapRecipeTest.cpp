@@ -85,6 +85,21 @@ TEST(TensorMapRecipe, ParametersThatTheLaunchHasNotAreRefused) {
   expectRefused([&] { makeTensorMap(recipe, addresses, 2, map); }, "is divided by 0");
 }
 
+TEST(TensorMapRecipe, OperandsHaveTheBytesOfTheirParameters) {
+  TensorMapRecipe recipe = validRecipe();
+  checkOperands(recipe, {8, 4});
+  expectRefused([&] { checkOperands(recipe, {8, 8}); },
+                "reads 4 bytes of parameter 1, which has 8");
+  expectRefused([&] { checkOperands(recipe, {4, 4}); },
+                "reads 8 bytes of parameter 0, which has 4");
+  expectRefused([&] { checkOperands(recipe, {8}); }, "names parameter 1 of 1");
+  recipe.shape[1] = {2, 1};
+  expectRefused([&] { checkOperands(recipe, {8, 4}); },
+                "reads 8 bytes of parameter 1, which has 4");
+  recipe.shape[1] = {2, -1};
+  expectRefused([&] { checkOperands(recipe, {8, 4}); }, "names parameter -1 of 2");
+}
+
 /// Random steps end in a refusal or in a value, never elsewhere; best run with a sanitizer.
 /// The last stride is 7, so that what can be run is refused for it, without a driver.
 TEST(TensorMapRecipe, RandomStepsAreRefusedOrRun) {

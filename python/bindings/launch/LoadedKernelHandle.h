@@ -42,6 +42,11 @@ struct LoadedKernelHandle {
       : kernel(device, image, requirements) {}
 };
 
+/// The entries of metadata.host_tensor_maps as recipes for a kernel whose types and tensor maps
+/// are set. Raises E0215 where one cannot be run.
+std::vector<launch::TensorMapRecipe> recipesOf(const pybind11::list &entries,
+                                               const LoadedKernelHandle &handle);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_PYTHON_BINDINGS_LAUNCH_LOADEDKERNELHANDLE_H

@@ -250,19 +250,6 @@ static void synchronize(int ordinal) {
   driver.check(result, "cuCtxSynchronize");
 }
 
-/// An entry of metadata.host_tensor_maps.
-static launch::TensorMapRecipe recipeOf(const py::dict &entry) {
-  launch::TensorMapRecipe recipe;
-  recipe.type = launch::parseElementType(entry["element"].cast<std::string>());
-  recipe.padsWithNan = entry["nan"].cast<bool>();
-  recipe.block = entry["block"].cast<std::vector<int64_t>>();
-  recipe.base = entry["base"].cast<size_t>();
-  recipe.shape = entry["shape"].cast<std::vector<std::vector<int64_t>>>();
-  recipe.strides = entry["strides"].cast<std::vector<std::vector<int64_t>>>();
-  launch::checkRecipe(recipe);
-  return recipe;
-}
-
 static void bindDevices(py::module_ &module) {
   // A forked child cannot use what its parent has opened, but it is there: a worker that only
   // compiles must not take the machine for one without a GPU.
@@ -367,8 +354,7 @@ static void bindLoadedKernels(py::module_ &module) {
         }
         handle->types = std::move(types);
         handle->tensorMaps = std::move(tensorMaps);
-        for (py::handle recipe : recipes)
-          handle->recipes.push_back(recipeOf(recipe.cast<py::dict>()));
+        handle->recipes = recipesOf(recipes, *handle);
         handle->scratchBytes = scratchBytes;
         handle->scratchAlignment = scratchAlignment;
         return handle;
