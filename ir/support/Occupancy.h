@@ -9,7 +9,8 @@
 // How: registers, shared memory, threads and places for blocks each allow a number of
 // blocks, and the least of them counts. A multiprocessor has four parts with registers of
 // their own, and a warp is resident in one part. So registers allow four times as many
-// warps as fit one part.
+// warps as fit one part. The other way round, the part that has most of the warps says how
+// many registers each thread may have.
 //
 // Not handled: rounding of a block's shared memory, which adds a few bytes.
 //
@@ -65,6 +66,14 @@ inline ResidentBlocks residentBlocks(const Multiprocessor &machine, const BlockR
   result.byThreads = machine.threads / std::max<int64_t>(block.threads, 1);
   result.byBlocks = machine.blocks;
   return result;
+}
+
+/// Registers that each thread may have where so many threads are resident, in whole warps.
+inline int64_t registersForThreads(const Multiprocessor &machine, int64_t threads) {
+  int64_t warps = (threads + machine.warpSize - 1) / machine.warpSize;
+  int64_t warpsOfPart = std::max<int64_t>((warps + machine.parts - 1) / machine.parts, 1);
+  int64_t unit = machine.registerUnit;
+  return machine.registers / machine.parts / (warpsOfPart * machine.warpSize) / unit * unit;
 }
 
 } // namespace tilewright

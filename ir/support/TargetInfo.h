@@ -46,8 +46,7 @@ struct TargetInfo {
   }
   /// Registers that each thread may have where so many threads are resident.
   int64_t registersFor(int64_t threads) const {
-    int64_t unit = multiprocessor.registerUnit;
-    return multiprocessor.registers / threads / unit * unit;
+    return registersForThreads(multiprocessor, threads);
   }
 
   /// Widest global access of one thread in bytes.

@@ -40,6 +40,23 @@ TEST(CodegenTarget, MatrixUnits) {
   EXPECT_TRUE(getTargetInfo("sm_90a").hasWgmma);
 }
 
+// What registersFor allows keeps the threads resident, and one unit more does not: a multiprocessor
+// has four parts, so five warps are as many as eight for the part that holds two of them.
+TEST(CodegenTarget, RegistersForThreadsKeepThemResident) {
+  for (const std::string &name : codegen::knownTargets()) {
+    TargetInfo target = getTargetInfo(name);
+    int64_t unit = target.multiprocessor.registerUnit;
+    for (int64_t warps = 1; warps * 32 <= target.multiprocessor.threads; ++warps) {
+      int64_t registers = target.registersFor(warps * 32);
+      auto byRegisters = [&](int64_t each) {
+        return residentBlocks(target.multiprocessor, {32, each, 0}).byRegisters;
+      };
+      EXPECT_GE(byRegisters(registers), warps) << name << ", " << registers << " registers";
+      EXPECT_LT(byRegisters(registers + unit), warps) << name << ", " << registers << " registers";
+    }
+  }
+}
+
 TEST(CodegenTarget, BareCapabilityMeansAllOfTheChip) {
   EXPECT_EQ(getTargetInfo("90").name, "sm_90a");
   EXPECT_EQ(getTargetInfo("80").name, "sm_80");
