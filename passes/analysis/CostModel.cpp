@@ -18,10 +18,13 @@ using namespace mlir;
 namespace tilewright::passes {
 
 /// Address (bytes) that the model gives to an element: elements of one run are
-/// neighbours; different runs are far apart, on lines of their own.
+/// neighbours; those of a group that is known to have one address share it; different
+/// runs are far apart, on lines of their own.
 static uint64_t modelAddress(const MemoryAccess &access, const LinearLayout &layout,
                              uint32_t element) {
   std::vector<uint32_t> coordinates = layout.coordinates(element);
+  for (auto [dim, coordinate] : llvm::enumerate(coordinates))
+    coordinate -= coordinate % static_cast<uint32_t>(access.constancy[dim]);
   int fast = access.order.front();
   uint64_t run = std::max<int64_t>(1, access.run[fast]);
   uint64_t row = coordinates[fast] / run;
@@ -31,10 +34,22 @@ static uint64_t modelAddress(const MemoryAccess &access, const LinearLayout &lay
   return (row << 32) + (coordinates[fast] % run) * access.elementBytes;
 }
 
+/// Registers of a thread that have addresses of their own: those of a group that has one address are
+/// read together.
+static int distinctRegisters(const MemoryAccess &access, const LinearLayout &layout) {
+  int registers = layout.inSize(InDim::Register);
+  if (llvm::all_of(access.constancy, [](int64_t length) { return length == 1; }))
+    return registers;
+  llvm::DenseSet<uint64_t> addresses;
+  for (int reg = 0; reg < registers; ++reg)
+    addresses.insert(modelAddress(access, layout, layout.apply(InDim::Register, reg)));
+  return static_cast<int>(addresses.size());
+}
+
 WarpTraffic warpTraffic(const MemoryAccess &access, const LinearLayout &layout) {
   WarpTraffic traffic;
   int vector = vectorElements(access, layout);
-  traffic.instructions = std::max(1, layout.inSize(InDim::Register) / vector);
+  traffic.instructions = std::max(1, distinctRegisters(access, layout) / vector);
   llvm::DenseSet<uint64_t> sectors, lines;
   for (int lane = 0; lane < layout.inSize(InDim::Lane); ++lane) {
     uint64_t address = modelAddress(access, layout, layout.apply(InDim::Lane, lane));

@@ -84,6 +84,7 @@ std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axe
 
   AxisInfo info = axes.get(pointer);
   access.run = info.run;
+  access.constancy = info.constancy;
   access.order.resize(type.getRank());
   std::iota(access.order.rbegin(), access.order.rend(), 0);
   // Where the runs are equally long the last dimension is the fastest.

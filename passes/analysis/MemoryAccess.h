@@ -29,6 +29,8 @@ struct MemoryAccess {
   int maxVectorElements = 1;
   /// Length of the runs of addresses along each dimension, as far as known.
   llvm::SmallVector<int64_t, 2> run;
+  /// Length of the groups along each dimension that have one address, as far as known.
+  llvm::SmallVector<int64_t, 2> constancy;
   /// Log2 of the groups along each dimension that have one address and mask; none along
   /// order[0], where they are no vector.
   std::vector<int> log2Repeats;

@@ -39,6 +39,22 @@ module attributes {tw.num_warps = 4 : i32} {
 }
 
 // -----
+// Neighbours that read one element touch its sector together: 32 lanes, 4 addresses.
+// REMARK: remark: vector-width: refused, widthInBits=32, elements=1, sectorsPerWarpAccess=4 (limited by addresses contiguous in groups of 1)
+// CHECK-LABEL: @groups
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @groups(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}) -> tensor<128xf32> {
+    %r = tw.range 0 to 128 : tensor<128xi32>
+    %c8 = arith.constant dense<8> : tensor<128xi32>
+    %g = arith.divsi %r, %c8 : tensor<128xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %g : tensor<128x!tw.ptr<f32>>, tensor<128xi32>
+    %v = tw.load %xp : tensor<128x!tw.ptr<f32>> -> tensor<128xf32>
+    return %v : tensor<128xf32>
+  }
+}
+
+// -----
 // The mask may change every 2 elements, whatever the address allows.
 // REMARK: remark: vector-width: applied, widthInBits=64, elements=2, sectorsPerWarpAccess=8 (limited by mask constant in groups of 2)
 // CHECK-LABEL: @masked
