@@ -94,13 +94,18 @@ static LogicalResult verifyKernel(func::FuncOp function) {
 }
 
 LogicalResult verifyKernels(ModuleOp module) {
-  bool hasKernel = false;
+  func::FuncOp kernel;
   for (func::FuncOp function : module.getOps<func::FuncOp>()) {
     if (failed(verifyKernel(function)))
       return failure();
-    hasKernel |= function.isPublic();
+    if (!function.isPublic())
+      continue;
+    if (kernel)
+      return function.emitOpError("is a second kernel: '")
+             << kernel.getName() << "' and '" << function.getName() << "' are public";
+    kernel = function;
   }
-  if (!hasKernel)
+  if (!kernel)
     return module.emitError("has no kernel: no function is public");
   return success();
 }

@@ -15,7 +15,7 @@
 
 namespace tilewright::codegen {
 
-/// Whether the module has a kernel and a launch can start each one. Reports the first
+/// Whether the module has one kernel and a launch can start it. Reports the first function
 /// that is wrong.
 mlir::LogicalResult verifyKernels(mlir::ModuleOp module);
 

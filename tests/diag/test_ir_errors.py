@@ -36,6 +36,13 @@ WRONG = [
         'func.func @k() {\n  %0 = arith.constant 1 : i32\n  "func.return"(%0) : (i32) -> ()\n}\n',
     ),
     ("no kernel", "E0802", "0:0", "has no kernel: no function is public", "func.func private @k() {\n  return\n}\n"),
+    (
+        "two kernels",
+        "E0802",
+        "4:1",
+        "'func.func' op is a second kernel: 'first' and 'second' are public",
+        "func.func public @first() {\n  return\n}\nfunc.func public @second() {\n  return\n}\n",
+    ),
     ("empty file", "E0802", "0:0", "has no kernel: no function is public", ""),
     (
         "no body",
