@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/dialect/SourcePlace.h"
 #include "passes/Passes.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -13,25 +14,10 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
-std::string renderLocation(Location location) {
-  std::string text;
-  // The first position found is the innermost: callee before caller.
-  location->walk([&](Location inner) {
-    auto place = llvm::dyn_cast<FileLineColLoc>(inner);
-    if (!place)
-      return WalkResult::advance();
-    text = llvm::formatv("{0}:{1}:{2}", place.getFilename().getValue(), place.getLine(),
-                         place.getColumn())
-               .str();
-    return WalkResult::interrupt();
-  });
-  return text;
-}
-
 void PassContext::remark(Location location, Remark remark) const {
   if (!wantsRemarks())
     return;
-  remark.location = renderLocation(location);
+  remark.location = ir::renderLocation(location);
   if (remarksAsDiagnostics) {
     std::string text = remark.kind + (remark.applied ? ": applied" : ": refused");
     for (const auto &[name, number] : remark.numbers)

@@ -35,9 +35,6 @@ struct PassContext {
   bool wantsRemarks() const { return remarks || remarksAsDiagnostics; }
 };
 
-/// "file:line:column" of the innermost source position, or empty.
-std::string renderLocation(mlir::Location location);
-
 std::unique_ptr<mlir::Pass> createVersionMasks(PassContext context);
 std::unique_ptr<mlir::Pass> createCombineOps(PassContext context);
 std::unique_ptr<mlir::Pass> createSimplifyMasked(PassContext context);

@@ -118,6 +118,16 @@ std::string baseParameter(Value address) {
   return parameterName(function.getArgument(*bases.begin()));
 }
 
+void nameAccesses(ModuleOp module) {
+  module.walk([](Operation *op) {
+    if (!llvm::isa<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp>(op))
+      return;
+    std::string name = baseParameter(op->getOperand(0));
+    if (!name.empty())
+      op->setAttr(ir::accessedParameterAttr, StringAttr::get(op->getContext(), name));
+  });
+}
+
 ArgumentAccess findArgumentAccess(ModuleOp module) {
   ArgumentAccess access;
   for (auto function : module.getOps<func::FuncOp>()) {

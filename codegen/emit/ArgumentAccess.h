@@ -41,6 +41,10 @@ std::string baseParameter(mlir::Value address);
 /// The name of an argument's parameter, or its number where it has none.
 std::string parameterName(mlir::BlockArgument argument);
 
+/// Notes on each access of memory which parameter it goes through (accessedParameterAttr), for
+/// reports.
+void nameAccesses(mlir::ModuleOp module);
+
 } // namespace tilewright::codegen
 
 #endif // TILEWRIGHT_CODEGEN_EMIT_ARGUMENTACCESS_H

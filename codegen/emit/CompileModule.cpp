@@ -7,6 +7,7 @@
 
 #include "codegen/emit/CompileModule.h"
 
+#include "codegen/emit/ArgumentAccess.h"
 #include "codegen/emit/AssembleKernel.h"
 #include "codegen/emit/AssemblerFaults.h"
 #include "codegen/emit/CompileDiagnostics.h"
@@ -249,6 +250,8 @@ void Compilation::describeTileLevel() {
   result.tensorMaps = findTensorMaps(module);
   result.hostTensorMaps = findHostTensorMaps(module);
   observer.finished("frontend", [&](llvm::raw_ostream &stream) { stream << result.ttir; });
+  if (options.facts)
+    nameAccesses(module);
 }
 
 void Compilation::runPasses() {

@@ -15,6 +15,8 @@
 
 #include "codegen/lower/Lowering.h"
 
+#include "ir/dialect/SourcePlace.h"
+
 #include "ir/layout/LayoutMemory.h"
 #include "ir/support/Hardware.h"
 
@@ -332,6 +334,19 @@ Value FunctionLowering::sharedAddress(int64_t offset) {
 int64_t FunctionLowering::scratchOffset(Operation *op) const {
   auto offset = op->getAttrOfType<IntegerAttr>(ir::scratchOffsetAttr);
   return offset ? offset.getInt() : 0;
+}
+
+void FunctionLowering::noteSharedTile(const std::string &how, int least, int extra) {
+  ++sharedTraffic.tiles;
+  if (extra <= 0)
+    return;
+  ++sharedTraffic.conflicting;
+  if (remarks)
+    remarks->add({"bank-conflicts",
+                  false,
+                  ir::renderLocation(loc),
+                  {{"wavefronts", least + extra}, {"extraWavefronts", extra}},
+                  how});
 }
 
 void FunctionLowering::barrier() { builder.create<NVVM::Barrier0Op>(loc); }

@@ -102,6 +102,13 @@ public:
       others = nullptr;
     owner = conjunction(lowering, lowering.ownsElementsInBlock(tile), lowering.copyCondition);
 
+    int vector = static_cast<int>(plan.accesses.front().size());
+    int bits = vector * elementBits; // a wavefront carries 32 of each lane
+    lowering.noteSharedTile(
+        "copied in vectors of " + std::to_string(vector) + " (" + std::to_string(bits) + " bits)",
+        std::max(1, bits / 32),
+        bankConflicts(offsets->part(InDim::Lane, InDim::Offset), elementBits, vector));
+
     // 3. The copies.
     for (const AccessRegisters &access : plan.accesses) {
       uint32_t offset = offsets->apply(InDim::Register, access.front())[InDim::Offset];

@@ -289,6 +289,7 @@ static LogicalResult spreadThroughShared(Operation *op, FunctionLowering &loweri
     return builder.create<LLVM::GEPOp>(lowering.loc, base.getType(), transport, base,
                                        ValueRange{element});
   };
+  ++lowering.sharedTraffic.unexamined;
   WordFormat format(FunctionLowering::bitWidth(transport), 1);
   Value owner = lowering.ownsElements(type);
   for (const AccessRegisters &access : plan.accesses)

@@ -216,6 +216,7 @@ private:
     SharedTile(lowering, cluster.write, base, cluster.storedBits).store(source);
     lowering.barrierOfBlocks();
 
+    ++lowering.sharedTraffic.unexamined;
     const SharedSide &read = cluster.read;
     Value threadPart =
         lowering.applyThreadColumns(read.laneOffsets, read.warpOffsets, read.blockOffsets);

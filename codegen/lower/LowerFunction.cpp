@@ -165,6 +165,15 @@ static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table
   lowering.builder.create<LLVM::ReturnOp>(source.getBody().front().getTerminator()->getLoc(),
                                           ValueRange());
   lowering.finish();
+  const SharedTraffic &traffic = lowering.sharedTraffic;
+  if (remarks && traffic.tiles + traffic.unexamined > 0)
+    remarks->add({"shared-accesses",
+                  traffic.conflicting == 0,
+                  {},
+                  {{"tiles", traffic.tiles},
+                   {"conflicting", traffic.conflicting},
+                   {"unexamined", traffic.unexamined}},
+                  ""});
   return success();
 }
 

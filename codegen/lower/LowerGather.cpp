@@ -31,6 +31,7 @@ public:
         elementBits(ir::elementBits(tile.getElementType())), indices(lowering.get(op.getIndex())) {}
 
   LogicalResult run() {
+    ++lowering.sharedTraffic.unexamined;
     LinearLayout along(memory.log2Shape());
     for (int bit = 0; bit < memory.log2Shape()[axis]; ++bit)
       along.columns(InDim::Register).push_back(uint32_t(1) << (along.dimStartBit(axis) + bit));

@@ -44,6 +44,13 @@ class FunctionLowering;
 using OpLowering = mlir::LogicalResult (*)(mlir::Operation *, FunctionLowering &);
 using LoweringTable = llvm::DenseMap<mlir::OperationName, OpLowering>;
 
+/// The accesses of shared memory that were lowered, for reports.
+struct SharedTraffic {
+  int tiles = 0;       ///< lists of accesses that move a tile in or out
+  int conflicting = 0; ///< of these, with bank conflicts
+  int unexamined = 0;  ///< partial results of reductions and scans, and what an index chooses
+};
+
 /// The state of lowering one kernel.
 class FunctionLowering {
 public:
@@ -61,6 +68,7 @@ public:
   int numBlocks = 1;
   /// Where the barriers of reductions across blocks lie in shared memory.
   int64_t exchangeBarriers = 0;
+  SharedTraffic sharedTraffic;
   /// While a branch is lowered whose copies are predicated instead: its condition.
   mlir::Value copyCondition;
 
@@ -111,6 +119,9 @@ public:
   mlir::Value sharedAddress(int64_t offset);
   /// The scratch that AllocateShared gave to `op`.
   int64_t scratchOffset(mlir::Operation *op) const;
+  /// Counts accesses that move a tile, each of which takes `least` wavefronts and `extra` more by
+  /// bank conflicts, and remarks on the latter. `how` is a sentence's end: "written by stmatrix".
+  void noteSharedTile(const std::string &how, int least, int extra);
   /// All threads of the block meet, or all of the program.
   void barrier();
   void barrierOfBlocks();

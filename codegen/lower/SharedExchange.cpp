@@ -75,6 +75,7 @@ void SharedExchange::send(BlockExchange &blocks, Value rank, int64_t base, Value
 
 void SharedExchange::store(int64_t base, Value slot, int storedBits, ArrayRef<Value> values) {
   OpBuilder &builder = lowering.builder;
+  ++lowering.sharedTraffic.unexamined;
   Value where = address(base, slot, storedBits);
   if (values.size() == 1) {
     builder.create<LLVM::StoreOp>(lowering.loc, toStored(values.front(), storedBits), where,

@@ -181,7 +181,19 @@ void SharedTile::forEachList(int piece, llvm::MutableArrayRef<Value> results,
   }
 }
 
+void SharedTile::note(int piece, const char *vectors, const char *matrices) {
+  if (piece != 0)
+    return;
+  std::string how = side.numMatrices
+                        ? matrices
+                        : std::string(vectors) + " in vectors of " +
+                              std::to_string(side.vectorElements) + " (" +
+                              std::to_string(side.vectorElements * storedBits) + " bits)";
+  lowering.noteSharedTile(how, side.leastWavefronts(storedBits), side.extraWavefronts);
+}
+
 void SharedTile::store(const Registers &values, int piece) {
+  note(piece, "written", "written by stmatrix");
   auto storeAll = [&](const std::vector<SharedAccess> &accesses) {
     for (const SharedAccess &access : accesses) {
       WordFormat format(storedBits, static_cast<int>(access.registers.size()));
@@ -205,6 +217,7 @@ void SharedTile::store(const Registers &values, int piece) {
 }
 
 void SharedTile::load(Registers &registers, Type registerType, int piece) {
+  note(piece, "read", "read by ldmatrix");
   // Registers of other pieces have no value yet where branches join.
   if (side.piecesDifferByThread())
     for (Value &value : registers)

@@ -73,6 +73,8 @@ private:
   /// threads for which it does; `results` are kept where it does not.
   void forEachList(int piece, llvm::MutableArrayRef<mlir::Value> results,
                    llvm::function_ref<void(const std::vector<SharedAccess> &)> body);
+  /// Tells the reports of all accesses, once for a tile that goes in pieces.
+  void note(int piece, const char *vectors, const char *matrices);
   /// Makes the addresses of `accesses`, for later branches to share.
   void prepare(const std::vector<SharedAccess> &accesses);
   void storeMatrices(const SharedAccess &access, llvm::ArrayRef<mlir::Value> words);

@@ -16,6 +16,9 @@ namespace tilewright::ir {
 /// has several arguments, a constexpr none, so numbers would not do.
 constexpr llvm::StringLiteral parametersAttr = "tw.parameters";
 
+/// On an access of memory, for reports: the name of the parameter that its address comes from.
+constexpr llvm::StringLiteral accessedParameterAttr = "tw.accessed_parameter";
+
 } // namespace tilewright::ir
 
 #endif // TILEWRIGHT_IR_DIALECT_PARAMETERATTR_H

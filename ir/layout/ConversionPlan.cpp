@@ -61,9 +61,7 @@ static std::string sharedReason(const SharedMemoryPlan &plan) {
       plan.numPieces > 1 ? " in " + std::to_string(plan.numPieces) + " pieces" : "";
   return std::to_string(plan.scratchBytes) + " bytes" + pieces + ", write vectors of " +
          std::to_string(plan.write.vectorElements) + ", read vectors of " +
-         std::to_string(plan.read.vectorElements) + ", " +
-         std::to_string(plan.write.extraWavefronts + plan.read.extraWavefronts) +
-         " extra wavefronts";
+         std::to_string(plan.read.vectorElements);
 }
 
 ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst, int elementBits,

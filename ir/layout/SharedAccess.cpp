@@ -35,10 +35,13 @@ int SharedSide::numInstructions() const {
   return static_cast<int>(count);
 }
 
+int SharedSide::leastWavefronts(int storedBits) const {
+  return numMatrices ? numMatrices
+                     : std::max(1, warpLanes * vectorElements * storedBits / wavefrontBits);
+}
+
 int SharedSide::wavefronts(int storedBits) const {
-  int least = numMatrices ? numMatrices
-                          : std::max(1, warpLanes * vectorElements * storedBits / wavefrontBits);
-  return numInstructions() * (least + extraWavefronts);
+  return numInstructions() * (leastWavefronts(storedBits) + extraWavefronts);
 }
 
 int SharedSide::registerMoves(int storedBits) const {

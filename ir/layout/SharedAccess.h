@@ -70,6 +70,8 @@ struct SharedSide {
   /// Whether a thread's part decides which accesses belong to a piece.
   bool piecesDifferByThread() const;
   int numInstructions() const;
+  /// The fewest wavefronts that one access of a warp can take.
+  int leastWavefronts(int storedBits) const;
   /// Wavefronts of all accesses of a warp.
   int wavefronts(int storedBits) const;
   /// 32-bit words that must be moved, and those that must be put together from

@@ -29,6 +29,8 @@ struct Remark {
   /// Numbers with unit in the name: {"bytes", 2048}, {"widthInBits", 128}.
   std::vector<std::pair<std::string, int64_t>> numbers;
   std::string reason;
+  /// The parameter whose memory the remark is about; empty where it is about none or unknown.
+  std::string parameter = {};
 
   /// "file:line:col: vector-width: applied, widthInBits=128 (reason)".
   std::string render() const;

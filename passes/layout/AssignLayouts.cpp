@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/dialect/ParameterAttr.h"
 #include "passes/Passes.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/RegionFlow.h"
@@ -150,13 +151,15 @@ private:
     if (vector < access.maxVectorElements)
       limit = "layout: " + std::to_string(layout.inSize(InDim::Register)) + " elements per thread";
     WarpTraffic traffic = warpTraffic(access, layout);
+    auto parameter = access.op->getAttrOfType<StringAttr>(ir::accessedParameterAttr);
     context.remark(access.op, {"vector-width",
                                vector > 1,
                                {},
                                {{"widthInBits", vector * access.elementBytes * 8},
                                 {"elements", vector},
                                 {"sectorsPerWarpAccess", traffic.sectors}},
-                               "limited by " + limit});
+                               "limited by " + limit,
+                               parameter ? parameter.str() : ""});
   }
 
   void applyShape(Operation *op) {

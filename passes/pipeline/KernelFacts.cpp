@@ -7,6 +7,7 @@
 
 #include "passes/pipeline/KernelFacts.h"
 
+#include "ir/dialect/SourcePlace.h"
 #include "ir/dialect/TileDialect.h"
 #include "passes/Passes.h"
 #include "passes/analysis/BufferInfo.h"
@@ -50,7 +51,7 @@ static json::Object describeTile(Operation *op, RankedTensorType type) {
   llvm::raw_string_ostream(element) << type.getElementType();
   json::Array shape(type.getShape());
   return json::Object{{"op", op->getName().getStringRef()},
-                      {"place", renderLocation(op->getLoc())},
+                      {"place", ir::renderLocation(op->getLoc())},
                       {"shape", std::move(shape)},
                       {"type", element},
                       {"register", columnsOf(layout, InDim::Register)},
@@ -102,7 +103,7 @@ public:
       pieces.push_back(json::Object{{"what", what},
                                     {"offset", offset.getInt()},
                                     {"bytes", bytes ? bytes : scratchBytes(op)},
-                                    {"place", renderLocation(op->getLoc())},
+                                    {"place", ir::renderLocation(op->getLoc())},
                                     {"first", first},
                                     {"last", last}});
     }
@@ -154,7 +155,7 @@ static json::Object describeRegisters(ModuleOp module, const TargetInfo &target)
                           {"data", peak.data},
                           {"addresses", peak.addresses},
                           {"scalars", peak.scalars},
-                          {"place", op ? renderLocation(op->getLoc()) : ""}};
+                          {"place", op ? ir::renderLocation(op->getLoc()) : ""}};
     }
   return {};
 }
@@ -187,7 +188,8 @@ std::string describeRemarks(const RemarkCollector &remarks) {
                                 {"applied", remark.applied},
                                 {"place", remark.location},
                                 {"numbers", std::move(numbers)},
-                                {"reason", remark.reason}});
+                                {"reason", remark.reason},
+                                {"parameter", remark.parameter}});
   }
   return asText(std::move(rows));
 }

@@ -7,7 +7,8 @@
 // registers with its layout, and each piece of shared memory with its place and the
 // places of its uses.
 //
-//   {"remarks": [{"kind": ..., "applied": ..., "place": "file:line:col", "numbers": {...}, "reason": ...}],
+//   {"remarks": [{"kind": ..., "applied": ..., "place": "file:line:col", "numbers": {...}, "reason": ...,
+//                "parameter": "x_ptr"}],
 //    "tiles": [{"op": "tw.load", "place": ..., "shape": [128, 64], "type": "f16",
 //               "register": [[0, 1], ...], "lane": [...], "warp": [...], "block": [...]}],
 //    "shared": [{"what": "3 x tile<64x128xf16>", "offset": 0, "bytes": 49152, "place": ...,

@@ -26,6 +26,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/dialect/Rings.h"
+#include "ir/dialect/SourcePlace.h"
 #include "ir/support/Hardware.h"
 #include "passes/Passes.h"
 #include "passes/analysis/BufferInfo.h"
@@ -290,7 +291,7 @@ private:
 //===----------------------------------------------------------------------===//
 
 std::string atLocation(Operation *op) {
-  std::string place = renderLocation(op->getLoc());
+  std::string place = ir::renderLocation(op->getLoc());
   return place.empty() ? "" : " at " + place;
 }
 

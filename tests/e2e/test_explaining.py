@@ -60,6 +60,72 @@ def test_an_access_that_is_not_coalesced():
     assert "coalesced" in sentence and "100%" not in sentence
 
 
+@tilewright.jit
+def rows_of(ptr, B: tl.constexpr, STEP: tl.constexpr):
+    return tl.load(ptr + tl.arange(0, B) * STEP)
+
+
+@tilewright.jit
+def adds_rows(x, y, out, B: tl.constexpr):
+    tl.store(out + tl.arange(0, B), rows_of(x, B, 1) + rows_of(y, B, 32))
+
+
+def sentences(explanation):
+    return [sentence for _, _, sentence in findings(explanation)]
+
+
+def test_accesses_of_one_line_are_told_apart_by_their_parameters():
+    """A function that loads for several callers says whose load is not coalesced."""
+    explanation = explained(adds_rows, "*fp32", "*fp32", "*fp32", divisible=("x", "y", "out"), B=1024)
+    bad = [(number, sentence) for kind, number, sentence in findings(explanation) if kind == "bad" and number]
+    assert [number for number, _ in bad] == [line_of(rows_of, "tl.load")]
+    assert bad[0][1].startswith("y: an access is only ")
+    assert "1 of 3 accesses of global memory is not coalesced" in sentences(explanation)
+    assert "x: vectors of 4 (128 bits), 100% coalesced" in explanation.text()
+
+
+def test_elements_of_one_address_take_one_sector():
+    """Eight neighbours read one scale: a warp touches four addresses, not 32."""
+
+    @tilewright.jit
+    def scaled(x, scales, y, B: tl.constexpr):
+        i = tl.arange(0, B)
+        tl.store(y + i, tl.load(x + i) * tl.load(scales + i // 8))
+
+    explanation = explained(scaled, "*fp32", "*fp32", "*fp32", divisible=("x", "scales", "y"), B=128, options={"num_warps": 4})
+    assert "every access of global memory is coalesced: a warp uses all bytes that it moves" in sentences(explanation)
+    (row,) = [r for line in explanation.lines() for r in line.remarks if r.get("parameter") == "scales"]
+    assert row["numbers"]["sectorsPerWarpAccess"] == 4
+
+
+def test_bank_conflicts_are_told_and_denied():
+    """No conflict is said as such, with how many accesses that is about; where code has some, the line is named."""
+    explanation = explained(transpose, "*fp32", "*fp32", divisible=("x", "y"), B=64)
+    (sentence,) = [s for s in sentences(explanation) if "bank conflicts" in s]
+    assert re.fullmatch(r"no bank conflicts in \d+ accesses of tiles in shared memory", sentence)
+    explanation = explained(scatter, "*fp32", "*fp32", "i32", divisible=("x", "y"), B=1024)
+    assert "no bank conflicts: no thread reads or writes shared memory" in sentences(explanation)
+
+    @tilewright.jit
+    def product(x, y, z, N: tl.constexpr):
+        i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+        total = tl.zeros((N, N), tl.float32)
+        for k in range(0, 4 * N * N, N * N):
+            a = tl.load(x + i * N + j + k)
+            total = tl.dot(a, tl.load(y + i * N + j + k), total)
+        tl.store(z + i * N + j, total)
+
+    # Four rows of 32-bit elements lie where the lanes that read a column of them meet in one bank.
+    explanation = explained(product, "*fp32", "*fp32", "*fp32", divisible=("x", "y", "z"), N=32, target="sm_80")
+    bad = {number: sentence for kind, number, sentence in findings(explanation) if kind == "bad"}
+    assert re.fullmatch(r"bank conflicts in \d+ of \d+ accesses of tiles in shared memory", bad[None])
+    words = "bank conflicts: read in vectors of 1 (32 bits), in 2 wavefronts where 1 would do"
+    assert bad[line_of(product, "total = tl.dot")] == words
+    for kind in ("*fp16", "*bf16"):
+        explanation = explained(product, kind, kind, "*fp32", divisible=("x", "y", "z"), N=32, target="sm_80")
+        assert any(s.startswith("no bank conflicts in ") for s in sentences(explanation)), kind
+
+
 def test_tiles_hold_each_element():
     explanation = explained(scatter, "*fp32", "*fp32", "i32", divisible=("x", "y"), B=1024)
     tiles = [tile for line in explanation.lines() for tile in line.tiles]
@@ -121,6 +187,13 @@ def test_occupancy_names_its_limit():
     few = occupancy_of("sm_90a", 128, 255, 0)
     assert few["blocks"] == 2 and few["limited_by"] == ["registers"] and "shared_memory" not in few["limits"]
     assert occupancy_of("sm_90a", 128, 32, 100_000)["limited_by"] == ["shared_memory"]
+    registers, shared = few["resources"]["registers"], occupancy_of("sm_90a", 128, 32, 100_000)["resources"]["shared_memory"]
+    assert registers == {"blocks": 2, "takes": 256 * 128, "has": 65536, "limit": 168}
+    assert occupancy_of("sm_90a", 128, registers["limit"], 0)["blocks"] == 3
+    assert occupancy_of("sm_90a", 128, registers["limit"] + 8, 0)["blocks"] == 2
+    assert shared["takes"] == 101_024 and shared["has"] == 233_472
+    assert occupancy_of("sm_90a", 128, 32, shared["limit"])["blocks"] == 3
+    assert occupancy_of("sm_90a", 128, 32, shared["limit"] + 1)["blocks"] == 2
     full = occupancy_of("sm_90a", 1024, 16, 0)
     assert full["limited_by"] == ["threads"] and full["threads"] == full["max_threads"] == 2048
 
@@ -231,6 +304,13 @@ def test_the_page_of_attention(tmp_path):
         "62% of the roofline",
         "wgmma",
         "slots 3",
+        # Why one block fits and not two, whether there are bank conflicts, whether loads are coalesced.
+        " of 65,536 registers (",
+        "of 233,472 bytes of shared memory (131,072 of the kernel and 1,024 of the system)",
+        "2 blocks would fit with at most 128 registers in a thread and 115,712 bytes of shared memory in a block",
+        "no bank conflicts in ",
+        "every access of global memory is coalesced: a warp uses all bytes that it moves",
+        "v_ptr: vectors of 8 (128 bits), 100% coalesced",
     ):
         assert wanted in text, wanted
 

@@ -371,15 +371,32 @@ static void bindTargets(py::module_ &module) {
   module.def(
       "resident_blocks",
       [](const std::string &name, int64_t threads, int64_t registers, int64_t sharedBytes) {
-        Multiprocessor machine = getTargetInfo(name).multiprocessor;
+        TargetInfo target = getTargetInfo(name);
+        const Multiprocessor &machine = target.multiprocessor;
         ResidentBlocks blocks = residentBlocks(machine, {threads, registers, sharedBytes});
-        return py::dict(py::arg("registers") = blocks.byRegisters,
-                        py::arg("shared_memory") = blocks.bySharedMemory,
-                        py::arg("threads") = blocks.byThreads, py::arg("blocks") = blocks.byBlocks,
-                        py::arg("max_threads") = machine.threads);
+        int64_t unit = machine.registerUnit;
+        int64_t more = blocks.least() + 1;
+        auto row = [](int64_t count, int64_t takes, int64_t has, int64_t limit) {
+          return py::dict(py::arg("blocks") = count, py::arg("takes") = takes, py::arg("has") = has,
+                          py::arg("limit") = limit);
+        };
+        int64_t each = (registers + unit - 1) / unit * unit;
+        return py::dict(
+            py::arg("registers") =
+                row(blocks.byRegisters, each * threads, machine.registers,
+                    std::min(target.registersFor(more * threads), target.maxRegistersPerThread)),
+            py::arg("shared_memory") =
+                row(blocks.bySharedMemory, sharedBytes + machine.reservedSharedBytes,
+                    machine.sharedBytes, machine.sharedBytes / more - machine.reservedSharedBytes),
+            py::arg("threads") =
+                row(blocks.byThreads, threads, machine.threads, machine.threads / more),
+            py::arg("blocks") = row(blocks.byBlocks, 1, machine.blocks, 1));
       },
       py::arg("target"), py::arg("threads"), py::arg("registers"), py::arg("shared"),
-      "Blocks that a multiprocessor holds at once, by what limits them.");
+      "By resource: the blocks that a multiprocessor can hold at once, what a block takes, what "
+      "the "
+      "multiprocessor has, and the most that a block may ask for (registers: each thread) so that "
+      "one block more fits.");
 }
 
 void bindCompile(py::module_ &module) {

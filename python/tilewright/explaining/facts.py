@@ -185,20 +185,25 @@ def _by_place(remarks, tiles, ptx, sass, live) -> dict:
 
 
 def occupancy_of(target, threads, registers, shared) -> dict:
-    """{"blocks", "limits": {resource: blocks}, "limited_by", "threads", "max_threads"}"""
-    limits = _core.resident_blocks(target, threads, registers or 1, shared)
-    most = limits.pop("max_threads")
+    """{"blocks", "limits": {resource: blocks}, "limited_by", "threads", "max_threads", "resources"}
+
+    "resources" says of each what a block takes of what the multiprocessor has, and the most with which one
+    block more would fit.
+    """
+    rows = _core.resident_blocks(target, threads, registers or 1, shared)
     if not shared:
-        limits.pop("shared_memory")
+        rows.pop("shared_memory")
     if not registers:
-        limits.pop("registers")
+        rows.pop("registers")
+    limits = {name: row["blocks"] for name, row in rows.items()}
     blocks = min(limits.values())
     return {
         "blocks": blocks,
         "limits": limits,
         "limited_by": [name for name, count in limits.items() if count == blocks],
         "threads": blocks * threads,
-        "max_threads": most,
+        "max_threads": rows["threads"]["has"],
+        "resources": rows,
     }
 
 

@@ -32,7 +32,7 @@ def escaped(value) -> str:
 def figure_cards(explanation) -> str:
     resources, occupancy = explanation.resources, explanation.occupancy
     cards = [
-        ("registers", resources["registers"], f"{resources['spilled_bytes'] or 0} bytes spilled"),
+        ("registers", resources["registers"], f"in a thread; {resources['spilled_bytes'] or 0} bytes spilled"),
         ("shared memory", f"{resources['shared_bytes']:,}", "bytes of a block"),
         ("threads", resources["threads"], f"{resources['threads'] // 32} warps"),
         ("blocks at once", occupancy["blocks"], "limited by " + ", ".join(occupancy["limited_by"]).replace("_", " ")),
