@@ -3,6 +3,8 @@
 """What XLA's calls launch on a GPU, against the recording driver; run by test_launch_mock.py."""
 
 import os
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -105,6 +107,23 @@ def test_argument_that_the_compiled_kernel_writes(mock, handler, compiler):
     name = launch_name(scale_kernel, jax.numpy.ones(70), n=70, factor=3.0, BLOCK=128, out_shape=struct())
     assert "E0216" in FakeXla(stream=0x77).call(handler, name, [DEVICE0], [DEVICE0 + 256])
     assert mock.count == 0
+
+
+def test_other_threads_run_while_the_driver_launches(mock, handler, compiler):
+    """XLA's thread gives up the GIL for the driver's call, which waits where the queue of the stream is full."""
+    name = launch_name(scale_kernel, jax.numpy.ones(70), n=70, factor=2.0, BLOCK=64, out_shape=struct())
+    told = []
+    thread = threading.Thread(
+        target=lambda: told.append(FakeXla(stream=0x77).call(handler, name, [DEVICE0], [DEVICE0 + 512])), daemon=True
+    )
+    mock.library.mockHoldLaunches(10_000)
+    thread.start()
+    while thread.is_alive() and not mock.library.mockHeldLaunches():
+        time.sleep(0.001)
+    assert mock.library.mockHeldLaunches() == 1 and told == []
+    mock.library.mockHoldLaunches(0)
+    thread.join()
+    assert told == [""] and mock.count == 1
 
 
 def test_call_without_a_stream(mock, handler):

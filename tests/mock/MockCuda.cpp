@@ -18,6 +18,7 @@
 #include "runtime/driver/CudaApi.h"
 #include "tests/mock/CubinParameters.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -73,6 +74,7 @@ int nextLaunchResult = 0, capturing = 0, loaded = 0, unloaded = 0;
 int dynamicSharedLimit = 0;
 bool failAllocation = false;
 bool hanging = false;
+std::atomic<int> holdMilliseconds{0}, held{0};
 long blocked = 0; // calls that would not come back, as they wait for what hangs
 
 int waits() {
@@ -106,11 +108,14 @@ EXPORT void mockReset() {
   pinnedAddress = 0;
   recording = true;
   foreignCapture = hanging = false;
-  blocked = 0;
+  blocked = holdMilliseconds = 0;
   queries = 0;
 }
 /// From now on no event is reached.
 EXPORT void mockHang(int on) { hanging = on; }
+/// Launches wait in the driver, as those of a full queue do, for so long or until this is 0.
+EXPORT void mockHoldLaunches(int milliseconds) { holdMilliseconds = milliseconds; }
+EXPORT int mockHeldLaunches() { return held; }
 EXPORT long mockBlocked() { return blocked; }
 EXPORT long mockQueries() { return queries; }
 /// How often the clocks were asked for, which takes a real driver long; never reset.
@@ -337,6 +342,10 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
     ::pause();
   if (function->fault)
     return function->fault;
+  ++held;
+  for (int waited = 0; waited < holdMilliseconds; ++waited)
+    ::usleep(1000);
+  --held;
   std::lock_guard<std::mutex> lock(mutex);
   if (nextLaunchResult) {
     int result = nextLaunchResult;
