@@ -387,8 +387,8 @@ def test_only_the_second_product_is_carried(trips, warps, stages):
 
 
 @tilewright.jit
-def changing_sums_kernel(x_blocks, y_blocks, one_ptr, two_ptr, kept_ptr, trips, BLOCK: tl.constexpr):
-    """Two sums that change places after each product, and one that is kept as it was before its product."""
+def changing_sums_kernel(x_blocks, y_blocks, one_ptr, two_ptr, kept_ptr, trips, KEEPS: tl.constexpr, BLOCK: tl.constexpr):
+    """Two sums that change places after each product; perhaps one that is kept as it was before its product."""
     tile = tl.arange(0, BLOCK)[:, None] * BLOCK + tl.arange(0, BLOCK)[None, :]
     one = tl.zeros((BLOCK, BLOCK), tl.float32)
     two = one + 1.0
@@ -396,7 +396,8 @@ def changing_sums_kernel(x_blocks, y_blocks, one_ptr, two_ptr, kept_ptr, trips, 
     for trip in range(trips):
         x = x_blocks.load([trip * BLOCK, 0])
         y = y_blocks.load([trip * BLOCK, 0])
-        kept = one
+        if KEEPS:
+            kept = one
         one = tl.dot(x, y, one)
         one, two = two + 1.0, one
     tl.store(one_ptr + tile, one)
@@ -405,17 +406,19 @@ def changing_sums_kernel(x_blocks, y_blocks, one_ptr, two_ptr, kept_ptr, trips, 
 
 
 @pytest.mark.parametrize("trips", [0, 2, 3, 5])
-@pytest.mark.parametrize("warps, stages", [(4, 1), (4, 3), (8, 2)])
-def test_sums_that_change_places(trips, warps, stages):
+@pytest.mark.parametrize("warps, stages", [(4, 1), (4, 4), (8, 2)])
+@pytest.mark.parametrize("keeps", [False, True])
+def test_sums_that_change_places(trips, warps, stages, keeps):
     block, device = 64, Emulator("sm_90a")
     x, y = (exact_values("float16", (max(trips, 1) * block, block), seed, -2, 2) for seed in (1, 2))
     results = [np.zeros((block, block), np.float32) for _ in range(3)]
     blocks = [device.descriptor(array, (block, block)) for array in (x, y)]
-    device.run(changing_sums_kernel, (1,), *blocks, *results, trips, BLOCK=block, num_warps=warps, num_stages=stages)
+    options = {"KEEPS": keeps, "BLOCK": block, "num_warps": warps, "num_stages": stages}
+    device.run(changing_sums_kernel, (1,), *blocks, *results, trips, **options)
     one, two, kept = np.zeros((block, block)), np.ones((block, block)), np.zeros((block, block))
     for trip in range(trips):
         part = slice(trip * block, (trip + 1) * block)
-        kept = one
+        kept = one if keeps else kept
         one = one + x[part].astype(np.float64) @ y[part].astype(np.float64)
         one, two = two + 1.0, one
     for actual, expected in zip(results, (one, two, kept)):
