@@ -13,7 +13,10 @@ import random
 
 import numpy as np
 
-SIZES = (32, 64)
+from harness.element_types import NUMPY_TYPES
+
+SIZES = (32, 64, 64, 64, 128)
+TYPES = ("float16", "float16", "float16", "bfloat16", "float32")
 TILES = 6
 HEADER = """import tilewright
 import tilewright.language as tl
@@ -31,6 +34,7 @@ def kernel(a_ptr, b_ptr, c_ptr, d_ptr, a_blocks, b_blocks, index_ptr, out_ptr, t
     one = zero
     two = zero + 1.0
     where_to = picked
+    peak = index * 0.0
     held = tl.load(a_ptr + tile)
     moving = a_ptr + tile
     last = 0
@@ -39,6 +43,7 @@ FOOTER = """    tl.store(out_ptr + tile, one)
     tl.store(out_ptr + B * B + tile, two)
     tl.store(out_ptr + 2 * B * B + tile, held.to(tl.float32))
     tl.store(out_ptr + 3 * B * B + index, where_to.to(tl.float32))
+    tl.store(out_ptr + 3 * B * B + 2 * B + index, peak)
     tl.store(out_ptr + 3 * B * B + B, last.to(tl.float32))
     tl.store(out_ptr + 3 * B * B + B + 1, total.to(tl.float32))
     tl.store(out_ptr + 4 * B * B + tile, tl.load(moving).to(tl.float32))"""
@@ -51,9 +56,10 @@ class Loop:
 
     def __init__(self, seed):
         self.seed, self.random = seed, random.Random(seed)
-        self.size = self.pick(*SIZES)
+        self.size, self.dtype = self.pick(*SIZES), self.pick(*TYPES)
         self.constants = {"B": self.size, "T": TILES}
         self.lines, self.loaded = [], []
+        self.indent = 2
         self.moves = False
         # Which argument the loop stores to, and whether it is an array that is read as well.
         self.stores = self.random.random() < 0.4
@@ -67,8 +73,8 @@ class Loop:
     def chance(self, probability):
         return self.random.random() < probability
 
-    def add(self, text, indent=2):
-        self.lines.append("    " * indent + text)
+    def add(self, text, deeper=0):
+        self.lines.append("    " * (self.indent + deeper) + text)
 
     def load_keywords(self):
         parts = []
@@ -93,7 +99,7 @@ class Loop:
         return f"{array} + {slot} * B * B + {row} * B + columns"
 
     def operand(self):
-        """The name of a float16 tile, which may be made here."""
+        """The name of a tile of the arrays' type, which may be made here."""
         if self.loaded and self.chance(0.25):
             return self.random.choice(self.loaded)
         choice = self.random.random()
@@ -111,7 +117,7 @@ class Loop:
             self.add(f"{name} = tl.load({self.address()}{self.load_keywords()})")
         if self.chance(0.15):
             self.add(
-                f"{name} = {self.pick(f'tl.trans({name})', f'({name} * 2).to(tl.float16)', f'-{name}', f'tl.abs({name})')}"
+                f"{name} = {self.pick(f'tl.trans({name})', f'({name} * 2).to(tl.{self.dtype})', f'-{name}', f'tl.abs({name})')}"
             )
         self.loaded.append(name)
         return name
@@ -130,9 +136,24 @@ class Loop:
     def chained(self):
         left, right, other = self.operand(), self.operand(), self.operand()
         self.add(f"middle = tl.dot({left}, {right})")
-        self.add("small = (middle.to(tl.int32) % 3).to(tl.float16)")
+        self.add(f"small = (middle.to(tl.int32) % 3).to(tl.{self.dtype})")
         target = self.pick("one", "two")
         self.add(f"{target} = tl.dot(small, {other}, {target})")
+
+    def attended(self):
+        """Attention with whole numbers: scores, their largest by row, a sum that is scaled when that has grown."""
+        left, right, other = self.operand(), self.operand(), self.operand()
+        target = self.pick("one", "two")
+        for line in [
+            f"scores = tl.dot({left}, {self.pick(right, right, f'tl.trans({right})')})",
+            "highest = tl.maximum(peak, tl.max(scores, axis=1))",
+            "scale = (highest < peak + 3).to(tl.float32)",
+            f"weights = (scores > highest[:, None] - 8).to(tl.{self.dtype})",
+            f"{target} = {target} * scale[:, None]",
+            f"{target} = tl.dot(weights, {other}, {target})",
+            "peak = highest",
+        ]:
+            self.add(line)
 
     def change(self):
         """A variable becomes something else."""
@@ -153,6 +174,9 @@ class Loop:
             "total = last",
             "total += tl.sum(where_to, axis=0)",
             "one = two + 1.0",
+            "one = tl.where(rows > columns, one, 1.0)",
+            "two = two - tl.min(two, axis=0)[None, :]",
+            "peak = peak + 1.0",
         )
         # Twice in an iteration would leave the array.
         self.add("moving = a_ptr + tile" if change == "moving += B * B" and self.moves else change)
@@ -171,17 +195,20 @@ class Loop:
                     "one, two = two, one",
                     "moving = a_ptr + tile",
                 ),
-                3,
+                1,
             )
         if self.chance(0.3):
             self.add("else:")
-            self.add(self.pick("two = two * 1.0 + 2.0", "last = 1", "where_to = index"), 3)
+            self.add(self.pick("two = two * 1.0 + 2.0", "last = 1", "where_to = index"), 1)
 
     def store(self):
         # Order between threads is the program's own affair.
         self.add("tl.debug_barrier()")
         value = self.pick(
-            "(one.to(tl.int32) % 3).to(tl.float16)", "outer", "held", *[f"({name} + 1).to(tl.float16)" for name in self.loaded]
+            f"(one.to(tl.int32) % 3).to(tl.{self.dtype})",
+            "outer",
+            "held",
+            *[f"({name} + 1).to(tl.{self.dtype})" for name in self.loaded],
         )
         slot = self.pick("trip", "(trip + 1) % T", "0")
         keywords = self.pick("", "", ", mask=columns < 20", ', eviction_policy="evict_first"', ', cache_modifier=".cg"')
@@ -204,14 +231,22 @@ class Loop:
         return f"for trip in {name}({', '.join([bounds, *keywords])}):"
 
     def write(self):
-        self.add(self.header(), 1)
-        self.product()
+        if self.chance(0.25):
+            self.indent = 3
+            self.add(f"for outer_trip in {self.pick('range(2)', 'tl.range(0, 2, flatten=True)')}:", -2)
+            self.add("moving = a_ptr + tile", -1)
+            if self.chance(0.5):
+                self.add("one = zero", -1)
+        self.add(self.header(), -1)
+        self.pick(self.product, self.product, self.attended)()
         for _ in range(self.random.randint(1, 5)):
-            self.pick(self.product, self.change, self.change, self.branch, self.chained)()
+            self.pick(self.product, self.change, self.change, self.branch, self.chained, self.attended)()
         if self.stores:
             self.store()
         # Sums stay whole numbers that float32 holds.
         self.add("one = (one.to(tl.int32) % 1024).to(tl.float32)" if self.chance(0.3) else "pass")
+        if self.indent == 3 and self.chance(0.5):
+            self.add("two = one", -1)
 
     def arguments(self, device):
         """What a launch takes, and the arrays by name: the same numbers each time."""
@@ -220,7 +255,7 @@ class Loop:
         # One tile more than the loop takes, for pointers that have moved on.
         size = self.size
         shape = (TILES + 2, size, size)
-        a, b, c, d = (device.array(numbers.integers(-2, 3, shape).astype(np.float16)) for _ in range(4))
+        a, b, c, d = (device.array(numbers.integers(-2, 3, shape).astype(NUMPY_TYPES[self.dtype])) for _ in range(4))
         if self.aliased:
             d = source.choice([a, b, c])
         blocks = [device.descriptor(array.reshape(-1, size), (size, size)) for array in (a, b)]
