@@ -117,8 +117,9 @@ class Progress:
 class Runner:
     """Runs jobs' processes: environment, watching, restarts."""
 
-    def __init__(self, root: Path, scratch: Path, deadline: float, mode="run"):
+    def __init__(self, root: Path, scratch: Path, deadline: float, mode="run", smallest=False, timeout=None, keyword=None):
         self.root, self.scratch, self.deadline = root, scratch, deadline
+        self.smallest, self.timeout, self.keyword = smallest, timeout, keyword
         self.mode = mode  # "run", "collect", "interpret", "emulate" or "check"
 
     def run(self, job: Job, device: int | None = None):
@@ -154,6 +155,8 @@ class Runner:
         more = {"run": [], "collect": ["--collect-only", "-p", "pretend_gpu"], "interpret": job.suite.interpreted, "check": []}
         more["emulate"] = ["-p", "cuda_on_cpu", "-p", "emulated_launches"]
         arguments = pytest + job.suite.arguments + more[self.mode]
+        if self.keyword:
+            arguments += ["-k", self.keyword]
         if job.suite.scripts:
             arguments += ["--noconftest", str(INSIDE / "script_cases.py")]
         else:
@@ -207,6 +210,7 @@ class Runner:
         description = {
             "output": f"{stem}.jsonl",
             "sample": job.sample,
+            "smallest": self.smallest,
             "part": job.part,
             "parts": job.parts,
             "absent": job.suite.absent,
@@ -227,7 +231,7 @@ class Runner:
                 start_new_session=True,
                 env=self.environment(job, Path(f"{stem}.job")),
             )
-            progress, ending = self.watch(process, Path(f"{stem}.jsonl"), job.suite.timeout)
+            progress, ending = self.watch(process, Path(f"{stem}.jsonl"), self.timeout or job.suite.timeout)
         job.output_tail = read_tail(Path(f"{stem}.out"))
         if Path(f"{stem}.checked").exists():
             job.checked.append(json.loads(Path(f"{stem}.checked").read_text()))
@@ -273,7 +277,8 @@ class Runner:
             lost = next((name for name in progress.selected if name not in job.results), None)
         if lost is None:
             return True
-        text = f"no end after {job.suite.timeout:.0f} s" if how == "timeout" else f"the process died: {describe(code)}"
+        limit = self.timeout or job.suite.timeout
+        text = f"no end after {limit:.0f} s" if how == "timeout" else f"the process died: {describe(code)}"
         job.results[lost] = {
             "id": lost,
             "outcome": "crashed" if how == "exit" else "timeout",

@@ -83,8 +83,9 @@ class Campaign:
         budget = arguments.budget_seconds or 10**9
         self.deadline = began + budget
         share = 1.0 if arguments.triton == "none" else FIRST_SHARE
-        self.first = Runner(arguments.checkouts, scratch, began + budget * share, mode)
-        self.second = Runner(arguments.checkouts, scratch, self.deadline, mode)
+        more = {"mode": mode, "smallest": arguments.smallest, "timeout": arguments.timeout, "keyword": arguments.keyword}
+        self.first = Runner(arguments.checkouts, scratch, began + budget * share, **more)
+        self.second = Runner(arguments.checkouts, scratch, self.deadline, **more)
         self.waiting = queue.PriorityQueue()
         self.count = 0
         self.lock = threading.Lock()
@@ -188,6 +189,9 @@ def parse() -> argparse.Namespace:
         type=lambda text: text if text in ("suite", "all") else 1 if text == "one-per-test" else int(text),
         help="cases of each test function: one-per-test, a number, all, or as suites.toml says (suite)",
     )
+    parser.add_argument("--smallest", action="store_true", help="a sample takes the cases with the smallest numbers")
+    parser.add_argument("--timeout", type=float, help="seconds that a test may take, where suites.toml has too few or too many")
+    parser.add_argument("--keyword", help="what pytest chooses tests by (-k)")
     parser.add_argument("--triton", choices=["failed", "all", "none"], default="failed", help="what Triton runs as well")
     parser.add_argument("--both", dest="triton", action="store_const", const="all", help="the same as --triton all")
     parser.add_argument("--only-triton", action="store_true", help="what is wrong with a suite itself, or this machine")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,33 @@ def test_a_child_that_dies_is_told(tried, monkeypatch, part, what, status):
     monkeypatch.setattr(emulated_launches, "tried", lambda *args: part())
     (line,) = tried(product, (3,), *operands(), 0.5, 64, BLOCK=32, STEPS=2)
     assert line["status"] == status and line.get("kind", "") == what
+
+
+@tilewright.jit
+def split(x, even, odd, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + i, mask=i < n)
+    tl.store(even + 2 * i, value, mask=i < n)
+    tl.store(odd + 2 * i, -value, mask=i < n)
+
+
+def test_views_of_one_array_stay_in_one_memory(tried):
+    out = np.zeros(32, np.float32)
+    (line,) = tried(split, (1,), np.arange(1, 17, dtype=np.float32), out, out[1:], 16, BLOCK=16)
+    assert line["status"] == "same", line
+    assert out[:4].tolist() == [1, -1, 2, -2]
+
+
+def test_threads_launch_together(tried):
+    x = np.arange(1, 17, dtype=np.float32)
+    kernels = [tilewright.jit(split.fn) for _ in range(6)]
+
+    def launch(kernel):
+        return tried(kernel, (1,), x, np.zeros(32, np.float32), np.zeros(32, np.float32), 16, BLOCK=16)
+
+    with ThreadPoolExecutor(6) as pool:
+        last = max(pool.map(launch, kernels), key=len)
+    assert [line["status"] for line in last] == ["same"] * 6
 
 
 @tilewright.jit

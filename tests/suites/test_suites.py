@@ -85,6 +85,22 @@ def test_only_named_tests_run_again(tmp_path):
     assert [name for name in job.results if "::" in name] == ["test_one.py::test_after"]
 
 
+def test_the_smallest_cases_of_a_sample(tmp_path):
+    suite = suite_in(tmp_path)
+    (suite.checkout(tmp_path) / "test_sizes.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('shape', [(64, 64), {'m': 8, 'n': [2, 3]}, (7, -7), (512,)],\n"
+        "                         ids=['large', 'mixed', 'negative', 'row'])\n"
+        "def test_shape(shape):\n    pass\n"
+    )
+    suite.tests = ["test_sizes.py"]
+    job = Job(suite, "tilewright", suite.files(tmp_path), sample=2)
+    scratch = tmp_path / "scratch-smallest"
+    scratch.mkdir()
+    Runner(tmp_path, scratch, float("inf"), smallest=True, keyword="not mixed").run(job)
+    assert sorted(job.results) == ["test_sizes.py::test_shape[negative]", "test_sizes.py::test_shape[row]"]
+
+
 def test_causes_leave_out_what_differs():
     texts = [f"E   ValueError: E0112: {n} rows at 0x7f{n}" for n in (3, 4)]
     assert causes.error_code(texts[0]) == "E0112"

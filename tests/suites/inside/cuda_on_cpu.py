@@ -233,6 +233,19 @@ def pretend_autocast():
     torch.cuda.amp.autocast = functools.partial(torch.autocast, "cpu")
 
 
+def inside_mode(function):
+    """The function where tensors are on device "cuda" again: torch leaves a mode while it runs the call that it saw."""
+    if not isinstance(function, types.FunctionType):
+        return function
+
+    @functools.wraps(function)
+    def inside(*args, **kwargs):
+        with CudaOnCpu():
+            return function(*args, **kwargs)
+
+    return inside
+
+
 def pretend_registration():
     """Operations that a library registers for CUDA are called for the CPU's tensors."""
     custom_op, register_kernel, impl = torch.library.custom_op, torch.library.register_kernel, torch.library.Library.impl
@@ -249,7 +262,7 @@ def pretend_registration():
         return register_kernel(op, for_cpu(device_types), *args, **rest)
 
     def implement(self, name, fn, dispatch_key="", *args, **rest):
-        return impl(self, name, fn, "CPU" if dispatch_key == "CUDA" else dispatch_key, *args, **rest)
+        return impl(self, name, inside_mode(fn), "CPU" if dispatch_key == "CUDA" else dispatch_key, *args, **rest)
 
     torch.library.custom_op, torch.library.register_kernel, torch.library.Library.impl = custom, register, implement
 

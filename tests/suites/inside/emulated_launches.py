@@ -14,6 +14,7 @@ import math
 import os
 import resource
 import sys
+import threading
 import time
 import traceback
 
@@ -34,6 +35,7 @@ RUNS = (("sm_90a", None), ("sm_90a", 1), ("sm_90a", 3), ("sm_80", 3))
 # Relative to the element, and to the root of the mean square of all that were written.
 TOLERANCE = {"float64": (1e-9, 1e-9), "float32": (4e-3, 2e-3), "float16": (1e-2, 5e-3), "bfloat16": (3e-2, 2e-2)}
 seen, tries, children, cut, test_name = set(), collections.Counter(), [], {}, [""]
+launching = threading.RLock()  # some suites launch on several threads
 
 
 # What a launch is, for the compiler.
@@ -295,11 +297,12 @@ def described(value):
 
 def reap(most):
     """Waits until at most so many children are left."""
-    while len(children) > most:
-        pid, status = os.waitpid(children[0][0], 0)
-        _, facts = children.pop(0)
-        if status:
-            write(**facts, status="died", exit=status)
+    with launching:
+        while len(children) > most:
+            pid, facts = children.pop(0)
+            _, status = os.waitpid(pid, 0)
+            if status:
+                write(**facts, status="died", exit=status)
 
 
 def try_launch(function, sizes, bound, options):
@@ -331,7 +334,7 @@ def try_launch(function, sizes, bound, options):
 
 def run_in_parts(function, sizes, bound, options):
     """Runs a launch until its time is over. A test with a launch that was not finished is not judged."""
-    from tilewright.runtime.interpreter import InterpretedLaunch
+    from tilewright.runtime.interpreter import InterpretedKernel, InterpretedLaunch
 
     programs = [(x, y, z) for z in range(sizes[2]) for y in range(sizes[1]) for x in range(sizes[0])]
     step, end = -(-len(programs) // PARTS), time.monotonic() + LAUNCH_SECONDS
@@ -339,10 +342,11 @@ def run_in_parts(function, sizes, bound, options):
         if time.monotonic() > end:
             cut[test_name[0]] = f"{first} of {len(programs)} programs of {function.__name__} ran"
             write(test=test_name[0], kernel=function.__name__, status="cut", message=cut[test_name[0]])
-            return
+            break
         launch = InterpretedLaunch(function, sizes, bound, options)
         launch.context.choose(programs[first : first + step])
         launch.run()
+    return InterpretedKernel(function, bound, options)
 
 
 def observer(run):
@@ -351,7 +355,8 @@ def observer(run):
 
         sizes = tuple(grid_sizes(grid, bound))
         if 0 not in sizes:
-            try_launch(function, sizes, bound, dict(options or {}))
+            with launching:
+                try_launch(function, sizes, bound, dict(options or {}))
         if math.prod(sizes) <= PARTS:
             return run(function, grid, bound, options)
         return run_in_parts(function, sizes, bound, options)

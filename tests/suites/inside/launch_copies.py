@@ -104,6 +104,7 @@ def moved(value, places):
     for start, copy in places:
         offset = value.ctypes.data - start
         if 0 <= offset < copy.nbytes or (offset == 0 and value.nbytes == 0):
-            span = sum((n - 1) * s for n, s in zip(value.shape, value.strides)) + value.itemsize if value.size else 0
-            return np.lib.stride_tricks.as_strided(copy[offset : offset + span].view(value.dtype), value.shape, value.strides)
+            # Not as_strided: its views do not say whose memory they are, so two of one piece would be two arrays to the
+            # emulator, and the one that is read back last would undo what the kernel wrote through the other.
+            return np.ndarray(value.shape, value.dtype, copy, offset, value.strides)
     return value

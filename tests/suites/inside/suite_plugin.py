@@ -8,7 +8,7 @@ process dies. After a test that leaves the device unusable (an illegal access sp
 the whole CUDA context) the process ends at once: the tests that remain belong into a
 fresh one.
 
-The file named by SUITE_JOB holds: output, sample, parts, part, whole, done, only, absent, borrowed.
+The file named by SUITE_JOB holds: output, sample, smallest, parts, part, whole, done, only, absent, borrowed.
 """
 
 import gc
@@ -66,8 +66,11 @@ class Recorder:
             name = getattr(item, "originalname", None) or item.name
             groups.setdefault((item.parent.nodeid, name), []).append(item)
         kept = set()
+        size = case_size if self.job.get("smallest") else lambda item: 0
         for group in groups.values():
-            ranked = sorted(group, key=lambda item: (is_skipped(item), zlib.crc32(item.nodeid.encode()), item.nodeid))
+            ranked = sorted(
+                group, key=lambda item: (is_skipped(item), size(item), zlib.crc32(item.nodeid.encode()), item.nodeid)
+            )
             kept.update(id(item) for item in ranked[:sample])
         return [item for item in items if id(item) in kept]
 
@@ -151,6 +154,21 @@ def is_skipped(item) -> bool:
         return evaluate_skip_marks(item) is not None
     except Exception:  # a condition of the suite's own may raise anything
         return False
+
+
+def case_size(item) -> int:
+    """The product of the whole numbers in a case's parameters: its shapes are most of them."""
+    size = 1
+    waiting = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (tuple, list)):
+            waiting.extend(value)
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif type(value) is int:
+            size *= max(abs(value), 1)
+    return size
 
 
 def shortened(text: str) -> str:
