@@ -39,6 +39,8 @@ pybind11::object wrapValue(semantic::Value value);
 bool isTensor(pybind11::handle object);
 const semantic::Value &unwrapValue(pybind11::handle tensor);
 
+/// The extents of a tile, as a tuple that equals a list of the same numbers.
+pybind11::object wrapShape(const std::vector<int64_t> &extents);
 /// The Python object of a scalar type: one per kind, a new one per pointer.
 pybind11::object wrapDType(const semantic::DType &type);
 /// As wrapDType for scalars, a block_type for tiles.

@@ -261,13 +261,7 @@ PyObject *formatMethod(PyObject *self, PyObject *specification) {
 //===----------------------------------------------------------------------===//
 
 PyObject *shapeProperty(PyObject *self, void *) {
-  return guardedObject([&] {
-    const std::vector<int64_t> &shape = valueOf(self).type.shape;
-    py::tuple result(shape.size());
-    for (size_t i = 0; i < shape.size(); ++i)
-      result[i] = py::int_(shape[i]);
-    return result;
-  });
+  return guardedObject([&] { return wrapShape(valueOf(self).type.shape); });
 }
 
 PyObject *dtypeProperty(PyObject *self, void *) {

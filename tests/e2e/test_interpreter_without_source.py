@@ -58,6 +58,29 @@ def test_kernel_made_by_exec():
     assert out.tolist() == (x + 3).tolist()
 
 
+SHAPES = """
+@tilewright.jit
+def kernel(out_ptr):
+    tile = tl.full((4, 8), 1.0, tl.float32)
+    tl.static_assert(tile.shape == [4, 8])
+    tl.static_assert([4, 8] == tile.shape)
+    tl.static_assert(tile.type.shape == [4, 8])
+    tl.static_assert(tile.type.get_block_shapes() == [4, 8])
+    tl.static_assert(tile.shape != [8, 4])
+    tl.static_assert(tile.shape == (4, 8) and hash(tile.shape) == hash((4, 8)))
+    tl.store(out_ptr + tl.arange(0, 4)[:, None] * 8 + tl.arange(0, 8)[None, :], tile)
+"""
+
+
+def test_shapes_equal_lists():
+    """In a kernel with a text a list is a tuple, so programs write either."""
+    out = np.zeros((4, 8), np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made(SHAPES)["kernel"][(1,)](out)
+    assert out.all()
+
+
 def test_accesses_are_still_checked():
     kernel = made(TEXT.replace(", mask=mask)\n", ")\n"))["kernel"]
     with warnings.catch_warnings(), pytest.raises(errors.OutOfBounds) as info:

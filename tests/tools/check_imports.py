@@ -130,6 +130,7 @@ LAYERS = {
     "runtime.heuristics": "tuned",
     "runtime.tuned_arguments": "tuned",
     "runtime.autotuner": "tuned",
+    "runtime.tuned_interpreter": "tuned",
     "checking.finding": "base",
     "checking": "checking",
     "linting": "linting",

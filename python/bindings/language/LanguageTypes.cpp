@@ -149,8 +149,7 @@ static void bindAttributes(py::class_<TypeObject> &dtype) {
       },
       py::arg("element_ty"));
   // A tile has a shape, a scalar has none; code asks for either.
-  dtype.def("get_block_shapes",
-            [](const TypeObject &t) { return py::tuple(py::cast(t.type.shape)); });
+  dtype.def("get_block_shapes", [](const TypeObject &t) { return wrapShape(t.type.shape); });
 }
 
 /// What a program imports this package as: it may evaluate the text of a type.
@@ -228,16 +227,16 @@ static void bindPointerAndBlock(py::module_ &language) {
             py::arg("element_ty"), py::arg("shape"));
   block.def_property_readonly("element_ty",
                               [](const BlockTypeObject &t) { return wrapDType(scalarOf(t)); });
-  block.def_property_readonly(
-      "shape", [](const BlockTypeObject &t) { return py::tuple(py::cast(t.type.shape)); });
+  block.def_property_readonly("shape",
+                              [](const BlockTypeObject &t) { return wrapShape(t.type.shape); });
   block.def_property_readonly("numel",
                               [](const BlockTypeObject &t) { return t.type.numElements(); });
   block.def_property_readonly("nbytes", [](const BlockTypeObject &t) {
     return t.type.numElements() * scalarOf(t).sizeInBytes();
   });
   block.def("__reduce__", [](py::object self) {
-    return py::make_tuple(py::type::of(self),
-                          py::make_tuple(self.attr("element_ty"), self.attr("shape")));
+    py::tuple shape(py::cast(self.cast<const BlockTypeObject &>().type.shape));
+    return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("element_ty"), shape));
   });
 }
 

@@ -30,6 +30,7 @@ from ..tuning.config import Config, check_conflicts
 from ..tuning.options import TuningOptions
 from ..tuning.report import text_table
 from ..tuning.tuner import Tuner
+from . import tuned_interpreter
 from .driver import driver as drivers
 from .heuristics import Heuristics, heuristics
 from .interface import KernelInterface, function_inside, kernel_inside
@@ -299,7 +300,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         kernel, config = self._run(args, kwargs)
         takes_part = config.pre_hook is not None or shares.current() is not None
         named = {**dict(zip(self.arg_names, args)), **kwargs}
-        return kernel, None if takes_part or _runs_interpreted(self.fn, named) else config
+        return kernel, None if takes_part or tuned_interpreter.runs(self.fn, named) else config
 
     def _choose(self, nargs, args, kwargs):
         """The configuration of this call: the only one, the known one, or by tuning."""
@@ -307,8 +308,8 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
             check_conflicts(self.configs[0], kwargs)
             return self.configs[0]
         key = self._key(args, kwargs)
-        if _runs_interpreted(self.fn, {**nargs, **kwargs}):
-            return self._chosen_without_measuring(nargs, kwargs, key)
+        if tuned_interpreter.runs(self.fn, {**nargs, **kwargs}):
+            return tuned_interpreter.choose(self, nargs, kwargs, key)
         # What a worker chooses among its share of a sweep holds for this launch alone.
         choices = self._choices if shares.current() is None else {}
         config = known_choice(choices, key)
@@ -329,24 +330,6 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
                     observers.tell_of_choice(self, nargs, kwargs, key, config)
         return config
 
-    def _chosen_without_measuring(self, nargs, kwargs, key):
-        """Times mean nothing on the CPU: the first that pruning leaves is taken."""
-        only_here = _is_interpreted(self.fn)
-        config = known_choice(self._choices, key) if only_here else None
-        if config is None:
-            try:
-                config = self._pruned(nargs, kwargs)[0]
-            except errors.TilewrightError as error:
-                if error.code != "E0404":
-                    raise
-                config = self.configs[0]  # pruning asked a GPU that is not there, and any will do
-            check_conflicts(config, kwargs)
-            if only_here:  # else the GPU may be asked for the same key later
-                self.configs_timings, self.bench_time = {}, 0.0
-                enter_choice(self._choices, key, config)
-                _report(self, key, config, cache_hit=False)
-        return config
-
     def run(self, *args, **kwargs):
         return self._run(args, kwargs)[0]
 
@@ -355,13 +338,23 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         nargs = dict(zip(self.arg_names, args))
         self.nargs = nargs
         config = self._choose(nargs, args, kwargs)
+        try:
+            result = self._run_with(config, nargs, args, kwargs)
+        except errors.StaticAssertFailed as refusal:
+            others = tuned_interpreter.others(self, nargs, kwargs, config)
+            result, config = tuned_interpreter.run_another(self, others, refusal, nargs, args, kwargs)
+        self.nargs = None
+        return result, config
+
+    def _tell_of_choice(self, key, config):
+        _report(self, key, config, cache_hit=False)
+
+    def _run_with(self, config, nargs, args, kwargs):
         self.best_config = config
         check_conflicts(config, kwargs)
         if config.pre_hook is not None:
             config.pre_hook({**nargs, **kwargs, **config.all_kwargs()})
-        result = self.fn.run(*args, **kwargs, **config.all_kwargs())
-        self.nargs = None
-        return result, config
+        return self.fn.run(*args, **kwargs, **config.all_kwargs())
 
     def bind(self, *args, grid, **kwargs):
         """The launch with these arguments and the configuration chosen for them, frozen as
@@ -398,20 +391,6 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
         """Compiles every configuration."""
         nargs = dict(zip(self.arg_names, args))
         return [self.fn.warmup(*args, **kwargs, **config.all_kwargs()) for config in self._pruned(nargs, kwargs)]
-
-
-def _is_interpreted(fn) -> bool:
-    return getattr(kernel_inside(fn), "interpreted", False)
-
-
-def _runs_interpreted(fn, named) -> bool:
-    """Whether a launch with these arguments is the interpreter's."""
-    if getattr(kernel_inside(fn), "interpreted", False):
-        return True
-    for value in named.values():
-        if type(value).__name__ == "ndarray" and type(value).__module__ == "numpy":
-            return True
-    return False
 
 
 def _report(tuned, key, config, cache_hit):

@@ -68,6 +68,10 @@ def _from_tensor(name, tensor):
     """Anything with torch's protocol: data_ptr(), dtype, shape, stride()."""
     dtype = short_type(name, tensor.dtype)
     size = size_of(dtype)
+    if not has_attribute(tensor, "shape"):
+        # A compiled kernel needs no more than the address; the interpreter checks each access.
+        help = "the interpreter must know how many elements there are: pass an object with a shape"
+        raise errors.make("E0204", a=name, t=f"{type(tensor).__name__} without a shape", help=help)
     shape = tuple(tensor.shape)
     stride = attribute(tensor, "stride")
     strides = tuple(s * size for s in stride()) if stride is not None else _row_major(shape, size)

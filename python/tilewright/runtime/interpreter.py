@@ -333,14 +333,48 @@ class InterpretedLaunch:
         self.copies.write_back([a for number, a in enumerate(self.arrays) if self.context.was_written(number)])
 
 
+class InterpretedKernel:
+    """What an interpreted launch returns: `kernel[grid](*args)` launches again with the same constants and options.
+
+    Programs that keep the compiled kernel of a launch for the next one can do so here. As of a CompiledKernel, all
+    arguments are passed, or those that are not declared constexpr.
+    """
+
+    def __init__(self, jit_function, bound, options):
+        self.fn, self.name = jit_function, jit_function.__name__
+        self.options = dict(options or {})
+        self.constants = {param.name: bound[param.name] for param in jit_function.params if param.is_constexpr}
+
+    def __getitem__(self, grid):
+        def launch(*args, stream=None):
+            self.fn._run_interpreted(grid, self._bound(args), self.options)
+
+        return launch
+
+    def _bound(self, args):
+        names = [param.name for param in self.fn.params]
+        passed = [name for name in names if name not in self.constants]
+        given = names if len(args) == len(names) else passed
+        if len(args) != len(given):
+            problem, near = "unexpected", f"#{len(args)}"
+            if len(args) < len(passed):
+                problem, near = "missing", passed[len(args)]
+            raise errors.make("E0205", problem=problem, a=near, sig=f"{self.name}({', '.join(passed)})")
+        values = {**dict(zip(given, args)), **self.constants}
+        return {name: values[name] for name in names}
+
+    def __repr__(self):
+        return f"InterpretedKernel({self.name!r})"
+
+
 def run_interpreted(jit_function, grid, bound, options=None):
     """Runs `jit_function` over `grid`; `bound` maps every parameter to its value."""
     sizes = grid_sizes(grid, bound)
-    if 0 in sizes:
-        return
-    launch = InterpretedLaunch(jit_function, sizes, bound, options)
-    launch.run()
-    launch.write_back()
+    if 0 not in sizes:
+        launch = InterpretedLaunch(jit_function, sizes, bound, options)
+        launch.run()
+        launch.write_back()
+    return InterpretedKernel(jit_function, bound, options)
 
 
 def do_nothing():
