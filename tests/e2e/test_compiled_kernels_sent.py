@@ -10,6 +10,7 @@ import copy
 import pickle
 import types
 
+import numpy as np
 import pytest
 
 import tilewright
@@ -199,3 +200,34 @@ def test_steps_before_the_walk():
     ]
     assert isinstance(twice, jit.ConstexprFunction) and twice.src.startswith("def twice(number):") and twice.fn is twice
     assert not isinstance(tilewright.cdiv, jit.ConstexprFunction) and not isinstance(len, jit.ConstexprFunction)
+
+
+@tilewright.constexpr_function
+def is_wide():
+    return False
+
+
+@tilewright.jit
+def asks(out):
+    wide: tl.constexpr = is_wide()
+    tl.store(out, 1 if wide else 0)
+
+
+def test_text_of_a_constexpr_function_can_be_changed():
+    before, text = asks.cache_key, is_wide.src
+    assert text == "def is_wide():\n    return False\n"
+    is_wide._unsafe_update_src(text.replace("False", "True"))
+    try:
+        assert is_wide() and is_wide.src.endswith("return True\n") and asks.cache_key != before
+        out = np.zeros(1, np.int32)
+        asks[(1,)](out)
+        assert out[0] == 1
+    finally:
+        is_wide._unsafe_update_src(text)
+    assert not is_wide() and asks.cache_key == before
+
+
+def test_a_constexpr_function_may_have_no_text():
+    space = {"tilewright": tilewright}
+    exec("@tilewright.constexpr_function\ndef three():\n    return 3", space)
+    assert space["three"]() == 3 and not hasattr(space["three"], "src")

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Host arithmetic that kernels may also call on compile-time values."""
 
+import functools
 import types
 
+from .. import errors
 from .source import FunctionSource
 
 
@@ -14,7 +16,26 @@ def constexpr_function(fn):
     values of its constexpr arguments and takes the result as a constexpr.
     """
     fn.__tilewright_constexpr_function__ = True
+    if isinstance(fn, types.FunctionType) and fn.__module__ != __name__:
+        fn._unsafe_update_src = functools.partial(_compile_again, fn)
+        try:
+            _give_text(fn)
+        except errors.SourceUnavailable:
+            pass  # made by `exec`: the function works, nobody can copy its text
     return fn
+
+
+def _give_text(fn):
+    """The text as Triton's objects have it: torch copies it into the file of a kernel that calls the function."""
+    fn.fn, fn.src = fn, FunctionSource(fn).src
+
+
+def _compile_again(fn, text):
+    """Makes the function mean `text` from now on, for its callers too."""
+    space = {}
+    # The code that is taken over keeps the names of globals, and looks them up where the function always did.
+    exec(compile(text, fn.__code__.co_filename, "exec"), fn.__globals__, space)
+    fn.__code__, fn.src = space[fn.__name__].__code__, text
 
 
 class _MarkedFunctions(type):
@@ -27,9 +48,6 @@ class _MarkedFunctions(type):
             or not hasattr(value, "__tilewright_constexpr_function__")
         ):
             return False
-        if not hasattr(value, "src"):
-            # Who asks wants to copy the function: torch, into the file of a kernel that calls it.
-            value.fn, value.src = value, FunctionSource(value).src
         return True
 
 
