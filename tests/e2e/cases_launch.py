@@ -231,6 +231,27 @@ def test_helpers_globals_are_watched_by_the_kernel(compiler):
             launched[(1,)](2)
 
 
+def test_a_helper_means_one_thing(compiler):
+    """A second kernel is refused where a helper of the first would now read another value."""
+    space = {"tilewright": tilewright, "SIZE": 5}
+    source = "def helper(a):\n    return SIZE\n"
+    exec(source, space)
+    helper = tilewright.jit(space["helper"], source=source)
+
+    def kernel(a):
+        pass
+
+    kernel.__tilewright_helpers__ = ((helper, "SIZE"),)
+    tilewright.jit(kernel)[(1,)](2)
+    space["SIZE"] = 6
+    with pytest.raises(RuntimeError) as info:
+        tilewright.jit(kernel)[(1,)](2)
+    assert "Global variable SIZE has value 6 as 'kernel' is compiled, but had 5 when 'helper'" in str(info.value)
+    assert str(info.value).endswith("'helper' was compiled before; pass it as an argument instead")
+    space["SIZE"] = 5
+    tilewright.jit(kernel)[(1,)](2)
+
+
 def test_table_cleared_by_the_grid_function(mock):
     add = make_kernel()
 

@@ -33,6 +33,10 @@ def _is_frozen_value(value) -> bool:
     return isinstance(value, (bool, int, float, str, tuple, type(None)))
 
 
+def _is_same_constant(before, now) -> bool:
+    return type(before) is type(now) and bool(getattr(before, "value", before) == getattr(now, "value", now))
+
+
 class SourcedFunction:
     """A base of JITFunction, which fills in `fn`, `_source` and the tables of what was read."""
 
@@ -123,9 +127,15 @@ class SourcedFunction:
         if not _is_frozen_value(value):
             return
         key = (name, id(owner))
-        self.used_global_vals.setdefault(key, (value, owner))
+        before, _ = self.used_global_vals.setdefault(key, (value, owner))
         # The kernel that is being compiled watches what its helpers have read, too.
         kernel = getattr(compiling, "kernel", None)
+        if kernel is not None and not _is_same_constant(before, value):
+            # Two kernels would call one helper that means two things; Triton refuses it as well.
+            raise RuntimeError(
+                f"Global variable {name} has value {value!r} as '{kernel.__name__}' is compiled, but had {before!r} when "
+                f"'{self.__name__}' was compiled before; pass it as an argument instead"
+            )
         if kernel is not None and key not in kernel._watched_keys:
             kernel._watched_keys.add(key)
             kernel._watch_global(name, value, owner)
@@ -135,8 +145,7 @@ class SourcedFunction:
 
     def _global_changed(self, name, before, now):
         """Called by a launch that found another object under a watched name."""
-        same = type(before) is type(now) and bool(getattr(before, "value", before) == getattr(now, "value", now))
-        if same:
+        if _is_same_constant(before, now):
             return
         raise RuntimeError(
             f"Global variable {name} has changed since we compiled this kernel, from {before!r} to {now!r}; "
