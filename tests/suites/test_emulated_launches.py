@@ -204,6 +204,13 @@ def test_everything_is_on_the_gpu():
         assert torch.nn.Linear(4, 4).cuda()(torch.ones(2, 4, device="cuda")).dtype == torch.bfloat16
     assert triton.runtime.driver.active.get_current_target().arch == 90
     assert torch.cuda.get_device_capability() == (9, 0) and torch.cuda.current_stream().cuda_stream == 0
+
+def test_registered_operations_see_the_gpu():
+    seen = []
+    library = torch.library.Library("suite_example", "DEF")
+    library.define("negated(Tensor x) -> Tensor")
+    library.impl("negated", lambda x: (seen.append(x.device.type), -x)[1], "CUDA")
+    assert torch.ops.suite_example.negated(torch.ones(2, device="cuda")).tolist() == [-1, -1] and seen == ["cuda"]
 """
 
 
