@@ -91,8 +91,9 @@ static constexpr Step steps[] = {
     {createChooseNumWarps, Role::Lowering},
     // Layouts follow from what computes the products.
     {createSelectMatrixUnit, Role::Lowering},
-    // Invariant tiles are outside of loops now; they are stored there.
-    {createPromoteGathers, Role::Optimisation},
+    // Invariant tiles are outside of loops now; they are stored there. No later step knows the
+    // gathers that it replaces.
+    {createPromoteGathers, Role::Lowering},
 
     //===--- layout level --------------------------------------------------===//
     // Everything below reads layouts from the types.

@@ -50,8 +50,30 @@ def check_softmax(device):
     assert_near(device.numpy(out), expected / expected.sum(axis=1, keepdims=True), absolute=1e-6)
 
 
-# Copies by cp.async and mma.sync; TMA and wgmma; chained products; long rows and reductions.
-CHECKS = [(check_product, "sm_80"), (check_described_product, "sm_90a"), (check_attention, "sm_90a"), (check_softmax, "sm_90a")]
+@tilewright.jit
+def take_rows(x_ptr, rows_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    place = i[:, None] * BLOCK + i[None, :]
+    tl.store(out_ptr + place, tl.gather(tl.load(x_ptr + place), tl.load(rows_ptr + place), axis=0))
+
+
+def check_gather(device):
+    random = np.random.default_rng(0)
+    x = random.standard_normal((32, 32)).astype(np.float32)
+    rows = random.integers(0, 32, (32, 32)).astype(np.int32)
+    out = device.empty(x.shape, np.float32)
+    device.run(take_rows, (1,), device.array(x), device.array(rows), out, BLOCK=32)
+    assert_same(device.numpy(out), np.take_along_axis(x, rows, 0))
+
+
+# Copies by cp.async and mma.sync; TMA and wgmma; chained products; long rows and reductions; gathers.
+CHECKS = [
+    (check_product, "sm_80"),
+    (check_described_product, "sm_90a"),
+    (check_attention, "sm_90a"),
+    (check_softmax, "sm_90a"),
+    (check_gather, "sm_80"),
+]
 
 
 @pytest.mark.parametrize("check, target", CHECKS)
