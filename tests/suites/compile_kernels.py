@@ -6,12 +6,14 @@
     python tests/suites/compile_kernels.py --sources ... --results ... --repository fla --every 4 --target sm_90a
     python tests/suites/compile_kernels.py --results results.jsonl --table
     python tests/suites/compile_kernels.py --sources ... --results results.jsonl --peer /venv-with-triton/bin/python
+    python tests/suites/compile_kernels.py --sources ... --results judged.jsonl --judge --containing 'for ' --containing 'dot('
 
 `--sources` holds one folder per repository. Arguments of the kernels are guessed from their text
 (signature_guess.py), or taken from `--recorded`, JSON lines with repository, file, kernel, signature, constants,
 divisibility and options. Each configuration is one line of the results; what stands there already is not
 compiled again, so that a campaign can be interrupted and go on. `--peer` asks the real Triton about what was
-refused, and writes its answers into a second file beside the results.
+refused, and writes its answers into a second file beside the results. `--judge` runs the kernels as well, in the
+interpreter and on the PTX emulator, and compares (judge_kernels.py).
 """
 
 import argparse
@@ -61,6 +63,8 @@ def requests_of(folder, options, seen, recorded):
         for kernel in source.kernels:
             if not kernel.is_entry or kernel.digest in seen or (options.kernel and kernel.name not in options.kernel):
                 continue
+            if not all(text in kernel.text for text in options.containing or ()):
+                continue
             seen.add(kernel.digest)
             kernels.append({"kernel": kernel.name, "recorded": recorded.get((folder.name, source.path, kernel.name))})
         if kernels:
@@ -71,8 +75,10 @@ def requests_of(folder, options, seen, recorded):
                 "file": source.path,
                 "kernels": kernels,
                 "launch_files": list(dict.fromkeys(files))[:8],
-                "targets": options.target or list(TARGETS),
-                "stages": options.stages or list(STAGES),
+                "judge": options.judge,
+                # A judged kernel has one result, over configurations that it chooses by itself.
+                "targets": ["emulator"] if options.judge else options.target or list(TARGETS),
+                "stages": [0] if options.judge else options.stages or list(STAGES),
                 "seconds": options.seconds,
                 "gigabytes": options.gigabytes,
             }
@@ -230,6 +236,8 @@ def parse_arguments(arguments=None):
     parser.add_argument("--results", required=True, help="JSON lines; read, and added to")
     parser.add_argument("--repository", action="append", help="part of a checkout's name; all where none is given")
     parser.add_argument("--kernel", action="append", help="name of a kernel")
+    parser.add_argument("--containing", action="append", help="text that a kernel must contain")
+    parser.add_argument("--judge", action="store_true", help="run guessed launches and compare; one result per kernel")
     parser.add_argument("--target", action="append", choices=TARGETS)
     parser.add_argument("--stages", action="append", type=int)
     parser.add_argument("--limit", type=int, help="so many kernels at most")
@@ -262,6 +270,11 @@ def main(arguments=None) -> int:
                 "tilewright",
             )
     results = read_results(options.results)
+    if options.judge:
+        from suites.judge_kernels import summary  # loads the emulator
+
+        print(summary(results))
+        return 1 if any(r["status"] in ("WRONG", "stages", "fault", "crash") for r in results) else 0
     print(table(results, read_results(peer_path(options.results))))
     return 1 if any(r["status"] == "crash" or r.get("code") == "E0900" for r in results) else 0
 

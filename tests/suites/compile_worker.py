@@ -149,7 +149,7 @@ def describe(guess) -> dict:
     return {"signature": guess.signature, "constants": plain, "divisibility": guess.divisibility, "options": guess.options}
 
 
-def guesses_of(entry, kernel, launches, language):
+def guesses_of(entry, kernel, launches, language, variants=VARIANTS):
     """The recorded arguments where there are some, else the variants of the guess, each once."""
     recorded = entry.get("recorded")
     if recorded:
@@ -159,7 +159,7 @@ def guesses_of(entry, kernel, launches, language):
         return [Guess(recorded["signature"], constants, recorded.get("divisibility", {}), recorded.get("options", {}))]
     guesser = Guesser(kernel, launches, language)
     found = {}
-    for variant in VARIANTS:
+    for variant in variants:
         guess = guesser.guess(variant)
         found.setdefault(repr(guess), guess)
     return list(found.values())
@@ -191,6 +191,30 @@ def compile_kernel(entry, module, launches, compiler, request, write):
                     first = {**about, **result}
                     break
             write({"result": first})
+
+
+def judge_kernel(entry, module, launches, request, write):
+    """In the innermost child: runs and compares guessed launches of a kernel, and writes what was seen."""
+    import triton.language as language
+
+    from suites import judge_kernels
+    from tilewright.compiler.bisect import optimisations
+
+    about = {"target": "emulator", "stages": 0}
+    if ["emulator", 0] in entry["done"]:
+        return
+    kernel = getattr(module, entry["kernel"])
+    facts = Guesser(kernel, launches, language).facts
+    guesses = guesses_of(entry, kernel, launches, language, judge_kernels.VARIANTS)
+    start = time.process_time()
+
+    def say(**more):
+        write({"begin": {**about, **more}})
+        _allow_seconds(2 * judge_kernels.KERNEL_LIMITS * request["seconds"])
+
+    say()
+    result = judge_kernels.judge(unwrapped(kernel)[0], guesses, facts, optimisations(), request["seconds"], say)
+    write({"result": {**about, **result, "seconds": round(time.process_time() - start, 1)}})
 
 
 def _limit(gigabytes):
@@ -262,7 +286,11 @@ def run_kernel(entry, module, launches, compiler, request, write):
 
         def work(send):
             _limit(request["gigabytes"])
-            compile_kernel({**entry, "done": done}, module, launches, compiler, request, send)
+            now = {**entry, "done": done}
+            if request.get("judge"):
+                judge_kernel(now, module, launches, request, send)
+            else:
+                compile_kernel(now, module, launches, compiler, request, send)
 
         status, timed_out = _watch(*_forked(work), WAIT * request["seconds"], got_line)
         timed_out = timed_out or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU)

@@ -25,6 +25,7 @@ class Kernel:
     line: int
     is_entry: bool
     digest: str
+    text: str = ""
 
 
 @dataclass
@@ -122,7 +123,8 @@ def read_source(path, root) -> SourceFile:
         # A function that returns a value is for other kernels.
         returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function))
         is_entry = len(_decorations(function)) > 1 or (function.name not in called and not returns)
-        source.kernels.append(Kernel(function.name, function.lineno, is_entry, _digest(function, text)))
+        own = b"\n".join(text.splitlines()[function.lineno - 1 : function.end_lineno]).decode(errors="replace")
+        source.kernels.append(Kernel(function.name, function.lineno, is_entry, _digest(function, text), own))
     return source
 
 
