@@ -60,9 +60,10 @@ wheels: configure ## build wheels for all interpreters of this machine
 fmt: setup ## rewrite C++ and Python in the house style
 	@scripts/format
 
-lint: setup ## check formatting, names, includes, words
+lint: configure ## check formatting, names, includes, words; changed C++ files with clang-tidy
 	@scripts/format --check
 	@$(BIN)/python -m pytest -q tests/tools $(ARGS) </dev/null
+	@BUILD=$(BUILD) scripts/tidy
 
 tidy: configure ## run clang-tidy on changed C++ files; on all with ARGS=--all (an hour of processor time)
 	@BUILD=$(BUILD) scripts/tidy $(ARGS)

@@ -252,6 +252,19 @@ def test_a_helper_means_one_thing(compiler):
     tilewright.jit(kernel)[(1,)](2)
 
 
+def test_a_nan_that_two_kernels_read_has_not_changed(compiler):
+    space = {"tilewright": tilewright, "NOTHING": float("nan")}
+    source = "def helper(a):\n    return NOTHING\n"
+    exec(source, space)
+
+    def kernel(a):
+        pass
+
+    kernel.__tilewright_helpers__ = ((tilewright.jit(space["helper"], source=source), "NOTHING"),)
+    for _ in range(2):
+        tilewright.jit(kernel)[(1,)](2)
+
+
 def test_table_cleared_by_the_grid_function(mock):
     add = make_kernel()
 

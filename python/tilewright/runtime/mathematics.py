@@ -27,7 +27,10 @@ def constexpr_function(fn):
 
 def _give_text(fn):
     """The text as Triton's objects have it: torch copies it into the file of a kernel that calls the function."""
-    fn.fn, fn.src = fn, FunctionSource(fn).src
+    fn.src = FunctionSource(fn).src
+    # A function of its own, for programs that look for the innermost `fn`.
+    fn.fn = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+    fn.fn.__kwdefaults__, fn.fn.__doc__, fn.fn.__module__ = fn.__kwdefaults__, fn.__doc__, fn.__module__
 
 
 def _compile_again(fn, text):
@@ -35,20 +38,20 @@ def _compile_again(fn, text):
     space = {}
     # The code that is taken over keeps the names of globals, and looks them up where the function always did.
     exec(compile(text, fn.__code__.co_filename, "exec"), fn.__globals__, space)
-    fn.__code__, fn.src = space[fn.__name__].__code__, text
+    for each in (fn, getattr(fn, "fn", fn)):
+        each.__code__ = space[fn.__name__].__code__
+    fn.src = text
 
 
 class _MarkedFunctions(type):
     """Any function that `constexpr_function` has marked is an instance, but for those of this package."""
 
     def __instancecheck__(cls, value):
-        if (
-            not isinstance(value, types.FunctionType)
-            or value.__module__ == __name__
-            or not hasattr(value, "__tilewright_constexpr_function__")
-        ):
-            return False
-        return True
+        return (
+            isinstance(value, types.FunctionType)
+            and value.__module__ != __name__
+            and hasattr(value, "__tilewright_constexpr_function__")
+        )
 
 
 class ConstexprFunction(metaclass=_MarkedFunctions):

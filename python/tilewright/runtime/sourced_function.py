@@ -34,6 +34,8 @@ def _is_frozen_value(value) -> bool:
 
 
 def _is_same_constant(before, now) -> bool:
+    if before is now:  # a NaN too, which equals nothing
+        return True
     return type(before) is type(now) and bool(getattr(before, "value", before) == getattr(now, "value", now))
 
 
