@@ -239,7 +239,7 @@ static llvm::SmallVector<Value> emitPredicatedLoad(FunctionLowering &lowering, V
   int numWords = format.numWords;
   // Operands: outputs, address, then predicate, policy, initial values.
   llvm::SmallVector<Value> operands{address};
-  std::string constraints, tied;
+  std::string constraints;
   for (int word = 0; word < numWords; ++word)
     constraints += std::string(word ? ",=" : "=") + format.constraint();
   constraints += ",l";

@@ -317,8 +317,8 @@ static LogicalResult lowerTmaStore(Operation *op, FunctionLowering &lowering) {
   FailureOr<TmaBox> box = boxOf(op, descriptor, store.getBuffer().getType());
   if (failed(box))
     return failure();
-  std::string reduction;
-  if (store.getReduction() && (reduction = reductionName(*store.getReduction())).empty())
+  std::string reduction = store.getReduction() ? reductionName(*store.getReduction()) : "";
+  if (store.getReduction() && reduction.empty())
     return op->emitOpError("TMA has no reduction ")
            << ir::stringifyAtomicKind(*store.getReduction());
   std::string name = (reduction.empty() ? "cp.async" : "cp.reduce.async") +

@@ -114,10 +114,10 @@ private:
   /// Accumulator words in, words out; `words` is not read where the batch
   /// starts at zero.
   Registers emitBatch(const Batch &batch, const Registers &words);
-  void emitStep(AsmBuilder &code, const Batch &batch, int step, size_t firstWord);
+  void emitStep(AsmBuilder &code, const Batch &batch, int step, size_t numWords);
   std::string descriptor(AsmBuilder &code, const char *name, const SharedOperand &operand,
                          llvm::StringRef low, uint32_t mn, int step);
-  Registers addInFull(Registers sums, const Registers &products);
+  Registers addInFull(const Registers &sums, const Registers &products);
   /// Whether another op needs the accumulator that was computed by a product.
   bool isKeptByAnother();
 
@@ -337,7 +337,7 @@ Registers WgmmaLowering::emitBatch(const Batch &batch, const Registers &words) {
   return code.finish();
 }
 
-Registers WgmmaLowering::addInFull(Registers sums, const Registers &products) {
+Registers WgmmaLowering::addInFull(const Registers &sums, const Registers &products) {
   Type element = lowering.registerType(getElementTypeOrSelf(op.getAcc()));
   Registers left = unpackFromMatrix(lowering, sums, element);
   Registers right = unpackFromMatrix(lowering, products, element);

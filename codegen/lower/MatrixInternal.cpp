@@ -76,7 +76,7 @@ std::string AsmBuilder::operandList(size_t first, size_t count) {
   return list + "}";
 }
 
-void AsmBuilder::line(const llvm::Twine &piece) { text += piece.str() + "\n\t"; }
+void AsmBuilder::line(const llvm::Twine &instruction) { text += instruction.str() + "\n\t"; }
 
 Registers AsmBuilder::finish() {
   std::string all = constraints + tiedConstraints;

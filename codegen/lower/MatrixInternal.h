@@ -82,7 +82,7 @@ public:
   /// "{$first, ...}" with `count` operands.
   static std::string operandList(size_t first, size_t count);
 
-  void line(const llvm::Twine &text);
+  void line(const llvm::Twine &instruction);
   /// Emits; the results in the order in which they were added.
   Registers finish();
 

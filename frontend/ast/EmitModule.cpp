@@ -109,8 +109,8 @@ static void restoreCause(Walker &walker) {
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::handle jitFunction,
-                                             py::dict signature, py::dict constexprs,
-                                             py::dict divisibility, py::dict options,
+                                             const py::dict &signature, const py::dict &constexprs,
+                                             const py::dict &divisibility, const py::dict &options,
                                              const std::string &target) {
   py::object function = requireJitFunction(jitFunction);
   Walker walker(context, target, options);

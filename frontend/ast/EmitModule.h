@@ -34,10 +34,11 @@ namespace tilewright {
 /// Raises tilewright::Error with its frames; a Python exception that caused it
 /// is left as Python's current error, where the translation to a Python
 /// exception finds it as the cause.
-mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context,
-                                             pybind11::handle jitFunction, pybind11::dict signature,
-                                             pybind11::dict constexprs, pybind11::dict divisibility,
-                                             pybind11::dict options, const std::string &target);
+mlir::OwningOpRef<mlir::ModuleOp>
+emitModule(mlir::MLIRContext &context, pybind11::handle jitFunction,
+           const pybind11::dict &signature, const pybind11::dict &constexprs,
+           const pybind11::dict &divisibility, const pybind11::dict &options,
+           const std::string &target);
 
 /// Raises what emitModule would raise, and makes nothing: the interpreter asks this before
 /// it runs a kernel, so that it takes the kernels that the compiler takes. `arguments` maps

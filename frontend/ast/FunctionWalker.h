@@ -77,8 +77,8 @@ private:
   void visitAssert(Handle statement);
   void visitImport(Handle statement);
   void assignTarget(Handle target, Handle value);
-  void assignName(Handle name, Handle value);
-  void assignConstant(Handle name, Handle value, Handle valueNode);
+  void assignName(Handle id, Handle value);
+  void assignConstant(Handle id, Handle value, Handle valueNode);
   /// A number as a run-time scalar, also inside tuples.
   Object toRunTime(Handle value);
 
@@ -152,7 +152,7 @@ private:
   struct Bounds;
   RangeLoop readRange(Handle call, const pybind11::tuple &args, const pybind11::dict &kwargs,
                       bool isLanguageRange);
-  semantic::Operand readBound(Handle value);
+  semantic::Operand readBound(Handle object);
   void readStep(RangeLoop &range);
   void readHints(RangeLoop &range, const std::vector<Object> &bound, Handle call);
   void runRangeLoop(Handle statement, RangeLoop &range);
@@ -163,7 +163,7 @@ private:
   std::optional<semantic::Value> counterBefore(Handle name, const Bounds &bounds,
                                                std::string &reason);
   semantic::Value counterAfter(const Bounds &bounds, const semantic::Value &old);
-  bool isReadOutsideItsLoops(Handle name);
+  bool isReadOutsideItsLoops(Handle id);
 
   //===--- Unrolling.cpp --------------------------------------------------===//
   Flow unrollRange(Handle statement, const pybind11::tuple &args, const pybind11::dict &kwargs,
@@ -179,7 +179,7 @@ private:
   Object visitJoinedStr(Handle node);
   Object visitSlice(Handle node);
   Object visitListComp(Handle node);
-  pybind11::list visitElements(Handle nodes);
+  pybind11::list visitElements(Handle elements);
   /// As visitExpression, but `constexpr(f)` stays wrapped.
   Object visitCallee(Handle node);
 
@@ -208,10 +208,10 @@ private:
   bool isInstance(Handle object, Handle classes);
 
   //===--- Names.cpp ------------------------------------------------------===//
-  Object lookup(Handle name);
-  Object lookupGlobal(Handle name);
-  bool isAllowedGlobal(Handle name, Handle value);
-  [[noreturn]] void reportUndefined(Handle name);
+  Object lookup(Handle id);
+  Object lookupGlobal(Handle id);
+  bool isAllowedGlobal(Handle id, Handle value);
+  [[noreturn]] void reportUndefined(Handle id);
 
   //===--- Location.cpp ---------------------------------------------------===//
   SourceFrame sourceFrame() const;

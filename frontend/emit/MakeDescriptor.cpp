@@ -287,7 +287,7 @@ static std::string reasonForPointers(RecipeWriter &writer, const ArrayOfBlocks &
   return "";
 }
 
-static int64_t elementsOfChunk(DType element) {
+static int64_t elementsOfChunk(const DType &element) {
   return std::max<int64_t>(1, alignmentBytes / element.sizeInBytes());
 }
 

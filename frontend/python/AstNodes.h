@@ -61,6 +61,7 @@ enum class NodeKind {
 /// Interned names of the fields of nodes.
 struct NodeFields {
 #define X(NAME) PyObject *NAME;
+  // Python's names. NOLINTNEXTLINE(readability-identifier-naming)
   TILEWRIGHT_NODE_FIELDS(X)
 #undef X
 };

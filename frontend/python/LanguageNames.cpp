@@ -231,7 +231,7 @@ static py::object resolveName(py::handle jitFunction, py::handle node) {
       if (py::object base = resolveName(jitFunction, field(node, nodes.fields.value)))
         return base.attr(field(node, nodes.fields.attr));
   } catch (py::error_already_set &) {
-    // An annotation that names nothing is a hint for a reader, not code.
+    return {}; // an annotation that names nothing is a hint for a reader, not code
   }
   return {};
 }
