@@ -58,7 +58,7 @@ pybind11::object unwrapConstexpr(pybind11::handle object);
 
 /// A tensor, or a bool, int, float or constexpr of one as a literal; nothing
 /// for any other object. Raises E0119 for an int outside 64 bits.
-std::optional<semantic::Operand> tryOperand(pybind11::handle object);
+std::optional<semantic::Operand> tryOperand(pybind11::handle handle);
 /// As tryOperand, but raises E0120 that names `what` and the object's type.
 semantic::Operand toOperand(pybind11::handle object, const std::string &what);
 /// A literal becomes a run-time scalar of its own type.
@@ -68,11 +68,11 @@ semantic::Value toValue(semantic::Semantic &semantic, pybind11::handle object,
 semantic::Value applyOperator(semantic::Semantic &semantic, semantic::Arithmetic op,
                               const semantic::Operand &lhs, const semantic::Operand &rhs);
 /// Ints of a tuple, list, constexpr or single int; E0112 for a run-time value.
-std::vector<int64_t> toIntList(pybind11::handle object, const std::string &what);
+std::vector<int64_t> toIntList(pybind11::handle handle, const std::string &what);
 /// A compile-time int; E0112 for a run-time value, E0120 for another object.
-int64_t toInt(pybind11::handle object, const std::string &what);
+int64_t toInt(pybind11::handle handle, const std::string &what);
 /// A number of stages or copies that a loop asks for; as toInt, and E0117 below zero.
-int64_t toLoopHint(pybind11::handle object, const std::string &what);
+int64_t toLoopHint(pybind11::handle handle, const std::string &what);
 
 } // namespace tilewright
 

@@ -88,14 +88,15 @@ ValueTree ValueTree::flattenFrom(Semantic &semantic, py::handle object,
                                  const std::set<size_t> *promoted, std::vector<Value> &leaves,
                                  size_t &position) {
   ValueTree tree;
-  bool isRecord;
-  py::object parts;
   if (isTensor(object) || (isNumber(object) && (!promoted || promoted->count(position)))) {
     ++position;
     leaves.push_back(isTensor(object) ? unwrapValue(object) : toValue(semantic, object, "value"));
     tree.kind = Kind::Leaf;
     tree.type = leaves.back().type;
-  } else if ((parts = partsOf(object, isRecord))) {
+    return tree;
+  }
+  bool isRecord;
+  if (py::object parts = partsOf(object, isRecord)) {
     tree.kind = isRecord ? Kind::Record : Kind::Tuple;
     tree.object = isRecord ? py::reinterpret_borrow<py::object>(object)
                            : py::reinterpret_borrow<py::object>(

@@ -53,9 +53,9 @@ public:
   /// something else in `after`; true if there are any.
   static bool findChangedNumbers(pybind11::handle before, pybind11::handle after,
                                  std::set<size_t> &promoted);
-  /// The run-time parts of `object`, which must have this tree's form, types and
+  /// The run-time parts of `other`, which must have this tree's form, types and
   /// constants; false where it does not. A number fits a leaf of its own type.
-  bool match(semantic::Semantic &semantic, pybind11::handle object,
+  bool match(semantic::Semantic &semantic, pybind11::handle other,
              std::vector<semantic::Value> &leaves) const;
   /// The object around new leaves, from `position` on, which is advanced.
   pybind11::object rebuild(const std::vector<semantic::Value> &leaves, size_t &position) const;

@@ -184,6 +184,8 @@ class Loop:
 
     def branch(self):
         self.add(f"if {self.pick('trip % 2 == 0', 'trip > 1', 'last < 2', 'trip == trips - 1')}:")
+        # Products of a warpgroup wait for each other where their sums change places in a branch.
+        exchange = ["one, two = two, one"] if self.size < 64 else []
         for _ in range(self.random.randint(1, 2)):
             self.add(
                 self.pick(
@@ -192,8 +194,8 @@ class Loop:
                     "where_to = picked",
                     "held = outer",
                     "total += 3",
-                    "one, two = two, one",
                     "moving = a_ptr + tile",
+                    *exchange,
                 ),
                 1,
             )
