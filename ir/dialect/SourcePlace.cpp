@@ -7,6 +7,7 @@
 
 #include "ir/dialect/SourcePlace.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
