@@ -24,7 +24,7 @@ namespace json = llvm::json;
 
 namespace tilewright::passes {
 
-static std::string asText(json::Value value) {
+static std::string asText(const json::Value &value) {
   std::string text;
   llvm::raw_string_ostream(text) << value;
   return text;

@@ -14,7 +14,8 @@
 #include <link.h>
 #include <string>
 
-/// Where the linker has put the start of this library.
+/// Where the linker has put the start of this library, and what it calls that.
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
 namespace tilewright {

@@ -115,7 +115,7 @@ SourceFrame currentPythonFrame(const std::string &kernel) {
     py::object line = py::module_::import("linecache").attr("getline")(result.file, result.line);
     result.sourceLine = py::str(line.attr("rstrip")("\n"));
   } catch (py::error_already_set &) {
-    // Without the source line the frame still names the place.
+    return result; // without the source line it still names the place
   }
   return result;
 }

@@ -127,6 +127,7 @@ static void takeLateRequest() {
   try {
     py::module_::import("tilewright.runtime.interpreter").attr("do_nothing")();
   } catch (py::error_already_set &) {
+    return; // that was the request
   }
 }
 

@@ -24,9 +24,7 @@ namespace tilewright {
 
 using semantic::Arithmetic;
 using semantic::CombineFunction;
-using semantic::Comparison;
 using semantic::HintKind;
-using semantic::NanMode;
 using semantic::Operand;
 using semantic::Semantic;
 using semantic::UnaryOp;
