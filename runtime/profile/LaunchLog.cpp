@@ -27,7 +27,9 @@ uint64_t hostNow() {
 }
 
 LaunchLog::LaunchLog(const std::vector<std::string> &cuptiCandidates) {
-  cuptiReason = startCupti(cuptiCandidates);
+  // Without a driver CUPTI 13.2 does not fail: naming its error, it calls itself until the stack
+  // is full.
+  cuptiReason = Driver::tryGet() ? startCupti(cuptiCandidates) : "no CUDA driver was found";
   if (cuptiReason.empty())
     cuptiBegin = cuptiNow();
   taken.begin = hostNow(); // as near to CUPTI's time as can be

@@ -197,6 +197,14 @@ def test_grid_functions_are_called_once():
     assert calls == [7] and [run.grid for run in profile.interpreted] == [(2, 1, 1)]
 
 
+def test_cupti_is_not_asked_without_a_driver(tmp_path):
+    """The library of CUDA 13.2 fills the stack then."""
+    code = f"from tilewright import _core; print(_core.profile_start([{build(tmp_path, 'MockCupti')!r}], str, False))"
+    environment = {**os.environ, "TILEWRIGHT_LIBCUDA_PATH": str(tmp_path / "none"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout == "no CUDA driver was found\n", done.stderr
+
+
 def test_a_program_in_the_interpreter(tmp_path):
     done = run(tmp_path, "--json", "p.json", "--trace", "t.json", "script.py", "--json", "7")
     assert done.returncode == 0 and "sum 800.0 ['--json', '7']" in done.stdout, done.stderr
