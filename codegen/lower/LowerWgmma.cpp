@@ -416,9 +416,9 @@ ir::WgmmaOp firstOf(ir::WgmmaOp product) {
   return earlier && earlier->getBlock() == product->getBlock() ? firstOf(earlier) : product;
 }
 
-/// Whether a loop goes on with `result`, of `product`, as a variable that is still needed
-/// when the product starts, as where two accumulators change places: so it has other
-/// registers than the product.
+/// Whether a loop goes on with `result`, of `product`, in other registers than the product
+/// has gathered in: as a variable that is still needed when the product starts, or where
+/// the product began with another variable, as when two accumulators change places.
 bool changesPlace(Value result, ir::WgmmaOp product) {
   ir::WgmmaOp first = firstOf(product);
   auto isNeeded = [&](BlockArgument variable) {
