@@ -148,6 +148,7 @@ public:
     else if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
       describeOwn(facts, load);
     facts.addressObstacle = addressObstacle(op);
+    facts.numAddressLoads = numAddressLoads(op);
     return facts;
   }
 
@@ -257,6 +258,22 @@ private:
       return "an atomic of the loop orders what it loads";
     addressLoads.insert(loads.begin(), loads.end());
     return "";
+  }
+
+  /// How many loads follow from one another until the address is there.
+  int numAddressLoads(Operation *load) const {
+    Slice slice(loop);
+    slice.addOperands(load);
+    llvm::DenseMap<Operation *, int> loadsUntil;
+    auto most = [&](Operation *op) {
+      int loads = 0;
+      for (Value operand : op->getOperands())
+        loads = std::max(loads, loadsUntil.lookup(operand.getDefiningOp()));
+      return loads;
+    };
+    for (Operation *op : slice.ops)
+      loadsUntil[op] = most(op) + llvm::isa<ir::LoadOp>(op);
+    return most(load);
   }
 
   bool mayBeStoredTo(Operation *load) {

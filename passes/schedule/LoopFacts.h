@@ -78,6 +78,8 @@ struct LoadFacts {
   std::string copyObstacle;
   /// Whether its address is known iterations ahead, and what it loads is final then.
   std::string addressObstacle;
+  /// Loads of the same iteration, each for the address of the next, before its own address.
+  int numAddressLoads = 0;
 
   /// What threads can do for themselves where it is stored to no buffer.
   OwnLoadFacts own;

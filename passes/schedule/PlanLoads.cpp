@@ -64,6 +64,7 @@ public:
       for (const LoadFacts &load : facts.loads)
         if (llvm::is_contained(own.copies, &load) ? !isTransposed : accepts(load, isTransposed))
           chosen.rings.push_back(&load);
+    shortenForLoadedAddresses();
     return std::move(chosen);
   }
 
@@ -118,6 +119,17 @@ private:
         (takesCopies ? own.copies : own.registers).push_back(&load);
     }
     return own;
+  }
+
+  /// In Triton a load for an address is a stage of its own, which leaves fewer to the ring.
+  /// Programs that were written for it count on that memory: they get as few where what
+  /// they ask for does not fit.
+  void shortenForLoadedAddresses() {
+    int levels = 0;
+    for (const LoadFacts *load : chosen.rings)
+      levels = std::max(levels, load->numAddressLoads);
+    if ((chosen.distance + 1) * chosen.slotBytes() > resources.roomForRings())
+      chosen.distance = static_cast<int>(llvm::divideCeil(chosen.distance, levels + 1));
   }
 
   /// All loads, so many iterations ahead as memory allows.

@@ -92,3 +92,25 @@ def test_product_of_pages(target, form, trips):
     rows = (b.reshape(8, k, n)[pages[:trips]].astype(np.float64) + (form == "computed")).reshape(-1, n)
     np.testing.assert_array_equal(out, a @ rows)
     assert "pipeline: applied" in remarks_of(seen) and "its address depends" not in remarks_of(seen)
+
+
+@pytest.mark.parametrize("stages, slots", [(2, 2), (3, 2), (4, 3)])
+def test_fewer_slots_where_the_pages_do_not_fit(stages, slots):
+    """A load for an address counts as a stage where memory is short, as in Triton: 3 slots of 80 KiB are too many."""
+    m, n, k, trips, seen = 64, 256, 128, 3, []
+    a, b = exact_values("float16", (m, trips * k)), exact_values("float16", (8 * k, n), seed=1)
+    pages, out = np.array([6, 1, 7, 1 << 20], np.int32), np.full((m, n), 9, np.float32)
+
+    def run():
+        Emulator("sm_90a", inspect=seen.append).run(
+            pages_kernel, (1,), a, b, pages, out, trips, M=m, N=n, K=k, FORM="page", num_warps=8, num_stages=stages
+        )
+
+    if slots == 3:
+        with pytest.raises(tilewright.OutOfResources, match="E0301"):
+            run()
+        return
+    run()
+    rows = b.reshape(8, k, n)[pages[:trips]].astype(np.float64).reshape(-1, n)
+    np.testing.assert_array_equal(out, a.astype(np.float64) @ rows)
+    assert f"stages={slots}, slots={slots}" in remarks_of(seen)
