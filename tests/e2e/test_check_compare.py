@@ -361,7 +361,7 @@ x = torch.randn(1000, device="cuda")
 out = torch.zeros(1000, device="cuda")
 for wrong in (False, True):
     kernel[(8,)](x, out, 1000, WRONG=wrong, BLOCK=128)
-print("end", out[1].item() == x[1].exp().item())
+print("end", abs(out[1].item() - x[1].exp().item()) < 1e-5 * out[1].item())
 """
 
 
