@@ -146,8 +146,8 @@ def test_parts_meet_in_one_table(swept_log):
     assert swept_log.read_text().count("\n") == before + 3  # each part launches once
 
 
-def test_leaders_that_have_met_are_not_measured_again():
-    """Where the others are far behind, or the leaders of one part, the figures of the parts decide."""
+def test_one_leader_is_not_measured_again():
+    """Where the others are far behind, the figures of the parts decide."""
     executor = Here(workers=2)
     assert tuning.sweep(TARGET, [{"best": 8}], executor) == [""]
     assert len(executor.texts) == 2 and best_blocks() == {"(1, 'float64')": 8}

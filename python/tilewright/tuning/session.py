@@ -6,7 +6,7 @@
      not compile, ends here with its reason. Each is marked on disk before: if an earlier
      process has ended while it compiled one, all are compiled in worker processes
      (compiler/isolated.py)
-  2. as each is ready: run it once on the caller's data, compare what it wrote with
+  2. as each is compiled: run it once on the caller's data, compare what it wrote with
      the first that worked, and estimate its time
   3. measure the ones that can still win in interleaved rounds (autotune/Race.h)
   4. put the caller's data back
@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as FutureTimeout  # another class before Python 3.11
 
 from .. import _core, errors, knobs, observers
@@ -37,6 +37,9 @@ from .report import Progress
 
 # A candidate so much slower than the best estimate is not measured further.
 _HOPELESS = 4.0
+# In a part of a sweep, which only names those that are then measured side by side.
+_NO_LEADER = 1.5
+_ROUNDS_OF_A_PART = 3
 _ROUND_MILLISECONDS = 2.0
 _MAX_SAMPLES = 8
 
@@ -132,6 +135,14 @@ class Session:
                 candidate.future.set_exception(error)
                 continue
             candidate.future = pool.submit(self._compile, candidate, args, kwargs)
+
+    def as_compiled(self, candidates):
+        """The candidates, each when it is compiled or the budget is spent; in their order where several wait."""
+        left = {candidate.future: candidate for candidate in candidates}
+        while left:
+            ready, _ = wait(left, max(self.budget - self.elapsed(), 0.1), FIRST_COMPLETED)
+            for future in [f for f in left if f in ready or not ready][:1]:
+                yield left.pop(future)
 
     def finish_compiling(self, candidate):
         """Waits for one candidate; whether it may run."""
@@ -355,7 +366,7 @@ class Session:
 
     # -- 3: rounds ------------------------------------------------------------
 
-    def _best_of_estimates(self, candidates):
+    def _best_of_estimates(self, candidates, hopeless):
         """The least estimate, after those that look hopeless have been timed again.
 
         The first runs share the processor with the compiler's threads: a launch that
@@ -363,21 +374,24 @@ class Session:
         """
         best = min((c.estimate for c in candidates), default=math.inf)
         for candidate in candidates:
-            if candidate.estimate > _HOPELESS * best and not self.is_over():
+            if candidate.estimate > hopeless * best and not self.is_over():
                 candidate.estimate = min(candidate.estimate, *(self._measured(candidate, 1) or ()), math.inf)
                 best = min(best, candidate.estimate)
         return best
 
     def _rounds(self, candidates, seed):
         """Interleaved rounds over the candidates that can still win."""
-        best = self._best_of_estimates(candidates)
-        race = _core.Race(len(candidates), seed=seed, tolerance=SAME)
+        decides = self.share is None or self.share.decides
+        hopeless = _HOPELESS if decides else _NO_LEADER
+        best = self._best_of_estimates(candidates, hopeless)
+        most = {} if decides else {"max_rounds": _ROUNDS_OF_A_PART}
+        race = _core.Race(len(candidates), seed=seed, tolerance=SAME, **most)
         for index, candidate in enumerate(candidates):
             if candidate.samples:  # of a tuning that was killed
                 race.add(index, candidate.samples)
             if candidate.status != "ready":  # it has failed meanwhile
                 race.drop(index)
-            elif candidate.estimate > _HOPELESS * best:
+            elif candidate.estimate > hopeless * best:
                 race.drop(index)
                 candidate.samples = candidate.samples or [candidate.estimate]
                 candidate.end("slow", f"one run took {candidate.estimate:.3g} ms, the best {best:.3g} ms")
@@ -421,10 +435,9 @@ class Session:
                 candidate.samples = [s for s in earlier.get("samples", []) if isinstance(s, float)]
         pool = ThreadPoolExecutor(max_workers=_compile_threads(len(batch)), thread_name_prefix="tilewright-tune")
         try:
-            self.start_compiling([c for c in batch if c.runs], pool)
-            for candidate in batch:
-                if not candidate.runs:
-                    continue
+            compiled = [c for c in batch if c.runs]
+            self.start_compiling(compiled, pool)
+            for candidate in self.as_compiled(compiled):
                 if any(c.status == "ready" for c in self.candidates) and (self.is_over() or self._turn_is_over()):
                     self._skip(candidate)
                     continue

@@ -257,10 +257,10 @@ class _Sweep:
         for key, header in problem.tables.items():
             if self.board is None or self.board not in _board_of(header) or not problem.is_divided:
                 continue
-            found, have_met = self._leaders(problem, key, header["records"])
+            found = self._leaders(problem, key, header["records"])
             if header.get("best") in header["records"] and not problem.measured:
                 continue
-            if len(found) > 1 and not have_met:
+            if len(found) > 1:
                 leaders[key] = found
             elif found:
                 self._choose(header, found[0])
@@ -272,7 +272,7 @@ class _Sweep:
         self._keep([header])
 
     def _leaders(self, problem, key, records):
-        """Identities near the best, the fastest first, and whether one worker has measured and compared them already.
+        """Identities near the best, the fastest first: the parts measure briefly, and leave it to these who is the best.
 
         The result of the best was compared with those of its part. Where too few of these agree with it, the fastest
         of other parts join the leaders, until they are more than the leaders of its part: a wrong result that
@@ -283,14 +283,14 @@ class _Sweep:
         ordered = sorted(times, key=times.get)
         near = [i for i in ordered if times[i] <= _LEADERS_WITHIN * times[ordered[0]]][:_MOST_LEADERS]
         if not near:
-            return near, False
+            return near
         own = part_of[near[0]]
         agreeing = sum(r["status"] in ("ok", "slow") and part_of[i] == own for i, r in records.items())
         if agreeing < _FEWEST_COMPARED:
             wanted = sum(part_of[i] == own for i in near) + 1
             others = [i for i in ordered if part_of[i] != own][:wanted]
             near = sorted({*near, *others}, key=times.get)
-        return near, len({part_of[i] for i in near}) == 1
+        return near
 
     # -- the journal -------------------------------------------------------------
 
