@@ -147,11 +147,46 @@ static bool isIdentical(py::handle lhs, py::handle rhs) {
   return isNumber(lhs) && isSameConstant(lhs, rhs);
 }
 
+static bool isSequence(py::handle object) {
+  return py::isinstance<py::tuple>(object) || py::isinstance<py::list>(object);
+}
+
+/// Whether a tuple or list has run-time values, which an assignment makes of its numbers.
+static bool holdsTensors(py::handle object) {
+  return isTensor(object) ||
+         (isSequence(object) && std::any_of(object.begin(), object.end(), holdsTensors));
+}
+
+static py::object compareOnce(semantic::Semantic &semantic, NodeKind kind, py::handle lhs,
+                              py::handle rhs);
+
+/// Sequences are equal where all their elements are; a list equals a tuple, as shapes are
+/// either.
+static py::object compareSequences(semantic::Semantic &semantic, bool wantsEqual, py::handle lhs,
+                                   py::handle rhs) {
+  py::object isDifferent = py::bool_(!wantsEqual), all;
+  if (py::len(lhs) != py::len(rhs))
+    return isDifferent;
+  for (auto left = lhs.begin(), right = rhs.begin(); left != lhs.end(); ++left, ++right) {
+    py::object holds = compareOnce(semantic, NodeKind::Eq, *left, *right);
+    if (isTensor(holds))
+      all = all ? wrapValue(semantic.logicalAnd(unwrapValue(all), unwrapValue(holds))) : holds;
+    else if (!py::bool_(holds))
+      return isDifferent;
+  }
+  if (!all)
+    return py::bool_(wantsEqual);
+  return wantsEqual ? all : wrapValue(semantic.logicalNot(unwrapValue(all)));
+}
+
 static py::object compareOnce(semantic::Semantic &semantic, NodeKind kind, py::handle lhs,
                               py::handle rhs) {
   if (kind == NodeKind::Is || kind == NodeKind::IsNot)
     return py::bool_(isIdentical(lhs, rhs) == (kind == NodeKind::Is));
   auto [meaning, python] = *findComparison(kind);
+  if (isSequence(lhs) && isSequence(rhs) && (holdsTensors(lhs) || holdsTensors(rhs)) &&
+      (kind == NodeKind::Eq || kind == NodeKind::NotEq))
+    return compareSequences(semantic, kind == NodeKind::Eq, lhs, rhs);
   if ((!isTensor(lhs) && !isTensor(rhs)) || isRecord(lhs) || isRecord(rhs))
     return fromPython(PyObject_RichCompare(lhs.ptr(), rhs.ptr(), python));
   // A tensor is never equal to None, a string or a type.

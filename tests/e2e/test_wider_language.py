@@ -453,3 +453,40 @@ def test_type_of_a_constant(device):
     out = device.empty(1, np.int32)
     device.run(type_of_constant_kernel, (1,), out, (30, 1, (tl.constexpr(4),)), NUMBER=10, TEXT="text")
     assert device.numpy(out)[0] == 45
+
+
+# ---------------------------------------------------------------------------
+# Tuples and lists whose numbers an assignment has made run-time values
+# ---------------------------------------------------------------------------
+
+
+@tilewright.jit
+def compared_sequences_kernel(out_ptr, n, BLOCK: tl.constexpr):
+    x = tl.arange(0, BLOCK)
+    shape = x.shape
+    found = 0
+    if shape == [BLOCK]:
+        found += 1
+    if (BLOCK,) == shape:
+        found += 2
+    if shape != x.shape:
+        found += 4
+    pair = (n, BLOCK)
+    if pair == [3, BLOCK]:
+        found += 8
+    if pair != (3, BLOCK):
+        found += 16
+    if pair == (n, BLOCK, 1):
+        found += 32
+    if (shape, pair) == ([BLOCK], (n, BLOCK)):
+        found += 64
+    if pair == (n, None):
+        found += 128
+    tl.store(out_ptr, found)
+
+
+@pytest.mark.parametrize("n, expected", [(3, 1 + 2 + 8 + 64), (5, 1 + 2 + 16 + 64)])
+def test_sequences_with_run_time_values_are_compared(device, n, expected):
+    out = device.empty(1, np.int32)
+    device.run(compared_sequences_kernel, (1,), out, n, BLOCK=16)
+    assert device.numpy(out)[0] == expected
