@@ -433,7 +433,8 @@ struct Run {
 static std::vector<std::string> commandOptions(const std::string &arch,
                                                const AssembleOptions &options) {
   std::vector<std::string> list = {"-arch=" + arch, fmt::format("-O{}", options.optimizationLevel),
-                                   "-verbose", "-Xptxas=-v",
+                                   // Not -verbose: old ones then print to the user's stderr.
+                                   "-Xptxas=-v",
                                    // What comes from its cache comes without a word of spills.
                                    "-no-cache"};
   if (options.lineInfo)
