@@ -5,6 +5,7 @@
 import os
 import random
 import threading
+import time
 import warnings
 
 import pytest
@@ -13,7 +14,7 @@ import tilewright
 from harness import simulated
 from harness.mock_driver import FakeTensor
 from harness.simulated import Array, Simulated
-from harness.tuner_cases import TRIALS, identity, launch, nothing, records, tuned
+from harness.tuner_cases import TRIALS, identity, launch, nothing, outputs_only, records, tuned
 from tilewright import errors, tuning
 from tilewright.runtime.autotuner import Autotuner
 from tilewright.tuning import table
@@ -90,6 +91,17 @@ def test_slow_candidates_are_measured_twice():
     launch(tuner, Array([1.0]), 5)
     slow = [c for c in tuner.fn.launched if c["BLOCK"] == 64]
     assert len(slow) == 2 and records()["64"]["status"] == "slow" and "the best 1" in records()["64"]["reason"]
+
+
+def test_none_waits_for_the_slowest_to_compile():
+    def resources(config):
+        time.sleep(0.5 if config["BLOCK"] == 64 else 0.0)
+        return outputs_only(config)
+
+    tuner = tuned(nothing, {64: 1.0, 128: 2.0, 256: 3.0}, resources=resources)
+    launch(tuner, Array([1.0]), 5)
+    first = list(dict.fromkeys(c["BLOCK"] for c in tuner.fn.launched))
+    assert first == [128, 256, 64] and tuner.best_config.kwargs == {"BLOCK": 64}
 
 
 def test_late_first_run_is_no_slow_kernel():

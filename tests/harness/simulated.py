@@ -127,9 +127,7 @@ def install(monkeypatch):
     monkeypatch.setattr(bench, "DeviceBench", Bench)
     original = memory.region_of
     monkeypatch.setattr(memory, "region_of", lambda v: HostRegion(v) if isinstance(v, Array) else original(v))
-    from tilewright.tuning import session
-
-    monkeypatch.setattr(session, "region_of", memory.region_of)
+    monkeypatch.setattr(bench, "region_of", memory.region_of)
 
 
 def configs(*blocks, **options):

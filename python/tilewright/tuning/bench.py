@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 
 from .. import _core, errors
+from .memory import region_of
 
 
 class DeviceBench:
@@ -65,3 +66,11 @@ def read_clocks(device):
         return values or None
     except (OSError, AttributeError):
         return None
+
+
+def roof(arguments):
+    """Milliseconds in which memory can move every argument once, or None."""
+    properties = _core.device_properties(_core.current_device())
+    bytes_per_ms = properties["mem_clock_rate"] * 2 * properties["mem_bus_width"] / 8
+    regions = {r.key: r.nbytes for v in arguments.values() if (r := region_of(v)) is not None}
+    return sum(regions.values()) / bytes_per_ms if regions and bytes_per_ms else None

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import FIRST_COMPLETED, wait
 
 from .. import _core
 
@@ -50,6 +51,14 @@ class Candidate:
             **({"interrupted": True} if self.interrupted else {}),
             **self.resources,
         }
+
+
+def as_compiled(candidates, seconds_left):
+    """The candidates, each when it is compiled or the time is over; in their order where several wait."""
+    left = {candidate.future: candidate for candidate in candidates}
+    while left:
+        ready, _ = wait(left, seconds_left(), FIRST_COMPLETED)
+        yield left.pop(next(future for future in left if future in ready or not ready))
 
 
 def first_line(error) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout  # another class before Python 3.11
 
 from .. import _core, errors, knobs, observers
@@ -29,9 +29,9 @@ from ..compiler.options import must_isolate
 from ..tools.tensor_descriptor import TensorDescriptor, copy_of_descriptor
 from . import bench as benches
 from . import shares
-from .candidate import Candidate
+from .candidate import Candidate, as_compiled
 from .isolation import Trials, Unsupported
-from .memory import Protection, region_of
+from .memory import Protection
 from .options import SAME
 from .report import Progress
 
@@ -78,7 +78,7 @@ class Session:
         self.reference = None  # what the first working candidate wrote
         self.candidates: list = []
         self.odd: list = []  # candidates that disagree with the reference
-        table.circumstances = {"clocks": bench.clocks(), "roof_ms": _roof(named)}
+        table.circumstances = {"clocks": bench.clocks(), "roof_ms": benches.roof(named)}
 
     # -- time -----------------------------------------------------------------
 
@@ -87,6 +87,9 @@ class Session:
 
     def is_over(self):
         return self.elapsed() > self.budget
+
+    def _time_left(self):
+        return max(self.budget - self.elapsed(), 0.1)
 
     def _turn_is_over(self):
         """Whether the sweep waits for what this worker has; the rest is for its next turn."""
@@ -136,18 +139,10 @@ class Session:
                 continue
             candidate.future = pool.submit(self._compile, candidate, args, kwargs)
 
-    def as_compiled(self, candidates):
-        """The candidates, each when it is compiled or the budget is spent; in their order where several wait."""
-        left = {candidate.future: candidate for candidate in candidates}
-        while left:
-            ready, _ = wait(left, max(self.budget - self.elapsed(), 0.1), FIRST_COMPLETED)
-            for future in [f for f in left if f in ready or not ready][:1]:
-                yield left.pop(future)
-
     def finish_compiling(self, candidate):
         """Waits for one candidate; whether it may run."""
         try:
-            candidate.kernel = candidate.future.result(timeout=max(self.budget - self.elapsed(), 0.1))
+            candidate.kernel = candidate.future.result(timeout=self._time_left())
         except (TimeoutError, FutureTimeout):
             candidate.end("skipped", "the budget was spent before it was compiled")
             return False
@@ -437,7 +432,7 @@ class Session:
         try:
             compiled = [c for c in batch if c.runs]
             self.start_compiling(compiled, pool)
-            for candidate in self.as_compiled(compiled):
+            for candidate in as_compiled(compiled, self._time_left):
                 if any(c.status == "ready" for c in self.candidates) and (self.is_over() or self._turn_is_over()):
                     self._skip(candidate)
                     continue
@@ -493,14 +488,6 @@ def _has_cost_a_compiler(record) -> bool:
 def _has_cost_a_process(record) -> bool:
     """Whether its configuration faulted, hung or ended a process that ran it."""
     return record.get("lost") is True or record["status"] == "running"
-
-
-def _roof(arguments):
-    """Milliseconds in which memory can move every argument once, or None."""
-    properties = _core.device_properties(_core.current_device())
-    bytes_per_ms = properties["mem_clock_rate"] * 2 * properties["mem_bus_width"] / 8
-    regions = {r.key: r.nbytes for v in arguments.values() if (r := region_of(v)) is not None}
-    return sum(regions.values()) / bytes_per_ms if regions and bytes_per_ms else None
 
 
 def _compile_threads(count):
