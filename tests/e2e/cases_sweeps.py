@@ -139,7 +139,7 @@ def test_parts_meet_in_one_table(swept_log):
     assert [(s["part"], s["parts"]) for s in shares[:3]] == [(0, 3), (1, 3), (2, 3)] and len(shares) == 4
     (leaders,) = shares[3]["leaders"].values()
     blocks = {r["kwargs"]["BLOCK"]: identity for identity, r in shares[3]["tables"][0]["records"].items()}
-    assert len(blocks) == 24 and leaders[0] == blocks["8"] and len(leaders) == 4
+    assert len(blocks) == 24 and leaders[0] == blocks["8"] and len(leaders) == 3
     # All is known: the next sweep measures nothing, and a launch neither.
     before = swept_log.read_text().count("\n")
     assert tuning.sweep(TARGET, [{"best": 8, "apart": 0.02}], Here(workers=3)) == [""]

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import time
 
 from .. import _core, errors
 from .memory import region_of
@@ -18,6 +19,7 @@ class DeviceBench:
         self.device = _core.current_device()
         self.stream = _core.current_stream(self.device)
         # Twice the L2 cache: writing it leaves nothing of the kernel's data there.
+        self.late = 0.0
         self._bytes = min(max(2 * _core.device_properties(self.device)["l2_cache_size"], 16 << 20), 256 << 20)
         try:
             self._cache = _core.DeviceBuffer(self._bytes, "int8", self.device)
@@ -28,15 +30,18 @@ class DeviceBench:
 
     def time(self, run, before, count, patience) -> list:
         """Times of `count` runs; raises TimeoutError when one takes longer than
-        `patience` seconds: the GPU is then still busy with it."""
-        events = []
+        `patience` seconds: the GPU is then still busy with it. `late` says how many of the
+        milliseconds the GPU may have waited for the processor, at most."""
+        events, self.late = [], 0.0
         for _ in range(count):
             before()
             _core.memset_async(self._cache.data_ptr(), 0, self._bytes, self.stream)
             start, end = _core.Event(), _core.Event()
             start.record(self.stream)
+            began = time.perf_counter()
             run()
             end.record(self.stream)
+            self.late = max(self.late, 1e3 * (time.perf_counter() - began))
             events.append((start, end))
         if not events[-1][1].wait_for(patience * count):
             raise TimeoutError

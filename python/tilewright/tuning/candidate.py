@@ -22,6 +22,7 @@ class Candidate:
         self.kernel = None
         self.future = None
         self.estimate = math.inf
+        self.late = 0.0  # milliseconds of the estimate that may be none of the kernel's
         self.samples: list = []
         self.resources: dict = {}
         self.error = None

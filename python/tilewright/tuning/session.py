@@ -232,7 +232,7 @@ class Session:
             return
         times = self._measured(candidate, 1, checked=self.check is not False)
         if times:
-            candidate.estimate = times[0]
+            candidate.estimate, candidate.late = times[0], self.bench.late
             if candidate.status == "running":
                 candidate.status = "ready"
         self._note(candidate)
@@ -348,7 +348,7 @@ class Session:
         for candidate in odd:
             candidate.end("ready")
             if times := self._measured(candidate, 1, checked=True):
-                candidate.estimate = times[0]
+                candidate.estimate, candidate.late = times[0], self.bench.late
         if len(odd) - len(self.odd) <= len(working):
             # No majority anywhere: the first keeps its word.
             for candidate in odd:
@@ -362,14 +362,15 @@ class Session:
     # -- 3: rounds ------------------------------------------------------------
 
     def _best_of_estimates(self, candidates, hopeless):
-        """The least estimate, after those that look hopeless have been timed again.
+        """The least estimate, after those that may look hopeless by accident have been timed again.
 
         The first runs share the processor with the compiler's threads: a launch that
         comes late after its event looks like a slow kernel.
         """
         best = min((c.estimate for c in candidates), default=math.inf)
         for candidate in candidates:
-            if candidate.estimate > hopeless * best and not self.is_over():
+            limit = hopeless * best
+            if candidate.estimate - candidate.late <= limit < candidate.estimate and not self.is_over():
                 candidate.estimate = min(candidate.estimate, *(self._measured(candidate, 1) or ()), math.inf)
                 best = min(best, candidate.estimate)
         return best

@@ -40,7 +40,7 @@ _TURN_SECONDS = 10.0  # of one task: what is lost with a worker, where workers s
 _MOST_LOSSES = 6  # of one part: 2**5 times smaller in the end
 _MOST_REFUSALS = 200  # of one part by workers with another board; each has rested before
 _LEADERS_WITHIN = 1.05  # of the best: what another board of the same kind than its own may change
-_MOST_LEADERS = 4
+_MOST_LEADERS = 3
 _FEWEST_COMPARED = 3  # results: of two that differ, nothing tells which is wrong
 _JOURNAL_CAPACITY = 16 << 20
 
