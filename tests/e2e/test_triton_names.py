@@ -246,6 +246,33 @@ def test_directories_and_tools(monkeypatch, tmp_path):
     knobs.refresh_knobs()
 
 
+@pytest.mark.parametrize("place", ["local", "remote"])
+def test_files_that_are_kept_together(place, monkeypatch, tmp_path):
+    from tilewright.runtime import cache
+
+    class Store(cache.RemoteCacheBackend):
+        kept: dict = {}
+
+        def get(self, filenames):
+            return {name: self.kept[name] for name in filenames if name in self.kept}
+
+        def put(self, filename, data):
+            self.kept[filename] = data
+
+    monkeypatch.setattr(knobs.cache, "dir", str(tmp_path))
+    monkeypatch.setattr(knobs.cache, "remote_manager_class", Store)
+    manager = cache.FileCacheManager("key") if place == "local" else cache.RemoteCacheManager("key")
+    assert manager.get_group("kernel.json") is None
+    paths = {"kernel.json": manager.put("{}", "kernel.json"), "kernel.cubin": manager.put(b"code", "kernel.cubin")}
+    manager.put_group("kernel.json", paths)
+    assert manager.get_group("kernel.json") == paths
+    Store.kept.pop("kernel.cubin", None)
+    os.remove(paths["kernel.cubin"])
+    assert manager.get_group("kernel.json") is None
+    manager.put("no list", "__grp__kernel.json")
+    assert manager.get_group("kernel.json") is None
+
+
 def test_what_free_names_mean():
     inner = 7
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import abc
 import hashlib
+import json
 import os
 
 from .. import knobs
 from .._version import compiler_key
+
+
+_GROUP = "__grp__"
 
 
 def default_cache_dir() -> str:
@@ -72,10 +76,19 @@ class CacheManager:
         raise NotImplementedError
 
     def get_group(self, filename):
-        return None
+        """{name: path} of files that were kept together; None where one of them is missing."""
+        listed = self.get_file(_GROUP + filename)
+        try:
+            with open(listed or os.devnull, encoding="utf-8") as file:
+                names = json.load(file)
+        except (OSError, ValueError):
+            return None
+        found = {name: self.get_file(name) for name in names} if isinstance(names, list) else {None: None}
+        return None if None in found.values() else found
 
     def put_group(self, filename, group):
-        raise NotImplementedError
+        """Keeps which files belong together, by their names; the paths beside these are not needed."""
+        return self.put(json.dumps(list(group)), _GROUP + filename, binary=False)
 
 
 class FileCacheManager(CacheManager):
