@@ -47,16 +47,7 @@ py::object FunctionWalker::lookupGlobal(Handle id) {
 
 /// Whether the module annotates the name as constexpr: `N: tl.constexpr = 4`.
 static bool isAnnotatedConstexpr(py::handle function, py::handle id) {
-  py::object globals = py::getattr(function, "__globals__", py::none());
-  if (!py::isinstance<py::dict>(globals))
-    return false;
-  py::object annotations = globals.attr("get")("__annotations__", py::none());
-  if (!py::isinstance<py::dict>(annotations) || !annotations.contains(id))
-    return false;
-  py::object annotation = annotations[id];
-  if (py::isinstance<py::str>(annotation))
-    return py::cast<std::string>(annotation).find("constexpr") != std::string::npos;
-  return annotation.is(LanguageNames::get().constexprClass);
+  return py::cast<bool>(function.attr("is_annotated_constexpr")(id));
 }
 
 bool FunctionWalker::isAllowedGlobal(Handle id, Handle value) {

@@ -52,14 +52,11 @@ PyTypeObject *makeClass() {
 
 py::object wrapShape(const std::vector<int64_t> &extents) {
   static PyTypeObject *type = makeClass();
-  auto object = py::reinterpret_steal<py::object>(
-      type->tp_alloc(type, static_cast<Py_ssize_t>(extents.size())));
-  if (!object)
-    throw py::error_already_set();
+  py::tuple items(extents.size());
   for (size_t i = 0; i < extents.size(); ++i)
-    PyTuple_SET_ITEM(object.ptr(), static_cast<Py_ssize_t>(i),
-                     py::int_(extents[i]).release().ptr());
-  return object;
+    items[i] = py::int_(extents[i]);
+  // By a call, as only tuple.__new__ knows all that a tuple holds: its hash too, from CPython 3.14 on.
+  return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(type))(items);
 }
 
 } // namespace tilewright

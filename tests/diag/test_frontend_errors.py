@@ -31,7 +31,7 @@ def test_global_number(tmp_path):
           at kernels.py:6:21 in kernel 'kernel'
               tl.store(p, n + LIMIT)
                               ^^^^^
-          help: annotate it or pass it as an argument
+          help: write LIMIT = tl.constexpr(...), or pass it as an argument
         """,
     )
     assert isinstance(error, NameError) and isinstance(error, tilewright.CompilationError)

@@ -62,6 +62,7 @@ LAYERS = {
     "_version": "base",
     "errors": "base",
     "user_objects": "base",
+    "annotations": "base",
     "parsing": "base",
     "frontend_rules": "base",
     "foreign": "base",

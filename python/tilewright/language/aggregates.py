@@ -20,10 +20,10 @@ frontend/python/ValueTree.h, so that they may be carried by loops and returned.
 from __future__ import annotations
 
 import builtins
-import inspect
 import types
 import typing
 
+from ..annotations import class_annotations
 from ..runtime.interface import is_kernel
 from ._values import constexpr, tuple
 from .core import builtin, tensor
@@ -139,7 +139,7 @@ class _AggregateClass(type):
 
 def _own_fields(cls):
     """Annotations of a class with texts looked up, and the defaults beside them."""
-    annotations = inspect.get_annotations(cls)
+    annotations = class_annotations(cls)
     try:
         resolved = typing.get_type_hints(cls)
     except Exception:  # noqa: BLE001 - a name that is only known later; not checked then

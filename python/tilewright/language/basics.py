@@ -7,9 +7,9 @@ from __future__ import annotations
 import builtins
 import enum
 import functools
-import inspect
 
 from .. import _core, errors
+from ..annotations import signature
 from ..lazy_names import at
 from ._values import constexpr, unwrap
 
@@ -106,7 +106,7 @@ _CODE_OF_OWN_CALLS = _own(lambda: None).__code__
 
 
 def _of_a_library(inner):
-    parameters = inspect.signature(inner).parameters
+    parameters = signature(inner).parameters
     asked = {name: home for name, home in _COMPILER_ARGUMENTS.items() if name in parameters}
 
     @functools.wraps(inner)

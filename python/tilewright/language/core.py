@@ -441,7 +441,8 @@ def explain_type_error(text):
     import re
 
     language = sys.modules[__package__]
-    match = re.fullmatch(r"(?:[\w.]+\.)?(\w+)\(\) (.+)", text)
+    # Python proposes a keyword from 3.13 on; here the signature follows.
+    match = re.fullmatch(r"(?:[\w.]+\.)?(\w+)\(\) (.+?)(?:\. Did you mean '\w+'\?)?", text)
     function = match and (getattr(language, match[1], None) or getattr(tensor, match[1], None))
     if not function or not is_builtin(function):
         return None

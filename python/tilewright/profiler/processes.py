@@ -58,9 +58,13 @@ def begin():
     _at_end(functools.partial(_finish, recording))
 
 
+#: Functions that stay for _at_end: multiprocessing holds what it calls after a fork only weakly.
+_ends = []
+
+
 def _at_end(function):
-    """Calls it once as this process ends. A child that multiprocessing has forked never comes to what atexit knows,
-    and one that it has just started forgets all finalizers after its fork."""
+    """Calls it once as this process ends. A child that multiprocessing forks forgets all finalizers after the fork.
+    It also forgets what atexit knows (from Python 3.14 on), or never comes to it."""
     process, done = os.getpid(), []
 
     def end():
@@ -68,6 +72,7 @@ def _at_end(function):
             done.append(True)
             function()
 
+    _ends.append(end)
     atexit.register(end)
     util = sys.modules.get("multiprocessing.util")
     if util is not None:

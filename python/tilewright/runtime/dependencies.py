@@ -24,6 +24,7 @@ import sys
 import types
 
 from .. import _core
+from ..annotations import class_annotations
 from ..user_objects import attribute, has_attribute, text_of
 from .interface import KernelInterface, is_kernel, kernel_inside
 
@@ -210,7 +211,7 @@ class Dependencies:
             for k, v in sorted(vars(cls).items())
             if isinstance(v, (types.FunctionType, int, str, float, bool, tuple)) and not k.startswith("__")
         ]
-        parts.append(str(sorted(map(str, vars(cls).get("__annotations__", {}).items()))))
+        parts.append(str(sorted(map(str, class_annotations(cls).items()))))
         # Records of the language have these members: methods that are jit functions, constructors, operators.
         parts.append(self.encode(vars(cls).get("__tilewright_members__", {})))
         if "__tilewright_members__" in vars(cls):

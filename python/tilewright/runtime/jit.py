@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Callable, Optional
 
 from .. import _core, errors, foreign, knobs, observers, wiring
+from ..annotations import signature
 from ..compiler.compiler import compile_for_launch, preload
 from ..compiler.options import DEFAULTS, parse_options
 from ..language import constexpr_type
@@ -133,7 +134,7 @@ class JITFunction(_core.KernelDispatcher, SourcedFunction, KernelInterface[T], m
         self._source = FunctionSource(fn, source)
         # In a program that `tilewright check` runs, each launch goes through its session.
         self.interpreted = knobs.runtime.interpret or bool(knobs.runtime.check_session)
-        self.signature = inspect.signature(fn)
+        self.signature = signature(fn)
         self.do_not_specialize = list(do_not_specialize or [])
         self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or [])
         # `**kwargs` is no parameter: the compiler refuses it (E0102) in a kernel that is used.

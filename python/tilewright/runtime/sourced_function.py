@@ -12,6 +12,7 @@ import weakref
 from typing import Any
 
 from .. import errors
+from ..annotations import module_annotations
 from ..language import constexpr
 from .lookups import compiling
 
@@ -124,6 +125,11 @@ class SourcedFunction:
             self._remember_global(name, value, fn.__globals__)
             return value
         return vars(builtins)[name]
+
+    def is_annotated_constexpr(self, name: str) -> bool:
+        """Whether the module annotates the name as one: `N: tl.constexpr = 4`."""
+        annotation = module_annotations(self.fn.__globals__).get(name)
+        return annotation is constexpr or (isinstance(annotation, str) and "constexpr" in annotation)
 
     def _remember_global(self, name, value, owner):
         if not _is_frozen_value(value):
