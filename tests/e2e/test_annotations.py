@@ -29,9 +29,9 @@ def cell(space, text):
     return space
 
 
-def run(space, **constants):
+def run(space):
     out = np.zeros(1, np.int32)
-    space["kernel"].interpret[(1,)](out, **constants)
+    space["kernel"][(1,)](out)
     return int(out[0])
 
 
@@ -158,13 +158,8 @@ def test_the_annotations_of_a_record_are_part_of_the_kernel():
     assert record_kernel(int).cache_key != record_kernel(tl.constexpr).cache_key
 
 
-def marked(x, count: "Unknown", _semantic=None) -> "Unknown":  # noqa: F821
-    return x + count
-
-
 @needs_lazy
 def test_functions_of_libraries_may_be_annotated_by_names_for_checkers():
-    space = {"marked": None}
     text = "def marked(x, count: Unknown, _semantic=None) -> Unknown:\n    return _semantic.add(x, count, True)\n"
-    cell(space, text + "marked.__triton_builtin__ = True\n@tilewright.jit\ndef kernel(out):\n    tl.store(out, marked(2, 3))\n")
+    space = cell({}, text + "marked.__triton_builtin__ = True\n@tilewright.jit\ndef kernel(out):\n    tl.store(out, marked(2, 3))\n")
     assert run(space) == 5
