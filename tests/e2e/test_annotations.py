@@ -68,6 +68,18 @@ def test_annotations_that_a_module_has_already_evaluated_count_too():
 
 
 @needs_lazy
+def test_of_statements_that_run_on_their_own_the_last_one_counts():
+    """As the launch document says of notebooks."""
+    space = cell({}, "FIRST: tl.constexpr = 1")
+    kernel = "@tilewright.jit\ndef kernel(out):\n    tl.store(out, FIRST)\n"
+    assert run(cell(space, kernel)) == 1
+    cell(space, "SECOND: tl.constexpr = 2")
+    assert set(module_annotations(space)) == {"SECOND"}
+    with pytest.raises(errors.TilewrightError, match="E0103"):
+        run(cell(space, kernel))
+
+
+@needs_lazy
 def test_globals_beside_annotations_that_cannot_be_evaluated():
     """A name for type checkers alone hides no constant; a module whose annotations raise has none."""
     unknown = "LIST: list[Unknown] = []\nOTHER: unknown.Thing = 1\n"
@@ -158,8 +170,18 @@ def test_the_annotations_of_a_record_are_part_of_the_kernel():
     assert record_kernel(int).cache_key != record_kernel(tl.constexpr).cache_key
 
 
+MARKED = """
+def marked(x, count: Unknown, _semantic=None) -> Unknown:
+    return _semantic.add(x, count, True)
+
+marked.__triton_builtin__ = True
+
+@tilewright.jit
+def kernel(out):
+    tl.store(out, marked(2, 3))
+"""
+
+
 @needs_lazy
 def test_functions_of_libraries_may_be_annotated_by_names_for_checkers():
-    text = "def marked(x, count: Unknown, _semantic=None) -> Unknown:\n    return _semantic.add(x, count, True)\n"
-    space = cell({}, text + "marked.__triton_builtin__ = True\n@tilewright.jit\ndef kernel(out):\n    tl.store(out, marked(2, 3))\n")
-    assert run(space) == 5
+    assert run(cell({}, MARKED)) == 5

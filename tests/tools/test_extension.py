@@ -4,6 +4,7 @@
 
 import os
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -84,3 +85,16 @@ def test_wheel_is_the_same_bytes(tmp_path, monkeypatch):
 def test_no_path_of_this_checkout_is_in_the_extension(extension):
     """What is built elsewhere has the same bytes."""
     assert str(ROOT).encode() not in extension.read_bytes()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="sub-interpreters are public from Python 3.14 on")
+def test_a_subinterpreter_is_refused():
+    """Tables of the extension hold objects of one interpreter."""
+    from concurrent import interpreters
+
+    interpreter = interpreters.create()
+    try:
+        with pytest.raises(interpreters.ExecutionFailed, match="_core does not support loading in subinterpreters"):
+            interpreter.exec(f"import sys; sys.path[:] = {sys.path!r}; import tilewright")
+    finally:
+        interpreter.close()
