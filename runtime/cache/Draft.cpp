@@ -91,8 +91,10 @@ int finishDraft(const FileHandle &directory, Draft &draft, const std::string &na
     if (error == ENOENT &&
         ::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
       error = 0;
-  } else if (!error && (error = draft.file.close()) != 0) {
-    ::unlinkat(directory.get(), name.c_str(), 0);
+  } else if (!error) {
+    error = draft.file.close();
+    if (error)
+      ::unlinkat(directory.get(), name.c_str(), 0);
   }
   if (error)
     ::unlinkat(directory.get(), draft.name.c_str(), 0);

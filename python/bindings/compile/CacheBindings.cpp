@@ -145,7 +145,7 @@ py::object decoded(const std::string &text) {
 /// (text, meaning) of the function that starts at a line of a file, or None.
 py::object readSourceBlock(const py::object &path, size_t firstLine) {
   PyObject *name = nullptr;
-  if (!PyUnicode_FSConverter(path.ptr(), &name)) {
+  if (!PyUnicode_FSConverter(path.ptr(), static_cast<void *>(&name))) {
     PyErr_Clear();
     return py::none();
   }
@@ -154,9 +154,9 @@ py::object readSourceBlock(const py::object &path, size_t firstLine) {
   SourceBlock block;
   {
     py::gil_scoped_release release;
-    size_t start = 0;
-    if (readPlainSource(PyBytes_AS_STRING(nameBytes.ptr()), text) &&
-        (start = skipLines(text, 0, firstLine - 1)) < text.size()) {
+    bool isPlain = readPlainSource(PyBytes_AS_STRING(nameBytes.ptr()), text);
+    size_t start = isPlain ? skipLines(text, 0, firstLine - 1) : 0;
+    if (isPlain && start < text.size()) {
       block = scanSourceBlock(std::string_view(text).substr(start));
       lines = text.substr(start, skipLines(text, start, block.lineCount) - start);
       if (lines.back() != '\n')

@@ -197,8 +197,9 @@ void checkClusterSize(const py::dict &options, const std::string &target) {
         "use num_ctas=1");
 }
 
-py::dict compileKernel(py::handle function, py::dict signature, py::dict constexprs,
-                       py::dict divisibility, py::dict options, const std::string &target) {
+py::dict compileKernel(py::handle function, const py::dict &signature, const py::dict &constexprs,
+                       const py::dict &divisibility, const py::dict &options,
+                       const std::string &target) {
   checkClusterSize(options, target);
   PooledContext pooled;
   OwningOpRef<ModuleOp> module =
@@ -208,9 +209,9 @@ py::dict compileKernel(py::handle function, py::dict signature, py::dict constex
 
 /// What the front end makes of a kernel, before any pass; for tests and for
 /// people who want to read it.
-std::string emitTtir(py::handle function, py::dict signature, py::dict constexprs,
-                     py::dict divisibility, py::dict options, const std::string &target,
-                     bool locations) {
+std::string emitTtir(py::handle function, const py::dict &signature, const py::dict &constexprs,
+                     const py::dict &divisibility, const py::dict &options,
+                     const std::string &target, bool locations) {
   PooledContext pooled;
   OwningOpRef<ModuleOp> module =
       emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);
@@ -229,8 +230,9 @@ void rehearse(py::handle function, const py::dict &arguments, py::dict options) 
 }
 
 /// What the front end makes of a kernel as plain Python objects (TileTree.h).
-py::dict emitTree(py::handle function, py::dict signature, py::dict constexprs,
-                  py::dict divisibility, py::dict options, const std::string &target) {
+py::dict emitTree(py::handle function, const py::dict &signature, const py::dict &constexprs,
+                  const py::dict &divisibility, const py::dict &options,
+                  const std::string &target) {
   PooledContext pooled;
   OwningOpRef<ModuleOp> module =
       emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);
@@ -238,8 +240,9 @@ py::dict emitTree(py::handle function, py::dict signature, py::dict constexprs,
 }
 
 /// (names of the parameters a kernel may write, of those it may read); compiles nothing.
-py::tuple argumentAccess(py::handle function, py::dict signature, py::dict constexprs,
-                         py::dict divisibility, py::dict options, const std::string &target) {
+py::tuple argumentAccess(py::handle function, const py::dict &signature, const py::dict &constexprs,
+                         const py::dict &divisibility, const py::dict &options,
+                         const std::string &target) {
   PooledContext pooled;
   OwningOpRef<ModuleOp> module =
       emitModule(*pooled.context, function, signature, constexprs, divisibility, options, target);
@@ -277,7 +280,7 @@ OwningOpRef<ModuleOp> parseModule(MLIRContext *context, const std::string &text,
 
 /// Compiles tile IR given as text. `onStep` is called with the name of each step before it
 /// runs, and its place.
-py::dict compileIr(const std::string &text, const std::string &stage, py::dict options,
+py::dict compileIr(const std::string &text, const std::string &stage, const py::dict &options,
                    const std::string &target, const py::object &onStep, const std::string &file) {
   if (stage != "ttir" && stage != "mlir")
     throw makeError(ErrorCode::E0117,
@@ -303,9 +306,9 @@ py::dict compileIr(const std::string &text, const std::string &stage, py::dict o
 //===----------------------------------------------------------------------===//
 
 /// Writes the reproducer of a compilation whose process is gone. (path, problem).
-py::tuple writeReproducer(const std::string &text, py::dict options, const std::string &target,
-                          const std::string &step, size_t place, const std::string &message,
-                          bool runsPasses) {
+py::tuple writeReproducer(const std::string &text, const py::dict &options,
+                          const std::string &target, const std::string &step, size_t place,
+                          const std::string &message, bool runsPasses) {
   PooledContext pooled;
   OwningOpRef<ModuleOp> module = parseModule(pooled.context.get(), text);
   codegen::CompileOptions compile = compileOptions(options, target);

@@ -310,8 +310,8 @@ void bindInterpreter(py::module_ &module) {
   module.def("nearest_name", nearestName);
 
   py::class_<NativeFunction>(module, "NativeFunction")
-      .def(py::init([](py::object jit, py::object function, std::pair<int64_t, int64_t> arity) {
-        return NativeFunction{py::handle(jit), std::move(function), arity};
+      .def(py::init([](py::handle jit, py::object function, std::pair<int64_t, int64_t> arity) {
+        return NativeFunction{jit, std::move(function), arity};
       }))
       .def_readonly("function", &NativeFunction::function);
 

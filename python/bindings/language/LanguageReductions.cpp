@@ -96,7 +96,8 @@ CombineFunction nativeCombine(const std::string &name) {
 }
 
 CombineFunction pythonCombine(py::object function) {
-  return [function](const std::vector<Value> &lhs, const std::vector<Value> &rhs) {
+  return [function = std::move(function)](const std::vector<Value> &lhs,
+                                          const std::vector<Value> &rhs) {
     EvaluationContext &context = requireContext("tl.reduce");
     py::tuple arguments(lhs.size() + rhs.size());
     size_t position = 0;
@@ -128,7 +129,7 @@ std::vector<Value> combineResults(Semantic &language, const py::object &returned
 CombineFunction combineOf(const Arguments &a, int i) {
   py::object function = unwrapConstexpr(a.raw(i));
   return PyUnicode_Check(function.ptr()) ? nativeCombine(py::cast<std::string>(function))
-                                         : pythonCombine(function);
+                                         : pythonCombine(std::move(function));
 }
 
 } // namespace tilewright

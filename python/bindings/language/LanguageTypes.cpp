@@ -208,7 +208,7 @@ static void bindPointerAndBlock(py::module_ &language) {
       "address_space", [](const PointerTypeObject &t) { return scalarOf(t).addressSpace(); });
   pointer.def_property_readonly("const",
                                 [](const PointerTypeObject &t) { return scalarOf(t).isConst(); });
-  pointer.def("__reduce__", [](py::object self) {
+  pointer.def("__reduce__", [](const py::object &self) {
     return py::make_tuple(
         py::type::of(self),
         py::make_tuple(self.attr("element_ty"), self.attr("address_space"), self.attr("const")));
@@ -234,7 +234,7 @@ static void bindPointerAndBlock(py::module_ &language) {
   block.def_property_readonly("nbytes", [](const BlockTypeObject &t) {
     return t.type.numElements() * scalarOf(t).sizeInBytes();
   });
-  block.def("__reduce__", [](py::object self) {
+  block.def("__reduce__", [](const py::object &self) {
     py::tuple shape(py::cast(self.cast<const BlockTypeObject &>().type.shape));
     return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("element_ty"), shape));
   });

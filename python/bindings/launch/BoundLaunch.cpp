@@ -118,7 +118,7 @@ static PyObject *boundGrid(PyObject *object, void *) {
 
 static PyObject *boundParameters(PyObject *object, void *) {
   const BoundState &bound = *reinterpret_cast<BoundLaunchObject *>(object)->state;
-  return PyLong_FromVoidPtr(bound.request->arguments.parameters());
+  return PyLong_FromVoidPtr(static_cast<void *>(bound.request->arguments.parameters()));
 }
 
 static PyGetSetDef boundGetters[] = {

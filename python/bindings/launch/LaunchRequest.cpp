@@ -60,13 +60,17 @@ Entry *LaunchRequest::findEntry() {
   checkProcess();
   uint64_t hash = finishKey();
   Entry *entry = state.table.find(key, hash);
-  if (!entry && !(entry = handleMiss(hash)))
+  if (!entry)
+    entry = handleMiss(hash);
+  if (!entry)
     return nullptr;
   if (!suits(*entry)) {
     overlaps = true;
     hash = finishKey();
     entry = state.table.find(key, hash);
-    if (!entry && !(entry = handleMiss(hash)))
+    if (!entry)
+      entry = handleMiss(hash);
+    if (!entry)
       return nullptr;
   }
   checkArguments(*entry);

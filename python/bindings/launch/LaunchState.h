@@ -83,7 +83,10 @@ template <typename T> class LaunchFlag {
 public:
   constexpr LaunchFlag() = default;
   operator T() const { return value.load(std::memory_order_relaxed); }
-  void operator=(T set) { value.store(set, std::memory_order_relaxed); }
+  LaunchFlag &operator=(T set) {
+    value.store(set, std::memory_order_relaxed);
+    return *this;
+  }
 
 private:
   std::atomic<T> value{};

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "python/bindings/Bindings.h"
 #include "python/bindings/launch/BoundLaunch.h"
 #include "python/bindings/launch/GridReader.h"
 #include "python/bindings/launch/LaunchExecution.h"
@@ -225,8 +226,7 @@ static PyMemberDef launcherMembers[] = {
     {nullptr, 0, 0, 0, nullptr}};
 
 static PyMethodDef launcherMethods[] = {
-    {"bind", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(launcherBind)),
-     METH_FASTCALL | METH_KEYWORDS,
+    {"bind", asMethod(launcherBind), METH_FASTCALL | METH_KEYWORDS,
      "bind(*args, **kwargs)\n\nThe launch with these arguments, read once: call it to launch."},
     {nullptr, nullptr, 0, nullptr}};
 

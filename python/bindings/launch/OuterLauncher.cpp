@@ -7,6 +7,7 @@
 
 #include "python/bindings/launch/OuterLauncher.h"
 #include "frontend/python/InternedName.h"
+#include "python/bindings/Bindings.h"
 #include "python/bindings/PythonError.h"
 
 #include <algorithm>
@@ -137,8 +138,7 @@ static PyMemberDef outerMembers[] = {
     {nullptr, 0, 0, 0, nullptr}};
 
 static PyMethodDef outerMethods[] = {
-    {"bind", reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(outerBind)),
-     METH_VARARGS | METH_KEYWORDS,
+    {"bind", asMethod(outerBind), METH_VARARGS | METH_KEYWORDS,
      "bind(*args, **kwargs)\n\nThe launch with these arguments, read once: call it to launch."},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -29,6 +29,7 @@ namespace tilewright {
 //===----------------------------------------------------------------------===//
 
 static void bindErrors(py::module_ &module) {
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): pybind11 says how it is called.
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer)
@@ -383,7 +384,7 @@ static std::vector<std::string> wheelFolders(const py::iterable &searchPath) {
   for (py::handle folder : searchPath) {
     // As the file system spells it; what is no path cannot hold wheels.
     PyObject *bytes = nullptr;
-    if (PyUnicode_FSConverter(folder.ptr(), &bytes))
+    if (PyUnicode_FSConverter(folder.ptr(), static_cast<void *>(&bytes)))
       folders.emplace_back(py::reinterpret_steal<py::bytes>(bytes));
     else
       PyErr_Clear();
