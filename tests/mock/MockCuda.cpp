@@ -18,6 +18,7 @@
 #include "runtime/driver/CudaApi.h"
 #include "tests/mock/CubinParameters.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -147,7 +148,7 @@ EXPORT int mockLaunch(long index, uint64_t *numbers, char *parameters) {
                        l.cooperative,
                        l.programmatic};
   std::memcpy(numbers, values, sizeof(values));
-  std::memcpy(parameters, l.parameters.data(), l.parameters.size());
+  std::copy(l.parameters.begin(), l.parameters.end(), parameters);
   return static_cast<int>(l.parameters.size());
 }
 

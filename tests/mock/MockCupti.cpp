@@ -62,7 +62,7 @@ bool mode(const char *wanted) {
 }
 
 template <typename T> void put(uint8_t *record, size_t offset, T value) {
-  std::memcpy(record + offset, &value, sizeof(value));
+  std::memcpy(record + offset, static_cast<const void *>(&value), sizeof(value));
 }
 
 /// The layout of CUpti_ActivityKernel9.
