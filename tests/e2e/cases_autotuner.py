@@ -10,23 +10,14 @@ from types import SimpleNamespace
 import pytest
 
 import tilewright
-from harness.mock_driver import Device, FakeCompiler, FakeTensor, Mock
+from harness.launch_cases import constexpr
+from harness.mock_driver import Device, FakeTensor, Mock
 from tilewright import _core, errors, knobs, testing
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
-
-class constexpr:
-    """The annotation alone."""
-
-
-@pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    Mock().reset()
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
+pytest_plugins = ["harness.launch_cases"]
 
 
 class Tensor(FakeTensor):

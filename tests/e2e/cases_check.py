@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import tilewright
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock
-from tilewright import _core
+from harness.mock_driver import FakeTensor
 from tilewright.checking import compiled, journal, replay
 from tilewright.checking.saved import SavedLaunch
 from tilewright.checking.session import Options, Session
@@ -20,19 +19,7 @@ from tilewright.pytest_plugin import CompiledMode
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
-
-@pytest.fixture
-def mock():
-    result = Mock()
-    result.reset()
-    return result
-
-
-@pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
+pytest_plugins = ["harness.launch_cases"]
 
 
 def make_kernel():

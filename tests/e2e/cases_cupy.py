@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 import tilewright
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock
-from tilewright import _core, errors
+from harness.launch_cases import DEVICE0, DEVICE1, constexpr
+from harness.mock_driver import FakeTensor
+from tilewright import errors
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
-DEVICE0, DEVICE1 = 0x10000000000, 0x20000000000
+pytest_plugins = ["harness.launch_cases"]
 
 
 class Interface:
@@ -44,20 +45,6 @@ class CupyArray(Interface):
         self.device = types.SimpleNamespace(id=device)
 
 
-@pytest.fixture(autouse=True)
-def mock():
-    result = Mock()
-    result.reset()
-    return result
-
-
-@pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
-
-
 @pytest.fixture
 def current(monkeypatch):
     """A cupy whose current stream is `current.ptr`."""
@@ -66,10 +53,6 @@ def current(monkeypatch):
     module.cuda = types.SimpleNamespace(get_current_stream=lambda: stream)
     monkeypatch.setitem(sys.modules, "cupy", module)
     return stream
-
-
-class constexpr:
-    """The annotation alone."""
 
 
 @pytest.fixture

@@ -11,33 +11,18 @@ import numpy as np
 import pytest
 
 import tilewright
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock, TensorMap
-from tilewright import _core, errors
+from harness.launch_cases import constexpr
+from harness.mock_driver import FakeTensor, TensorMap
+from tilewright import errors
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
+pytest_plugins = ["harness.launch_cases"]
+
 DEVICE0 = 0x10000000000
 Pair = collections.namedtuple("Pair", ["left", "right"])
-
-
-@pytest.fixture
-def mock():
-    result = Mock()
-    result.reset()
-    return result
-
-
-@pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
-
-
-class constexpr:
-    """The annotation alone; the language package is not needed for launches."""
 
 
 def make_kernel():

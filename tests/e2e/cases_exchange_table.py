@@ -10,6 +10,8 @@ import pytest
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
+pytest_plugins = ["harness.launch_cases"]
+
 from harness import dlpack  # noqa: E402
 from harness.dlpack import Parameter, Tensor  # noqa: E402
 
@@ -17,26 +19,16 @@ from harness.dlpack import Parameter, Tensor  # noqa: E402
 sys.modules["torch"] = dlpack.fake_torch(int(os.environ.get("TABLE_VERSION", "1")))
 
 import tilewright  # noqa: E402
-from harness.mock_driver import FakeCompiler, Mock  # noqa: E402
-from tilewright import _core, errors  # noqa: E402
+from harness.launch_cases import DEVICE0, DEVICE1  # noqa: E402
+from tilewright import errors  # noqa: E402
 
-DEVICE0, DEVICE1 = 0x10000000000, 0x20000000000
 HAS_TABLE = os.environ.get("TABLE_VERSION", "1") == "1"
 
 
 @pytest.fixture(autouse=True)
-def mock():
-    result = Mock()
-    result.reset()
+def mock(mock):
     Tensor.calls.update(table=0, accessors=0)
-    return result
-
-
-@pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
+    return mock
 
 
 def make_kernel():

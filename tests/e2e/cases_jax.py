@@ -12,16 +12,16 @@ import pytest
 import tilewright
 import tilewright.language as tl
 from harness.fake_xla import FakeXla
-from harness.mock_driver import FakeCompiler, Mock
+from harness.launch_cases import DEVICE0, DEVICE1
 from tilewright import _core, errors
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
+pytest_plugins = ["harness.launch_cases"]
+
 jax = pytest.importorskip("jax")
 import tilewright.jax  # noqa: E402
-
-DEVICE0, DEVICE1 = 0x10000000000, 0x20000000000
 
 
 @tilewright.jit
@@ -34,20 +34,6 @@ def scale_kernel(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
 def increase_kernel(x_ptr, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.store(x_ptr + i, tl.load(x_ptr + i) + 1)
-
-
-@pytest.fixture(autouse=True)
-def mock():
-    result = Mock()
-    result.reset()
-    return result
-
-
-@pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
 
 
 @pytest.fixture

@@ -11,14 +11,17 @@ import warnings
 import pytest
 
 import tilewright
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock
-from tilewright import _core, errors, knobs, observers
+from harness.launch_cases import constexpr
+from harness.mock_driver import FakeTensor, Mock
+from tilewright import errors, knobs, observers
 from tilewright.profiler import launches
 from tilewright.profiler.launch_report import Report
 from tilewright.profiler.launch_trace import events_of
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_profiling.py", allow_module_level=True)
+
+pytest_plugins = ["harness.launch_cases"]
 
 HAS_CUPTI = knobs.nvidia.cupti not in ("", "off") and os.environ.get("MOCK_CUPTI") != "fails"
 WORK = json.dumps(
@@ -30,10 +33,6 @@ WORK = json.dumps(
 )
 
 
-class constexpr:
-    """The annotation alone."""
-
-
 class Sized(FakeTensor):
     """An array that tells its size."""
 
@@ -41,13 +40,10 @@ class Sized(FakeTensor):
 
 
 @pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    Mock().reset()
-    fake = FakeCompiler()
-    fake.metadata["work"] = WORK
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
+def compiler(compiler):
+    compiler.metadata["work"] = WORK
     errors._warned.clear()
-    return fake
+    return compiler
 
 
 @pytest.fixture

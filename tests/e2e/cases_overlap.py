@@ -7,18 +7,16 @@ import os
 import pytest
 
 import tilewright
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock
-from tilewright import _core
+from harness.launch_cases import constexpr, make_kernel
+from harness.mock_driver import FakeTensor
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
+pytest_plugins = ["harness.launch_cases"]
+
 START = 0x10000000000
-
-
-class constexpr:
-    """The annotation alone."""
 
 
 class Shaped(FakeTensor):
@@ -47,28 +45,10 @@ class Silent(FakeTensor):
         raise RuntimeError("not now")
 
 
-@pytest.fixture
-def mock():
-    result = Mock()
-    result.reset()
-    return result
-
-
 @pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    fake = FakeCompiler()
-    fake.metadata = {"needs_distinct_arguments": True, "written_args": ["out"]}
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
-
-
-def make_kernel():
-
-    @tilewright.jit
-    def add(x, y, out, n, BLOCK: constexpr):
-        pass
-
-    return add
+def compiler(compiler):
+    compiler.metadata = {"needs_distinct_arguments": True, "written_args": ["out"]}
+    return compiler
 
 
 def forms(compiler):

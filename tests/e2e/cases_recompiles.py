@@ -7,25 +7,21 @@ import os
 import pytest
 
 import tilewright
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock
-from tilewright import _core, errors, knobs
+from harness.launch_cases import constexpr
+from harness.mock_driver import FakeTensor
+from tilewright import errors, knobs
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_profiling.py", allow_module_level=True)
 
-
-class constexpr:
-    """The annotation alone."""
+pytest_plugins = ["harness.launch_cases"]
 
 
 @pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    Mock().reset()
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
+def compiler(compiler):
     with knobs.runtime.scope():
         knobs.runtime.log = "recompiles"
-        yield fake
+        yield compiler
 
 
 def add(x, y, n, BLOCK: constexpr):

@@ -10,25 +10,13 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock
-from tilewright import _core, knobs
+from harness.mock_driver import FakeTensor
+from tilewright import knobs
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
-
-@pytest.fixture
-def mock():
-    mock = Mock()
-    mock.reset()
-    return mock
-
-
-@pytest.fixture(autouse=True)
-def compiler(monkeypatch):
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
+pytest_plugins = ["harness.launch_cases"]
 
 
 # -- constants that a program changes -------------------------------------------------

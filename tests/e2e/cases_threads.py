@@ -17,33 +17,18 @@ import pytest
 
 import tilewright
 import tilewright.language as tl
-from harness.mock_driver import FakeCompiler, FakeTensor, Mock
-from tilewright import _core, knobs
+from harness.launch_cases import constexpr
+from harness.mock_driver import FakeTensor
+from tilewright import knobs
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 if "MOCK_CASES" not in os.environ:
     pytest.skip("needs the mock driver; see test_launch_mock.py", allow_module_level=True)
 
+pytest_plugins = ["harness.launch_cases"]
+
 THREADS = 8
 ROUNDS = int(os.environ.get("CAMPAIGN_ROUNDS", 150))  # see CONTRIBUTING.md
-
-
-class constexpr:
-    """The annotation alone."""
-
-
-@pytest.fixture
-def mock():
-    mock = Mock()
-    mock.reset()
-    return mock
-
-
-@pytest.fixture
-def compiler(monkeypatch):
-    fake = FakeCompiler()
-    monkeypatch.setattr(_core, "compile_kernel", fake, raising=False)
-    return fake
 
 
 @pytest.fixture(autouse=True)

@@ -24,7 +24,7 @@ def check_resources(compiled, target):
     """The assembler's report: that there is one, and that the kernel can be launched."""
     metadata, limits = compiled.metadata, _core.target_limits(target)
     assert metadata.n_regs is not None and 0 < metadata.n_regs <= limits["registers_per_thread"], f"{metadata.n_regs} registers"
-    assert metadata.n_spills is not None and metadata.n_spills >= 0, "no word of spills"
+    assert metadata.n_spills is not None, "no word of spills"
     units = -(-metadata.n_regs // 8) * 8 * 32 * metadata.num_warps
     assert units <= limits["registers"], f"{metadata.n_regs} registers in {metadata.num_warps} warps"
     assert metadata.shared <= SHARED_LIMIT[target], f"{metadata.shared} bytes of shared memory"
