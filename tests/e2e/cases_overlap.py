@@ -7,7 +7,7 @@ import os
 import pytest
 
 import tilewright
-from harness.launch_cases import constexpr, make_kernel
+from harness.launch_cases import make_kernel
 from harness.mock_driver import FakeTensor
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
