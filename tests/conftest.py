@@ -78,6 +78,12 @@ def pytest_pyfunc_call(pyfuncitem):
         return True
 
 
+def pytest_runtest_teardown(item):
+    """Others run tests on the same GPU, which need what torch's allocator keeps of this one."""
+    if item.get_closest_marker("gpu"):
+        devices.release_memory()
+
+
 def pytest_collection_modifyitems(items):
     for item in items:
         if "e2e" in Path(item.fspath).parts:

@@ -16,8 +16,10 @@ results back as NumPy arrays. Four of them:
 A test therefore launches first and looks at results afterwards.
 """
 
+import contextlib
 import ctypes
 import functools
+import sys
 
 import numpy as np
 
@@ -33,6 +35,16 @@ ASSEMBLED = ["sm_80", "sm_89", "sm_90a"]
 
 class Assembled(BaseException):
     """Ends a test on the assemble device: every kernel so far was assembled."""
+
+
+def release_memory(more_than=1 << 30):
+    """Gives back the memory of the GPU that torch keeps for later, where it is so many bytes."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return
+    with contextlib.suppress(RuntimeError):  # of a context that a test has lost
+        if torch.cuda.memory_reserved() > more_than:
+            torch.cuda.empty_cache()
 
 
 @functools.cache
