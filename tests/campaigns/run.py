@@ -30,7 +30,7 @@ def tuning(name, cases, selection, trials):
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CAMPAIGN_TRIALS"] = str(trials)
         try:
-            code, output = run_in_mock_process(TESTS / "e2e" / cases, folder, "-s", "-k", selection)
+            code, output = run_in_mock_process(TESTS / "e2e" / "mock" / cases, folder, "-s", "-k", selection)
         finally:
             del os.environ["CAMPAIGN_TRIALS"]
     assert code == 0, output[-3000:]

@@ -40,7 +40,7 @@ def compiled(monkeypatch):
 
 def test_globals_of_a_cached_kernel_are_watched(tmp_path, cache):
     """A kernel from the disk has frozen its globals like a compiled one."""
-    code, output = run_in_mock_process(os.path.join(os.path.dirname(__file__), "cases_cache.py"), tmp_path)
+    code, output = run_in_mock_process(os.path.join(os.path.dirname(__file__), "mock", "cases_cache.py"), tmp_path)
     assert code == 0, output
 
 

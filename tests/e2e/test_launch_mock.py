@@ -35,7 +35,7 @@ HERE = pathlib.Path(__file__).parent
     ],
 )
 def test_launches_reach_the_driver(tmp_path, cases):
-    code, output = run_in_mock_process(HERE / cases, tmp_path)
+    code, output = run_in_mock_process(HERE / "mock" / cases, tmp_path)
     assert code == 0, output
     assert " passed" in output, output
 
@@ -44,7 +44,7 @@ def test_launches_reach_the_driver(tmp_path, cases):
 def test_tensors_through_the_exchange_table(tmp_path, monkeypatch, version):
     """A process of its own for each version: the table is looked for once."""
     monkeypatch.setenv("TABLE_VERSION", version)
-    code, output = run_in_mock_process(HERE / "cases_exchange_table.py", tmp_path)
+    code, output = run_in_mock_process(HERE / "mock" / "cases_exchange_table.py", tmp_path)
     assert code == 0, output
     assert " passed" in output, output
 

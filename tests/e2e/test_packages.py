@@ -41,7 +41,7 @@ def test_content(package):
 
 def test_launches(package, tmp_path, monkeypatch):
     monkeypatch.setenv("EXPORTED_PACKAGE", str(package))
-    code, output = mock_driver.run_in_mock_process(mock_driver.ROOT / "tests" / "e2e" / "cases_packages.py", tmp_path)
+    code, output = mock_driver.run_in_mock_process(mock_driver.ROOT / "tests" / "e2e" / "mock" / "cases_packages.py", tmp_path)
     assert code == 0, output
 
 

@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def test_recompilations_are_explained(tmp_path):
-    code, output = run_in_mock_process(HERE / "cases_recompiles.py", tmp_path)
+    code, output = run_in_mock_process(HERE / "mock" / "cases_recompiles.py", tmp_path)
     assert code == 0 and " passed" in output, output
 
 
@@ -32,7 +32,7 @@ def test_launches_are_recorded(tmp_path, monkeypatch, source):
     monkeypatch.setenv("MOCK_CUPTI", source)
     monkeypatch.setenv("NVTX_INJECTION64_PATH", build(tmp_path, "MockNvtx"))
     selected = {"fails": ["-k", "say_why"], "loses": ["-k", "lost"], "more": ["-k", "others"]}.get(source, [])
-    code, output = run_in_mock_process(HERE / "cases_launch_log.py", tmp_path, *selected)
+    code, output = run_in_mock_process(HERE / "mock" / "cases_launch_log.py", tmp_path, *selected)
     assert code == 0 and " passed" in output, output
 
 

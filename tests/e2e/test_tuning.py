@@ -21,6 +21,6 @@ from harness.mock_driver import run_in_mock_process
     ],
 )
 def test_tuner(cases, tmp_path):
-    code, output = run_in_mock_process(pathlib.Path(__file__).parent / cases, tmp_path)
+    code, output = run_in_mock_process(pathlib.Path(__file__).parent / "mock" / cases, tmp_path)
     assert code == 0, output
     assert " passed" in output, output
