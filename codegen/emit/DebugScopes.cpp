@@ -15,6 +15,8 @@
 
 #include "codegen/emit/DebugScopes.h"
 
+#include "ir/dialect/SourcePlace.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Support/Path.h"
@@ -46,22 +48,6 @@ private:
 };
 
 } // namespace
-
-/// The file position that a location stands for, innermost callee first; null
-/// where it has none.
-static FileLineColLoc placeOf(Location location) {
-  if (auto place = llvm::dyn_cast<FileLineColLoc>(location))
-    return place;
-  if (auto name = llvm::dyn_cast<NameLoc>(location))
-    return placeOf(name.getChildLoc());
-  if (auto site = llvm::dyn_cast<CallSiteLoc>(location))
-    return placeOf(site.getCallee());
-  if (auto fused = llvm::dyn_cast<FusedLoc>(location))
-    for (Location part : fused.getLocations())
-      if (FileLineColLoc place = placeOf(part))
-        return place;
-  return {};
-}
 
 LLVM::DISubprogramAttr ScopeBuilder::makeSubprogram(llvm::StringRef function,
                                                     FileLineColLoc place) {
@@ -100,7 +86,7 @@ Location ScopeBuilder::rebuildUncached(Location location, llvm::StringRef functi
                                        LLVM::DISubprogramAttr outer) {
   if (auto site = llvm::dyn_cast<CallSiteLoc>(location)) {
     Location caller = rebuild(site.getCaller(), outer);
-    FileLineColLoc place = placeOf(site.getCallee());
+    FileLineColLoc place = ir::innermostPlace(site.getCallee());
     if (!place)
       return caller;
     llvm::StringRef name = "inlined";
@@ -114,7 +100,7 @@ Location ScopeBuilder::rebuildUncached(Location location, llvm::StringRef functi
     return rebuildUncached(name.getChildLoc(), name.getName().strref(), outer);
   if (auto fused = llvm::dyn_cast<FusedLoc>(location))
     for (Location part : fused.getLocations())
-      if (placeOf(part))
+      if (ir::innermostPlace(part))
         return rebuildUncached(part, function, outer);
   // Unknown: the line of the kernel, since a call inlined later needs one.
   return location;
@@ -123,14 +109,15 @@ Location ScopeBuilder::rebuildUncached(Location location, llvm::StringRef functi
 void attachDebugScopes(ModuleOp module) {
   ScopeBuilder scopes(module.getContext());
   for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
-    FileLineColLoc place = placeOf(function.getLoc());
+    FileLineColLoc place = ir::innermostPlace(function.getLoc());
     if (function.isExternal() || !place)
       continue;
     LLVM::DISubprogramAttr subprogram = scopes.makeSubprogram(function.getName(), place);
     function->setLoc(FusedLoc::get(module.getContext(), {place}, subprogram));
     Location start = function.getLoc();
     function.getBody().walk([&](Operation *op) {
-      op->setLoc(placeOf(op->getLoc()) ? scopes.rebuild(op->getLoc(), subprogram) : start);
+      op->setLoc(ir::innermostPlace(op->getLoc()) ? scopes.rebuild(op->getLoc(), subprogram)
+                                                  : start);
     });
   }
 }

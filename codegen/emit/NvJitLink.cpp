@@ -8,6 +8,7 @@
 #include "codegen/emit/NvJitLink.h"
 #include "ir/support/Error.h"
 #include "ir/support/Knobs.h"
+#include "ir/support/LogLines.h"
 
 #include <algorithm>
 #include <atomic>
@@ -325,17 +326,6 @@ static int numberBefore(const std::string &line, const char *words) {
   return start == end ? -1 : std::atoi(line.substr(start, end - start).c_str());
 }
 
-static std::vector<std::string> splitLines(const std::string &text) {
-  std::vector<std::string> lines;
-  size_t start = 0;
-  while (start < text.size()) {
-    size_t end = std::min(text.find('\n', start), text.size());
-    lines.push_back(text.substr(start, end - start));
-    start = end + 1;
-  }
-  return lines;
-}
-
 /// Reads resources and warnings. A module has one kernel; functions that were
 /// not inlined report before it and their stack is part of the kernel's, so the
 /// largest number of each kind is the one that matters.
@@ -352,19 +342,6 @@ static void readReport(AssembleResult &result) {
         line.find("Potential Performance Loss") != std::string::npos)
       result.warnings.push_back(line);
   }
-}
-
-/// The first line that says what is wrong.
-static std::string firstErrorLine(const std::string &log) {
-  std::vector<std::string> lines = splitLines(log);
-  for (const char *word : {"error", "fatal"})
-    for (const std::string &line : lines)
-      if (line.find(word) != std::string::npos)
-        return line;
-  for (const std::string &line : lines)
-    if (!line.empty())
-      return line;
-  return "no message";
 }
 
 //===----------------------------------------------------------------------===//

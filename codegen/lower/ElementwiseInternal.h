@@ -41,10 +41,6 @@ mlir::Value convertFloat(FunctionLowering &lowering, mlir::Value value, mlir::Ty
                          mlir::Type to,
                          ir::FloatRounding rounding = ir::FloatRounding::nearest_even);
 
-/// Whether `type` is a float that is computed in f32 and rounded once: the fp8
-/// types, and whatever `target` has no arithmetic for.
-bool isFp8(mlir::Type type);
-
 /// Runs `compute` on f32 values where the op's element type is narrower than
 /// f32, on the values themselves for f32 and f64.
 mlir::LogicalResult mapInSinglePrecision(

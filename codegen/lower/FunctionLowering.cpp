@@ -93,14 +93,14 @@ LinearLayout FunctionLowering::layoutOf(Value tile) {
 LogicalResult FunctionLowering::lowerBlockBody(Block &block) {
   for (Operation &op : block.without_terminator()) {
     loc = op.getLoc();
-    auto lower = table.find(op.getName());
-    if (lower == table.end())
+    OpLowering lower = table.find(op.getName());
+    if (!lower)
       return op.emitOpError("has no lowering to machine code");
     // A missing layout would surface as a crash far from its cause.
     for (Type type : op.getResultTypes())
       if (auto tile = llvm::dyn_cast<RankedTensorType>(type); tile && !ir::getLayout(tile))
         return op.emitOpError("result has no layout: ") << type;
-    if (failed(lower->second(&op, *this)))
+    if (failed(lower(&op, *this)))
       return failure();
   }
   return success();

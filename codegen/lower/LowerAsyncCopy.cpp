@@ -22,7 +22,6 @@
 #include "ir/support/Hardware.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -49,19 +48,6 @@ static int log2SharedRun(const LinearLayout &layout, const IndexMap &offsets, in
       break;
   }
   return run;
-}
-
-static bool isZero(Value value) {
-  auto constant = value.getDefiningOp<LLVM::ConstantOp>();
-  if (!constant)
-    return false;
-  Attribute attribute = constant.getValue();
-  if (auto integer = llvm::dyn_cast<IntegerAttr>(attribute))
-    return integer.getValue().isZero();
-  // Minus zero has a bit set.
-  if (auto real = llvm::dyn_cast<FloatAttr>(attribute))
-    return real.getValue().isPosZero();
-  return false;
 }
 
 namespace {
@@ -98,7 +84,7 @@ public:
                               offsets->part(InDim::Block, InDim::Offset), elementBits);
     masks = op.getMask() ? &lowering.get(op.getMask()) : nullptr;
     others = op.getOther() ? &lowering.get(op.getOther()) : nullptr;
-    if (others && llvm::all_of(*others, isZero))
+    if (others && llvm::all_of(*others, ir::isZeroBits))
       others = nullptr;
     owner = conjunction(lowering, lowering.ownsElementsInBlock(tile), lowering.copyCondition);
 
@@ -225,13 +211,10 @@ static LogicalResult lowerWait(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-void addAsyncCopyLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) {
-    table[OperationName(name, context)] = lower;
-  };
-  add(ir::AsyncCopyOp::getOperationName(), lowerCopy);
-  add(ir::AsyncCommitOp::getOperationName(), lowerCommit);
-  add(ir::AsyncWaitOp::getOperationName(), lowerWait);
+void addAsyncCopyLowerings(LoweringTable &table) {
+  table.add(ir::AsyncCopyOp::getOperationName(), lowerCopy);
+  table.add(ir::AsyncCommitOp::getOperationName(), lowerCommit);
+  table.add(ir::AsyncWaitOp::getOperationName(), lowerWait);
 }
 
 } // namespace tilewright::codegen

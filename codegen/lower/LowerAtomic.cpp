@@ -456,9 +456,9 @@ static LogicalResult lowerAtomicCas(Operation *op, FunctionLowering &lowering) {
                     });
 }
 
-void addAtomicLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::AtomicRmwOp::getOperationName(), context)] = lowerAtomicRmw;
-  table[OperationName(ir::AtomicCasOp::getOperationName(), context)] = lowerAtomicCas;
+void addAtomicLowerings(LoweringTable &table) {
+  table.add(ir::AtomicRmwOp::getOperationName(), lowerAtomicRmw);
+  table.add(ir::AtomicCasOp::getOperationName(), lowerAtomicCas);
 }
 
 } // namespace tilewright::codegen

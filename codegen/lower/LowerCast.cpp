@@ -150,9 +150,9 @@ Value convertFloat(FunctionLowering &lowering, Value value, Type from, Type to,
   OpBuilder &builder = lowering.builder;
   if (from == to)
     return value;
-  if (isFp8(to))
+  if (ir::isFp8(to))
     return floatToFp8(lowering, value, from, to, rounding);
-  if (isFp8(from)) {
+  if (ir::isFp8(from)) {
     // f16 holds every fp8 value; the rest of the way is exact too.
     Type half = builder.getF16Type();
     return convertFloat(lowering, fp8ToHalf(lowering, value, from), half, to);
@@ -178,7 +178,7 @@ static bool canCastPairs(Type from, Type to, ir::FloatRounding rounding, const T
     return false;
   if (from.isF32() && (to.isF16() || to.isBF16()))
     return true;
-  return target.hasFp8Conversions && isFp8(from) != isFp8(to);
+  return target.hasFp8Conversions && ir::isFp8(from) != ir::isFp8(to);
 }
 
 /// f32 to f16 or bf16: one instruction rounds and packs two, as stores and products
@@ -202,9 +202,9 @@ static LogicalResult castPairs(Operation *op, FunctionLowering &lowering, Type f
   for (size_t index = 0; index < source.size(); index += 2) {
     Value low = source[index], high = source[index + 1];
     std::pair<Value, Value> pair;
-    if (from.isF32() && !isFp8(to)) {
+    if (from.isF32() && !ir::isFp8(to)) {
       pair = roundPair(lowering, to, low, high);
-    } else if (isFp8(from)) {
+    } else if (ir::isFp8(from)) {
       pair = widenPair(lowering, from, low, high);
       pair = {convertFloat(lowering, pair.first, half, to),
               convertFloat(lowering, pair.second, half, to)};
@@ -294,26 +294,23 @@ static LogicalResult lowerBits(Operation *op, FunctionLowering &lowering) {
   });
 }
 
-void addCastLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) {
-    table[OperationName(name, context)] = lower;
-  };
-  add("arith.extsi", lowerIntegerCast<LLVM::SExtOp>);
-  add("arith.extui", lowerIntegerCast<LLVM::ZExtOp>);
-  add("arith.trunci", lowerIntegerCast<LLVM::TruncOp>);
-  add("arith.sitofp", lowerToFloat<LLVM::SIToFPOp>);
-  add("arith.uitofp", lowerToFloat<LLVM::UIToFPOp>);
-  add("arith.fptosi", lowerToInteger<LLVM::FPToSIOp>);
-  add("arith.fptoui", lowerToInteger<LLVM::FPToUIOp>);
-  add("arith.index_cast", lowerIndexCast<LLVM::SExtOp>);
-  add("arith.index_castui", lowerIndexCast<LLVM::ZExtOp>);
-  add("arith.extf", lowerFloatCast);
-  add("arith.truncf", lowerFloatCast);
-  add("tw.float_cast", lowerFloatCast);
-  add("arith.bitcast", lowerBits);
-  add("tw.bitcast", lowerBits);
-  add("tw.ptr_to_int", lowerBits);
-  add("tw.int_to_ptr", lowerBits);
+void addCastLowerings(LoweringTable &table) {
+  table.add("arith.extsi", lowerIntegerCast<LLVM::SExtOp>);
+  table.add("arith.extui", lowerIntegerCast<LLVM::ZExtOp>);
+  table.add("arith.trunci", lowerIntegerCast<LLVM::TruncOp>);
+  table.add("arith.sitofp", lowerToFloat<LLVM::SIToFPOp>);
+  table.add("arith.uitofp", lowerToFloat<LLVM::UIToFPOp>);
+  table.add("arith.fptosi", lowerToInteger<LLVM::FPToSIOp>);
+  table.add("arith.fptoui", lowerToInteger<LLVM::FPToUIOp>);
+  table.add("arith.index_cast", lowerIndexCast<LLVM::SExtOp>);
+  table.add("arith.index_castui", lowerIndexCast<LLVM::ZExtOp>);
+  table.add("arith.extf", lowerFloatCast);
+  table.add("arith.truncf", lowerFloatCast);
+  table.add("tw.float_cast", lowerFloatCast);
+  table.add("arith.bitcast", lowerBits);
+  table.add("tw.bitcast", lowerBits);
+  table.add("tw.ptr_to_int", lowerBits);
+  table.add("tw.int_to_ptr", lowerBits);
 }
 
 } // namespace tilewright::codegen

@@ -195,13 +195,10 @@ static LogicalResult lowerWhile(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-void addControlFlowLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) {
-    table[OperationName(name, context)] = lower;
-  };
-  add(scf::ForOp::getOperationName(), lowerFor);
-  add(scf::IfOp::getOperationName(), lowerIf);
-  add(scf::WhileOp::getOperationName(), lowerWhile);
+void addControlFlowLowerings(LoweringTable &table) {
+  table.add(scf::ForOp::getOperationName(), lowerFor);
+  table.add(scf::IfOp::getOperationName(), lowerIf);
+  table.add(scf::WhileOp::getOperationName(), lowerWhile);
 }
 
 } // namespace tilewright::codegen

@@ -257,8 +257,8 @@ LogicalResult lowerConvertLayout(Operation *op, FunctionLowering &lowering) {
 
 } // namespace
 
-void addConvertLayoutLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::ConvertLayoutOp::getOperationName(), context)] = lowerConvertLayout;
+void addConvertLayoutLowerings(LoweringTable &table) {
+  table.add(ir::ConvertLayoutOp::getOperationName(), lowerConvertLayout);
 }
 
 } // namespace tilewright::codegen

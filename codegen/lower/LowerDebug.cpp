@@ -17,6 +17,7 @@
 
 #include "codegen/lower/ElementwiseInternal.h"
 #include "codegen/lower/MemoryInternal.h"
+#include "ir/dialect/SourcePlace.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -193,21 +194,6 @@ static LogicalResult lowerPrint(Operation *op, FunctionLowering &lowering) {
 // Assert, barrier, assume
 //===----------------------------------------------------------------------===//
 
-/// File, line and function for the message of an assertion.
-static FileLineColLoc placeOf(Location location) {
-  if (auto place = llvm::dyn_cast<FileLineColLoc>(location))
-    return place;
-  if (auto name = llvm::dyn_cast<NameLoc>(location))
-    return placeOf(name.getChildLoc());
-  if (auto site = llvm::dyn_cast<CallSiteLoc>(location))
-    return placeOf(site.getCallee());
-  if (auto fused = llvm::dyn_cast<FusedLoc>(location))
-    for (Location part : fused.getLocations())
-      if (FileLineColLoc place = placeOf(part))
-        return place;
-  return {};
-}
-
 static LogicalResult lowerAssert(Operation *op, FunctionLowering &lowering) {
   auto assertion = llvm::cast<ir::AssertOp>(op);
   OpBuilder &builder = lowering.builder;
@@ -219,7 +205,7 @@ static LogicalResult lowerAssert(Operation *op, FunctionLowering &lowering) {
     return success();
   Value fails =
       builder.create<LLVM::XOrOp>(lowering.loc, holds, lowering.constantInt(holds.getType(), 1));
-  FileLineColLoc place = placeOf(op->getLoc());
+  FileLineColLoc place = ir::innermostPlace(op->getLoc());
   emitWhere(lowering, fails, [&] {
     // void __assertfail(message, file, line, function, character size)
     lowering.callExternal(
@@ -257,16 +243,13 @@ static LogicalResult lowerAssume(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-void addDebugLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) {
-    table[OperationName(name, context)] = lower;
-  };
-  add(ir::PrintOp::getOperationName(), lowerPrint);
-  add(ir::AssertOp::getOperationName(), lowerAssert);
-  add(ir::BarrierOp::getOperationName(), lowerBarrier);
-  add(ir::ClusterArriveOp::getOperationName(), lowerClusterArrive);
-  add(ir::ClusterWaitOp::getOperationName(), lowerClusterWait);
-  add(ir::AssumeOp::getOperationName(), lowerAssume);
+void addDebugLowerings(LoweringTable &table) {
+  table.add(ir::PrintOp::getOperationName(), lowerPrint);
+  table.add(ir::AssertOp::getOperationName(), lowerAssert);
+  table.add(ir::BarrierOp::getOperationName(), lowerBarrier);
+  table.add(ir::ClusterArriveOp::getOperationName(), lowerClusterArrive);
+  table.add(ir::ClusterWaitOp::getOperationName(), lowerClusterWait);
+  table.add(ir::AssumeOp::getOperationName(), lowerAssume);
 }
 
 } // namespace tilewright::codegen

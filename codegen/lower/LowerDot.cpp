@@ -38,6 +38,7 @@
 #include "codegen/lower/SharedTile.h"
 #include "ir/dialect/MatrixInstruction.h"
 #include "ir/layout/LayoutConstructors.h"
+#include "ir/support/SplitPrecision.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -50,21 +51,15 @@ namespace tilewright::codegen {
 
 namespace {
 
-/// How a precision takes f32 operands apart.
-struct Split {
-  int parts = 1;
-  uint32_t mask = ~0u;
-  bool isBf16 = false;
-};
-
-Split splitOf(ir::DotPrecision precision) {
+/// How a precision takes f32 operands apart. The hardware cuts those of tf32.
+OperandSplit splitOf(ir::DotPrecision precision) {
   switch (precision) {
   case ir::DotPrecision::tf32x3:
-    return {2, 0xffffe000u, false};
+    return tf32x3Split;
   case ir::DotPrecision::bf16x3:
-    return {2, 0xffff0000u, true};
+    return bf16x3Split;
   case ir::DotPrecision::bf16x6:
-    return {3, 0xffff0000u, true};
+    return bf16x6Split;
   case ir::DotPrecision::tf32:
   case ir::DotPrecision::ieee:
     break;
@@ -134,7 +129,7 @@ private:
   bool isInPiecesA, isInPiecesB;
 
   ir::MatrixInstruction instruction;
-  Split split;
+  OperandSplit split;
   /// Elements of a 32-bit word, and how far apart in K they are.
   int perWord = 1, elementStride = 1;
   std::map<std::tuple<bool, int, uint32_t, uint32_t, int>, Words> fragments;
@@ -210,7 +205,7 @@ Value DotLowering::partOf(Value value, int part) {
 
 /// K shorter than what the lanes of a word row hold: some lanes hold copies.
 Value DotLowering::zeroBeyondK(Value word) {
-  uint32_t lanesOfK = std::max<uint32_t>(1, k / (split.isBf16 ? 1 : perWord));
+  uint32_t lanesOfK = std::max<uint32_t>(1, k / (split.isBf16() ? 1 : perWord));
   if (lanesOfK >= 4)
     return word;
   if (!laneHasK) {
@@ -253,7 +248,7 @@ Value DotLowering::wordOf(bool isA, int part, uint32_t batch, uint32_t mn, uint3
   }
   if (isDouble())
     return zeroBeyondK(elements.front());
-  if (!split.isBf16)
+  if (!split.isBf16())
     return zeroBeyondK(lowering.toBits(packForMatrix(lowering, elements).front()));
   // The upper halves of two f32.
   Value low =
@@ -338,9 +333,8 @@ void DotLowering::multiplyInParts() {
   bool hasParts = split.parts > 1;
   Registers small = hasParts ? zeros() : Registers();
   for (int step = 0; step < numSteps(); ++step) {
-    for (int order = split.parts - 1; order > 0; --order)
-      for (int part = 0; part <= order; ++part)
-        multiply(part, order - part, step, 1, small);
+    forEachSmallProduct(split,
+                        [&](int partA, int partB) { multiply(partA, partB, step, 1, small); });
     multiply(0, 0, step, 1, acc.registers);
   }
   if (!hasParts)
@@ -380,7 +374,7 @@ LogicalResult DotLowering::runMma() {
   if (elementA.isF32())
     split = splitOf(op.getPrecision());
   perWord = elementsPerWord(lowering.registerType(elementA));
-  if (split.isBf16) {
+  if (split.isBf16()) {
     // Two tf32 chunks of four make one word row of bf16: K is only reordered, in
     // both operands alike.
     instruction.a = instruction.b = "bf16";
@@ -394,9 +388,8 @@ LogicalResult DotLowering::runMma() {
     if (element.column % 2 == 0 && (isDouble() || element.row % 16 == 0))
       corners.push_back(element);
   }
-  bool isFp8 = llvm::StringRef(instruction.a).starts_with("e");
   int stepsAtATime = op.getMaxImprecise() / instruction.k;
-  if (isFp8 && stepsAtATime > 0 && stepsAtATime < numSteps())
+  if (instruction.takesFp8() && stepsAtATime > 0 && stepsAtATime < numSteps())
     multiplyPromoted(stepsAtATime);
   else
     multiplyInParts();
@@ -424,8 +417,6 @@ LogicalResult lowerDot(Operation *op, FunctionLowering &lowering) {
 
 } // namespace
 
-void addDotLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::DotOp::getOperationName(), context)] = lowerDot;
-}
+void addDotLowerings(LoweringTable &table) { table.add(ir::DotOp::getOperationName(), lowerDot); }
 
 } // namespace tilewright::codegen

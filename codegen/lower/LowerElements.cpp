@@ -200,9 +200,9 @@ static LogicalResult lowerInlineAsm(Operation *op, FunctionLowering &lowering) {
                      });
 }
 
-void addElementsLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::MapOp::getOperationName(), context)] = lowerMap;
-  table[OperationName(ir::InlineAsmOp::getOperationName(), context)] = lowerInlineAsm;
+void addElementsLowerings(LoweringTable &table) {
+  table.add(ir::MapOp::getOperationName(), lowerMap);
+  table.add(ir::InlineAsmOp::getOperationName(), lowerInlineAsm);
 }
 
 } // namespace tilewright::codegen

@@ -35,8 +35,6 @@ Type operandElementType(Operation *op, unsigned index) {
 }
 Type resultElementType(Operation *op) { return getElementTypeOrSelf(op->getResult(0)); }
 
-bool isFp8(Type type) { return llvm::isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 8; }
-
 /// For each register the first one that is provably equal to it.
 static llvm::SmallVector<int> equalRegisters(Operation *op, int count) {
   llvm::SmallVector<int> first(count);
@@ -161,7 +159,7 @@ static LogicalResult lowerFloat(Operation *op, FunctionLowering &lowering) {
   auto compute = [&](llvm::ArrayRef<Value> operands, Type) -> Value {
     return lowering.builder.create<Target>(lowering.loc, operands[0].getType(), operands);
   };
-  if (isFp8(resultElementType(op)))
+  if (ir::isFp8(resultElementType(op)))
     return mapInSinglePrecision(op, lowering, compute);
   return mapPairs(op, lowering,
                   [&](llvm::ArrayRef<Value> operands) { return compute(operands, Type()); });
@@ -278,7 +276,7 @@ static LogicalResult lowerCompareFloat(Operation *op, FunctionLowering &lowering
   Type type = operandElementType(op, 0);
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     Value left = operands[0], right = operands[1];
-    if (isFp8(type)) {
+    if (ir::isFp8(type)) {
       Type single = lowering.builder.getF32Type();
       left = convertFloat(lowering, left, type, single);
       right = convertFloat(lowering, right, type, single);
@@ -298,7 +296,7 @@ static LogicalResult lowerSelect(Operation *op, FunctionLowering &lowering) {
 
 /// -x flips the sign bit, of NaN and zero too.
 static LogicalResult lowerNegate(Operation *op, FunctionLowering &lowering) {
-  bool asBits = isFp8(resultElementType(op));
+  bool asBits = ir::isFp8(resultElementType(op));
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     if (!asBits)
       return lowering.builder.create<LLVM::FNegOp>(lowering.loc, operands[0]);
@@ -313,7 +311,7 @@ static LogicalResult lowerNegate(Operation *op, FunctionLowering &lowering) {
 
 static FailureOr<Value> lowerElementConstant(Attribute value, FunctionLowering &lowering) {
   if (auto number = llvm::dyn_cast<FloatAttr>(value)) {
-    if (isFp8(number.getType())) {
+    if (ir::isFp8(number.getType())) {
       llvm::APInt bits = number.getValue().bitcastToAPInt();
       return lowering.constantInt(lowering.builder.getIntegerType(8), bits.getSExtValue());
     }
@@ -385,51 +383,48 @@ static LogicalResult lowerOpaque(Operation *op, FunctionLowering &lowering) {
 // Table
 //===----------------------------------------------------------------------===//
 
-void addElementwiseLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) {
-    table[OperationName(name, context)] = lower;
-  };
-  add("arith.constant", lowerConstant);
-  add("arith.addi", lowerWrapping<LLVM::AddOp>);
-  add("arith.subi", lowerWrapping<LLVM::SubOp>);
-  add("arith.muli", lowerWrapping<LLVM::MulOp>);
-  add("arith.shli", lowerWrapping<LLVM::ShlOp>);
-  add("arith.shrui", lowerInteger<LLVM::LShrOp>);
-  add("arith.shrsi", lowerInteger<LLVM::AShrOp>);
-  add("arith.divsi", lowerInteger<LLVM::SDivOp>);
-  add("arith.divui", lowerInteger<LLVM::UDivOp>);
-  add("arith.remsi", lowerInteger<LLVM::SRemOp>);
-  add("arith.remui", lowerInteger<LLVM::URemOp>);
-  add("arith.floordivsi", lowerRoundedDivide<false>);
-  add("arith.ceildivsi", lowerRoundedDivide<true>);
-  add("arith.ceildivui", lowerCeilDivideUnsigned);
-  add("arith.andi", lowerInteger<LLVM::AndOp>);
-  add("arith.ori", lowerInteger<LLVM::OrOp>);
-  add("arith.xori", lowerInteger<LLVM::XOrOp>);
-  add("arith.maxsi", lowerInteger<LLVM::SMaxOp>);
-  add("arith.minsi", lowerInteger<LLVM::SMinOp>);
-  add("arith.maxui", lowerInteger<LLVM::UMaxOp>);
-  add("arith.minui", lowerInteger<LLVM::UMinOp>);
-  add("arith.cmpi", lowerCompareInteger);
+void addElementwiseLowerings(LoweringTable &table) {
+  table.add("arith.constant", lowerConstant);
+  table.add("arith.addi", lowerWrapping<LLVM::AddOp>);
+  table.add("arith.subi", lowerWrapping<LLVM::SubOp>);
+  table.add("arith.muli", lowerWrapping<LLVM::MulOp>);
+  table.add("arith.shli", lowerWrapping<LLVM::ShlOp>);
+  table.add("arith.shrui", lowerInteger<LLVM::LShrOp>);
+  table.add("arith.shrsi", lowerInteger<LLVM::AShrOp>);
+  table.add("arith.divsi", lowerInteger<LLVM::SDivOp>);
+  table.add("arith.divui", lowerInteger<LLVM::UDivOp>);
+  table.add("arith.remsi", lowerInteger<LLVM::SRemOp>);
+  table.add("arith.remui", lowerInteger<LLVM::URemOp>);
+  table.add("arith.floordivsi", lowerRoundedDivide<false>);
+  table.add("arith.ceildivsi", lowerRoundedDivide<true>);
+  table.add("arith.ceildivui", lowerCeilDivideUnsigned);
+  table.add("arith.andi", lowerInteger<LLVM::AndOp>);
+  table.add("arith.ori", lowerInteger<LLVM::OrOp>);
+  table.add("arith.xori", lowerInteger<LLVM::XOrOp>);
+  table.add("arith.maxsi", lowerInteger<LLVM::SMaxOp>);
+  table.add("arith.minsi", lowerInteger<LLVM::SMinOp>);
+  table.add("arith.maxui", lowerInteger<LLVM::UMaxOp>);
+  table.add("arith.minui", lowerInteger<LLVM::UMinOp>);
+  table.add("arith.cmpi", lowerCompareInteger);
 
-  add("arith.addf", lowerFloat<LLVM::FAddOp>);
-  add("arith.subf", lowerFloat<LLVM::FSubOp>);
-  add("arith.mulf", lowerFloat<LLVM::FMulOp>);
-  add("arith.divf", lowerDivide);
-  add("arith.remf", lowerRemainder);
-  add("arith.negf", lowerNegate);
+  table.add("arith.addf", lowerFloat<LLVM::FAddOp>);
+  table.add("arith.subf", lowerFloat<LLVM::FSubOp>);
+  table.add("arith.mulf", lowerFloat<LLVM::FMulOp>);
+  table.add("arith.divf", lowerDivide);
+  table.add("arith.remf", lowerRemainder);
+  table.add("arith.negf", lowerNegate);
   // maximumf gives NaN where one operand is NaN, maxnumf the other operand.
-  add("arith.maximumf", lowerFloat<LLVM::MaximumOp>);
-  add("arith.minimumf", lowerFloat<LLVM::MinimumOp>);
-  add("arith.maxnumf", lowerFloat<LLVM::MaxNumOp>);
-  add("arith.minnumf", lowerFloat<LLVM::MinNumOp>);
-  add("arith.cmpf", lowerCompareFloat);
-  add("arith.select", lowerSelect);
+  table.add("arith.maximumf", lowerFloat<LLVM::MaximumOp>);
+  table.add("arith.minimumf", lowerFloat<LLVM::MinimumOp>);
+  table.add("arith.maxnumf", lowerFloat<LLVM::MaxNumOp>);
+  table.add("arith.minnumf", lowerFloat<LLVM::MinNumOp>);
+  table.add("arith.cmpf", lowerCompareFloat);
+  table.add("arith.select", lowerSelect);
 
-  add("tw.addptr", lowerAddPointer);
-  add("tw.opaque", lowerOpaque);
-  add("tw.mul_high", lowerMulHigh);
-  add("tw.precise_div", lowerPreciseDivide);
+  table.add("tw.addptr", lowerAddPointer);
+  table.add("tw.opaque", lowerOpaque);
+  table.add("tw.mul_high", lowerMulHigh);
+  table.add("tw.precise_div", lowerPreciseDivide);
 }
 
 } // namespace tilewright::codegen

@@ -223,8 +223,8 @@ static LogicalResult lowerSharedDot(Operation *op, FunctionLowering &lowering) {
   return SharedDotLowering(llvm::cast<ir::SharedDotOp>(op), lowering).run();
 }
 
-void addFmaLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::SharedDotOp::getOperationName(), context)] = lowerSharedDot;
+void addFmaLowerings(LoweringTable &table) {
+  table.add(ir::SharedDotOp::getOperationName(), lowerSharedDot);
 }
 
 } // namespace tilewright::codegen

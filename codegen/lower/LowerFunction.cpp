@@ -26,26 +26,26 @@ using namespace mlir;
 namespace tilewright::codegen {
 
 static LoweringTable makeTable(MLIRContext *context) {
-  LoweringTable table;
-  addElementwiseLowerings(table, context);
-  addMathLowerings(table, context);
-  addCastLowerings(table, context);
-  addShapeLowerings(table, context);
-  addMemoryLowerings(table, context);
-  addAtomicLowerings(table, context);
-  addReduceLowerings(table, context);
-  addScanLowerings(table, context);
-  addConvertLayoutLowerings(table, context);
-  addSharedTileLowerings(table, context);
-  addGatherLowerings(table, context);
-  addAsyncCopyLowerings(table, context);
-  addControlFlowLowerings(table, context);
-  addElementsLowerings(table, context);
-  addDebugLowerings(table, context);
-  addDotLowerings(table, context);
-  addFmaLowerings(table, context);
-  addWgmmaLowerings(table, context);
-  addTmaLowerings(table, context);
+  LoweringTable table(context);
+  addElementwiseLowerings(table);
+  addMathLowerings(table);
+  addCastLowerings(table);
+  addShapeLowerings(table);
+  addMemoryLowerings(table);
+  addAtomicLowerings(table);
+  addReduceLowerings(table);
+  addScanLowerings(table);
+  addConvertLayoutLowerings(table);
+  addSharedTileLowerings(table);
+  addGatherLowerings(table);
+  addAsyncCopyLowerings(table);
+  addControlFlowLowerings(table);
+  addElementsLowerings(table);
+  addDebugLowerings(table);
+  addDotLowerings(table);
+  addFmaLowerings(table);
+  addWgmmaLowerings(table);
+  addTmaLowerings(table);
   return table;
 }
 

@@ -158,8 +158,8 @@ LogicalResult lowerGather(Operation *op, FunctionLowering &lowering) {
 
 } // namespace
 
-void addGatherLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::SharedGatherOp::getOperationName(), context)] = lowerGather;
+void addGatherLowerings(LoweringTable &table) {
+  table.add(ir::SharedGatherOp::getOperationName(), lowerGather);
 }
 
 } // namespace tilewright::codegen

@@ -123,7 +123,7 @@ static LogicalResult lowerFma(Operation *op, FunctionLowering &lowering) {
   auto compute = [&](llvm::ArrayRef<Value> operands, Type) -> Value {
     return lowering.builder.create<LLVM::FMAOp>(lowering.loc, operands[0].getType(), operands);
   };
-  if (isFp8(resultElementType(op)))
+  if (ir::isFp8(resultElementType(op)))
     return mapInSinglePrecision(op, lowering, compute);
   return mapPairs(op, lowering,
                   [&](llvm::ArrayRef<Value> operands) { return compute(operands, Type()); });
@@ -131,7 +131,7 @@ static LogicalResult lowerFma(Operation *op, FunctionLowering &lowering) {
 
 /// |x| clears the sign bit, of NaN too.
 static LogicalResult lowerAbsFloat(Operation *op, FunctionLowering &lowering) {
-  bool asBits = isFp8(resultElementType(op));
+  bool asBits = ir::isFp8(resultElementType(op));
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     if (!asBits)
       return lowering.builder.create<LLVM::FAbsOp>(lowering.loc, operands[0].getType(), operands);
@@ -170,28 +170,25 @@ static LogicalResult lowerPopulation(Operation *op, FunctionLowering &lowering) 
   });
 }
 
-void addMathLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) {
-    table[OperationName(name, context)] = lower;
-  };
+void addMathLowerings(LoweringTable &table) {
   for (const MathFunction &function : functions)
-    add(function.op, lowerFunction);
-  add("math.exp", lowerExp);
-  add("tw.extern_call", lowerExternCall);
-  add("math.sqrt", lowerSqrt);
-  add("tw.precise_sqrt", lowerIntrinsic<LLVM::SqrtOp>);
-  add("math.floor", lowerIntrinsic<LLVM::FFloorOp>);
-  add("math.ceil", lowerIntrinsic<LLVM::FCeilOp>);
-  add("math.trunc", lowerIntrinsic<LLVM::FTruncOp>);
-  add("math.round", lowerIntrinsic<LLVM::RoundOp>);
-  add("math.roundeven", lowerIntrinsic<LLVM::RoundEvenOp>);
-  add("math.copysign", lowerIntrinsic<LLVM::CopySignOp>);
-  add("math.fma", lowerFma);
-  add("math.absf", lowerAbsFloat);
-  add("math.absi", lowerAbsInteger);
-  add("math.ctlz", lowerCountZeros<LLVM::CountLeadingZerosOp>);
-  add("math.cttz", lowerCountZeros<LLVM::CountTrailingZerosOp>);
-  add("math.ctpop", lowerPopulation);
+    table.add(function.op, lowerFunction);
+  table.add("math.exp", lowerExp);
+  table.add("tw.extern_call", lowerExternCall);
+  table.add("math.sqrt", lowerSqrt);
+  table.add("tw.precise_sqrt", lowerIntrinsic<LLVM::SqrtOp>);
+  table.add("math.floor", lowerIntrinsic<LLVM::FFloorOp>);
+  table.add("math.ceil", lowerIntrinsic<LLVM::FCeilOp>);
+  table.add("math.trunc", lowerIntrinsic<LLVM::FTruncOp>);
+  table.add("math.round", lowerIntrinsic<LLVM::RoundOp>);
+  table.add("math.roundeven", lowerIntrinsic<LLVM::RoundEvenOp>);
+  table.add("math.copysign", lowerIntrinsic<LLVM::CopySignOp>);
+  table.add("math.fma", lowerFma);
+  table.add("math.absf", lowerAbsFloat);
+  table.add("math.absi", lowerAbsInteger);
+  table.add("math.ctlz", lowerCountZeros<LLVM::CountLeadingZerosOp>);
+  table.add("math.cttz", lowerCountZeros<LLVM::CountTrailingZerosOp>);
+  table.add("math.ctpop", lowerPopulation);
 }
 
 } // namespace tilewright::codegen

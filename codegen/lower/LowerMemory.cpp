@@ -448,9 +448,9 @@ static LogicalResult lowerStore(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-void addMemoryLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::LoadOp::getOperationName(), context)] = lowerLoad;
-  table[OperationName(ir::StoreOp::getOperationName(), context)] = lowerStore;
+void addMemoryLowerings(LoweringTable &table) {
+  table.add(ir::LoadOp::getOperationName(), lowerLoad);
+  table.add(ir::StoreOp::getOperationName(), lowerStore);
 }
 
 } // namespace tilewright::codegen

@@ -377,8 +377,8 @@ LogicalResult lowerReduce(Operation *op, FunctionLowering &lowering) {
 
 } // namespace
 
-void addReduceLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::ReduceOp::getOperationName(), context)] = lowerReduce;
+void addReduceLowerings(LoweringTable &table) {
+  table.add(ir::ReduceOp::getOperationName(), lowerReduce);
 }
 
 } // namespace tilewright::codegen

@@ -200,8 +200,8 @@ LogicalResult lowerScan(Operation *op, FunctionLowering &lowering) {
 
 } // namespace
 
-void addScanLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::ScanOp::getOperationName(), context)] = lowerScan;
+void addScanLowerings(LoweringTable &table) {
+  table.add(ir::ScanOp::getOperationName(), lowerScan);
 }
 
 } // namespace tilewright::codegen

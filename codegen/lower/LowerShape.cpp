@@ -271,23 +271,20 @@ static LogicalResult lowerForward(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-void addShapeLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) {
-    table[OperationName(name, context)] = lower;
-  };
-  add("tw.program_id", lowerProgramId);
-  add("tw.num_programs", lowerNumPrograms);
-  add("tw.range", lowerRange);
-  add("tw.splat", lowerSplat);
-  add("tw.expand_dims", lowerReshape);
-  add("tw.reshape", lowerReshape);
-  add("tw.permute", lowerPermute);
-  add("tw.broadcast", lowerBroadcast);
-  add("tw.join", lowerJoin);
-  add("tw.split", lowerSplit);
-  add("tw.concat", lowerConcat);
-  add("tw.extract_scalar", lowerForward);
-  add("tw.hint", lowerForward);
+void addShapeLowerings(LoweringTable &table) {
+  table.add("tw.program_id", lowerProgramId);
+  table.add("tw.num_programs", lowerNumPrograms);
+  table.add("tw.range", lowerRange);
+  table.add("tw.splat", lowerSplat);
+  table.add("tw.expand_dims", lowerReshape);
+  table.add("tw.reshape", lowerReshape);
+  table.add("tw.permute", lowerPermute);
+  table.add("tw.broadcast", lowerBroadcast);
+  table.add("tw.join", lowerJoin);
+  table.add("tw.split", lowerSplit);
+  table.add("tw.concat", lowerConcat);
+  table.add("tw.extract_scalar", lowerForward);
+  table.add("tw.hint", lowerForward);
 }
 
 } // namespace tilewright::codegen

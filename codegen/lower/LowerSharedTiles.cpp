@@ -84,15 +84,12 @@ static LogicalResult lowerLoad(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-void addSharedTileLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) {
-    table[OperationName(name, context)] = lower;
-  };
-  add(ir::AllocSharedOp::getOperationName(), lowerAlloc);
-  add(ir::BufferSlotOp::getOperationName(), lowerSlot);
-  add(ir::BufferPermuteOp::getOperationName(), lowerPermute);
-  add(ir::SharedStoreOp::getOperationName(), lowerStore);
-  add(ir::SharedLoadOp::getOperationName(), lowerLoad);
+void addSharedTileLowerings(LoweringTable &table) {
+  table.add(ir::AllocSharedOp::getOperationName(), lowerAlloc);
+  table.add(ir::BufferSlotOp::getOperationName(), lowerSlot);
+  table.add(ir::BufferPermuteOp::getOperationName(), lowerPermute);
+  table.add(ir::SharedStoreOp::getOperationName(), lowerStore);
+  table.add(ir::SharedLoadOp::getOperationName(), lowerLoad);
 }
 
 } // namespace tilewright::codegen

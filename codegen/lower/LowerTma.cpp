@@ -359,21 +359,18 @@ void prefetchDescriptor(FunctionLowering &lowering, Value address) {
   text.emit(guard + "prefetch.tensormap [" + text.operand(address, 'l') + "];");
 }
 
-void addTmaLowerings(LoweringTable &table, MLIRContext *context) {
-  auto add = [&](llvm::StringRef name, OpLowering lower) {
-    table[OperationName(name, context)] = lower;
-  };
-  add(ir::MbarrierAllocOp::getOperationName(), lowerMbarrierAlloc);
-  add(ir::MbarrierExpectOp::getOperationName(), lowerMbarrierExpect);
-  add(ir::MbarrierArriveOp::getOperationName(), lowerMbarrierArrive);
-  add(ir::MbarrierWaitOp::getOperationName(), lowerMbarrierWait);
-  add(ir::MbarrierPhaseOp::getOperationName(), lowerMbarrierPhase);
-  add(ir::IsFirstWarpOp::getOperationName(), lowerIsFirstWarp);
-  add(ir::FenceAsyncOp::getOperationName(), lowerFenceAsync);
-  add(ir::TmaLoadOp::getOperationName(), lowerTmaLoad);
-  add(ir::TmaStoreOp::getOperationName(), lowerTmaStore);
-  add(ir::TmaStoreWaitOp::getOperationName(), lowerTmaStoreWait);
-  add(ir::MakeDescriptorOp::getOperationName(), lowerMakeDescriptor);
+void addTmaLowerings(LoweringTable &table) {
+  table.add(ir::MbarrierAllocOp::getOperationName(), lowerMbarrierAlloc);
+  table.add(ir::MbarrierExpectOp::getOperationName(), lowerMbarrierExpect);
+  table.add(ir::MbarrierArriveOp::getOperationName(), lowerMbarrierArrive);
+  table.add(ir::MbarrierWaitOp::getOperationName(), lowerMbarrierWait);
+  table.add(ir::MbarrierPhaseOp::getOperationName(), lowerMbarrierPhase);
+  table.add(ir::IsFirstWarpOp::getOperationName(), lowerIsFirstWarp);
+  table.add(ir::FenceAsyncOp::getOperationName(), lowerFenceAsync);
+  table.add(ir::TmaLoadOp::getOperationName(), lowerTmaLoad);
+  table.add(ir::TmaStoreOp::getOperationName(), lowerTmaStore);
+  table.add(ir::TmaStoreWaitOp::getOperationName(), lowerTmaStoreWait);
+  table.add(ir::MakeDescriptorOp::getOperationName(), lowerMakeDescriptor);
 }
 
 } // namespace tilewright::codegen

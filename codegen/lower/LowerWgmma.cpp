@@ -26,7 +26,6 @@
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/WgmmaOperand.h"
 
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -53,23 +52,6 @@ constexpr int maxLog2InstructionN = 8;
 constexpr int wordsOfA = 4;
 /// Warps of a warpgroup: the lowest warp bits.
 constexpr int log2WarpsOfGroup = 2;
-
-bool isZero(Value tile) {
-  Attribute value;
-  if (auto splat = tile.getDefiningOp<ir::SplatOp>())
-    tile = splat.getSource();
-  if (!matchPattern(tile, m_Constant(&value)))
-    return false;
-  if (auto dense = llvm::dyn_cast<DenseElementsAttr>(value)) {
-    if (!dense.isSplat())
-      return false;
-    value = dense.getSplatValue<Attribute>();
-  }
-  if (auto number = llvm::dyn_cast<FloatAttr>(value))
-    return number.getValue().isPosZero();
-  auto number = llvm::dyn_cast<IntegerAttr>(value);
-  return number && number.getValue().isZero();
-}
 
 /// An operand in shared memory: the layout's plan and the low half of the
 /// descriptor of this warpgroup's first instruction.
@@ -364,10 +346,9 @@ LogicalResult WgmmaLowering::run() {
   const Registers &accumulator = lowering.get(op.getAcc());
   Registers words = packForMatrix(lowering, accumulator);
   wordType = words.front().getType();
-  bool isFp8 = instruction.a.starts_with("e");
   int promoted = op.getMaxImprecise() / instruction.k;
-  bool accIsZero = isZero(op.getAcc());
-  if (!isFp8 || promoted <= 0 || promoted >= stepsOfK()) {
+  bool accIsZero = ir::isZeroBits(op.getAcc());
+  if (!instruction.takesFp8() || promoted <= 0 || promoted >= stepsOfK()) {
     Value useAcc = op.getUseAcc() ? lowering.getScalar(op.getUseAcc()) : Value();
     bool isAsync = op.getIsAsync(), copiesSums = !accIsZero && isAsync && isKeptByAnother();
     words = emitBatch({0, stepsOfK(), accIsZero, !isAsync, useAcc, copiesSums}, words);
@@ -479,9 +460,9 @@ LogicalResult lowerWait(Operation *op, FunctionLowering &lowering) {
 
 } // namespace
 
-void addWgmmaLowerings(LoweringTable &table, MLIRContext *context) {
-  table[OperationName(ir::WgmmaOp::getOperationName(), context)] = lowerWgmma;
-  table[OperationName(ir::WgmmaWaitOp::getOperationName(), context)] = lowerWait;
+void addWgmmaLowerings(LoweringTable &table) {
+  table.add(ir::WgmmaOp::getOperationName(), lowerWgmma);
+  table.add(ir::WgmmaWaitOp::getOperationName(), lowerWait);
 }
 
 } // namespace tilewright::codegen

@@ -42,7 +42,22 @@ class FunctionLowering;
 /// Lowers one op: reads operands with `lowering.get`, sets results with
 /// `lowering.set`. On failure it has emitted an error at the op.
 using OpLowering = mlir::LogicalResult (*)(mlir::Operation *, FunctionLowering &);
-using LoweringTable = llvm::DenseMap<mlir::OperationName, OpLowering>;
+
+/// The lowering of each op, by name.
+class LoweringTable {
+public:
+  explicit LoweringTable(mlir::MLIRContext *context) : context(context) {}
+
+  void add(llvm::StringRef name, OpLowering lower) {
+    lowerings[mlir::OperationName(name, context)] = lower;
+  }
+  /// Null for an op that has none.
+  OpLowering find(mlir::OperationName name) const { return lowerings.lookup(name); }
+
+private:
+  mlir::MLIRContext *context;
+  llvm::DenseMap<mlir::OperationName, OpLowering> lowerings;
+};
 
 /// The accesses of shared memory that were lowered, for reports.
 struct SharedTraffic {
@@ -194,26 +209,26 @@ private:
 };
 
 //===--- one function per family (one file each) ---------------------------===//
-void addElementwiseLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addCastLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addShapeLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addMemoryLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addAtomicLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addReduceLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addScanLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addConvertLayoutLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addSharedTileLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addGatherLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addAsyncCopyLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addControlFlowLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addElementsLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addDebugLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addDotLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addFmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addWgmmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
-void addTmaLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addElementwiseLowerings(LoweringTable &table);
+void addCastLowerings(LoweringTable &table);
+void addShapeLowerings(LoweringTable &table);
+void addMemoryLowerings(LoweringTable &table);
+void addAtomicLowerings(LoweringTable &table);
+void addReduceLowerings(LoweringTable &table);
+void addScanLowerings(LoweringTable &table);
+void addConvertLayoutLowerings(LoweringTable &table);
+void addSharedTileLowerings(LoweringTable &table);
+void addGatherLowerings(LoweringTable &table);
+void addAsyncCopyLowerings(LoweringTable &table);
+void addControlFlowLowerings(LoweringTable &table);
+void addElementsLowerings(LoweringTable &table);
+void addDebugLowerings(LoweringTable &table);
+void addDotLowerings(LoweringTable &table);
+void addFmaLowerings(LoweringTable &table);
+void addWgmmaLowerings(LoweringTable &table);
+void addTmaLowerings(LoweringTable &table);
 
-void addMathLowerings(LoweringTable &table, mlir::MLIRContext *context);
+void addMathLowerings(LoweringTable &table);
 
 /// The index of this program (i32): that of its block or cluster in the grid.
 mlir::Value programId(FunctionLowering &lowering, int axis);

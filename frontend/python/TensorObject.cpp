@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/python/EvaluationContext.h"
+#include "frontend/python/Guarded.h"
 #include "frontend/python/PythonValue.h"
 #include "ir/support/Error.h"
 
@@ -36,24 +37,6 @@ struct TensorObject {
 PyTypeObject *tensorClass = nullptr;
 
 const Value &valueOf(PyObject *object) { return reinterpret_cast<TensorObject *>(object)->value; }
-
-/// Runs `body`; a C++ exception becomes the Python error that pybind11 would
-/// make of it, and the result is `failure`.
-template <typename Body, typename Result> Result guarded(Body body, Result failure) {
-  try {
-    return body();
-  } catch (py::error_already_set &error) {
-    error.restore();
-  } catch (...) {
-    py::detail::try_translate_exceptions();
-  }
-  return failure;
-}
-
-template <typename Body> PyObject *guardedObject(Body body) {
-  return guarded([&]() -> PyObject * { return body().release().ptr(); },
-                 static_cast<PyObject *>(nullptr));
-}
 
 PyObject *notImplemented() {
   Py_INCREF(Py_NotImplemented);
@@ -126,7 +109,7 @@ Literal concreteNumber(PyObject *self, const char *what) {
 }
 
 int boolSlot(PyObject *self) {
-  return guarded(
+  return guardedResult(
       [&]() -> int {
         Literal literal = concreteNumber(self, "bool()");
         return literal.kind == Literal::Kind::Float ? literal.floatValue != 0

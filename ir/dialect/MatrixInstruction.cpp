@@ -11,8 +11,6 @@ using namespace mlir;
 
 namespace tilewright::ir {
 
-static bool isFp8(Type type) { return llvm::isa<Float8E4M3FNType, Float8E5M2Type>(type); }
-
 /// The name of an operand type in PTX, empty where no instruction takes it.
 static llvm::StringRef operandName(Type type) {
   if (type.isF16())

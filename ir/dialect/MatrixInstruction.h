@@ -32,6 +32,9 @@ struct MatrixInstruction {
   llvm::StringRef a, b, accumulator;
   /// Elements of K that one instruction takes.
   int k;
+
+  /// Whether the operands are fp8: e4m3 or e5m2.
+  bool takesFp8() const { return a.starts_with("e"); }
 };
 
 /// wgmma.m64nNk*; nothing where the target or the types have none. f32 operands

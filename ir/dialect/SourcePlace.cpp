@@ -14,19 +14,23 @@ using namespace mlir;
 
 namespace tilewright::ir {
 
-std::string renderLocation(Location location) {
-  std::string text;
-  // The first position found is the innermost: callee before caller.
+FileLineColLoc innermostPlace(Location location) {
+  FileLineColLoc place;
+  // The walk visits callees before callers.
   location->walk([&](Location inner) {
-    auto place = llvm::dyn_cast<FileLineColLoc>(inner);
-    if (!place)
-      return WalkResult::advance();
-    text = llvm::formatv("{0}:{1}:{2}", place.getFilename().getValue(), place.getLine(),
-                         place.getColumn())
-               .str();
-    return WalkResult::interrupt();
+    place = llvm::dyn_cast<FileLineColLoc>(inner);
+    return place ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return text;
+  return place;
+}
+
+std::string renderLocation(Location location) {
+  FileLineColLoc place = innermostPlace(location);
+  if (!place)
+    return "";
+  return llvm::formatv("{0}:{1}:{2}", place.getFilename().getValue(), place.getLine(),
+                       place.getColumn())
+      .str();
 }
 
 } // namespace tilewright::ir

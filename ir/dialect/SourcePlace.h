@@ -14,6 +14,9 @@
 
 namespace tilewright::ir {
 
+/// The innermost source position, callee before caller; null where there is none.
+mlir::FileLineColLoc innermostPlace(mlir::Location location);
+
 /// "file:line:column" of the innermost source position, or empty.
 std::string renderLocation(mlir::Location location);
 

@@ -12,6 +12,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -219,6 +220,20 @@ unsigned elementBits(Type elementType) {
   if (llvm::isa<PointerType>(elementType))
     return 64;
   return std::max(8u, elementType.getIntOrFloatBitWidth());
+}
+
+bool isFp8(Type elementType) { return llvm::isa<Float8E4M3FNType, Float8E5M2Type>(elementType); }
+
+bool isZeroBits(Value value) {
+  if (auto splat = value.getDefiningOp<SplatOp>())
+    value = splat.getSource();
+  return matchPattern(value, m_PosZeroFloat()) || matchPattern(value, m_Zero());
+}
+
+bool isZero(Value value) {
+  if (auto splat = value.getDefiningOp<SplatOp>())
+    value = splat.getSource();
+  return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
 }
 
 bool isElementwise(Operation *op) {

@@ -111,6 +111,11 @@ mlir::RankedTensorType withLayout(mlir::RankedTensorType type, const LinearLayou
 std::vector<int> log2Shape(llvm::ArrayRef<int64_t> shape);
 /// Bits of one element in registers and memory: 8 for i1, 64 for pointers.
 unsigned elementBits(mlir::Type elementType);
+bool isFp8(mlir::Type elementType);
+/// Whether a value is a constant zero, every element of it where it is a tile: of either
+/// sign, or with no bit set.
+bool isZero(mlir::Value value);
+bool isZeroBits(mlir::Value value);
 
 /// Whether an op acts on each element by itself with operands and results of
 /// one shape: arith, math, and the elementwise ops of tw.

@@ -50,8 +50,8 @@ uint32_t ReductionPlan::blockOffset(int index) const {
 
 //===--- the steps --------------------------------------------------------===//
 
-/// Whether each column moves along the axis or across it, never both.
-static bool separatesAxis(const LinearLayout &layout, uint32_t axisMask) {
+bool separatesAxis(const LinearLayout &layout, int axis) {
+  uint32_t axisMask = layout.dimMask(axis);
   for (uint32_t column : flatten(layout))
     if ((column & axisMask) != 0 && (column & ~axisMask) != 0)
       return false;
@@ -148,7 +148,7 @@ static void planExchange(ReductionPlan &plan, const std::vector<int> &elementBit
 std::optional<ReductionPlan> planReduction(const LinearLayout &layout, int axis,
                                            const std::vector<int> &elementBits) {
   uint32_t axisMask = layout.dimMask(axis);
-  if (!separatesAxis(layout, axisMask))
+  if (!separatesAxis(layout, axis))
     return std::nullopt;
   ReductionPlan plan;
   plan.result = sliceDim(layout, axis, /*keepDim=*/false);

@@ -96,6 +96,9 @@ struct ReductionPlan {
   uint32_t readSlot(uint32_t reg, uint32_t lane, uint32_t warp) const;
 };
 
+/// Whether each column lies along `axis` or across it, never both, as a plan needs.
+bool separatesAxis(const LinearLayout &layout, int axis);
+
 /// `elementBits` has one entry per operand of the reduction.
 std::optional<ReductionPlan> planReduction(const LinearLayout &layout, int axis,
                                            const std::vector<int> &elementBits);

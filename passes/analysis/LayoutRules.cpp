@@ -9,6 +9,7 @@
 
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/LayoutTransforms.h"
+#include "ir/layout/ReductionPlan.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -56,17 +57,6 @@ LayoutRule layoutRule(Operation *op) {
 
 static std::vector<int> intOrder(llvm::ArrayRef<int32_t> order) {
   return {order.begin(), order.end()};
-}
-
-/// Whether each column lies along `axis` or beside it, as reductions
-/// along it need (ReductionPlan.h).
-static bool separatesAxis(const LinearLayout &layout, int axis) {
-  uint32_t mask = layout.dimMask(axis);
-  for (InDim dim : {InDim::Register, InDim::Lane, InDim::Warp, InDim::Block})
-    for (uint32_t column : layout.columns(dim))
-      if ((column & mask) && (column & ~mask))
-        return false;
-  return true;
 }
 
 /// Whether a scan along `axis` can take this layout: planScan finds the one holder of

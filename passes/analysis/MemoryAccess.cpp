@@ -10,7 +10,6 @@
 #include "ir/layout/LayoutMemory.h"
 #include "ir/support/Hardware.h"
 
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -57,7 +56,7 @@ std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &
 
 bool fillsWithZeros(ir::LoadOp load) {
   Value other = load.getOther();
-  return !other || matchPattern(other, m_PosZeroFloat()) || matchPattern(other, m_Zero());
+  return !other || ir::isZeroBits(other);
 }
 
 /// Lowers `limit.first` to `bound` and notes why.

@@ -35,7 +35,6 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -66,10 +65,6 @@ bool isIdempotent(Operation *op) {
   return llvm::isa<arith::MaxNumFOp, arith::MaximumFOp, arith::MinNumFOp, arith::MinimumFOp,
                    arith::MaxSIOp, arith::MaxUIOp, arith::MinSIOp, arith::MinUIOp, arith::AndIOp,
                    arith::OrIOp>(op);
-}
-
-bool isZero(Value value) {
-  return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
 }
 
 bool combinesWith(ir::ReduceOp reduce, Operation *combine) {
@@ -157,7 +152,7 @@ public:
     for (OpOperand &use : result.getUses())
       uses.push_back(&use);
     Value whole = reduceAxis(result, axis, wholeType);
-    if (isSum(after) && !isZero(init))
+    if (isSum(after) && !ir::isZero(init))
       whole = builder.create(loc, after->getName().getIdentifier(), {init, whole}, {wholeType})
                   ->getResult(0);
     for (OpOperand *use : uses)
@@ -274,7 +269,7 @@ private:
         splitAxis(ir::getLinearLayout(source), found->reduce.getAxis());
     if (!runs)
       return refuse(found->reduce, "its threads hold whole rows, or elements twice");
-    if (found->scale && !isZero(loop.getInitArgs()[index]))
+    if (found->scale && !ir::isZero(loop.getInitArgs()[index]))
       return refuse(found->reduce, "the sum is scaled, and does not begin at zero");
     context.remark(found->reduce,
                    {"defer-reductions", true, {}, {}, "threads reduce after the loop"});

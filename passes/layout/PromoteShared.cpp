@@ -27,7 +27,6 @@
 #include "passes/analysis/LayoutRules.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -98,12 +97,9 @@ public:
     auto select = dot.getAcc().getDefiningOp<arith::SelectOp>();
     if (!select || isTile(select.getCondition()) || dot.getMaxImprecise() != 0)
       return {dot.getAcc(), Value()};
-    auto isZero = [](Value value) {
-      return matchPattern(value, m_PosZeroFloat()) || matchPattern(value, m_Zero());
-    };
-    if (isZero(select.getFalseValue()))
+    if (ir::isZeroBits(select.getFalseValue()))
       return {select.getTrueValue(), select.getCondition()};
-    if (!isZero(select.getTrueValue()))
+    if (!ir::isZeroBits(select.getTrueValue()))
       return {dot.getAcc(), Value()};
     Value one = builder.create<arith::ConstantIntOp>(dot.getLoc(), 1, 1);
     return {select.getFalseValue(),

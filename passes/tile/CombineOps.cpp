@@ -354,7 +354,8 @@ template <typename AddOp> struct AccumulateInDot : OpRewritePattern<AddOp> {
       auto dot = product.template getDefiningOp<ir::DotOp>();
       // Another user needs the product by itself; in another block (a loop) it
       // would be computed more often.
-      if (!dot || !dot->hasOneUse() || dot->getBlock() != op->getBlock() || !isZero(dot.getAcc()))
+      if (!dot || !dot->hasOneUse() || dot->getBlock() != op->getBlock() ||
+          !ir::isZero(dot.getAcc()))
         continue;
       // The sum stands where both operands exist.
       rewriter.setInsertionPoint(op);
@@ -365,13 +366,6 @@ template <typename AddOp> struct AccumulateInDot : OpRewritePattern<AddOp> {
       return success();
     }
     return failure();
-  }
-
-  /// Positive or negative zero in every element.
-  static bool isZero(Value tile) {
-    if (auto splat = tile.getDefiningOp<ir::SplatOp>())
-      tile = splat.getSource();
-    return matchPattern(tile, m_Zero()) || matchPattern(tile, m_AnyZeroFloat());
   }
 };
 

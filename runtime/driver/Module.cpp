@@ -7,6 +7,7 @@
 
 #include "runtime/driver/Module.h"
 #include "ir/support/Error.h"
+#include "ir/support/LogLines.h"
 
 #include <algorithm>
 #include <cstring>
@@ -63,22 +64,6 @@ void LoadedKernel::checkFits() const {
               fmt::format(errorEntry(ErrorCode::E0301).message, fmt::arg("n", required.sharedBytes),
                           fmt::arg("arch", arch), fmt::arg("m", target->sharedBytesPerBlockOptin)),
               "reduce num_stages or the block sizes");
-}
-
-/// Name of the first log line that is an error, else the first line.
-static std::string firstErrorLine(const std::string &log) {
-  size_t start = 0;
-  std::string first;
-  while (start < log.size()) {
-    size_t end = std::min(log.find('\n', start), log.size());
-    std::string line = log.substr(start, end - start);
-    if (line.find("error") != std::string::npos)
-      return line;
-    if (first.empty())
-      first = line;
-    start = end + 1;
-  }
-  return first.empty() ? "no log" : first;
 }
 
 [[noreturn]] static void raiseLoadError(Driver &driver, CudaResult result, Device &device,

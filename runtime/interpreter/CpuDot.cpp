@@ -12,16 +12,15 @@
 //
 // How f32 operands are seen: tf32 is the upper 19 bits, cut off and not rounded.
 // mma and wgmma do the same to registers and shared memory that hold unconverted
-// f32. tf32x3 and bf16x3/x6 split an operand by cutting: part 0 is its upper 19
-// or 16 bits, part 1 those of what is left, and so on. The products of parts i
-// and j with i + j below 2 (x3) or 3 (x6) are summed. An infinity or NaN has no
-// further parts, and a NaN in the sum of the smaller products counts as zero: it
-// comes from infinity times a part that is zero.
+// f32. tf32x3 and bf16x3/x6 split an operand by cutting (ir/support/SplitPrecision.h).
+// An infinity or NaN has no further parts, and a NaN in the sum of the smaller
+// products counts as zero: it comes from infinity times a part that is zero.
 //
 // Not handled: max_num_imprecise_acc. The sums are full f32 always.
 //
 //===----------------------------------------------------------------------===//
 
+#include "ir/support/SplitPrecision.h"
 #include "runtime/interpreter/CpuTileBuilder.h"
 #include "runtime/interpreter/FloatChunks.h"
 #include "runtime/interpreter/SmallFloat.h"
@@ -103,32 +102,25 @@ template <typename T> void multiply(const T *a, const T *b, T *sums, const Exten
 //===----------------------------------------------------------------------===//
 
 /// How a precision takes f32 operands apart.
-struct Split {
-  uint32_t mask; // the bits of one part
-  int parts;     // parts of an operand
-  int orders;    // products of parts i and j with i + j < orders count
-};
-
-Split splitOf(DotPrecision precision) {
-  constexpr uint32_t tf32 = 0xffffe000u, bf16 = 0xffff0000u;
+OperandSplit splitOf(DotPrecision precision) {
   switch (precision) {
   case DotPrecision::Tf32:
-    return {tf32, 1, 1};
+    return {1, tf32Bits};
   case DotPrecision::Tf32x3:
-    return {tf32, 2, 2};
+    return tf32x3Split;
   case DotPrecision::BFloat16x3:
-    return {bf16, 2, 2};
+    return bf16x3Split;
   case DotPrecision::BFloat16x6:
-    return {bf16, 3, 3};
+    return bf16x6Split;
   case DotPrecision::Ieee:
     break;
   }
-  return {~0u, 1, 1};
+  return {};
 }
 
 using Parts = std::vector<std::vector<float>>;
 
-Parts splitFloats(const float *values, int64_t count, const Split &split) {
+Parts splitFloats(const float *values, int64_t count, const OperandSplit &split) {
   Parts parts(split.parts, std::vector<float>(count));
   for (int64_t i = 0; i < count; ++i) {
     float rest = values[i];
@@ -141,16 +133,16 @@ Parts splitFloats(const float *values, int64_t count, const Split &split) {
   return parts;
 }
 
-void multiplyParts(const Parts &a, const Parts &b, float *sums, const Split &split,
+void multiplyParts(const Parts &a, const Parts &b, float *sums, const OperandSplit &split,
                    const Extents &extents) {
   multiply(a[0].data(), b[0].data(), sums, extents);
-  if (split.orders == 1)
+  if (split.parts == 1)
     return;
   // The smallest first, in sums of their own.
   std::vector<float> small(extents.m * extents.n, 0.0f);
-  for (int order = split.orders - 1; order > 0; --order)
-    for (int i = 0; i <= order; ++i)
-      multiply(a[i].data(), b[order - i].data(), small.data(), extents);
+  forEachSmallProduct(split, [&](int partA, int partB) {
+    multiply(a[partA].data(), b[partB].data(), small.data(), extents);
+  });
   for (size_t i = 0; i < small.size(); ++i)
     sums[i] += small[i] == small[i] ? small[i] : 0.0f;
 }
@@ -172,7 +164,7 @@ void multiplyFloats(const Value &a, const Value &b, DotPrecision precision, int6
   std::vector<float> right = decoded(b, batch * countB, countB);
   if (a.type.scalar.kind() != ScalarKind::Float32 || precision == DotPrecision::Ieee)
     return multiply(left.data(), right.data(), sums, extents);
-  Split split = splitOf(precision);
+  OperandSplit split = splitOf(precision);
   multiplyParts(splitFloats(left.data(), countA, split), splitFloats(right.data(), countB, split),
                 sums, split, extents);
 }

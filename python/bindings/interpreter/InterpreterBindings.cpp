@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontend/python/Guarded.h"
 #include "frontend/python/LanguageNames.h"
 #include "frontend/python/NearestName.h"
 #include "frontend/python/StatementErrors.h"
@@ -93,49 +94,36 @@ static py::object logicalNot(py::handle object) {
   return py::bool_(decides(object, false));
 }
 
-/// Runs `function`; a C++ exception becomes the Python error that pybind11
-/// would make of it.
-template <typename F> static PyObject *guarded(F function) {
-  try {
-    return py::object(function()).release().ptr();
-  } catch (py::error_already_set &error) {
-    error.restore();
-  } catch (...) {
-    py::detail::try_translate_exceptions();
-  }
-  return nullptr;
-}
-
 extern "C" {
 static PyObject *assignFunction(PyObject *, PyObject *object) {
   if (isTensor(object))
     return Py_NewRef(object);
-  return guarded([&] { return assigned(object); });
+  return guardedObject([&] { return assigned(object); });
 }
 static PyObject *unwrapFunction(PyObject *, PyObject *object) {
-  return guarded([&] { return unwrapConstexpr(object); });
+  return guardedObject([&] { return unwrapConstexpr(object); });
 }
 /// loop_index(number, dtype): an index of a run-time loop.
 static PyObject *loopIndex(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guarded([&] {
+  return guardedObject([&] {
     semantic::DType type = toDType(args[1], "loop index");
     uint64_t bits = PyLong_AsUnsignedLongLongMask(args[0]);
     return wrapValue(requireContext("range").semantic().tileBuilder().constantInt(type, bits));
   });
 }
 static PyObject *truthOfIf(PyObject *, PyObject *object) {
-  return guarded([&] { return py::bool_(truth(object, "if")); });
+  return guardedObject([&] { return py::bool_(truth(object, "if")); });
 }
 static PyObject *truthOfWhile(PyObject *, PyObject *object) {
-  return guarded([&] { return py::bool_(truth(object, "while")); });
+  return guardedObject([&] { return py::bool_(truth(object, "while")); });
 }
 static PyObject *truthOfChoice(PyObject *, PyObject *object) {
-  return guarded([&] { return py::bool_(truth(object, "if ... else")); });
+  return guardedObject([&] { return py::bool_(truth(object, "if ... else")); });
 }
 /// unpack(value, number of names): the tuple that is assigned to them. A function that returns
 /// on one way only gives None on the other one.
 static PyObject *unpackFunction(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guarded([&] {
+  return guardedObject([&] {
     py::object value = assigned(args[0]);
     size_t count = PyLong_AsSize_t(args[1]);
     if (!PyTuple_Check(value.ptr()))
@@ -150,7 +138,7 @@ static PyObject *unpackFunction(PyObject *, PyObject *const *args, Py_ssize_t) {
 static PyObject *promoteFunction(PyObject *, PyObject *object) {
   if (!isNumber(object) && !isConstexpr(object))
     return Py_NewRef(object);
-  return guarded([&] {
+  return guardedObject([&] {
     py::object plain = unwrapConstexpr(object);
     return isNumber(plain) ? assigned(plain) : plain;
   });
@@ -159,18 +147,18 @@ static PyObject *isTensorFunction(PyObject *, PyObject *object) {
   return Py_NewRef(isTensor(object) ? Py_True : Py_False);
 }
 static PyObject *contentsFunction(PyObject *, PyObject *object) {
-  return guarded([&]() -> py::object {
+  return guardedObject([&]() -> py::object {
     EvaluationContext *context = currentContext();
     return context && isTensor(object) ? context->concreteArray(unwrapValue(object)) : py::none();
   });
 }
 static PyObject *describeFunction(PyObject *, PyObject *object) {
-  return guarded([&] { return py::str(describeValue(object)); });
+  return guardedObject([&] { return py::str(describeValue(object)); });
 }
 /// How a kernel calls this: "value" with everything, "static" with Python's values, "kernel",
 /// "library" for what libraries have marked, "constant" for tl.constexpr. What the front end has refused is as good as anything.
 static PyObject *kindOfCallee(PyObject *, PyObject *callee) {
-  return guarded([&] {
+  return guardedObject([&] {
     const LanguageNames &names = LanguageNames::get();
     const char *name = "value";
     switch (names.kindOfCallee(callee)) {
@@ -198,7 +186,7 @@ static PyObject *kindOfCallee(PyObject *, PyObject *callee) {
 }
 /// is_constexpr_annotation(jit function, annotation)
 static PyObject *declaresConstant(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guarded([&] { return py::bool_(isConstexprAnnotation(args[0], args[1])); });
+  return guardedObject([&] { return py::bool_(isConstexprAnnotation(args[0], args[1])); });
 }
 /// Numbers that a kernel knows while it runs: scalars and Python's integers.
 static std::vector<int64_t> integersOf(py::handle items) {
@@ -221,11 +209,11 @@ static interpreter::CpuTileBuilder *blockChecker(interpreter::Check check) {
   return builder.checks.looksFor(check) ? &builder : nullptr;
 }
 static PyObject *scalarText(PyObject *, PyObject *object) {
-  return guarded([&] { return py::str(interpreter::laneAsText(unwrapValue(object), 0)); });
+  return guardedObject([&] { return py::str(interpreter::laneAsText(unwrapValue(object), 0)); });
 }
 /// check_coordinates(access, bytes of an element, offsets)
 static PyObject *checkCoordinates(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guarded([&] {
+  return guardedObject([&] {
     if (interpreter::CpuTileBuilder *builder = blockChecker(interpreter::Check::Portable))
       builder->checkCoordinates(py::cast<std::string>(py::handle(args[0])),
                                 py::cast<int>(py::handle(args[1])), integersOf(args[2]));
@@ -234,7 +222,7 @@ static PyObject *checkCoordinates(PyObject *, PyObject *const *args, Py_ssize_t)
 }
 /// check_block(access, offsets, extents, block, dimensions that are masked)
 static PyObject *checkBlock(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guarded([&] {
+  return guardedObject([&] {
     if (interpreter::CpuTileBuilder *builder = blockChecker(interpreter::Check::Blocks))
       builder->checkBlock(py::cast<std::string>(py::handle(args[0])), integersOf(args[1]),
                           integersOf(args[2]), integersOf(args[3]), integersOf(args[4]));
@@ -242,19 +230,19 @@ static PyObject *checkBlock(PyObject *, PyObject *const *args, Py_ssize_t) {
   });
 }
 static PyObject *notFunction(PyObject *, PyObject *object) {
-  return guarded([&] { return logicalNot(object); });
+  return guardedObject([&] { return logicalNot(object); });
 }
 static PyObject *decidesAnd(PyObject *, PyObject *object) {
-  return guarded([&] { return py::bool_(decides(object, false)); });
+  return guardedObject([&] { return py::bool_(decides(object, false)); });
 }
 static PyObject *decidesOr(PyObject *, PyObject *object) {
-  return guarded([&] { return py::bool_(decides(object, true)); });
+  return guardedObject([&] { return py::bool_(decides(object, true)); });
 }
 static PyObject *joinAnd(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guarded([&] { return joinLogical(args[0], args[1], false); });
+  return guardedObject([&] { return joinLogical(args[0], args[1], false); });
 }
 static PyObject *joinOr(PyObject *, PyObject *const *args, Py_ssize_t) {
-  return guarded([&] { return joinLogical(args[0], args[1], true); });
+  return guardedObject([&] { return joinLogical(args[0], args[1], true); });
 }
 } // extern "C"
 
