@@ -15,7 +15,7 @@ namespace tilewright::autotune {
 
 /// Points of the first batch for each dimension; three meet both ends and the
 /// middle of most lists.
-static constexpr size_t kFirstPerDimension = 4;
+static constexpr size_t firstPerDimension = 4;
 
 Search::Search(std::vector<int> sizes, size_t maxPoints, uint64_t seed,
                std::function<bool(const Point &)> isValid)
@@ -37,7 +37,7 @@ std::vector<Point> Search::firstBatch() {
   size_t longest = 1;
   for (int size : sizes)
     longest = std::max(longest, static_cast<size_t>(size));
-  size_t wanted = std::min(maxPoints, std::max(longest, kFirstPerDimension * sizes.size()));
+  size_t wanted = std::min(maxPoints, std::max(longest, firstPerDimension * sizes.size()));
   std::vector<Point> batch;
   Point middle;
   for (int size : sizes)

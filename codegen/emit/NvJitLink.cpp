@@ -101,7 +101,7 @@ static void append(std::vector<std::string> &to, std::vector<std::string> from) 
   to.insert(to.end(), from.begin(), from.end());
 }
 
-static constexpr const char *kNvJitLinkPrefix = "libnvJitLink.so";
+static constexpr const char *nvJitLinkPrefix = "libnvJitLink.so";
 
 /// Candidates for nvJitLink in the folders of Python wheels.
 static std::vector<std::string> wheelCandidates() {
@@ -111,11 +111,11 @@ static std::vector<std::string> wheelCandidates() {
   static constexpr const char *places[][2] = {{"cu13/lib", ".13"}, {"nvjitlink/lib", ".12"}};
   for (const std::string &folder : snapshotWheelFolders())
     for (auto [sub, version] : places) {
-      std::string usual = folder + "/" + sub + "/" + kNvJitLinkPrefix + version;
+      std::string usual = folder + "/" + sub + "/" + nvJitLinkPrefix + version;
       if (::access(usual.c_str(), F_OK) == 0)
         candidates.push_back(usual);
       else
-        append(candidates, filesStartingWith(folder + "/" + sub, kNvJitLinkPrefix));
+        append(candidates, filesStartingWith(folder + "/" + sub, nvJitLinkPrefix));
     }
   return candidates;
 }
@@ -125,7 +125,7 @@ static std::vector<std::string> toolkitCandidates() {
   append(roots, versionedToolkits());
   for (const std::string &root : roots)
     for (const char *sub : {"lib64", "lib", "targets/x86_64-linux/lib"})
-      append(candidates, filesStartingWith(root + "/" + sub, kNvJitLinkPrefix));
+      append(candidates, filesStartingWith(root + "/" + sub, nvJitLinkPrefix));
   return candidates;
 }
 
@@ -188,10 +188,10 @@ struct Library {
   std::string version() const { return fmt::format("{}.{}", major, minor); }
 };
 
-constexpr int kSuccess = 0;
-constexpr int kUnrecognizedOption = 1;
-constexpr int kUnrecognizedArch = 16, kUnsupportedArch = 17;
-constexpr int kInputPtx = 2;
+constexpr int success = 0;
+constexpr int unrecognizedOption = 1;
+constexpr int unrecognizedArch = 16, unsupportedArch = 17;
+constexpr int inputPtx = 2;
 
 } // namespace
 
@@ -202,7 +202,7 @@ bool Library::open(const std::string &candidate) {
   path = candidate;
   auto getVersion =
       reinterpret_cast<int (*)(unsigned *, unsigned *)>(dlsym(handle, "nvJitLinkVersion"));
-  if (getVersion && getVersion(&major, &minor) == kSuccess && resolve())
+  if (getVersion && getVersion(&major, &minor) == success && resolve())
     return true;
   dlclose(handle);
   handle = nullptr;
@@ -395,10 +395,10 @@ struct Run {
 
   std::string log(int (*getSize)(void *, size_t *), int (*getText)(void *, char *)) const {
     size_t size = 0;
-    if (!handle || getSize(handle, &size) != kSuccess || size == 0)
+    if (!handle || getSize(handle, &size) != success || size == 0)
       return "";
     std::string text(size, '\0');
-    if (getText(handle, text.data()) != kSuccess)
+    if (getText(handle, text.data()) != success)
       return "";
     text.resize(std::strlen(text.c_str()));
     return text;
@@ -442,32 +442,32 @@ AssembleResult assemblePtx(const std::string &ptx, const std::string &arch,
   Run run(*library);
   int status =
       library->create(&run.handle, static_cast<uint32_t>(arguments.size()), arguments.data());
-  if (status == kUnrecognizedArch || status == kUnsupportedArch)
+  if (status == unrecognizedArch || status == unsupportedArch)
     raiseUnsupportedTarget(*library, arch);
-  if (status == kSuccess)
-    status = library->addData(run.handle, kInputPtx, ptx.c_str(), ptx.size() + 1,
+  if (status == success)
+    status = library->addData(run.handle, inputPtx, ptx.c_str(), ptx.size() + 1,
                               options.kernelName.c_str());
-  if (status == kSuccess)
+  if (status == success)
     status = library->complete(run.handle);
   size_t size = 0;
-  if (status == kSuccess)
+  if (status == success)
     status = library->cubinSize(run.handle, &size);
-  if (status == kSuccess) {
+  if (status == success) {
     result.cubin.resize(size);
     status = library->cubin(run.handle, result.cubin.data());
   }
   result.log = run.log(library->infoLogSize, library->infoLog);
-  if (status == kSuccess) {
+  if (status == success) {
     readReport(result);
     return result;
   }
 
   std::string errors = run.log(library->errorLogSize, library->errorLog);
-  if (status == kUnrecognizedArch || status == kUnsupportedArch)
+  if (status == unrecognizedArch || status == unsupportedArch)
     raiseUnsupportedTarget(*library, arch);
   if (errors.empty())
     errors = fmt::format("nvJitLink returned {}{}", status,
-                         status == kUnrecognizedOption ? " (option)" : "");
+                         status == unrecognizedOption ? " (option)" : "");
   throw makeError(ErrorCode::E0304, fmt::arg("ver", library->version()),
                   fmt::arg("line", firstErrorLine(errors)),
                   fmt::arg("path", writeReproducer(ptx, arch, list, options.kernelName)))

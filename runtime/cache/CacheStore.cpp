@@ -20,24 +20,24 @@
 
 namespace tilewright::cache {
 
-static constexpr const char *kQuarantine = "quarantine";
-static constexpr const char *kSizeFile = "size";
-static constexpr const char *kLockFile = "locks";
-static constexpr std::string_view kSuffix = ".bin";
-static constexpr int kKeptDamaged = 16;
+static constexpr const char *quarantineFolder = "quarantine";
+static constexpr const char *sizeFile = "size";
+static constexpr const char *lockFile = "locks";
+static constexpr std::string_view entrySuffix = ".bin";
+static constexpr int keptDamaged = 16;
 /// A use is noted at most this often: a warm start should not write.
-static constexpr int64_t kUseGranularityInSeconds = 600;
+static constexpr int64_t useGranularityInSeconds = 600;
 /// A holder of the count works for microseconds, or evicts for milliseconds.
-static constexpr std::chrono::seconds kPatienceForTheCount{10};
+static constexpr std::chrono::seconds patienceForTheCount{10};
 /// A network disk says ESTALE where another host has replaced or evicted what was just opened.
-static constexpr int kMostStaleTries = 10;
+static constexpr int mostStaleTries = 10;
 
 static std::string prefixOf(const Digest &key) { return toHex(key).substr(0, 2); }
-static std::string fileNameOf(const Digest &key) { return toHex(key) + std::string(kSuffix); }
+static std::string fileNameOf(const Digest &key) { return toHex(key) + std::string(entrySuffix); }
 
 static bool isEntryName(const std::string &name) {
   Digest ignored;
-  return name.size() == 64 + kSuffix.size() && name.substr(64) == kSuffix &&
+  return name.size() == 64 + entrySuffix.size() && name.substr(64) == entrySuffix &&
          fromHex(std::string_view(name).substr(0, 64), ignored);
 }
 
@@ -66,13 +66,13 @@ FileHandle CacheStore::openArea(bool create, Problem &problem) const {
 
 /// Notes the use of an entry in its time of modification.
 static void noteUse(const FileHandle &file, const struct stat &status) {
-  if (::time(nullptr) - status.st_mtime > kUseGranularityInSeconds)
+  if (::time(nullptr) - status.st_mtime > useGranularityInSeconds)
     ::futimens(file.get(), nullptr); // read-only disks refuse; then age decides
 }
 
 LoadResult CacheStore::load(const Digest &key) const {
   LoadResult result = loadOnce(key);
-  for (int attempt = 1; attempt < kMostStaleTries && result.isStale; ++attempt) {
+  for (int attempt = 1; attempt < mostStaleTries && result.isStale; ++attempt) {
     std::this_thread::sleep_for(std::chrono::milliseconds(attempt)); // others replace it just now
     result = loadOnce(key);
   }
@@ -112,7 +112,7 @@ LoadResult CacheStore::loadOnce(const Digest &key) const {
     damaged("it is no plain file", /*aside=*/false);
   else if (status.st_uid != ::geteuid())
     damaged("it belongs to uid " + std::to_string(status.st_uid), /*aside=*/false);
-  else if (static_cast<uint64_t>(status.st_size) > kMaxEntryBytes)
+  else if (static_cast<uint64_t>(status.st_size) > maxEntryBytes)
     damaged("it is too large", /*aside=*/true);
   if (result.status == LoadResult::Status::Damaged)
     return result;
@@ -136,7 +136,7 @@ LoadResult CacheStore::loadOnce(const Digest &key) const {
 void CacheStore::setAside(const FileHandle &top, const FileHandle &prefix,
                           const std::string &name) const {
   Problem ignored;
-  FileHandle quarantined = openInside(top, kQuarantine, /*create=*/true, ignored);
+  FileHandle quarantined = openInside(top, quarantineFolder, /*create=*/true, ignored);
   if (!quarantined || ::renameat(prefix.get(), name.c_str(), quarantined.get(), name.c_str()) != 0)
     return; // a read-only disk: the next reader will find it again
   std::vector<std::pair<int64_t, std::string>> kept;
@@ -147,7 +147,7 @@ void CacheStore::setAside(const FileHandle &top, const FileHandle &prefix,
       kept.emplace_back(status.st_ctime, other);
   }
   std::sort(kept.rbegin(), kept.rend());
-  for (size_t i = kKeptDamaged; i < kept.size(); ++i)
+  for (size_t i = keptDamaged; i < kept.size(); ++i)
     ::unlinkat(quarantined.get(), kept[i].second.c_str(), 0);
 }
 
@@ -179,10 +179,10 @@ namespace {
 class SizeCount {
 public:
   explicit SizeCount(const FileHandle &top)
-      : file(openFile(top.get(), kSizeFile, O_RDWR | O_CREAT)) {
+      : file(openFile(top.get(), sizeFile, O_RDWR | O_CREAT)) {
     if (!file)
       return;
-    auto end = std::chrono::steady_clock::now() + kPatienceForTheCount;
+    auto end = std::chrono::steady_clock::now() + patienceForTheCount;
     bool unsupported = false;
     for (auto pause = std::chrono::microseconds(50); !tryLockByte(file.get(), 0, unsupported);
          pause = std::min(pause * 2, std::chrono::microseconds(1000))) {
@@ -257,7 +257,7 @@ StoreResult CacheStore::store(const Digest &key, const Entry &entry) const {
   if (file.size() > capacity)
     return result;
   FileHandle top;
-  for (int attempt = 0; attempt == 0 || (attempt < kMostStaleTries && result.problem.isStale);
+  for (int attempt = 0; attempt == 0 || (attempt < mostStaleTries && result.problem.isStale);
        ++attempt) {
     result.problem = {};
     top = openArea(/*create=*/true, result.problem);
@@ -379,7 +379,7 @@ int CacheStore::clear() const {
   FileHandle top = openArea(/*create=*/false, ignored);
   if (!top)
     return removed;
-  FileHandle quarantined = openInside(top, kQuarantine, /*create=*/false, ignored);
+  FileHandle quarantined = openInside(top, quarantineFolder, /*create=*/false, ignored);
   if (quarantined)
     for (const std::string &name : namesIn(quarantined))
       if (isEntryName(name))
@@ -396,7 +396,7 @@ FileHandle CacheStore::lock(const Digest &key, double timeoutInSeconds) const {
   FileHandle top = openArea(/*create=*/true, ignored);
   if (!top)
     return {};
-  FileHandle file(openFile(top.get(), kLockFile, O_RDWR | O_CREAT));
+  FileHandle file(openFile(top.get(), lockFile, O_RDWR | O_CREAT));
   if (!file)
     return {};
   // 62 bits: an offset is signed. Two keys with one offset only wait in turn.

@@ -19,9 +19,9 @@
 
 namespace tilewright::cache {
 
-static constexpr std::string_view kTemporary = "tmp-";
+static constexpr std::string_view draftPrefix = "tmp-";
 /// Where locks do not reach the writer, a temporary file of this age is abandoned.
-static constexpr int64_t kAbandonedAgeInSeconds = 3600;
+static constexpr int64_t abandonedAgeInSeconds = 3600;
 
 const std::string &temporaryPrefix() {
   static const std::string prefix = [] {
@@ -29,13 +29,13 @@ const std::string &temporaryPrefix() {
     FileHandle file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
     if (!file || !readAll(file.get(), 36, id) || id.empty())
       id = "no boot id";
-    return std::string(kTemporary) + toHex(sha256(id)).substr(0, 8) + "-";
+    return std::string(draftPrefix) + toHex(sha256(id)).substr(0, 8) + "-";
   }();
   return prefix;
 }
 
 bool isDraftName(const std::string &name) {
-  return name.compare(0, kTemporary.size(), kTemporary) == 0;
+  return name.compare(0, draftPrefix.size(), draftPrefix) == 0;
 }
 
 static std::string temporaryName() {
@@ -102,7 +102,7 @@ int finishDraft(const FileHandle &directory, Draft &draft, const std::string &na
 }
 
 bool isAbandoned(const FileHandle &directory, const std::string &name, const struct stat &status) {
-  bool isOld = ::time(nullptr) - status.st_mtime > kAbandonedAgeInSeconds;
+  bool isOld = ::time(nullptr) - status.st_mtime > abandonedAgeInSeconds;
   // Mounts may keep locks to one host: that of another's file is free whether its writer lives or not.
   if (name.compare(0, temporaryPrefix().size(), temporaryPrefix()) != 0)
     return isOld;

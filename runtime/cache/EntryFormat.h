@@ -40,11 +40,11 @@
 
 namespace tilewright::cache {
 
-constexpr uint32_t kEntryFormat = 1;
+constexpr uint32_t entryFormat = 1;
 /// Larger files are no entries of ours.
-constexpr uint64_t kMaxEntryBytes = uint64_t(256) << 20;
-constexpr uint32_t kMaxSections = 64;
-constexpr size_t kMaxSectionName = 15;
+constexpr uint64_t maxEntryBytes = uint64_t(256) << 20;
+constexpr uint32_t maxSections = 64;
+constexpr size_t maxSectionName = 15;
 
 struct Section {
   std::string name;

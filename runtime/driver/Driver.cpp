@@ -97,9 +97,9 @@ void Driver::open() {
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, markForkedChild); });
   CudaResult result = functions.init(0);
   // What the driver says in the child of a process in which another library used it.
-  if (result == kCudaNotInitialized)
+  if (result == cudaNotInitialized)
     throw makeError(ErrorCode::E0213, fmt::arg("p", static_cast<int>(getppid())));
-  if (result != kCudaSuccess)
+  if (result != cudaSuccess)
     throw makeError(ErrorCode::E0404).addNote("cuInit returned " + errorName(result));
   initialisedBy.store(getpid());
   functions.driverGetVersion(&driverVersion);
@@ -133,15 +133,15 @@ void Driver::resolveFunctions() {
 void Driver::findDevices() {
   int count = 0;
   CudaResult result = functions.deviceGetCount(&count);
-  if (result != kCudaSuccess || count == 0)
+  if (result != cudaSuccess || count == 0)
     throw makeError(ErrorCode::E0404).addNote("the driver is present, but no GPU is visible to it");
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     auto device = std::make_unique<Device>();
     device->ordinal = ordinal;
     check(functions.deviceGet(&device->handle, ordinal), "cuDeviceGet");
-    device->capability = attributeOf(*device, kAttrCapabilityMajor) * 10 +
-                         attributeOf(*device, kAttrCapabilityMinor);
-    device->sharedBytesPerBlockOptin = attributeOf(*device, kAttrSharedPerBlockOptin);
+    device->capability =
+        attributeOf(*device, attrCapabilityMajor) * 10 + attributeOf(*device, attrCapabilityMinor);
+    device->sharedBytesPerBlockOptin = attributeOf(*device, attrSharedPerBlockOptin);
     devices.push_back(std::move(device));
   }
 }
@@ -166,19 +166,19 @@ void Driver::readProperties(Device &device) const {
   size_t bytes = 0;
   functions.deviceTotalMem(&bytes, device.handle);
   p.totalMemory = static_cast<int64_t>(bytes);
-  p.multiprocessorCount = attribute(kAttrMultiprocessorCount);
-  p.warpSize = attribute(kAttrWarpSize);
-  p.maxThreadsPerBlock = attribute(kAttrMaxThreadsPerBlock);
-  p.registersPerBlock = attribute(kAttrRegistersPerBlock);
-  p.registersPerMultiprocessor = attribute(kAttrRegistersPerMultiprocessor);
-  p.sharedBytesPerBlock = attribute(kAttrSharedPerBlock);
-  p.l2CacheBytes = attribute(kAttrL2CacheSize);
-  p.clockRateInKHz = attribute(kAttrClockRate);
-  p.memoryClockRateInKHz = attribute(kAttrMemoryClockRate);
-  p.memoryBusWidthInBits = attribute(kAttrMemoryBusWidth);
-  p.maxGrid[0] = attribute(kAttrMaxGridX);
-  p.maxGrid[1] = attribute(kAttrMaxGridY);
-  p.maxGrid[2] = attribute(kAttrMaxGridZ);
+  p.multiprocessorCount = attribute(attrMultiprocessorCount);
+  p.warpSize = attribute(attrWarpSize);
+  p.maxThreadsPerBlock = attribute(attrMaxThreadsPerBlock);
+  p.registersPerBlock = attribute(attrRegistersPerBlock);
+  p.registersPerMultiprocessor = attribute(attrRegistersPerMultiprocessor);
+  p.sharedBytesPerBlock = attribute(attrSharedPerBlock);
+  p.l2CacheBytes = attribute(attrL2CacheSize);
+  p.clockRateInKHz = attribute(attrClockRate);
+  p.memoryClockRateInKHz = attribute(attrMemoryClockRate);
+  p.memoryBusWidthInBits = attribute(attrMemoryBusWidth);
+  p.maxGrid[0] = attribute(attrMaxGridX);
+  p.maxGrid[1] = attribute(attrMaxGridY);
+  p.maxGrid[2] = attribute(attrMaxGridZ);
 }
 
 //===----------------------------------------------------------------------===//
@@ -202,10 +202,10 @@ Device &Driver::device(int ordinal) {
 
 int Driver::currentDevice() {
   CudaContext context = nullptr;
-  if (functions.contextGetCurrent(&context) != kCudaSuccess || !context)
+  if (functions.contextGetCurrent(&context) != cudaSuccess || !context)
     return 0;
   CudaDevice handle = 0;
-  if (functions.contextGetDevice(&handle) != kCudaSuccess)
+  if (functions.contextGetDevice(&handle) != cudaSuccess)
     return 0;
   for (const auto &device : devices)
     if (device->handle == handle)
@@ -244,16 +244,16 @@ RelaxedCapture::~RelaxedCapture() {
 
 bool isStickyError(CudaResult result) {
   switch (result) {
-  case kCudaIllegalAddress:
-  case kCudaLaunchTimeout:
-  case kCudaContextIsDestroyed:
-  case kCudaAssert:
-  case kCudaHardwareStackError:
-  case kCudaIllegalInstruction:
-  case kCudaMisalignedAddress:
-  case kCudaInvalidAddressSpace:
-  case kCudaInvalidPc:
-  case kCudaLaunchFailed:
+  case cudaIllegalAddress:
+  case cudaLaunchTimeout:
+  case cudaContextIsDestroyed:
+  case cudaAssert:
+  case cudaHardwareStackError:
+  case cudaIllegalInstruction:
+  case cudaMisalignedAddress:
+  case cudaInvalidAddressSpace:
+  case cudaInvalidPc:
+  case cudaLaunchFailed:
     return true;
   default:
     return false;
@@ -278,7 +278,7 @@ std::string Driver::errorSentence(CudaResult result) const {
 /// The first loss counts: what fails later fails because of it.
 void Driver::noteLoss(CudaResult result, const std::string &kernel) {
   std::lock_guard<std::mutex> lock(lossMutex);
-  if (lostWith != kCudaSuccess)
+  if (lostWith != cudaSuccess)
     return;
   lostWith = result;
   lostBy = kernel;
@@ -286,14 +286,14 @@ void Driver::noteLoss(CudaResult result, const std::string &kernel) {
 
 void Driver::checkNotLost() const {
   std::lock_guard<std::mutex> lock(lossMutex);
-  if (lostWith != kCudaSuccess)
+  if (lostWith != cudaSuccess)
     throw makeError(ErrorCode::E0402, fmt::arg("first", lostBy),
                     fmt::arg("code", errorName(lostWith)))
         .addNote(errorSentence(lostWith));
 }
 
 void Driver::check(CudaResult result, const char *what) {
-  if (result == kCudaSuccess)
+  if (result == cudaSuccess)
     return;
   checkNotLost();
   if (isStickyError(result)) {
@@ -301,9 +301,9 @@ void Driver::check(CudaResult result, const char *what) {
     noteLoss(result, "an earlier kernel");
     checkNotLost();
   }
-  if (result == kCudaOutOfMemory)
+  if (result == cudaOutOfMemory)
     throw makeError(ErrorCode::E0307, fmt::arg("what", what));
-  if (result == kCudaNotInitialized || result == kCudaDeinitialized)
+  if (result == cudaNotInitialized || result == cudaDeinitialized)
     throw makeError(ErrorCode::E0404)
         .addNote(fmt::format("{} returned {}", what, errorName(result)));
   throw makeInternalError(what, errorName(result));
@@ -314,7 +314,7 @@ void Driver::raiseLaunchError(CudaResult result, const LaunchSite &site) {
   if (!isStickyError(result))
     check(result, "cuLaunchKernelEx");
   noteLoss(result, site.kernelName);
-  if (result == kCudaAssert)
+  if (result == cudaAssert)
     throw Error(ErrorCode::E0403,
                 fmt::format("a device assertion failed in or before kernel '{}' "
                             "launched at {}:{} with {}",

@@ -120,7 +120,7 @@ private:
   void noteLoss(CudaResult result, const std::string &kernel);
 
   mutable std::mutex lossMutex;
-  CudaResult lostWith = kCudaSuccess;
+  CudaResult lostWith = cudaSuccess;
   std::string lostBy;
 };
 

@@ -15,9 +15,9 @@
 namespace tilewright::driver {
 
 /// Blocks of a cluster that every Hopper GPU accepts; more needs an opt-in.
-static constexpr int kPortableClusterSize = 8;
+static constexpr int portableClusterSize = 8;
 /// Dynamic shared memory that needs no opt-in, on every GPU.
-static constexpr int64_t kDefaultSharedBytes = 48 * 1024;
+static constexpr int64_t defaultSharedBytes = 48 * 1024;
 
 LoadedKernel::LoadedKernel(int device, const std::string &image,
                            const KernelRequirements &requirements)
@@ -71,16 +71,16 @@ void LoadedKernel::checkFits() const {
   int version = driver.version();
   std::string cuda = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
   switch (result) {
-  case kCudaUnsupportedPtxVersion:
+  case cudaUnsupportedPtxVersion:
     throw makeError(ErrorCode::E0405, fmt::arg("v", version), fmt::arg("c", cuda),
                     fmt::arg("r", "a newer CUDA"));
-  case kCudaInvalidPtx:
-  case kCudaJitCompilerNotFound:
+  case cudaInvalidPtx:
+  case cudaJitCompilerNotFound:
     throw makeError(ErrorCode::E0304, fmt::arg("ver", "(driver " + cuda + ")"),
                     fmt::arg("line", firstErrorLine(log)),
                     fmt::arg("path", "asm['ptx'] of the kernel"));
-  case kCudaNoBinaryForGpu:
-  case kCudaInvalidImage:
+  case cudaNoBinaryForGpu:
+  case cudaInvalidImage:
     throw makeInternalError("load",
                             fmt::format("{} on {} (sm_{})", driver.errorName(result),
                                         driver.propertiesOf(device).name, device.capability));
@@ -104,18 +104,18 @@ void LoadedKernel::load(const std::string &image) {
     options[count] = id;
     values[count++] = reinterpret_cast<void *>(value);
   };
-  option(kJitErrorLogBuffer, reinterpret_cast<uintptr_t>(errorLog.data()));
-  option(kJitErrorLogBufferSize, errorLog.size());
-  option(kJitInfoLogBuffer, reinterpret_cast<uintptr_t>(infoLog.data()));
-  option(kJitInfoLogBufferSize, infoLog.size());
+  option(jitErrorLogBuffer, reinterpret_cast<uintptr_t>(errorLog.data()));
+  option(jitErrorLogBufferSize, errorLog.size());
+  option(jitInfoLogBuffer, reinterpret_cast<uintptr_t>(infoLog.data()));
+  option(jitInfoLogBufferSize, infoLog.size());
   if (isPtx) {
-    option(kJitGenerateLineInfo, 1);
+    option(jitGenerateLineInfo, 1);
     if (required.maxRegisters > 0)
-      option(kJitMaxRegisters, required.maxRegisters);
+      option(jitMaxRegisters, required.maxRegisters);
   }
   CudaResult result =
       driver.api().moduleLoadDataEx(&moduleHandle, image.data(), count, options, values);
-  if (result == kCudaSuccess)
+  if (result == cudaSuccess)
     return;
   moduleHandle = nullptr;
   raiseLoadError(driver, result, *target, errorLog.c_str());
@@ -126,9 +126,9 @@ void LoadedKernel::prepareFunction() {
   const CudaApi &api = driver.api();
   driver.check(api.moduleGetFunction(&functionHandle, moduleHandle, required.name.c_str()),
                "cuModuleGetFunction");
-  api.funcGetAttribute(&registers, kFuncNumRegisters, functionHandle);
-  api.funcGetAttribute(&localBytes, kFuncLocalBytes, functionHandle);
-  api.funcGetAttribute(&maxThreadsPerBlock, kFuncMaxThreadsPerBlock, functionHandle);
+  api.funcGetAttribute(&registers, funcNumRegisters, functionHandle);
+  api.funcGetAttribute(&localBytes, funcLocalBytes, functionHandle);
+  api.funcGetAttribute(&maxThreadsPerBlock, funcMaxThreadsPerBlock, functionHandle);
   if (required.threadsPerBlock > maxThreadsPerBlock && maxThreadsPerBlock > 0) {
     const DeviceProperties &properties = driver.propertiesOf(*target);
     int warps = 1, perBlock = properties.registersPerBlock;
@@ -139,12 +139,12 @@ void LoadedKernel::prepareFunction() {
                     fmt::arg("t", required.threadsPerBlock), fmt::arg("m", perBlock),
                     fmt::arg("w", warps), fmt::arg("r", budget));
   }
-  if (required.sharedBytes > kDefaultSharedBytes)
-    driver.check(api.funcSetAttribute(functionHandle, kFuncMaxDynamicSharedBytes,
+  if (required.sharedBytes > defaultSharedBytes)
+    driver.check(api.funcSetAttribute(functionHandle, funcMaxDynamicSharedBytes,
                                       static_cast<int>(required.sharedBytes)),
                  "cuFuncSetAttribute");
-  if (required.numCtas > kPortableClusterSize)
-    driver.check(api.funcSetAttribute(functionHandle, kFuncNonPortableClusterSize, 1),
+  if (required.numCtas > portableClusterSize)
+    driver.check(api.funcSetAttribute(functionHandle, funcNonPortableClusterSize, 1),
                  "cuFuncSetAttribute");
 }
 
@@ -156,19 +156,19 @@ void LoadedKernel::prepareAttributes() {
     return a;
   };
   if (required.programmaticLaunch)
-    attribute(kLaunchProgrammaticStreamSerialization).value.flag = 1;
+    attribute(launchProgrammaticStreamSerialization).value.flag = 1;
   if (required.cooperative)
-    attribute(kLaunchCooperative).value.flag = 1;
+    attribute(launchCooperative).value.flag = 1;
   if (required.numCtas > 1) {
-    LaunchAttribute &cluster = attribute(kLaunchClusterDimension);
+    LaunchAttribute &cluster = attribute(launchClusterDimension);
     cluster.value.clusterDim[0] = required.numCtas;
     cluster.value.clusterDim[1] = cluster.value.clusterDim[2] = 1;
-    attribute(kLaunchClusterSchedulingPolicy).value.flag = 1; // spread
+    attribute(launchClusterSchedulingPolicy).value.flag = 1; // spread
   }
 }
 
 /// Blocks along x that a launch may have.
-static constexpr int64_t kMaxBlocks = INT32_MAX;
+static constexpr int64_t maxBlocks = INT32_MAX;
 
 LaunchConfig LoadedKernel::launchConfig(const unsigned grid[3], CudaStream stream) const {
   LaunchConfig config;
@@ -186,13 +186,13 @@ LaunchConfig LoadedKernel::launchConfig(const unsigned grid[3], CudaStream strea
 }
 
 bool LoadedKernel::hasTooManyBlocks(const unsigned grid[3]) const {
-  return int64_t(grid[0]) * required.numCtas > kMaxBlocks;
+  return int64_t(grid[0]) * required.numCtas > maxBlocks;
 }
 
 CudaResult LoadedKernel::launch(const CudaApi &api, const unsigned grid[3], CudaStream stream,
                                 void **parameters) const {
   if (hasTooManyBlocks(grid))
-    return kCudaInvalidValue;
+    return cudaInvalidValue;
   LaunchConfig config = launchConfig(grid, stream);
   return api.launchKernelEx(&config, functionHandle, parameters, nullptr);
 }
@@ -203,7 +203,7 @@ int LoadedKernel::maxResidentClusters() const {
   LaunchConfig config = launchConfig(grid, nullptr);
   int clusters = 0;
   if (!api.occupancyMaxActiveClusters ||
-      api.occupancyMaxActiveClusters(&clusters, functionHandle, &config) != kCudaSuccess)
+      api.occupancyMaxActiveClusters(&clusters, functionHandle, &config) != cudaSuccess)
     return -1;
   return clusters;
 }
@@ -252,8 +252,8 @@ void checkNotCapturing(CudaStream stream, const std::string &name) {
   int status = 0;
   CudaResult result = Driver::get().api().streamIsCapturing(stream, &status);
   // 906: asking about the legacy stream while another stream captures.
-  constexpr CudaResult kCaptureImplicit = 906;
-  if ((result == kCudaSuccess && status != 0) || result == kCaptureImplicit)
+  constexpr CudaResult captureImplicit = 906;
+  if ((result == cudaSuccess && status != 0) || result == captureImplicit)
     throw makeError(ErrorCode::E0214, fmt::arg("name", name));
 }
 

@@ -63,22 +63,22 @@ ScalarKind parseElementType(const std::string &text) {
 
 std::string typeString(uint8_t code, bool isConstPointer, const std::string &annotation) {
   switch (plainCode(code)) {
-  case kInt32:
+  case int32Code:
     return "i32";
-  case kInt64:
+  case int64Code:
     return "i64";
-  case kUInt64:
+  case uint64Code:
     return "u64";
-  case kBool:
+  case boolCode:
     return "i1";
-  case kFloat32:
+  case float32Code:
     return "fp32";
-  case kAnnotatedScalar:
-  case kAnnotatedPointer:
+  case annotatedScalarCode:
+  case annotatedPointerCode:
     return annotation;
   default:
     return std::string(isConstPointer ? "*k" : "*") +
-           scalarFacts(static_cast<ScalarKind>(plainCode(code) - kPointer)).name;
+           scalarFacts(static_cast<ScalarKind>(plainCode(code) - pointerCode)).name;
   }
 }
 

@@ -23,57 +23,57 @@ namespace tilewright::launch {
 ScalarKind parseElementType(const std::string &text);
 
 /// Code of one argument in the key. Constexpr codes from Int to Token are
-/// followed by one word with the value; pointers are kPointer + ScalarKind.
+/// followed by one word with the value; pointers are pointerCode + ScalarKind.
 enum ArgumentCode : uint8_t {
-  kConstNone = 1,
-  kConstTrue,
-  kConstFalse,
-  kConstInt,
-  kConstFloat,
-  kConstToken,
+  constNoneCode = 1,
+  constTrueCode,
+  constFalseCode,
+  constIntCode,
+  constFloatCode,
+  constTokenCode,
   /// An int equal to 1 in a run-time position: compiled in as a constant.
-  kIntOne,
+  intOneCode,
 
-  kInt32 = 16,
-  kInt64,
-  kUInt64,
-  kBool,
-  kFloat32,
+  int32Code = 16,
+  int64Code,
+  uint64Code,
+  boolCode,
+  float32Code,
   /// The parameter's annotation gives the type.
-  kAnnotatedScalar,
-  kAnnotatedPointer,
+  annotatedScalarCode,
+  annotatedPointerCode,
 
   /// Followed by words that describe what is inside.
-  kTuple = 24,
-  kDescriptor,
+  tupleCode = 24,
+  descriptorCode,
 
-  kPointer = 32,
+  pointerCode = 32,
 
   /// Flags: the integer is divisible by 8, but not by 16; the address or the integer is
   /// divisible by 16. Eight, since so many halfs are the largest vector.
-  kDivisibleBy8 = 0x40,
-  kDivisibleBy16 = 0x80,
+  divisibleBy8Flag = 0x40,
+  divisibleBy16Flag = 0x80,
 };
 
 /// A code without flags.
 inline uint8_t plainCode(uint8_t code) {
-  return static_cast<uint8_t>(code & ~(kDivisibleBy8 | kDivisibleBy16));
+  return static_cast<uint8_t>(code & ~(divisibleBy8Flag | divisibleBy16Flag));
 }
 /// The flag of an integer, or none.
 inline uint8_t divisibilityFlag(int64_t number) {
-  return number % 16 == 0 ? kDivisibleBy16 : number % 8 == 0 ? kDivisibleBy8 : 0;
+  return number % 16 == 0 ? divisibleBy16Flag : number % 8 == 0 ? divisibleBy8Flag : 0;
 }
 /// What the flags say: 16, 8 or 1.
 inline int divisibilityOf(uint8_t code) {
-  return code & kDivisibleBy16 ? 16 : code & kDivisibleBy8 ? 8 : 1;
+  return code & divisibleBy16Flag ? 16 : code & divisibleBy8Flag ? 8 : 1;
 }
 
 /// One 8-byte slot holds the argument.
 inline bool isScalarCode(uint8_t code) {
-  return code >= kInt32 && code != kTuple && code != kDescriptor;
+  return code >= int32Code && code != tupleCode && code != descriptorCode;
 }
-inline bool isConstCode(uint8_t code) { return code < kInt32; }
-inline bool hasConstWord(uint8_t code) { return code >= kConstInt && code <= kConstToken; }
+inline bool isConstCode(uint8_t code) { return code < int32Code; }
+inline bool hasConstWord(uint8_t code) { return code >= constIntCode && code <= constTokenCode; }
 
 /// The type string of a run-time code: "i32", "*fp32", "*kfp32".
 std::string typeString(uint8_t code, bool isConstPointer, const std::string &annotation);

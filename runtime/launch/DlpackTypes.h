@@ -17,10 +17,10 @@
 namespace tilewright::launch {
 
 enum : int32_t { // DLDeviceType
-  kDlCpu = 1,
-  kDlCuda = 2,
-  kDlCudaHost = 3,
-  kDlCudaManaged = 13,
+  dlCpu = 1,
+  dlCuda = 2,
+  dlCudaHost = 3,
+  dlCudaManaged = 13,
 };
 
 /// Shape and strides belong to whoever filled it.
@@ -35,7 +35,7 @@ struct DlTensor {
 
   uint64_t address() const { return reinterpret_cast<uint64_t>(data) + byteOffset; }
   /// Memory that the CPU owns; the GPU may see it all the same.
-  bool isOnHost() const { return deviceType == kDlCpu || deviceType == kDlCudaHost; }
+  bool isOnHost() const { return deviceType == dlCpu || deviceType == dlCudaHost; }
 };
 
 struct DlpackExchangeTable {

@@ -12,14 +12,14 @@ namespace tilewright::launch {
 
 void raiseInvalidGrid(const std::string &text, const std::string &reason) {
   throw makeError(ErrorCode::E0207, fmt::arg("g", text), fmt::arg("reason", reason),
-                  fmt::arg("x", kGridLimits[0]), fmt::arg("y", kGridLimits[1]),
-                  fmt::arg("z", kGridLimits[2]));
+                  fmt::arg("x", gridLimits[0]), fmt::arg("y", gridLimits[1]),
+                  fmt::arg("z", gridLimits[2]));
 }
 
 void setGridAxis(Grid &grid, int axis, int64_t size, const std::string &text) {
   if (size < 0)
     raiseInvalidGrid(text, fmt::format("size {} of axis {} is negative", size, axis));
-  if (size > kGridLimits[axis])
+  if (size > gridLimits[axis])
     raiseInvalidGrid(text, fmt::format("size {} of axis {} is above the limit", size, axis));
   grid.size[axis] = static_cast<unsigned>(size);
 }

@@ -14,7 +14,7 @@
 namespace tilewright::launch {
 
 /// Most programs along x, y, z: the same on every GPU since sm_30.
-constexpr int64_t kGridLimits[3] = {2147483647, 65535, 65535};
+constexpr int64_t gridLimits[3] = {2147483647, 65535, 65535};
 
 struct Grid {
   unsigned size[3] = {1, 1, 1};

@@ -27,10 +27,10 @@
 
 namespace tilewright::launch {
 
-/// A key under construction. Keys of up to kInlineWords live on the stack.
+/// A key under construction. Keys of up to maxInlineWords live on the stack.
 class KeyBuilder {
 public:
-  static constexpr size_t kInlineWords = 96;
+  static constexpr size_t maxInlineWords = 96;
 
   /// `numParams` codes; room for `maxWords` value words, more can be added.
   KeyBuilder(size_t numParams, size_t maxWords) : used(1 + (numParams + 7) / 8) {
@@ -78,8 +78,8 @@ private:
     capacity = newCapacity;
   }
 
-  uint64_t inlineWords[kInlineWords];
-  size_t capacity = kInlineWords;
+  uint64_t inlineWords[maxInlineWords];
+  size_t capacity = maxInlineWords;
   std::unique_ptr<uint64_t[]> heap;
   uint64_t *words = inlineWords;
   size_t used;

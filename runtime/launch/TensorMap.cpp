@@ -24,12 +24,12 @@ using namespace driver;
 //===----------------------------------------------------------------------===//
 
 // What the hardware's descriptors can express.
-static constexpr int64_t kAlignment = 16;
-static constexpr int64_t kMaxStrideBytes = int64_t(1) << 40;
+static constexpr int64_t alignment = 16;
+static constexpr int64_t maxStrideBytes = int64_t(1) << 40;
 /// The language's coordinates are 32-bit integers.
-static constexpr int64_t kMaxExtent = INT32_MAX;
+static constexpr int64_t maxExtent = INT32_MAX;
 /// Elements of one tile.
-static constexpr int64_t kMaxBlockElements = int64_t(1) << 20;
+static constexpr int64_t maxBlockElements = int64_t(1) << 20;
 
 static std::optional<DescriptorProblem> checkBlock(const DescriptorArgument &d) {
   int64_t bytes = scalarFacts(d.type).bytes(), elements = 1;
@@ -38,8 +38,8 @@ static std::optional<DescriptorProblem> checkBlock(const DescriptorArgument &d) 
     if (extent < 1 || (extent & (extent - 1)))
       return DescriptorProblem{fmt::format("block_shape[{}] is {}", dim, extent),
                                "block extents that are powers of two"};
-    if (extent > kMaxBlockElements / elements)
-      return DescriptorProblem{fmt::format("a block of more than {} elements", kMaxBlockElements),
+    if (extent > maxBlockElements / elements)
+      return DescriptorProblem{fmt::format("a block of more than {} elements", maxBlockElements),
                                "a smaller block_shape"};
     elements *= extent;
   }
@@ -51,25 +51,25 @@ static std::optional<DescriptorProblem> checkBlock(const DescriptorArgument &d) 
 
 std::optional<DescriptorProblem> checkArray(const DescriptorArgument &d, bool isOnGpu) {
   int64_t bytes = scalarFacts(d.type).bytes();
-  if (isOnGpu && d.address % kAlignment)
+  if (isOnGpu && d.address % alignment)
     return DescriptorProblem{"the base address is not aligned",
-                             fmt::format("a base divisible by {} bytes", kAlignment)};
+                             fmt::format("a base divisible by {} bytes", alignment)};
   if (d.strides[d.rank - 1] != 1)
     return DescriptorProblem{fmt::format("the last stride is {}", d.strides[d.rank - 1]),
                              "a last stride of 1"};
   for (int dim = 0; dim < d.rank; ++dim) {
-    if (d.shape[dim] < 0 || d.shape[dim] > kMaxExtent)
+    if (d.shape[dim] < 0 || d.shape[dim] > maxExtent)
       return DescriptorProblem{fmt::format("shape[{}] is {}", dim, d.shape[dim]),
-                               fmt::format("extents from 0 to {}", kMaxExtent)};
+                               fmt::format("extents from 0 to {}", maxExtent)};
     int64_t stride = d.strides[dim];
     if (dim == d.rank - 1)
       continue;
-    if (stride < 0 || stride >= kMaxStrideBytes / bytes)
+    if (stride < 0 || stride >= maxStrideBytes / bytes)
       return DescriptorProblem{fmt::format("strides[{}] is {}", dim, stride),
                                "strides from 0 to 2^40 bytes"};
-    if (stride * bytes % kAlignment)
+    if (stride * bytes % alignment)
       return DescriptorProblem{fmt::format("a stride of {} bytes", stride * bytes),
-                               fmt::format("strides divisible by {} bytes", kAlignment)};
+                               fmt::format("strides divisible by {} bytes", alignment)};
   }
   if (d.padsWithNan && !scalarFacts(d.type).isFloating())
     return DescriptorProblem{
@@ -88,7 +88,7 @@ std::optional<DescriptorProblem> checkDescriptor(const DescriptorArgument &d, bo
 }
 
 bool hasWholeRows(const DescriptorArgument &d) {
-  return d.shape[d.rank - 1] * scalarFacts(d.type).bytes() % kAlignment == 0;
+  return d.shape[d.rank - 1] * scalarFacts(d.type).bytes() % alignment == 0;
 }
 
 [[noreturn]] static void raiseProblem(const std::string &name, const DescriptorProblem &problem) {
@@ -112,37 +112,37 @@ std::string descriptorTypeString(const DescriptorArgument &d) {
 static int dataType(const DescriptorArgument &d) {
   switch (d.type) {
   case ScalarKind::Int32:
-    return kTensorMapInt32;
+    return tensorMapInt32;
   case ScalarKind::Int64:
-    return kTensorMapInt64;
+    return tensorMapInt64;
   case ScalarKind::Float16:
-    return kTensorMapFloat16;
+    return tensorMapFloat16;
   case ScalarKind::BFloat16:
-    return kTensorMapBFloat16;
+    return tensorMapBFloat16;
   case ScalarKind::Float32:
-    return d.roundsToTf32 ? kTensorMapTFloat32 : kTensorMapFloat32;
+    return d.roundsToTf32 ? tensorMapTFloat32 : tensorMapFloat32;
   case ScalarKind::Float64:
-    return kTensorMapFloat64;
+    return tensorMapFloat64;
   default:
     break;
   }
   switch (scalarFacts(d.type).bytes()) {
   case 8:
-    return kTensorMapUInt64;
+    return tensorMapUInt64;
   case 4:
-    return kTensorMapUInt32;
+    return tensorMapUInt32;
   case 2:
-    return kTensorMapUInt16;
+    return tensorMapUInt16;
   default:
-    return kTensorMapUInt8;
+    return tensorMapUInt8;
   }
 }
 
 static int swizzleMode(int swizzleBytes) {
-  return swizzleBytes == 128  ? kTensorMapSwizzle128
-         : swizzleBytes == 64 ? kTensorMapSwizzle64
-         : swizzleBytes == 32 ? kTensorMapSwizzle32
-                              : kTensorMapNoSwizzle;
+  return swizzleBytes == 128  ? tensorMapSwizzle128
+         : swizzleBytes == 64 ? tensorMapSwizzle64
+         : swizzleBytes == 32 ? tensorMapSwizzle32
+                              : tensorMapNoSwizzle;
 }
 
 TensorMapForm tensorMapForm(const DescriptorArgument &d) {
@@ -152,8 +152,8 @@ TensorMapForm tensorMapForm(const DescriptorArgument &d) {
   for (int dim = 0; dim < d.rank; ++dim)
     form.box[dim] = static_cast<uint32_t>(box.extents[d.rank - 1 - dim]);
   form.swizzle = swizzleMode(box.swizzleBytes);
-  form.promotion = kTensorMapPromote128;
-  form.fill = d.padsWithNan ? kTensorMapFillNan : kTensorMapFillZero;
+  form.promotion = tensorMapPromote128;
+  form.fill = d.padsWithNan ? tensorMapFillNan : tensorMapFillZero;
   return form;
 }
 
@@ -174,8 +174,8 @@ static void encode(const DescriptorArgument &d, const std::string &name, TensorM
 
   int64_t bytes = scalarFacts(d.type).bytes();
   TensorMapForm form = tensorMapForm(d);
-  uint64_t extents[kMaxDescriptorRank], strides[kMaxDescriptorRank];
-  uint32_t elementStrides[kMaxDescriptorRank];
+  uint64_t extents[maxDescriptorRank], strides[maxDescriptorRank];
+  uint32_t elementStrides[maxDescriptorRank];
   // The driver counts dimensions from the innermost one; its stride is implied.
   for (int dim = 0; dim < d.rank; ++dim) {
     int from = d.rank - 1 - dim;
@@ -186,8 +186,8 @@ static void encode(const DescriptorArgument &d, const std::string &name, TensorM
   }
   CudaResult status = driver.api().tensorMapEncodeTiled(
       result.bytes, form.dataType, d.rank, reinterpret_cast<void *>(d.address), extents, strides,
-      form.box, elementStrides, kTensorMapNoInterleave, form.swizzle, form.promotion, form.fill);
-  if (status != kCudaSuccess)
+      form.box, elementStrides, tensorMapNoInterleave, form.swizzle, form.promotion, form.fill);
+  if (status != cudaSuccess)
     raiseProblem(name, {"the driver cannot encode it: " + driver.errorName(status),
                         "an address, shape and strides that describe memory of the GPU"});
 }
@@ -203,7 +203,7 @@ namespace {
 class TensorMapCache {
 public:
   void find(const DescriptorArgument &d, const std::string &name, TensorMap &result) {
-    Entry &entry = entries[hash(d) & (kEntries - 1)];
+    Entry &entry = entries[hash(d) & (numEntries - 1)];
     {
       std::lock_guard<std::mutex> lock(mutex);
       if (entry.isUsed && std::memcmp(&entry.key, &d, sizeof(d)) == 0) {
@@ -219,7 +219,7 @@ public:
   }
 
 private:
-  static constexpr size_t kEntries = 1024;
+  static constexpr size_t numEntries = 1024;
   struct Entry {
     DescriptorArgument key;
     TensorMap map;
@@ -237,7 +237,7 @@ private:
   }
 
   std::mutex mutex;
-  std::unique_ptr<Entry[]> entries{new Entry[kEntries]};
+  std::unique_ptr<Entry[]> entries{new Entry[numEntries]};
 };
 
 } // namespace

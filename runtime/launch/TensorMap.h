@@ -23,7 +23,7 @@
 
 namespace tilewright::launch {
 
-constexpr int kMaxDescriptorRank = 5;
+constexpr int maxDescriptorRank = 5;
 
 /// What a tensor map is made from. Plain words and zero where unused, so that two
 /// are compared as bytes. Dimensions are outermost first; strides are in elements.
@@ -34,11 +34,11 @@ struct DescriptorArgument {
   uint8_t padsWithNan;
   uint8_t roundsToTf32;
   uint32_t reserved;
-  int64_t shape[kMaxDescriptorRank];
-  int64_t strides[kMaxDescriptorRank];
-  int64_t block[kMaxDescriptorRank];
+  int64_t shape[maxDescriptorRank];
+  int64_t strides[maxDescriptorRank];
+  int64_t block[maxDescriptorRank];
 };
-static_assert(sizeof(DescriptorArgument) == 16 + 3 * 8 * kMaxDescriptorRank, "no padding bytes");
+static_assert(sizeof(DescriptorArgument) == 16 + 3 * 8 * maxDescriptorRank, "no padding bytes");
 
 /// The 128 bytes of CUtensorMap.
 struct alignas(64) TensorMap {
@@ -65,7 +65,7 @@ bool hasWholeRows(const DescriptorArgument &descriptor);
 /// The box counts from the innermost dimension.
 struct TensorMapForm {
   int dataType;
-  uint32_t box[kMaxDescriptorRank];
+  uint32_t box[maxDescriptorRank];
   int swizzle;
   int promotion;
   int fill;

@@ -14,7 +14,7 @@
 namespace tilewright::launch {
 
 /// Deeper expressions are not written by the front end.
-static constexpr size_t kMaxDepth = 32;
+static constexpr size_t maxDepth = 32;
 
 template <typename T> static int64_t readArgument(void *const *addresses, int64_t index) {
   T value;
@@ -69,8 +69,8 @@ static void checkSteps(const std::vector<int64_t> &steps) {
       refuseRecipe("takes more values than it has");
     else if (!isUnary)
       --depth;
-    if (depth > kMaxDepth)
-      refuseRecipe(fmt::format("is deeper than {} values", kMaxDepth));
+    if (depth > maxDepth)
+      refuseRecipe(fmt::format("is deeper than {} values", maxDepth));
   }
   if (depth != 1)
     refuseRecipe(fmt::format("leaves {} values", depth));
@@ -78,7 +78,7 @@ static void checkSteps(const std::vector<int64_t> &steps) {
 
 void checkRecipe(const TensorMapRecipe &recipe) {
   size_t rank = recipe.block.size();
-  if (rank < 1 || rank > kMaxDescriptorRank)
+  if (rank < 1 || rank > maxDescriptorRank)
     refuseRecipe(fmt::format("has {} dimensions", rank));
   if (recipe.shape.size() != rank || recipe.strides.size() != rank)
     refuseRecipe(fmt::format("has {} extents and {} strides for {} dimensions", recipe.shape.size(),
@@ -113,7 +113,7 @@ void checkOperands(const TensorMapRecipe &recipe, const std::vector<size_t> &byt
 
 /// The stack is deep enough for any expression that checkSteps takes.
 static int64_t evaluate(const std::vector<int64_t> &steps, void *const *addresses, size_t count) {
-  int64_t stack[kMaxDepth] = {};
+  int64_t stack[maxDepth] = {};
   size_t depth = 0;
   for (size_t i = 0; i + 1 < steps.size(); i += 2) {
     auto op = static_cast<RecipeOp>(steps[i]);

@@ -22,11 +22,11 @@ namespace tilewright::xla {
 
 struct Error; // XLA's own
 
-enum : int32_t { kInternalError = 13 };    // XLA_FFI_Error_Code
-enum : int32_t { kMetadataExtension = 1 }; // XLA_FFI_Extension_Type
-enum : int32_t { kStringAttribute = 4 };   // XLA_FFI_AttrType
-enum : int32_t { kExecuteStage = 3 };      // XLA_FFI_ExecutionStage
-enum : int32_t { kMajorVersion = 0 };
+enum : int32_t { internalError = 13 };    // XLA_FFI_Error_Code
+enum : int32_t { metadataExtension = 1 }; // XLA_FFI_Extension_Type
+enum : int32_t { stringAttribute = 4 };   // XLA_FFI_AttrType
+enum : int32_t { executeStage = 3 };      // XLA_FFI_ExecutionStage
+enum : int32_t { majorVersion = 0 };
 
 struct Extension {
   size_t structSize;

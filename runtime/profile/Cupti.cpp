@@ -22,9 +22,9 @@ namespace tilewright::profile {
 namespace {
 
 using CuptiResult = int;
-enum : int { kCuptiSuccess = 0 };
-enum : int { kActivityKernel = 3, kActivityConcurrentKernel = 10 }; // CUpti_ActivityKind
-enum : uint32_t { kFlushForced = 1 };
+enum : int { cuptiSuccess = 0 };
+enum : int { activityKernel = 3, activityConcurrentKernel = 10 }; // CUpti_ActivityKind
+enum : uint32_t { flushForced = 1 };
 
 using BufferRequested = void (*)(uint8_t **buffer, size_t *size, size_t *maxRecords);
 using BufferCompleted = void (*)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
@@ -58,12 +58,13 @@ CuptiState &cupti() {
 }
 
 /// A buffer holds some 40 000 kernels.
-constexpr size_t kBufferBytes = size_t(8) << 20;
-constexpr size_t kBufferAlignment = 8;
+constexpr size_t bufferBytes = size_t(8) << 20;
+constexpr size_t bufferAlignment = 8;
 
 // Offsets in a kernel's record.
-constexpr size_t kStart = 16, kEnd = 24, kDevice = 40, kStream = 48, kGrid = 52, kBlock = 64,
-                 kCorrelation = 92, kName = 104, kGraphNode = 144;
+constexpr size_t startOffset = 16, endOffset = 24, deviceOffset = 40, streamOffset = 48,
+                 gridOffset = 52, blockOffset = 64, correlationOffset = 92, nameOffset = 104,
+                 graphNodeOffset = 144;
 
 template <typename T> T fieldAt(const uint8_t *record, size_t offset) {
   T value;
@@ -80,18 +81,18 @@ template <typename T> T fieldAt(const uint8_t *record, size_t offset) {
 /// Called with the mutex held.
 static void addRun(CuptiState &state, const uint8_t *record) {
   KernelRun run;
-  run.start = fieldAt<uint64_t>(record, kStart);
-  run.end = fieldAt<uint64_t>(record, kEnd);
-  run.device = fieldAt<uint32_t>(record, kDevice);
-  run.stream = fieldAt<uint32_t>(record, kStream);
+  run.start = fieldAt<uint64_t>(record, startOffset);
+  run.end = fieldAt<uint64_t>(record, endOffset);
+  run.device = fieldAt<uint32_t>(record, deviceOffset);
+  run.stream = fieldAt<uint32_t>(record, streamOffset);
   run.threads = 1;
   for (int axis = 0; axis < 3; ++axis) {
-    run.grid[axis] = fieldAt<uint32_t>(record, kGrid + 4 * axis);
-    run.threads *= fieldAt<uint32_t>(record, kBlock + 4 * axis);
+    run.grid[axis] = fieldAt<uint32_t>(record, gridOffset + 4 * axis);
+    run.threads *= fieldAt<uint32_t>(record, blockOffset + 4 * axis);
   }
-  run.correlation = fieldAt<uint32_t>(record, kCorrelation);
-  run.isReplay = fieldAt<uint64_t>(record, kGraphNode) != 0;
-  const char *name = fieldAt<const char *>(record, kName);
+  run.correlation = fieldAt<uint32_t>(record, correlationOffset);
+  run.isReplay = fieldAt<uint64_t>(record, graphNodeOffset) != 0;
+  const char *name = fieldAt<const char *>(record, nameOffset);
   auto [known, isNew] =
       state.nameIndex.emplace(name ? name : "?", static_cast<uint32_t>(state.records.names.size()));
   if (isNew)
@@ -101,8 +102,8 @@ static void addRun(CuptiState &state, const uint8_t *record) {
 }
 
 static void bufferRequested(uint8_t **buffer, size_t *size, size_t *maxRecords) {
-  *buffer = static_cast<uint8_t *>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
-  *size = *buffer ? kBufferBytes : 0;
+  *buffer = static_cast<uint8_t *>(std::aligned_alloc(bufferAlignment, bufferBytes));
+  *size = *buffer ? bufferBytes : 0;
   *maxRecords = 0; // as many as fit
 }
 
@@ -112,13 +113,13 @@ static void bufferCompleted(void *context, uint32_t stream, uint8_t *buffer, siz
   CuptiState &state = cupti();
   std::lock_guard<std::mutex> lock(state.mutex);
   uint8_t *record = nullptr;
-  while (validSize > 0 && state.api.nextRecord(buffer, validSize, &record) == kCuptiSuccess) {
+  while (validSize > 0 && state.api.nextRecord(buffer, validSize, &record) == cuptiSuccess) {
     int kind = fieldAt<int>(record, 0);
-    if (kind == kActivityConcurrentKernel || kind == kActivityKernel)
+    if (kind == activityConcurrentKernel || kind == activityKernel)
       addRun(state, record);
   }
   size_t dropped = 0;
-  if (state.api.numDropped && state.api.numDropped(context, stream, &dropped) == kCuptiSuccess)
+  if (state.api.numDropped && state.api.numDropped(context, stream, &dropped) == cuptiSuccess)
     state.records.dropped += dropped;
   std::free(buffer);
 }
@@ -129,7 +130,7 @@ static void bufferCompleted(void *context, uint32_t stream, uint8_t *buffer, siz
 
 static std::string reasonOf(const CuptiApi &api, CuptiResult result) {
   const char *text = nullptr;
-  if (api.resultString && api.resultString(result, &text) == kCuptiSuccess && text)
+  if (api.resultString && api.resultString(result, &text) == cuptiSuccess && text)
     return text;
   return "CUPTI error " + std::to_string(result);
 }
@@ -180,9 +181,9 @@ std::string startCupti(const std::vector<std::string> &candidates) {
     state.nameIndex.clear();
   }
   CuptiResult result = state.api.registerCallbacks(bufferRequested, bufferCompleted);
-  if (result == kCuptiSuccess)
-    result = state.api.enable(kActivityConcurrentKernel);
-  state.isRecording = result == kCuptiSuccess;
+  if (result == cuptiSuccess)
+    result = state.api.enable(activityConcurrentKernel);
+  state.isRecording = result == cuptiSuccess;
   return state.isRecording ? "" : state.path + ": " + reasonOf(state.api, result);
 }
 
@@ -199,8 +200,8 @@ CuptiRecords stopCupti() {
   CuptiState &state = cupti();
   if (state.isRecording) {
     // Not under the mutex: it calls bufferCompleted.
-    state.api.flushAll(kFlushForced);
-    state.api.disable(kActivityConcurrentKernel);
+    state.api.flushAll(flushForced);
+    state.api.disable(activityConcurrentKernel);
     state.isRecording = false;
   }
   std::lock_guard<std::mutex> lock(state.mutex);

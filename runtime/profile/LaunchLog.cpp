@@ -18,7 +18,7 @@ using namespace driver;
 
 /// Nanoseconds for what is on the stream before the first launch. Where that takes longer,
 /// kernels are drawn so much too early; their durations are right all the same.
-constexpr uint64_t kOriginPatience = 2'000'000;
+constexpr uint64_t originPatience = 2'000'000;
 
 uint64_t hostNow() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -73,7 +73,7 @@ CudaEvent LaunchLog::newEvent(const CudaApi &api, PerDevice &device) {
     return event;
   }
   CudaEvent event = nullptr;
-  return api.eventCreate(&event, 0) == kCudaSuccess ? event : nullptr;
+  return api.eventCreate(&event, 0) == cudaSuccess ? event : nullptr;
 }
 
 bool LaunchLog::hasOrigin(const CudaApi &api, PerDevice &device, CudaStream stream) {
@@ -82,13 +82,13 @@ bool LaunchLog::hasOrigin(const CudaApi &api, PerDevice &device, CudaStream stre
   CudaEvent event = newEvent(api, device);
   if (!event)
     return false;
-  if (api.eventRecord(event, stream) != kCudaSuccess) {
+  if (api.eventRecord(event, stream) != cudaSuccess) {
     device.freeEvents.push_back(event);
     return false;
   }
   // Not for ever: what the stream waits for may be this thread.
   uint64_t asked = hostNow();
-  while (api.eventQuery(event) == kCudaNotReady && hostNow() - asked < kOriginPatience)
+  while (api.eventQuery(event) == cudaNotReady && hostNow() - asked < originPatience)
     ;
   device.origin = event;
   device.originOnHost = hostNow();
@@ -99,12 +99,12 @@ void LaunchLog::begin(const CudaApi &api, OpenLaunch &launch) {
   auto stream = reinterpret_cast<CudaStream>(launch.record.stream);
   int capturing = 0;
   launch.record.isCaptured =
-      api.streamIsCapturing(stream, &capturing) == kCudaSuccess && capturing != 0;
+      api.streamIsCapturing(stream, &capturing) == cudaSuccess && capturing != 0;
   bool needsEvents = !cuptiReason.empty() && !launch.record.isCaptured;
   if (needsEvents) {
     PerDevice &device = deviceOf(launch.record);
     launch.before = hasOrigin(api, device, stream) ? newEvent(api, device) : nullptr;
-    if (launch.before && api.eventRecord(launch.before, stream) != kCudaSuccess)
+    if (launch.before && api.eventRecord(launch.before, stream) != cudaSuccess)
       drop(launch);
   }
   launch.record.submitted = hostNow();
@@ -125,7 +125,7 @@ void LaunchLog::finish(const CudaApi &api, OpenLaunch &launch, const std::vector
     return;
   CudaEvent after = newEvent(api, deviceOf(launch.record));
   if (!after ||
-      api.eventRecord(after, reinterpret_cast<CudaStream>(launch.record.stream)) != kCudaSuccess) {
+      api.eventRecord(after, reinterpret_cast<CudaStream>(launch.record.stream)) != cudaSuccess) {
     drop(launch);
     return;
   }
@@ -143,13 +143,13 @@ void LaunchLog::readTimings(const CudaApi &api) {
   for (const Timing &timing : pending) {
     LaunchRecord &record = taken.launches[timing.launch];
     PerDevice &device = deviceOf(record);
-    if (api.eventQuery(timing.after) == kCudaNotReady) {
+    if (api.eventQuery(timing.after) == cudaNotReady) {
       left.push_back(timing);
       continue;
     }
     float begin = 0, duration = 0; // milliseconds
-    if (api.eventElapsedTime(&begin, device.origin, timing.before) == kCudaSuccess &&
-        api.eventElapsedTime(&duration, timing.before, timing.after) == kCudaSuccess) {
+    if (api.eventElapsedTime(&begin, device.origin, timing.before) == cudaSuccess &&
+        api.eventElapsedTime(&duration, timing.before, timing.after) == cudaSuccess) {
       record.start = static_cast<int64_t>(device.originOnHost + begin * 1e6);
       record.end = record.start + static_cast<int64_t>(duration * 1e6);
     }

@@ -12,7 +12,7 @@
 // launches, as CUPTI numbers the calls of the driver. If a kernel has more launches than runs,
 // CUPTI has lost some, and it is not known which; none of that kernel is matched then.
 //
-// Not handled: launches beyond kMaxLaunches, which are counted only. Kernels of others are known
+// Not handled: launches beyond maxLaunches, which are counted only. Kernels of others are known
 // from CUPTI alone.
 //
 //===----------------------------------------------------------------------===//
@@ -31,8 +31,8 @@ namespace tilewright::profile {
 uint64_t hostNow();
 
 /// Records of 160 bytes; a program that launches more gets totals of the first ones.
-constexpr size_t kMaxLaunches = size_t(2) << 20;
-constexpr int64_t kNotTimed = -1;
+constexpr size_t maxLaunches = size_t(2) << 20;
+constexpr int64_t notTimed = -1;
 
 struct LaunchRecord {
   uint32_t kernel = 0; // number that the caller gives kernels
@@ -41,10 +41,10 @@ struct LaunchRecord {
   uint64_t thread = 0;
   /// Times of the host: the call begins, the driver is called, the driver has returned.
   uint64_t called = 0, submitted = 0, returned = 0;
-  uint64_t missed = 0;                        // time in which the call compiled and loaded
-  int64_t start = kNotTimed, end = kNotTimed; // of the kernel, in the host's clock
-  bool isCaptured = false;                    // into a graph: it runs when that is launched
-  uint32_t firstWord = 0, numWords = 0;       // of LaunchLog::words
+  uint64_t missed = 0;                      // time in which the call compiled and loaded
+  int64_t start = notTimed, end = notTimed; // of the kernel, in the host's clock
+  bool isCaptured = false;                  // into a graph: it runs when that is launched
+  uint32_t firstWord = 0, numWords = 0;     // of LaunchLog::words
 };
 
 /// Runs that no launch of the log explains: other people's kernels, and nodes of graphs.
@@ -91,7 +91,7 @@ public:
   const std::string &reasonAgainstCupti() const { return cuptiReason; }
   /// The number of a kernel that is not in the log yet.
   uint32_t addKernel(const driver::LoadedKernel &kernel);
-  bool isFull() const { return taken.launches.size() >= kMaxLaunches; }
+  bool isFull() const { return taken.launches.size() >= maxLaunches; }
   void countOnly() { ++taken.uncounted; }
 
   /// Before the driver is called, in the context of the kernel's device.

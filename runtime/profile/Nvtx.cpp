@@ -17,9 +17,9 @@ namespace tilewright::profile {
 namespace {
 
 // Names and numbers of nvtxTypes.h.
-enum : uint32_t { kExportCallbacks = 1, kExportVersionInfo = 3 };
-enum : int { kModuleCore = 1 };
-enum : int { kRangePushA = 9, kRangePop = 11, kCoreFunctions = 16 };
+enum : uint32_t { exportCallbacks = 1, exportVersionInfo = 3 };
+enum : int { moduleCore = 1 };
+enum : int { rangePushA = 9, rangePop = 11, coreFunctions = 16 };
 
 using AnyFunction = void (*)();
 
@@ -31,18 +31,18 @@ struct ExportedCallbacks {
   int (*getModuleFunctionTable)(int module, FunctionTable *table, unsigned *size);
 };
 
-AnyFunction corePointers[kCoreFunctions];
-AnyFunction *coreTable[kCoreFunctions + 1];
+AnyFunction corePointers[coreFunctions];
+AnyFunction *coreTable[coreFunctions + 1];
 
 int getModuleFunctionTable(int module, FunctionTable *table, unsigned *size) {
-  if (module != kModuleCore)
+  if (module != moduleCore)
     return 0;
-  for (int i = 0; i < kCoreFunctions; ++i)
+  for (int i = 0; i < coreFunctions; ++i)
     coreTable[i] = i == 0 ? nullptr : &corePointers[i];
   if (table)
     *table = coreTable;
   if (size)
-    *size = kCoreFunctions;
+    *size = coreFunctions;
   return 1;
 }
 
@@ -56,9 +56,9 @@ const void *getExportTable(uint32_t id) {
   static const ExportedCallbacks callbacks = {sizeof(ExportedCallbacks), getModuleFunctionTable};
   static const ExportedVersion version = {sizeof(ExportedVersion), /*version=*/3, 0,
                                           [](uint32_t) {}};
-  if (id == kExportVersionInfo)
+  if (id == exportVersionInfo)
     return &version;
-  return id == kExportCallbacks ? &callbacks : nullptr;
+  return id == exportCallbacks ? &callbacks : nullptr;
 }
 
 bool findTool() {
@@ -68,8 +68,8 @@ bool findTool() {
     return false;
   using Initialize = int (*)(const void *(*)(uint32_t));
   auto initialize = reinterpret_cast<Initialize>(dlsym(library, "InitializeInjectionNvtx2"));
-  return initialize && initialize(getExportTable) && corePointers[kRangePushA] &&
-         corePointers[kRangePop];
+  return initialize && initialize(getExportTable) && corePointers[rangePushA] &&
+         corePointers[rangePop];
 }
 
 } // namespace
@@ -80,9 +80,9 @@ bool nvtxHasTool() {
 }
 
 void nvtxPush(const char *name) {
-  reinterpret_cast<int (*)(const char *)>(corePointers[kRangePushA])(name);
+  reinterpret_cast<int (*)(const char *)>(corePointers[rangePushA])(name);
 }
 
-void nvtxPop() { reinterpret_cast<int (*)()>(corePointers[kRangePop])(); }
+void nvtxPop() { reinterpret_cast<int (*)()>(corePointers[rangePop])(); }
 
 } // namespace tilewright::profile

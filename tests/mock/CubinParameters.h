@@ -27,24 +27,24 @@ inline bool isCubin(const char *image) {
 
 /// The sizes in the attributes of one kernel.
 inline std::vector<size_t> parameterSizesOf(const char *at, const char *end) {
-  constexpr uint8_t kHasData = 4, kParameter = 0x17;
-  constexpr int kSizeShift = 18;
+  constexpr uint8_t formatWithData = 4, parameterInfo = 0x17;
+  constexpr int sizeShift = 18;
   std::vector<size_t> sizes;
   while (at + 4 <= end) {
     uint8_t format = at[0], attribute = at[1];
     uint16_t length;
     std::memcpy(&length, at + 2, sizeof(length));
     at += 4;
-    if (format != kHasData)
+    if (format != formatWithData)
       continue; // its value stood in the place of the length
-    if (attribute == kParameter) {
+    if (attribute == parameterInfo) {
       uint16_t ordinal;
       uint32_t size;
       std::memcpy(&ordinal, at + 4, sizeof(ordinal));
       std::memcpy(&size, at + 8, sizeof(size));
       if (sizes.size() <= ordinal)
         sizes.resize(ordinal + 1);
-      sizes[ordinal] = size >> kSizeShift;
+      sizes[ordinal] = size >> sizeShift;
     }
     at += length;
   }

@@ -61,10 +61,10 @@ uint64_t steadyNow() {
       .count();
 }
 
-constexpr int kDevices = 2;
-MockContext contexts[kDevices] = {{0}, {1}};
+constexpr int numDevices = 2;
+MockContext contexts[numDevices] = {{0}, {1}};
 thread_local std::vector<MockContext *> stack;
-constexpr int kRelaxedCapture = 2;
+constexpr int relaxedCapture = 2;
 thread_local int captureMode = 0; // global, as in the driver
 std::mutex mutex;                 // launches come from many threads: the GIL is released
 
@@ -182,7 +182,7 @@ EXPORT int cuGetErrorString(int result, const char **text) {
   return 0;
 }
 EXPORT int cuDeviceGetCount(int *count) {
-  *count = kDevices;
+  *count = numDevices;
   return 0;
 }
 EXPORT int cuDeviceGet(int *device, int ordinal) {
@@ -198,31 +198,31 @@ EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int) {
   return 0;
 }
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int) {
-  clockQueries += attribute == kAttrClockRate || attribute == kAttrMemoryClockRate;
+  clockQueries += attribute == attrClockRate || attribute == attrMemoryClockRate;
   switch (attribute) {
-  case kAttrMaxThreadsPerBlock:
+  case attrMaxThreadsPerBlock:
     *value = 1024;
     break;
-  case kAttrSharedPerBlock:
+  case attrSharedPerBlock:
     *value = 49152;
     break;
-  case kAttrSharedPerBlockOptin:
+  case attrSharedPerBlockOptin:
     *value = 232448;
     break;
-  case kAttrWarpSize:
+  case attrWarpSize:
     *value = 32;
     break;
-  case kAttrRegistersPerBlock:
-  case kAttrRegistersPerMultiprocessor:
+  case attrRegistersPerBlock:
+  case attrRegistersPerMultiprocessor:
     *value = 65536;
     break;
-  case kAttrCapabilityMajor:
+  case attrCapabilityMajor:
     *value = capability() / 10;
     break;
-  case kAttrCapabilityMinor:
+  case attrCapabilityMinor:
     *value = capability() % 10;
     break;
-  case kAttrMultiprocessorCount:
+  case attrMultiprocessorCount:
     *value = 132;
     break;
   default:
@@ -266,7 +266,7 @@ EXPORT int cuCtxSetLimit(int, size_t) { return 0; }
 EXPORT int cuModuleLoadDataEx(MockModule **module, const void *image, unsigned, int *, void **) {
   if (!current())
     return 201;
-  if (foreignCapture && captureMode != kRelaxedCapture)
+  if (foreignCapture && captureMode != relaxedCapture)
     return 900;
   auto *result = new MockModule();
   const char *text = static_cast<const char *>(image);
@@ -308,20 +308,20 @@ EXPORT int cuModuleGetFunction(MockModule **function, MockModule *module, const 
   return 0;
 }
 EXPORT int cuFuncGetAttribute(int *value, int attribute, MockModule *function) {
-  *value = attribute == kFuncNumRegisters         ? function->registers
-           : attribute == kFuncMaxThreadsPerBlock ? function->maxThreads
-           : attribute == kFuncLocalBytes         ? 16
-                                                  : 0;
+  *value = attribute == funcNumRegisters         ? function->registers
+           : attribute == funcMaxThreadsPerBlock ? function->maxThreads
+           : attribute == funcLocalBytes         ? 16
+                                                 : 0;
   return 0;
 }
 EXPORT int cuFuncSetAttribute(MockModule *, int attribute, int value) {
-  if (attribute == kFuncMaxDynamicSharedBytes)
+  if (attribute == funcMaxDynamicSharedBytes)
     dynamicSharedLimit = value;
   return 0;
 }
 static bool isCooperative(const LaunchConfig &config) {
   for (unsigned i = 0; i < config.numAttributes; ++i)
-    if (config.attributes[i].id == kLaunchCooperative)
+    if (config.attributes[i].id == launchCooperative)
       return config.attributes[i].value.flag != 0;
   return false;
 }
@@ -329,9 +329,9 @@ static void readAttributes(const LaunchConfig &config, MockLaunch &launch) {
   launch.cooperative = isCooperative(config);
   for (unsigned i = 0; i < config.numAttributes; ++i) {
     const LaunchAttribute &attribute = config.attributes[i];
-    if (attribute.id == kLaunchClusterDimension)
+    if (attribute.id == launchClusterDimension)
       launch.clusterX = attribute.value.clusterDim[0];
-    if (attribute.id == kLaunchProgrammaticStreamSerialization)
+    if (attribute.id == launchProgrammaticStreamSerialization)
       launch.programmatic = attribute.value.flag != 0;
   }
 }
@@ -355,7 +355,7 @@ EXPORT int cuLaunchKernelEx(const LaunchConfig *config, MockModule *function, vo
   }
   // Two blocks fit on each of the 132 multiprocessors.
   if (config->numAttributes && isCooperative(*config) && config->gridX * config->gridY > 264)
-    return kCudaCooperativeLaunchTooLarge;
+    return cudaCooperativeLaunchTooLarge;
   ++launchCount;
   if (!recording)
     return 0;
@@ -409,11 +409,11 @@ EXPORT int cuStreamIsCapturing(void *, int *status) {
 /// Addresses say where they are: device d owns [0x10000000000 * (d + 1), ...).
 EXPORT int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
   uint64_t owner = address >> 40;
-  if (attribute == kPointerDeviceOrdinal && owner >= 1 && owner <= kDevices) {
+  if (attribute == pointerDeviceOrdinal && owner >= 1 && owner <= numDevices) {
     *static_cast<int *>(value) = static_cast<int>(owner) - 1;
     return 0;
   }
-  if (attribute == kPointerDevicePointer && address == pinnedAddress) {
+  if (attribute == pointerDevicePointer && address == pinnedAddress) {
     *static_cast<uint64_t *>(value) = address + 0x1000;
     return 0;
   }
@@ -422,7 +422,7 @@ EXPORT int cuPointerGetAttribute(void *value, int attribute, uint64_t address) {
 EXPORT int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
   if (failAllocation) {
     failAllocation = false;
-    return kCudaOutOfMemory;
+    return cudaOutOfMemory;
   }
   *pointer = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   return *pointer ? 0 : 2;

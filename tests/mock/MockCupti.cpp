@@ -5,7 +5,7 @@
 //
 // What: records of kernels for the launches that MockCuda has recorded since recording was
 // enabled, given at a flush, as CUPTI gives them. Launch n (from 0) began a microsecond after it
-// was made and took 1000 * (n + 1) ns, in a clock that is kClockOffset ahead of the host's. The
+// was made and took 1000 * (n + 1) ns, in a clock that is clockOffset ahead of the host's. The
 // records of CUPTI come in any order: here they come last first.
 //
 // MOCK_CUPTI says what goes wrong: "fails" (cannot be enabled), "loses" (the first record), "more"
@@ -25,8 +25,8 @@
 
 namespace {
 
-constexpr uint64_t kClockOffset = 1'000'000'000'000;
-constexpr size_t kRecordBytes = 208;
+constexpr uint64_t clockOffset = 1'000'000'000'000;
+constexpr size_t recordBytes = 208;
 
 using Requested = void (*)(uint8_t **, size_t *, size_t *);
 using Completed = void (*)(void *, uint32_t, uint8_t *, size_t, size_t);
@@ -68,7 +68,7 @@ template <typename T> void put(uint8_t *record, size_t offset, T value) {
 /// The layout of CUpti_ActivityKernel9.
 void fill(uint8_t *record, const char *name, const uint64_t *launch, uint64_t start, uint64_t end,
           uint32_t correlation, uint64_t graphNode) {
-  std::memset(record, 0, kRecordBytes);
+  std::memset(record, 0, recordBytes);
   put<int>(record, 0, 10);
   put<uint64_t>(record, 16, start);
   put<uint64_t>(record, 24, end);
@@ -106,7 +106,7 @@ EXPORT int cuptiGetTimestamp(uint64_t *now) {
   *now = std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
              .count() +
-         kClockOffset;
+         clockOffset;
   return 0;
 }
 EXPORT int cuptiGetResultString(int, const char **text) {
@@ -114,8 +114,8 @@ EXPORT int cuptiGetResultString(int, const char **text) {
   return 0;
 }
 EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t validSize, uint8_t **record) {
-  uint8_t *next = *record ? *record + kRecordBytes : buffer;
-  if (next + kRecordBytes > buffer + validSize)
+  uint8_t *next = *record ? *record + recordBytes : buffer;
+  if (next + recordBytes > buffer + validSize)
     return 12;
   *record = next;
   return 0;
@@ -126,7 +126,7 @@ EXPORT int cuptiActivityFlushAll(uint32_t) {
   Driver cuda = driver();
   std::vector<std::string> records;
   auto add = [&](auto... arguments) {
-    std::string record(kRecordBytes, '\0');
+    std::string record(recordBytes, '\0');
     fill(reinterpret_cast<uint8_t *>(record.data()), arguments...);
     records.push_back(record);
   };
@@ -134,7 +134,7 @@ EXPORT int cuptiActivityFlushAll(uint32_t) {
   for (long i = firstLaunch; i < cuda.count(); ++i) {
     uint64_t launch[10];
     cuda.launch(i, launch, parameters.data());
-    uint64_t start = cuda.time(i) + kClockOffset + 1000;
+    uint64_t start = cuda.time(i) + clockOffset + 1000;
     uint64_t number = static_cast<uint64_t>(i - firstLaunch);
     add(cuda.name(i), launch, start, start + 1000 * (number + 1),
         static_cast<uint32_t>(100 + 2 * number), uint64_t(0));
@@ -150,8 +150,8 @@ EXPORT int cuptiActivityFlushAll(uint32_t) {
   size_t size = 0, most = 0;
   requested(&buffer, &size, &most);
   size_t used = 0;
-  for (auto record = records.rbegin(); record != records.rend(); ++record, used += kRecordBytes)
-    std::memcpy(buffer + used, record->data(), kRecordBytes);
+  for (auto record = records.rbegin(); record != records.rend(); ++record, used += recordBytes)
+    std::memcpy(buffer + used, record->data(), recordBytes);
   completed(nullptr, 0, buffer, size, used);
   return 0;
 }

@@ -37,7 +37,7 @@
 #include <unistd.h>
 
 namespace {
-enum Locks { kWork, kRefused, kOfOneHost };
+enum Locks { locksWork, locksRefused, locksOfOneHost };
 
 /// An open file, which several descriptors may share.
 struct OpenFile {
@@ -53,7 +53,7 @@ struct OpenFile {
 
 std::string root, host;
 bool armed = false;
-int locks = kWork, fullOneIn = 0;
+int locks = locksWork, fullOneIn = 0;
 std::mt19937_64 generator;
 std::map<int, std::shared_ptr<OpenFile>> files;
 
@@ -288,9 +288,9 @@ int fcntl(int fd, int command, ...) {
   void *argument = va_arg(list, void *);
   va_end(list);
   OpenFile *file = fileOf(fd);
-  if (file && command == F_OFD_SETLK && locks == kRefused)
+  if (file && command == F_OFD_SETLK && locks == locksRefused)
     return failing(ENOLCK);
-  if (file && command == F_OFD_SETLK && locks == kOfOneHost)
+  if (file && command == F_OFD_SETLK && locks == locksOfOneHost)
     return lockInHost(*file, fd, static_cast<struct flock *>(argument));
   int result = real(fd, command, argument);
   if (file && result >= 0 && (command == F_DUPFD_CLOEXEC || command == F_DUPFD))

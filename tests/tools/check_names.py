@@ -7,7 +7,8 @@
 For a pass HoistLoads of passes/Passes.td: the flag is tw-hoist-loads, the
 source HoistLoads.cpp in a folder of passes/ (with the DEBUG_TYPE of the flag, where it
 has one), the test tests/lit/passes/hoist-loads.mlir. A unit test file is called
-after what it tests: FooTest.cpp.
+after what it tests: FooTest.cpp. Constants and enumerators are camelBack, not kCamelCase,
+which clang-tidy takes for camelBack.
 """
 
 import re
@@ -18,6 +19,7 @@ from tools.sources import ROOT, files, read
 # Of passes/, with one pass a file.
 FOLDERS = ("tile", "layout", "async", "resources", "testing")
 PASS = re.compile(r'^def (\w+) *: *\w*Pass<"([^"]+)"', re.MULTILINE)
+CONSTANT = re.compile(r"^(?:.*\bconstexpr\b[^/\n]*?\b|\s*)(k[A-Z]\w*)\b\s*(?:=[^=]|[,{\[]|$)", re.MULTILINE)
 DEBUG_TYPE = re.compile(r'#define DEBUG_TYPE "([^"]+)"')
 
 
@@ -53,6 +55,10 @@ def unit_problems(names: list[str]) -> list[str]:
     ]
 
 
+def constant_problems(path: str, text: str) -> list[str]:
+    return [f"{path}: {name} is a constant: {name[1].lower()}{name[2:]}" for name in CONSTANT.findall(text)]
+
+
 def find_debug_type(path: str):
     found = DEBUG_TYPE.search(read(ROOT / path))
     return found.group(1) if found else None
@@ -62,6 +68,8 @@ def problems() -> list[str]:
     found = []
     for table in files(".td", folders=["passes"]):
         found += pass_problems(read(table), lambda path: (ROOT / path).exists(), find_debug_type)
+    for path in files(".cpp", ".h"):
+        found += constant_problems(str(path), read(path))
     return found + unit_problems([path.name for path in files(".cpp", folders=["tests/unit"])])
 
 

@@ -204,6 +204,8 @@ def test_names_can_fail():
     table = 'def HoistLoads : TilewrightPass<"tw-hoist-loads"> {\n'
     assert not check_names.pass_problems(table, lambda path: True, lambda path: "tw-hoist-loads")
     assert check_names.pass_problems(table, lambda path: True, lambda path: "hoist")
+    assert check_names.constant_problems("A.h", "enum {\n  kFirst = 1,\n};") and check_names.constant_problems("A.h", "  static constexpr int kMax = 4;")
+    assert not check_names.constant_problems("A.h", "constexpr int most = 4;\nint64_t kBytes() const;\nint x = rows *\n  kBytes();")
     assert check_names.unit_problems(["Layout.cpp"]) and not check_names.unit_problems(["LayoutTest.cpp"])
 
 

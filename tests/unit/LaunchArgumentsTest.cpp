@@ -50,32 +50,32 @@ TEST(LaunchArguments, ElementTypesOfAllFrameworks) {
 }
 
 TEST(LaunchArguments, TypeStrings) {
-  uint8_t pointer = kPointer + static_cast<uint8_t>(ScalarKind::Float16);
+  uint8_t pointer = pointerCode + static_cast<uint8_t>(ScalarKind::Float16);
   EXPECT_EQ(typeString(pointer, false, ""), "*fp16");
-  EXPECT_EQ(typeString(pointer | kDivisibleBy16, true, ""), "*kfp16");
-  EXPECT_EQ(typeString(kInt32 | kDivisibleBy16, false, ""), "i32");
-  EXPECT_EQ(typeString(kUInt64, false, ""), "u64");
-  EXPECT_EQ(typeString(kBool, false, ""), "i1");
-  EXPECT_EQ(typeString(kAnnotatedScalar | kDivisibleBy16, false, "i64"), "i64");
+  EXPECT_EQ(typeString(pointer | divisibleBy16Flag, true, ""), "*kfp16");
+  EXPECT_EQ(typeString(int32Code | divisibleBy16Flag, false, ""), "i32");
+  EXPECT_EQ(typeString(uint64Code, false, ""), "u64");
+  EXPECT_EQ(typeString(boolCode, false, ""), "i1");
+  EXPECT_EQ(typeString(annotatedScalarCode | divisibleBy16Flag, false, "i64"), "i64");
 }
 
 TEST(LaunchArguments, Divisibility) {
   const std::pair<int64_t, int> cases[] = {{0, 16}, {16, 16}, {-16, 16}, {8, 8},         {-24, 8},
                                            {4, 1},  {17, 1},  {-1, 1},   {INT64_MIN, 16}};
   for (auto [number, expected] : cases) {
-    uint8_t code = kInt64 | divisibilityFlag(number);
+    uint8_t code = int64Code | divisibilityFlag(number);
     EXPECT_EQ(divisibilityOf(code), expected) << number;
-    EXPECT_EQ(plainCode(code), kInt64) << number;
+    EXPECT_EQ(plainCode(code), int64Code) << number;
   }
 }
 
 // Every pointer code stays apart from the flags and from the scalar codes.
 TEST(LaunchArguments, CodesDoNotOverlap) {
   for (int type = 0; type <= static_cast<int>(ScalarKind::Float8E5B16); ++type)
-    EXPECT_LT(kPointer + type, kDivisibleBy8);
-  EXPECT_LT(kAnnotatedPointer, kPointer);
-  EXPECT_TRUE(isConstCode(kIntOne));
-  EXPECT_FALSE(isConstCode(kInt32));
+    EXPECT_LT(pointerCode + type, divisibleBy8Flag);
+  EXPECT_LT(annotatedPointerCode, pointerCode);
+  EXPECT_TRUE(isConstCode(intOneCode));
+  EXPECT_FALSE(isConstCode(int32Code));
 }
 
 uint64_t packedFloat(const char *type, double value) {

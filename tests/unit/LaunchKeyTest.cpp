@@ -67,7 +67,7 @@ TEST(LaunchKey, LongKeysLeaveTheStack) {
   fill(a, 0, codes, words);
   words.back() = 6;
   fill(b, 0, codes, words);
-  EXPECT_GT(a.size(), KeyBuilder::kInlineWords);
+  EXPECT_GT(a.size(), KeyBuilder::maxInlineWords);
   KeyTable<int> table;
   table.insert(a, a.hash(), std::make_unique<int>(1));
   EXPECT_NE(table.find(a, a.hash()), nullptr);
@@ -133,7 +133,7 @@ TEST(LaunchKey, ClearingIsSafeAgainstLaunchesAndCallbacks) {
 
 // Launches look up while others enter and clear; see `make sanitize`.
 TEST(LaunchKey, ThreadsFindWhatOneInserts) {
-  constexpr int kKeys = 2000;
+  constexpr int numKeys = 2000;
   KeyTable<int> table;
   std::atomic<int> inserted{0};
   std::atomic<bool> stop{false}, wrong{false};
@@ -144,7 +144,7 @@ TEST(LaunchKey, ThreadsFindWhatOneInserts) {
     std::mt19937 random(seed);
     while (!stop) {
       int known = inserted.load(std::memory_order_acquire);
-      int number = static_cast<int>(random() % kKeys);
+      int number = static_cast<int>(random() % numKeys);
       KeyBuilder key(1, 1);
       keyOf(key, number);
       int *found = table.find(key, key.hash());
@@ -156,7 +156,7 @@ TEST(LaunchKey, ThreadsFindWhatOneInserts) {
   std::vector<std::thread> readers;
   for (int seed = 0; seed < 4; ++seed)
     readers.emplace_back(look, seed);
-  for (int number = 0; number < kKeys; ++number) {
+  for (int number = 0; number < numKeys; ++number) {
     KeyBuilder key(1, 1);
     keyOf(key, number);
     table.insert(key, key.hash(), std::make_unique<int>(number));

@@ -106,7 +106,7 @@ py::list list(const CacheStore &store) {
 // The text of a kernel
 //===----------------------------------------------------------------------===//
 
-constexpr off_t kMaxSourceBytes = 16 << 20;
+constexpr off_t maxSourceBytes = 16 << 20;
 
 /// The content of a file that Python reads byte for byte: UTF-8 without a mark or a
 /// declared encoding, and with plain line ends. Of all others false.
@@ -115,7 +115,7 @@ bool readPlainSource(const char *path, std::string &text) {
   FileHandle file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status;
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
-      status.st_size > kMaxSourceBytes ||
+      status.st_size > maxSourceBytes ||
       !readAll(file.get(), static_cast<size_t>(status.st_size), text))
     return false;
   // Where an encoding may be declared.

@@ -87,9 +87,9 @@ bool argumentsOverlap(const ReadArguments &read, uint64_t writtenMask) {
   for (size_t i = 0; i < read.params.size(); ++i) {
     uint8_t code = plainCode(read.codes[i]);
     // It is not known which of the arrays inside a tuple the kernel writes.
-    if (code == kTuple && (!PyTuple_Check(read.bound[i]) || mayHoldArray(read.bound[i])))
+    if (code == tupleCode && (!PyTuple_Check(read.bound[i]) || mayHoldArray(read.bound[i])))
       return true;
-    bool isPointer = code >= kPointer || code == kAnnotatedPointer;
+    bool isPointer = code >= pointerCode || code == annotatedPointerCode;
     if (isPointer && read.slots[i] != 0)
       arrays.push_back({read.slots[i], isWritten(i), read.bound[i], nullptr});
   }

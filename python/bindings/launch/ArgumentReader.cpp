@@ -92,25 +92,25 @@ uint64_t ConstTokens::token(PyObject *value, const ArgumentPlace &place) {
 
 uint8_t ArgumentReader::constCode(const ArgumentPlace &place, PyObject *value, uint64_t &word) {
   if (value == Py_None)
-    return kConstNone;
+    return constNoneCode;
   if (value == Py_True)
-    return kConstTrue;
+    return constTrueCode;
   if (value == Py_False)
-    return kConstFalse;
+    return constFalseCode;
   if (PyLong_CheckExact(value)) {
     int overflow = 0;
     long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
     if (!overflow) {
       word = static_cast<uint64_t>(number);
-      return kConstInt;
+      return constIntCode;
     }
   } else if (PyFloat_CheckExact(value)) {
     double number = PyFloat_AS_DOUBLE(value);
     std::memcpy(&word, &number, sizeof(word));
-    return kConstFloat;
+    return constFloatCode;
   }
   word = tokens.token(value, place);
-  return kConstToken;
+  return constTokenCode;
 }
 
 /// Whether the value can be no `constexpr(x)`; decided without looking at names.
@@ -148,12 +148,12 @@ void ArgumentReader::readInt(ArgumentPlace &place, PyObject *value) {
   if (!place.param.isPlain() || !smallIntValue(value, number))
     return readIntAsDeclared(place, value);
   if (number == 1) {
-    place.code = kIntOne;
+    place.code = intOneCode;
     return;
   }
   *place.slot = static_cast<uint64_t>(number);
   // A digit has 30 bits, or 15.
-  place.code = kInt32 | divisibilityFlag(number);
+  place.code = int32Code | divisibilityFlag(number);
 }
 
 void ArgumentReader::readIntAsDeclared(ArgumentPlace &place, PyObject *value) {
@@ -179,7 +179,7 @@ void ArgumentReader::readIntAsDeclared(ArgumentPlace &place, PyObject *value) {
     return readBool(place, number != 0);
   // What an annotation types is a run-time scalar of that type, 1 too.
   if (number == 1 && param.annotation.empty() && !param.noSpecialize && !isUnsigned64) {
-    place.code = kIntOne;
+    place.code = intOneCode;
     return;
   }
   uint8_t code;
@@ -189,11 +189,11 @@ void ArgumentReader::readIntAsDeclared(ArgumentPlace &place, PyObject *value) {
       throw makeError(ErrorCode::E0119, fmt::arg("v", std::string(py::str(py::handle(value)))),
                       fmt::arg("t", param.annotation))
           .addNote("in argument '" + place.name() + "'");
-    code = kAnnotatedScalar;
+    code = annotatedScalarCode;
   } else if (isUnsigned64) {
-    code = kUInt64;
+    code = uint64Code;
   } else {
-    code = number >= INT32_MIN && number <= INT32_MAX ? kInt32 : kInt64;
+    code = number >= INT32_MIN && number <= INT32_MAX ? int32Code : int64Code;
   }
   if (!param.noSpecialize && !param.noAlignment)
     code |= divisibilityFlag(number);
@@ -204,13 +204,13 @@ void ArgumentReader::readFloat(ArgumentPlace &place, double value) {
   const LaunchParam &param = place.param;
   if (param.annotation.empty()) {
     packFloat("fp32", value, *place.slot);
-    place.code = kFloat32;
+    place.code = float32Code;
     return;
   }
   if (!packFloat(param.annotation, value, *place.slot))
     throw makeError(ErrorCode::E0204, fmt::arg("a", place.name()), fmt::arg("t", "float"))
         .addNote("the parameter is declared as " + param.annotation);
-  place.code = kAnnotatedScalar;
+  place.code = annotatedScalarCode;
 }
 
 void ArgumentReader::readBool(ArgumentPlace &place, bool value) {
@@ -218,7 +218,7 @@ void ArgumentReader::readBool(ArgumentPlace &place, bool value) {
   *place.slot = value;
   if (param.annotatedFloat)
     return readFloat(place, value ? 1.0 : 0.0);
-  place.code = param.annotation.empty() ? kBool : kAnnotatedScalar;
+  place.code = param.annotation.empty() ? boolCode : annotatedScalarCode;
 }
 
 //===----------------------------------------------------------------------===//
@@ -305,7 +305,7 @@ void ArgumentReader::read(ArgumentPlace &place, PyObject *value) {
   if (type == &PyBool_Type)
     return readBool(place, value == Py_True);
   if (value == Py_None) {
-    place.code = kConstNone;
+    place.code = constNoneCode;
     return;
   }
   TorchAccess *torch = TorchAccess::get();

@@ -137,7 +137,7 @@ public:
                       const std::vector<LaunchParam> &params);
 
 private:
-  static constexpr size_t kInline = 80;
+  static constexpr size_t maxInline = 80;
   struct Descriptor {
     launch::DescriptorArgument argument;
     size_t position; ///< among the addresses
@@ -145,10 +145,10 @@ private:
   };
   void grow();
 
-  void *inlineAddresses[kInline];
+  void *inlineAddresses[maxInline];
   std::unique_ptr<void *[]> heap;
   void **addresses = inlineAddresses;
-  size_t capacity = kInline, count = 0;
+  size_t capacity = maxInline, count = 0;
   StableList<uint64_t, 64> extra;
   StableList<Descriptor, 4> descriptors;
   StableList<launch::TensorMap, 4> maps;

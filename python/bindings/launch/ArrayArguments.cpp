@@ -28,12 +28,12 @@ using namespace launch;
 /// interpreter lock each thread has its own.
 namespace {
 struct DtypeCache {
-  static constexpr size_t kSize = 64;
-  PyObject *objects[kSize] = {};
-  ScalarKind types[kSize] = {};
+  static constexpr size_t tableSize = 64;
+  PyObject *objects[tableSize] = {};
+  ScalarKind types[tableSize] = {};
 
   static size_t slot(PyObject *object) {
-    return (reinterpret_cast<uintptr_t>(object) >> 4) * 0x9e3779b1u >> 7 & (kSize - 1);
+    return (reinterpret_cast<uintptr_t>(object) >> 4) * 0x9e3779b1u >> 7 & (tableSize - 1);
   }
 };
 #ifdef Py_GIL_DISABLED
@@ -74,10 +74,10 @@ inline void ArgumentReader::setPointer(ArgumentPlace &place, uint64_t address, S
   const LaunchParam &param = place.param;
   *place.slot = address;
   uint8_t code = param.annotatedPointer
-                     ? static_cast<uint8_t>(kAnnotatedPointer)
-                     : static_cast<uint8_t>(kPointer + static_cast<uint8_t>(type));
+                     ? static_cast<uint8_t>(annotatedPointerCode)
+                     : static_cast<uint8_t>(pointerCode + static_cast<uint8_t>(type));
   if (address % 16 == 0 && !param.noSpecialize && !param.noAlignment)
-    code |= kDivisibleBy16;
+    code |= divisibleBy16Flag;
   place.code = code;
 }
 
@@ -103,8 +103,8 @@ uint64_t ArgumentReader::hostVisiblePointer(const ArgumentPlace &place, uint64_t
   uint64_t visible = 0;
   driver::Driver *driver = address ? driver::Driver::tryGet() : nullptr;
   if (driver &&
-      driver->api().pointerGetAttribute(&visible, driver::kPointerDevicePointer, address) ==
-          driver::kCudaSuccess &&
+      driver->api().pointerGetAttribute(&visible, driver::pointerDevicePointer, address) ==
+          driver::cudaSuccess &&
       visible)
     return visible;
   throw makeError(ErrorCode::E0201, fmt::arg("a", place.name()));
@@ -238,8 +238,8 @@ void ArgumentReader::readArrayInterface(ArgumentPlace &place, PyObject *interfac
     setDevice(place, ordinal);
   } else if (driver::Driver *driver = address ? driver::Driver::tryGet() : nullptr) {
     int found = -1;
-    if (driver->api().pointerGetAttribute(&found, driver::kPointerDeviceOrdinal, address) ==
-            driver::kCudaSuccess &&
+    if (driver->api().pointerGetAttribute(&found, driver::pointerDeviceOrdinal, address) ==
+            driver::cudaSuccess &&
         found >= 0)
       setDevice(place, found);
   }
@@ -265,7 +265,7 @@ void ArgumentReader::readDlpack(ArgumentPlace &place, PyObject *value) {
                     fmt::arg("d", fmt::format("DLPack type {} of {} bits", tensor->typeCode,
                                               tensor->typeBits)));
   uint64_t address = tensor->address();
-  if (tensor->deviceType == kDlCuda || tensor->deviceType == kDlCudaManaged)
+  if (tensor->deviceType == dlCuda || tensor->deviceType == dlCudaManaged)
     setDevice(place, tensor->deviceId);
   else if (tensor->isOnHost())
     address = hostVisiblePointer(place, address);

@@ -31,7 +31,7 @@ static int optionSlot(PyObject *name) {
         for (auto item :
              py::dict(py::module_::import("tilewright.compiler.options").attr("DEFAULTS")))
           built[item.first] = next++;
-        if (next > static_cast<int>(OptionList::kMax))
+        if (next > static_cast<int>(OptionList::maxOptions))
           throw std::length_error("more options than OptionList holds");
         return built.release().ptr();
       },

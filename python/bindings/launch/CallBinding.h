@@ -19,11 +19,11 @@ namespace tilewright {
 /// Launch options found among the keywords, sorted by slot so that their order
 /// in the call does not matter.
 struct OptionList {
-  static constexpr size_t kMax = 40;
+  static constexpr size_t maxOptions = 40;
   struct Item {
     unsigned slot;
     PyObject *name, *value; // borrowed from the call
-  } items[kMax];
+  } items[maxOptions];
   size_t count = 0;
 
   void insert(unsigned slot, PyObject *name, PyObject *value) {

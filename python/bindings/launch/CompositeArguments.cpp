@@ -31,7 +31,7 @@ using namespace launch;
 
 void ArgumentReader::readTuple(ArgumentPlace &place, PyObject *value) {
   static const LaunchParam elementParam;
-  place.code = kTuple;
+  place.code = tupleCode;
   Py_ssize_t size = PyTuple_GET_SIZE(value);
   bool hasClass = Py_TYPE(value) != &PyTuple_Type;
   key.addWord(static_cast<uint64_t>(size) << 1 | hasClass);
@@ -139,10 +139,10 @@ static void readDescriptorFields(const ArgumentPlace &place, PyObject *value,
                                  DescriptorArgument &d) {
   py::object shape = attribute(value, shapeName);
   Py_ssize_t rank = PySequence_Size(shape.ptr());
-  if (rank < 1 || rank > kMaxDescriptorRank) {
+  if (rank < 1 || rank > maxDescriptorRank) {
     forgetException();
     refuse(place, rank < 0 ? "shape is no list" : fmt::format("it has {} dimensions", rank),
-           fmt::format("1 to {} dimensions", kMaxDescriptorRank));
+           fmt::format("1 to {} dimensions", maxDescriptorRank));
   }
   d.rank = static_cast<uint8_t>(rank);
   readIntegers(place, "shape", shape.ptr(), rank, d.shape);
@@ -177,15 +177,15 @@ void ArgumentReader::readDescriptor(ArgumentPlace &place, PyObject *value) {
   read(base, array.ptr());
   bool isNumpy = sawNumpy;
   sawNumpy |= wasNumpy;
-  place.code = kDescriptor;
+  place.code = descriptorCode;
   if (isNumpy)
     return;
   uint8_t code = plainCode(base.code);
-  if (code <= kPointer)
+  if (code <= pointerCode)
     throw makeError(ErrorCode::E0204, fmt::arg("a", place.name() + ".base"),
                     fmt::arg("t", std::string(Py_TYPE(array.ptr())->tp_name)));
   d.address = *base.slot;
-  d.type = static_cast<ScalarKind>(code - kPointer);
+  d.type = static_cast<ScalarKind>(code - pointerCode);
   readDescriptorFields(place, value, d);
 
   key.addWord(uint64_t(d.type) | uint64_t(d.rank) << 8 | uint64_t(d.padsWithNan) << 16 |
@@ -226,7 +226,7 @@ bool checkNewDescriptor(PyObject *value) {
   if (!isTensorDescriptor(value))
     return false;
   ConstTokens tokens;
-  KeyBuilder key(1, 2 + kMaxDescriptorRank);
+  KeyBuilder key(1, 2 + maxDescriptorRank);
   LaunchArguments arguments;
   // As for a warm-up: the array may be the interpreter's.
   ArgumentReader reader(params, tokens, key, /*slots=*/nullptr, arguments, /*isWarmup=*/true);
@@ -278,18 +278,18 @@ void LaunchArguments::makeTensorMaps(const std::vector<bool> &tensorMaps,
 py::object ArgumentReader::describeValue(const ArgumentPlace &place, PyObject *value,
                                          size_t &element, size_t &descriptor) const {
   uint8_t code = place.code;
-  if (code == kIntOne)
+  if (code == intOneCode)
     return py::make_tuple("c", 1);
   if (isConstCode(code))
     return py::make_tuple("c", unwrapHostConstexpr(value));
-  if (code == kDescriptor) {
+  if (code == descriptorCode) {
     const DescriptorArgument &d = arguments.descriptor(descriptor++);
     // A warm-up has no address; all else is checked as a launch would.
     if (std::optional<DescriptorProblem> problem = checkDescriptor(d, !isWarmup))
       refuse(place, problem->reason, problem->rule);
     return py::make_tuple("t", descriptorTypeString(d), isDivisible(place.param, d) ? 16 : 1);
   }
-  if (code != kTuple)
+  if (code != tupleCode)
     return py::make_tuple("t", typeString(code, place.param.isConstPointer, place.param.annotation),
                           divisibilityOf(code));
   static const LaunchParam elementParam;

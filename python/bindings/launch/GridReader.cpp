@@ -39,7 +39,7 @@ Grid parseGrid(PyObject *object) {
       // The way of nearly every grid: no text is made unless it is wrong.
       int overflow = 0;
       long long size = PyLong_AsLongLongAndOverflow(item, &overflow);
-      if (!overflow && size >= 0 && size <= kGridLimits[axis]) {
+      if (!overflow && size >= 0 && size <= gridLimits[axis]) {
         grid.size[axis] = static_cast<unsigned>(size);
         continue;
       }

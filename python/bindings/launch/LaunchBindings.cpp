@@ -22,7 +22,7 @@ static py::object describeTensorMap(const std::string &element, const std::vecto
   d.type = launch::parseElementType(element);
   d.padsWithNan = padsWithNan;
   d.roundsToTf32 = roundsToTf32;
-  if (d.type == ScalarKind::Void || block.empty() || block.size() > launch::kMaxDescriptorRank)
+  if (d.type == ScalarKind::Void || block.empty() || block.size() > launch::maxDescriptorRank)
     return py::none();
   d.rank = static_cast<uint8_t>(block.size());
   std::copy(block.begin(), block.end(), d.block);

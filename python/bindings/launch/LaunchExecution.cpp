@@ -89,7 +89,7 @@ private:
   if (handle.kernel.hasTooManyBlocks(grid.size))
     raiseInvalidGrid(size,
                      fmt::format("with num_ctas={} axis 0 is above the limit", required.numCtas));
-  if (result == driver::kCudaCooperativeLaunchTooLarge)
+  if (result == driver::cudaCooperativeLaunchTooLarge)
     raiseInvalidGrid(size, fmt::format("a cooperative launch runs all its programs at once, and "
                                        "this GPU holds {} of '{}'",
                                        handle.kernel.maxResidentBlocks(), required.name));
@@ -127,20 +127,20 @@ static driver::CudaResult waitFor(const LoadedKernelHandle &handle, const Grid &
   const driver::CudaApi &api = driver::Driver::get().api();
   int capturing = 0;
   // Nothing runs while a graph is recorded, and asking would end the recording.
-  if (api.streamIsCapturing(stream, &capturing) != driver::kCudaSuccess || capturing)
-    return driver::kCudaSuccess;
+  if (api.streamIsCapturing(stream, &capturing) != driver::cudaSuccess || capturing)
+    return driver::cudaSuccess;
   auto start = Clock::now();
   for (;;) {
     driver::CudaResult result;
     {
       GilRelease release;
       auto asked = Clock::now();
-      while ((result = api.streamQuery(stream)) == driver::kCudaNotReady &&
+      while ((result = api.streamQuery(stream)) == driver::cudaNotReady &&
              Clock::now() - asked < std::chrono::milliseconds(20))
         if (Clock::now() - start > std::chrono::milliseconds(5))
           std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    if (result != driver::kCudaNotReady)
+    if (result != driver::cudaNotReady)
       return result;
     if (PyErr_CheckSignals() < 0)
       throw py::error_already_set();
@@ -166,11 +166,11 @@ static void launchNow(const LoadedKernelHandle &handle, const Grid &grid, uint64
       result = handle.kernel.launch(driver.api(), grid.size, streamHandle, parameters);
     }
     if (profiled)
-      profiled->end(result == driver::kCudaSuccess);
-    if (launchFlags.waits && result == driver::kCudaSuccess)
+      profiled->end(result == driver::cudaSuccess);
+    if (launchFlags.waits && result == driver::cudaSuccess)
       result = waitFor(handle, grid, streamHandle);
   }
-  if (result != driver::kCudaSuccess)
+  if (result != driver::cudaSuccess)
     raiseLaunchError(result, handle, grid);
 }
 

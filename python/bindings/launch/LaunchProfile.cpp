@@ -24,7 +24,7 @@ namespace tilewright {
 using namespace launch;
 
 /// The word of an argument that is neither integer nor array.
-constexpr int64_t kNoNumber = std::numeric_limits<int64_t>::min();
+constexpr int64_t noNumber = std::numeric_limits<int64_t>::min();
 
 namespace {
 
@@ -66,13 +66,13 @@ static py::object attributeOf(PyObject *value, const InternedName &name) {
 static int64_t asNumber(PyObject *value) {
   int overflow = 0;
   long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-  return overflow ? kNoNumber : number;
+  return overflow ? noNumber : number;
 }
 
 static int64_t wordOf(PyObject *value) {
   static const InternedName bytesName("nbytes"), baseName("base");
   if (!value || value == Py_None || PyFloat_Check(value))
-    return kNoNumber;
+    return noNumber;
   if (PyLong_Check(value))
     return asNumber(value);
   py::object bytes;
@@ -82,7 +82,7 @@ static int64_t wordOf(PyObject *value) {
   if (!bytes) // also tensors seen with another element type
     if (py::object base = attributeOf(value, baseName))
       bytes = attributeOf(base.ptr(), bytesName);
-  return bytes && PyLong_Check(bytes.ptr()) ? asNumber(bytes.ptr()) : kNoNumber;
+  return bytes && PyLong_Check(bytes.ptr()) ? asNumber(bytes.ptr()) : noNumber;
 }
 
 //===----------------------------------------------------------------------===//
@@ -207,7 +207,7 @@ static py::tuple launchTuple(const profile::LaunchRecord &record, const profile:
   py::tuple words(record.numWords);
   for (uint32_t i = 0; i < record.numWords; ++i) {
     int64_t word = log.words[record.firstWord + i];
-    words[i] = word == kNoNumber ? py::object(py::none()) : py::object(py::int_(word));
+    words[i] = word == noNumber ? py::object(py::none()) : py::object(py::int_(word));
   }
   return py::make_tuple(
       record.kernel, py::make_tuple(record.grid[0], record.grid[1], record.grid[2]), record.stream,

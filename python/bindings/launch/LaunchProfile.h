@@ -5,7 +5,7 @@
 //
 // What: the part of profiling that knows Python: which CompiledKernel a launch belongs to, and
 // which of its arguments the counts of bytes and operations need. Each run-time parameter gives
-// one number: an integer its value, an array its bytes, anything else kNoNumber.
+// one number: an integer its value, an array its bytes, anything else noNumber.
 //
 // How threads meet here: one mutex around the log. Nothing that holds it calls Python.
 //

@@ -93,7 +93,7 @@ bool LaunchRequest::addValues(const std::vector<size_t> &params) {
     // Open, or a constant whose value the key has.
     if (!storage.bound[i] || isConstCode(code))
       continue;
-    if (code > kAnnotatedScalar)
+    if (code > annotatedScalarCode)
       return false;
     key.addWord(storage.slots[i]);
   }

@@ -212,14 +212,14 @@ public:
     driver::CudaResult result;
     {
       py::gil_scoped_release release;
-      while ((result = driver.api().eventQuery(event)) == driver::kCudaNotReady &&
+      while ((result = driver.api().eventQuery(event)) == driver::cudaNotReady &&
              Clock::now() < end)
         if (Clock::now() - start > std::chrono::milliseconds(5))
           std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    if (result != driver::kCudaNotReady)
+    if (result != driver::cudaNotReady)
       driver.check(result, "cuEventQuery");
-    return result != driver::kCudaNotReady;
+    return result != driver::cudaNotReady;
   }
   /// Milliseconds since `start` was reached on the GPU.
   float elapsedSince(const Event &start) const {
@@ -277,8 +277,8 @@ static void bindDevices(py::module_ &module) {
   module.def("set_printf_fifo_size", [](size_t bytes) {
     driver::Driver &driver = driver::Driver::get();
     driver::ContextGuard guard(driver, driver.device(driver.currentDevice()));
-    constexpr int kLimitPrintfFifoSize = 1;
-    driver.check(driver.api().contextSetLimit(kLimitPrintfFifoSize, bytes), "cuCtxSetLimit");
+    constexpr int limitPrintfFifoSize = 1;
+    driver.check(driver.api().contextSetLimit(limitPrintfFifoSize, bytes), "cuCtxSetLimit");
   });
 }
 

@@ -48,7 +48,7 @@ void WatchedGlobals::reportChange(Node &node, PyObject *kernel) {
     return;
   // Equal by value: watch the new object from now on, unless another thread did so.
   std::lock_guard<std::mutex> lock(mutex);
-  if (replaced.size() < kMaxReplaced && node.value.compare_exchange_strong(before, now.ptr())) {
+  if (replaced.size() < maxReplaced && node.value.compare_exchange_strong(before, now.ptr())) {
     now.release();
     replaced.push_back(before);
   }

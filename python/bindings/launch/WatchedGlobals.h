@@ -56,7 +56,7 @@ private:
 
   /// Objects that equal what they replace are watched in its place, which makes the next
   /// comparison cheap; so many, as the replaced ones stay.
-  static constexpr size_t kMaxReplaced = 256;
+  static constexpr size_t maxReplaced = 256;
 
   std::atomic<Node *> head{nullptr};
   mutable std::mutex mutex; // for what follows, and for changes of `head`

@@ -28,17 +28,17 @@ static PyObject *runLaunch = nullptr;
 static int minorVersion = 0;
 
 static xla::Error *errorOf(const xla::CallFrame &frame, const char *message) {
-  xla::ErrorCreateArguments arguments{sizeof(arguments), nullptr, message, xla::kInternalError};
+  xla::ErrorCreateArguments arguments{sizeof(arguments), nullptr, message, xla::internalError};
   return frame.api->createError(&arguments);
 }
 
 /// Answers the question with which XLA registers a handler; false where it is a call.
 static bool answerMetadata(const xla::CallFrame &frame) {
   for (xla::Extension *asked = frame.extensions; asked; asked = asked->next) {
-    if (asked->type != xla::kMetadataExtension)
+    if (asked->type != xla::metadataExtension)
       continue;
     xla::Metadata &metadata = *reinterpret_cast<xla::MetadataExtension *>(asked)->metadata;
-    metadata.version = {sizeof(xla::Version), nullptr, xla::kMajorVersion, minorVersion};
+    metadata.version = {sizeof(xla::Version), nullptr, xla::majorVersion, minorVersion};
     metadata.traits = 0;
     return true;
   }
@@ -49,7 +49,7 @@ static std::string launchOf(const xla::CallFrame &frame) {
   const xla::Attributes &attributes = frame.attributes;
   for (int64_t i = 0; i < attributes.size; ++i) {
     const xla::ByteSpan &name = *attributes.names[i];
-    if (attributes.types[i] != xla::kStringAttribute ||
+    if (attributes.types[i] != xla::stringAttribute ||
         std::string(name.data, name.size) != "launch")
       continue;
     const auto *value = static_cast<const xla::ByteSpan *>(attributes.values[i]);
@@ -104,7 +104,7 @@ static xla::Error *callPython(const xla::CallFrame &frame, bool isOnGpu) {
 static xla::Error *answer(xla::CallFrame *frame, bool isOnGpu) noexcept {
   if (answerMetadata(*frame))
     return nullptr;
-  if (frame->api->version.major != xla::kMajorVersion)
+  if (frame->api->version.major != xla::majorVersion)
     return errorOf(*frame,
                    "this version of XLA calls handlers in a way that Tilewright does not know");
   return callPython(*frame, isOnGpu);

@@ -55,35 +55,37 @@ void openDriver() {
 
 //===--- The problems -------------------------------------------------------===//
 
-constexpr int kElements = 98432, kRows = 300, kColumns = 1000, kSide = 1024, kDepth = 512;
-constexpr int kHeads = 4, kLength = 512, kHeadSize = 64;
+constexpr int numElements = 98432, numRows = 300, numColumns = 1000, side = 1024, depth = 512;
+constexpr int numHeads = 4, length = 512, headSize = 64;
 
 struct Arrays {
-  void *x, *y, *sum;           // fp32: kElements
-  void *scores, *weights;      // fp32: kRows x kColumns
-  void *a, *b, *c;             // fp16: kSide x kDepth, kDepth x kSide, kSide x kSide
-  void *q, *k, *v, *out, *lse; // fp16: kHeads x kLength x kHeadSize, fp32: kHeads x kLength
+  void *x, *y, *sum;           // fp32: numElements
+  void *scores, *weights;      // fp32: numRows x numColumns
+  void *a, *b, *c;             // fp16: side x depth, depth x side, side x side
+  void *q, *k, *v, *out, *lse; // fp16: numHeads x length x headSize, fp32: numHeads x length
 };
 
 TwTensor matrix(void *data, int64_t rows, int64_t columns) {
   return {data, {rows, columns}, {columns, 1}};
 }
 
-int launchAdd(const Arrays &d, TwStream stream) { return add(stream, d.x, d.y, d.sum, kElements); }
+int launchAdd(const Arrays &d, TwStream stream) {
+  return add(stream, d.x, d.y, d.sum, numElements);
+}
 int launchSoftmax(const Arrays &d, TwStream stream) {
-  return softmax(stream, TwGrid{kRows, 1, 1}, d.scores, d.weights, kColumns, kColumns, kColumns);
+  return softmax(stream, TwGrid{numRows, 1, 1}, d.scores, d.weights, numColumns, numColumns,
+                 numColumns);
 }
 int launchMatmul(const Arrays &d, TwStream stream) {
-  TwTensor a = matrix(d.a, kSide, kDepth), b = matrix(d.b, kDepth, kSide),
-           c = matrix(d.c, kSide, kSide);
-  return matmul(stream, &a, &b, &c, kSide, kSide, kDepth);
+  TwTensor a = matrix(d.a, side, depth), b = matrix(d.b, depth, side), c = matrix(d.c, side, side);
+  return matmul(stream, &a, &b, &c, side, side, depth);
 }
 int launchMatmulDevice(const Arrays &d, TwStream stream) {
-  return matmul_device(stream, d.a, d.b, d.c, kSide, kSide, kDepth);
+  return matmul_device(stream, d.a, d.b, d.c, side, side, depth);
 }
 int launchAttention(const Arrays &d, TwStream stream) {
-  return attention(stream, TwGrid{kLength / 128, kHeads, 1}, d.q, d.k, d.v, d.out, d.lse,
-                   1.0f / std::sqrt(float(kHeadSize)), kLength);
+  return attention(stream, TwGrid{length / 128, numHeads, 1}, d.q, d.k, d.v, d.out, d.lse,
+                   1.0f / std::sqrt(float(headSize)), length);
 }
 
 using Launch = int (*)(const Arrays &, TwStream);
@@ -133,24 +135,23 @@ void *shifted(void *address, int bytes) { return static_cast<char *>(address) + 
 
 /// What is refused, and that nothing is launched then.
 void recordRefusals(const Arrays &d) {
-  TwTensor a = matrix(d.a, kSide, kDepth), b = matrix(d.b, kDepth, kSide),
-           c = matrix(d.c, kSide, kSide);
+  TwTensor a = matrix(d.a, side, depth), b = matrix(d.b, depth, side), c = matrix(d.c, side, side);
   auto product = [&](const TwTensor *left) {
-    return matmul(nullptr, left, &b, &c, kSide, kSide, kDepth);
+    return matmul(nullptr, left, &b, &c, side, side, depth);
   };
   TwTensor wrong = a;
   wrong.data = shifted(a.data, 8);
   printStatus("misaligned tensor", product(&wrong));
   wrong = a;
-  wrong.shape[1] = kDepth - 3;
+  wrong.shape[1] = depth - 3;
   printStatus("extent", product(&wrong));
-  wrong.shape[1] = kDepth;
+  wrong.shape[1] = depth;
   wrong.shape[0] = -1;
   printStatus("negative extent", product(&wrong));
   wrong = a;
-  wrong.strides[0] = kDepth + 4;
+  wrong.strides[0] = depth + 4;
   printStatus("stride", product(&wrong));
-  wrong.strides[0] = kDepth;
+  wrong.strides[0] = depth;
   wrong.strides[1] = 2;
   printStatus("last stride", product(&wrong));
   printStatus("null", product(nullptr));
@@ -162,10 +163,10 @@ void recordRefusals(const Arrays &d) {
   printStatus("not divisible", matmul_device(nullptr, d.a, d.b, d.c, 64, 60, 64));
   printStatus("negative grid", add(nullptr, d.x, d.y, d.sum, -5000));
   printStatus("large grid", softmax(nullptr, TwGrid{1, 70000, 1}, d.scores, d.weights, 1, 1, 1));
-  printStatus("configuration", add_with(7, nullptr, d.x, d.y, d.sum, kElements));
+  printStatus("configuration", add_with(7, nullptr, d.x, d.y, d.sum, numElements));
   driver<void>("mockFailNextLaunch", 700);
   printStatus("driver", launchAdd(d, nullptr));
-  wrong = matrix(d.q, kSide, kDepth);
+  wrong = matrix(d.q, side, depth);
   driver<void>("mockFailNextEncode", 1);
   printStatus("encoding", product(&wrong));
   driver<void>("mockFailNextAllocation");
@@ -207,7 +208,7 @@ void record() {
   // The general signature, another configuration, another stream; maps are kept.
   long encoded = driver<long>("mockEncodeCount");
   printStatus("odd", add(nullptr, shifted(d.x, 4), d.y, d.sum, 1001));
-  printStatus("second", add_with(1, reinterpret_cast<TwStream>(16), d.x, d.y, d.sum, kElements));
+  printStatus("second", add_with(1, reinterpret_cast<TwStream>(16), d.x, d.y, d.sum, numElements));
   printStatus("again", launchMatmul(d, nullptr));
   std::printf("encoded %ld\n", driver<long>("mockEncodeCount") - encoded);
   printStatus("scratch", grouped(nullptr, TwGrid{3, 1, 1}, d.x, d.sum, 64));
@@ -241,19 +242,19 @@ struct File {
   bool isResult;
 };
 const File arrayFiles[] = {
-    {"x", &Arrays::x, kElements * 4, false},
-    {"y", &Arrays::y, kElements * 4, false},
-    {"sum", &Arrays::sum, kElements * 4, true},
-    {"scores", &Arrays::scores, kRows *kColumns * 4, false},
-    {"weights", &Arrays::weights, kRows *kColumns * 4, true},
-    {"a", &Arrays::a, kSide *kDepth * 2, false},
-    {"b", &Arrays::b, kDepth *kSide * 2, false},
-    {"c", &Arrays::c, kSide *kSide * 2, true},
-    {"q", &Arrays::q, kHeads *kLength *kHeadSize * 2, false},
-    {"k", &Arrays::k, kHeads *kLength *kHeadSize * 2, false},
-    {"v", &Arrays::v, kHeads *kLength *kHeadSize * 2, false},
-    {"out", &Arrays::out, kHeads *kLength *kHeadSize * 2, true},
-    {"lse", &Arrays::lse, kHeads *kLength * 4, true},
+    {"x", &Arrays::x, numElements * 4, false},
+    {"y", &Arrays::y, numElements * 4, false},
+    {"sum", &Arrays::sum, numElements * 4, true},
+    {"scores", &Arrays::scores, numRows *numColumns * 4, false},
+    {"weights", &Arrays::weights, numRows *numColumns * 4, true},
+    {"a", &Arrays::a, side *depth * 2, false},
+    {"b", &Arrays::b, depth *side * 2, false},
+    {"c", &Arrays::c, side *side * 2, true},
+    {"q", &Arrays::q, numHeads *length *headSize * 2, false},
+    {"k", &Arrays::k, numHeads *length *headSize * 2, false},
+    {"v", &Arrays::v, numHeads *length *headSize * 2, false},
+    {"out", &Arrays::out, numHeads *length *headSize * 2, true},
+    {"lse", &Arrays::lse, numHeads *length * 4, true},
 };
 
 Arrays readArrays(const std::string &folder) {
