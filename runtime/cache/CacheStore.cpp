@@ -352,10 +352,10 @@ SweepResult CacheStore::sweepAndCount(const FileHandle &top, uint64_t wanted) co
   return result;
 }
 
-SweepResult CacheStore::sweep(uint64_t wanted) const {
+SweepResult CacheStore::sweep(uint64_t capacity) const {
   Problem ignored;
   FileHandle top = openArea(/*create=*/false, ignored);
-  return top ? sweepAndCount(top, wanted) : SweepResult();
+  return top ? sweepAndCount(top, capacity) : SweepResult();
 }
 
 std::vector<ListedEntry> CacheStore::list() const {

@@ -102,11 +102,11 @@ public:
 private:
   LoadResult loadOnce(const Digest &key) const;
   FileHandle openArea(bool create, Problem &problem) const;
-  StoreResult publish(const FileHandle &area, const Digest &key, const std::string &file) const;
+  StoreResult publish(const FileHandle &top, const Digest &key, const std::string &file) const;
   /// Where the files exceed `limit` bytes, evicts down to `wanted`.
-  SweepResult sweepArea(const FileHandle &area, uint64_t limit, uint64_t wanted) const;
-  SweepResult sweepAndCount(const FileHandle &area, uint64_t wanted) const;
-  void setAside(const FileHandle &area, const FileHandle &prefix, const std::string &name) const;
+  SweepResult sweepArea(const FileHandle &top, uint64_t limit, uint64_t wanted) const;
+  SweepResult sweepAndCount(const FileHandle &top, uint64_t wanted) const;
+  void setAside(const FileHandle &top, const FileHandle &prefix, const std::string &name) const;
 
   std::string root, area;
   uint64_t capacity;

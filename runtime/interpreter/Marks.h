@@ -128,7 +128,7 @@ private:
   void wrapCast(semantic::CastOp op, const Value &operand, Value &result);
   void findOverflowOfDot(const Value &a, const Value &b, const Value &acc, Value &result);
   void findLossyCast(semantic::CastOp op, const Value &operand, Value &result);
-  void report(uint32_t origin, ErrorCode code, const Access &access, int64_t lane,
+  void report(uint32_t number, ErrorCode code, const Access &access, int64_t lane,
               const std::string &use, const Memory &memory);
 
   Checks &checks;

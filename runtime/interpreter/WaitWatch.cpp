@@ -15,7 +15,8 @@ namespace tilewright::interpreter {
 bool Poll::hasChanged() const {
   int size = sizeInBytes();
   for (size_t i = 0; i < addresses.size(); ++i)
-    if (std::memcmp(reinterpret_cast<const void *>(addresses[i]), bits.data() + i * size, size))
+    if (std::memcmp(reinterpret_cast<const void *>(addresses[i]), bits.data() + i * size, size) !=
+        0)
       return true;
   return false;
 }
