@@ -107,7 +107,9 @@ def test_launches_are_those_of_python(exported, recorded, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        code, output = mock_driver.run_in_mock_process(mock_driver.ROOT / "tests" / "e2e" / "mock" / "cases_exporting.py", folder)
+        code, output = mock_driver.run_in_mock_process(
+            mock_driver.ROOT / "tests" / "e2e" / "mock" / "cases_exporting.py", folder
+        )
     assert code == 0, output
     assert "5 passed" in output
 

@@ -40,6 +40,7 @@ _CUBLAS = "said where the cuBLAS library is called, on GPUs that have it"
 _DRIVER = "only a machine without, or with, a driver says it"
 _TORCH = "an assertion of the tools for torch, which the tests do without"
 _GUARD = "no caller can bring it about"
+_TARGETS = "every GPU of codegen/target has it"
 _CAUGHT = "caught where it is raised: the tests match what is told instead"
 
 # Literals that no test matches -> why. A literal that gets a test must leave the table.
@@ -58,6 +59,8 @@ UNTESTED: dict[str, str] = {
     "is above high=": _TORCH,
     "microscaling bits convert to float32, not to": _TORCH,
     "no code object of '": _GUARD,
+    "barriers of copies": _GUARD,
+    "the target has no cp.async": _TARGETS,
     "something follows": _CAUGHT,
     "the results are wrong": _CAUGHT,
     "' is computed": _CAUGHT,
@@ -71,10 +74,15 @@ EMITTED = [
     re.compile(pattern)
     for pattern in (
         rf"\b(?:emitOpError|emitError)\(\s*{_TEXT}",
-        rf"\b(?:refuse|fail|reason\s*=)\(?\s*{_TEXT}",
+        rf"\b(?:refuse|fail|reason\s*=)\(?\s*(?:[\w.]+,\s*)?{_TEXT}",
         rf"\bthrow(?:TypeMismatch|InvalidShape|InvalidArgument|UnsupportedType)\(\s*{_TEXT},\s*{_TEXT}",
     )
 ]
+
+# How a pass gives the reason of a remark or note on: what it returns, and what it chooses. Literals are numbered
+# before this is looked for, since a colon may end one.
+GIVEN = re.compile(r"(?:\breturn|\?|(?<!:):(?!:))\s*((?:@\d+@\s*)+)")
+LITERAL = re.compile(r'//.*|"(?:[^"\\]|\\.)*"')
 
 ROW = re.compile(r'TILEWRIGHT_ERROR\(\s*([EW]\d{4}),\s*"(\w+)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+),\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)')
 # In C++ by the enumeration, or as a call of Python's function by its name; in Python by a call.
@@ -103,6 +111,21 @@ def raised_in(text: str) -> set[str]:
 def emitted_in(text: str) -> list[str]:
     """The texts of one file that people may read."""
     return [text_of(match.groups()[-1]) for pattern in EMITTED for match in pattern.finditer(text)]
+
+
+def given_in(text: str) -> list[str]:
+    """Texts of three words and more that a function of a pass chooses or returns; fewer are names."""
+    literals: list[str] = []
+
+    def numbered(match: re.Match) -> str:
+        if match[0].startswith("//"):
+            return ""
+        literals.append(match[0])
+        return f"@{len(literals) - 1}@"
+
+    code = LITERAL.sub(numbered, text)
+    given = [text_of("".join(literals[int(n)] for n in re.findall(r"\d+", found))) for found in GIVEN.findall(code)]
+    return [words for words in given if longest_literal(words).strip(" ,;:").count(" ") > 1]
 
 
 def pieces_of(node: ast.expr) -> list[str]:
@@ -186,6 +209,8 @@ def problems() -> list[str]:
         str(path): emitted_in(read(path))
         for path in files(".cpp", ".h", folders=["frontend", "ir", "passes", "codegen", "python"])
     }
+    for path in files(".cpp", ".h", folders=["passes"]):
+        emitted[str(path)] += given_in(read(path))
     emitted |= {str(path): emitted_in_python(read(path)) for path in files(".py", folders=["python"])}
     return message_problems(rows, raised, tests) + literal_problems(emitted, tests, UNTESTED)
 

@@ -204,8 +204,12 @@ def test_names_can_fail():
     table = 'def HoistLoads : TilewrightPass<"tw-hoist-loads"> {\n'
     assert not check_names.pass_problems(table, lambda path: True, lambda path: "tw-hoist-loads")
     assert check_names.pass_problems(table, lambda path: True, lambda path: "hoist")
-    assert check_names.constant_problems("A.h", "enum {\n  kFirst = 1,\n};") and check_names.constant_problems("A.h", "  static constexpr int kMax = 4;")
-    assert not check_names.constant_problems("A.h", "constexpr int most = 4;\nint64_t kBytes() const;\nint x = rows *\n  kBytes();")
+    assert check_names.constant_problems("A.h", "enum {\n  kFirst = 1,\n};") and check_names.constant_problems(
+        "A.h", "  static constexpr int kMax = 4;"
+    )
+    assert not check_names.constant_problems(
+        "A.h", "constexpr int most = 4;\nint64_t kBytes() const;\nint x = rows *\n  kBytes();"
+    )
     assert check_names.unit_problems(["Layout.cpp"]) and not check_names.unit_problems(["LayoutTest.cpp"])
 
 
@@ -249,6 +253,17 @@ def test_literals_can_fail():
         emitted, {"t.mlir": good["t.mlir"], "t.py": good["t.py"]}, {"it contains no loop": "why"}
     )
     assert check_messages.literal_problems(emitted, good, {"it contains no loop": "why"})
+
+
+def test_given_reasons_can_fail():
+    code = """
+    // return "of a comment: no text";
+    if (isVolatile) return "its loads are volatile";
+    return refuse(load, isShort ? "it has few elements" : "some have one " "address");
+    case Unit::Mma: return "mma";
+    op->emitError("layouts differ: ") << a;
+    """
+    assert check_messages.given_in(code) == ["its loads are volatile", "it has few elements", "some have one address"]
 
 
 def test_messages_of_python_can_fail():

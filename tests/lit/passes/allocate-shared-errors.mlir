@@ -55,3 +55,23 @@ module attributes {tw.num_warps = 4 : i32} {
     func.return
   }
 }
+
+// -----
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048]>
+#a = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [0, 0], block = []>
+#l = #tw.layout<register = [1, 2, 512, 1024, 2048], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+// Barriers live as long as the kernel. The second warp gets what an atomic of the first found.
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @small(%x: tensor<4096xf32, #l>, %p: tensor<64x!tw.ptr<i32>, #a>, %v: tensor<64xi32, #a>) -> (tensor<64xi32, #a>, tensor<4096xf32, #l>) {
+    // expected-error @+3 {{[E0301] needs 16656 bytes of shared memory; sm_90a allows 10000}}
+    // expected-note @+2 {{16384 bytes for the tile<4096xf32>}}
+    // expected-note @+1 {{make that tile 2 times smaller: all would need 8464 bytes}}
+    %t = tw.alloc_shared %x : tensor<4096xf32, #l> -> : !tw.buffer<4096xf32, #s>
+    // expected-note @+1 {{16 bytes for the barriers of a ring}}
+    %bar = tw.mbarrier_alloc 1 : !tw.mbarrier<2>
+    // expected-note @+1 {{256 bytes for the result of an atomic on tile<64xi32>}}
+    %old = tw.atomic_rmw <add>, <relaxed>, <gpu>, %p, %v : tensor<64x!tw.ptr<i32>, #a>, tensor<64xi32, #a>
+    %y = tw.shared_load %t : !tw.buffer<4096xf32, #s> -> tensor<4096xf32, #l>
+    return %old, %y : tensor<64xi32, #a>, tensor<4096xf32, #l>
+  }
+}

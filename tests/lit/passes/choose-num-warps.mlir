@@ -1,5 +1,7 @@
 // The number of warps from the largest tile that is loaded, stored or reduced.
 // RUN: tilewright-opt %s --split-input-file --tw-choose-num-warps | FileCheck %s
+// RUN: tilewright-opt %s --split-input-file --tw-choose-num-warps --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK: (default: no tile is loaded, stored or reduced)
 
 // Nothing is reduced: one access of 16 bytes per thread.
 // CHECK: tw.num_warps = 8

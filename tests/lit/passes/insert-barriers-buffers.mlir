@@ -1,5 +1,8 @@
 // Barriers and fences for tiles in shared memory.
 // RUN: tilewright-opt %s --split-input-file --tw-insert-barriers | FileCheck %s
+// RUN: tilewright-opt %s --split-input-file --tw-insert-barriers --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK: barrier: applied (other threads write the shared memory of tile<512xf32>)
+// REMARK: barrier: applied (other threads write the shared memory of tile<32x16xf16>, which an asynchronous unit reads)
 
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>

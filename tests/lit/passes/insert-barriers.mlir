@@ -1,5 +1,7 @@
 // Where threads could overtake each other, and where they cannot.
 // RUN: tilewright-opt %s --split-input-file --tw-insert-barriers | FileCheck %s
+// RUN: tilewright-opt %s --split-input-file --tw-insert-barriers --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK: barrier: applied (other threads still read the shared memory of reduction of tile<512xf32>)
 
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 

@@ -1,6 +1,10 @@
 // RUN: split-file %s %t
 // RUN: sed 's/STAGES/4/' %t/product.mlir | tilewright-opt --tw-pipeline-loops --tw-prefetch-operands | FileCheck %s
 // RUN: sed 's/STAGES/3/' %t/product.mlir | tilewright-opt --tw-pipeline-loops --tw-prefetch-operands | FileCheck %s --check-prefix=FEW
+// RUN: sed 's/STAGES/4/' %t/product.mlir | tilewright-opt --tw-pipeline-loops --tw-prefetch-operands --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: sed 's/STAGES/3/' %t/product.mlir | tilewright-opt --tw-pipeline-loops --tw-prefetch-operands --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=REFUSED
+// REMARK: prefetch: applied, operands=2 (the next iteration's operands go to registers)
+// REFUSED: prefetch: refused, operands=2 (too few registers or stages)
 // RUN: tilewright-opt %t/pieces.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=PIECES
 // RUN: tilewright-opt %t/standing.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=STANDING
 // RUN: tilewright-opt %t/late.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=LATE

@@ -3,6 +3,11 @@
 // RUN: tilewright-opt %t/norm.mlir --tw-stage-loads --tw-remarks 2>&1 | FileCheck %s
 // RUN: sed 's/\/\/ STORE/tw.store %base, %x : tensor<32768x!tw.ptr<f32>, #row>, tensor<32768xf32, #row>/' %t/norm.mlir | tilewright-opt --tw-stage-loads | FileCheck %s --check-prefix=SAME
 // RUN: sed 's/num_warps = 32/num_warps = 16/; s/, 8192, 16384\], lane/, 8192], lane/; s/32768x/16384x/g; s/1024, 2048, 4096\]/1024, 2048]/' %t/norm.mlir | tilewright-opt --tw-stage-loads | FileCheck %s --check-prefix=SAME
+// RUN: sed 's/%w {tw.vector_elements = 4/%w {tw.vector_elements = 2/' %t/norm.mlir | tilewright-opt --tw-stage-loads --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=NARROW
+// RUN: sed 's/%z = tw.load %w {/%z = tw.load %w mask %m : tensor<32768xi1, #row> other %o : tensor<32768xf32, #row> {/; s/%i: tensor<32768xi32, #row>)/%i: tensor<32768xi32, #row>, %m: tensor<32768xi1, #row>, %o: tensor<32768xf32, #row>)/' %t/norm.mlir | tilewright-opt --tw-stage-loads --tw-remarks -o /dev/null 2>&1 | FileCheck %s --check-prefix=OTHER
+
+// NARROW: stage-load: refused, bytes=131072 (its accesses are narrow)
+// OTHER: stage-load: refused, bytes=131072 (`other` is not zero)
 
 // The first has room, the second has none and stays where it was.
 // CHECK: remark: {{.*}}stage-load{{.*}}too little shared memory
