@@ -68,7 +68,7 @@ constexpr size_t startOffset = 16, endOffset = 24, deviceOffset = 40, streamOffs
 
 template <typename T> T fieldAt(const uint8_t *record, size_t offset) {
   T value;
-  std::memcpy(&value, record + offset, sizeof(value));
+  std::memcpy(static_cast<void *>(&value), record + offset, sizeof(value));
   return value;
 }
 
