@@ -125,10 +125,10 @@ private:
       return refuse("the two loops count in different types");
     for (Operation *op : before)
       if (!isMemoryEffectFree(op))
-        return refuse("it accesses memory in front of its inner loop");
+        return refuse("it accesses memory before its inner loop");
     for (Operation *op : before)
       if (!llvm::all_of(op->getResults(), isTile) && mentionsTile(op))
-        return refuse("a scalar in front of its inner loop comes from a tile");
+        return refuse("a scalar before its inner loop comes from a tile");
     for (Operation *op : before)
       for (Value result : op->getResults())
         if (!isTile(result) && isUsedOutside(result))

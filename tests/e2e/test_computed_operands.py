@@ -153,7 +153,7 @@ def test_packed_weights_are_loaded_once_and_ahead(target):
     loads = [
         len(re.findall(r"ld\.global\.(?:v4\.[bu]32|b32|u32)", part)) for part in made.asm["ptx"].split("cp.async.wait_group")
     ]
-    assert max(loads) <= 2 and sum(loads) >= 2, "in front of the loop and in it"
+    assert max(loads) <= 2 and sum(loads) >= 2, "before the loop and in it"
 
 
 @tilewright.jit

@@ -416,7 +416,7 @@ def renamed_kernel(out_ptr, n, SIZE: tl.constexpr):
         mask = tl.arange(0, SIZE) < 2
         total += tl.sum(mask.to(tl.int32))
     steps = [k * 2 for k in range(3)]
-    # The second counter takes the name of the first; neither is read behind its loop.
+    # The second counter takes the name of the first; neither is read after its loop.
     for j in range(2):
         total += j
     for i in range(2):

@@ -147,7 +147,7 @@ def made_maps(device):
 CASES = {
     # All of its barriers belong to reductions and conversions.
     "exchange": (exchange, "sm_80", None, 0),
-    # Not noticed: where a warp's lanes meet in front of what the first one sends.
+    # Not noticed: where a warp's lanes meet before what the first one sends.
     "clusters": (clusters, "sm_90a", 0, 1),
     "a row of four blocks": (row_of_blocks, "sm_90a", 0, 2),
     "mma, pointers": (product("pointers", 4), "sm_80", 3, 3),

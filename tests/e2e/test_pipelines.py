@@ -143,7 +143,7 @@ def test_persistent_product(flatten, split, trips):
 def scaled_tiles_kernel(x_ptr, out_ptr, tiles, steps, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     for tile in tl.range(0, tiles, flatten=True):
-        # A number that comes from a tile, in front of the inner loop.
+        # A number that comes from a tile, before the inner loop.
         factor = tl.sum(columns + tile, 0)
         acc = tl.zeros((BLOCK,), tl.int32)
         for step in range(0, steps):
@@ -161,7 +161,7 @@ def test_flattened_loop_with_a_sum_in_front(steps):
 
 @tilewright.jit
 def late_use_kernel(first_array, x_array, out_ptr, trips, BLOCK: tl.constexpr):
-    """A tile that is loaded in front of a loop with loads of its own, and used behind it."""
+    """A tile that is loaded before a loop with loads of its own, and used after it."""
     index = tl.arange(0, BLOCK)
     first = first_array.load([0, 0])
     total = tl.zeros((BLOCK, BLOCK), tl.float32)

@@ -90,8 +90,8 @@ def test_copies_run_ahead_without_barriers():
     x = np.zeros(4096, np.float32)
     made = compiled(sum_kernel, [x, x, x, 4096, 512, 3])
     ptx = made.asm["ptx"]
-    assert ptx.count("cp.async.cg") >= 2 * 2 + 2, "copies of two iterations in front of the loop, and those in it"
-    # From the first wait, in the loop, to the one behind it: nobody meets.
+    assert ptx.count("cp.async.cg") >= 2 * 2 + 2, "copies of two iterations before the loop, and those in it"
+    # From the first wait, in the loop, to the one after it: no threads meet.
     waits = [m.start() for m in re.finditer("cp.async.wait_group", ptx)]
     assert len(waits) == 2 and "bar.sync" not in ptx[waits[0] : waits[1]]
     assert 3 * 2 * 512 * 4 <= made.metadata.shared < 4 * 2 * 512 * 4

@@ -5,7 +5,7 @@
 A register is an array of 64-bit words, one per thread of the block; an
 instruction acts on all active threads at once. All threads run the same
 instruction where they can: the lowest program counter goes first, so branches
-meet again behind what they skip.
+meet again after what they skip.
 
 What hardware leaves to chance is an error here: reading or writing beyond
 an array; shared memory that another warp wrote or read since the last barrier, that

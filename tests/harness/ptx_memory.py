@@ -242,7 +242,7 @@ class SharedMemory:
         self.in_flight[places] = True
 
     def finish_copy(self, places, values, threads):
-        """By a thread: others see it behind a barrier only."""
+        """By a thread: others see it after a barrier only."""
         self.in_flight[places] = False
         self.write(places, values, threads)
 

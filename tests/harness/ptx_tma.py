@@ -27,7 +27,7 @@ class Mbarrier:
     bytes: int = 0  # expected, less those of copies that were started
     phase: int = 0
     copies: list = dataclasses.field(default_factory=list)
-    # Whoever initialised it; others know it behind a barrier of the block.
+    # Whoever initialised it; others know it after a barrier of the block.
     warp: int = -1
     initialised_at: int = -1  # count of the block's barriers
     num_meetings: int = 0  # of the cluster's blocks before

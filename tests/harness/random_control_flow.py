@@ -97,7 +97,7 @@ class Generator:
         self.block(indent + 1, depth + 1, [*names, counter], in_loop=True)
 
     def block(self, indent, depth, names, in_loop):
-        """A list of statements; the names that are surely set behind it."""
+        """A list of statements; the names that are surely set after it."""
         for _ in range(self.random.randint(1, 4)):
             choice = self.random.random()
             if choice < 0.35 or depth > 3:

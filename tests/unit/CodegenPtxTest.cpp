@@ -80,7 +80,7 @@ TEST_P(CodegenPtx, VectorAddUsesWideAccessesAndFoldsAddresses) {
   EXPECT_LE(report->registers(), 32) << report->text;
 }
 
-/// Loads ("l") and stores ("s") of global memory behind the barrier, in order.
+/// Loads ("l") and stores ("s") of global memory after the barrier, in order.
 static std::string accessesBehindBarrier(const std::string &ptx) {
   std::string accesses;
   size_t position = ptx.find("bar.sync");
@@ -91,7 +91,7 @@ static std::string accessesBehindBarrier(const std::string &ptx) {
   return accesses;
 }
 
-// Behind a barrier each vector is stored before the next one is loaded, if registers are
+// After a barrier each vector is stored before the next one is loaded, if registers are
 // short and the arrays differ.
 TEST(CodegenOrder, StoresComeBetweenLoads) {
   std::string text = vectorAdd(2048);

@@ -45,7 +45,7 @@ namespace {
 /// their own and read it, all threads alike (ScratchSize.h). So are buffers
 /// accessed. An asynchronous access is one where it begins and where it is waited
 /// for, and in between nobody may write, or read what is being written. A TMA store
-/// also wants a fence and then a barrier behind what threads wrote.
+/// also wants a fence and then a barrier after what threads wrote.
 class RaceDetector {
 public:
   RaceDetector(Evaluator &evaluator, int numWarps) : evaluator(evaluator), numWarps(numWarps) {}
@@ -288,15 +288,14 @@ private:
     builder.create<ir::TmaStoreOp>(loc, function.getArgument(number),
                                    llvm::SmallVector<Value>(type.getRank(), zero), buffer,
                                    ir::AtomicKindAttr());
-    // Somewhere behind in the block, before the buffer can be written again.
-    Operation *behind = builder.getInsertionPoint() == builder.getBlock()->end()
-                            ? nullptr
-                            : &*builder.getInsertionPoint();
-    for (int step = pick(4); step > 0 && behind && !behind->hasTrait<OpTrait::IsTerminator>();
-         --step)
-      behind = behind->getNextNode();
-    if (behind)
-      builder.setInsertionPoint(behind);
+    // Somewhere later in the block, before the buffer can be written again.
+    Operation *later = builder.getInsertionPoint() == builder.getBlock()->end()
+                           ? nullptr
+                           : &*builder.getInsertionPoint();
+    for (int step = pick(4); step > 0 && later && !later->hasTrait<OpTrait::IsTerminator>(); --step)
+      later = later->getNextNode();
+    if (later)
+      builder.setInsertionPoint(later);
     builder.create<ir::TmaStoreWaitOp>(loc, 0, false, ValueRange());
   }
 };

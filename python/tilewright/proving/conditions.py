@@ -137,7 +137,7 @@ class _Reader:
             return a * b
         if isinstance(operator, (ast.FloorDiv, ast.Mod)):
             if b.interval[0] <= 0:
-                raise _refused(text, "what is divided by must be known to be positive: write so in front of it")
+                raise _refused(text, "what is divided by must be known to be positive: write so before it")
             divide = self.atoms.floor_quotient if isinstance(operator, ast.FloorDiv) else self.atoms.floor_remainder
             return divide(a, b)
         if isinstance(operator, (ast.Pow, ast.LShift)) and a.constant is not None and 0 <= (b.constant or 0) < 64:

@@ -29,7 +29,7 @@ func.func @tile(%x: !tw.ptr<f32>, %y: !tw.ptr<i32>, %n: i32) {
 }
 
 //--- several.mlir
-// Four elements per thread are ordered by one fence; behind them only where something
+// Four elements per thread are ordered by one fence; after them only where something
 // is acquired. Warp 1 has copies and takes no part.
 // SEVERAL: @%p{{[0-9]+}} fence.acq_rel.gpu;
 // SEVERAL-NOT: fence

@@ -5,7 +5,7 @@
 #b = #tw.layout<register = [1, 128], lane = [4, 8, 16, 32, 64], warp = [], block = [2]>
 
 // Programs are clusters. A reduction sends its part to both blocks, by two lanes, and
-// waits for two parts of 4 bytes; a conversion reads the other block's memory behind a barrier of
+// waits for two parts of 4 bytes; a conversion reads the other block's memory after a barrier of
 // both.
 // CHECK-LABEL: .entry reduce
 // CHECK: %cluster_ctarank

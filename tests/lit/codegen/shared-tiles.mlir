@@ -14,7 +14,7 @@
 // RUN: sed 's/%r, %zero/%r, %e/; s/.. WRITE HERE/%e = tw.dot %one, %r, %zero {unit = #tw.unit<mma>, warps = array<i32: 0, 0>} : tensor<16x16xf16, #a>, tensor<16x32xf16, #b>, tensor<16x32xf32, #c>/' %t/pieces.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=TWICE
 
 //--- tile.mlir
-// A swizzled 64x32 tile: slot 1 of a ring begins 4096 bytes behind the first;
+// A swizzled 64x32 tile: slot 1 of a ring begins 4096 bytes after the first;
 // accumulators go with ldmatrix and, where it exists, stmatrix; the second access
 // differs by one exclusive or, and rows by immediates.
 // TILE: .extern .shared .align 1024 .b8 __tw_shared[];

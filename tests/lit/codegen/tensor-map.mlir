@@ -9,7 +9,7 @@
 
 //--- make.mlir
 // Dimensions stand innermost first, strides in bytes. A block of 128 columns of two
-// bytes is copied in boxes of 64. The copy uses the map behind its flag, and does
+// bytes is copied in boxes of 64. The copy uses the address without its flag, and does
 // nothing where the array is empty. The map of an empty array is one of its own memory.
 // MAKE: ld.param.u64 [[OWN:%rd[0-9]+]], [make_param_4];
 // MAKE: setp.lt.s64 [[NONE:%p[0-9]+]], %rd{{[0-9]+}}, 1;

@@ -32,7 +32,7 @@ module attributes {tw.num_warps = 4 : i32} {
 
 // A buffer made outside a loop and used in it is alive to the loop's end, through
 // slots and loop-carried values; rings begin at a multiple of 1024; barriers are
-// never shared, and lie behind what is larger.
+// never shared, and lie after what is larger.
 // CHECK: tw.shared_bytes = 24656
 // CHECK-LABEL: @loop
 // CHECK: tw.mbarrier_alloc {{.*}}tw.scratch_offset = 24640

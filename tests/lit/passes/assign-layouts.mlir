@@ -136,7 +136,7 @@ module attributes {tw.num_warps = 4 : i32} {
 }
 
 // -----
-// An accumulator takes the layout of what is added to it, in front of the loop too.
+// An accumulator takes the layout of what is added to it, before the loop too.
 // CHECK-LABEL: @accumulator
 // CHECK: arith.constant dense<0.000000e+00> : tensor<1024xf32, #[[A:.*]]
 // CHECK: scf.for {{.*}} -> (tensor<1024xf32, #[[A]])

@@ -74,7 +74,7 @@ func.func @two_types(%n: i32, %m: i64, %p: !tw.ptr<f32>, %x: f32) {
 func.func @load_before(%n: i32, %p: !tw.ptr<f32>) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  // expected-remark-re @below {{{{.*}}it accesses memory in front of its inner loop}}
+  // expected-remark-re @below {{{{.*}}it accesses memory before its inner loop}}
   scf.for %tile = %c0 to %n step %c1 : i32 {
     %x = tw.load %p : !tw.ptr<f32> -> f32
     scf.for %k = %c0 to %n step %c1 : i32 {
@@ -88,7 +88,7 @@ func.func @load_before(%n: i32, %p: !tw.ptr<f32>) {
 func.func @scalar_of_a_tile(%n: i32, %p: !tw.ptr<f32>, %t: tensor<1xf32>) {
   %c0 = arith.constant 0 : i32
   %c1 = arith.constant 1 : i32
-  // expected-remark-re @below {{{{.*}}a scalar in front of its inner loop comes from a tile}}
+  // expected-remark-re @below {{{{.*}}a scalar before its inner loop comes from a tile}}
   scf.for %tile = %c0 to %n step %c1 : i32 {
     %x = tw.extract_scalar %t : tensor<1xf32> -> f32
     scf.for %k = %c0 to %n step %c1 : i32 {

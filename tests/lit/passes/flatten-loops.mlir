@@ -1,6 +1,6 @@
 // RUN: tilewright-opt --tw-flatten-loops %s | FileCheck %s
-// One loop over all steps of all tiles: what is in front of the inner loop runs at
-// its first step, what is behind it at its last. The inner loop runs here.
+// One loop over all steps of all tiles: what is before the inner loop runs at
+// its first step, what is after it at its last. The inner loop runs here.
 
 module {
   // CHECK-LABEL: @tiles

@@ -31,7 +31,7 @@ module attributes {tw.num_warps = 4 : i32} {
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>
 
-// Written in front of a loop, read in it: one barrier, in front.
+// Written before a loop, read in it: one barrier, before the loop.
 // CHECK-LABEL: @before_loop
 // CHECK: tw.alloc_shared
 // CHECK: tw.barrier
@@ -78,7 +78,7 @@ module attributes {tw.num_warps = 4 : i32} {
 #b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>
 
-// A copy is a write where it is waited for; a barrier in front of that is none.
+// A copy is a write where it is waited for; a barrier before that is none.
 // CHECK-LABEL: @copies
 // CHECK: tw.async_copy
 // CHECK: tw.barrier
@@ -137,7 +137,7 @@ module attributes {tw.num_warps = 4 : i32} {
 #b = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #acc = #tw.layout<register = [1, 128, 8], lane = [2, 4, 16, 32, 64], warp = [256, 512], block = []>
 
-// wgmma reads through another proxy: a fence of the writers in front of the
+// wgmma reads through another proxy: a fence of the writers before the
 // barrier; a barrier alone, for a load, does not do. The asynchronous one reads
 // until it is waited for, whatever barriers there are; then the next write has to
 // wait for all other threads.
@@ -173,7 +173,7 @@ module attributes {tw.num_warps = 4 : i32} {
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128, 256]>
 
-// A store by the first warp: all threads meet in front of the branch. It reads
+// A store by the first warp: all threads meet before the branch. It reads
 // until it is waited for.
 // CHECK-LABEL: @tma_store
 // CHECK: tw.alloc_shared

@@ -133,7 +133,7 @@ func.func @published(%x: !tw.descriptor<32xf32>, %flag: !tw.ptr<i32>, %n: i32) {
 
 // -----
 
-// Stores in a loop share a buffer in front of it: each waits for the one before, the
+// Stores in a loop share a buffer before it: each waits for the one before, the
 // last one is waited for after the loop.
 // CHECK-LABEL: @inLoop
 // CHECK: [[A:%.*]] = tw.alloc_shared : <32xf32

@@ -3,7 +3,7 @@
 
 // One warpgroup of 64 rows: with rings of one slot four blocks fit a multiprocessor,
 // with rings of two slots two. So the products are computed in turn; a slot is filled
-// again behind the product that has read it, that of the second one beside the next
+// again after the product that has read it, that of the second one beside the next
 // first one, which it need not wait for.
 
 // CHECK-LABEL: @attend
@@ -106,7 +106,7 @@ module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
 
 // -----
 
-// The same with cp.async, where threads meet instead: behind each wait for tiles, and
+// The same with cp.async, where threads meet instead: after each wait for tiles, and
 // where the first product has read its tile.
 
 // CHECK-LABEL: @attend

@@ -2,7 +2,7 @@
 // RUN: sed 's/tw.permute %bv \[1, 0\]/math.absf %bv/; s/\(math.absf .*\) -> .*/\1/' %s | tilewright-opt --tw-select-matrix-unit --tw-assign-layouts --tw-promote-shared --tw-pipeline-loops | FileCheck %s --check-prefix=COMPUTED
 // Three stages: copies start two iterations ahead, each only where there is an
 // iteration, and the product stays in flight across the back edge. A fourth slot
-// would cost a resident block, so the copies wait for the product before, behind a
+// would cost a resident block, so the copies wait for the product before, after a
 // second barrier. A loop of no iterations goes around the wait for its product.
 
 // CHECK: tw.alloc_shared {tw.ring = {fill = "cp.async", release = "barrier"}} : <64x64xf16, {{.*}}, 3>

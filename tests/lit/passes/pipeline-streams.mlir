@@ -5,7 +5,7 @@
 // RUN: sed 's/loop_stages = 3/loop_stages = 1/' %t/sum.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 // RUN: sed 's/{tw.vector_elements = 4 : i32}/{isVolatile, tw.vector_elements = 4 : i32}/' %t/sum.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 
-// Three slots; the copies of two iterations in front of the loop.
+// Three slots; the copies of two iterations before the loop.
 // CHECK: %[[RING:.*]] = tw.alloc_shared {tw.ring = {fill = "own cp.async", release = "none"}} : <512xf32, {{.*}}, 3>
 // CHECK: tw.async_copy
 // CHECK: tw.async_commit

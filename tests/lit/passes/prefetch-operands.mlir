@@ -9,9 +9,9 @@
 // RUN: tilewright-opt %t/standing.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=STANDING
 // RUN: tilewright-opt %t/late.mlir --tw-prefetch-operands | FileCheck %s --check-prefix=LATE
 
-// The operands of the first iteration are read in front of the loop; in it the
+// The operands of the first iteration are read before the loop; in it the
 // product comes before those of the next one, one slot further, for which one
-// group of copies less may be under way. Copies start behind them.
+// group of copies less may be under way. Copies start after them.
 // CHECK: tw.async_wait 2
 // CHECK-NEXT: tw.barrier
 // CHECK-NEXT: tw.buffer_slot
@@ -164,7 +164,7 @@ module attributes {tw.num_warps = 1 : i32} {
 
 //--- late.mlir
 // The second product's right side takes 64 registers, which the first one needs: it is
-// converted behind that, unless somebody reads it before.
+// converted after that, unless somebody reads it before.
 // LATE-LABEL: @late
 // LATE: tw.dot
 // LATE-NEXT: %[[B:.*]] = tw.convert_layout

@@ -3,7 +3,7 @@
 
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = [512]>
 
-// Behind what only loads, in front of the first exchange. One arrival per warp.
+// After what only loads, before the first exchange. One arrival per warp.
 // CHECK-LABEL: @straight
 // CHECK-NEXT: tw.mbarrier_alloc 4 {tw.exchange = 2 : i32} : <2>
 // CHECK-NEXT: tw.cluster_arrive
@@ -34,7 +34,7 @@ module attributes {tw.num_warps = 4 : i32, tw.num_ctas = 2 : i32} {
 // -----
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = [512]>
 
-// All blocks may have to meet in front of a store: in front of the loop with it, since
+// All blocks may have to meet before a store: before the loop with it, since
 // every thread waits once.
 // CHECK-LABEL: @store_before
 // CHECK: tw.cluster_wait

@@ -51,7 +51,7 @@ module attributes {tw.num_warps = 4 : i32} {
 #a = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
 #b = #tw.layout<register = [128, 256], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
 
-// The half as many bits are moved: before a widening, behind a narrowing.
+// The half as many bits are moved: before a widening, after a narrowing.
 // CHECK-LABEL: @narrow
 // CHECK: tw.convert_layout %arg0 : tensor<512xf16
 // CHECK: arith.extf

@@ -34,7 +34,7 @@ func.func @nested(%p: tensor<64x!tw.ptr<f32>>, %m: tensor<64xi1>, %x: tensor<64x
   return
 }
 
-// Kept: of another mask, needed by others behind the arithmetic, and in a divisor, which
+// Kept: of another mask, needed by others after the arithmetic, and in a divisor, which
 // must not become zero.
 // CHECK-LABEL: @kept
 // CHECK: arith.select %arg2
