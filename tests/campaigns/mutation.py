@@ -71,7 +71,7 @@ MUTANTS = [
     Mutant("reduce-order", "CpuReduce.cpp", "even[i] = from[2 * i];", "even[i] = from[2 * i + 1];"),
     Mutant("scan-first-element", "CpuReduce.cpp",
            "std::memcpy(result, source, distance * step);", "std::memset(result, 0, distance * step);"),
-    Mutant("dot-tf32", "CpuDot.cpp", "constexpr uint32_t tf32 = 0xffffe000u", "constexpr uint32_t tf32 = 0xfffff000u"),
+    Mutant("dot-tf32", "CpuDot.cpp", "return {1, tf32Bits};", "return {1, 0xfffff000u};"),
     Mutant("dot-nan", "CpuDot.cpp", "sum = sum == sum ? sum : bitCast<float>(0x7fffffffu);", "sum = sum == sum ? sum : 0.0f;"),
     Mutant("load-other", "CpuMemory.cpp",
            "std::memcpy(result + active, other + active,", "std::memcpy(result + active, other,"),
