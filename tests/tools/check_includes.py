@@ -7,7 +7,7 @@
 A folder may include itself and what its row names. External headers that a
 folder must not see are in a table of their own: no LLVM in the runtime, nothing of
 MLIR or Python in the meaning of the language. A header whose name ends in
-Internal.h never leaves its folder.
+Internal.h never leaves its folder. Own headers are named by their path from the root.
 """
 
 import re
@@ -91,7 +91,10 @@ def problems_in(path: Path, text: str) -> list[str]:
     if row is None:
         return [f"{path}: its folder is not in the table"]
     problems = []
-    for _, name in INCLUDE.findall(text):
+    for quote, name in INCLUDE.findall(text):
+        # What a test's program includes is made by the test.
+        if quote == '"' and "/" not in name and not own.startswith("tests/e2e/data"):
+            problems.append(f"{path}: name {name} by its path from the root")
         forbidden = [prefix for prefix in FORBIDDEN.get(longest(FORBIDDEN, own), []) if name.startswith(prefix)]
         if forbidden:
             problems.append(f"{path}: must not see {forbidden[0]}, but includes {name}")

@@ -58,6 +58,7 @@ def test_sources_are_formatted():
         ("python/bindings/launch/A.cpp", "python/bindings/tuning/A.h"),
         ("python/bindings/compile/A.cpp", "python/bindings/interpreter/InterpreterContext.h"),
         ("python/bindings/A.cpp", "python/bindings/launch/LaunchRequest.h"),
+        ("passes/tile/CombineOps.cpp", "Passes.h"),
     ],
 )
 def test_include_is_refused(path, include):

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileGenerator.h"
+#include "tests/unit/TileGenerator.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"

@@ -16,6 +16,7 @@
 #pragma clang diagnostic ignored "-Wunused-function"
 #pragma clang diagnostic ignored "-Wreserved-identifier"
 #pragma STDC FP_CONTRACT OFF
+// NOLINTNEXTLINE(bugprone-suspicious-include): the header of a library in C would be the library.
 #include "codegen/emit/device/DeviceMath.c"
 #pragma clang diagnostic pop
 

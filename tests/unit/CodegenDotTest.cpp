@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CodegenTestSupport.h"
-#include "MatrixTestSupport.h"
+#include "tests/unit/CodegenTestSupport.h"
+#include "tests/unit/MatrixTestSupport.h"
 #include <numeric>
 
 using namespace tilewright;

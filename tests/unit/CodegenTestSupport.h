@@ -37,7 +37,7 @@ inline void loadDialects(mlir::MLIRContext &context) {
 
 /// PTX of a module of the layout level; empty after a test failure.
 inline std::string compileToPtx(const std::string &text, const std::string &target,
-                                EmitOptions options = {}) {
+                                const EmitOptions &options = {}) {
   mlir::MLIRContext context;
   loadDialects(context);
   auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context, "kernel.mlir");
@@ -96,7 +96,7 @@ inline std::optional<AssemblerReport> assemble(const std::string &ptx, const std
     report.text = (*buffer)->getBuffer().str();
   report.succeeded = status == 0;
   for (auto &path : {input, output, log})
-    llvm::sys::fs::remove(path);
+    (void)llvm::sys::fs::remove(path);
   return report;
 }
 

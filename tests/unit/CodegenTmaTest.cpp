@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CodegenTestSupport.h"
+#include "tests/unit/CodegenTestSupport.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 

@@ -9,9 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CodegenTestSupport.h"
-#include "MatrixTestSupport.h"
 #include "ir/layout/LayoutTransforms.h"
+#include "tests/unit/CodegenTestSupport.h"
+#include "tests/unit/MatrixTestSupport.h"
 
 using namespace tilewright;
 using namespace tilewright::codegen::testing;

@@ -11,9 +11,9 @@
 #ifndef TILEWRIGHT_TESTS_UNIT_CONVERSIONMACHINE_H
 #define TILEWRIGHT_TESTS_UNIT_CONVERSIONMACHINE_H
 
-#include "LayoutTestSupport.h"
 #include "ir/layout/ConversionPlan.h"
 #include "ir/layout/LayoutMemory.h"
+#include "tests/unit/LayoutTestSupport.h"
 
 #include <gtest/gtest.h>
 #include <map>

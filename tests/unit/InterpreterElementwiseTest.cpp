@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InterpreterTestSupport.h"
 #include "runtime/interpreter/FloatChunks.h"
 #include "runtime/interpreter/SmallFloat.h"
+#include "tests/unit/InterpreterTestSupport.h"
 
 #include <cmath>
 #include <limits>

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InterpreterTestSupport.h"
 #include "runtime/interpreter/FloatChunks.h"
+#include "tests/unit/InterpreterTestSupport.h"
 
 using namespace tilewright;
 using namespace tilewright::interpreter;
@@ -17,11 +17,12 @@ class InterpreterMemory : public interpreter::testing::InterpreterTest {
 protected:
   std::vector<float> data{0, 1, 2, 3, 4, 5, 6, 7};
 
-  Value load(const Value &pointer, std::optional<Value> mask = std::nullopt,
-             std::optional<Value> other = std::nullopt) {
+  Value load(const Value &pointer, const std::optional<Value> &mask = std::nullopt,
+             const std::optional<Value> &other = std::nullopt) {
     return builder.load(pointer, mask, other, {});
   }
-  void store(const Value &pointer, const Value &value, std::optional<Value> mask = std::nullopt) {
+  void store(const Value &pointer, const Value &value,
+             const std::optional<Value> &mask = std::nullopt) {
     builder.store(pointer, value, mask, {});
   }
   static void expectContains(const std::string &text, const std::string &part) {
@@ -118,7 +119,7 @@ TEST_F(InterpreterMemory, AtomicsSeeEachOther) {
   std::vector<int32_t> counters{10, 0};
   Value pointer = pointers("n", counters, ScalarKind::Int32, {0, 0, 1, 0});
   auto rmw = [&](AtomicOp op, const Value &target, const Value &value,
-                 std::optional<Value> active = std::nullopt) {
+                 const std::optional<Value> &active = std::nullopt) {
     return builder.atomicRmw(op, target, value, active, MemorySemantic::AcquireRelease,
                              MemoryScope::Gpu);
   };

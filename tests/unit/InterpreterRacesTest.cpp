@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InterpreterTestSupport.h"
 #include "runtime/interpreter/AccessOrder.h"
 #include "runtime/interpreter/ShadowMemory.h"
+#include "tests/unit/InterpreterTestSupport.h"
 
 using namespace tilewright;
 using namespace tilewright::interpreter;

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InterpreterTestSupport.h"
+#include "tests/unit/InterpreterTestSupport.h"
 
 using namespace tilewright;
 using namespace tilewright::interpreter;

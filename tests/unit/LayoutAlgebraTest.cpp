@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LayoutTestSupport.h"
+#include "tests/unit/LayoutTestSupport.h"
 
 #include <gtest/gtest.h>
 

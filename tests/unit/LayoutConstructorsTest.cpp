@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/layout/LayoutConstructors.h"
-#include "LayoutTestSupport.h"
+#include "tests/unit/LayoutTestSupport.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

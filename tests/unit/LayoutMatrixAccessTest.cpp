@@ -8,12 +8,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LayoutTestSupport.h"
 #include "ir/layout/ConversionPlan.h"
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/LayoutMemory.h"
 #include "ir/layout/LayoutTransforms.h"
 #include "ir/layout/MatrixAccess.h"
+#include "tests/unit/LayoutTestSupport.h"
 
 #include <gtest/gtest.h>
 

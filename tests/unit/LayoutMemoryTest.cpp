@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ir/layout/LayoutMemory.h"
-#include "LayoutTestSupport.h"
 #include "ir/layout/LayoutConstructors.h"
+#include "tests/unit/LayoutTestSupport.h"
 
 #include <gtest/gtest.h>
 #include <map>

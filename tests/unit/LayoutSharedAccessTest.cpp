@@ -9,9 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LayoutTestSupport.h"
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/SharedAccess.h"
+#include "tests/unit/LayoutTestSupport.h"
 
 #include <gtest/gtest.h>
 

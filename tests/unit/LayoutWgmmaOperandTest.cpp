@@ -9,10 +9,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LayoutTestSupport.h"
 #include "ir/layout/LayoutConstructors.h"
 #include "ir/layout/LayoutTransforms.h"
 #include "ir/layout/WgmmaOperand.h"
+#include "tests/unit/LayoutTestSupport.h"
 
 #include <gtest/gtest.h>
 

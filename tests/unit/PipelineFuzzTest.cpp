@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileGenerator.h"
+#include "tests/unit/TileGenerator.h"
 
 #include "ir/layout/LayoutMemory.h"
 #include "passes/analysis/BufferInfo.h"

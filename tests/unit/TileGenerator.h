@@ -11,7 +11,7 @@
 #ifndef TILEWRIGHT_TESTS_UNIT_TILEGENERATOR_H
 #define TILEWRIGHT_TESTS_UNIT_TILEGENERATOR_H
 
-#include "TileEvaluator.h"
+#include "tests/unit/TileEvaluator.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
@@ -165,7 +165,7 @@ private:
         break;
       case 13:
         return makeLoop();
-      case 14:
+      default:
         return makeBranch();
       }
     if (made)
