@@ -14,7 +14,7 @@
 #include <link.h>
 #include <string>
 
-/// Where the linker has put the start of this library, and what it calls that.
+/// Where the linker has put the start of this library. The name is the linker's.
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 

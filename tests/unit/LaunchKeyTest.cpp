@@ -46,7 +46,8 @@ TEST(LaunchKey, EveryPartCounts) {
   fill(base, 1, {1, 2, 3, 4, 5, 6, 7, 8, 9}, {7, 8});
   KeyTable<int> table;
   table.insert(base, base.hash(), std::make_unique<int>(0));
-  auto expectMiss = [&](uint64_t header, std::vector<uint8_t> codes, std::vector<uint64_t> words) {
+  auto expectMiss = [&](uint64_t header, const std::vector<uint8_t> &codes,
+                        const std::vector<uint64_t> &words) {
     KeyBuilder other(codes.size(), 3);
     fill(other, header, codes, words);
     EXPECT_EQ(table.find(other, other.hash()), nullptr);

@@ -23,7 +23,7 @@ namespace {
 
 /// Shuffles unit columns over registers, lanes and warps; some lanes and warps
 /// hold copies.
-LinearLayout randomLayout(std::mt19937 &random, std::vector<int> log2Shape) {
+LinearLayout randomLayout(std::mt19937 &random, const std::vector<int> &log2Shape) {
   LinearLayout layout(log2Shape);
   std::vector<uint32_t> bits;
   for (int bit = 0; bit < layout.numOutBits(); ++bit)

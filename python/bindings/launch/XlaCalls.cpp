@@ -99,8 +99,8 @@ static xla::Error *callPython(const xla::CallFrame &frame, bool isOnGpu) {
   }
 }
 
-// NOLINTNEXTLINE(bugprone-exception-escape): without memory for the words of an error, XLA can
-// be told nothing, and the process had better end.
+// Without memory for the words of an error XLA can be told nothing, and the process had better
+// end. NOLINTNEXTLINE(bugprone-exception-escape)
 static xla::Error *answer(xla::CallFrame *frame, bool isOnGpu) noexcept {
   if (answerMetadata(*frame))
     return nullptr;
