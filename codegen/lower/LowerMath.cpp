@@ -14,7 +14,6 @@
 //   exp         ex2.approx(x * log2 e): 2 + |1.2 x|, as CUDA's __expf
 //   exp2        ex2.approx: 2; of both, results below 2^-126 are zero: the form that
 //               keeps them costs a comparison and two multiplications per element
-//   log2        lg2.approx: 1 outside [0.5, 2]; absolute 2^-22 inside
 //   sqrt        sqrt.approx: 1;  tw.precise_sqrt is correctly rounded
 //   rsqrt       rsqrt.approx: 2
 //   others      stated with each function in DeviceMath.c
@@ -49,7 +48,8 @@ struct MathFunction {
 
 static const MathFunction functions[] = {
     {"math.exp2", "ex2.approx.ftz.f32 $0, $1;", nullptr, "__nv_exp2"},
-    {"math.log2", "lg2.approx.f32 $0, $1;", nullptr, "__nv_log2"},
+    // lg2.approx is 1 ULP off for 2^-k, and far off near 1.
+    {"math.log2", nullptr, "__tw_log2f", "__nv_log2"},
     {"math.rsqrt", "rsqrt.approx.f32 $0, $1;", nullptr, "__nv_rsqrt"},
     {"math.log", nullptr, "__tw_logf", "__nv_log"},
     {"math.sin", nullptr, "__tw_sinf", "__nv_sin"},

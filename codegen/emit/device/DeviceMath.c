@@ -106,10 +106,14 @@ static inline float approximateReciprocal(float x) { return 1.0f / x; }
 
 static inline float fma32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
-// At most 1 ULP. x = 2^e (1 + f) with 1 + f in [2/3, 4/3), so that log x near 1
-// is log(1 + f) alone and keeps its relative accuracy.
-// log(1 + f) = f - f^2/2 + f^3 P(f), P minimax on [-1/3, 1/3].
-DEVICE float __tw_logf(float x) {
+// x = 2^e (1 + f) with 1 + f in [2/3, 4/3), so that a logarithm of x near 1 is that of 1 + f
+// alone and keeps its relative accuracy: log(1 + f) = f + rest, with
+// rest = -f^2/2 + f^3 P(f), P minimax on [-1/3, 1/3].
+typedef struct {
+  float e, f, rest;
+} SplitLogarithm;
+
+static inline SplitLogarithm splitLogarithm(float x) {
   int isSmall = x < 0x1p-126f;
   float scaled = isSmall ? x * 0x1p23f : x;
   u32 bits = bitsOf(scaled);
@@ -126,11 +130,32 @@ DEVICE float __tw_logf(float x) {
   p = fma32(p, f, -0x1.ffff0ep-3f);
   p = fma32(p, f, 0x1.555556p-2f);
   float square = f * f;
-  float r = f + fma32(square * f, p, -0.5f * square);
-  r = fma32(e, 0x1.62e43p-1f, r);
-  // Zero, negative, infinite, NaN.
+  return (SplitLogarithm){e, f, fma32(square * f, p, -0.5f * square)};
+}
+
+// `r`, but for zero, negative and infinite x and NaN.
+static inline float logarithmOrSpecial(float x, float r) {
   float special = x == 0.0f ? -__builtin_inff() : x < 0.0f ? __builtin_nanf("") : x + x;
   return x > 0.0f && x < __builtin_inff() ? r : special;
+}
+
+// At most 1 ULP.
+DEVICE float __tw_logf(float x) {
+  SplitLogarithm log = splitLogarithm(x);
+  float r = fma32(log.e, 0x1.62e43p-1f, log.f + log.rest);
+  return logarithmOrSpecial(x, r);
+}
+
+// At most 1.2 ULP, and exact for powers of two: quantisation takes ceil(log2(scale)), which an
+// error of 1 ULP turns into twice the scale. 1 / log 2 is the sum of two constants, and the
+// rounding error of e + f / log 2 is added again.
+DEVICE float __tw_log2f(float x) {
+  const float high = 0x1.715476p+0f, low = 0x1.4ae0cp-26f;
+  SplitLogarithm log = splitLogarithm(x);
+  float rest = fma32(log.rest, high, log.f * low);
+  float sum = fma32(log.f, high, log.e);
+  float error = fma32(log.f, high, log.e - sum);
+  return logarithmOrSpecial(x, sum + (error + rest));
 }
 
 // At most 3 ULP. Near zero a polynomial, elsewhere 1 - 2 / (e^2x + 1).
