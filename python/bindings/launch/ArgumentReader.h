@@ -46,6 +46,10 @@ struct LaunchParam {
   bool annotatedBool = false;
   bool annotatedPointer = false;
   PyObject *defaultValue = nullptr; // null: none
+  /// Slot of the launch option of the same name (num_warps), which a keyword sets as well;
+  /// noOption: there is none. Asked for when a keyword first names the parameter.
+  static constexpr int noOption = -1, notAsked = -2;
+  int option = notAsked;
 
   /// No type is declared and the value counts in every way: nearly every parameter.
   bool isPlain() const { return annotation.empty() && !noSpecialize && !noAlignment; }

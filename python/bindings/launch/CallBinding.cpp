@@ -20,7 +20,7 @@ py::dict optionDict(const OptionList &options) {
   return dict;
 }
 
-/// Slot of an option name, or -1. The names come from compiler/options.py.
+/// Slot of an option name, or noOption. The names come from compiler/options.py.
 static int optionSlot(PyObject *name) {
   static std::atomic<PyObject *> known{nullptr};
   PyObject *slots = madeOnce(
@@ -37,7 +37,7 @@ static int optionSlot(PyObject *name) {
       },
       [](PyObject *unused) { Py_DECREF(unused); });
   PyObject *found = PyDict_GetItem(slots, name); // the dict is not changed
-  return found ? static_cast<int>(PyLong_AsLong(found)) : -1;
+  return found ? static_cast<int>(PyLong_AsLong(found)) : LaunchParam::noOption;
 }
 
 static std::string signatureText(const DispatcherState &state) {
@@ -88,26 +88,34 @@ static int findParam(const DispatcherState &state, PyObject *name) {
   return -1;
 }
 
+/// A parameter that is named like an option gets the value, and so does the option, as in
+/// Triton: kernels ask so for the number of their warps.
+static void bindParam(DispatcherState &state, size_t index, PyObject *name, PyObject *value,
+                      PyObject **bound, OptionList &options) {
+  LaunchParam &param = state.params[index];
+  if (bound[index])
+    throw argumentError(state, "duplicate", param.nameText);
+  bound[index] = value;
+  if (param.option == LaunchParam::notAsked)
+    param.option = optionSlot(name);
+  if (param.option != LaunchParam::noOption)
+    options.insert(static_cast<unsigned>(param.option), name, value);
+}
+
 static void bindKeyword(DispatcherObject *self, PyObject *name, PyObject *value, PyObject **bound,
                         OptionList &options) {
   DispatcherState &state = *self->state;
-  // The slow comparison is only for names that are no interned parameter.
   for (size_t i = 0; i < state.params.size(); ++i)
-    if (state.params[i].name == name) {
-      if (bound[i])
-        throw argumentError(state, "duplicate", state.params[i].nameText);
-      bound[i] = value;
-      return;
-    }
+    if (state.params[i].name == name)
+      return bindParam(state, i, name, value, bound, options);
+  // The slow comparison would find no parameter for most options: their names are interned
+  // where the call's text has them, not where they are keys of a dictionary read from a file.
   int slot = optionSlot(name);
-  int param = slot < 0 ? findParam(state, name) : -1;
-  if (param >= 0) {
-    if (bound[param])
-      throw argumentError(state, "duplicate", state.params[param].nameText);
-    bound[param] = value;
-    return;
-  }
-  if (slot >= 0) {
+  bool isOption = slot != LaunchParam::noOption && PyUnicode_CHECK_INTERNED(name);
+  int param = isOption ? -1 : findParam(state, name);
+  if (param >= 0)
+    return bindParam(state, static_cast<size_t>(param), name, value, bound, options);
+  if (slot != LaunchParam::noOption) {
     options.insert(static_cast<unsigned>(slot), name, value);
     return;
   }

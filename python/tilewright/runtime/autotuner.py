@@ -166,7 +166,7 @@ class Autotuner(_core.TunedDispatcher, KernelInterface, metaclass=LaunchableType
 
     def given_parameters(self):
         """Names of the parameters that a launch gets from here."""
-        return {name for config in self._configs for name in config.kwargs}
+        return {name for config in self._configs for name in config.all_kwargs()}
 
     def _tell_native_side(self):
         """What warm launches go by: the kernel, and the parameters that others give."""

@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How the arguments of a launch reach the driver, against the recording one; run by test_launch_mock.py."""
 
+import json
 import os
 
 import numpy as np
 import pytest
 
 import tilewright
+import tilewright.language as tl
 from harness.launch_cases import DEVICE0, DEVICE1, constexpr, make_kernel, tensors
 from harness.mock_driver import FakeTensor
 from tilewright import _core, errors
@@ -307,6 +309,23 @@ def test_options_are_part_of_the_key(mock, compiler):
     add[(1,)](*args, 5, BLOCK=64, num_stages=2, num_warps=8)
     add[(1,)](*args, 5, num_warps=8, num_stages=2, BLOCK=64)
     assert len(compiler.calls) == 3
+
+
+def test_a_parameter_that_is_named_like_an_option_is_both(mock, compiler):
+    @tilewright.jit
+    def kernel(x, num_warps: tl.constexpr, num_stages: tl.constexpr = 7):
+        pass
+
+    x = FakeTensor()
+    # Keys of a file are not interned, unlike names in a program's text.
+    for options in ({"num_warps": 8}, json.loads('{"num_warps": 8}')):
+        assert kernel[(1,)](x, **options).constants == {"num_warps": 8, "num_stages": 7}
+        assert mock.launch(-1).threads == 256 and compiler.last["options"]["num_warps"] == 8
+    # As with Triton, the option is what a keyword says: not what is given by place, nor a default.
+    kernel[(1,)](x, 2)
+    assert compiler.last["options"].get("num_warps") is None and compiler.last["options"].get("num_stages") != 7
+    with pytest.raises(tilewright.errors.InvalidArgument, match="duplicate argument 'num_warps'"):
+        kernel[(1,)](x, 8, num_warps=8)
 
 
 # -- arguments that raise when they are asked -----------------------------------------

@@ -11,6 +11,7 @@ import weakref
 import pytest
 
 import tilewright
+import tilewright.language as tl
 from harness.mock_driver import FakeTensor
 from harness.launch_cases import constexpr
 from harness.tuned_launches import configs, make_kernel, make_tuned, python_calls, stacks
@@ -171,6 +172,17 @@ def test_options_of_the_call(mock):
         assert not tuned[(1,)](FakeTensor(), 5, 2.0).metadata.launch_cooperative_grid
         assert tuned[(1,)](FakeTensor(), 5, 2.0, launch_cooperative_grid=True).metadata.launch_cooperative_grid
         assert mock.launch().cooperative and mock.launch().threads == 256
+
+
+def test_a_configuration_gives_its_options_to_parameters_too(mock):
+    @tilewright.autotune([tilewright.Config({"BLOCK": 128}, num_warps=8)], key=[])
+    @tilewright.jit
+    def kernel(x, BLOCK: tl.constexpr, num_warps: tl.constexpr):
+        pass
+
+    for _ in range(2):
+        assert kernel[(1,)](FakeTensor()).constants == {"BLOCK": 128, "num_warps": 8}
+        assert mock.launch().threads == 256
 
 
 def test_heuristics_replace_a_keyword_and_see_earlier_results(mock):
