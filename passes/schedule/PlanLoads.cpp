@@ -13,6 +13,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <utility>
+
 using namespace mlir;
 
 namespace tilewright::passes {
@@ -64,7 +66,7 @@ public:
       for (const LoadFacts &load : facts.loads)
         if (llvm::is_contained(own.copies, &load) ? !isTransposed : accepts(load, isTransposed))
           chosen.rings.push_back(&load);
-    shortenForLoadedAddresses();
+    shortenAsTritonDoes();
     return std::move(chosen);
   }
 
@@ -121,15 +123,25 @@ private:
     return own;
   }
 
-  /// In Triton a load for an address is a stage of its own, which leaves fewer to the ring.
-  /// Programs that were written for it count on that memory: they get as few where what
-  /// they ask for does not fit.
-  void shortenForLoadedAddresses() {
+  /// Programs that were written for Triton count on the memory that it takes, which is less
+  /// in two cases: a load for an address is a stage of its own there, which leaves fewer to
+  /// the ring; and a ring that no wgmma reads has as many slots as loads are iterations
+  /// ahead, one fewer than here. Where the usual number does not fit, it is theirs.
+  void shortenAsTritonDoes() {
     int levels = 0;
     for (const LoadFacts *load : chosen.rings)
       levels = std::max(levels, load->numAddressLoads);
-    if ((chosen.distance + 1) * chosen.slotBytes() > resources.roomForRings())
+    if (!fits())
       chosen.distance = static_cast<int>(llvm::divideCeil(chosen.distance, levels + 1));
+    if (!fits() && !facts.feedsWgmma)
+      --chosen.distance;
+    if (chosen.distance < 1)
+      for (const LoadFacts *load : std::exchange(chosen.rings, {}))
+        refuse(*load, "too little shared memory");
+  }
+
+  bool fits() const {
+    return (chosen.distance + 1) * chosen.slotBytes() <= resources.roomForRings();
   }
 
   /// All loads, so many iterations ahead as memory allows.

@@ -114,3 +114,16 @@ def test_fewer_slots_where_the_pages_do_not_fit(stages, slots):
     rows = b.reshape(8, k, n)[pages[:trips]].astype(np.float64).reshape(-1, n)
     np.testing.assert_array_equal(out, a.astype(np.float64) @ rows)
     assert f"stages={slots}, slots={slots}" in remarks_of(seen)
+
+
+def test_no_ring_where_two_slots_do_not_fit():
+    """A ring that no wgmma reads has a slot fewer where memory is short: two of 160 KiB are too many for two stages."""
+    m, n, k, trips, seen = 64, 256, 256, 3, []
+    a, b = exact_values("float16", (m, trips * k)), exact_values("float16", (8 * k, n), seed=1)
+    pages, out = np.array([6, 1, 7, 1 << 20], np.int32), np.full((m, n), 9, np.float32)
+    Emulator("sm_80", inspect=seen.append).run(
+        pages_kernel, (1,), a, b, pages, out, trips, M=m, N=n, K=k, FORM="page", num_warps=8, num_stages=2
+    )
+    rows = b.reshape(8, k, n)[pages[:trips]].astype(np.float64).reshape(-1, n)
+    np.testing.assert_array_equal(out, a.astype(np.float64) @ rows)
+    assert "too little shared memory" in remarks_of(seen)
