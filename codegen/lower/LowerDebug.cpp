@@ -8,7 +8,7 @@
 //
 // How: one line per element, printed by the thread that owns it:
 //
-//     pid (0, 0, 0) idx (3) prefix: 1.000000
+//     pid (0, 0, 0) idx ( 3) prefix: 1.000000
 //
 // A failing assertion names the place in the Python source and ends the context;
 // there is no way to stop one kernel only.
@@ -56,7 +56,7 @@ namespace {
 struct PrintLine {
   std::string format;
   llvm::SmallVector<Value> arguments;
-  void add(llvm::StringRef conversion, Value argument) {
+  void add(const std::string &conversion, Value argument) {
     format += conversion;
     arguments.push_back(argument);
   }
@@ -131,7 +131,7 @@ static void addProgramIndex(FunctionLowering &lowering, PrintLine &line) {
   line.format += ")";
 }
 
-/// " idx (1, 2)" of the element in a register.
+/// " idx ( 1, 2)" of the element in a register, each index as wide as the largest.
 static void addElementIndex(FunctionLowering &lowering, PrintLine &line, const LinearLayout &layout,
                             int index) {
   OpBuilder &builder = lowering.builder;
@@ -145,14 +145,15 @@ static void addElementIndex(FunctionLowering &lowering, PrintLine &line, const L
       coordinate = builder.create<LLVM::AndOp>(
           lowering.loc, coordinate, lowering.constantI32((1 << layout.log2Shape()[axis]) - 1));
     }
-    line.add(axis ? ", %u" : "%u", coordinate);
+    size_t width = std::to_string((1 << layout.log2Shape()[axis]) - 1).size();
+    line.add((axis ? ", %" : "%") + (width > 1 ? std::to_string(width) : "") + "u", coordinate);
   }
   line.format += ")";
 }
 
 static LogicalResult lowerPrint(Operation *op, FunctionLowering &lowering) {
   auto print = llvm::cast<ir::PrintOp>(op);
-  std::string prefix = " " + escapePercent(print.getPrefix());
+  std::string prefix = escapePercent(print.getPrefix());
   if (print.getValues().empty()) {
     emitWhere(lowering, lowering.ownsElements(lowering.builder.getI32Type()), [&] {
       PrintLine line;
@@ -177,6 +178,8 @@ static LogicalResult lowerPrint(Operation *op, FunctionLowering &lowering) {
         addProgramIndex(lowering, line);
         if (tile)
           addElementIndex(lowering, line, ir::getLinearLayout(tile), static_cast<int>(index));
+        else
+          line.format += " idx ()";
         line.format += prefix;
         if (print.getValues().size() > 1)
           line.format += "(operand " + std::to_string(position) + ") ";

@@ -45,6 +45,17 @@ void Semantic::assume(const Value &condition) {
 
 void Semantic::barrier() { builder.barrier(); }
 
+/// What stands between index and value of a line: Triton's form, which programs read.
+static std::string printedPrefix(std::string prefix, bool hasValues) {
+  if (hasValues) {
+    while (!prefix.empty() && (prefix.back() == ' ' || prefix.back() == ':'))
+      prefix.pop_back();
+    prefix += ": ";
+  }
+  bool isText = !prefix.empty() && prefix.front() != ' ' && prefix != ": ";
+  return isText ? " " + prefix : prefix;
+}
+
 void Semantic::print(const std::string &prefix, const std::vector<Operand> &values, bool hex) {
   for (char c : prefix)
     if (static_cast<unsigned char>(c) > 126 || (static_cast<unsigned char>(c) < 32 && !isspace(c)))
@@ -56,7 +67,7 @@ void Semantic::print(const std::string &prefix, const std::vector<Operand> &valu
     // No evaluator can read the formats of software.
     printed.push_back(value.type.scalar.isSoftwareFloat8() ? castTo(value, float32Type) : value);
   }
-  builder.print(prefix, printed, hex);
+  builder.print(printedPrefix(prefix, !values.empty()), printed, hex);
 }
 
 void Semantic::deviceAssert(const Operand &condition, const std::string &message,

@@ -198,9 +198,9 @@ def TW_PrintOp : TW_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "prints values, one line per element, with program and element indices";
   let description = [{
     `isSigned` has an entry for each value, and concerns integers. With `hex` all
-    numbers are printed as their bits.
+    numbers are printed as their bits. The prefix stands between index and value as it is.
 
-        tw.print "x" hex %x : tensor<8xf32> {isSigned = array<i1: true>}
+        tw.print " x: " hex %x : tensor<8xf32> {isSigned = array<i1: true>}
   }];
   let arguments = (ins StrAttr:$prefix, UnitAttr:$hex, Variadic<TW_Any>:$values, DenseBoolArrayAttr:$isSigned);
   let assemblyFormat = "$prefix (`hex` $hex^)? ($values^ `:` type($values))? attr-dict";

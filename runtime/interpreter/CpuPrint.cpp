@@ -107,13 +107,12 @@ static std::string printedElement(const Value &value, int64_t i, bool hex) {
   return fmt::format("{:f}", decodeFloat(kind, tileOf(value).as<void>(), i));
 }
 
-/// " idx (1, 2)" of an element; nothing for a scalar.
+/// " idx ( 1, 2)" of an element, each index as wide as the largest; " idx ()" of a scalar.
 static std::string printedIndex(const Value &value, int64_t i) {
-  if (!value.type.isTile())
-    return "";
-  std::vector<int64_t> index(value.type.shape.size());
+  std::vector<std::string> index(value.type.shape.size());
   for (size_t axis = index.size(); axis-- > 0; i /= value.type.shape[axis])
-    index[axis] = i % value.type.shape[axis];
+    index[axis] = fmt::format("{:{}}", i % value.type.shape[axis],
+                              std::to_string(value.type.shape[axis] - 1).size());
   return fmt::format(" idx ({})", fmt::join(index, ", "));
 }
 
@@ -123,12 +122,12 @@ void CpuTileBuilder::print(const std::string &prefix, const std::vector<Value> &
   valueWasRead();
   std::string start = fmt::format("pid ({}, {}, {})", program.id[0], program.id[1], program.id[2]);
   if (values.empty())
-    host.writeLine(start + " " + prefix);
+    host.writeLine(start + prefix);
   for (size_t position = 0; position < values.size(); ++position) {
     const Value &value = values[position];
     std::string operand = values.size() > 1 ? fmt::format("(operand {}) ", position) : "";
     for (int64_t i = 0, count = countOf(value); i < count; ++i)
-      host.writeLine(start + printedIndex(value, i) + " " + prefix + operand +
+      host.writeLine(start + printedIndex(value, i) + prefix + operand +
                      printedElement(value, i, hex));
   }
 }

@@ -218,8 +218,8 @@ def test_print_shows_values(capsys):
     assert lines[1] == "sum 10.5 fp32"
     # The form of the GPU: a line per element.
     assert lines[2:] == [
-        *(f"pid (0, 0, 0) idx ({i}) values(operand 0) {x:f}" for i, x in enumerate((1.5, 2, 3, 4))),
-        "pid (0, 0, 0) values(operand 1) 0",
+        *(f"pid (0, 0, 0) idx ({i}) values: (operand 0) {x:f}" for i, x in enumerate((1.5, 2, 3, 4))),
+        "pid (0, 0, 0) idx () values: (operand 1) 0",
     ]
 
 

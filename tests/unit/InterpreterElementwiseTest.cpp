@@ -209,19 +209,21 @@ TEST_F(InterpreterElementwise, ShapeOperations) {
 
 TEST_F(InterpreterElementwise, PrintsAndAsserts) {
   builder.program.id = {1, 2, 0};
-  builder.print("x:", {f32({1.5f, 2.0f, NAN})}, /*hex=*/false);
+  builder.print(" x:", {f32({1.5f, 2.0f, NAN})}, /*hex=*/false);
   builder.print("", {i32({-1})}, /*hex=*/true);
-  builder.print("two ", {i32({7}), mask({1, 0})}, /*hex=*/false);
+  builder.print(" two ", {i32({7}), mask({1, 0})}, /*hex=*/false);
   // The form of codegen/lower/LowerDebug.cpp.
   EXPECT_EQ(host.lines, (std::vector<std::string>{
                             "pid (1, 2, 0) idx (0) x:1.500000",
                             "pid (1, 2, 0) idx (1) x:2.000000",
                             "pid (1, 2, 0) idx (2) x:nan",
-                            "pid (1, 2, 0) idx (0) 0xffffffff",
+                            "pid (1, 2, 0) idx (0)0xffffffff",
                             "pid (1, 2, 0) idx (0) two (operand 0) 7",
                             "pid (1, 2, 0) idx (0) two (operand 1) 1",
                             "pid (1, 2, 0) idx (1) two (operand 1) 0",
                         }));
+  builder.print(" n: ", {builder.range(0, 16)}, /*hex=*/false);
+  EXPECT_EQ(host.lines[7 + 9], "pid (1, 2, 0) idx ( 9) n: 9");
   EXPECT_EQ(formatTile(builder.range(0, 128), false), "[0, 1, 2, 3, ..., 124, 125, 126, 127]");
   std::string error = errorOf([&] { builder.deviceAssert(mask({1, 0}), "x < n", std::nullopt); });
   EXPECT_NE(error.find("[E0403] x < n at kernel.py:7, program (1,2,0)"), std::string::npos)

@@ -6,17 +6,18 @@
 
 //--- print.mlir
 // A literal percent sign is not a conversion; a scalar is printed by thread 0.
-// PRINT-DAG: c"pid (%u, %u, %u) idx (%u) 100%%: %d\0A\00"
-// PRINT-DAG: c"pid (%u, %u, %u) idx (%u) h: 0x%08x\0A\00"
-// PRINT-DAG: c"pid (%u, %u, %u) x: %f\0A\00"
+// An index is as wide as the largest of its axis.
+// PRINT-DAG: c"pid (%u, %u, %u) idx (%2u) 100%%: %d\0A\00"
+// PRINT-DAG: c"pid (%u, %u, %u) idx (%2u) h: 0x%08x\0A\00"
+// PRINT-DAG: c"pid (%u, %u, %u) idx () x: %f\0A\00"
 // PRINT: call {{.*}}@vprintf
 #b = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [], block = []>
 module attributes {tw.num_warps = 1 : i32} {
 func.func @print(%x: f32) {
   %r = tw.range 0 to 32 : tensor<32xi32, #b>
-  tw.print "100%: " %r : tensor<32xi32, #b> {isSigned = array<i1: true>}
-  tw.print "h: " hex %r : tensor<32xi32, #b> {isSigned = array<i1: true>}
-  tw.print "x: " %x : f32 {isSigned = array<i1: true>}
+  tw.print " 100%: " %r : tensor<32xi32, #b> {isSigned = array<i1: true>}
+  tw.print " h: " hex %r : tensor<32xi32, #b> {isSigned = array<i1: true>}
+  tw.print " x: " %x : f32 {isSigned = array<i1: true>}
   func.return
 }
 }

@@ -109,7 +109,7 @@ def recursion(p, n):
 
 # print and assert, with what they say.
 # CHECK-LABEL: // debugging
-# CHECK: tw.print "n is" %arg1 : i32 {isSigned = array<i1: true>}
+# CHECK: tw.print " n is: " %arg1 : i32 {isSigned = array<i1: true>}
 # CHECK: tw.assert %{{.*}}, "n too small" : i1
 # CHECK: %[[INACTIVE:.*]] = arith.xori
 # CHECK: %[[HOLDS:.*]] = arith.ori %{{.*}}, %[[INACTIVE]] : tensor<16xi1>
