@@ -401,6 +401,8 @@ _by_code = {
     "E0122": _variant(InvalidArgument, CompilationError),
     # Programs probe for names, and an unknown option is a KeyError of Triton.
     "E0125": _variant(UnsupportedSyntax, AttributeError, KeyError),
+    # Triton asserts that the number of warps is a power of two.
+    "E0209": _variant(InvalidOption, AssertionError),
     "E0211": _variant(InvalidArgument, OverflowError),
     "E0605": _variant(InvalidOption, AutotunerError),
     # A dtype that cannot be an argument is not a fault in the kernel's text.
