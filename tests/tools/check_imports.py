@@ -125,6 +125,7 @@ LAYERS = {
     "runtime.accesses": "interpreter",
     "runtime.sourced_function": "launch",
     "runtime.jit": "launch",
+    "runtime.launch_binder": "launch",
     "runtime._async_compile": "launch",
     "runtime.tuned_attributes": "tuned",
     "tuning": "tuning",

@@ -18,7 +18,7 @@ from typing import Callable, Optional
 
 from .. import _core, errors, foreign, knobs, observers, wiring
 from ..annotations import signature
-from ..compiler.compiler import compile_for_launch, preload
+from ..compiler.compiler import ASTSource, CompiledKernel, compile, compile_for_launch, preload
 from ..compiler.options import DEFAULTS, parse_options
 from ..language import constexpr_type
 from ..language.core import must_use_result
@@ -37,6 +37,7 @@ from .specialization import native_specialize_impl
 from .tensors import MockTensor, TensorWrapper, reinterpret
 
 _explain_call = deferred("explaining.facts:explain_call")  # few programs ask
+_binder_of = deferred("runtime.launch_binder:binder_of")  # as above
 
 __all__ = [
     "JITFunction",
@@ -89,11 +90,21 @@ def _hook(knob):
 
 
 class _DeviceCaches(defaultdict):
-    """device -> (kernels by specialisation, ...), in Triton's form. To clear it is to have kernels looked for again."""
+    """device -> (kernels by specialisation, {}, target, backend, binder), in Triton's form.
+
+    To clear it is to have kernels looked for again. What launches do without, and libraries
+    that compile ahead of a launch ask for, is made when an entry is first read.
+    """
 
     def __init__(self, function):
         super().__init__(lambda: ({}, {}, None, None, None))
         self._function = weakref.ref(function)
+
+    def __getitem__(self, device):
+        entry = super().__getitem__(device)
+        if entry[-1] is None:
+            entry = self[device] = (*entry[:2], *_binder_of(self._function(), device))
+        return entry
 
     def clear(self):
         super().clear()
@@ -109,6 +120,8 @@ class JITFunction(_core.KernelDispatcher, SourcedFunction, KernelInterface[T], m
     """A Python function that is compiled per specialisation and launched on a grid."""
 
     __tilewright_kernel__ = True
+    # What such libraries compile with, where Triton has it.
+    ASTSource, CompiledKernel, compile = ASTSource, CompiledKernel, staticmethod(compile)
 
     def __init__(
         self,

@@ -123,6 +123,9 @@ class JITFunction(Generic[_P, _R]):
         remembered: later launches check that they are still the same."""
     def is_annotated_constexpr(self, name: Any) -> Any:
         """Whether the module annotates the name as one: `N: tl.constexpr = 4`."""
+    ASTSource: Any
+    CompiledKernel: Any
+    compile: Any
     def __init__(self, fn: Any, version: Any = None, do_not_specialize: Any = None, do_not_specialize_on_alignment: Any = None, debug: Any = None, noinline: Any = None, repr: Any = None, launch_metadata: Any = None, source: Any = None) -> None:
         ...
     def repr(self, proxy: Any) -> Any:

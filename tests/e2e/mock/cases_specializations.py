@@ -105,6 +105,31 @@ def test_hooks_get_every_option():
     assert after["compile"]["specialization_data"] == before["compile"]["specialization_data"]
 
 
+def test_compiling_ahead_of_a_launch_as_with_triton():
+    """A library binds the arguments of a call by what the device's cache holds, and compiles what it reads off them."""
+
+    @tilewright.jit
+    def kernel(x, n, pair, width, SIZE: tl.constexpr = 32, num_warps: tl.constexpr = 4):
+        tl.store(x + tl.arange(0, SIZE), n + pair[0] + width)
+
+    kernels, *_, target, backend, binder = kernel.device_caches[0]
+    arguments, options = (FakeTensor(), 48, (3, 1), 1), {"num_warps": 8, "num_stages": 2}
+    values, facts, rest = binder(*arguments, **options)
+    assert list(values) == kernel.arg_names and values["SIZE"] == 32 and values["num_warps"] == 8
+    assert [kind for kind, _ in facts] == ["*fp32", "i32", ("i32", "constexpr"), "constexpr", "constexpr", "constexpr"]
+    assert rest == {"num_stages": 2}
+    with pytest.raises(TypeError, match="missing a required argument: 'pair'"):
+        binder(FakeTensor(), 48)
+    kinds, keys = [list(row) for row in zip(*facts)]
+    find, at = tilewright.runtime.jit.find_paths_if, tilewright.runtime.jit.get_iterable_path
+    constants = {path: at(list(values.values()), path) for path in find(kinds, lambda _, kind: kind == "constexpr")}
+    attributes = {path: backend.parse_attr(at(keys, path)) for path in find(keys, lambda _, key: isinstance(key, str))}
+    source = kernel.ASTSource(kernel, dict(zip(kernel.arg_names, kinds)), constants, attributes)
+    made = kernel.compile(source, target=target, options=backend.parse_options(options).__dict__)
+    assert isinstance(made, kernel.CompiledKernel) and made.metadata.num_warps == 8
+    assert kernel.device_caches[0][0] is kernels
+
+
 def module_level(x):
     pass
 
