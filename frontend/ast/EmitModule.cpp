@@ -36,8 +36,7 @@ static bool isEnabled(const py::dict &options, const char *name) {
   return options.contains(name) && py::cast<bool>(py::bool_(options[name]));
 }
 
-static void setModuleOptions(mlir::ModuleOp module, const py::dict &options,
-                             const std::string &target) {
+static void setModuleOptions(mlir::ModuleOp module, const py::dict &options) {
   mlir::Builder builder(module.getContext());
   const std::pair<const char *, llvm::StringRef> table[] = {{"num_warps", ir::numWarpsAttr},
                                                             {"num_stages", ir::numStagesAttr},
@@ -49,8 +48,6 @@ static void setModuleOptions(mlir::ModuleOp module, const py::dict &options,
         module->setAttr(attribute, builder.getI32IntegerAttr(py::cast<int>(value)));
   if (isEnabled(options, "arguments_may_overlap"))
     module->setAttr(ir::argumentsOverlapAttr, builder.getUnitAttr());
-  if (!target.empty())
-    module->setAttr(ir::targetAttr, builder.getStringAttr(target));
 }
 
 //===----------------------------------------------------------------------===//
@@ -118,7 +115,7 @@ mlir::OwningOpRef<mlir::ModuleOp> emitModule(mlir::MLIRContext &context, py::han
   try {
     mlir::Location loc = functionLocation(&context, function);
     mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
-    setModuleOptions(*module, options, target);
+    setModuleOptions(*module, options);
 
     bool hasTma = !target.empty() && getTargetInfo(target).hasTma;
     KernelArguments arguments(constexprs, divisibility, hasTma);

@@ -251,6 +251,11 @@ int numWarps(ModuleOp module) {
   return 4;
 }
 
+int numStages(ModuleOp module) {
+  auto attr = module->getAttrOfType<IntegerAttr>(numStagesAttr);
+  return attr ? static_cast<int>(attr.getInt()) : 3;
+}
+
 int numBlocks(ModuleOp module) {
   auto attr = module->getAttrOfType<IntegerAttr>(numBlocksAttr);
   return attr ? std::max<int>(1, attr.getInt()) : 1;

@@ -58,8 +58,6 @@ constexpr llvm::StringLiteral argumentsOverlapAttr = "tw.arguments_overlap";
 /// On the module (unit), set by AliasInfo where the one above is absent: the code is right
 /// only where what the kernel writes through one argument is not read or written through another.
 constexpr llvm::StringLiteral needsDistinctArgumentsAttr = "tw.needs_distinct_arguments";
-/// "sm_90a" (string).
-constexpr llvm::StringLiteral targetAttr = "tw.target";
 /// Function argument: the value is divisible by it (i64).
 constexpr llvm::StringLiteral divisibilityAttr = "tw.divisibility";
 /// Function argument, a pointer: index (i32) of the descriptor argument of the
@@ -91,7 +89,8 @@ constexpr llvm::StringLiteral vectorDimensionAttr = "tw.vector_dimension";
 /// On elementwise ops of integers (i32): bits of the flat element that may be
 /// cleared without changing the value. Set by MarkConstancy.
 constexpr llvm::StringLiteral constantBitsAttr = "tw.constant_bits";
-/// On scf.for: what tl.range asked for (the first two i32, the others units).
+/// On scf.for: what tl.range asked for (the first two i32, the others units). What has no
+/// effect here, PipelineLoops says in a remark.
 constexpr llvm::StringLiteral loopStagesAttr = "tw.loop_stages";
 constexpr llvm::StringLiteral loopUnrollAttr = "tw.loop_unroll";
 constexpr llvm::StringLiteral loopFlattenAttr = "tw.loop_flatten";
@@ -126,6 +125,8 @@ bool isElementwise(mlir::Operation *op);
 BufferType tmaBuffer(DescriptorType descriptor, int64_t slots = 1);
 
 int numWarps(mlir::ModuleOp module);
+/// Stages of loops that name no number of their own: what the launch asks for, or 3.
+int numStages(mlir::ModuleOp module);
 /// Blocks of one program: 1, or the size of its cluster.
 int numBlocks(mlir::ModuleOp module);
 /// The bits of the block index that tell copies of a tile apart: those that the

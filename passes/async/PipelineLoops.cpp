@@ -114,6 +114,17 @@ static Remark describe(const LoopSchedule &schedule) {
           text};
 }
 
+/// Tells of hints that kernels written for Triton give and that change nothing here.
+static void tellIdleHints(scf::ForOp loop, const PassContext &context) {
+  auto tell = [&](const char *reason) { context.remark(loop, {"hint", false, {}, {}, reason}); };
+  if (loop->hasAttr(ir::loopUnrollAttr))
+    tell("loop_unroll_factor has no effect: LLVM chooses which loops it unrolls");
+  if (loop->hasAttr(ir::loopWarpSpecializeAttr))
+    tell("warp_specialize has no effect: the warps that compute start the copies, too");
+  if (loop->hasAttr(ir::loopSingleAccumulatorAttr))
+    tell("disallow_acc_multi_buffer has no effect: an accumulator has one copy in any case");
+}
+
 namespace {
 
 class PipelineLoopsPass : public impl::PipelineLoopsBase<PipelineLoopsPass> {
@@ -121,6 +132,7 @@ public:
   explicit PipelineLoopsPass(PassContext context) : context(std::move(context)) {}
 
   void runOnOperation() override {
+    getOperation()->walk([&](scf::ForOp loop) { tellIdleHints(loop, context); });
     for (scf::ForOp loop : innermostLoops(getOperation()))
       if (failed(pipeline(loop)))
         return signalPassFailure();

@@ -22,7 +22,8 @@
 //               v
 //        codegen/lower
 //
-// What breaks if a step is moved stands beside it: its comment says what it finds done.
+// What breaks if a step is moved stands beside it: its comment says what it finds done, and
+// what it has to come before.
 // Lowering steps cannot be left out; optimisations can (TILEWRIGHT_SKIP_PASSES), and a
 // kernel is right without any of them, which tests/e2e/test_skipped_passes.py checks.
 //
@@ -73,56 +74,63 @@ static std::unique_ptr<Pass> createFenceMerger(PassContext) { return createMerge
 /// The whole way from tile level to what code generation takes, in order.
 static constexpr Step steps[] = {
     //===--- tile level ----------------------------------------------------===//
-    // Before anything deletes a promise that stands as a statement.
+    // Before anything that deletes ops without users: a promise that stands as a statement has
+    // none until this step.
     {createExtendHints, Role::Optimisation},
-    // Before whatever a mask that is known makes simpler.
+    // Before whatever a mask that is known makes simpler; later both bodies would be alike.
     {createVersionMasks, Role::Optimisation},
     // Constants and broadcasts first: all that follows sees fewer and smaller ops.
     {createCombineOps, Role::Optimisation},
-    // Equal addresses and masks become one value, which analyses rely on.
+    // Equal addresses and masks become one value. Analyses compare values, so without it they
+    // take an access and its mask for unrelated.
     {createCSE, Role::Optimisation},
-    // Equal masks are one value now.
+    // Equal masks are one value now; before, it would find few.
     {createSimplifyMasked, Role::Optimisation},
-    // Before layouts, so that an invariant tile is converted once, outside.
+    // Before layouts, so that an invariant tile is converted once, outside; later each of its
+    // conversions would stand in the loop.
     {createHoistInvariants, Role::Optimisation},
-    // Bounds of inner loops are outside now, where they do not change.
+    // Bounds of inner loops are outside now, where they do not change; it refuses those inside.
     {createFlattenLoops, Role::Optimisation},
-    // Only tiles that are left count.
+    // Only tiles that are left count; earlier, ones that are never loaded would ask for warps.
     {createChooseNumWarps, Role::Lowering},
-    // Layouts follow from what computes the products.
+    // Divides results among the warps, whose number is known now. Layouts follow from it.
     {createSelectMatrixUnit, Role::Lowering},
-    // Invariant tiles are outside of loops now; they are stored there. No later step knows the
-    // gathers that it replaces.
+    // Invariant tiles are outside of loops now, and are stored there. Before layouts, so that what
+    // reads the buffer may have any. No later step knows the gathers that it replaces.
     {createPromoteGathers, Role::Lowering},
 
     //===--- layout level --------------------------------------------------===//
-    // Everything below reads layouts from the types.
+    // Everything below reads layouts from the types; an op that is made later comes with its own.
     {createAssignLayouts, Role::Lowering},
     // Values recomputed for several users in one layout become one again.
     {createCSE, Role::Optimisation},
     // After CSE has shown which conversions are the same.
     {createRemoveConversions, Role::Optimisation},
-    // Whether an operand is in its registers already is known now.
+    // Whether an operand is in its registers already is known now. Before, it would store
+    // operands whose conversion goes away.
     {createPromoteShared, Role::Lowering},
-    // Which elements of an axis a thread holds is known now.
+    // Which elements of an axis a thread holds does not change any more. PipelineLoops moves the
+    // arithmetic of loops about, in which it would not find reductions again.
     {createDeferReductions, Role::Optimisation},
-    // Registers per thread are known now.
+    // Registers per thread follow from the layouts, and casts are where conversions left them.
     {createNarrowLiveTiles, Role::Optimisation},
     // The phase ends: no op may see two layouts of one tile.
     {createVerifyLayouts, Role::Verifier},
 
     //===--- asynchrony ----------------------------------------------------===//
-    // Copies instead of loads and rings instead of buffers, before they are placed.
+    // Copies instead of loads and rings instead of buffers. Layouts are final; whatever counts
+    // shared memory has to see the rings.
     {createPipelineLoops, Role::Optimisation},
     // Reads the rings that are there now, one slot further.
     {createPrefetchOperands, Role::Optimisation},
-    // What is not in flight round a loop is waited for where it is used.
+    // What stays in flight round a loop is decided; all else is waited for where it is used. The
+    // operands of a product live until its wait, which AllocateShared has to see.
     {createOverlapProducts, Role::Optimisation},
     // The expander repeats address arithmetic per stage.
     {createCSE, Role::Optimisation},
-    // What no loop has taken into its pipeline; makes buffers.
+    // What no loop has taken into its pipeline: earlier, it would take all, and wait for each.
     {createLowerDescriptors, Role::Lowering},
-    // Knows which loads are left, and how much shared memory.
+    // Knows which loads are left, and how much shared memory: all other buffers are there.
     {createStageLoads, Role::Optimisation},
     // How many maps are in use together follows from the rings; makes a buffer.
     {createPlaceTensorMaps, Role::Lowering},
@@ -130,15 +138,16 @@ static constexpr Step steps[] = {
     {createVerifyAsync, Role::Verifier},
 
     //===--- resources -----------------------------------------------------===//
-    // Which reductions cross blocks does not change any more; makes barriers.
+    // Which reductions cross blocks does not change any more; makes barriers, which get a place.
     {createPrepareExchanges, Role::Lowering},
-    // The set of ops with scratch does not change any more.
+    // The set of ops with scratch does not change any more: one that came later had no place.
     {createAllocateShared, Role::Lowering},
     // Needs the offsets: disjoint scratch needs no barrier.
     {createInsertBarriers, Role::Lowering},
-    // All fences are there now.
+    // All fences are there now, with two where PipelineLoops and InsertBarriers have put one each.
     {createFenceMerger, Role::Optimisation},
-    // Barriers and fences are final: what wgmma and TMA read must have both.
+    // Barriers and fences are final: what wgmma and TMA read must have both, and no slot of a
+    // ring may be filled while it is read.
     {createVerifyFences, Role::Verifier},
     // Attributes of existing ops only; last, so that no pass has to keep them.
     {createMarkConstancy, Role::Optimisation},
@@ -289,8 +298,7 @@ std::optional<FittingStages> findFittingStages(ModuleOp module, const PipelineOp
   quiet.skipped = options.skipped;
   quiet.first = options.first;
   ScopedDiagnosticHandler silence(module.getContext(), [](Diagnostic &) { return success(); });
-  auto launch = module->getAttrOfType<IntegerAttr>(ir::numStagesAttr);
-  int64_t most = launch ? launch.getInt() : 1;
+  int64_t most = ir::numStages(module);
   module.walk([&](Operation *op) {
     if (auto stages = op->getAttrOfType<IntegerAttr>(ir::loopStagesAttr))
       most = std::max(most, stages.getInt());
@@ -300,12 +308,14 @@ std::optional<FittingStages> findFittingStages(ModuleOp module, const PipelineOp
     FittingStages found;
     found.stages = static_cast<int>(stages);
     auto fewer = IntegerAttr::get(IntegerType::get(module.getContext(), 32), stages);
+    if (ir::numStages(*trial) > stages)
+      (*trial)->setAttr(ir::numStagesAttr, fewer);
     trial->walk([&](Operation *op) {
-      for (llvm::StringRef name : {ir::numStagesAttr, ir::loopStagesAttr})
-        if (auto asked = op->getAttrOfType<IntegerAttr>(name); asked && asked.getInt() > stages) {
-          op->setAttr(name, fewer);
-          found.changesLoops |= name == ir::loopStagesAttr;
-        }
+      auto asked = op->getAttrOfType<IntegerAttr>(ir::loopStagesAttr);
+      if (asked && asked.getInt() > stages) {
+        op->setAttr(ir::loopStagesAttr, fewer);
+        found.changesLoops = true;
+      }
     });
     if (failed(runPipeline(*trial, quiet)))
       continue;

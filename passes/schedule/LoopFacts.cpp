@@ -26,9 +26,6 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
-/// Stages of a loop where neither it nor the launch names a number.
-static constexpr int defaultStages = 3;
-
 //===----------------------------------------------------------------------===//
 // Slices
 //===----------------------------------------------------------------------===//
@@ -376,9 +373,7 @@ static std::optional<int64_t> tripCount(scf::ForOp loop) {
 }
 
 static int distanceFor(scf::ForOp loop) {
-  int stages = defaultStages;
-  if (auto attr = loop->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(ir::numStagesAttr))
-    stages = static_cast<int>(attr.getInt());
+  int stages = ir::numStages(loop->getParentOfType<ModuleOp>());
   if (auto attr = loop->getAttrOfType<IntegerAttr>(ir::loopStagesAttr))
     stages = static_cast<int>(attr.getInt());
   int distance = stages - 1;

@@ -100,10 +100,10 @@ class PropagateNan(enum.IntEnum):
 class range:
     """A loop with hints for the compiler; without hints it is Python's `range`.
 
-    `num_stages` asks for that many iterations in flight, `loop_unroll_factor` for
-    unrolling (below 2 means none), `flatten` fuses a loop nest, `warp_specialize`
-    splits the body over groups of warps, `disallow_acc_multi_buffer` keeps one copy
-    of an accumulator, `disable_licm` keeps loop-invariant code inside."""
+    `num_stages` asks for that many iterations in flight, `flatten` makes one loop of
+    a nest of two, `disable_licm` keeps loop-invariant code inside. `loop_unroll_factor`,
+    `warp_specialize` and `disallow_acc_multi_buffer` are taken from kernels that were
+    written for Triton. They change nothing, which a remark says (TILEWRIGHT_REMARKS=1)."""
     def __init__(self, arg1: Any, arg2: Any = None, step: Any = None, num_stages: int | None = None, loop_unroll_factor: int | None = None, disallow_acc_multi_buffer: bool = False, flatten: bool = False, warp_specialize: bool = False, disable_licm: bool = False) -> None:
         ...
     def __iter__(self) -> Iterator[_Tile]:

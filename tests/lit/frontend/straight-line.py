@@ -14,7 +14,7 @@ from emit_ttir import show
 # Pointers and integers become arguments; divisibility and launch options become
 # attributes; the mask goes to both loads and the store.
 # CHECK-LABEL: // add
-# CHECK: module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32, tw.target = "sm_90a"}
+# CHECK: module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32}
 # CHECK: func.func @add(%[[X:.*]]: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %[[Y:.*]]: !tw.ptr<f32>, %[[N:.*]]: i32)
 # CHECK: %[[PID:.*]] = tw.program_id 0
 # CHECK: %[[START:.*]] = arith.muli %[[PID]], %c128_i32
