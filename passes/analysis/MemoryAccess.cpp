@@ -76,7 +76,6 @@ std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axe
   MemoryAccess access;
   access.op = op;
   access.pointer = pointer;
-  access.mask = accessMask(op);
   access.type = type;
   access.elementBytes =
       ir::elementBits(llvm::cast<ir::PointerType>(type.getElementType()).getPointee()) / 8;
@@ -104,14 +103,15 @@ std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axe
         llvm::formatv("addresses contiguous in groups of {0}", info.contiguity[fast]).str());
   bound(access, std::max<int64_t>(1, alignment),
         llvm::formatv("addresses divisible by {0} bytes", info.divisibility[fast]).str());
+  Value mask = accessMask(op);
   for (int dim = 0; dim < type.getRank(); ++dim) {
     int64_t repeats = dim == fast ? 1 : info.constancy[dim];
-    if (access.mask)
-      repeats = std::min(repeats, axes.get(access.mask).constancy[dim]);
+    if (mask)
+      repeats = std::min(repeats, axes.get(mask).constancy[dim]);
     access.log2Repeats.push_back(llvm::Log2_64(std::max<int64_t>(1, repeats)));
   }
-  if (access.mask) {
-    int64_t constancy = axes.get(access.mask).constancy[fast];
+  if (mask) {
+    int64_t constancy = axes.get(mask).constancy[fast];
     bound(access, constancy, llvm::formatv("mask constant in groups of {0}", constancy).str());
   }
   return access;

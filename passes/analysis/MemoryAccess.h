@@ -20,7 +20,7 @@ namespace tilewright::passes {
 /// A tw.load, tw.store, tw.async_copy, tw.atomic_rmw or tw.atomic_cas on tiles.
 struct MemoryAccess {
   mlir::Operation *op = nullptr;
-  mlir::Value pointer, mask;
+  mlir::Value pointer;
   mlir::RankedTensorType type;
   int elementBytes = 0;
   /// Dimensions, fastest first: by length of the runs of addresses.

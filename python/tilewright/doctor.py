@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import time
@@ -95,10 +94,10 @@ def doctor(arguments) -> int:
     else:
         _line("driver", "none, or no visible GPU: kernels run in the interpreter")
     _line("cache", _cache_line())
-    changed = [(v, os.environ[v]) for v, *_ in knobs.table() if v in os.environ]
-    if changed:
+    switches = knobs.switches()
+    if switches:
         print("Environment")
-        for variable, value in changed:
+        for variable, value in switches.items():
             _line("", f"{variable}={value}")
     if missing:
         print("Missing")

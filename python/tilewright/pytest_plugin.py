@@ -15,7 +15,6 @@ run of an environment that has Tilewright, so the fixture alone loads more than 
 
 from __future__ import annotations
 
-import os
 
 import pytest
 
@@ -134,6 +133,6 @@ def kernel_mode(request):
     checks = _checks(request.config)
     with knobs.runtime.scope():
         if checks:
-            given = os.environ.get("TILEWRIGHT_CHECK")
+            given = knobs.runtime.check
             knobs.runtime.check = f"{given},{checks}" if given else checks
         yield KernelMode()

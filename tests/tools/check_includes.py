@@ -6,7 +6,8 @@
 
 A folder may include itself and what its row names. External headers that a
 folder must not see are in a table of their own: no LLVM in the runtime, nothing of
-MLIR or Python in the meaning of the language. A header whose name ends in
+MLIR or Python in the meaning of the language. Whatever the table allows, no two folders
+include each other, at any depth. A header whose name ends in
 Internal.h never leaves its folder. Own headers are named by their path from the root.
 """
 
@@ -112,8 +113,30 @@ def problems_in(path: Path, text: str) -> list[str]:
     return problems
 
 
+def cycles(texts: dict[Path, str]) -> list[list[str]]:
+    """Groups of folders that include each other, directly or by way of others, whatever the tables allow."""
+    needs: dict[str, set[str]] = {path.parent.as_posix(): set() for path in texts}
+    for path, text in texts.items():
+        own = path.parent.as_posix()
+        needs[own] |= {folder for _, name in INCLUDE.findall(text) if (folder := Path(name).parent.as_posix()) in needs} - {own}
+    reach = {folder: reachable(needs, folder) for folder in needs}
+    groups = {frozenset(other for other in reach[folder] if folder in reach[other]) for folder in needs}
+    return sorted(sorted(group) for group in groups if len(group) > 1)
+
+
+def reachable(needs: dict[str, set[str]], start: str) -> set[str]:
+    seen, todo = set(), [start]
+    while todo:
+        for other in needs[todo.pop()] - seen:
+            seen.add(other)
+            todo.append(other)
+    return seen
+
+
 def problems() -> list[str]:
-    return [p for path in files(".h", ".cpp", ".def", ".inc") for p in problems_in(path, read(path))]
+    texts = {path: read(path) for path in files(".h", ".cpp", ".def", ".inc")}
+    found = [p for path, text in texts.items() for p in problems_in(path, text)]
+    return found + [f"folders include each other: {', '.join(group)}" for group in cycles(texts)]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from tools import check_imports, check_includes, check_messages, check_names, check_numbers, check_ops, check_sizes, check_words
+from tools import (
+    check_attributes,
+    check_classes,
+    check_imports,
+    check_includes,
+    check_messages,
+    check_names,
+    check_numbers,
+    check_ops,
+    check_sizes,
+    check_switches,
+    check_words,
+)
 from tools.sources import ROOT
 
 RUFF = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
@@ -17,7 +29,19 @@ RUFF = shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.whi
 
 @pytest.mark.parametrize(
     "check",
-    [check_includes, check_imports, check_names, check_messages, check_numbers, check_ops, check_sizes, check_words],
+    [
+        check_attributes,
+        check_classes,
+        check_imports,
+        check_includes,
+        check_messages,
+        check_names,
+        check_numbers,
+        check_ops,
+        check_sizes,
+        check_switches,
+        check_words,
+    ],
     ids=lambda c: c.__name__.split(".")[-1],
 )
 def test_repository(check):
@@ -82,6 +106,70 @@ def test_include_is_refused(path, include):
 )
 def test_include_is_accepted(path, include):
     assert not check_includes.problems_in(Path(path), f'#include "{include}"\n')
+
+
+def test_folders_that_include_each_other_are_found():
+    texts = {
+        Path("codegen/lower/A.cpp"): '#include "codegen/emit/A.h"\n#include "ir/support/Error.h"\n',
+        Path("codegen/emit/A.h"): '#include "ir/support/Error.h"\n',
+        Path("codegen/emit/A.cpp"): '#include "codegen/emit/A.h"\n',
+        Path("ir/support/Error.h"): "#include <string>\n",
+    }
+    assert not check_includes.cycles(texts)
+    texts[Path("ir/support/Error.h")] = '#include "codegen/lower/A.h"\n'
+    assert check_includes.cycles(texts) == [["codegen/emit", "codegen/lower", "ir/support"]]
+
+
+def test_wide_class_is_refused():
+    methods = "".join(f"  void f{n}(std::pair<int, int> x = {{}}) {{ if (x.first) g({{1}}); }}\n" for n in range(24))
+    fields = "  int a = 0, b{1};\n  std::map<int, int> c; // d, e;\n  std::function<int(int)> h;\n" + "  char i[2];\n" * 6
+    others = (
+        "  using T = int;\n  friend class B;\n  static constexpr int j = 1;\n  enum { k, l };\n  struct M {\n    int n;\n  };\n"
+    )
+    text = f"class A : public B<int> {{\npublic:\n  explicit A(int a);\n{methods}{fields}{others}}};\n"
+    assert list(check_classes.classes_of(text)) == [("A", 25, 10), ("M", 0, 1)]
+    assert not check_classes.problems_in("passes/A.h", text)
+    assert check_classes.problems_in("passes/A.h", text.replace("  int a", "  int z;\n  int a"))
+    assert check_classes.problems_in("passes/A.h", text.replace("public:", "public:\n  bool operator==(const A &other) const;"))
+
+
+def test_attribute_without_reader_or_writer_is_found():
+    name = 'constexpr llvm::StringLiteral fooAttr = "tw.foo"; // set by Foo\n'
+    write, ask = "op->setAttr(ir::fooAttr, unit);\n", "if (auto foo = op->getAttrOfType<IntegerAttr>(ir::fooAttr))\n"
+    assert not check_attributes.attribute_problems({"A.h": name, "A.cpp": write, "B.cpp": ask})
+    assert check_attributes.attribute_problems({"A.h": name, "A.cpp": write}) == ["tw.foo (fooAttr) has no reader"]
+    assert check_attributes.attribute_problems({"A.h": name, "B.cpp": ask}) == ["tw.foo (fooAttr) has no writer"]
+    assert check_attributes.attribute_problems({"A.h": name, "A.cpp": write, "B.cpp": "// " + ask})
+    spelt = 'return op->hasAttr("tw.foo") && function.getArgAttr(i, "tw.foo");\n'
+    assert len(check_attributes.attribute_problems({"A.h": name, "A.cpp": write, "B.cpp": ask, "C.cpp": spelt})) == 2
+    assert check_attributes.attribute_problems({"A.cpp": write})
+
+
+@pytest.mark.parametrize(
+    "path, text",
+    [
+        ("frontend/ast/Names.cpp", 'bool isOn = std::getenv("TILEWRIGHT_DEBUG") != nullptr;'),
+        ("runtime/driver/Driver.cpp", "const char *value = getenv(name);"),
+        ("python/tilewright/cli.py", "import os\nos.environ['TILEWRIGHT_DEBUG']"),
+        ("python/tilewright/cli.py", "import os\nos.environ.get('TRITON_DEBUG', '0')"),
+        ("python/tilewright/cli.py", "import os\nos.getenv(name)"),
+        ("python/tilewright/cli.py", "import os\n'TILEWRIGHT_DEBUG' in os.environ"),
+    ],
+)
+def test_switch_that_is_read_elsewhere_is_found(path, text):
+    assert check_switches.problems_in(Path(path), text, set())
+
+
+@pytest.mark.parametrize(
+    "path, text",
+    [
+        ("ir/support/Knobs.cpp", "const char *value = getenv(name);"),
+        ("runtime/driver/Driver.cpp", "// getenv(name) would not do"),
+        ("python/tilewright/cli.py", "import os\nos.environ['TILEWRIGHT_DEBUG'] = '1'\nos.environ.get('CUDA_HOME')"),
+    ],
+)
+def test_switch_that_may_be_read_is_accepted(path, text):
+    assert not check_switches.problems_in(Path(path), text, set())
 
 
 @pytest.mark.parametrize(
