@@ -169,7 +169,7 @@ def MarkConstancy : TilewrightPass<"tw-mark-constancy"> {
 }
 
 def VerifyFences : TilewrightPass<"tw-verify-fences"> {
-  let summary = "checks that wgmma and TMA see what threads have written to shared memory";
+  let summary = "checks that wgmma and TMA see what threads have written, and that no slot is filled while it is read";
 }
 
 def VerifyResources : TilewrightPass<"tw-verify-resources"> {

@@ -7,6 +7,7 @@
 
 #include "passes/analysis/LockstepRun.h"
 
+#include "ir/dialect/Rings.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LockstepState.h"
 #include "passes/analysis/RegionFlow.h"
@@ -26,7 +27,8 @@ namespace {
 /// Iterations of a loop that contains another one with copies. A guess: the second one shows
 /// what the first one leaves.
 constexpr int64_t outerRounds = 2;
-/// Ops of a run, so that nests of loops with large rings cost no more than some milliseconds.
+/// Ops of a run, so that nests of loops with large rings cost no more than some milliseconds. A
+/// guess.
 constexpr int64_t maxSteps = 50000;
 
 /// What is known of an integer, a buffer or barriers.
@@ -44,7 +46,7 @@ struct Known {
 bool isEvent(Operation *op) {
   return llvm::isa<ir::MbarrierAllocOp, ir::MbarrierExpectOp, ir::MbarrierArriveOp,
                    ir::MbarrierWaitOp, ir::MbarrierPhaseOp, ir::AsyncCommitOp, ir::AsyncWaitOp,
-                   ir::AllocSharedOp, ir::FenceAsyncOp, ir::BarrierOp>(op) ||
+                   ir::AllocSharedOp, ir::FenceAsyncOp, ir::BarrierOp, ir::WgmmaWaitOp>(op) ||
          !bufferUses(op).empty();
 }
 
@@ -232,7 +234,7 @@ private:
       else if (op->getNumResults() == 1)
         values[op->getResult(0)] = compute(op);
       if (rules == LockstepRules::Fences && op->hasAttr(ir::scratchOffsetAttr) && !bufferBytes(op))
-        state.fenced.clear(); // it has a barrier of its own
+        state.passBarrier(); // it has one of its own
     }
   }
 
@@ -327,12 +329,13 @@ private:
 
   //===--- events --------------------------------------------------------===//
 
-  void fail(Operation *op, const Twine &message, Operation *writer = nullptr) {
+  void fail(Operation *op, const Twine &message, Operation *other = nullptr,
+            const char *whatOther = "is written here") {
     if (std::exchange(hasFailed, true))
       return;
     InFlightDiagnostic diagnostic = op->emitError(message);
-    if (writer)
-      diagnostic.attachNote(writer->getLoc()) << "is written here";
+    if (other)
+      diagnostic.attachNote(other->getLoc()) << whatOther;
   }
 
   void runEvent(Operation *op) {
@@ -349,9 +352,18 @@ private:
             state.unfenced.insert({slot, copy});
         })
         .Case([&](ir::FenceAsyncOp) { state.passFence(); })
-        .Case([&](ir::BarrierOp) { state.fenced.clear(); })
+        .Case([&](ir::BarrierOp) { state.passBarrier(); })
+        .Case([&](ir::WgmmaOp product) {
+          state.reads.beginProduct();
+          if (!product.getIsAsync())
+            state.reads.waitForProducts(0);
+        })
+        .Case([&](ir::WgmmaWaitOp wait) { state.reads.waitForProducts(wait.getPending()); })
         .Case([&](ir::MbarrierExpectOp expect) { arrive(expect, /*arrivals=*/1); })
-        .Case([&](ir::MbarrierArriveOp each) { arrive(each, numWarps); })
+        .Case([&](ir::MbarrierArriveOp each) {
+          arrive(each, numWarps);
+          state.reads.arrive(slotOf(each.getBarrier(), each.getIndex()));
+        })
         .Case([&](ir::MbarrierPhaseOp phase) { values[phase.getResult()] = phaseAt(phase); })
         .Case([&](ir::MbarrierWaitOp wait) { runWait(wait); });
     for (const BufferUse &use : bufferUses(op))
@@ -384,11 +396,15 @@ private:
                             ", where " + Twine(*over) + " phases are over");
     if (Operation *alloc = get(wait.getBarrier()).alloc)
       state.arrive(alloc, slot ? std::optional<int64_t>(slot->second) : std::nullopt);
-    // Whoever arrived has written before.
+    // Whoever arrived has read and written before.
+    state.reads.wait(slot);
     state.fenced.clear();
   }
 
   void runWrite(Operation *op, const BufferUse &use, Slot slot) {
+    Operation *reader = use.completion == Completion::AtOnce ? nullptr : state.reads.readerOf(slot);
+    if (reader && rules == LockstepRules::Fences)
+      return fail(op, "fills a slot that may still be read", reader, "is read here");
     if (use.completion == Completion::AsyncWait)
       state.groups.copy(slot, op);
     else if (use.completion == Completion::AtOnce && !use.isAsyncProxy)
@@ -407,6 +423,9 @@ private:
   }
 
   void runRead(Operation *op, const BufferUse &use, Slot slot) {
+    std::optional<ir::Ring> ring = ir::ringOf(slot.first);
+    if (ring && ring->release != ir::SlotRelease::None)
+      state.reads.read(slot, op, use.completion == Completion::WgmmaWait);
     if (rules == LockstepRules::Waits) {
       if (Operation *copy = state.groups.writerOf(slot))
         return fail(op, "reads a tile while copies to it are in flight", copy);
@@ -428,9 +447,9 @@ private:
 bool concerns(func::FuncOp function, LockstepRules rules) {
   return function
       .walk([&](Operation *op) {
-        bool isReason = rules == LockstepRules::Fences
-                            ? llvm::isa<ir::WgmmaOp, ir::TmaStoreOp>(op)
-                            : llvm::isa<ir::AsyncCopyOp, ir::MbarrierWaitOp>(op);
+        bool isCopy = llvm::isa<ir::AsyncCopyOp, ir::MbarrierWaitOp>(op);
+        bool isReason = isCopy || (rules == LockstepRules::Fences &&
+                                   llvm::isa<ir::WgmmaOp, ir::TmaStoreOp>(op));
         return isReason ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();

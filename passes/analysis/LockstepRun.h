@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: follows one way through a kernel, as if all warps took each step together, and checks
-// the three things that depend on how often something has happened before:
+// the four things that depend on how often something has happened before:
 //
 //   groups   a tile is read after the cp.async that fills it: a wait that leaves N groups of
 //            copies leaves those that are read later
@@ -12,10 +12,13 @@
 //            complete, and a tile that TMA fills is read after such a wait
 //   fences   what wgmma or TMA reads, and threads have written, has a tw.fence_async and then
 //            a barrier between the two
+//   slots    a copy fills a slot of a ring again after the reads of its tile: products are
+//            waited for, and then comes a barrier, or each warp arrives at an mbarrier on
+//            which whoever fills the slot waits
 //
 // How: slots and parities are counted by integers that begin at constants, so they are known
 // in each iteration, in whatever form the loop has been brought. The loop is run for two
-// turns of its largest ring. A loop with unknown bounds runs long enough for that, and a branch
+// passes round its largest ring. A loop with unknown bounds runs long enough for that, and a branch
 // whose condition is unknown is taken where it does something: so both the copies that fill a
 // ring before a loop and those of its steady state happen.
 //
@@ -27,8 +30,8 @@
 //
 // Where a slot, a parity or the number of groups is not known it says nothing.
 //
-// Not handled: reads that must be over before a slot is filled again; other ways through
-// the kernel; calls.
+// Not handled: buffers that are no rings, where InsertBarriers orders all accesses; other ways
+// through the kernel; calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +45,7 @@ namespace tilewright::passes {
 enum class LockstepRules : uint8_t {
   /// Groups and phases.
   Waits,
-  /// For IR in which all barriers and fences stand.
+  /// Fences and slots, for IR in which all barriers and fences stand.
   Fences
 };
 

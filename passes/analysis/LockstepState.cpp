@@ -105,6 +105,45 @@ void CopyGroups::join(const CopyGroups &other) {
 }
 
 //===----------------------------------------------------------------------===//
+// Reads of slots
+//===----------------------------------------------------------------------===//
+
+void SlotReads::read(Slot slot, Operation *op, bool isProduct) {
+  reads.push_back({slot, op, isProduct ? begun : 0, {}});
+}
+
+void SlotReads::arrive(std::optional<Slot> barrier) {
+  if (!barrier)
+    return llvm::erase_if(reads, [&](const Read &read) { return isOver(read); });
+  for (Read &read : reads)
+    if (isOver(read) && !llvm::is_contained(read.arrivals, *barrier))
+      read.arrivals.push_back(*barrier);
+}
+
+void SlotReads::wait(std::optional<Slot> barrier) {
+  llvm::erase_if(reads, [&](const Read &read) {
+    return barrier ? llvm::is_contained(read.arrivals, *barrier) : !read.arrivals.empty();
+  });
+}
+
+void SlotReads::passBarrier() {
+  llvm::erase_if(reads, [&](const Read &read) { return isOver(read); });
+}
+
+Operation *SlotReads::readerOf(Slot slot) const {
+  auto found = llvm::find_if(reads, [&](const Read &read) { return read.slot == slot; });
+  return found == reads.end() ? nullptr : found->op;
+}
+
+void SlotReads::join(const SlotReads &other) {
+  begun = std::max(begun, other.begun);
+  over = std::min(over, other.over);
+  for (const Read &read : other.reads)
+    if (readerOf(read.slot) != read.op)
+      reads.push_back(read);
+}
+
+//===----------------------------------------------------------------------===//
 // All of it
 //===----------------------------------------------------------------------===//
 
@@ -132,9 +171,15 @@ void LockstepState::passFence() {
   unfenced.clear();
 }
 
+void LockstepState::passBarrier() {
+  fenced.clear();
+  reads.passBarrier();
+}
+
 void LockstepState::join(const LockstepState &other) {
   phases.join(other.phases);
   groups.join(other.groups);
+  reads.join(other.reads);
   joinWriters(arriving, other.arriving);
   for (auto entry : other.barrierOf)
     barrierOf.insert(entry);

@@ -3,8 +3,8 @@
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: which copies are in flight, how many phases of each mbarrier are over, and which
-// writes wgmma and TMA do not see yet. LockstepRun.h says what for.
+// What: which copies are in flight, how many phases of each mbarrier are over, which writes
+// wgmma and TMA do not see yet, and which slots may still be read. LockstepRun.h says what for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,9 +67,42 @@ private:
   llvm::SmallVector<SlotWriters> groups;
 };
 
+/// The slots of rings that threads or products may still read.
+class SlotReads {
+public:
+  /// `product` is a wgmma that goes on after its op.
+  void read(Slot slot, mlir::Operation *op, bool isProduct);
+  void beginProduct() { ++begun; }
+  /// All products are over but the last `pending` ones.
+  void waitForProducts(int64_t pending) { over = std::max(over, begun - pending); }
+  /// Each warp says at `barrier` that its reads are over; where the slot is not known, at any.
+  void arrive(std::optional<Slot> barrier);
+  /// All warps have arrived at `barrier`.
+  void wait(std::optional<Slot> barrier);
+  /// All threads wait for each other.
+  void passBarrier();
+  /// An op whose read of `slot` may not be over; null for none.
+  mlir::Operation *readerOf(Slot slot) const;
+  void join(const SlotReads &other);
+
+private:
+  struct Read {
+    Slot slot;
+    mlir::Operation *op;
+    /// The number of the product; of what is over at once 0.
+    int64_t product;
+    llvm::SmallVector<Slot, 2> arrivals;
+  };
+  llvm::SmallVector<Read> reads;
+  int64_t begun = 0, over = 0;
+
+  bool isOver(const Read &read) const { return read.product <= over; }
+};
+
 struct LockstepState {
   PhaseCounts phases;
   CopyGroups groups;
+  SlotReads reads;
   /// Filled by TMA, not waited for, with the copy; and the barrier of each.
   SlotWriters arriving;
   llvm::DenseMap<Slot, Slot> barrierOf;
@@ -83,6 +116,7 @@ struct LockstepState {
   /// Copies for iterations that there may not be.
   void forgetCopiesIn(mlir::Operation *loop);
   void passFence();
+  void passBarrier();
   void join(const LockstepState &other);
 };
 

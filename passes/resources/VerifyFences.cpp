@@ -1,11 +1,16 @@
-//===- VerifyFences.cpp - Checks what wgmma and TMA may read --------------===//
+//===- VerifyFences.cpp - Checks what is read, and when it is over --------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What: wgmma and TMA read shared memory through another proxy than threads write it. What a
+// What: two rules about the order of accesses of shared memory, once all barriers stand. Without
+// either, kernels are right on most runs.
+//
+// Fences: wgmma and TMA read shared memory through another proxy than threads write it. What a
 // thread or its cp.async has written they see only after a tw.fence_async of that thread, and
-// a barrier for the other threads. Without it kernels are right on most runs.
+// a barrier for the other threads.
+//
+// Slots: a copy fills a slot of a ring again only after the threads and products that read it.
 //
 // Why here: after InsertBarriers has put fences where other accesses need them, and
 // MergeFences has taken some away. PipelineLoops has placed those of rings.
