@@ -392,6 +392,14 @@ int64_t bytesPerThread(TileUse use) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
+int64_t freeSharedBytes(const TargetInfo &target) {
+  // Larger blocks could have more; what they gain by it is not measured.
+  int64_t blocks = target.residentBlocks(4 << target.log2WarpSize, /*registersPerThread=*/1,
+                                         /*sharedBytes=*/0);
+  const Multiprocessor &machine = target.multiprocessor;
+  return blocks > 0 ? machine.sharedBytes / blocks - machine.reservedSharedBytes : 0;
+}
+
 // Without the kilobyte that the system takes of each block, and by what one block may have
 // instead of what a multiprocessor has, as the measured kernels were planned:
 // TargetInfo::blocksBySharedMemory gives a slot more to the rings of gradients of attention

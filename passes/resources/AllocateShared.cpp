@@ -16,7 +16,7 @@
 //     which tensor maps are made.
 //  2. What is alive together is kept apart. So are two uses that follow each other,
 //     also round a loop: InsertBarriers then need not separate them. The latter
-//     only while it costs less than spareSharedBytes, or next to nothing.
+//     only while it costs no occupancy (freeSharedBytes), or next to nothing.
 //  3. First fit, largest first, each at the lowest offset that nothing kept apart
 //     from it uses. Buffers of a kilobyte and more, and all rings, begin at a
 //     multiple of 1024: the pattern of a swizzle repeats after so many bytes.
@@ -48,10 +48,6 @@ namespace tilewright::passes {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-/// Shared memory that costs no occupancy: the 228 KB of an H200 over the 16 blocks of 4
-/// warps that its 64 warp slots hold. On other GPUs a guess.
-constexpr int64_t spareSharedBytes = 14 * 1024;
 
 /// Beside large buffers: less than what a barrier of many warps costs. A guess.
 constexpr int64_t littleSharedBytes = 1024;
@@ -85,14 +81,15 @@ int64_t alignmentOf(Operation *op) {
 
 class Allocation {
 public:
-  /// At most `limit` bytes are wanted; 0: any number.
-  Allocation(ModuleOp module, int64_t limit) : limit(limit), ranges(module) {
+  /// At most `limit` bytes are wanted; 0: any number. `spare` bytes cost nothing.
+  Allocation(ModuleOp module, int64_t limit, int64_t spare)
+      : limit(limit), spare(limit > 0 ? std::min(limit, spare) : spare), ranges(module) {
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (int64_t bytes = bufferBytes(op)) {
         auto [begin, end] = ranges.of(op);
         add(op, bytes, begin, end);
       } else if (int64_t bytes = scratchBytes(op)) {
-        // Other blocks write it: nothing else there makes all of them meet before.
+        // Other blocks write it: nothing else there makes this block wait for them.
         bool isKept = bytes <= maxKeptBytes && isExchange(op);
         int number = ranges.numberOf(op);
         add(op, bytes, isKept ? 0 : number, isKept ? ranges.count() : number);
@@ -110,7 +107,6 @@ public:
     place(/*keepApart=*/true);
     int64_t apart = totalBytes;
     place(/*keepApart=*/false);
-    int64_t spare = limit > 0 ? std::min(limit, spareSharedBytes) : spareSharedBytes;
     bool isFree = apart <= std::max(totalBytes, spare);
     // Beside large buffers a little more, if as many blocks fit. Rings take all there is.
     bool hasRing = llvm::any_of(pieces, [](const Piece &piece) {
@@ -159,7 +155,7 @@ public:
   }
 
 private:
-  int64_t limit;
+  int64_t limit, spare;
   LiveRanges ranges;
   llvm::DenseMap<Operation *, int> indices;
   llvm::DenseSet<Operation *> indivisible;
@@ -213,7 +209,7 @@ private:
           add(findNeighbours(block, entry));
       return exit;
     }
-    // A loop: its regions in order, twice, so that the last meets the first.
+    // A loop: its regions in order, twice, so that the last stands beside the first.
     for (int round = 0; round < 2; ++round)
       for (Region &region : op->getRegions())
         for (Block &block : region)
@@ -352,7 +348,7 @@ public:
 
   void runOnOperation() override {
     int64_t limit = sharedLimit > 0 ? int64_t(sharedLimit) : context.target.maxSharedBytesPerBlock;
-    Allocation allocation(getOperation(), limit);
+    Allocation allocation(getOperation(), limit, freeSharedBytes(context.target));
     allocation.run();
     // A target that names no limit is the driver's to judge.
     if (!allocation.fit()) {
