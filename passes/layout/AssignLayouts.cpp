@@ -275,17 +275,6 @@ void remarkConversions(func::FuncOp function, const PassContext &context) {
   });
 }
 
-/// Erases pure ops without users, last first.
-void eraseDead(func::FuncOp function) {
-  llvm::SmallVector<Operation *> ops;
-  function.walk([&](Operation *op) { ops.push_back(op); });
-  // Users come after their operands in the walk. Ops with regions stay: erasing
-  // one would leave its inner ops dangling in the list.
-  for (Operation *op : llvm::reverse(ops))
-    if (op->getNumRegions() == 0 && isOpTriviallyDead(op))
-      op->erase();
-}
-
 class AssignLayoutsPass : public impl::AssignLayoutsBase<AssignLayoutsPass> {
 public:
   explicit AssignLayoutsPass(PassContext context) : context(std::move(context)) {}

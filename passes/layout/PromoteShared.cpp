@@ -25,6 +25,7 @@
 #include "passes/Passes.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
+#include "passes/layout/TileMaterializer.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
@@ -238,24 +239,12 @@ public:
     for (ir::DotOp dot : dots)
       dot.getUnit() == ir::MatrixUnit::wgmma ? promotion.promoteWgmma(dot)
                                              : promotion.promoteFma(dot);
-    eraseDead();
+    eraseDead(getOperation());
     numBuffers += promotion.numBuffers;
   }
 
 private:
   PassContext context;
-
-  /// Conversions and permutes that only a product used.
-  void eraseDead() {
-    llvm::SmallVector<Operation *> ops;
-    getOperation().walk([&](Operation *op) {
-      if (llvm::isa<ir::ConvertLayoutOp, ir::PermuteOp, arith::SelectOp>(op))
-        ops.push_back(op);
-    });
-    for (Operation *op : llvm::reverse(ops))
-      if (isOpTriviallyDead(op))
-        op->erase();
-  }
 };
 
 } // namespace

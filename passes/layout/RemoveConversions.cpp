@@ -162,14 +162,15 @@ bool sinkAfterNarrowing(ir::ConvertLayoutOp convert) {
   return true;
 }
 
-void eraseDead(Operation *op, int &removed) {
+/// Erases `op` and then whatever only it used.
+void eraseWithInputs(Operation *op, int &removed) {
   llvm::SmallVector<Value> operands(op->getOperands());
   removed += llvm::isa<ir::ConvertLayoutOp>(op);
   op->erase();
   for (Value operand : operands)
     if (Operation *producer = operand.getDefiningOp();
         producer && producer->getNumRegions() == 0 && isOpTriviallyDead(producer))
-      eraseDead(producer, removed);
+      eraseWithInputs(producer, removed);
 }
 
 class RemoveConversionsPass : public impl::RemoveConversionsBase<RemoveConversionsPass> {
@@ -293,7 +294,7 @@ private:
           dead.push_back(&op);
       for (Operation *op : dead)
         if (op->use_empty())
-          eraseDead(op, removed);
+          eraseWithInputs(op, removed);
     });
     numRemoved += removed;
   }

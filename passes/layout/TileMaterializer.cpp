@@ -10,6 +10,8 @@
 #include "passes/analysis/LayoutRules.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <limits>
 
@@ -117,6 +119,16 @@ Value TileMaterializer::convert(Value value, ir::LayoutAttr layout) {
   ++conversions;
   return builder.create<ir::ConvertLayoutOp>(value.getLoc(),
                                              ir::withLayout(tileType(value), layout), value);
+}
+
+void eraseDead(Operation *root) {
+  llvm::SmallVector<Operation *> ops;
+  root->walk([&](Operation *op) { ops.push_back(op); });
+  // Users come after their operands in the walk. Ops with regions stay: erasing
+  // one would leave its inner ops dangling in the list.
+  for (Operation *op : llvm::reverse(ops))
+    if (op->getNumRegions() == 0 && isOpTriviallyDead(op))
+      op->erase();
 }
 
 } // namespace tilewright::passes

@@ -48,6 +48,9 @@ private:
   mlir::Value convert(mlir::Value value, ir::LayoutAttr layout);
 };
 
+/// Erases pure ops without users, last first.
+void eraseDead(mlir::Operation *root);
+
 /// Changes the layout in the type of a tile; constants keep their value.
 void setLayout(mlir::Value value, ir::LayoutAttr layout);
 

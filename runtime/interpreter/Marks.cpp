@@ -125,7 +125,7 @@ static bool isDecidedBy(BinaryOp op, const Value &operand, int64_t lane) {
   return op == BinaryOp::Or && operand.type.scalar.isBool() && laneAsInteger(operand, lane) != 0;
 }
 
-static const char *symbolOf(BinaryOp op) {
+const char *symbolOf(BinaryOp op) {
   switch (op) {
   case BinaryOp::Add:
     return "+";
@@ -138,6 +138,8 @@ static const char *symbolOf(BinaryOp op) {
     return "/";
   case BinaryOp::RemFloat:
     return "%";
+  case BinaryOp::ShiftLeft:
+    return "<<";
   default:
     return "minimum or maximum";
   }

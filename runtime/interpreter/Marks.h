@@ -140,6 +140,9 @@ private:
   std::unordered_map<uint64_t, int> wrapsOfPlace;
 };
 
+/// The operator as kernels write it; for those without a sign "minimum or maximum".
+const char *symbolOf(semantic::BinaryOp op);
+
 /// Whether a signed sum or product of `extent` elements of the tile may leave its type.
 bool mayWrapCombined(semantic::BinaryOp op, const Value &tile, int64_t extent);
 

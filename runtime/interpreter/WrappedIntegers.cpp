@@ -152,19 +152,6 @@ static int64_t exactResult(BinaryOp op, int64_t a, int64_t b) {
   }
 }
 
-static const char *symbolOf(BinaryOp op) {
-  switch (op) {
-  case BinaryOp::Add:
-    return "+";
-  case BinaryOp::Sub:
-    return "-";
-  case BinaryOp::Mul:
-    return "*";
-  default:
-    return "<<";
-  }
-}
-
 static bool canWrap(BinaryOp op) {
   return op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul ||
          op == BinaryOp::ShiftLeft;
