@@ -14,7 +14,7 @@
 namespace tilewright::autotune {
 
 /// Points of the first batch for each dimension; three meet both ends and the
-/// middle of most lists.
+/// middle of most lists. A guess.
 static constexpr size_t firstPerDimension = 4;
 
 Search::Search(std::vector<int> sizes, size_t maxPoints, uint64_t seed,

@@ -137,7 +137,7 @@ public:
   /// Counts accesses that move a tile, each of which takes `least` wavefronts and `extra` more by
   /// bank conflicts, and remarks on the latter. `how` is a sentence's end: "written by stmatrix".
   void noteSharedTile(const std::string &how, int least, int extra);
-  /// All threads of the block meet, or all of the program.
+  /// All threads of the block wait for each other, or all of the program.
   void barrier();
   void barrierOfBlocks();
   /// Where `address` (ptr addrspace 3) of this block lies in the window of shared

@@ -164,7 +164,7 @@ def TW_AssumeOp : TW_Op<"assume", [MemoryEffects<[MemWrite]>]> {
 def TW_BarrierOp : TW_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "waits for all threads of the block, or of the program, and orders their memory accesses";
   let description = [{
-    A program of one block needs no `all_blocks`. With it all blocks of the cluster meet.
+    A program of one block needs no `all_blocks`. With it all blocks of the cluster wait for each other.
 
         tw.barrier
         tw.barrier all_blocks

@@ -8,7 +8,7 @@
 //     base + 1 * start + [0, 1023] elements
 //
 // so that two accesses, also of different iterations of a loop, can be shown not
-// to meet: a loop that goes along a row in place needs no barriers.
+// to overlap: a loop that goes along a row in place needs no barriers.
 //
 // Not handled: offsets with an unknown factor per element (a row stride). They
 // have no such form, and then nothing is known.

@@ -4,14 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: the kernel arguments from which a pointer is derived, and whether two accesses
-// may meet: if they share one, or if either comes from an integer or from memory.
+// may overlap: if they share one, or if either comes from an integer or from memory.
 //
 // Different pointer arguments may point into the same memory all the same. The launch knows
 // the addresses, so a kernel is compiled in one of two forms. The usual one takes arguments
 // for distinct; each answer that rests on it leaves a mark on the module
 // (needsDistinctArgumentsAttr), and the launcher checks the arguments of kernels with this
 // mark. Where they overlap it launches the other form (argumentsOverlapAttr), in which any
-// two arguments may meet.
+// two arguments may overlap.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ public:
 
 private:
   mlir::ModuleOp module;
-  /// Any two arguments may meet.
+  /// Any two arguments may overlap.
   bool argumentsOverlap;
   llvm::DenseMap<mlir::Value, PointerBases> known;
 

@@ -7,7 +7,7 @@
 // conversion between layouts and computing a value again: cycles of one
 // multiprocessor per execution by one program. Only ratios matter.
 //
-// The constants are those of an H200:
+// The constants are those of an H200, from its data sheet; the barrier's is a guess:
 //   HBM       4.8 TB/s over 132 multiprocessors at 1.8 GHz: 20 bytes per cycle,
 //             in sectors of 32 bytes
 //   L1        one instruction of a warp per cycle, one 128-byte line per cycle

@@ -54,7 +54,7 @@ LayoutAttr LayoutCandidates::makeLayout(RankedTensorType type, const std::vector
   LinearLayout layout =
       makeCoalesced(ir::log2Shape(type.getShape()), order, vector, target.log2WarpSize, log2Warps,
                     isSplit ? log2Blocks : 0, log2Repeats);
-  // Copies.
+  // A tile that is not split has a copy in every block.
   layout.columns(InDim::Block).resize(log2Blocks, 0);
   return attr(layout);
 }

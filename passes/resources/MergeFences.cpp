@@ -13,7 +13,7 @@
 // How: a fence orders all earlier accesses of its thread, so the second one covers what
 // the first one covered. In between, no access through the async proxy (wgmma, TMA) and
 // no message to threads that might start one (mbarriers, branches, loops, calls)
-// may occur. Threads meet again after the second fence: its own writes need that.
+// may occur. A barrier follows the second fence: its own writes need that.
 //
 // Example: an iteration that waits for cp.async, scales one tile and multiplies it by
 // the other has one fence instead of two. Assemblers put a MEMBAR beside each, which

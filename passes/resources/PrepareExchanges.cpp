@@ -13,7 +13,7 @@
 //  1. one ring of barriers at the start of the kernel, one slot per reduction, and
 //     after it tw.cluster_arrive.
 //  2. tw.cluster_wait before the first op of the kernel's own block that contains
-//     such a reduction, or anything for which all blocks meet or may have to: other
+//     such a reduction, or anything at which all blocks wait for each other or may have to: other
 //     ops that cross blocks, barriers, writes of global memory. Loads stay before
 //     it, so that blocks wait for each other while memory is read.
 //
@@ -34,8 +34,8 @@ namespace tilewright::passes {
 
 namespace {
 
-/// Whether all blocks meet at `op`, or InsertBarriers may let them.
-bool mayMeet(Operation *op) {
+/// Whether all blocks wait for each other at `op`, or InsertBarriers may make them.
+bool mayWaitForBlocks(Operation *op) {
   if (llvm::isa<ir::BarrierOp>(op) || crossesBlocks(op))
     return true;
   return accessPointer(op) && !llvm::isa<ir::LoadOp>(op);
@@ -76,7 +76,7 @@ private:
     builder.create<ir::ClusterArriveOp>(loc);
     for (Operation &op : body) {
       WalkResult found = op.walk([](Operation *inner) {
-        return mayMeet(inner) ? WalkResult::interrupt() : WalkResult::advance();
+        return mayWaitForBlocks(inner) ? WalkResult::interrupt() : WalkResult::advance();
       });
       if (!found.wasInterrupted())
         continue;

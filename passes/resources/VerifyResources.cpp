@@ -121,7 +121,7 @@ private:
   }
 
   LogicalResult verifyDisjoint() {
-    // By the beginning of the bytes: only neighbours can meet.
+    // By the beginning of the bytes: only neighbours can overlap.
     llvm::sort(pieces, [](const Piece &a, const Piece &b) {
       return std::tie(a.offset, a.begin) < std::tie(b.offset, b.begin);
     });

@@ -259,8 +259,8 @@ static void placeProduct(ScheduleDraft &draft, OpenStep &entry, bool isSecond) {
     draft.place({Action::Barrier, distance});
   }
   draft.place(entry);
-  // Tiles of the second product are fetched beside the first one; all warps have met since
-  // the second one of the iteration before.
+  // Tiles of the second product are fetched beside the first one; all warps have waited for
+  // each other since the second one of the iteration before.
   if (!isSecond && draft.hasRing(true))
     draft.place({Action::Fill, 1, nullptr, draft.ring(true)});
   draft.place({Action::WaitProducts, distance, entry.step.op});

@@ -12,7 +12,7 @@
 //
 // Not handled: loads. They have a memory effect, so upstream's motion leaves
 // them in the loop; hoisting one needs proof that the loop runs, and that no
-// store meets it.
+// store overlaps it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -70,7 +70,7 @@ bool mayHoldArray(PyObject *tuple) {
 }
 
 /// Whether two arrays share a byte, or may.
-bool meet(const Array &lhs, const Array &rhs) {
+bool overlap(const Array &lhs, const Array &rhs) {
   if (lhs.address == rhs.address)
     return true;
   const Array &lower = lhs.address < rhs.address ? lhs : rhs;
@@ -100,7 +100,7 @@ bool argumentsOverlap(const ReadArguments &read, uint64_t writtenMask) {
   }
   for (const Array &written : arrays)
     for (const Array &other : arrays)
-      if (written.isWritten && &written != &other && meet(written, other))
+      if (written.isWritten && &written != &other && overlap(written, other))
         return true;
   return false;
 }
