@@ -74,3 +74,29 @@ module attributes {tw.num_warps = 4 : i32} {
     return %2 : f32
   }
 }
+
+// -----
+#a = #tw.layout<register = [1, 2, 512, 1024], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#b = #tw.layout<register = [512, 1024, 1, 2], lane = [128, 256, 4, 8, 16], warp = [32, 64], block = []>
+#c = #tw.layout<register = [1, 2, 512], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#d = #tw.layout<register = [512, 1, 2], lane = [128, 256, 4, 8, 16], warp = [32, 64], block = []>
+#e = #tw.layout<register = [128], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+#f = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+#s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128]>
+#t = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64]>
+
+// An sm_90a has 13.25 KB for each of 16 blocks of 4 warps, beside the kilobyte that each
+// block gives the system. Kept apart these would take 13.5 KB.
+// CHECK: tw.shared_bytes = 9728
+// CHECK-LABEL: @occupancy
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @occupancy(%x: tensor<2048xf32, #a>, %y: tensor<1024xf32, #c>, %z: tensor<256xf32, #e>, %w: tensor<128xf32, #f>) -> (tensor<2048xf32, #b>, tensor<1024xf32, #d>, tensor<256xf32, #e>, tensor<128xf32, #f>) {
+    %m = tw.alloc_shared %z : tensor<256xf32, #e> -> : !tw.buffer<256xf32, #s>
+    %n = tw.alloc_shared %w : tensor<128xf32, #f> -> : !tw.buffer<128xf32, #t>
+    %0 = tw.convert_layout %x : tensor<2048xf32, #a> -> tensor<2048xf32, #b>
+    %1 = tw.convert_layout %y : tensor<1024xf32, #c> -> tensor<1024xf32, #d>
+    %2 = tw.shared_load %m : !tw.buffer<256xf32, #s> -> tensor<256xf32, #e>
+    %3 = tw.shared_load %n : !tw.buffer<128xf32, #t> -> tensor<128xf32, #f>
+    return %0, %1, %2, %3 : tensor<2048xf32, #b>, tensor<1024xf32, #d>, tensor<256xf32, #e>, tensor<128xf32, #f>
+  }
+}
