@@ -42,6 +42,6 @@ def on_page_markdown(markdown, page, config, files):
     path = page.file.src_uri
     if path == "errors.md":
         markdown = error_examples.added_to(markdown)
-    if path == "architecture.md":
+    if path.startswith("architecture"):
         markdown = pictures.put_into(markdown)
     return pages.on_the_site(markdown, path)

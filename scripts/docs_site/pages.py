@@ -46,7 +46,27 @@ SECTIONS = {
     ],
     "Reference": ["errors.md", "internal_errors.md", "knobs.md", "glossary.md"],
     "From Triton": ["coming_from_triton.md", "compatibility.md"],
-    "How it works": ["architecture.md", "layouts.md"],
+    "How it works": [
+        "architecture.md",
+        *(
+            f"architecture/{phase}.md"
+            for phase in (
+                "launch",
+                "cache",
+                "front_end",
+                "interpreter",
+                "tile_level",
+                "layout_level",
+                "asynchrony",
+                "resources",
+                "code_generation",
+                "assembler",
+                "around",
+            )
+        ),
+        "layouts.md",
+        "house.md",
+    ],
 }
 
 
@@ -60,7 +80,7 @@ def lesson_page(path: Path) -> str:
 
 def navigation(reference: list[str]) -> list:
     """The `nav` of mkdocs; `reference` are the generated pages of the reference."""
-    there = {path.name for path in (ROOT / "docs").glob("*.md")}
+    there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     placed = {page for pages in SECTIONS.values() for page in pages} | {"index.md"}
     sections = {title: [page for page in pages if page in there] for title, pages in SECTIONS.items()}
     sections["Guides"] += sorted(there - placed)

@@ -153,7 +153,7 @@ def problems() -> list[str]:
         found += wording_problems(path, read(path))
     for path in files(".py", folders=shipped):
         found += docstring_problems(path, read(path))
-    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "ir" / "dialect" / "Rationale.md"]):
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "ir" / "dialect" / "Rationale.md"]):
         path, text = page.relative_to(ROOT), page.read_text(encoding="utf-8")
         found += wording_problems(path, text)
         # The log of changes grows by one long entry after the other.

@@ -12,7 +12,7 @@ from tilewright import cli
 from tools import blocks
 from tools.sources import ROOT
 
-PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")])
+PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 CONSOLE = [
     (page, text) for page in PAGES for language, text in blocks.blocks_of((ROOT / page).read_text()) if language == "console"

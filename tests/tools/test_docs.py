@@ -16,7 +16,7 @@ from tools.sources import ROOT, files, load_script
 
 generate_docs = load_script(ROOT / "scripts" / "generate_docs.py")
 
-PAGES = [path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]]
+PAGES = [path.relative_to(ROOT) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]]
 
 
 @pytest.mark.parametrize("path", sorted(generate_docs.pages()))

@@ -21,6 +21,7 @@ from tools import (
     check_sizes,
     check_switches,
     check_words,
+    count_house,
 )
 from tools.sources import ROOT
 
@@ -450,3 +451,13 @@ def test_page_is_refused(text):
 def test_page_is_accepted():
     text = f"# A\n\n| {'x' * 130} |\n\n```python\n{'x' * 130}\n```\n\nThis line says more.\nand goes on in lower case.\n"
     assert not check_words.page_problems(Path("a.md"), text)
+
+
+def test_the_house_is_counted():
+    """The script behind docs/house.md finds what it counts, and agrees with the checks."""
+    counted = {title: value for _, title, value in count_house.rows(ROOT)}
+    assert not any(counted[title] for title in counted if "that include each other" in title or "kFoo" in title)
+    assert counted["ops of the dialect"] == counted["ops with an example"] == counted["ops in a round-trip test"] > 60
+    assert 20 < counted["passes: methods of the widest class"] <= check_classes.METHODS
+    assert 400 < counted["messages of C++ and Python that a test matches"] <= counted["messages of C++ and Python"]
+    assert counted["attributes without a reader or a writer"] == 0 < counted["tests of C++"]
