@@ -1,4 +1,4 @@
-// RUN: tilewright-opt --split-input-file --tw-select-matrix-unit --tw-assign-layouts --tw-promote-shared --tw-pipeline-loops %s | FileCheck %s
+// RUN: tilewright-opt --split-input-file --tw-pipeline-loops %s | FileCheck %s
 // Two products of which the second reads what becomes of the first.
 
 // One warpgroup of 64 rows: with rings of one slot four blocks fit a multiprocessor,
@@ -38,23 +38,32 @@
 // CHECK-NOT: tw.barrier
 // CHECK: scf.yield
 
-module attributes {tw.num_warps = 4 : i32, tw.num_stages = 2 : i32} {
-  func.func @attend(%q: tensor<64x128xf16>, %ks: !tw.descriptor<64x128xf16>, %vs: !tw.descriptor<64x128xf16>, %n: i32) -> tensor<64x128xf32> {
-    %none = arith.constant dense<0.0> : tensor<64x128xf32>
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %c0 = arith.constant 0 : i32
-    %step = arith.constant 64 : i32
-    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<64x128xf32>) : i32 {
-      %k = tw.descriptor_load %ks[%i, %c0] : !tw.descriptor<64x128xf16> -> tensor<64x128xf16>
-      %v = tw.descriptor_load %vs[%i, %c0] : !tw.descriptor<64x128xf16> -> tensor<64x128xf16>
-      %kt = tw.permute %k [1, 0] : tensor<64x128xf16> -> tensor<128x64xf16>
-      %s = tw.dot %q, %kt, %zero : tensor<64x128xf16>, tensor<128x64xf16>, tensor<64x64xf32>
-      %p = math.exp2 %s : tensor<64x64xf32>
-      %w = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xf16>
-      %o = tw.dot %w, %v, %sum : tensor<64x64xf16>, tensor<64x128xf16>, tensor<64x128xf32>
-      scf.yield %o : tensor<64x128xf32>
+#layout0 = #tw.layout<register = [1, 2, 512, 1024, 2048, 4096], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#layout1 = #tw.layout<register = [1, 1024, 8, 16, 32, 64], lane = [2, 4, 128, 256, 512], warp = [2048, 4096], block = []>
+#layout2 = #tw.layout<register = [1, 512, 8, 16, 32], lane = [2, 4, 64, 128, 256], warp = [1024, 2048], block = []>
+#layout3 = #tw.layout<register = [1, 2, 4, 1024, 2048, 4096], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>
+#shared0 = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 136, 272, 544, 1024, 2048, 4096, 64]>
+#shared1 = #tw.shared<offset = [64, 128, 256, 512, 1024, 2048, 513, 1026, 2052, 8, 16, 32, 4096]>
+module attributes {tw.num_stages = 2 : i32, tw.num_warps = 4 : i32} {
+  func.func @attend(%arg0: tensor<64x128xf16, #layout0>, %arg1: !tw.descriptor<64x128xf16>, %arg2: !tw.descriptor<64x128xf16>, %arg3: i32) -> tensor<64x128xf32, #layout1> {
+    %0 = tw.alloc_shared %arg0 : tensor<64x128xf16, #layout0> -> : <64x128xf16, #shared0>
+    %cst = arith.constant dense<0.000000e+00> : tensor<64x128xf32, #layout1>
+    %cst_0 = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout2>
+    %c0_i32 = arith.constant 0 : i32
+    %c64_i32 = arith.constant 64 : i32
+    %1 = scf.for %arg4 = %c0_i32 to %arg3 step %c64_i32 iter_args(%arg5 = %cst) -> (tensor<64x128xf32, #layout1>)  : i32 {
+      %2 = tw.descriptor_load %arg1[%arg4, %c0_i32] : <64x128xf16> -> tensor<64x128xf16, #layout3>
+      %3 = tw.alloc_shared %2 : tensor<64x128xf16, #layout3> -> : <64x128xf16, #shared0>
+      %4 = tw.descriptor_load %arg2[%arg4, %c0_i32] : <64x128xf16> -> tensor<64x128xf16, #layout3>
+      %5 = tw.alloc_shared %4 : tensor<64x128xf16, #layout3> -> : <64x128xf16, #shared0>
+      %6 = tw.buffer_permute %3 [1, 0] : <64x128xf16, #shared0> -> <128x64xf16, #shared1>
+      %7 = tw.wgmma %0, %6, %cst_0 warps [2, 0] : !tw.buffer<64x128xf16, #shared0>, <128x64xf16, #shared1>, tensor<64x64xf32, #layout2>
+      %8 = math.exp2 %7 : tensor<64x64xf32, #layout2>
+      %9 = arith.truncf %8 : tensor<64x64xf32, #layout2> to tensor<64x64xf16, #layout2>
+      %10 = tw.wgmma %9, %5, %arg5 warps [2, 0] : tensor<64x64xf16, #layout2>, <64x128xf16, #shared0>, tensor<64x128xf32, #layout1>
+      scf.yield %10 : tensor<64x128xf32, #layout1>
     }
-    return %out : tensor<64x128xf32>
+    return %1 : tensor<64x128xf32, #layout1>
   }
 }
 
@@ -84,23 +93,31 @@ module attributes {tw.num_warps = 4 : i32, tw.num_stages = 2 : i32} {
 // CHECK: tw.wgmma
 // CHECK: tw.wgmma_wait 0
 
-module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
-  func.func @attend(%q: tensor<128x128xf16>, %ks: !tw.descriptor<128x128xf16>, %vs: !tw.descriptor<128x128xf16>, %n: i32) -> tensor<128x128xf32> {
-    %none = arith.constant dense<0.0> : tensor<128x128xf32>
-    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
-    %c0 = arith.constant 0 : i32
-    %step = arith.constant 128 : i32
-    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<128x128xf32>) : i32 {
-      %k = tw.descriptor_load %ks[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
-      %v = tw.descriptor_load %vs[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
-      %kt = tw.permute %k [1, 0] : tensor<128x128xf16> -> tensor<128x128xf16>
-      %s = tw.dot %q, %kt, %zero : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
-      %p = math.exp2 %s : tensor<128x128xf32>
-      %w = arith.truncf %p : tensor<128x128xf32> to tensor<128x128xf16>
-      %o = tw.dot %w, %v, %sum : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
-      scf.yield %o : tensor<128x128xf32>
+#layout0 = #tw.layout<register = [1, 2, 1024, 2048, 4096, 8192], lane = [4, 8, 16, 32, 64], warp = [128, 256, 512], block = []>
+#layout1 = #tw.layout<register = [1, 1024, 8, 16, 32, 64], lane = [2, 4, 128, 256, 512], warp = [2048, 4096, 8192], block = []>
+#layout2 = #tw.layout<register = [1, 2, 4, 2048, 4096, 8192], lane = [8, 16, 32, 64, 128], warp = [256, 512, 1024], block = []>
+#shared0 = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 136, 272, 544, 1024, 2048, 4096, 8192, 64]>
+#shared1 = #tw.shared<offset = [128, 256, 512, 1024, 2048, 4096, 1025, 2050, 4100, 8, 16, 32, 64, 8192]>
+module attributes {tw.num_stages = 2 : i32, tw.num_warps = 8 : i32} {
+  func.func @attend(%arg0: tensor<128x128xf16, #layout0>, %arg1: !tw.descriptor<128x128xf16>, %arg2: !tw.descriptor<128x128xf16>, %arg3: i32) -> tensor<128x128xf32, #layout1> {
+    %0 = tw.alloc_shared %arg0 : tensor<128x128xf16, #layout0> -> : <128x128xf16, #shared0>
+    %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32, #layout1>
+    %cst_0 = arith.constant dense<0.000000e+00> : tensor<128x128xf32, #layout1>
+    %c0_i32 = arith.constant 0 : i32
+    %c128_i32 = arith.constant 128 : i32
+    %1 = scf.for %arg4 = %c0_i32 to %arg3 step %c128_i32 iter_args(%arg5 = %cst) -> (tensor<128x128xf32, #layout1>)  : i32 {
+      %2 = tw.descriptor_load %arg1[%arg4, %c0_i32] : <128x128xf16> -> tensor<128x128xf16, #layout2>
+      %3 = tw.alloc_shared %2 : tensor<128x128xf16, #layout2> -> : <128x128xf16, #shared0>
+      %4 = tw.descriptor_load %arg2[%arg4, %c0_i32] : <128x128xf16> -> tensor<128x128xf16, #layout2>
+      %5 = tw.alloc_shared %4 : tensor<128x128xf16, #layout2> -> : <128x128xf16, #shared0>
+      %6 = tw.buffer_permute %3 [1, 0] : <128x128xf16, #shared0> -> <128x128xf16, #shared1>
+      %7 = tw.wgmma %0, %6, %cst_0 warps [3, 0] : !tw.buffer<128x128xf16, #shared0>, <128x128xf16, #shared1>, tensor<128x128xf32, #layout1>
+      %8 = math.exp2 %7 : tensor<128x128xf32, #layout1>
+      %9 = arith.truncf %8 : tensor<128x128xf32, #layout1> to tensor<128x128xf16, #layout1>
+      %10 = tw.wgmma %9, %5, %arg5 warps [3, 0] : tensor<128x128xf16, #layout1>, <128x128xf16, #shared0>, tensor<128x128xf32, #layout1>
+      scf.yield %10 : tensor<128x128xf32, #layout1>
     }
-    return %out : tensor<128x128xf32>
+    return %1 : tensor<128x128xf32, #layout1>
   }
 }
 
@@ -130,41 +147,52 @@ module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
 // CHECK-NOT: tw.barrier
 // CHECK: scf.yield
 
-module attributes {tw.num_warps = 4 : i32, tw.num_stages = 2 : i32} {
-  func.func @attend(%q: tensor<64x128xf16>, %ks: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %vs: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %n: i32) -> tensor<64x128xf32> {
-    %none = arith.constant dense<0.0> : tensor<64x128xf32>
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %r = tw.range 0 to 64 : tensor<64xi32>
-    %c = tw.range 0 to 128 : tensor<128xi32>
-    %rows = tw.expand_dims %r, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %columns = tw.expand_dims %c, 0 : tensor<128xi32> -> tensor<1x128xi32>
-    %stride = arith.constant dense<128> : tensor<64x1xi32>
-    %row = arith.muli %rows, %stride : tensor<64x1xi32>
-    %x = tw.broadcast %row : tensor<64x1xi32> -> tensor<64x128xi32>
-    %y = tw.broadcast %columns : tensor<1x128xi32> -> tensor<64x128xi32>
-    %offsets = arith.addi %x, %y : tensor<64x128xi32>
-    %c0 = arith.constant 0 : i32
-    %step = arith.constant 64 : i32
-    %width = arith.constant 128 : i32
-    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<64x128xf32>) : i32 {
-      %first = arith.muli %i, %width : i32
-      %tile = tw.splat %first : i32 -> tensor<64x128xi32>
-      %k0 = tw.splat %ks : !tw.ptr<f16> -> tensor<64x128x!tw.ptr<f16>>
-      %k1 = tw.addptr %k0, %offsets : tensor<64x128x!tw.ptr<f16>>, tensor<64x128xi32>
-      %k2 = tw.addptr %k1, %tile : tensor<64x128x!tw.ptr<f16>>, tensor<64x128xi32>
-      %v0 = tw.splat %vs : !tw.ptr<f16> -> tensor<64x128x!tw.ptr<f16>>
-      %v1 = tw.addptr %v0, %offsets : tensor<64x128x!tw.ptr<f16>>, tensor<64x128xi32>
-      %v2 = tw.addptr %v1, %tile : tensor<64x128x!tw.ptr<f16>>, tensor<64x128xi32>
-      %k = tw.load %k2 : tensor<64x128x!tw.ptr<f16>> -> tensor<64x128xf16>
-      %v = tw.load %v2 : tensor<64x128x!tw.ptr<f16>> -> tensor<64x128xf16>
-      %kt = tw.permute %k [1, 0] : tensor<64x128xf16> -> tensor<128x64xf16>
-      %s = tw.dot %q, %kt, %zero : tensor<64x128xf16>, tensor<128x64xf16>, tensor<64x64xf32>
-      %p = math.exp2 %s : tensor<64x64xf32>
-      %w = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xf16>
-      %o = tw.dot %w, %v, %sum : tensor<64x64xf16>, tensor<64x128xf16>, tensor<64x128xf32>
-      scf.yield %o : tensor<64x128xf32>
+#layout0 = #tw.layout<register = [1, 2, 512, 1024, 2048, 4096], lane = [4, 8, 16, 32, 64], warp = [128, 256], block = []>
+#layout1 = #tw.layout<register = [1, 1024, 8, 16, 32, 64], lane = [2, 4, 128, 256, 512], warp = [2048, 4096], block = []>
+#layout2 = #tw.layout<register = [1, 512, 8, 16, 32], lane = [2, 4, 64, 128, 256], warp = [1024, 2048], block = []>
+#layout3 = #tw.layout<register = [8, 16, 32], lane = [0, 0, 0, 0, 1], warp = [2, 4], block = []>
+#layout4 = #tw.layout<register = [1, 2, 4], lane = [8, 16, 32, 64, 0], warp = [0, 0], block = []>
+#layout5 = #tw.layout<register = [1, 2, 4, 1024, 2048, 4096], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>
+#shared0 = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 136, 272, 544, 1024, 2048, 4096, 64]>
+#shared1 = #tw.shared<offset = [64, 128, 256, 512, 1024, 2048, 513, 1026, 2052, 8, 16, 32, 4096]>
+module attributes {tw.num_stages = 2 : i32, tw.num_warps = 4 : i32} {
+  func.func @attend(%arg0: tensor<64x128xf16, #layout0>, %arg1: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %arg2: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %arg3: i32) -> tensor<64x128xf32, #layout1> {
+    %0 = tw.alloc_shared %arg0 : tensor<64x128xf16, #layout0> -> : <64x128xf16, #shared0>
+    %cst = arith.constant dense<0.000000e+00> : tensor<64x128xf32, #layout1>
+    %cst_0 = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout2>
+    %1 = tw.range 0 to 64 : tensor<64xi32, #layout3>
+    %2 = tw.range 0 to 128 : tensor<128xi32, #layout4>
+    %3 = tw.expand_dims %1, 1 : tensor<64xi32, #layout3> -> tensor<64x1xi32, #layout3>
+    %4 = tw.expand_dims %2, 0 : tensor<128xi32, #layout4> -> tensor<1x128xi32, #layout4>
+    %cst_1 = arith.constant dense<128> : tensor<64x1xi32, #layout3>
+    %5 = arith.muli %3, %cst_1 : tensor<64x1xi32, #layout3>
+    %6 = tw.broadcast %5 : tensor<64x1xi32, #layout3> -> tensor<64x128xi32, #layout5>
+    %7 = tw.broadcast %4 : tensor<1x128xi32, #layout4> -> tensor<64x128xi32, #layout5>
+    %8 = arith.addi %6, %7 : tensor<64x128xi32, #layout5>
+    %c0_i32 = arith.constant 0 : i32
+    %c64_i32 = arith.constant 64 : i32
+    %c128_i32 = arith.constant 128 : i32
+    %9 = scf.for %arg4 = %c0_i32 to %arg3 step %c64_i32 iter_args(%arg5 = %cst) -> (tensor<64x128xf32, #layout1>)  : i32 {
+      %10 = arith.muli %arg4, %c128_i32 : i32
+      %11 = tw.splat %10 : i32 -> tensor<64x128xi32, #layout5>
+      %12 = tw.splat %arg1 : !tw.ptr<f16> -> tensor<64x128x!tw.ptr<f16>, #layout5>
+      %13 = tw.addptr %12, %8 : tensor<64x128x!tw.ptr<f16>, #layout5>, tensor<64x128xi32, #layout5>
+      %14 = tw.addptr %13, %11 : tensor<64x128x!tw.ptr<f16>, #layout5>, tensor<64x128xi32, #layout5>
+      %15 = tw.splat %arg2 : !tw.ptr<f16> -> tensor<64x128x!tw.ptr<f16>, #layout5>
+      %16 = tw.addptr %15, %8 : tensor<64x128x!tw.ptr<f16>, #layout5>, tensor<64x128xi32, #layout5>
+      %17 = tw.addptr %16, %11 : tensor<64x128x!tw.ptr<f16>, #layout5>, tensor<64x128xi32, #layout5>
+      %18 = tw.load %14 {tw.vector_elements = 8 : i32} : tensor<64x128x!tw.ptr<f16>, #layout5> -> tensor<64x128xf16, #layout5>
+      %19 = tw.alloc_shared %18 : tensor<64x128xf16, #layout5> -> : <64x128xf16, #shared0>
+      %20 = tw.load %17 {tw.vector_elements = 8 : i32} : tensor<64x128x!tw.ptr<f16>, #layout5> -> tensor<64x128xf16, #layout5>
+      %21 = tw.alloc_shared %20 : tensor<64x128xf16, #layout5> -> : <64x128xf16, #shared0>
+      %22 = tw.buffer_permute %19 [1, 0] : <64x128xf16, #shared0> -> <128x64xf16, #shared1>
+      %23 = tw.wgmma %0, %22, %cst_0 warps [2, 0] : !tw.buffer<64x128xf16, #shared0>, <128x64xf16, #shared1>, tensor<64x64xf32, #layout2>
+      %24 = math.exp2 %23 : tensor<64x64xf32, #layout2>
+      %25 = arith.truncf %24 : tensor<64x64xf32, #layout2> to tensor<64x64xf16, #layout2>
+      %26 = tw.wgmma %25, %21, %arg5 warps [2, 0] : tensor<64x64xf16, #layout2>, <64x128xf16, #shared0>, tensor<64x128xf32, #layout1>
+      scf.yield %26 : tensor<64x128xf32, #layout1>
     }
-    return %out : tensor<64x128xf32>
+    return %9 : tensor<64x128xf32, #layout1>
   }
 }
 
@@ -180,21 +208,29 @@ module attributes {tw.num_warps = 4 : i32, tw.num_stages = 2 : i32} {
 // CHECK: tw.wgmma_wait 1 [[S]]
 // CHECK: scf.yield
 
-module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
-  func.func @attend_transposed(%q: tensor<128x128xf16>, %ks: !tw.descriptor<128x128xf16>, %vs: !tw.descriptor<128x128xf16>, %n: i32) -> tensor<128x128xf32> {
-    %none = arith.constant dense<0.0> : tensor<128x128xf32>
-    %c0 = arith.constant 0 : i32
-    %step = arith.constant 128 : i32
-    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<128x128xf32>) : i32 {
-      %k = tw.descriptor_load %ks[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
-      %v = tw.descriptor_load %vs[%c0, %i] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
-      %vt = tw.permute %v [1, 0] : tensor<128x128xf16> -> tensor<128x128xf16>
-      %s = tw.dot %q, %k, %none : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
-      %w = arith.truncf %s : tensor<128x128xf32> to tensor<128x128xf16>
-      %o = tw.dot %w, %vt, %sum : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
-      scf.yield %o : tensor<128x128xf32>
+#layout0 = #tw.layout<register = [1, 2, 1024, 2048, 4096, 8192], lane = [4, 8, 16, 32, 64], warp = [128, 256, 512], block = []>
+#layout1 = #tw.layout<register = [1, 1024, 8, 16, 32, 64], lane = [2, 4, 128, 256, 512], warp = [2048, 4096, 8192], block = []>
+#layout2 = #tw.layout<register = [1, 2, 4, 2048, 4096, 8192], lane = [8, 16, 32, 64, 128], warp = [256, 512, 1024], block = []>
+#shared0 = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 136, 272, 544, 1024, 2048, 4096, 8192, 64]>
+#shared1 = #tw.shared<offset = [128, 256, 512, 1024, 2048, 4096, 1025, 2050, 4100, 8, 16, 32, 64, 8192]>
+module attributes {tw.num_stages = 2 : i32, tw.num_warps = 8 : i32} {
+  func.func @attend_transposed(%arg0: tensor<128x128xf16, #layout0>, %arg1: !tw.descriptor<128x128xf16>, %arg2: !tw.descriptor<128x128xf16>, %arg3: i32) -> tensor<128x128xf32, #layout1> {
+    %0 = tw.alloc_shared %arg0 : tensor<128x128xf16, #layout0> -> : <128x128xf16, #shared0>
+    %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32, #layout1>
+    %c0_i32 = arith.constant 0 : i32
+    %c128_i32 = arith.constant 128 : i32
+    %1 = scf.for %arg4 = %c0_i32 to %arg3 step %c128_i32 iter_args(%arg5 = %cst) -> (tensor<128x128xf32, #layout1>)  : i32 {
+      %2 = tw.descriptor_load %arg1[%arg4, %c0_i32] : <128x128xf16> -> tensor<128x128xf16, #layout2>
+      %3 = tw.alloc_shared %2 : tensor<128x128xf16, #layout2> -> : <128x128xf16, #shared0>
+      %4 = tw.descriptor_load %arg2[%c0_i32, %arg4] : <128x128xf16> -> tensor<128x128xf16, #layout2>
+      %5 = tw.alloc_shared %4 : tensor<128x128xf16, #layout2> -> : <128x128xf16, #shared0>
+      %6 = tw.buffer_permute %5 [1, 0] : <128x128xf16, #shared0> -> <128x128xf16, #shared1>
+      %7 = tw.wgmma %0, %3, %cst warps [3, 0] : !tw.buffer<128x128xf16, #shared0>, <128x128xf16, #shared0>, tensor<128x128xf32, #layout1>
+      %8 = arith.truncf %7 : tensor<128x128xf32, #layout1> to tensor<128x128xf16, #layout1>
+      %9 = tw.wgmma %8, %6, %arg5 warps [3, 0] : tensor<128x128xf16, #layout1>, <128x128xf16, #shared1>, tensor<128x128xf32, #layout1>
+      scf.yield %9 : tensor<128x128xf32, #layout1>
     }
-    return %out : tensor<128x128xf32>
+    return %1 : tensor<128x128xf32, #layout1>
   }
 }
 
@@ -210,21 +246,28 @@ module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
 // CHECK-NOT: async
 // CHECK: scf.yield
 
-module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
-  func.func @attend_computed(%q: tensor<128x128xf16>, %ks: !tw.descriptor<128x128xf16>, %vs: !tw.descriptor<128x128xf16>, %n: i32) -> tensor<128x128xf32> {
-    %none = arith.constant dense<0.0> : tensor<128x128xf32>
-    %c0 = arith.constant 0 : i32
-    %step = arith.constant 128 : i32
-    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<128x128xf32>) : i32 {
-      %k = tw.descriptor_load %ks[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
-      %v = tw.descriptor_load %vs[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
-      %twice = arith.addf %v, %v : tensor<128x128xf16>
-      %s = tw.dot %q, %k, %none : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
-      %w = arith.truncf %s : tensor<128x128xf32> to tensor<128x128xf16>
-      %o = tw.dot %w, %twice, %sum : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
-      scf.yield %o : tensor<128x128xf32>
+#layout0 = #tw.layout<register = [1, 2, 1024, 2048, 4096, 8192], lane = [4, 8, 16, 32, 64], warp = [128, 256, 512], block = []>
+#layout1 = #tw.layout<register = [1, 1024, 8, 16, 32, 64], lane = [2, 4, 128, 256, 512], warp = [2048, 4096, 8192], block = []>
+#layout2 = #tw.layout<register = [1, 2, 4, 2048, 4096, 8192], lane = [8, 16, 32, 64, 128], warp = [256, 512, 1024], block = []>
+#shared0 = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 136, 272, 544, 1024, 2048, 4096, 8192, 64]>
+module attributes {tw.num_stages = 2 : i32, tw.num_warps = 8 : i32} {
+  func.func @attend_computed(%arg0: tensor<128x128xf16, #layout0>, %arg1: !tw.descriptor<128x128xf16>, %arg2: !tw.descriptor<128x128xf16>, %arg3: i32) -> tensor<128x128xf32, #layout1> {
+    %0 = tw.alloc_shared %arg0 : tensor<128x128xf16, #layout0> -> : <128x128xf16, #shared0>
+    %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32, #layout1>
+    %c0_i32 = arith.constant 0 : i32
+    %c128_i32 = arith.constant 128 : i32
+    %1 = scf.for %arg4 = %c0_i32 to %arg3 step %c128_i32 iter_args(%arg5 = %cst) -> (tensor<128x128xf32, #layout1>)  : i32 {
+      %2 = tw.descriptor_load %arg1[%arg4, %c0_i32] : <128x128xf16> -> tensor<128x128xf16, #layout2>
+      %3 = tw.alloc_shared %2 : tensor<128x128xf16, #layout2> -> : <128x128xf16, #shared0>
+      %4 = tw.descriptor_load %arg2[%arg4, %c0_i32] : <128x128xf16> -> tensor<128x128xf16, #layout2>
+      %5 = arith.addf %4, %4 : tensor<128x128xf16, #layout2>
+      %6 = tw.alloc_shared %5 : tensor<128x128xf16, #layout2> -> : <128x128xf16, #shared0>
+      %7 = tw.wgmma %0, %3, %cst warps [3, 0] : !tw.buffer<128x128xf16, #shared0>, <128x128xf16, #shared0>, tensor<128x128xf32, #layout1>
+      %8 = arith.truncf %7 : tensor<128x128xf32, #layout1> to tensor<128x128xf16, #layout1>
+      %9 = tw.wgmma %8, %6, %arg5 warps [3, 0] : tensor<128x128xf16, #layout1>, <128x128xf16, #shared0>, tensor<128x128xf32, #layout1>
+      scf.yield %9 : tensor<128x128xf32, #layout1>
     }
-    return %out : tensor<128x128xf32>
+    return %1 : tensor<128x128xf32, #layout1>
   }
 }
 
@@ -241,22 +284,30 @@ module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
 // CHECK-NOT: tw.wgmma {{.*}}
 // CHECK: return
 
-module attributes {tw.num_warps = 8 : i32, tw.num_stages = 2 : i32} {
-  func.func @feedback(%q: tensor<128x128xf16>, %ks: !tw.descriptor<128x128xf16>, %vs: !tw.descriptor<128x128xf16>, %n: i32) -> tensor<128x128xf32> {
-    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
-    %c0 = arith.constant 0 : i32
-    %step = arith.constant 128 : i32
-    %out:2 = scf.for %i = %c0 to %n step %step iter_args(%sum = %zero, %before = %zero) -> (tensor<128x128xf32>, tensor<128x128xf32>) : i32 {
-      %k = tw.descriptor_load %ks[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
-      %v = tw.descriptor_load %vs[%i, %c0] : !tw.descriptor<128x128xf16> -> tensor<128x128xf16>
-      %kt = tw.permute %k [1, 0] : tensor<128x128xf16> -> tensor<128x128xf16>
-      %s = tw.dot %q, %kt, %zero : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
-      %p = arith.addf %s, %before : tensor<128x128xf32>
-      %w = arith.truncf %p : tensor<128x128xf32> to tensor<128x128xf16>
-      %next = math.absf %sum : tensor<128x128xf32>
-      %o = tw.dot %w, %v, %sum : tensor<128x128xf16>, tensor<128x128xf16>, tensor<128x128xf32>
-      scf.yield %o, %next : tensor<128x128xf32>, tensor<128x128xf32>
+#layout0 = #tw.layout<register = [1, 2, 1024, 2048, 4096, 8192], lane = [4, 8, 16, 32, 64], warp = [128, 256, 512], block = []>
+#layout1 = #tw.layout<register = [1, 1024, 8, 16, 32, 64], lane = [2, 4, 128, 256, 512], warp = [2048, 4096, 8192], block = []>
+#layout2 = #tw.layout<register = [1, 2, 4, 2048, 4096, 8192], lane = [8, 16, 32, 64, 128], warp = [256, 512, 1024], block = []>
+#shared0 = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 136, 272, 544, 1024, 2048, 4096, 8192, 64]>
+#shared1 = #tw.shared<offset = [128, 256, 512, 1024, 2048, 4096, 1025, 2050, 4100, 8, 16, 32, 64, 8192]>
+module attributes {tw.num_stages = 2 : i32, tw.num_warps = 8 : i32} {
+  func.func @feedback(%arg0: tensor<128x128xf16, #layout0>, %arg1: !tw.descriptor<128x128xf16>, %arg2: !tw.descriptor<128x128xf16>, %arg3: i32) -> tensor<128x128xf32, #layout1> {
+    %0 = tw.alloc_shared %arg0 : tensor<128x128xf16, #layout0> -> : <128x128xf16, #shared0>
+    %cst = arith.constant dense<0.000000e+00> : tensor<128x128xf32, #layout1>
+    %c0_i32 = arith.constant 0 : i32
+    %c128_i32 = arith.constant 128 : i32
+    %1:2 = scf.for %arg4 = %c0_i32 to %arg3 step %c128_i32 iter_args(%arg5 = %cst, %arg6 = %cst) -> (tensor<128x128xf32, #layout1>, tensor<128x128xf32, #layout1>)  : i32 {
+      %2 = tw.descriptor_load %arg1[%arg4, %c0_i32] : <128x128xf16> -> tensor<128x128xf16, #layout2>
+      %3 = tw.alloc_shared %2 : tensor<128x128xf16, #layout2> -> : <128x128xf16, #shared0>
+      %4 = tw.descriptor_load %arg2[%arg4, %c0_i32] : <128x128xf16> -> tensor<128x128xf16, #layout2>
+      %5 = tw.alloc_shared %4 : tensor<128x128xf16, #layout2> -> : <128x128xf16, #shared0>
+      %6 = tw.buffer_permute %3 [1, 0] : <128x128xf16, #shared0> -> <128x128xf16, #shared1>
+      %7 = tw.wgmma %0, %6, %cst warps [3, 0] : !tw.buffer<128x128xf16, #shared0>, <128x128xf16, #shared1>, tensor<128x128xf32, #layout1>
+      %8 = arith.addf %7, %arg6 : tensor<128x128xf32, #layout1>
+      %9 = arith.truncf %8 : tensor<128x128xf32, #layout1> to tensor<128x128xf16, #layout1>
+      %10 = math.absf %arg5 : tensor<128x128xf32, #layout1>
+      %11 = tw.wgmma %9, %5, %arg5 warps [3, 0] : tensor<128x128xf16, #layout1>, <128x128xf16, #shared0>, tensor<128x128xf32, #layout1>
+      scf.yield %11, %10 : tensor<128x128xf32, #layout1>, tensor<128x128xf32, #layout1>
     }
-    return %out#0 : tensor<128x128xf32>
+    return %1#0 : tensor<128x128xf32, #layout1>
   }
 }

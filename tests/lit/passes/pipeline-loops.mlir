@@ -1,10 +1,10 @@
-// RUN: tilewright-opt --tw-select-matrix-unit --tw-assign-layouts --tw-promote-shared --tw-pipeline-loops %s | FileCheck %s
-// RUN: sed 's/tw.permute %bv \[1, 0\]/math.absf %bv/; s/\(math.absf .*\) -> .*/\1/' %s | tilewright-opt --tw-select-matrix-unit --tw-assign-layouts --tw-promote-shared --tw-pipeline-loops | FileCheck %s --check-prefix=COMPUTED
+// RUN: tilewright-opt --split-input-file --tw-pipeline-loops %s | FileCheck %s
 // Three stages: copies start two iterations ahead, each only where there is an
 // iteration, and the product stays in flight across the back edge. A fourth slot
 // would cost a resident block, so the copies wait for the product before, after a
 // second barrier. A loop of no iterations goes around the wait for its product.
 
+// CHECK-LABEL: @product
 // CHECK: tw.alloc_shared {tw.ring = {fill = "cp.async", release = "barrier"}} : <64x64xf16, {{.*}}, 3>
 // CHECK: tw.alloc_shared {tw.ring = {fill = "cp.async", release = "barrier"}} : <64x64xf16, {{.*}}, 3>
 // CHECK: tw.barrier
@@ -32,45 +32,98 @@
 // CHECK: tw.async_wait 0
 // CHECK-NEXT: tw.barrier
 
-// An operand that is computed from what is loaded: each thread reads its own copies.
-// COMPUTED-COUNT-2: tw.alloc_shared {tw.ring = {fill = "{{(own )?}}cp.async", release = "barrier"}} : <64x64xf16, {{.*}}, 3>
-// COMPUTED: scf.for
-// COMPUTED: tw.async_wait 1
-// COMPUTED: tw.barrier
-// COMPUTED: %[[V:.*]] = tw.shared_load %{{.*}} {isOwn}
-// COMPUTED-NEXT: %[[W:.*]] = math.absf %[[V]]
-// COMPUTED-NEXT: %[[B:.*]] = tw.alloc_shared %[[W]]
-// COMPUTED-NEXT: tw.wgmma %{{.*}}, %[[B]]
-
-module attributes {tw.num_warps = 4 : i32, tw.num_stages = 3 : i32} {
-  func.func @product(%a: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %b: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %n: i32) -> tensor<64x64xf32> {
-    %r = tw.range 0 to 64 : tensor<64xi32>
-    %rows = tw.expand_dims %r, 1 : tensor<64xi32> -> tensor<64x1xi32>
-    %columns = tw.expand_dims %r, 0 : tensor<64xi32> -> tensor<1x64xi32>
-    %stride = arith.constant dense<1024> : tensor<64x1xi32>
-    %row = arith.muli %rows, %stride : tensor<64x1xi32>
-    %x = tw.broadcast %row : tensor<64x1xi32> -> tensor<64x64xi32>
-    %y = tw.broadcast %columns : tensor<1x64xi32> -> tensor<64x64xi32>
-    %offsets = arith.addi %x, %y : tensor<64x64xi32>
-    %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-    %c0 = arith.constant 0 : i32
-    %c1 = arith.constant 1 : i32
-    %c64 = arith.constant 64 : i32
-    %acc = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<64x64xf32>) : i32 {
-      %first = arith.muli %k, %c64 : i32
-      %tile = tw.splat %first : i32 -> tensor<64x64xi32>
-      %as = tw.splat %a : !tw.ptr<f16> -> tensor<64x64x!tw.ptr<f16>>
-      %ao = tw.addptr %as, %offsets : tensor<64x64x!tw.ptr<f16>>, tensor<64x64xi32>
-      %ap = tw.addptr %ao, %tile : tensor<64x64x!tw.ptr<f16>>, tensor<64x64xi32>
-      %bs = tw.splat %b : !tw.ptr<f16> -> tensor<64x64x!tw.ptr<f16>>
-      %bo = tw.addptr %bs, %offsets : tensor<64x64x!tw.ptr<f16>>, tensor<64x64xi32>
-      %bp = tw.addptr %bo, %tile : tensor<64x64x!tw.ptr<f16>>, tensor<64x64xi32>
-      %av = tw.load %ap : tensor<64x64x!tw.ptr<f16>> -> tensor<64x64xf16>
-      %bv = tw.load %bp : tensor<64x64x!tw.ptr<f16>> -> tensor<64x64xf16>
-      %bt = tw.permute %bv [1, 0] : tensor<64x64xf16> -> tensor<64x64xf16>
-      %d = tw.dot %av, %bt, %sum : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
-      scf.yield %d : tensor<64x64xf32>
+#layout0 = #tw.layout<register = [1, 512, 8, 16, 32], lane = [2, 4, 64, 128, 256], warp = [1024, 2048], block = []>
+#layout1 = #tw.layout<register = [1, 2, 4], lane = [8, 16, 32, 0, 0], warp = [0, 0], block = []>
+#layout2 = #tw.layout<register = [16, 32], lane = [0, 0, 0, 1, 2], warp = [4, 8], block = []>
+#layout3 = #tw.layout<register = [1, 2, 4, 1024, 2048], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>
+#shared0 = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048]>
+#shared1 = #tw.shared<offset = [64, 128, 256, 512, 1024, 2048, 513, 1026, 2052, 8, 16, 32]>
+module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
+  func.func @product(%arg0: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %arg1: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %arg2: i32) -> tensor<64x64xf32, #layout0> {
+    %0 = tw.range 0 to 64 : tensor<64xi32, #layout1>
+    %1 = tw.range 0 to 64 : tensor<64xi32, #layout2>
+    %2 = tw.expand_dims %1, 1 : tensor<64xi32, #layout2> -> tensor<64x1xi32, #layout2>
+    %3 = tw.expand_dims %0, 0 : tensor<64xi32, #layout1> -> tensor<1x64xi32, #layout1>
+    %cst = arith.constant dense<1024> : tensor<64x1xi32, #layout2>
+    %4 = arith.muli %2, %cst : tensor<64x1xi32, #layout2>
+    %5 = tw.broadcast %4 : tensor<64x1xi32, #layout2> -> tensor<64x64xi32, #layout3>
+    %6 = tw.broadcast %3 : tensor<1x64xi32, #layout1> -> tensor<64x64xi32, #layout3>
+    %7 = arith.addi %5, %6 : tensor<64x64xi32, #layout3>
+    %cst_0 = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout0>
+    %c0_i32 = arith.constant 0 : i32
+    %c1_i32 = arith.constant 1 : i32
+    %c64_i32 = arith.constant 64 : i32
+    %8 = scf.for %arg3 = %c0_i32 to %arg2 step %c1_i32 iter_args(%arg4 = %cst_0) -> (tensor<64x64xf32, #layout0>)  : i32 {
+      %9 = arith.muli %arg3, %c64_i32 : i32
+      %10 = tw.splat %9 : i32 -> tensor<64x64xi32, #layout3>
+      %11 = tw.splat %arg0 : !tw.ptr<f16> -> tensor<64x64x!tw.ptr<f16>, #layout3>
+      %12 = tw.addptr %11, %7 : tensor<64x64x!tw.ptr<f16>, #layout3>, tensor<64x64xi32, #layout3>
+      %13 = tw.addptr %12, %10 : tensor<64x64x!tw.ptr<f16>, #layout3>, tensor<64x64xi32, #layout3>
+      %14 = tw.splat %arg1 : !tw.ptr<f16> -> tensor<64x64x!tw.ptr<f16>, #layout3>
+      %15 = tw.addptr %14, %7 : tensor<64x64x!tw.ptr<f16>, #layout3>, tensor<64x64xi32, #layout3>
+      %16 = tw.addptr %15, %10 : tensor<64x64x!tw.ptr<f16>, #layout3>, tensor<64x64xi32, #layout3>
+      %17 = tw.load %13 {tw.vector_elements = 8 : i32} : tensor<64x64x!tw.ptr<f16>, #layout3> -> tensor<64x64xf16, #layout3>
+      %18 = tw.alloc_shared %17 : tensor<64x64xf16, #layout3> -> : <64x64xf16, #shared0>
+      %19 = tw.load %16 {tw.vector_elements = 8 : i32} : tensor<64x64x!tw.ptr<f16>, #layout3> -> tensor<64x64xf16, #layout3>
+      %20 = tw.alloc_shared %19 : tensor<64x64xf16, #layout3> -> : <64x64xf16, #shared0>
+      %21 = tw.buffer_permute %20 [1, 0] : <64x64xf16, #shared0> -> <64x64xf16, #shared1>
+      %22 = tw.wgmma %18, %21, %arg4 warps [2, 0] : !tw.buffer<64x64xf16, #shared0>, <64x64xf16, #shared1>, tensor<64x64xf32, #layout0>
+      scf.yield %22 : tensor<64x64xf32, #layout0>
     }
-    return %acc : tensor<64x64xf32>
+    return %8 : tensor<64x64xf32, #layout0>
+  }
+}
+
+// -----
+
+// An operand that is computed from what is loaded: each thread reads its own copies.
+// CHECK-LABEL: @computed
+// CHECK-COUNT-2: tw.alloc_shared {tw.ring = {fill = "{{(own )?}}cp.async", release = "barrier"}} : <64x64xf16, {{.*}}, 3>
+// CHECK: scf.for
+// CHECK: tw.async_wait 1
+// CHECK: tw.barrier
+// CHECK: %[[V:.*]] = tw.shared_load %{{.*}} {isOwn}
+// CHECK-NEXT: %[[W:.*]] = math.absf %[[V]]
+// CHECK-NEXT: %[[B:.*]] = tw.alloc_shared %[[W]]
+// CHECK-NEXT: tw.wgmma %{{.*}}, %[[B]]
+
+#layout0 = #tw.layout<register = [1, 512, 8, 16, 32], lane = [2, 4, 64, 128, 256], warp = [1024, 2048], block = []>
+#layout1 = #tw.layout<register = [1, 2, 4], lane = [8, 16, 32, 0, 0], warp = [0, 0], block = []>
+#layout2 = #tw.layout<register = [16, 32], lane = [0, 0, 0, 1, 2], warp = [4, 8], block = []>
+#layout3 = #tw.layout<register = [1, 2, 4, 1024, 2048], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>
+#shared0 = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048]>
+module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
+  func.func @computed(%arg0: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %arg1: !tw.ptr<f16> {tw.divisibility = 16 : i64}, %arg2: i32) -> tensor<64x64xf32, #layout0> {
+    %0 = tw.range 0 to 64 : tensor<64xi32, #layout1>
+    %1 = tw.range 0 to 64 : tensor<64xi32, #layout2>
+    %2 = tw.expand_dims %1, 1 : tensor<64xi32, #layout2> -> tensor<64x1xi32, #layout2>
+    %3 = tw.expand_dims %0, 0 : tensor<64xi32, #layout1> -> tensor<1x64xi32, #layout1>
+    %cst = arith.constant dense<1024> : tensor<64x1xi32, #layout2>
+    %4 = arith.muli %2, %cst : tensor<64x1xi32, #layout2>
+    %5 = tw.broadcast %4 : tensor<64x1xi32, #layout2> -> tensor<64x64xi32, #layout3>
+    %6 = tw.broadcast %3 : tensor<1x64xi32, #layout1> -> tensor<64x64xi32, #layout3>
+    %7 = arith.addi %5, %6 : tensor<64x64xi32, #layout3>
+    %cst_0 = arith.constant dense<0.000000e+00> : tensor<64x64xf32, #layout0>
+    %c0_i32 = arith.constant 0 : i32
+    %c1_i32 = arith.constant 1 : i32
+    %c64_i32 = arith.constant 64 : i32
+    %8 = scf.for %arg3 = %c0_i32 to %arg2 step %c1_i32 iter_args(%arg4 = %cst_0) -> (tensor<64x64xf32, #layout0>)  : i32 {
+      %9 = arith.muli %arg3, %c64_i32 : i32
+      %10 = tw.splat %9 : i32 -> tensor<64x64xi32, #layout3>
+      %11 = tw.splat %arg0 : !tw.ptr<f16> -> tensor<64x64x!tw.ptr<f16>, #layout3>
+      %12 = tw.addptr %11, %7 : tensor<64x64x!tw.ptr<f16>, #layout3>, tensor<64x64xi32, #layout3>
+      %13 = tw.addptr %12, %10 : tensor<64x64x!tw.ptr<f16>, #layout3>, tensor<64x64xi32, #layout3>
+      %14 = tw.splat %arg1 : !tw.ptr<f16> -> tensor<64x64x!tw.ptr<f16>, #layout3>
+      %15 = tw.addptr %14, %7 : tensor<64x64x!tw.ptr<f16>, #layout3>, tensor<64x64xi32, #layout3>
+      %16 = tw.addptr %15, %10 : tensor<64x64x!tw.ptr<f16>, #layout3>, tensor<64x64xi32, #layout3>
+      %17 = tw.load %13 {tw.vector_elements = 8 : i32} : tensor<64x64x!tw.ptr<f16>, #layout3> -> tensor<64x64xf16, #layout3>
+      %18 = tw.alloc_shared %17 : tensor<64x64xf16, #layout3> -> : <64x64xf16, #shared0>
+      %19 = tw.load %16 {tw.vector_elements = 8 : i32} : tensor<64x64x!tw.ptr<f16>, #layout3> -> tensor<64x64xf16, #layout3>
+      %20 = math.absf %19 : tensor<64x64xf16, #layout3>
+      %21 = tw.alloc_shared %20 : tensor<64x64xf16, #layout3> -> : <64x64xf16, #shared0>
+      %22 = tw.wgmma %18, %21, %arg4 warps [2, 0] : !tw.buffer<64x64xf16, #shared0>, <64x64xf16, #shared0>, tensor<64x64xf32, #layout0>
+      scf.yield %22 : tensor<64x64xf32, #layout0>
+    }
+    return %8 : tensor<64x64xf32, #layout0>
   }
 }
