@@ -52,7 +52,7 @@ static bool keepsThreads(ir::ConvertLayoutOp op) {
       .has_value();
 }
 
-/// The value whose registers `value` has: that behind views; null for what takes none.
+/// The value whose registers `value` has: what a view is made from; null for what takes none.
 Value RegisterAnalysis::root(Value value) const {
   while (Operation *op = value.getDefiningOp()) {
     if (op->hasTrait<OpTrait::ConstantLike>())

@@ -83,7 +83,8 @@ LayoutAttr LayoutChoice::cheapest(llvm::ArrayRef<LayoutAttr> possible, ValueRang
 LayoutAttr LayoutChoice::chooseSame(Operation *op) {
   llvm::SmallVector<LayoutAttr> possible;
   const MemoryAccess *memory = candidates.accessOf(op);
-  // What an atomic gives back would be wanted as its value is.
+  // An atomic whose result is used takes the layout of an operand where one is preferred, and
+  // not the one that suits its addresses.
   bool followsValue =
       memory && memory->isAtomic() &&
       llvm::any_of(op->getResults(), [](Value result) { return !result.use_empty(); });

@@ -95,7 +95,7 @@ def test_entry_is_private_and_named_by_its_digest(cache):
 
 
 def test_threads_compile_different_kernels_alike(compiled):
-    """The front end and all behind it, from many threads at once, without a cache."""
+    """The front end and all after it, from many threads at once, without a cache."""
     blocks = [16, 32, 64, 128, 256, 512]
     expected = {b: tilewright.compile(source(b), "sm_90a").asm["ptx"] for b in blocks}
     problems = []

@@ -181,7 +181,7 @@ def test_tf32_takes_the_upper_bits(device):
 def test_random_values(device, name):
     a, b = random_values(name, (64, 128)), random_values(name, (128, 64), seed=1)
     actual = run_tile(device, a, b, result=RESULTS[name])
-    # fp8 sums keep fewer bits on some GPUs: 13 behind the largest product.
+    # fp8 sums keep fewer bits on some GPUs: 13 below the largest product.
     assert_product(actual, a, b, relative=2.0**-12 if name.startswith("float8") else 0.0)
 
 

@@ -21,7 +21,7 @@ def copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 @pytest.mark.parametrize("n", LENGTHS)
 @pytest.mark.parametrize("name", [*ALL, *FP8, "int1"])
 def test_copy(device, name, n):
-    """Bytes arrive unchanged, and those behind the end stay as they were."""
+    """Bytes arrive unchanged, and those beyond the end stay as they were."""
     x = random_values(name, n)
     out = device.empty(n + 64, NUMPY_TYPES[name])
     before = device.empty(n + 64, NUMPY_TYPES[name])

@@ -138,7 +138,7 @@ def run_program(program, parameters, place, grid, num_ctas):
 def launch(ptx: str, grid, arguments, host_tensor_maps=(), scratch_bytes=0, num_ctas=1, programs=None):
     """Arrays are changed in place; numbers are passed as the parameter's size says. The grid counts programs.
 
-    `scratch_bytes`: global memory that each program gets behind its arguments. `programs`: those that run, in this order;
+    `scratch_bytes`: global memory that each program gets beside its arguments. `programs`: those that run, in this order;
     all of the grid where it is None.
     """
     program = parse(ptx)

@@ -248,7 +248,7 @@ TEST(LayoutConstructors, SwizzledSharedIsTheAddressFunction) {
   LinearLayout transposed = makeSwizzledShared({6, 4}, 16, 128, {0, 1});
   EXPECT_EQ(transposed.columns(InDim::Offset)[0], 16u);
   EXPECT_TRUE(transposed.isInvertible());
-  // Stages or batches lie behind each other.
+  // Stages or batches lie one after the other.
   LinearLayout staged = makeSwizzledShared({1, 4, 6}, 16, 128);
   EXPECT_EQ(staged.columns(InDim::Offset).back(), 1u << 10);
 }

@@ -202,7 +202,7 @@ DEVICE float __tw_erff(float x) {
 // Sine and cosine
 //===----------------------------------------------------------------------===//
 
-// The bits of 2/pi behind the point, a zero word before them.
+// The bits of 2/pi after the point, a zero word before them.
 static const CONSTANT u32 twoOverPi[] = {0,          0xa2f9836e, 0x4e441529, 0xfc2757d1,
                                          0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab};
 
@@ -216,7 +216,7 @@ __attribute__((noinline, const)) static u64 reduceLarge(float x) {
     return bitsOf(x - x);
   u64 mantissa = (bits & 0x7fffff) | 0x800000;
   // x = mantissa * 2^shift. Bits of 2/pi of weight 2^-k with k <= shift - 2 give
-  // multiples of 4; the window starts behind them.
+  // multiples of 4; the window starts after them.
   int shift = exponent - 23;
   int offset = shift - 2 + 32;
   int word = offset >> 5, bit = offset & 31;

@@ -259,7 +259,7 @@ class CompiledKernel:
             return self._loaded.get(device) or self._load(device)
 
     def _packed_type(self, name, entry):
-        """A type as launches of this very kernel take it: ":16" behind a descriptor's that must keep it."""
+        """A type as launches of this very kernel take it: ":16" after a descriptor's that must keep it."""
         if isinstance(entry, (tuple, list)):
             return tuple(self._packed_type(f"{name}[{position}]", item) for position, item in enumerate(entry))
         if entry.startswith("tensordesc<") and self.divisibility.get(name, 1) % 16 == 0:

@@ -107,7 +107,7 @@ def test_none_waits_for_the_slowest_to_compile():
 
 
 def test_late_first_run_is_no_slow_kernel():
-    """The compiler's threads may keep the first launch waiting behind its event."""
+    """The compiler's threads may keep the first launch waiting after its event."""
     late = [64]
 
     def milliseconds(arguments):
