@@ -392,12 +392,13 @@ int64_t bytesPerThread(TileUse use) {
 // Shared memory
 //===----------------------------------------------------------------------===//
 
-int64_t freeSharedBytes(const TargetInfo &target) {
-  // Larger blocks could have more; what they gain by it is not measured.
-  int64_t blocks = target.residentBlocks(4 << target.log2WarpSize, /*registersPerThread=*/1,
-                                         /*sharedBytes=*/0);
-  const Multiprocessor &machine = target.multiprocessor;
-  return blocks > 0 ? machine.sharedBytes / blocks - machine.reservedSharedBytes : 0;
+int64_t freeSharedBytes() {
+  // The share of a block of 4 warps of an H200, of which 16 fit by their threads, without the
+  // kilobyte of the system. For every GPU: a guess. By the target's own number, kilobyte
+  // counted (13.2 KB on sm_90a, 9.2 on sm_80, 7.3 on sm_89), 68 of 2582 kernels of the tests
+  // would share bytes that they keep apart, and have more barriers. Which of the two is faster
+  // is not measured; no kernel of the benchmarks would change (2026-11-24).
+  return 14 * 1024;
 }
 
 // Without the kilobyte that the system takes of each block, and by what one block may have

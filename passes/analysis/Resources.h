@@ -109,9 +109,8 @@ int64_t sharedBytesDuring(mlir::Operation *loop,
                           llvm::function_ref<bool(ir::AllocSharedOp)> counts);
 /// Bytes that all buffers and scratch of a module take if none share a byte.
 int64_t sharedBytesApart(mlir::ModuleOp module);
-/// Bytes that each block of 4 warps may have without a multiprocessor holding fewer of them
-/// than it has threads for.
-int64_t freeSharedBytes(const TargetInfo &target);
+/// Bytes of shared memory for which no block is given up, so that they cost nothing.
+int64_t freeSharedBytes();
 /// Whether as many blocks fit with `manyBytes` of shared memory as with `fewBytes`, by the
 /// share that each takes of `limit`, the most that one may have.
 bool costsNoBlock(int64_t fewBytes, int64_t manyBytes, int64_t limit);

@@ -81,9 +81,8 @@ int64_t alignmentOf(Operation *op) {
 
 class Allocation {
 public:
-  /// At most `limit` bytes are wanted; 0: any number. `spare` bytes cost nothing.
-  Allocation(ModuleOp module, int64_t limit, int64_t spare)
-      : limit(limit), spare(limit > 0 ? std::min(limit, spare) : spare), ranges(module) {
+  /// At most `limit` bytes are wanted; 0: any number.
+  Allocation(ModuleOp module, int64_t limit) : limit(limit), ranges(module) {
     module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (int64_t bytes = bufferBytes(op)) {
         auto [begin, end] = ranges.of(op);
@@ -107,6 +106,7 @@ public:
     place(/*keepApart=*/true);
     int64_t apart = totalBytes;
     place(/*keepApart=*/false);
+    int64_t spare = limit > 0 ? std::min(limit, freeSharedBytes()) : freeSharedBytes();
     bool isFree = apart <= std::max(totalBytes, spare);
     // Beside large buffers a little more, if as many blocks fit. Rings take all there is.
     bool hasRing = llvm::any_of(pieces, [](const Piece &piece) {
@@ -155,7 +155,7 @@ public:
   }
 
 private:
-  int64_t limit, spare;
+  int64_t limit;
   LiveRanges ranges;
   llvm::DenseMap<Operation *, int> indices;
   llvm::DenseSet<Operation *> indivisible;
@@ -348,7 +348,7 @@ public:
 
   void runOnOperation() override {
     int64_t limit = sharedLimit > 0 ? int64_t(sharedLimit) : context.target.maxSharedBytesPerBlock;
-    Allocation allocation(getOperation(), limit, freeSharedBytes(context.target));
+    Allocation allocation(getOperation(), limit);
     allocation.run();
     // A target that names no limit is the driver's to judge.
     if (!allocation.fit()) {

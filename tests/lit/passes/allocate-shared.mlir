@@ -85,12 +85,11 @@ module attributes {tw.num_warps = 4 : i32} {
 #s = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64, 128]>
 #t = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64]>
 
-// An sm_90a has 13.25 KB for each of 16 blocks of 4 warps, beside the kilobyte that each
-// block gives the system. Kept apart these would take 13.5 KB.
-// CHECK: tw.shared_bytes = 9728
-// CHECK-LABEL: @occupancy
+// Kept apart these take 13.5 KB, which count as free; together they would take 9.5.
+// CHECK: tw.shared_bytes = 13824
+// CHECK-LABEL: @free
 module attributes {tw.num_warps = 4 : i32} {
-  func.func @occupancy(%x: tensor<2048xf32, #a>, %y: tensor<1024xf32, #c>, %z: tensor<256xf32, #e>, %w: tensor<128xf32, #f>) -> (tensor<2048xf32, #b>, tensor<1024xf32, #d>, tensor<256xf32, #e>, tensor<128xf32, #f>) {
+  func.func @free(%x: tensor<2048xf32, #a>, %y: tensor<1024xf32, #c>, %z: tensor<256xf32, #e>, %w: tensor<128xf32, #f>) -> (tensor<2048xf32, #b>, tensor<1024xf32, #d>, tensor<256xf32, #e>, tensor<128xf32, #f>) {
     %m = tw.alloc_shared %z : tensor<256xf32, #e> -> : !tw.buffer<256xf32, #s>
     %n = tw.alloc_shared %w : tensor<128xf32, #f> -> : !tw.buffer<128xf32, #t>
     %0 = tw.convert_layout %x : tensor<2048xf32, #a> -> tensor<2048xf32, #b>
