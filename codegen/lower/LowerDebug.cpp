@@ -1,10 +1,10 @@
-//===- LowerDebug.cpp - Printing, assertions, barriers, assumptions -------===//
+//===- LowerDebug.cpp - Printing, assertions, assumptions -----------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: tw.print through the driver's vprintf, tw.assert through __assertfail,
-// tw.barrier, tw.assume.
+// tw.assume.
 //
 // How: one line per element, printed by the thread that owns it:
 //
@@ -18,8 +18,6 @@
 #include "codegen/lower/ElementwiseInternal.h"
 #include "codegen/lower/MemoryInternal.h"
 #include "ir/dialect/SourcePlace.h"
-
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 
@@ -194,7 +192,7 @@ static LogicalResult lowerPrint(Operation *op, FunctionLowering &lowering) {
 }
 
 //===----------------------------------------------------------------------===//
-// Assert, barrier, assume
+// Assert, assume
 //===----------------------------------------------------------------------===//
 
 static LogicalResult lowerAssert(Operation *op, FunctionLowering &lowering) {
@@ -221,26 +219,6 @@ static LogicalResult lowerAssert(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-static LogicalResult lowerBarrier(Operation *op, FunctionLowering &lowering) {
-  if (lowering.numBlocks > 1 && llvm::cast<ir::BarrierOp>(op).getAllBlocks())
-    lowering.barrierOfBlocks();
-  else
-    lowering.barrier();
-  return success();
-}
-
-static LogicalResult lowerClusterArrive(Operation *, FunctionLowering &lowering) {
-  // What has to be visible has been released where it was written: mbarriers.
-  lowering.builder.create<NVVM::ClusterArriveRelaxedOp>(lowering.loc,
-                                                        lowering.builder.getUnitAttr());
-  return success();
-}
-
-static LogicalResult lowerClusterWait(Operation *, FunctionLowering &lowering) {
-  lowering.builder.create<NVVM::ClusterWaitOp>(lowering.loc, lowering.builder.getUnitAttr());
-  return success();
-}
-
 static LogicalResult lowerAssume(Operation *op, FunctionLowering &lowering) {
   lowering.builder.create<LLVM::AssumeOp>(lowering.loc, lowering.getScalar(op->getOperand(0)));
   return success();
@@ -249,9 +227,6 @@ static LogicalResult lowerAssume(Operation *op, FunctionLowering &lowering) {
 void addDebugLowerings(LoweringTable &table) {
   table.add(ir::PrintOp::getOperationName(), lowerPrint);
   table.add(ir::AssertOp::getOperationName(), lowerAssert);
-  table.add(ir::BarrierOp::getOperationName(), lowerBarrier);
-  table.add(ir::ClusterArriveOp::getOperationName(), lowerClusterArrive);
-  table.add(ir::ClusterWaitOp::getOperationName(), lowerClusterWait);
   table.add(ir::AssumeOp::getOperationName(), lowerAssume);
 }
 

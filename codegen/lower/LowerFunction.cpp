@@ -40,8 +40,9 @@ static LoweringTable makeTable(MLIRContext *context) {
   addGatherLowerings(table);
   addAsyncCopyLowerings(table);
   addControlFlowLowerings(table);
-  addElementsLowerings(table);
+  addUserCodeLowerings(table);
   addDebugLowerings(table);
+  addBarrierLowerings(table);
   addDotLowerings(table);
   addFmaLowerings(table);
   addWgmmaLowerings(table);

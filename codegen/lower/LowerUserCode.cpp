@@ -1,4 +1,4 @@
-//===- LowerElements.cpp - Code of the user on registers ------------------===//
+//===- LowerUserCode.cpp - Code of the user on registers ------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -200,7 +200,7 @@ static LogicalResult lowerInlineAsm(Operation *op, FunctionLowering &lowering) {
                      });
 }
 
-void addElementsLowerings(LoweringTable &table) {
+void addUserCodeLowerings(LoweringTable &table) {
   table.add(ir::MapOp::getOperationName(), lowerMap);
   table.add(ir::InlineAsmOp::getOperationName(), lowerInlineAsm);
 }
