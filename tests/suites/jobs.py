@@ -41,7 +41,9 @@ class Suite:
     arguments: list = field(default_factory=list)
     environment: dict = field(default_factory=dict)
     metadata: dict = field(default_factory=dict)
+    added: dict = field(default_factory=dict)
     absent: list = field(default_factory=list)
+    stand_ins: list = field(default_factory=list)
     borrowed: list = field(default_factory=list)
     sample: int = 1  # 0: all
     jobs: int = 1
@@ -214,6 +216,7 @@ class Runner:
             "part": job.part,
             "parts": job.parts,
             "absent": job.suite.absent,
+            "stand_ins": job.suite.stand_ins,
             "borrowed": job.suite.borrowed,
             "whole": job.whole,
             "only": job.only,

@@ -80,6 +80,9 @@ def make_checkout(folder: Path, suites, into: Path) -> str:
             told = into / suite.path[0] / f"{name}-{version}.dist-info"
             told.mkdir(exist_ok=True)
             (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        for name, text in suite.added.items():
+            (into / name).parent.mkdir(parents=True, exist_ok=True)
+            (into / name).write_text(text.lstrip())
     return commit
 
 

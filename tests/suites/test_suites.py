@@ -101,6 +101,29 @@ def test_the_smallest_cases_of_a_sample(tmp_path):
     assert sorted(job.results) == ["test_sizes.py::test_shape[negative]", "test_sizes.py::test_shape[row]"]
 
 
+def test_modules_that_lack_have_stand_ins(tmp_path):
+    suite = suite_in(tmp_path, stand_ins=["absent_module", "json"])
+    (suite.checkout(tmp_path) / "test_two.py").write_text(
+        "import absent_module.below as below\nimport json\n\n@below.decorator\nclass Kernel:\n    pass\n\n"
+        "def test_real():\n    assert json.loads('1') == 1\n"
+    )
+    suite.tests = ["test_two.py"]
+    assert {name: line["outcome"] for name, line in run_job(tmp_path, suite).results.items()} == {
+        "test_two.py::test_real": "passed"
+    }
+
+
+def test_files_are_added_to_a_checkout(tmp_path):
+    from pack import make_checkout
+
+    source, into = tmp_path / "owner+name", tmp_path / "out"
+    suite = suite_in(tmp_path, added={"built/_ops.py": "\nops = None\n"})
+    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "all"]):
+        subprocess.run(["git", *command], cwd=source, check=True)
+    make_checkout(source / ".git", [suite], into)
+    assert (into / "built/_ops.py").read_text() == "ops = None\n" and (into / "test_two.py").exists()
+
+
 def test_causes_leave_out_what_differs():
     texts = [f"E   ValueError: E0112: {n} rows at 0x7f{n}" for n in (3, 4)]
     assert causes.error_code(texts[0]) == "E0112"

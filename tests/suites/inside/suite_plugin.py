@@ -8,18 +8,21 @@ process dies. After a test that leaves the device unusable (an illegal access sp
 the whole CUDA context) the process ends at once: the tests that remain belong into a
 fresh one.
 
-The file named by SUITE_JOB holds: output, sample, smallest, parts, part, whole, done, only, absent, borrowed.
+The file named by SUITE_JOB holds: output, sample, smallest, parts, part, whole, done, only, absent, stand_ins, borrowed.
 """
 
 import gc
 import importlib
+import importlib.machinery
 import importlib.util
 import json
 import os
 import pathlib
 import sys
 import time
+import types
 import zlib
+from unittest import mock
 
 import pytest
 
@@ -214,6 +217,46 @@ def add_absent(names):
             setattr(module, function, lambda *args, **kwargs: False)
 
 
+class StandIn(types.ModuleType):
+    """A module, a package also, in which everything is found: decorators, types and functions that nobody calls."""
+
+    __path__ = ()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return mock.MagicMock(name=f"{self.__name__}.{name}")
+
+
+class StandInFinder:
+    """Finds stand-ins for these modules and what is below them."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def find_spec(self, name, path=None, target=None):
+        if any(name == known or name.startswith(known + ".") for known in self.names):
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return None
+
+    def create_module(self, spec):
+        return StandIn(spec.name)
+
+    def exec_module(self, module):
+        pass
+
+
+def stand_in(names):
+    """For modules that lack here, such as another language's beside the kernels that are tested."""
+    missing = []
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            missing.append(name)
+    sys.meta_path.insert(0, StandInFinder(missing))
+
+
 def borrow(names):
     """Modules of Triton's package that only its own tests use.
 
@@ -241,4 +284,5 @@ def pytest_configure(config):
             job = json.load(file)
         borrow(job["borrowed"])
         add_absent(job["absent"])
+        stand_in(job["stand_ins"])
         config.pluginmanager.register(Recorder(job), "suite-recorder")
