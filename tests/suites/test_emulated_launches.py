@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tilewright
@@ -175,7 +176,30 @@ def test_a_launch_that_takes_too_long_is_cut(tried, monkeypatch):
     monkeypatch.setattr(emulated_launches, "LAUNCH_SECONDS", -1.0)
     lines = tried(slow, (64,), np.zeros(64, np.int32))
     assert {"cut", "same"} == {line["status"] for line in lines}
-    assert emulated_launches.cut.pop("") == "0 of 64 programs of slow ran"
+    assert emulated_launches.cut.pop("") == "4 of 64 programs of slow ran"
+
+
+@tilewright.jit
+def backward(flags):
+    own = tl.program_id(0)
+    if own + 1 < tl.num_programs(0):
+        while tl.atomic_add(flags + own + 1, 0) == 0:
+            pass
+    tl.atomic_xchg(flags + own, 1)
+
+
+def test_programs_that_wait_for_a_later_part_are_cut(tried):
+    lines = tried(backward, (64,), np.zeros(64, np.int32))
+    assert {"cut"} == {line["status"] for line in lines if "code" not in line}
+    assert emulated_launches.cut.pop("") == "programs of backward wait for those of a later part"
+
+
+def test_products_of_8_bit_floats_are_compared(tried):
+    """sm_80 has none, so sm_89 takes its place."""
+    x = np.ones((32, 64), ml_dtypes.float8_e4m3fn)
+    y, out = np.ones((64, 32), x.dtype), np.zeros((32, 32), np.float32)
+    (line,) = tried(product, (1,), x, y, out, 0.5, 64, BLOCK=32, STEPS=2)
+    assert line["status"] == "same" and line["at"].startswith("emulate sm_89"), line
 
 
 PROGRAM = """
@@ -211,6 +235,21 @@ def test_registered_operations_see_the_gpu():
     library.define("negated(Tensor x) -> Tensor")
     library.impl("negated", lambda x: (seen.append(x.device.type), -x)[1], "CUDA")
     assert torch.ops.suite_example.negated(torch.ones(2, device="cuda")).tolist() == [-1, -1] and seen == ["cuda"]
+
+def test_gradients_see_the_gpu():
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            return x * 2
+
+        @staticmethod
+        def backward(context, gradient):
+            assert gradient.is_cuda and torch.ones(1, device="cuda").is_cuda
+            return gradient * 2
+
+    x = torch.ones(2, device="cuda", requires_grad=True)
+    Twice.apply(x).sum().backward()
+    assert torch.autograd.grad(Twice.apply(x).sum(), x)[0].tolist() == x.grad.tolist() == [2, 2]
 """
 
 

@@ -216,6 +216,8 @@ def pretend_torch():
     torch.Generator = Generator
     torch.set_default_device = lambda device: None
     torch.compile = lambda model=None, **options: model if model is not None else (lambda function: function)
+    # Gradients are computed inside of one call of torch, so out of the mode.
+    torch.autograd.function.BackwardCFunction.apply = inside_mode(torch.autograd.function.BackwardCFunction.apply)
     pretend_autocast()
     pretend_registration()
 

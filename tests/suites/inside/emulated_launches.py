@@ -215,6 +215,8 @@ def keep(function, kernel, *states):
 
 
 def tried(function, sizes, bound, options, copies, say):
+    from tilewright.errors import UnsupportedType
+
     programs = some_programs(sizes)
     dtypes = dtypes_by_storage(bound, copies)
     reference_bound, reference = copies.again(bound)
@@ -225,7 +227,13 @@ def tried(function, sizes, bound, options, copies, say):
         if stages == options.get("num_stages", 3) and target == "sm_90a":
             continue
         say(at=f"compile {target} {stages}")
-        kernel = compiled_form(function, bound, options, target, stages)
+        try:
+            kernel = compiled_form(function, bound, options, target, stages)
+        except UnsupportedType:
+            if target != "sm_80":
+                raise
+            target = "sm_89"  # the first with products of 8-bit floats
+            kernel = compiled_form(function, bound, options, target, stages)
         say(at=f"emulate {target} {stages}")
         own_bound, own = copies.again(bound)
         emulated(kernel, sizes, own_bound, programs)
@@ -334,18 +342,28 @@ def try_launch(function, sizes, bound, options):
 
 def run_in_parts(function, sizes, bound, options):
     """Runs a launch until its time is over. A test with a launch that was not finished is not judged."""
+    from tilewright.errors import Deadlock
     from tilewright.runtime.interpreter import InterpretedKernel, InterpretedLaunch
 
     programs = [(x, y, z) for z in range(sizes[2]) for y in range(sizes[1]) for x in range(sizes[0])]
     step, end = -(-len(programs) // PARTS), time.monotonic() + LAUNCH_SECONDS
+    why = ""
     for first in range(0, len(programs), step):
-        if time.monotonic() > end:
-            cut[test_name[0]] = f"{first} of {len(programs)} programs of {function.__name__} ran"
-            write(test=test_name[0], kernel=function.__name__, status="cut", message=cut[test_name[0]])
-            break
         launch = InterpretedLaunch(function, sizes, bound, options)
         launch.context.choose(programs[first : first + step])
-        launch.run()
+        try:
+            launch.run()
+        except Deadlock:
+            if first + step >= len(programs):
+                raise
+            why = f"programs of {function.__name__} wait for those of a later part"
+            break
+        if time.monotonic() > end and first + step < len(programs):
+            why = f"{first + step} of {len(programs)} programs of {function.__name__} ran"
+            break
+    if why:
+        cut[test_name[0]] = why
+        write(test=test_name[0], kernel=function.__name__, status="cut", message=why)
     return InterpretedKernel(function, bound, options)
 
 
