@@ -264,9 +264,13 @@ template <typename Target>
 static LogicalResult lowerToInteger(Operation *op, FunctionLowering &lowering) {
   Type from = operandElementType(op, 0), to = resultElementType(op);
   Type computed = from.getIntOrFloatBitWidth() < 32 ? Type(lowering.builder.getF32Type()) : from;
+  // LLVM widens 8 bits by itself, on some targets to a signed integer where an
+  // unsigned one is asked for: a negative number would wrap there, and be 0 elsewhere.
+  Type wide = to.getIntOrFloatBitWidth() < 16 ? Type(lowering.builder.getI16Type()) : to;
   return mapRegisters(op, lowering, [&](llvm::ArrayRef<Value> operands) -> Value {
     Value value = convertFloat(lowering, operands[0], from, computed);
-    return lowering.builder.create<Target>(lowering.loc, to, value);
+    Value result = lowering.builder.create<Target>(lowering.loc, wide, value);
+    return wide == to ? result : lowering.builder.create<LLVM::TruncOp>(lowering.loc, to, result);
   });
 }
 

@@ -128,6 +128,15 @@ template <typename To, typename From> static To truncateSaturated(From value) {
   return static_cast<To>(value);
 }
 
+/// 8 bits are the low half of 16, which is what the compiled code converts to.
+template <typename To, typename From> static To convertedInteger(From value) {
+  if constexpr (sizeof(To) == 1)
+    return static_cast<To>(
+        truncateSaturated<std::conditional_t<std::is_signed_v<To>, int16_t, uint16_t>>(value));
+  else
+    return truncateSaturated<To>(value);
+}
+
 static void floatToInteger(const Value &source, bool isSigned, NewTile &result) {
   ScalarKind from = source.type.scalar.kind(), to = result.value.type.scalar.kind();
   const void *elements = tileOf(source).as<void>();
@@ -136,7 +145,7 @@ static void floatToInteger(const Value &source, bool isSigned, NewTile &result) 
     To *integers = result.elements<To>();
     if (from == ScalarKind::Float64) {
       for (int64_t i = 0; i < result.count; ++i)
-        integers[i] = truncateSaturated<To>(elementsOf<double>(source)[i]);
+        integers[i] = convertedInteger<To>(elementsOf<double>(source)[i]);
       return;
     }
     float chunk[chunkSize];
@@ -144,7 +153,7 @@ static void floatToInteger(const Value &source, bool isSigned, NewTile &result) 
       int64_t n = std::min(chunkSize, result.count - start);
       decodeFloats(from, elements, start, n, chunk);
       for (int64_t i = 0; i < n; ++i)
-        integers[start + i] = truncateSaturated<To>(chunk[i]);
+        integers[start + i] = convertedInteger<To>(chunk[i]);
     }
   });
   if (to == ScalarKind::Int1) {

@@ -62,6 +62,19 @@ def test_cast(device, source, target):
     assert_same(run_cast(device, values, target), expected)
 
 
+@pytest.mark.parametrize("target", INTEGERS)
+def test_floats_out_of_range(device, target):
+    """Undefined, and yet one result everywhere: the nearest integer, of 16 bits whose low half remains where 8 are asked for."""
+    values = np.array([-1, -2, -2.5, 200, 300, -300, 7e4, -7e4, 5e9, -5e9, 1e30, -1e30, np.inf, -np.inf], np.float32)
+    kind = np.dtype(NUMPY_TYPES[target])
+    limits = np.iinfo(np.dtype(f"{kind.kind}2") if kind.itemsize == 1 else kind)
+    expected = [
+        min(max(int(value), limits.min), limits.max) if np.isfinite(value) else limits.max if value > 0 else limits.min
+        for value in values.tolist()
+    ]
+    assert_same(run_cast(device, values, target), np.array(expected, limits.dtype).astype(kind))
+
+
 @pytest.mark.parametrize("source", [*ALL, *FP8])
 def test_to_bool(device, source):
     """Anything to int1 is a comparison with zero, also for -0 and NaN."""

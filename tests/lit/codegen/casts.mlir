@@ -55,8 +55,14 @@ func.func @rounding(%x: f32, %d: f64, %h: !tw.ptr<f16>, %b: !tw.ptr<bf16>, %s: !
 // INT-DAG: cvt.rzi.u64.f64
 // INT-DAG: cvt.rn.f32.s64
 // INT-DAG: cvt.rn.f16.u32
+// INT-DAG: cvt.rzi.u16.f32
+// INT-DAG: cvt.rzi.s16.f32
 module attributes {tw.num_warps = 1 : i32} {
-func.func @integers(%x: f32, %d: f64, %i: i64, %u: i32, %a: !tw.ptr<i32>, %b: !tw.ptr<i64>, %c: !tw.ptr<f32>, %h: !tw.ptr<f16>) {
+func.func @integers(%x: f32, %d: f64, %i: i64, %u: i32, %a: !tw.ptr<i32>, %b: !tw.ptr<i64>, %c: !tw.ptr<f32>, %h: !tw.ptr<f16>, %s: !tw.ptr<i8>, %t: !tw.ptr<i8>) {
+  %4 = arith.fptoui %x : f32 to i8
+  tw.store %s, %4 : !tw.ptr<i8>, i8
+  %5 = arith.fptosi %x : f32 to i8
+  tw.store %t, %5 : !tw.ptr<i8>, i8
   %0 = arith.fptosi %x : f32 to i32
   tw.store %a, %0 : !tw.ptr<i32>, i32
   %1 = arith.fptoui %d : f64 to i64
