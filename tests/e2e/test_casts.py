@@ -64,7 +64,7 @@ def test_cast(device, source, target):
 
 @pytest.mark.parametrize("target", INTEGERS)
 def test_floats_out_of_range(device, target):
-    """Undefined, and yet one result everywhere: the nearest integer, of 16 bits whose low half remains where 8 are asked for."""
+    """Undefined, and yet one result everywhere: the nearest integer, and the low half of it where 8 bits are asked for."""
     values = np.array([-1, -2, -2.5, 200, 300, -300, 7e4, -7e4, 5e9, -5e9, 1e30, -1e30, np.inf, -np.inf], np.float32)
     kind = np.dtype(NUMPY_TYPES[target])
     limits = np.iinfo(np.dtype(f"{kind.kind}2") if kind.itemsize == 1 else kind)
