@@ -83,17 +83,3 @@ func.func @load_before(%n: i32, %p: !tw.ptr<f32>) {
   } {tw.loop_flatten}
   return
 }
-
-// -----
-func.func @scalar_of_a_tile(%n: i32, %p: !tw.ptr<f32>, %t: tensor<1xf32>) {
-  %c0 = arith.constant 0 : i32
-  %c1 = arith.constant 1 : i32
-  // expected-remark-re @below {{{{.*}}a scalar before its inner loop comes from a tile}}
-  scf.for %tile = %c0 to %n step %c1 : i32 {
-    %x = tw.extract_scalar %t : tensor<1xf32> -> f32
-    scf.for %k = %c0 to %n step %c1 : i32 {
-      tw.store %p, %x : !tw.ptr<f32>, f32
-    }
-  } {tw.loop_flatten}
-  return
-}
