@@ -119,10 +119,10 @@ static LogicalResult lowerFor(Operation *op, FunctionLowering &lowering) {
   return success();
 }
 
-/// Whether `branch` only starts asynchronous copies, beside products by mma. Each
-/// copy then gets the condition for itself: a branch would be a wall for the
-/// assembler, which spreads the copies among the products otherwise. wgmma runs by
-/// itself.
+/// Whether `branch` only starts asynchronous copies, beside products. Each copy then
+/// gets the condition for itself: a branch would be a wall for the assembler, which
+/// spreads the copies among the products by mma otherwise, and the arithmetic of their
+/// addresses among those by wgmma.
 static bool isPredicated(scf::IfOp branch) {
   if (branch.elseBlock() || branch->getNumResults() != 0)
     return false;
@@ -130,7 +130,7 @@ static bool isPredicated(scf::IfOp branch) {
     if (!llvm::isa<ir::AsyncCopyOp>(op))
       return false;
   Block *block = branch->getBlock();
-  return !block->getOps<ir::DotOp>().empty() && block->getOps<ir::WgmmaOp>().empty();
+  return llvm::any_of(*block, llvm::IsaPred<ir::DotOp, ir::WgmmaOp>);
 }
 
 static LogicalResult lowerIf(Operation *op, FunctionLowering &lowering) {

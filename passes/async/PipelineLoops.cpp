@@ -15,7 +15,8 @@
 //
 // Plain:
 //
-//     wait for the copies of k            (cp.async: all but d - 1 groups;
+//     compute the addresses of k + d      (only where a product is in flight)
+//     wait for the copies of k            (cp.async: all but d - 1 groups, and a fence;
 //                                          TMA: the mbarrier of the slot)
 //     wait for all products but that of k - 1
 //     barrier                             (copies of all threads are visible, and no

@@ -105,6 +105,9 @@ static void printStep(llvm::raw_ostream &stream, const LoopSchedule &schedule, c
   case Step::Action::WaitProducts:
     stream << "wait for products, " << step.pending << " pending";
     break;
+  case Step::Action::Address:
+    stream << "addresses of ring " << step.index;
+    break;
   case Step::Action::Fill:
     stream << "fill ring " << step.index;
     break;

@@ -87,6 +87,8 @@ struct Step {
     Barrier,
     /// All but `pending` asynchronous products are done; `op`, if any, among them.
     WaitProducts,
+    /// The addresses of the next copies of ring `index` are computed; else Fill does it.
+    Address,
     /// The copies of ring `index` start.
     Fill,
     /// This warp is done with the slot of ring `index` in use.

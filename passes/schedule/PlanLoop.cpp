@@ -102,15 +102,20 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   draft.openSteps();
 
   bool hasCpAsync = schedule.hasCpAsync();
+  // Addresses depend on no wait, and would delay the copies after one. From here the assembler
+  // moves their arithmetic among the instructions of the products, which run by themselves.
+  if (numCarried > 0)
+    draft.place({Action::Address, 0, nullptr, 0});
   if (hasCpAsync)
     draft.place({Action::WaitCopies, distance, nullptr, -1, draft.numCommits() * (distance - 1)});
   if (schedule.hasTma())
     draft.place({Action::WaitTiles, distance, nullptr, 0});
-  if (numCarried > 0 && !needsSecondBarrier)
-    draft.place({Action::WaitProducts, distance, nullptr, -1, numCarried});
-  // cp.async writes like a thread; wgmma reads like TMA.
+  // cp.async writes like a thread; wgmma reads like TMA. The fence takes its time, which
+  // passes while the products run.
   if (hasCpAsync && facts.feedsWgmma)
     draft.place({Action::Fence, distance});
+  if (numCarried > 0 && !needsSecondBarrier)
+    draft.place({Action::WaitProducts, distance, nullptr, -1, numCarried});
   // What TMA brings is visible after its mbarrier; the second barrier frees slots then.
   if (!isPrivate && (hasCpAsync || !needsSecondBarrier))
     draft.place({Action::Barrier, distance});

@@ -31,6 +31,8 @@ struct RingState {
   /// Where TMA completes, and where warps release slots.
   Value arrived, released;
   Value fillSlot, useSlot, usePhase, fillPhase;
+  /// Copies of what the loads to be repeated are given, once they are made.
+  std::optional<IRMapping> addresses;
 };
 
 /// The block of a branch of the loop's body that contains `op`.
@@ -219,6 +221,9 @@ private:
       return;
     case Action::WaitProducts:
       return waitForProducts(step);
+    case Action::Address:
+      (void)addressesOf(step.index, step.stage);
+      return;
     case Action::Fill:
       return fill(step.index, step.stage);
     case Action::Release:
@@ -306,18 +311,27 @@ private:
 
   //===--- copies --------------------------------------------------------===//
 
+  /// All addresses of a ring, before its copies: an op may be needed by several loads. They
+  /// are copies of the body's, which stay with their other users.
+  const IRMapping &addressesOf(int ring, int stage) {
+    std::optional<IRMapping> &made = rings[ring].addresses;
+    if (made)
+      return *made;
+    llvm::SmallVector<Value> addresses;
+    for (const RingLoad &load : schedule.loads)
+      if (load.ring == ring)
+        llvm::append_range(addresses, load.load->getOperands());
+    made.emplace();
+    repeat(addresses, stage, *made);
+    return *made;
+  }
+
   void fill(int ring, int stage) {
     llvm::SmallVector<size_t> own;
-    llvm::SmallVector<Value> addresses;
     for (auto [index, load] : llvm::enumerate(schedule.loads))
-      if (load.ring == ring) {
+      if (load.ring == ring)
         own.push_back(index);
-        llvm::append_range(addresses, load.load->getOperands());
-      }
-    // All addresses first: an op may be needed by several loads. They are copies of the
-    // body's, which stay with their other users.
-    IRMapping copies;
-    repeat(addresses, stage, copies);
+    const IRMapping &copies = addressesOf(ring, stage);
     for (size_t index : own)
       if (schedule.loads[index].fill != ir::RingFill::Tma)
         copyByThreads(index, stage, copies);

@@ -7,6 +7,7 @@
 //  - Copies are at least one iteration ahead. A ring has slots.
 //  - Arrivals free slots for TMA only, which one warp starts; nothing needs to free slots
 //    where each thread reads its own copies, and only there.
+//  - The addresses of a ring's copies are computed for the iteration of the copies.
 //  - Each op of the old body is placed once, or it is a load that became a copy, or
 //    nothing needs it any more.
 //  - A slot is read by iteration i while it holds the tile of i, after a wait for it; what
@@ -15,7 +16,7 @@
 //  - A slot is filled again when all reads of its tile are over and the ring's release has
 //    happened since.
 //
-// How: the first two follow from the rings. For the last two the steps are run, as one
+// How: the first three follow from the rings. For the last two the steps are run, as one
 // thread would, for as many rounds as it takes until all slots have been filled a few
 // times. In round t a step of stage s belongs to iteration t - s, and does not happen where
 // there is none yet.
@@ -56,6 +57,9 @@ static std::string ringProblem(const LoopSchedule &schedule) {
     if (ring.release == ir::SlotRelease::None && !isOwn)
       return llvm::formatv("nothing releases the slots of ring {0}, which all threads read", index);
   }
+  for (const Step &step : schedule.steps)
+    if (step.action == Action::Address && step.stage != schedule.rings[step.index].fillStage)
+      return llvm::formatv("the addresses of ring {0} are those of another iteration", step.index);
   return "";
 }
 
@@ -188,6 +192,7 @@ private:
     case Action::Carry:
     case Action::TakeSlot:
     case Action::LoadAhead:
+    case Action::Address:
     case Action::Advance:
       return "";
     }

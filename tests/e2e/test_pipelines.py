@@ -160,6 +160,39 @@ def test_flattened_loop_with_a_sum_in_front(steps):
 
 
 @tilewright.jit
+def clamped_rows_kernel(a_ptr, b_ptr, c_ptr, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
+    """Rows and columns of a tile are found before its inner loop; those beyond the end read the first one instead."""
+    across, within = tl.cdiv(N, BLOCK_N), tl.arange(0, BLOCK_K)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BLOCK_M) * across, tl.num_programs(0), flatten=True):
+        rows = tile // across * BLOCK_M + tl.arange(0, BLOCK_M)
+        columns = tile % across * BLOCK_N + tl.arange(0, BLOCK_N)
+        a_rows, b_rows = tl.where(rows < M, rows, 0), tl.where(columns < N, columns, 0)
+        total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for step in range(tl.cdiv(K, BLOCK_K)):
+            k = step * BLOCK_K + within
+            a = tl.load(a_ptr + a_rows[:, None] * K + k[None, :], mask=k[None, :] < K, other=0.0)
+            b = tl.load(b_ptr + b_rows[None, :] * K + k[:, None], mask=k[:, None] < K, other=0.0)
+            total = tl.dot(a, b, total)
+        mask = (rows[:, None] < M) & (columns[None, :] < N)
+        tl.store(c_ptr + rows[:, None] * N + columns[None, :], total.to(tl.float16), mask=mask)
+
+
+# The smaller tile has a slot to spare; with the larger one copies wait for the product before.
+@pytest.mark.parametrize("k", [0, 40, 64, 200])
+@pytest.mark.parametrize("stages", [2, 3])
+@pytest.mark.parametrize("side, target", [(32, "sm_80"), (32, "sm_90a"), (64, "sm_90a")])
+def test_persistent_product_through_pointers(side, target, stages, k):
+    m, n = 200, 72
+    a, b, c = exact_values("float16", (m, k)), exact_values("float16", (n, k), seed=1), np.full((m, n), 7, np.float16)
+    texts = []
+    device = Emulator(target, edit=lambda text: texts.append(text) or text)
+    device.run(clamped_rows_kernel, (3,), a, b, c, m, n, k, 64, side, side, num_warps=4, num_stages=stages)
+    assert_same(c, (a.astype(np.float64) @ b.T).astype(np.float16), signed_zeros=False)
+    # No branch round the copies of the last iterations parts their addresses from the products.
+    assert re.search(r"@%p\d+ cp\.async", texts[0])
+
+
+@tilewright.jit
 def late_use_kernel(first_array, x_array, out_ptr, trips, BLOCK: tl.constexpr):
     """A tile that is loaded before a loop with loads of its own, and used after it."""
     index = tl.arange(0, BLOCK)

@@ -271,6 +271,9 @@ TEST_F(LoopScheduleTest, RingsFitWhatFillsThem) {
   tma.distance = 0;
   EXPECT_EQ(verify(tma), "copies are not ahead of their use");
   tma = planOf(productByTma());
+  ++stepOf(tma, Action::Address).stage;
+  EXPECT_EQ(verify(tma), "the addresses of ring 0 are those of another iteration");
+  tma = planOf(productByTma());
   tma.loads.clear();
   EXPECT_EQ(verify(tma), "nothing is copied ahead");
   LoopSchedule threads = planOf(productByCpAsync());

@@ -8,6 +8,7 @@
 // a barrier follows that.
 // CHECK: schedule: plain, 2 ahead
 // CHECK-NEXT: ring 0: 3 slots, fill @0, use @2, release by barrier, load 0 by tma, load 1 by tma
+// CHECK-NEXT: addresses of ring 0 @0
 // CHECK-NEXT: wait for tiles of ring 0 @2
 // CHECK-NEXT: slot of load 0 @2
 // CHECK-NEXT: slot of load 1 @2
@@ -22,6 +23,7 @@
 // the next wait, and one barrier is enough.
 // SPARE: schedule: plain, 8 ahead
 // SPARE-NEXT: ring 0: 10 slots, fill @0, use @8, release by barrier, load 0 by tma, load 1 by tma
+// SPARE-NEXT: addresses of ring 0 @0
 // SPARE-NEXT: wait for tiles of ring 0 @8
 // SPARE-NEXT: wait for products, 1 pending @8
 // SPARE-NEXT: barrier @8
@@ -44,6 +46,59 @@ module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
       %a = tw.descriptor_load %as[%c0, %i] : <64x64xf16> -> tensor<64x64xf16, #row>
       %as_ = tw.alloc_shared %a : tensor<64x64xf16, #row> -> : <64x64xf16, #mem>
       %b = tw.descriptor_load %bs[%i, %c0] : <64x64xf16> -> tensor<64x64xf16, #row>
+      %bs_ = tw.alloc_shared %b : tensor<64x64xf16, #row> -> : <64x64xf16, #mem>
+      %o = tw.wgmma %as_, %bs_, %sum warps [2, 0] : !tw.buffer<64x64xf16, #mem>, <64x64xf16, #mem>, tensor<64x64xf32, #acc>
+      scf.yield %o : tensor<64x64xf32, #acc>
+    }
+    return %out : tensor<64x64xf32, #acc>
+  }
+}
+
+// -----
+
+// Copies by threads take a fence, which passes while a product is in flight: it stands
+// before the wait for products, and neither waits for the addresses of the next copies.
+// CHECK: schedule: plain, 2 ahead
+// CHECK-NEXT: ring 0: 3 slots, fill @0, use @2, release by barrier, load 0 by cp.async, load 1 by cp.async
+// CHECK-NEXT: addresses of ring 0 @0
+// CHECK-NEXT: wait for copies, 1 groups pending @2
+// CHECK-NEXT: fence @2
+// CHECK-NEXT: barrier @2
+// CHECK-NEXT: slot of load 0 @2
+// CHECK-NEXT: slot of load 1 @2
+// CHECK-NEXT: tw.wgmma @2
+// CHECK-NEXT: wait for products, 1 pending @2
+// CHECK-NEXT: barrier @2
+// CHECK-NEXT: fill ring 0 @0
+// CHECK-NOT: illegal
+// SPARE: schedule: plain, 8 ahead
+// SPARE-NEXT: ring 0: 10 slots, fill @0, use @8, release by barrier, load 0 by cp.async, load 1 by cp.async
+// SPARE-NEXT: addresses of ring 0 @0
+// SPARE-NEXT: wait for copies, 7 groups pending @8
+// SPARE-NEXT: fence @8
+// SPARE-NEXT: wait for products, 1 pending @8
+// SPARE-NEXT: barrier @8
+// SPARE-NEXT: slot of load 0 @8
+// SPARE-NEXT: slot of load 1 @8
+// SPARE-NEXT: tw.wgmma @8
+// SPARE-NEXT: fill ring 0 @0
+// SPARE-NOT: illegal
+
+#acc = #tw.layout<register = [1, 512, 8, 16, 32], lane = [2, 4, 64, 128, 256], warp = [1024, 2048], block = []>
+#row = #tw.layout<register = [1, 2, 4, 1024, 2048], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>
+#mem = #tw.shared<offset = [1, 2, 4, 8, 16, 32, 72, 144, 288, 512, 1024, 2048]>
+module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
+  func.func @copied(%as: tensor<64x64x!tw.ptr<f16>, #row>, %bs: tensor<64x64x!tw.ptr<f16>, #row>, %n: i32) -> tensor<64x64xf32, #acc> {
+    %none = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
+    %c0 = arith.constant 0 : i32
+    %step = arith.constant 64 : i32
+    %out = scf.for %i = %c0 to %n step %step iter_args(%sum = %none) -> (tensor<64x64xf32, #acc>) : i32 {
+      %off = tw.splat %i : i32 -> tensor<64x64xi32, #row>
+      %p = tw.addptr %as, %off : tensor<64x64x!tw.ptr<f16>, #row>, tensor<64x64xi32, #row>
+      %a = tw.load %p {tw.vector_elements = 8 : i32} : tensor<64x64x!tw.ptr<f16>, #row> -> tensor<64x64xf16, #row>
+      %as_ = tw.alloc_shared %a : tensor<64x64xf16, #row> -> : <64x64xf16, #mem>
+      %q = tw.addptr %bs, %off : tensor<64x64x!tw.ptr<f16>, #row>, tensor<64x64xi32, #row>
+      %b = tw.load %q {tw.vector_elements = 8 : i32} : tensor<64x64x!tw.ptr<f16>, #row> -> tensor<64x64xf16, #row>
       %bs_ = tw.alloc_shared %b : tensor<64x64xf16, #row> -> : <64x64xf16, #mem>
       %o = tw.wgmma %as_, %bs_, %sum warps [2, 0] : !tw.buffer<64x64xf16, #mem>, <64x64xf16, #mem>, tensor<64x64xf32, #acc>
       scf.yield %o : tensor<64x64xf32, #acc>
