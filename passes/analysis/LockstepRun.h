@@ -17,10 +17,10 @@
 //            which whoever fills the slot waits
 //
 // How: slots and parities are counted by integers that begin at constants, so they are known
-// in each iteration, in whatever form the loop has been brought. The loop is run for two
-// passes round its largest ring. A loop with unknown bounds runs long enough for that, and a branch
-// whose condition is unknown is taken where it does something: so both the copies that fill a
-// ring before a loop and those of its steady state happen.
+// in each iteration, in whatever form the loop has been brought. The loop is run until its
+// largest ring has come round twice. A loop with unknown bounds runs long enough for that, and a
+// branch whose condition is unknown is taken where it does something: so both the copies that
+// fill a ring before a loop and those of its steady state happen.
 //
 // Example, a ring of two slots, one iteration ahead. At the third iteration the slot is 0 again,
 // and two of its phases are over, the one of parity 1 last:
