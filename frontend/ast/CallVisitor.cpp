@@ -150,7 +150,12 @@ py::object FunctionWalker::call(Handle callee, const py::tuple &args, const py::
     takesValues |= isTensor(item);
   if (PyCallable_Check(plain.ptr()) && !takesValues && isReachedThroughModule(field(node, f.func)))
     return callStatic(plain, args, kwargs, node);
-  throw makeError(ErrorCode::E0123, fmt::arg("n", unparse(field(node, f.func))));
+  std::string text = unparse(field(node, f.func));
+  Error error = makeError(ErrorCode::E0123, fmt::arg("n", text));
+  if (py::isinstance(plain, names.dtypeClass))
+    error.setHelp(py::cast<std::string>(py::module_::import("tilewright.language.elsewhere")
+                                            .attr("instead_of_calling_dtype")(text)));
+  throw error;
 }
 
 } // namespace tilewright

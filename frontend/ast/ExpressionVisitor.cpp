@@ -200,7 +200,11 @@ py::object FunctionWalker::visitAttribute(Handle node, bool keepWrapper) {
   std::string text = unparse(baseNode) + "." + name;
   std::string near = nearestName(name, py::module_::import("builtins").attr("dir")(base));
   Error error = makeError(ErrorCode::E0104, fmt::arg("n", text), fmt::arg("near", near));
-  if (near.empty())
+  py::object advice = py::module_::import("tilewright.language.elsewhere").attr("advice");
+  std::string instead = py::cast<std::string>(advice(base, attribute));
+  if (!instead.empty())
+    error.setHelp(instead);
+  else if (near.empty())
     error.setHelp("see the list of names in the language reference");
   throw error;
 }

@@ -12,6 +12,7 @@ import types
 from .. import foreign, language
 from ..compiler.options import DEFAULTS
 from ..frontend_rules import DEBUGGERS, FORBIDDEN
+from ..language import elsewhere
 from .module import is_constexpr
 
 # Keys of FORBIDDEN that stand for a shape of an allowed node, and when a node has it; others need types.
@@ -99,7 +100,8 @@ def _check_name(module, kernel, node, reporter):
                 node,
                 kernel.name,
                 f"the language has no '{shown}'",
-                help=f"did you mean '{near[0]}'?" if near else "see the names of tilewright.language",
+                help=elsewhere.advice(owner, name)
+                or (f"did you mean '{near[0]}'?" if near else "see the names of tilewright.language"),
             )
         return
 

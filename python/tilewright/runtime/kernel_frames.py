@@ -9,7 +9,7 @@ import sys
 import weakref
 
 from .. import _core, errors, language
-from ..language import basics
+from ..language import basics, elsewhere
 from ..language import core as tl_core
 from . import checks, kernel_rewriter
 
@@ -170,7 +170,9 @@ def _explained_type_error(error, jit_function, frame):
         if isinstance(node, ast.Call):
             place = kernel_rewriter.frame_of_node(jit_function, node)
             if place.line == frame.line and frame.column in (0, place.column):
-                return errors.make("E0123", n=ast.unparse(node.func))
+                text = ast.unparse(node.func)
+                is_dtype = str(error).startswith("'dtype' object")
+                return errors.make("E0123", n=text, help=elsewhere.instead_of_calling_dtype(text) if is_dtype else None)
     return None
 
 
@@ -202,7 +204,8 @@ def explained(error):
         name = _attribute_text(jit_function, frames[0].line, error.name or "")
         candidates = dir(error.obj) if hasattr(error, "obj") else ()
         near = _core.nearest_name(error.name or "", list(candidates))
-        help = None if near else "see the list of names in the language reference"
+        instead = elsewhere.advice(getattr(error, "obj", None), error.name or "")
+        help = instead or (None if near else "see the list of names in the language reference")
     else:
         name = getattr(error, "name", None) or str(error).split("'")[1]
         local = traceback.tb_frame.f_locals
