@@ -62,15 +62,15 @@ FunctionWalker::Flow FunctionWalker::visitFor(Handle statement, const Rest &rest
   }
   currentNode = iterator;
   if (nodes.kind(iterator) != NodeKind::Call) {
-    visitExpression(iterator); // an undefined name is the better message
-    refuse("ForOverTuple");
+    py::object value = visitExpression(iterator); // an undefined name is the better message
+    refuse(isTensor(value) ? "ForOverTile" : "ForOverTuple");
   }
   const LanguageNames &names = LanguageNames::get();
   py::object callee = visitCallee(field(iterator, f.func));
   bool isLanguageRange = callee.is(names.rangeClass);
   bool isStatic = callee.is(names.staticRangeClass);
   if (!isLanguageRange && !isStatic && names.builtin(callee) != Builtin::Range)
-    refuse("ForOverTuple");
+    refuse(names.kindOfCallee(callee) == CalleeKind::Language ? "ForOverTile" : "ForOverTuple");
   py::dict kwargs;
   py::tuple args = visitArguments(iterator, kwargs);
   if (isStatic)

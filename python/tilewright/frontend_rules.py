@@ -56,6 +56,7 @@ FORBIDDEN = {
     "AttributeTarget": ("assignment to an attribute", "assign to a name"),
     "ChainedAssign": ("a = b = c", "use one assignment per name"),
     "ForElse": ("for ... else", "use a flag that the loop sets"),
+    "ForOverTile": ("for over a tile", "loop over the numbers of range(n), or compute with the whole tile at once"),
     "ForOverTuple": ("for over a tuple", "use tl.static_range(len(t)) and index the tuple"),
     "ForTarget": ("tuple as a loop variable", "use one name and index"),
     "KeywordArguments": (

@@ -36,6 +36,7 @@ SYNTAX = {
     "Set": "y = {1}", "SetComp": "y = {i for i in (1, 2)}", "Starred": "a, *b = 1, 2, 3", "Yield": "yield out",
     "YieldFrom": "yield from out", "AttributeTarget": "out.y = 1", "ChainedAssign": "a = b = 1",
     "ForElse": "for i in range(2):\n    pass\nelse:\n    pass", "ForOverTuple": "for i in (1, 2):\n    pass",
+    "ForOverTile": "for i in tl.arange(0, 16):\n    pass",
     "ForTarget": "for a, b in range(2):\n    pass", "KeywordArguments": "helper(n, **out)",
     "NestedComprehension": "y = [i for i in (1, 2) for j in (1, 2)]", "PowTile": "y = n ** 2",
     "SubscriptTarget": "out[0] = 1", "WhileElse": "while n > 30:\n    n -= 1\nelse:\n    pass",

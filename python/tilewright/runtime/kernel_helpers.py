@@ -161,7 +161,7 @@ def iterate(iterable):
         return _run_time_range([unwrap(b) for b in (iterable.start, iterable.end, iterable.step)])
     if isinstance(iterable, tl.static_range):
         return iter(builtins.range(iterable.start, iterable.end, iterable.step))
-    return refused("ForOverTuple")
+    return refused("ForOverTile" if isinstance(iterable, tl.tensor) else "ForOverTuple")
 
 
 # ---------------------------------------------------------------------------
