@@ -52,6 +52,8 @@ void waitFor(RewriterBase &rewriter, Value tile, llvm::function_ref<bool(OpOpera
   });
 }
 
+void markFill(Operation *op) { op->setAttr(ir::fillsRingAttr, UnitAttr::get(op->getContext())); }
+
 class LoopRewriter {
 public:
   LoopRewriter(scf::ForOp loop, const LoopSchedule &schedule)
@@ -340,8 +342,6 @@ private:
     if (schedule.hasTma(ring))
       copyByTma(ring, own, stage, copies);
   }
-
-  void markFill(Operation *op) { op->setAttr(ir::fillsRingAttr, rewriter.getUnitAttr()); }
 
   Value slotToFill(size_t index, int stage) {
     const RingLoad &load = schedule.loads[index];

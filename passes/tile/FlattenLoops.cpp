@@ -22,7 +22,8 @@
 // Scalars that come before the inner loop are kept from its first iteration, and so are
 // indices along one axis that one of its loads needs, such as the rows of a block, of
 // which a thread has few. Other tiles are made again from them in each iteration, as
-// registers are dearer than arithmetic. An inner loop that may not run at all keeps its two loops, on a branch.
+// registers are dearer than arithmetic. An inner loop that may not run at all keeps its
+// two loops, on a branch.
 //
 // Example: rows and columns of a persistent product, which lie within the matrix by
 // where(row < M, row, 0), took three instructions for each 16 bytes that are copied, in
@@ -116,7 +117,9 @@ private:
   /// What all others use of `before`: values from a tile's first iteration, and tiles that
   /// are made again from them in each.
   llvm::SmallVector<Value> kept;
-  llvm::SmallVector<Operation *> madeOnce, remade;
+  struct {
+    llvm::SmallVector<Operation *> once, inEach;
+  } made;
 
   bool refuse(llvm::StringRef reason) {
     context.remark(outer, {"flatten", false, {}, {}, reason.str()});
@@ -173,7 +176,7 @@ private:
       if (llvm::all_of(op->getResults(), isKept)) {
         llvm::copy_if(op->getResults(), std::back_inserter(kept), isNeeded);
       } else {
-        remade.push_back(op);
+        made.inEach.push_back(op);
         addNeeds(op, needed);
       }
     }
@@ -181,10 +184,10 @@ private:
     neededOnce.insert(kept.begin(), kept.end());
     for (Operation *op : llvm::reverse(before))
       if (llvm::any_of(op->getResults(), [&](Value v) { return neededOnce.contains(v); })) {
-        madeOnce.push_back(op);
+        made.once.push_back(op);
         addNeeds(op, neededOnce);
       }
-    for (auto *ops : {&madeOnce, &remade})
+    for (auto *ops : {&made.once, &made.inEach})
       std::reverse(ops->begin(), ops->end());
   }
 
@@ -284,7 +287,7 @@ private:
         computeKept(isFirst, mapping, arguments.drop_front(2 + numOuter + numInner));
     for (auto [value, now] : llvm::zip(kept, keptNow))
       mapping.map(value, now);
-    for (Operation *op : remade)
+    for (Operation *op : made.inEach)
       builder.clone(*op, mapping);
 
     Value offset = builder.create<arith::MulIOp>(loc, k, inner.getStep());
@@ -319,7 +322,7 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(branch.thenBlock());
     IRMapping mapping(outside);
-    for (Operation *op : madeOnce)
+    for (Operation *op : made.once)
       builder.clone(*op, mapping);
     llvm::SmallVector<Value> values;
     for (Value value : kept)

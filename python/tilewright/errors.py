@@ -393,15 +393,13 @@ def _variant(base, *more):
     return type(base.__name__, (base, *more), {"__module__": base.__module__, "__doc__": base.__doc__})
 
 
-# Single codes whose Triton counterpart raises another built-in class, or whose
-# class belongs to launches in one code and to compilation in another.
+# Codes whose Triton counterpart raises another built-in class, or whose class is one of launches here and of compilation there.
 _by_code = {
     "E0117": _variant(InvalidArgument, CompilationError),
     "E0119": _variant(InvalidArgument, CompilationError),
     "E0122": _variant(InvalidArgument, CompilationError),
     # Programs probe for names, and an unknown option is a KeyError of Triton.
     "E0125": _variant(UnsupportedSyntax, AttributeError, KeyError),
-    # Triton asserts that the number of warps is a power of two.
     "E0209": _variant(InvalidOption, AssertionError),
     "E0211": _variant(InvalidArgument, OverflowError),
     "E0605": _variant(InvalidOption, AutotunerError),

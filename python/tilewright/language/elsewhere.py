@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What to write for a name that the language has elsewhere, or under another name.
+"""Advice for names that the language has elsewhere, or under another name.
 
 People bring names from NumPy and PyTorch, and look for a function in one module that stands in
 another. E0104 and `tilewright lint` give this as advice.

@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a launch makes of its arguments, in the form in which Triton keeps it for each device.
+"""The arguments of a launch by Triton's rules, in the form in which it keeps them for each device.
 
 Libraries that compile a kernel before they launch it, perhaps in a child process, take it from
 `kernel.device_caches[device]`. Launches themselves bind and classify in C++ (docs/launch.md).

@@ -88,8 +88,8 @@ func.func @across(%x: tensor<4x8xf32>, %n: tensor<4x2xi32>) -> (tensor<4xf32>, t
 
 // CHECK-LABEL: func.func @debug
 func.func @debug(%x: tensor<8xf32>, %c: i1) {
-  // CHECK: tw.print "x" hex %{{.*}} : tensor<8xf32>
-  tw.print "x" hex %x : tensor<8xf32> {isSigned = array<i1: true>}
+  // CHECK: tw.print " x: " hex %{{.*}} : tensor<8xf32>
+  tw.print " x: " hex %x : tensor<8xf32> {isSigned = array<i1: true>}
   // CHECK: tw.assert %{{.*}}, "positive" : i1
   tw.assert %c, "positive" : i1
   // CHECK: tw.assume %
