@@ -38,7 +38,8 @@ def call_hook(name, request, device, warmup):
         f"{fn.__name__}[num_warps={options['num_warps']}, num_stages={options['num_stages']}]"
         f"({', '.join(f'{k}: {v}' for k, v in src.signature.items())})"
     )
-    info = _JitFunctionInfo(fn.module, fn.__qualname__, fn)
+    # Of the Python function: programs that make kernels name it when the kernel is there already.
+    info = _JitFunctionInfo(fn.fn.__module__, fn.fn.__qualname__, fn)
     return getattr(knobs.runtime, name)(
         key=str(key),
         repr=text,
@@ -57,7 +58,7 @@ def _constant_as_json(value):
     if isinstance(value, dtype):
         return {"dtype": value.cache_key_part}, True
     if is_kernel(value):
-        return {"jit_function": f"{value.module}:{value.__qualname__}"}, True
+        return {"jit_function": f"{value.fn.__module__}:{value.fn.__qualname__}"}, True
     if type(value) in (tuple, list):
         items = [_constant_as_json(item) for item in value]
         return {"tuple": [item for item, _ in items]}, all(known for _, known in items)

@@ -105,6 +105,20 @@ def test_hooks_get_every_option():
     assert after["compile"]["specialization_data"] == before["compile"]["specialization_data"]
 
 
+def test_hooks_get_the_name_that_a_program_has_given():
+    seen = []
+
+    @tilewright.jit
+    def made(x):
+        pass
+
+    made.fn.__name__, made.fn.__qualname__, made.fn.__module__ = "named", "Library.named", "library"
+    with knobs.runtime.scope():
+        knobs.runtime.jit_cache_hook = lambda **kwargs: seen.append(kwargs["fn"]) and None
+        made.warmup(FakeTensor(), grid=(1,))
+    assert [(info.module, info.name) for info in seen] == [("library", "Library.named")]
+
+
 def test_compiling_ahead_of_a_launch_as_with_triton():
     """A library binds the arguments of a call by what the device's cache holds, and compiles what it reads off them."""
 
