@@ -37,6 +37,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Passes.h"
+#include "passes/analysis/AxisInfo.h"
 #include "passes/analysis/LayoutRules.h"
 
 #include "mlir/IR/Builders.h"
@@ -245,8 +246,7 @@ private:
     llvm::append_range(inits, outer.getInitArgs());
     for (Value variable : inner.getInitArgs())
       inits.push_back(startOf(variable.getType()));
-    for (Value value : kept)
-      inits.push_back(startOf(value.getType()));
+    llvm::append_range(inits, startsOfKept());
     auto loop = builder.create<scf::ForOp>(loc, zero, total, one, inits);
     loop->setAttrs(inner->getDiscardableAttrDictionary());
     for (NamedAttribute attr : outer->getDiscardableAttrs())
@@ -270,6 +270,28 @@ private:
       return builder.create<ir::IntToPtrOp>(loc, type, null);
     }
     return builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(type));
+  }
+
+  /// As startOf, but where indices in a row are kept these are in a row as well: what is
+  /// known of a variable of the loop is what holds of its start too, and the widths of
+  /// accesses follow from it.
+  llvm::SmallVector<Value> startsOfKept() {
+    llvm::SmallVector<Value> starts;
+    std::optional<AxisAnalysis> axes;
+    for (Value value : kept) {
+      auto tile = llvm::dyn_cast<RankedTensorType>(value.getType());
+      if (tile && !axes)
+        axes.emplace(outer->getParentOfType<func::FuncOp>());
+      if (!tile || axes->get(value).contiguity.front() == 1) {
+        starts.push_back(startOf(value.getType()));
+        continue;
+      }
+      Type indices = tile.clone(builder.getI32Type());
+      Value start = builder.create<ir::RangeOp>(loc, indices, 0, tile.getNumElements());
+      starts.push_back(indices == tile ? start
+                                       : builder.create<arith::ExtSIOp>(loc, tile, start));
+    }
+    return starts;
   }
 
   void makeBody(scf::ForOp loop, Value last) {

@@ -137,7 +137,14 @@ TEST_F(ShapeTest, HintsAndDebugging) {
   EXPECT_EQ(errorOf([&] { semantic.assume(tile("c", "i1", {4})); }),
             "E0116 tl.assume needs a scalar int1, got i1[4]");
   semantic.print("x: ", {matrix, Literal::integer(3)}, true);
-  EXPECT_EQ(recorder.effects.back(), "PrintHex(x: , x, 3:i32)");
+  EXPECT_EQ(recorder.effects.back(), "PrintHex( x: , x, 3:i32)");
+  // What is left out of the form of a line is added, where there are values.
+  semantic.print("value", {matrix}, true);
+  EXPECT_EQ(recorder.effects.back(), "PrintHex( value: , x)");
+  semantic.print("", {matrix}, true);
+  EXPECT_EQ(recorder.effects.back(), "PrintHex(: , x)");
+  semantic.print("here", {}, true);
+  EXPECT_EQ(recorder.effects.back(), "PrintHex( here)");
   semantic.deviceAssert(tile("v", "i32", {4}), "bad", tile("m", "i1"));
   EXPECT_EQ(recorder.effects.back(), "Assert(NotEqual(v, Splat(0:i32)), bad, Splat(m))");
 }

@@ -36,7 +36,10 @@ module {
   // Rows of the block that is loaded are kept: the branch of the first step makes them, and
   // the number that comes from a tile. What costs next to nothing (the splat) and tiles of
   // more than one axis are made again.
+  // The variable for the rows starts with numbers in a row, too: equal ones would hide from
+  // later passes that rows follow one another.
   // CHECK-LABEL: @rows
+  // CHECK-COUNT-2: tw.range 0 to 64
   // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (i32, i32, tensor<64x1xf32>, tensor<64xi32>, i32) : i32 {
   // CHECK: %[[KEPT:.*]]:2 = scf.if %{{.*}} -> (tensor<64xi32>, i32) {
   // CHECK-NEXT: arith.muli

@@ -38,9 +38,8 @@ sqrt_rn = math.sqrt_rn
 div_rn = math.div_rn
 fma_rn = math.fma
 
-# math.exp and math.log2 are the special function unit's already.
+# It is the special function unit's already.
 fast_expf = math.exp
-fast_log2f = math.log2
 
 
 @builtin
@@ -172,10 +171,11 @@ def _fast(name, documentation, formula, arity=1):
 fast_sinf = _instruction("fast_sinf", "sin.approx.f32", math.sin, "Sine of x; the error grows with |x|.")
 fast_cosf = _instruction("fast_cosf", "cos.approx.f32", math.cos, "Cosine of x; the error grows with |x|.")
 fast_tanf = _fast("fast_tanf", "Tangent of x; the error grows with |x|.", lambda x: fast_sinf(x) / fast_cosf(x))
-fast_logf = _fast("fast_logf", "Natural logarithm.", lambda x: math.log2(x) * 0.69314718055994530942)
-fast_log10f = _fast("fast_log10f", "Logarithm to base 10.", lambda x: math.log2(x) * 0.30102999566398119521)
+fast_log2f = _instruction("fast_log2f", "lg2.approx.f32", math.log2, "Logarithm to base 2; near 1 the error is absolute.")
+fast_logf = _fast("fast_logf", "Natural logarithm.", lambda x: fast_log2f(x) * 0.69314718055994530942)
+fast_log10f = _fast("fast_log10f", "Logarithm to base 10.", lambda x: fast_log2f(x) * 0.30102999566398119521)
 fast_exp10f = _fast("fast_exp10f", "10 to the power x.", lambda x: math.exp2(x * 3.32192809488736234787))
-fast_powf = _fast("fast_powf", "x to the power y, for x >= 0.", lambda x, y: math.exp2(y * math.log2(x)), 2)
+fast_powf = _fast("fast_powf", "x to the power y, for x >= 0.", lambda x, y: math.exp2(y * fast_log2f(x)), 2)
 
 # -- bits -------------------------------------------------------------------
 
