@@ -288,8 +288,7 @@ private:
       }
       Type indices = tile.clone(builder.getI32Type());
       Value start = builder.create<ir::RangeOp>(loc, indices, 0, tile.getNumElements());
-      starts.push_back(indices == tile ? start
-                                       : builder.create<arith::ExtSIOp>(loc, tile, start));
+      starts.push_back(indices == tile ? start : builder.create<arith::ExtSIOp>(loc, tile, start));
     }
     return starts;
   }

@@ -63,8 +63,8 @@ def chain_kernel(q_ptr, k_ptr, v_ptr, out_ptr, length, M: tl.constexpr, N: tl.co
 # What would be left of the rings is not all: how many loads have one, and what shares
 # their bytes, changes with the stages.
 @pytest.mark.parametrize("target, m, n, d, stages, warps", [
-    ("sm_86", 64, 64, 256, 3, 16), ("sm_80", 256, 256, 128, 4, 8), ("sm_90a", 64, 256, 32, 6, 8),
-    ("sm_89", 128, 128, 128, 3, 8)])  # fmt: skip
+    ("sm_86", 64, 64, 256, 4, 16), ("sm_80", 256, 256, 128, 4, 8), ("sm_90a", 64, 256, 32, 6, 8),
+    ("sm_89", 128, 128, 128, 4, 8)])  # fmt: skip
 def test_stages_of_a_loop_that_fit(target, m, n, d, stages, warps):
     def compile_chain(stages):
         arrays = [np.zeros(1, np.float16) for _ in range(4)]
