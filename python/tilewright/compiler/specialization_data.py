@@ -38,7 +38,7 @@ def call_hook(name, request, device, warmup):
         f"{fn.__name__}[num_warps={options['num_warps']}, num_stages={options['num_stages']}]"
         f"({', '.join(f'{k}: {v}' for k, v in src.signature.items())})"
     )
-    # Of the Python function: programs that make kernels name it when the kernel is there already.
+    # By the Python function, which programs that make kernels name when the kernel is there already.
     info = _JitFunctionInfo(fn.fn.__module__, fn.fn.__qualname__, fn)
     return getattr(knobs.runtime, name)(
         key=str(key),

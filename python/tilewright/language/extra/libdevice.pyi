@@ -25,7 +25,6 @@ from ..math import floor as floor
 from ..math import fma as fma
 from ..math import fma as fma_rn
 from ..math import log as log
-from ..math import log2 as fast_log2f
 from ..math import log2 as log2
 from ..math import rsqrt as rsqrt
 from ..math import sin as sin
@@ -99,6 +98,10 @@ def fast_cosf(x: Any) -> _Tile:
 
 def fast_tanf(x: Any) -> _Tile:
     """Tangent of x; the error grows with |x|. float32."""
+
+
+def fast_log2f(x: Any) -> _Tile:
+    """Logarithm to base 2; near 1 the error is absolute. float32."""
 
 
 def fast_logf(x: Any) -> _Tile:

@@ -23,7 +23,6 @@ from ...math import floor as floor
 from ...math import fma as fma
 from ...math import fma as fma_rn
 from ...math import log as log
-from ...math import log2 as fast_log2f
 from ...math import log2 as log2
 from ...math import rsqrt as rsqrt
 from ...math import sin as sin
@@ -85,6 +84,7 @@ from ..libdevice import fast_cosf as fast_cosf
 from ..libdevice import fast_dividef as fast_dividef
 from ..libdevice import fast_exp10f as fast_exp10f
 from ..libdevice import fast_log10f as fast_log10f
+from ..libdevice import fast_log2f as fast_log2f
 from ..libdevice import fast_logf as fast_logf
 from ..libdevice import fast_powf as fast_powf
 from ..libdevice import fast_sinf as fast_sinf
