@@ -13,9 +13,6 @@ from ..compiler.compiler import target_of
 from .driver import driver
 from .specialization import native_specialize_impl
 
-# Declared types of which the value says nothing that code could be specialised on.
-_UNSPECIALIZED = ("u1", "i1", "fp", "bf")
-
 
 def binder_of(kernel, device):
     """(target, backend, binder) of the device with this number; `binder` takes the arguments of a launch."""
@@ -42,7 +39,8 @@ def _facts(backend, param, value):
         return "constexpr", value
     align = not param.do_not_specialize_on_alignment
     declared = param.annotation_type
-    if declared and declared[:2] in _UNSPECIALIZED:
+    # Values of these types say nothing that code could be specialised on.
+    if declared in ("u1", "i1") or declared[:2] in ("fp", "bf"):
         return declared, None
     kind, key = native_specialize_impl(backend, value, param.is_const, not param.do_not_specialize, align)
     return declared or kind, key

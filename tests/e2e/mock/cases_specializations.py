@@ -123,14 +123,15 @@ def test_compiling_ahead_of_a_launch_as_with_triton():
     """A library binds the arguments of a call by what the device's cache holds, and compiles what it reads off them."""
 
     @tilewright.jit
-    def kernel(x, n, pair, width, SIZE: tl.constexpr = 32, num_warps: tl.constexpr = 4):
-        tl.store(x + tl.arange(0, SIZE), n + pair[0] + width)
+    def kernel(x, n, pair, width, step: tl.int16, SIZE: tl.constexpr = 32, num_warps: tl.constexpr = 4):
+        tl.store(x + tl.arange(0, SIZE), n + pair[0] + width + step)
 
     kernels, *_, target, backend, binder = kernel.device_caches[0]
-    arguments, options = (FakeTensor(), 48, (3, 1), 1), {"num_warps": 8, "num_stages": 2}
+    arguments, options = (FakeTensor(), 48, (3, 1), 1, 32), {"num_warps": 8, "num_stages": 2}
     values, facts, rest = binder(*arguments, **options)
     assert list(values) == kernel.arg_names and values["SIZE"] == 32 and values["num_warps"] == 8
-    assert [kind for kind, _ in facts] == ["*fp32", "i32", ("i32", "constexpr"), "constexpr", "constexpr", "constexpr"]
+    assert [kind for kind, _ in facts] == ["*fp32", "i32", ("i32", "constexpr"), "constexpr", "i16", "constexpr", "constexpr"]
+    assert facts[1] == ("i32", "D") and facts[4] == ("i16", "D")
     assert rest == {"num_stages": 2}
     with pytest.raises(TypeError, match="missing a required argument: 'pair'"):
         binder(FakeTensor(), 48)
