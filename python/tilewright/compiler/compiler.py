@@ -193,15 +193,18 @@ def source_of_specialization(fn, specs) -> ASTSource:
     return ASTSource(fn, signature, constexprs, divisibility)
 
 
-def preload(fn, text) -> CompiledKernel:
-    """Compiles what `specialization_json` says of a specialisation, for launches on the current device."""
+def preload(fn, text) -> CompiledKernel | None:
+    """Compiles what `specialization_json` says of a specialisation, for launches on the current device.
+
+    Hooks are called as for a warmup; None where one objects.
+    """
     data = json.loads(text)
     if data["name"] != fn.__name__:
         raise RuntimeError(f"Specialization data is for '{data['name']}', not for '{fn.__name__}'")
-    constants = specialization_data.constants_from_json(data["constants"])
-    kernel = compile(ASTSource(fn, data["signature"], constants, data["attrs"]), None, data["options"])
     device = driver.active.get_current_device() if _core.driver_available() else -1
-    return fn.device_caches[device][0].setdefault(kernel.hash, kernel)
+    constants = specialization_data.constants_from_json(data["constants"])
+    src = ASTSource(fn, data["signature"], constants, data["attrs"])
+    return _compile_for_device(request_of(src, None, data["options"]), device, warmup=True)
 
 
 def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKernel:
@@ -215,9 +218,13 @@ def compile_for_launch(fn, specs, given_options, device, warmup) -> CompiledKern
     _set_default_precision(options)
     options = parse_options(options)
     target = target_of(driver.active, device if device >= 0 else None)
-    src = source_of_specialization(fn, specs)
-    request = Request(src, _targeted(target, options), options)
-    key = request.key
+    request = Request(source_of_specialization(fn, specs), _targeted(target, options), options)
+    return _compile_for_device(request, device, warmup)
+
+
+def _compile_for_device(request, device, warmup):
+    """The kernel of a request in the cache of `device`, with the hooks called as for a launch; None if one objects."""
+    fn, key = request.src.fn, request.key
     # setdefault, not the dict's own default: of two threads here one would fill a cache that is not kept.
     kernels = fn.device_caches.setdefault(device, fn.device_caches.default_factory())[0]
     kernel = kernels.get(key)

@@ -172,9 +172,10 @@ def test_recorded_specialisation(compiler):
         loaded = kernel.preload(recorded[0])
         assert loaded.hash == compiled.hash and compiler.last["constexprs"]["pair"] == (1, (tl.int8, None))
         assert compiler.last["constexprs"]["helper"] is module_level
+        assert recorded[1] == recorded[0]  # the hook is asked as for a warmup
         # A launch finds it and asks nobody.
         assert kernel.warmup(*arguments, grid=(1,)).hash == compiled.hash
-        assert len(recorded) == 1 and len(kernel.device_caches[0][0]) == 1
+        assert len(recorded) == 2 and len(kernel.device_caches[0][0]) == 1
     with pytest.raises(RuntimeError, match="Specialization data is for 'kernel'"):
         other.preload(recorded[0])
 
