@@ -27,6 +27,7 @@
 #include "codegen/emit/Optimize.h"
 #include "codegen/emit/OrderByStores.h"
 #include "codegen/emit/ProxyRegisters.h"
+#include "codegen/emit/WideMultiplies.h"
 #include "codegen/target/Targets.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -135,8 +136,8 @@ static void setModuleTarget(llvm::Module &module, llvm::TargetMachine &machine) 
   module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", static_cast<uint32_t>(0));
 }
 
-/// What LLVMTargetMachine::addPassesToEmitFile does, with one pass more (ProxyRegisters.cpp) and
-/// without the verifier, which would run over every function again.
+/// What LLVMTargetMachine::addPassesToEmitFile does, with two passes more (ProxyRegisters.cpp,
+/// WideMultiplies.cpp) and without the verifier, which would run over every function again.
 static bool addBackEnd(llvm::LLVMTargetMachine &machine, llvm::legacy::PassManager &passes,
                        llvm::raw_pwrite_stream &stream) {
   auto *machineModule = new llvm::MachineModuleInfoWrapperPass(&machine);
@@ -144,6 +145,7 @@ static bool addBackEnd(llvm::LLVMTargetMachine &machine, llvm::legacy::PassManag
   steps->setDisableVerify(true);
   // The last step before NVPTX's own erasure, which takes time quadratic in the number of proxies.
   steps->insertPass(&llvm::PeepholeOptimizerID, createProxyRegisterErasure());
+  steps->insertPass(&llvm::PeepholeOptimizerID, createWideMultiplySplitting());
   passes.add(steps);
   passes.add(machineModule);
   if (steps->addISelPasses())

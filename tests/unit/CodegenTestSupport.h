@@ -96,7 +96,7 @@ inline std::optional<AssemblerReport> assemble(const std::string &ptx, const std
     report.text = (*buffer)->getBuffer().str();
   report.succeeded = status == 0;
   for (auto &path : {input, output, log})
-    (void)llvm::sys::fs::remove(path);
+    llvm::consumeError(llvm::errorCodeToError(llvm::sys::fs::remove(path)));
   return report;
 }
 
