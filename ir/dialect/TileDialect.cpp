@@ -256,6 +256,12 @@ int numStages(ModuleOp module) {
   return attr ? static_cast<int>(attr.getInt()) : 3;
 }
 
+int stagesOf(Operation *loop) {
+  if (auto stages = loop->getAttrOfType<IntegerAttr>(loopStagesAttr))
+    return static_cast<int>(stages.getInt());
+  return numStages(loop->getParentOfType<ModuleOp>());
+}
+
 int numBlocks(ModuleOp module) {
   auto attr = module->getAttrOfType<IntegerAttr>(numBlocksAttr);
   return attr ? std::max<int>(1, attr.getInt()) : 1;

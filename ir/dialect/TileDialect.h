@@ -127,6 +127,8 @@ BufferType tmaBuffer(DescriptorType descriptor, int64_t slots = 1);
 int numWarps(mlir::ModuleOp module);
 /// Stages of loops that name no number of their own: what the launch asks for, or 3.
 int numStages(mlir::ModuleOp module);
+/// Of a loop: what it asks for itself, else what its module does.
+int stagesOf(mlir::Operation *loop);
 /// Blocks of one program: 1, or the size of its cluster.
 int numBlocks(mlir::ModuleOp module);
 /// The bits of the block index that tell copies of a tile apart: those that the

@@ -12,6 +12,7 @@
 #include "ir/layout/ReductionPlan.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -185,6 +186,21 @@ bool readsOperandsFromShared(ir::DotOp dot) {
   for (unsigned index : {0, 1})
     registers += int64_t(1) << dotOperandLayout(dot, index).numInBits(InDim::Register);
   return registers > maxFmaOperandRegisters;
+}
+
+bool feedsMma(Value tile) {
+  llvm::SetVector<Value> tiles;
+  tiles.insert(tile);
+  for (unsigned next = 0; next < tiles.size(); ++next)
+    for (OpOperand &use : tiles[next].getUses()) {
+      Operation *user = use.getOwner();
+      if (auto dot = llvm::dyn_cast<ir::DotOp>(user);
+          dot && dot.getUnit() == ir::MatrixUnit::mma && use.get() != dot.getAcc())
+        return true;
+      if (ir::isElementwise(user) || llvm::isa<ir::PermuteOp>(user))
+        tiles.insert(user->getResult(0));
+    }
+  return false;
 }
 
 /// `layout` with columns that mix `axis` and others replaced by a plain layout

@@ -65,6 +65,9 @@ LinearLayout dotOperandLayout(ir::DotOp dot, unsigned index);
 /// layout they are: those of wgmma, and of fma where they would take many registers.
 bool readsOperandsFromShared(ir::DotOp dot);
 
+/// Whether a product by mma has `tile` for an operand, or what becomes of it element by element.
+bool feedsMma(mlir::Value tile);
+
 /// The nearest layout to `operand` that resultLayout accepts.
 LinearLayout acceptableOperandLayout(mlir::Operation *op, const LinearLayout &operand);
 

@@ -54,6 +54,13 @@ std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &
   return std::nullopt;
 }
 
+bool canBeCopiedAhead(ir::LoadOp load, const AxisAnalysis &axes, const TargetInfo &target) {
+  auto loop = llvm::dyn_cast<scf::ForOp>(load->getParentOp());
+  return loop && ir::stagesOf(loop) > 1 && !asyncCopyObstacle(load, target) &&
+         llvm::all_of(axes.get(load.getPointer()).constancy,
+                      [](int64_t repeats) { return repeats == 1; });
+}
+
 bool fillsWithZeros(ir::LoadOp load) {
   Value other = load.getOther();
   return !other || ir::isZeroBits(other);

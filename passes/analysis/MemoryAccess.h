@@ -58,6 +58,10 @@ bool fillsWithZeros(ir::LoadOp load);
 /// of memory; nothing where it can.
 std::optional<std::string> asyncCopyObstacle(ir::LoadOp load, const TargetInfo &target);
 
+/// Whether PipelineLoops should copy what `load` reads in its loop ahead: not where elements have
+/// one address, which registers hold once.
+bool canBeCopiedAhead(ir::LoadOp load, const AxisAnalysis &axes, const TargetInfo &target);
+
 /// The widest vector that a thread can use of `layout` for `access`.
 int vectorElements(const MemoryAccess &access, const LinearLayout &layout);
 /// Notes it on the op, and returns it.

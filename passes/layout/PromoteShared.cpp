@@ -25,6 +25,7 @@
 #include "passes/Passes.h"
 #include "passes/analysis/BufferInfo.h"
 #include "passes/analysis/LayoutRules.h"
+#include "passes/analysis/MemoryAccess.h"
 #include "passes/layout/TileMaterializer.h"
 
 #include "mlir/IR/Builders.h"
@@ -184,24 +185,9 @@ private:
   }
 };
 
-/// Whether a product by mma uses `tile`, or what becomes of it element by element.
-bool isUsedByMma(Value tile) {
-  llvm::SmallVector<Value> tiles = {tile};
-  while (!tiles.empty())
-    for (Operation *user : tiles.pop_back_val().getUsers()) {
-      if (auto dot = llvm::dyn_cast<ir::DotOp>(user); dot && dot.getUnit() == ir::MatrixUnit::mma)
-        return true;
-      // Those of one operand, whose number of paths does not grow.
-      if (user->getNumOperands() == 1 &&
-          (ir::isElementwise(user) || llvm::isa<ir::PermuteOp>(user)))
-        tiles.push_back(user->getResult(0));
-    }
-  return false;
-}
-
-/// Whether `convert` brings a tile from memory, as it is or transposed, to the registers
-/// of mma, across threads, and the tile has no other user.
-bool feedsMma(ir::ConvertLayoutOp convert) {
+/// Whether `convert` brings a tile from memory, as it is or transposed, across threads, and
+/// the tile has no other user. Shuffles serve as well where nothing is copied ahead.
+bool isFromMemory(ir::ConvertLayoutOp convert, const AxisAnalysis &axes, const TargetInfo &target) {
   Value loaded = convert.getSource();
   bool isAlone = loaded.hasOneUse();
   if (auto permute = loaded.getDefiningOp<ir::PermuteOp>()) {
@@ -212,10 +198,13 @@ bool feedsMma(ir::ConvertLayoutOp convert) {
   if (!source || !llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(source) || !isAlone)
     return false;
   RankedTensorType type = tileType(convert.getSource());
-  return isUsedByMma(convert.getResult()) &&
-         planConversion(ir::getLinearLayout(type), ir::getLinearLayout(tileType(convert)),
-                        ir::elementBits(type.getElementType()))
-                 .kind == ConversionKind::SharedMemory;
+  ConversionKind kind =
+      planConversion(ir::getLinearLayout(type), ir::getLinearLayout(tileType(convert)),
+                     ir::elementBits(type.getElementType()))
+          .kind;
+  auto load = llvm::dyn_cast<ir::LoadOp>(source);
+  return kind == ConversionKind::SharedMemory ||
+         (kind == ConversionKind::Shuffle && load && canBeCopiedAhead(load, axes, target));
 }
 
 class PromoteSharedPass : public impl::PromoteSharedBase<PromoteSharedPass> {
@@ -226,9 +215,16 @@ public:
     Promotion promotion;
     llvm::SmallVector<ir::DotOp> dots;
     llvm::SmallVector<ir::ConvertLayoutOp> converts;
-    getOperation().walk([&](ir::ConvertLayoutOp convert) {
-      if (feedsMma(convert))
-        converts.push_back(convert);
+    getOperation().walk([&](func::FuncOp function) {
+      std::optional<AxisAnalysis> axes;
+      function.walk([&](ir::ConvertLayoutOp convert) {
+        if (!feedsMma(convert.getResult()))
+          return;
+        if (!axes)
+          axes.emplace(function);
+        if (isFromMemory(convert, *axes, context.target))
+          converts.push_back(convert);
+      });
     });
     getOperation().walk([&](ir::DotOp dot) {
       if (dot.getUnit() && readsOperandsFromShared(dot))

@@ -18,7 +18,9 @@
 //     that costs less, as of a short row that all warps work with. Copies in several
 //     warps count as accesses of the cache only (CostModel.h); InsertBarriers keeps
 //     them before a later store.
-//  5. waiting: outside of loops, a conversion that is needed only after later loads
+//  5. raising: in a loop, what an elementwise op makes is converted by way of its operands
+//     where that is less work per iteration, as where all but a row come from outside.
+//  6. waiting: outside of loops, a conversion that is needed only after later loads
 //     follows them. Its barrier would keep them from starting together.
 //
 //===----------------------------------------------------------------------===//
@@ -173,6 +175,106 @@ void eraseWithInputs(Operation *op, int &removed) {
       eraseWithInputs(producer, removed);
 }
 
+//===----------------------------------------------------------------------===//
+// 5. Raising
+//===----------------------------------------------------------------------===//
+
+double cyclesToConvert(Value value, ir::LayoutAttr layout) {
+  RankedTensorType type = tileType(value);
+  return conversionCycles(ir::getLinearLayout(type), layout.toLinear(type.getShape()),
+                          ir::elementBits(type.getElementType()));
+}
+
+/// Converts tiles of one loop by way of what they are made of.
+class LoopRaiser {
+public:
+  LoopRaiser(LoopLikeOpInterface loop, ir::ConvertLayoutOp convert,
+             const llvm::DenseSet<Value> &copiedAhead, TileMaterializer &materializer)
+      : loop(loop), copiedAhead(copiedAhead), materializer(materializer),
+        isForMma(feedsMma(convert.getResult())) {}
+
+  bool shouldRaise(ir::ConvertLayoutOp convert) {
+    Value source = convert.getSource();
+    ir::LayoutAttr layout = layoutOf(convert.getResult());
+    return isRaisable(source) && operandCycles(source, layout) < cyclesToConvert(source, layout);
+  }
+
+  void raise(ir::ConvertLayoutOp convert) {
+    Value source = convert.getSource();
+    retype(source, layoutOf(convert.getResult()));
+    convert.getResult().replaceAllUsesWith(source);
+    convert.erase();
+  }
+
+private:
+  LoopLikeOpInterface loop;
+  const llvm::DenseSet<Value> &copiedAhead;
+  TileMaterializer &materializer;
+  bool isForMma;
+
+  /// Whether nothing else uses `value` and it can take another layout if its operands do.
+  bool isRaisable(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && value.hasOneUse() && !loop.isDefinedOutsideOfLoop(value) &&
+           layoutRule(op) == LayoutRule::Same && ir::isElementwise(op) && isMemoryEffectFree(op) &&
+           llvm::any_of(op->getOperands(), isTile);
+  }
+
+  /// Cycles per iteration of having all operands of what makes `value` as `layout` asks.
+  double operandCycles(Value value, ir::LayoutAttr layout) {
+    double sum = 0;
+    Operation *op = value.getDefiningOp();
+    LinearLayout wanted = layout.toLinear(tileType(value).getShape());
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      if (!isTile(operand))
+        continue;
+      std::optional<LinearLayout> needed = operandLayout(op, index, wanted);
+      if (!needed)
+        return std::numeric_limits<double>::infinity();
+      sum += cycles(operand, ir::LayoutAttr::fromLinear(value.getContext(), *needed));
+    }
+    return sum;
+  }
+
+  double cycles(Value value, ir::LayoutAttr layout) {
+    if (layoutOf(value) == layout || materializer.isCheap(value))
+      return 0;
+    if (loop.isDefinedOutsideOfLoop(value))
+      return isUsedOnceInLoop(value) ? 0 : cyclesToConvert(value, layout);
+    // Copied into shared memory ahead, and read from there in any layout (PromoteShared).
+    if (isForMma && value.hasOneUse() && copiedAhead.contains(value))
+      return 0;
+    if (auto convert = value.getDefiningOp<ir::ConvertLayoutOp>(); convert && value.hasOneUse())
+      return cycles(convert.getSource(), layout) -
+             cyclesToConvert(convert.getSource(), layoutOf(value));
+    if (TileMaterializer::isExpansion(value) || isRaisable(value))
+      return std::min(operandCycles(value, layout), cyclesToConvert(value, layout));
+    return cyclesToConvert(value, layout);
+  }
+
+  /// A value from outside that is used twice would take the registers of two tiles.
+  bool isUsedOnceInLoop(Value value) {
+    return llvm::count_if(value.getUsers(), [&](Operation *user) {
+             return loop->isProperAncestor(user);
+           }) == 1;
+  }
+
+  void retype(Value value, ir::LayoutAttr layout) {
+    // The layouts of an elementwise op's operands are that of its result.
+    for (OpOperand &use : value.getDefiningOp()->getOpOperands()) {
+      Value operand = use.get();
+      if (!isTile(operand))
+        continue;
+      if (isRaisable(operand) && !materializer.isCheap(operand) &&
+          operandCycles(operand, layout) < cyclesToConvert(operand, layout))
+        retype(operand, layout);
+      else
+        use.set(materializer.get(operand, layout));
+    }
+    setLayout(value, layout);
+  }
+};
+
 class RemoveConversionsPass : public impl::RemoveConversionsBase<RemoveConversionsPass> {
 public:
   explicit RemoveConversionsPass(PassContext context) : context(std::move(context)) {}
@@ -189,6 +291,7 @@ public:
                               {{"variables", moved}},
                               "conversions moved out of the loop"});
     });
+    getOperation().walk([&](func::FuncOp function) { raiseInLoops(function); });
     foldConversions();
     getOperation().walk([&](func::FuncOp function) { loadAsUsed(function); });
     moveAfterLoads();
@@ -196,6 +299,49 @@ public:
 
 private:
   PassContext context;
+
+  void raiseInLoops(func::FuncOp function) {
+    // A conversion of a conversion is one of its source afterwards, which can be raised as well.
+    while (true) {
+      llvm::SmallVector<ir::ConvertLayoutOp> converts;
+      function.walk([&](ir::ConvertLayoutOp convert) {
+        if (convert->getParentOfType<LoopLikeOpInterface>())
+          converts.push_back(convert);
+      });
+      if (converts.empty() || !raiseAll(function, converts))
+        return;
+      eraseDead(function);
+    }
+  }
+
+  bool raiseAll(func::FuncOp function, llvm::ArrayRef<ir::ConvertLayoutOp> converts) {
+    llvm::DenseSet<Value> copiedAhead;
+    AxisAnalysis axes(function);
+    function.walk([&](ir::LoadOp load) {
+      if (canBeCopiedAhead(load, axes, context.target))
+        copiedAhead.insert(load.getResult());
+    });
+    TileMaterializer materializer;
+    bool changed = false;
+    for (ir::ConvertLayoutOp convert : llvm::reverse(converts)) {
+      auto loop = convert->getParentOfType<LoopLikeOpInterface>();
+      changed |= raise(convert, LoopRaiser(loop, convert, copiedAhead, materializer));
+    }
+    return changed;
+  }
+
+  bool raise(ir::ConvertLayoutOp convert, LoopRaiser raiser) {
+    if (!raiser.shouldRaise(convert))
+      return false;
+    context.remark(convert, {"conversion-raised",
+                             true,
+                             {},
+                             {{"bytes", tileBytes(tileType(convert.getResult()))}},
+                             "its operands are less work per iteration"});
+    raiser.raise(convert);
+    ++numMoved;
+    return true;
+  }
 
   void moveAfterLoads() {
     llvm::SmallVector<ir::ConvertLayoutOp> converts;

@@ -373,10 +373,7 @@ static std::optional<int64_t> tripCount(scf::ForOp loop) {
 }
 
 static int distanceFor(scf::ForOp loop) {
-  int stages = ir::numStages(loop->getParentOfType<ModuleOp>());
-  if (auto attr = loop->getAttrOfType<IntegerAttr>(ir::loopStagesAttr))
-    stages = static_cast<int>(attr.getInt());
-  int distance = stages - 1;
+  int distance = ir::stagesOf(loop) - 1;
   if (std::optional<int64_t> trips = tripCount(loop))
     distance = static_cast<int>(std::min<int64_t>(distance, *trips - 1));
   return distance;

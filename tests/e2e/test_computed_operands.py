@@ -269,3 +269,49 @@ def test_a_loop_of_one_large_accumulator_has_registers_for_loads_ahead():
     made = assemble_for(weighted_steps_kernel, "sm_90a", arguments, {"num_warps": 4, "num_stages": 3})
     assert re.search("early-load: applied, iterations=2, words=1 ", " ".join(made.remarks))
     assert made.n_spills == 0
+
+
+@tilewright.jit
+def gated_kernel(k_ptr, v_ptr, g_ptr, out_ptr, T, K: tl.constexpr, V: tl.constexpr, BLOCK: tl.constexpr):
+    # A chunk of keys, each scaled by a gate less that of the chunk's last row: three loads make one operand.
+    i = tl.arange(0, K)
+    j = tl.arange(0, V)
+    t = tl.arange(0, BLOCK)
+    total = tl.zeros((K, V), tl.float32)
+    for start in range(0, T, BLOCK):
+        rows = start + t
+        k = tl.load(k_ptr + i[:, None] + rows[None, :] * K, mask=rows[None, :] < T, other=0.0)
+        v = tl.load(v_ptr + rows[:, None] * V + j[None, :], mask=rows[:, None] < T, other=0.0)
+        g = tl.load(g_ptr + i[:, None] + rows[None, :] * K, mask=rows[None, :] < T, other=0.0)
+        last = tl.load(g_ptr + (min(start + BLOCK, T) - 1) * K + i)
+        total *= 0.5
+        total += tl.dot((k * (last[:, None] - g)).to(tl.float16), v)
+    tl.store(out_ptr + i[:, None] * V + j[None, :], total)
+
+
+@pytest.mark.parametrize("rows", [32, 80, 128])
+@pytest.mark.parametrize("stages", [1, 2, 3])
+@pytest.mark.parametrize("warps", [1, 2, 4])
+def test_gated_operand(device, warps, stages, rows):
+    k, v = exact_values("float16", (rows, 32)), exact_values("float16", (rows, 32), seed=1)
+    g = exact_values("float32", (rows, 32), seed=2)
+    out = device.empty((32, 32), np.float32)
+    given = (device.array(k), device.array(v), device.array(g), out)
+    device.run(gated_kernel, (1,), *given, rows, 32, 32, 32, num_warps=warps, num_stages=stages)
+    expected = np.zeros((32, 32), np.float64)
+    for start in range(0, rows, 32):
+        part = slice(start, min(start + 32, rows))
+        gated = k[part].astype(np.float64) * (g[part][-1:] - g[part])
+        expected = 0.5 * expected + gated.astype(np.float16).astype(np.float64).T @ v[part].astype(np.float64)
+    assert_same(device.numpy(out), expected.astype(np.float32), signed_zeros=False)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_gated_operand_is_read_as_the_product_takes_it(target):
+    halves, gates = np.zeros((64, 32), np.float16), np.zeros((64, 32), np.float32)
+    arguments = [halves, halves, gates, np.zeros((32, 32), np.float32), 64, 32, 32, 32]
+    made = assemble_for(gated_kernel, target, arguments, {"num_warps": 1, "num_stages": 2})
+    assert "conversion-raised: applied" in " ".join(made.remarks)
+    before, _, product = made.asm["ptx"].partition("mma.sync")
+    # Only the row's numbers go from lane to lane.
+    assert before.rpartition("cp.async.wait_group")[2].count("shfl") <= 4 and "shfl" not in product.partition("bra")[0]

@@ -27,7 +27,7 @@ module attributes {tw.num_warps = 4 : i32} {
   // CHECK: scf.for
   // CHECK: tw.convert_layout
   // CHECK: tw.load
-  func.func @needed(%i: tensor<512xi32, #a>, %p: tensor<512x!tw.ptr<f32>, #b>, %n: i32) -> tensor<512xf32, #b> {
+  func.func @needed(%i: tensor<512xi32, #a>, %p: tensor<512x!tw.ptr<f32>, #b>, %q: tensor<512x!tw.ptr<i32>, #a>, %n: i32) -> tensor<512xf32, #b> {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %j = tw.convert_layout %i : tensor<512xi32, #a> -> tensor<512xi32, #b>
@@ -36,6 +36,7 @@ module attributes {tw.num_warps = 4 : i32} {
     %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %x) -> (tensor<512xf32, #b>) : i32 {
       %o = tw.splat %k : i32 -> tensor<512xi32, #a>
       %m = arith.muli %o, %i : tensor<512xi32, #a>
+      tw.store %q, %m : tensor<512x!tw.ptr<i32>, #a>, tensor<512xi32, #a>
       %l = tw.convert_layout %m : tensor<512xi32, #a> -> tensor<512xi32, #b>
       %y = tw.load %p : tensor<512x!tw.ptr<f32>, #b> -> tensor<512xf32, #b>
       %f = arith.sitofp %l : tensor<512xi32, #b> to tensor<512xf32, #b>
