@@ -17,6 +17,9 @@ namespace tilewright {
 /// conflict-free round trip moves 8 bytes per lane of the pipe on which a
 /// shuffle moves 4 (H100).
 static constexpr int maxShufflesPerRegister = 2;
+/// Likewise selects by lane, and what the barriers of a short exchange are worth.
+static constexpr int maxSelectsPerRegister = 4;
+static constexpr int selectsOfBarriers = 32;
 
 const char *conversionKindName(ConversionKind kind) {
   switch (kind) {
@@ -84,7 +87,9 @@ ConversionPlan planConversion(const LinearLayout &src, const LinearLayout &dst, 
     std::string cost =
         std::to_string(shuffles) + " shuffles for " + std::to_string(words) + " registers";
     // Without a single shuffle there is nothing that memory could do better.
-    if (shuffles == 0 || (options.allowShuffle && shuffles <= maxShufflesPerRegister * words)) {
+    int selects = shuffle->numSelects(elementBits);
+    if (shuffles == 0 || (options.allowShuffle && shuffles <= maxShufflesPerRegister * words &&
+                          selects <= maxSelectsPerRegister * words + selectsOfBarriers)) {
       plan.kind = ConversionKind::Shuffle;
       plan.shuffle = std::move(*shuffle);
       plan.reason = cost;

@@ -16,7 +16,8 @@
 // Which: where the layouts allow shuffles, the plan takes them as long as their
 // number is at most twice that of 32-bit registers. A conflict-free round trip
 // through shared memory moves 8 bytes per lane in the time in which a shuffle
-// moves 4, on the same pipe (measured on H100), and it needs barriers.
+// moves 4, on the same pipe (measured on H100), and it needs barriers. Selects of
+// registers by lane go to another pipe, but take slots of issue: few are allowed.
 //
 // How shuffles work. For each register k in turn ("round", "slot") every lane
 // offers one register and reads from one lane. Which register a lane offers,
@@ -106,6 +107,8 @@ struct ShufflePlan {
                       uint32_t block = 0) const;
   /// 32-bit shuffles for elements of `elementBits`.
   int numShuffles(int elementBits) const;
+  /// Selects of 32 bits, of a register by the lane that holds it.
+  int numSelects(int elementBits) const;
 };
 
 struct SharedMemoryPlan {

@@ -75,6 +75,11 @@ int ShufflePlan::numShuffles(int elementBits) const {
   return count;
 }
 
+int ShufflePlan::numSelects(int elementBits) const {
+  int words = std::max(1, elementBits / 32);
+  return words * static_cast<int>(before.size() * sourceRegisters.size() + after.size() * numSlots);
+}
+
 //===--- where every place comes from -------------------------------------===//
 
 namespace {

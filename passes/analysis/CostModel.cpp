@@ -89,8 +89,7 @@ double conversionCycles(const LinearLayout &from, const LinearLayout &to, int el
     return 0;
   case ConversionKind::Shuffle: {
     int shuffles = plan.shuffle.numShuffles(elementBits);
-    double swaps = plan.shuffle.before.size() + plan.shuffle.after.size();
-    double selects = swaps * from.inSize(InDim::Register);
+    double selects = plan.shuffle.numSelects(elementBits);
     return warps * (shuffles * cyclesPerShuffle + selects / warpInstructionsPerCycle);
   }
   case ConversionKind::SharedMemory: {

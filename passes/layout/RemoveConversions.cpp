@@ -254,9 +254,8 @@ private:
 
   /// A value from outside that is used twice would take the registers of two tiles.
   bool isUsedOnceInLoop(Value value) {
-    return llvm::count_if(value.getUsers(), [&](Operation *user) {
-             return loop->isProperAncestor(user);
-           }) == 1;
+    return llvm::count_if(value.getUsers(),
+                          [&](Operation *user) { return loop->isProperAncestor(user); }) == 1;
   }
 
   void retype(Value value, ir::LayoutAttr layout) {
