@@ -55,4 +55,19 @@ std::optional<ScanPlan> planScan(const LinearLayout &layout, int axis,
   return plan;
 }
 
+LinearLayout withNeighboursInThreads(LinearLayout layout, int axis) {
+  Columns bits;
+  std::vector<uint32_t *> holders;
+  for (InDim dim : {InDim::Register, InDim::Lane, InDim::Warp})
+    for (uint32_t &column : layout.columns(dim))
+      if (column & layout.dimMask(axis)) {
+        bits.push_back(column);
+        holders.push_back(&column);
+      }
+  std::sort(bits.begin(), bits.end());
+  for (size_t index = 0; index < bits.size(); ++index)
+    *holders[index] = bits[index];
+  return layout;
+}
+
 } // namespace tilewright

@@ -54,6 +54,11 @@ struct ScanPlan {
 std::optional<ScanPlan> planScan(const LinearLayout &layout, int axis,
                                  const std::vector<int> &elementBits);
 
+/// `layout` with its bits of `axis` dealt again: registers have the lowest, then lanes, then
+/// warps. Runs of registers are merged first then, so that fewer totals cross threads. Each column
+/// has at most one bit.
+LinearLayout withNeighboursInThreads(LinearLayout layout, int axis);
+
 } // namespace tilewright
 
 #endif // TILEWRIGHT_IR_LAYOUT_SCANPLAN_H

@@ -7,6 +7,7 @@
 
 #include "passes/analysis/CostModel.h"
 
+#include "ir/layout/ScanPlan.h"
 #include "passes/analysis/LayoutRules.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -105,6 +106,34 @@ double conversionCycles(const LinearLayout &from, const LinearLayout &to, int el
     return 1e6;
   }
   return 0;
+}
+
+double scanCycles(const LinearLayout &layout, int axis, const std::vector<int> &elementBits) {
+  std::optional<ScanPlan> plan = planScan(layout, axis, elementBits);
+  double warps = layout.inSize(InDim::Warp), registers = layout.inSize(InDim::Register);
+  double words = 0, storedBytes = 0;
+  for (int bits : elementBits)
+    words += std::max(1, bits / 32);
+  for (int bytes : plan->storedBytes)
+    storedBytes += bytes;
+  // Per register a total, until steps merge the runs of registers.
+  double cycles = 0, totals = registers;
+  for (const ScanStep &step : plan->steps) {
+    double instructions = 0;
+    if (step.dim == InDim::Register) {
+      totals /= 2;
+      instructions = registers / 2 + totals;
+    } else {
+      // A value is combined and selected; of a total both sides are selected first.
+      instructions = 2 * registers + 3 * totals;
+      cycles +=
+          step.dim == InDim::Lane
+              ? warps * totals * words * cyclesPerShuffle
+              : 2 * (32 * warps * totals * storedBytes / sharedBytesPerCycle + cyclesPerBarrier);
+    }
+    cycles += warps * words * instructions / warpInstructionsPerCycle;
+  }
+  return cycles;
 }
 
 std::optional<double> recomputeInstructions(Operation *op) {

@@ -53,6 +53,10 @@ double accessCycles(const MemoryAccess &access, const LinearLayout &layout);
 /// Cycles of carrying a tile of `elementBits` from one layout to another.
 double conversionCycles(const LinearLayout &from, const LinearLayout &to, int elementBits);
 
+/// Cycles of a scan along `axis` of tiles in this layout, one for each entry of `elementBits`.
+/// The layout is one that planScan can take.
+double scanCycles(const LinearLayout &layout, int axis, const std::vector<int> &elementBits);
+
 /// Instructions per element of one op, its operands not counted; nothing where
 /// the op must not be repeated (memory, reductions).
 std::optional<double> recomputeInstructions(mlir::Operation *op);

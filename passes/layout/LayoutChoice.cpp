@@ -7,6 +7,7 @@
 
 #include "passes/layout/LayoutChoice.h"
 
+#include "ir/layout/ScanPlan.h"
 #include "passes/analysis/LayoutRules.h"
 #include "passes/analysis/RegionFlow.h"
 
@@ -134,11 +135,26 @@ void LayoutChoice::forwardSame(Operation *op) {
   if (llvm::isa<ir::StoreOp>(op))
     return;
   LayoutAttr layout = chooseSame(op);
-  if (layout && llvm::isa<ir::ScanOp>(op))
-    layout = candidates.attr(acceptableOperandLayout(op, linearLayout(layout, op->getOperand(0))));
+  if (auto scan = llvm::dyn_cast<ir::ScanOp>(op); scan && layout)
+    layout = chooseScan(scan, layout);
   for (Value result : op->getResults())
     if (isTile(result))
       prefer(result, isFlexible(result) ? LayoutAttr() : layout);
+}
+
+LayoutAttr LayoutChoice::chooseScan(ir::ScanOp scan, LayoutAttr layout) {
+  LinearLayout own = acceptableOperandLayout(scan, linearLayout(layout, scan.getSources().front()));
+  LinearLayout other = withNeighboursInThreads(own, scan.getAxis());
+  std::vector<int> elementBits;
+  double conversions = 0;
+  for (Value source : scan.getSources()) {
+    elementBits.push_back(ir::elementBits(getElementTypeOrSelf(source)));
+    conversions += conversionCycles(own, other, elementBits.back()) +
+                   conversionCycles(other, own, elementBits.back());
+  }
+  double saved =
+      scanCycles(own, scan.getAxis(), elementBits) - scanCycles(other, scan.getAxis(), elementBits);
+  return candidates.attr(saved > conversions ? other : own);
 }
 
 void LayoutChoice::forwardShape(Operation *op) {

@@ -56,6 +56,9 @@ private:
   void forwardBlock(mlir::Block &block);
   void forward(mlir::Operation *op);
   void forwardSame(mlir::Operation *op);
+  /// The layout of a scan whose operands come in `layout`: that, or one in which each thread
+  /// has neighbours along the axis, where it saves more than conversions to it and back cost.
+  ir::LayoutAttr chooseScan(ir::ScanOp scan, ir::LayoutAttr layout);
   void forwardShape(mlir::Operation *op);
   /// A reduction decides the layout of a source that has none: no later op
   /// can say what it should be.

@@ -126,6 +126,29 @@ TEST(ScanPlan, RefusesSwizzledColumns) {
   EXPECT_FALSE(planScan(layout, 0, {32}).has_value());
 }
 
+TEST(ScanPlan, KeepsNeighboursInThreads) {
+  LinearLayout layout({3, 5});
+  layout.columns(InDim::Register) = {1 << 4, 1 << 6, 1 << 3};
+  layout.columns(InDim::Lane) = {1 << 0, 1 << 5, 1 << 7};
+  layout.columns(InDim::Warp) = {1 << 2, 1 << 1, 0};
+  LinearLayout together = withNeighboursInThreads(layout, 1);
+  // Bits of the other dimension, and copies, stay where they are.
+  EXPECT_EQ(together.columns(InDim::Register), (Columns{1 << 0, 1 << 6, 1 << 1}));
+  EXPECT_EQ(together.columns(InDim::Lane), (Columns{1 << 2, 1 << 5, 1 << 7}));
+  EXPECT_EQ(together.columns(InDim::Warp), (Columns{1 << 3, 1 << 4, 0}));
+
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 100; ++trial) {
+    LinearLayout any = randomLayout(random, {3, 4});
+    int axis = int(random() % 2);
+    std::optional<ScanPlan> plan = planScan(withNeighboursInThreads(any, axis), axis, {32});
+    ASSERT_TRUE(plan);
+    EXPECT_TRUE(std::is_sorted(plan->steps.begin(), plan->steps.end(),
+                               [](const ScanStep &a, const ScanStep &b) { return a.dim < b.dim; }));
+    EXPECT_LE(plan->scratchBytes, planScan(any, axis, {32})->scratchBytes);
+  }
+}
+
 TEST(ScanPlan, NeedsScratchOnlyAcrossWarps) {
   LinearLayout layout({3});
   layout.columns(InDim::Register) = {1};

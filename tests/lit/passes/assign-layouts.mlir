@@ -280,3 +280,47 @@ module attributes {tw.num_warps = 4 : i32} {
     return
   }
 }
+
+// -----
+// A thread's eight elements lie apart: a scan of each, with totals of eight runs through shuffles
+// and shared memory. Neighbours in one thread have one total, which pays for two conversions.
+// CHECK-LABEL: @scan_of_neighbours
+// CHECK: tw.load {{.*}}register = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64]
+// CHECK: tw.convert_layout {{.*}} -> tensor<1024xf32, #tw.layout<register = [1, 2, 4], lane = [8, 16, 32, 64, 128], warp = [256, 512], block = []>>
+// CHECK: tw.scan
+// CHECK: tw.convert_layout {{.*}} -> tensor<1024xf32, #tw.layout<register = [128, 256, 512], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>>
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @scan_of_neighbours(%x: !tw.ptr<f32>) {
+    %r = tw.range 0 to 1024 : tensor<1024xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<1024x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %r : tensor<1024x!tw.ptr<f32>>, tensor<1024xi32>
+    %v = tw.load %xp : tensor<1024x!tw.ptr<f32>> -> tensor<1024xf32>
+    %0 = tw.scan %v axis 0 {
+    ^bb0(%l: f32, %u: f32):
+      %c = arith.addf %l, %u : f32
+      tw.yield %c : f32
+    } : (tensor<1024xf32>) -> tensor<1024xf32>
+    tw.store %xp, %0 : tensor<1024x!tw.ptr<f32>>, tensor<1024xf32>
+    return
+  }
+}
+
+// -----
+// With two elements per thread the conversions cost more than they save.
+// CHECK-LABEL: @scan_as_loaded
+// CHECK-NOT: tw.convert_layout
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @scan_as_loaded(%x: !tw.ptr<f32>) {
+    %r = tw.range 0 to 256 : tensor<256xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<256x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %r : tensor<256x!tw.ptr<f32>>, tensor<256xi32>
+    %v = tw.load %xp : tensor<256x!tw.ptr<f32>> -> tensor<256xf32>
+    %0 = tw.scan %v axis 0 {
+    ^bb0(%l: f32, %u: f32):
+      %c = arith.addf %l, %u : f32
+      tw.yield %c : f32
+    } : (tensor<256xf32>) -> tensor<256xf32>
+    tw.store %xp, %0 : tensor<256x!tw.ptr<f32>>, tensor<256xf32>
+    return
+  }
+}
