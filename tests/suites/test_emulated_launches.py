@@ -222,6 +222,8 @@ def test_everything_is_on_the_gpu():
     twice[(4,)](x, 100, BLOCK=32)
     end.record()
     torch.cuda.synchronize()
+    torch.accelerator.synchronize()
+    assert torch.accelerator.is_available() and torch.accelerator.current_accelerator() == torch.device("cuda")
     assert begin.elapsed_time(end) > 0
     torch.testing.assert_close(x, (y * 2).cuda())
     with torch.autocast("cuda", dtype=torch.bfloat16):

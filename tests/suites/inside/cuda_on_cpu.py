@@ -210,6 +210,7 @@ def pretend_torch():
     ).split():
         # A function for each: torch keeps tables by function.
         setattr(cuda, name, lambda *args, **kwargs: None)
+    pretend_accelerator()
     torch.version.cuda = "12.8"
     torch._C._cuda_getCurrentRawStream = lambda device: 0
     torch._C._cuda_getDevice = lambda: 0
@@ -220,6 +221,19 @@ def pretend_torch():
     torch.autograd.function.BackwardCFunction.apply = inside_mode(torch.autograd.function.BackwardCFunction.apply)
     pretend_autocast()
     pretend_registration()
+
+
+def pretend_accelerator():
+    """The names that stand for whichever accelerator there is: they ask torch's library, which sees none."""
+    for name, value in {
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_accelerator": lambda check_available=False: _real_device("cuda"),
+        "current_device_index": lambda: 0,
+        "current_stream": lambda device=None: Stream(),
+        "synchronize": lambda device=None: None,
+    }.items():
+        setattr(torch.accelerator, name, value)
 
 
 def pretend_autocast():
