@@ -127,7 +127,7 @@ BufferType tmaBuffer(DescriptorType descriptor, int64_t slots = 1);
 int numWarps(mlir::ModuleOp module);
 /// Stages of loops that name no number of their own: what the launch asks for, or 3.
 int numStages(mlir::ModuleOp module);
-/// Of a loop: what it asks for itself, else what its module does.
+/// The stages of a loop: what it asks for itself, else what its module does.
 int stagesOf(mlir::Operation *loop);
 /// Blocks of one program: 1, or the size of its cluster.
 int numBlocks(mlir::ModuleOp module);
