@@ -44,7 +44,6 @@ class Suite:
     added: dict = field(default_factory=dict)
     absent: list = field(default_factory=list)
     stand_ins: list = field(default_factory=list)
-    borrowed: list = field(default_factory=list)
     sample: int = 1  # 0: all
     jobs: int = 1
     timeout: float = 60.0
@@ -217,7 +216,6 @@ class Runner:
             "parts": job.parts,
             "absent": job.suite.absent,
             "stand_ins": job.suite.stand_ins,
-            "borrowed": job.suite.borrowed,
             "whole": job.whole,
             "only": job.only,
             "done": list(job.results),

@@ -148,6 +148,7 @@ LAYERS = {
     "exporting": "tools",
     "selftest": "tools",
     "testing": "tools",
+    "_internal_testing": "tools",
     "kernel_arguments": "tools",
     "startup": "tools",
     "pytest_plugin": "tools",

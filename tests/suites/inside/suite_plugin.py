@@ -8,16 +8,14 @@ process dies. After a test that leaves the device unusable (an illegal access sp
 the whole CUDA context) the process ends at once: the tests that remain belong into a
 fresh one.
 
-The file named by SUITE_JOB holds: output, sample, smallest, parts, part, whole, done, only, absent, stand_ins, borrowed.
+The file named by SUITE_JOB holds: output, sample, smallest, parts, part, whole, done, only, absent, stand_ins.
 """
 
 import gc
 import importlib
 import importlib.machinery
-import importlib.util
 import json
 import os
-import pathlib
 import sys
 import time
 import types
@@ -257,24 +255,6 @@ def stand_in(names):
     sys.meta_path.insert(0, StandInFinder(missing))
 
 
-def borrow(names):
-    """Modules of Triton's package that only its own tests use.
-
-    Where Tilewright has none, the file that lies in an installed Triton.
-    """
-    for name in names:
-        try:
-            importlib.import_module(name)
-        except ImportError:
-            file = pathlib.Path(*name.split(".")).with_suffix(".py")
-            found = next((pathlib.Path(folder) / file for folder in sys.path if (pathlib.Path(folder) / file).is_file()), None)
-            if found is None:
-                continue
-            spec = importlib.util.spec_from_file_location(name, found)
-            module = sys.modules[name] = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-
-
 def pytest_configure(config):
     path = os.environ.get("SUITE_JOB")
     # Processes that a test starts with pytest inside are no job.
@@ -282,7 +262,6 @@ def pytest_configure(config):
         del os.environ["SUITE_JOB"]
         with open(path) as file:
             job = json.load(file)
-        borrow(job["borrowed"])
         add_absent(job["absent"])
         stand_in(job["stand_ins"])
         config.pluginmanager.register(Recorder(job), "suite-recorder")
