@@ -29,7 +29,9 @@ def run_all() -> dict[str, dict]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         done = subprocess.run(
-            [sys.executable, "-c", "from lit.main import main; main()", "-q", "-v", "--output", report, FOLDER],
+            # Files of its own: another process of these tests may run them at the same time.
+            [sys.executable, "-c", "from lit.main import main; main()", "-q", "-v", f"-Dexec_root={folder}"]
+            + ["--output", report, FOLDER],
             capture_output=True,
             text=True,
             timeout=600,

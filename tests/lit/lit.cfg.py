@@ -26,6 +26,6 @@ config.name = "tilewright"  # noqa: F821
 config.test_format = lit.formats.ShTest(execute_external=False)  # noqa: F821
 config.suffixes = [".mlir"]  # noqa: F821
 config.test_source_root = str(Path(__file__).parent)  # noqa: F821
-config.test_exec_root = str(build / "tests" / "lit")  # noqa: F821
+config.test_exec_root = lit_config.params.get("exec_root", str(build / "tests" / "lit"))  # noqa: F821
 config.substitutions.append((r"\btilewright-opt\b", str(build / "tools" / "tilewright-opt")))  # noqa: F821
 config.environment["PATH"] = tools  # noqa: F821
