@@ -1,6 +1,6 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What tests of Triton, and of packages made with it, import from Triton's module of this name.
+"""Helpers that tests of Triton, and of packages made with it, import from Triton's module of this name.
 
 Questions about the GPU are answered for the active driver's target. Where there is none, as in the interpreter on a
 machine without a GPU, each answer is False.

@@ -20,9 +20,11 @@ def arch(monkeypatch):
 
     def give(capability):
         monkeypatch.setenv("TILEWRIGHT_OVERRIDE_ARCH", capability)
-        monkeypatch.setattr(knobs.runtime, "interpret", False)
+        knobs.runtime.interpret = False
 
-    return give
+    # What is set in Python is exported; the scope takes that back.
+    with knobs.runtime.scope():
+        yield give
 
 
 @pytest.mark.parametrize(
@@ -41,10 +43,11 @@ def test_questions_about_the_gpu(arch, capability, true):
     assert helpers.get_arch() == capability
 
 
-def test_questions_in_the_interpreter(monkeypatch):
-    monkeypatch.setattr(knobs.runtime, "interpret", True)
-    assert helpers.is_interpreter() and helpers.supports_tma()
-    assert not helpers.is_cuda() and helpers.get_current_target() is None and helpers.get_arch() == ""
+def test_questions_in_the_interpreter():
+    with knobs.runtime.scope():
+        knobs.runtime.interpret = True
+        assert helpers.is_interpreter() and helpers.supports_tma()
+        assert not helpers.is_cuda() and helpers.get_current_target() is None and helpers.get_arch() == ""
 
 
 @pytest.mark.parametrize("name", [*helpers.dtypes_with_bfloat16, "bool", "float8e5"])
@@ -78,7 +81,7 @@ def test_tensors_and_back():
     rounded = helpers.to_triton(helpers.numpy_random(64, "bfloat16"), "cpu", dst_type="bfloat16")
     assert rounded.dtype is torch.bfloat16 and helpers.to_numpy(rounded).dtype == np.float32
     assert helpers.to_triton(helpers.numpy_random(64, "float8e5"), "cpu", dst_type="float8e5").dtype == tl.float8e5
-    with pytest.raises(ValueError, match="neither a tensor"):
+    with pytest.raises(ValueError, match="neither a tensor nor a wrapper of one"):
         helpers.to_numpy([1])
 
 
@@ -91,17 +94,19 @@ def test_names_of_types():
 
 def test_fresh_knobs(monkeypatch):
     monkeypatch.setenv("TRITON_DEBUG", "1")
-    monkeypatch.setattr(knobs.autotuning, "print", True)
+    before = dict(os.environ)
     fresh, restore = helpers._fresh_knobs_impl(skipped_attr={"autotuning"})
-    try:
-        given = fresh()
-        assert given is knobs and not given.runtime.debug and given.autotuning.print
-        given.runtime.jit_cache_hook = lambda **kwargs: True
-        given.compilation.always_compile = True
-    finally:
-        restore()
+    with knobs.autotuning.scope():
+        knobs.autotuning.print = True
+        try:
+            given = fresh()
+            assert given is knobs and not given.runtime.debug and given.autotuning.print
+            given.runtime.jit_cache_hook = lambda **kwargs: True
+            given.compilation.always_compile = True
+        finally:
+            restore()
     assert knobs.runtime.debug and knobs.runtime.jit_cache_hook is None and not knobs.compilation.always_compile
-    assert os.environ["TRITON_DEBUG"] == "1"
+    assert dict(os.environ) == before
 
 
 def test_mark_of_descriptors(arch):
