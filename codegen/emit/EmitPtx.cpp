@@ -24,10 +24,9 @@
 
 #include "codegen/emit/DebugScopes.h"
 #include "codegen/emit/DeviceLibrary.h"
+#include "codegen/emit/MachinePasses.h"
 #include "codegen/emit/Optimize.h"
 #include "codegen/emit/OrderByStores.h"
-#include "codegen/emit/ProxyRegisters.h"
-#include "codegen/emit/WideMultiplies.h"
 #include "codegen/target/Targets.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -17,7 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/emit/WideMultiplies.h"
+#include "codegen/emit/MachinePasses.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/CodeGen/MachineFunctionPass.h"

@@ -17,7 +17,7 @@ namespace tilewright {
 /// conflict-free round trip moves 8 bytes per lane of the pipe on which a
 /// shuffle moves 4 (H100).
 static constexpr int maxShufflesPerRegister = 2;
-/// Likewise selects by lane, and what the barriers of a short exchange are worth.
+/// Likewise selects by lane, and what the barriers of a short exchange are worth: guesses.
 static constexpr int maxSelectsPerRegister = 4;
 static constexpr int selectsOfBarriers = 32;
 

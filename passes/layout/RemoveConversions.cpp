@@ -188,15 +188,17 @@ double cyclesToConvert(Value value, ir::LayoutAttr layout) {
 /// Converts tiles of one loop by way of what they are made of.
 class LoopRaiser {
 public:
-  LoopRaiser(LoopLikeOpInterface loop, ir::ConvertLayoutOp convert,
-             const llvm::DenseSet<Value> &copiedAhead, TileMaterializer &materializer)
-      : loop(loop), copiedAhead(copiedAhead), materializer(materializer),
-        isForMma(feedsMma(convert.getResult())) {}
+  LoopRaiser(LoopLikeOpInterface loop, const llvm::DenseSet<Value> &copiedAhead,
+             TileMaterializer &materializer)
+      : loop(loop), copiedAhead(copiedAhead), materializer(materializer) {}
 
   bool shouldRaise(ir::ConvertLayoutOp convert) {
     Value source = convert.getSource();
     ir::LayoutAttr layout = layoutOf(convert.getResult());
-    return isRaisable(source) && operandCycles(source, layout) < cyclesToConvert(source, layout);
+    if (!isRaisable(source))
+      return false;
+    isForMma = feedsMma(convert.getResult());
+    return operandCycles(source, layout) < cyclesToConvert(source, layout);
   }
 
   void raise(ir::ConvertLayoutOp convert) {
@@ -210,7 +212,7 @@ private:
   LoopLikeOpInterface loop;
   const llvm::DenseSet<Value> &copiedAhead;
   TileMaterializer &materializer;
-  bool isForMma;
+  bool isForMma = false;
 
   /// Whether nothing else uses `value` and it can take another layout if its operands do.
   bool isRaisable(Value value) {
@@ -324,7 +326,7 @@ private:
     bool changed = false;
     for (ir::ConvertLayoutOp convert : llvm::reverse(converts)) {
       auto loop = convert->getParentOfType<LoopLikeOpInterface>();
-      changed |= raise(convert, LoopRaiser(loop, convert, copiedAhead, materializer));
+      changed |= raise(convert, LoopRaiser(loop, copiedAhead, materializer));
     }
     return changed;
   }

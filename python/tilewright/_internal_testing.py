@@ -53,13 +53,14 @@ def get_current_target():
         return None
 
 
-def _generation() -> int:
-    """The major number of the compute capability; 0 without a GPU."""
+def _capability() -> int:
+    """The compute capability, 90 for 9.0; 0 without a GPU."""
     target = get_current_target()
-    if target is None:
-        return 0
-    digits = "".join(filter(str.isdigit, str(target.arch)))
-    return int(digits) // 10
+    return 0 if target is None else int("".join(filter(str.isdigit, str(target.arch))))
+
+
+def _generation() -> int:
+    return _capability() // 10
 
 
 def is_cuda() -> bool:
@@ -84,8 +85,7 @@ def is_blackwell() -> bool:
 
 
 def is_blackwell_ultra() -> bool:
-    target = get_current_target()
-    return target is not None and "".join(filter(str.isdigit, str(target.arch))) == "103"
+    return _capability() == 103
 
 
 def is_sm12x() -> bool:
