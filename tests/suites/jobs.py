@@ -42,6 +42,7 @@ class Suite:
     environment: dict = field(default_factory=dict)
     metadata: dict = field(default_factory=dict)
     added: dict = field(default_factory=dict)
+    edits: dict = field(default_factory=dict)
     absent: list = field(default_factory=list)
     stand_ins: list = field(default_factory=list)
     sample: int = 1  # 0: all

@@ -11,6 +11,7 @@ named. A checkout holds what suites.toml keeps, and the commit in a file COMMIT.
 
 import argparse
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,9 @@ def make_checkout(folder: Path, suites, into: Path) -> str:
             told = into / suite.path[0] / f"{name}-{version}.dist-info"
             told.mkdir(exist_ok=True)
             (told / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        for pattern, text in suite.edits.items():
+            for path in into.rglob("*.py"):
+                path.write_text(re.sub(pattern, text, path.read_text()))
         for name, text in suite.added.items():
             (into / name).parent.mkdir(parents=True, exist_ok=True)
             (into / name).write_text(text.lstrip())

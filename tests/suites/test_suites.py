@@ -113,15 +113,17 @@ def test_modules_that_lack_have_stand_ins(tmp_path):
     }
 
 
-def test_files_are_added_to_a_checkout(tmp_path):
+def test_files_are_added_to_a_checkout_and_edited(tmp_path):
     from pack import make_checkout
 
     source, into = tmp_path / "owner+name", tmp_path / "out"
-    suite = suite_in(tmp_path, added={"built/_ops.py": "\nops = None\n"})
+    suite = suite_in(tmp_path, added={"built/_ops.py": "\nops = None\n"}, edits={r"\bnpu\b": "cuda"})
+    (suite.checkout(tmp_path) / "test_two.py").write_text("DEVICE = 'npu'  # an npu, not an input\n")
     for command in (["init", "-q"], ["add", "."], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "all"]):
         subprocess.run(["git", *command], cwd=source, check=True)
     make_checkout(source / ".git", [suite], into)
-    assert (into / "built/_ops.py").read_text() == "ops = None\n" and (into / "test_two.py").exists()
+    assert (into / "built/_ops.py").read_text() == "ops = None\n"
+    assert (into / "test_two.py").read_text() == "DEVICE = 'cuda'  # an cuda, not an input\n"
 
 
 def test_causes_leave_out_what_differs():
