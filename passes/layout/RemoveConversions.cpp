@@ -15,9 +15,9 @@
 //  3. sinking: a conversion whose only user narrows the value (truncation)
 //     happens after it, on fewer bits.
 //  4. loading: what all users of a load want in one layout is loaded in it where
-//     that costs less, as of a short row that all warps work with. Copies in several
-//     warps count as accesses of the cache only (CostModel.h); InsertBarriers keeps
-//     them before a later store.
+//     that costs less, as of a short row that all warps work with, and a pointer that a
+//     loop advances for it goes along. Copies in several warps count as accesses of the
+//     cache only (CostModel.h); InsertBarriers keeps them before a later store.
 //  5. raising: in a loop, what an elementwise op makes is converted by way of its operands
 //     where that is less work per iteration, as where all but a row come from outside.
 //  6. waiting: outside of loops, a conversion that is needed only after later loads
@@ -27,7 +27,7 @@
 
 #include "passes/Passes.h"
 #include "passes/analysis/LayoutRules.h"
-#include "passes/layout/TileMaterializer.h"
+#include "passes/layout/LoopRaiser.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
@@ -42,8 +42,6 @@ namespace tilewright::passes {
 #include "passes/Passes.h.inc"
 
 namespace {
-
-ir::LayoutAttr layoutOf(Value value) { return ir::getLayout(tileType(value)); }
 
 Value convertBefore(Operation *op, Value value, ir::LayoutAttr layout) {
   OpBuilder builder(op);
@@ -176,105 +174,41 @@ void eraseWithInputs(Operation *op, int &removed) {
 }
 
 //===----------------------------------------------------------------------===//
-// 5. Raising
+// 4. Loading
 //===----------------------------------------------------------------------===//
 
-double cyclesToConvert(Value value, ir::LayoutAttr layout) {
-  RankedTensorType type = tileType(value);
-  return conversionCycles(ir::getLinearLayout(type), layout.toLinear(type.getShape()),
-                          ir::elementBits(type.getElementType()));
+/// Where a loop carries the pointer of `load` for this load alone, and only adds to it: that
+/// sum. Else null.
+ir::AddPtrOp advanceOfPointer(ir::LoadOp load, TileMaterializer &materializer) {
+  auto pointer = llvm::dyn_cast<BlockArgument>(load.getPointer());
+  auto loop = pointer ? llvm::dyn_cast<scf::ForOp>(pointer.getOwner()->getParentOp()) : nullptr;
+  if (!loop || load->getBlock() != loop.getBody())
+    return {};
+  auto advance = loop.getTiedLoopYieldedValue(pointer)->get().getDefiningOp<ir::AddPtrOp>();
+  auto isOfLoad = [&](Operation *user) { return user == load || user == advance; };
+  if (!advance || advance.getPointer() != pointer || !advance->hasOneUse() ||
+      !llvm::all_of(pointer.getUsers(), isOfLoad))
+    return {};
+  Value step = advance.getOffset();
+  return materializer.isCheap(step) || loop.isDefinedOutsideOfLoop(step) ? advance : nullptr;
 }
 
-/// Converts tiles of one loop by way of what they are made of.
-class LoopRaiser {
-public:
-  LoopRaiser(LoopLikeOpInterface loop, const llvm::DenseSet<Value> &copiedAhead,
-             TileMaterializer &materializer)
-      : loop(loop), copiedAhead(copiedAhead), materializer(materializer) {}
-
-  bool shouldRaise(ir::ConvertLayoutOp convert) {
-    Value source = convert.getSource();
-    ir::LayoutAttr layout = layoutOf(convert.getResult());
-    if (!isRaisable(source))
-      return false;
-    isForMma = feedsMma(convert.getResult());
-    return operandCycles(source, layout) < cyclesToConvert(source, layout);
-  }
-
-  void raise(ir::ConvertLayoutOp convert) {
-    Value source = convert.getSource();
-    retype(source, layoutOf(convert.getResult()));
-    convert.getResult().replaceAllUsesWith(source);
-    convert.erase();
-  }
-
-private:
-  LoopLikeOpInterface loop;
-  const llvm::DenseSet<Value> &copiedAhead;
-  TileMaterializer &materializer;
-  bool isForMma = false;
-
-  /// Whether nothing else uses `value` and it can take another layout if its operands do.
-  bool isRaisable(Value value) {
-    Operation *op = value.getDefiningOp();
-    return op && value.hasOneUse() && !loop.isDefinedOutsideOfLoop(value) &&
-           layoutRule(op) == LayoutRule::Same && ir::isElementwise(op) && isMemoryEffectFree(op) &&
-           llvm::any_of(op->getOperands(), isTile);
-  }
-
-  /// Cycles per iteration of having all operands of what makes `value` as `layout` asks.
-  double operandCycles(Value value, ir::LayoutAttr layout) {
-    double sum = 0;
-    Operation *op = value.getDefiningOp();
-    LinearLayout wanted = layout.toLinear(tileType(value).getShape());
-    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-      if (!isTile(operand))
-        continue;
-      std::optional<LinearLayout> needed = operandLayout(op, index, wanted);
-      if (!needed)
-        return std::numeric_limits<double>::infinity();
-      sum += cycles(operand, ir::LayoutAttr::fromLinear(value.getContext(), *needed));
-    }
-    return sum;
-  }
-
-  double cycles(Value value, ir::LayoutAttr layout) {
-    if (layoutOf(value) == layout || materializer.isCheap(value))
-      return 0;
-    if (loop.isDefinedOutsideOfLoop(value))
-      return isUsedOnceInLoop(value) ? 0 : cyclesToConvert(value, layout);
-    // Copied into shared memory ahead, and read from there in any layout (PromoteShared).
-    if (isForMma && value.hasOneUse() && copiedAhead.contains(value))
-      return 0;
-    if (auto convert = value.getDefiningOp<ir::ConvertLayoutOp>(); convert && value.hasOneUse())
-      return cycles(convert.getSource(), layout) -
-             cyclesToConvert(convert.getSource(), layoutOf(value));
-    if (TileMaterializer::isExpansion(value) || isRaisable(value))
-      return std::min(operandCycles(value, layout), cyclesToConvert(value, layout));
-    return cyclesToConvert(value, layout);
-  }
-
-  /// A value from outside that is used twice would take the registers of two tiles.
-  bool isUsedOnceInLoop(Value value) {
-    return llvm::count_if(value.getUsers(),
-                          [&](Operation *user) { return loop->isProperAncestor(user); }) == 1;
-  }
-
-  void retype(Value value, ir::LayoutAttr layout) {
-    // The layouts of an elementwise op's operands are that of its result.
-    for (OpOperand &use : value.getDefiningOp()->getOpOperands()) {
-      Value operand = use.get();
-      if (!isTile(operand))
-        continue;
-      if (isRaisable(operand) && !materializer.isCheap(operand) &&
-          operandCycles(operand, layout) < cyclesToConvert(operand, layout))
-        retype(operand, layout);
-      else
-        use.set(materializer.get(operand, layout));
-    }
+/// Gives the pointer that `advance` adds to another layout, before, in and after its loop.
+void retypePointer(ir::AddPtrOp advance, ir::LayoutAttr layout, TileMaterializer &materializer) {
+  auto pointer = llvm::cast<BlockArgument>(advance.getPointer());
+  auto loop = llvm::cast<scf::ForOp>(pointer.getOwner()->getParentOp());
+  OpOperand *init = loop.getTiedLoopInit(pointer);
+  OpResult result = loop.getTiedLoopResult(pointer);
+  ir::LayoutAttr old = layoutOf(pointer);
+  init->set(materializer.get(init->get(), layout));
+  advance.getOffsetMutable().set(materializer.get(advance.getOffset(), layout));
+  for (Value value : {Value(pointer), Value(advance.getResult()), Value(result)})
     setLayout(value, layout);
+  if (!result.use_empty()) {
+    Value restored = convertBefore(loop->getNextNode(), result, old);
+    result.replaceAllUsesExcept(restored, restored.getDefiningOp());
   }
-};
+}
 
 class RemoveConversionsPass : public impl::RemoveConversionsBase<RemoveConversionsPass> {
 public:
@@ -383,6 +317,8 @@ private:
         ++numRefused;
         continue;
       }
+      if (ir::AddPtrOp advance = advanceOfPointer(load, materializer))
+        retypePointer(advance, layout, materializer);
       for (OpOperand &operand : load->getOpOperands())
         if (isTile(operand.get()))
           operand.set(materializer.get(operand.get(), layout));
@@ -405,8 +341,10 @@ private:
     bool isBesideProduct =
         loop && loop->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
     if (isBesideProduct || load.getIsVolatile() ||
-        !llvm::all_of(load->getOperands(),
-                      [&](Value operand) { return materializer.isCheap(operand); }))
+        !llvm::all_of(load->getOperands(), [&](Value operand) {
+          return materializer.isCheap(operand) ||
+                 (operand == load.getPointer() && advanceOfPointer(load, materializer));
+        }))
       return false;
     RankedTensorType type = tileType(load.getResult());
     LinearLayout from = ir::getLinearLayout(type), to = layout.toLinear(type.getShape());

@@ -19,6 +19,8 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
+ir::LayoutAttr layoutOf(Value value) { return ir::getLayout(tileType(value)); }
+
 void setLayout(Value value, ir::LayoutAttr layout) {
   RankedTensorType type = ir::withLayout(tileType(value), layout);
   value.setType(type);

@@ -51,6 +51,8 @@ private:
 /// Erases pure ops without users, last first.
 void eraseDead(mlir::Operation *root);
 
+/// The layout in the type of a tile.
+ir::LayoutAttr layoutOf(mlir::Value value);
 /// Changes the layout in the type of a tile; constants keep their value.
 void setLayout(mlir::Value value, ir::LayoutAttr layout);
 
