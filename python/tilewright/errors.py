@@ -431,7 +431,7 @@ def from_native(code, class_name, message, help="", frames=(), notes=(), text=No
         # Triton's attributes, read back from the two numbers of the first line.
         numbers = [int(n.replace(",", "")) for n in re.findall(r"(?<![\w])\d[\d,]*", message)]
         error.required, error.limit = (numbers[0], numbers[-1]) if numbers else (0, 0)
-        error.name = "shared memory" if code == "E0301" else "registers"
+        error.name = {"E0301": "shared memory", "E0308": "threads"}.get(code, "registers")
         if error._sentence() not in text:
             error.notes += (error._sentence(),)
             error.args = (f"{text}\n  note: {error._sentence()}",)

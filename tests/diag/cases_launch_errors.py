@@ -168,7 +168,7 @@ def test_grid_function_raises():
     assert isinstance(error.__cause__, KeyError)
 
 
-@pytest.mark.parametrize("warps", [0, 3, 64, -4, 2.0, "4"])
+@pytest.mark.parametrize("warps", [0, 3, 96, -4, 2.0, "4"])
 def test_num_warps(warps):
     error = caught(lambda: add[(1,)](FakeTensor(), FakeTensor(), 5, num_warps=warps))
     check(
@@ -178,6 +178,13 @@ def test_num_warps(warps):
         "InvalidOption",
         (ValueError, KeyError, AssertionError),
     )
+
+
+def test_more_threads_than_a_block_has():
+    error = caught(lambda: add[(1,)](FakeTensor(), FakeTensor(), 5, num_warps=128))
+    check(error, "[E0308] 4096 threads of num_warps=128 exceed 1024", "use num_warps of at most 32", "OutOfResources")
+    assert (error.required, error.limit, error.name) == (4096, 1024, "threads")
+    assert "out of resource: threads, Required: 4096, Hardware limit: 1024" in str(error)
 
 
 def test_num_stages():

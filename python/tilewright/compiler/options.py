@@ -42,6 +42,9 @@ DEFAULTS = {
     "arguments_may_overlap": False,
 }
 
+# Of every GPU that the compiler knows.
+THREADS_PER_WARP, MOST_WARPS = 32, 32
+
 
 def _reject(name):
     if name in foreign.OPTIONS:
@@ -58,7 +61,7 @@ def _plain(value):
 
 
 def parse_options(given: dict) -> dict:
-    """All options with their values; E0209 and E0210 for what cannot be."""
+    """All options with their values; E0209, E0210 and E0308 for what cannot be."""
     options = dict(DEFAULTS)
     for name, value in given.items():
         if name not in DEFAULTS:
@@ -66,8 +69,10 @@ def parse_options(given: dict) -> dict:
         options[name] = _plain(value)
     warps = options["num_warps"]
     if warps is not None:
-        if isinstance(warps, bool) or not isinstance(warps, int) or not 1 <= warps <= 32 or warps & (warps - 1):
+        if isinstance(warps, bool) or not isinstance(warps, int) or warps < 1 or warps & (warps - 1):
             raise errors.make("E0209", n=repr(warps))
+        if warps > MOST_WARPS:
+            raise errors.make("E0308", t=warps * THREADS_PER_WARP, w=warps, m=MOST_WARPS * THREADS_PER_WARP)
     _check_int(options, "num_stages", 0, "an integer of at least 0")
     _check_int(options, "num_ctas", 1, "a power of two from 1 to 16")
     if options["num_ctas"] > 16 or options["num_ctas"] & (options["num_ctas"] - 1):

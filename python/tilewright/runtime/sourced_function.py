@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import errors
 from ..annotations import module_annotations
-from ..language import constexpr
+from ..language import constexpr, dtype
 from .lookups import compiling
 
 
@@ -31,7 +31,7 @@ def _is_frozen_value(value) -> bool:
     """Whether a kernel takes a copy of the value into its code."""
     if type(value).__name__ == "constexpr":
         return True
-    return isinstance(value, (bool, int, float, str, tuple, type(None)))
+    return isinstance(value, (bool, int, float, str, tuple, dtype, type(None)))
 
 
 def _is_same_constant(before, now) -> bool:

@@ -22,6 +22,16 @@ pytest_plugins = ["harness.launch_cases"]
 # -- constants that a program changes -------------------------------------------------
 
 
+GLOBAL_TYPE = tl.int32
+
+
+def global_type_kernel(x):
+    y = GLOBAL_TYPE  # noqa: F841
+
+
+global_type_kernel.__tilewright_reads__ = ("GLOBAL_TYPE",)
+
+
 def make_closure(constant):
 
     def closure(x):
@@ -55,6 +65,17 @@ def test_constexpr_outlives_its_kernels(mock):
     make_closure(constant)[(1,)](2)
     constant.value = 43
     assert constant.value == 43 and mock.count == 1
+
+
+def test_global_element_type(mock, monkeypatch):
+    kernel = tilewright.jit(global_type_kernel)
+    kernel[(1,)](2)
+    monkeypatch.setitem(globals(), "GLOBAL_TYPE", tl.int64)
+    with pytest.raises(RuntimeError, match="GLOBAL_TYPE has changed since we compiled this kernel, from .*int32 to .*int64;"):
+        kernel[(1,)](2)
+    monkeypatch.setitem(globals(), "GLOBAL_TYPE", tl.int32)
+    kernel[(1,)](2)
+    assert mock.count == 2
 
 
 # -- names, hooks, recorded specialisations -------------------------------------------
