@@ -177,6 +177,9 @@ void eraseWithInputs(Operation *op, int &removed) {
 // 4. Loading
 //===----------------------------------------------------------------------===//
 
+/// Addresses per thread that a load may make its loop carry; 16 registers, a guess.
+constexpr int maxCarriedAddresses = 8;
+
 /// Where a loop carries the pointer of `load` for this load alone, and only adds to it: that
 /// sum. Else null.
 ir::AddPtrOp advanceOfPointer(ir::LoadOp load, TileMaterializer &materializer) {
@@ -348,6 +351,10 @@ private:
       return false;
     RankedTensorType type = tileType(load.getResult());
     LinearLayout from = ir::getLinearLayout(type), to = layout.toLinear(type.getShape());
+    // Each access has an address of its own, two registers that the loop carries.
+    if (advanceOfPointer(load, materializer) &&
+        warpTraffic(access, to).instructions > maxCarriedAddresses)
+      return false;
     return accessCycles(access, to) <
            accessCycles(access, from) +
                conversionCycles(from, to, ir::elementBits(type.getElementType()));
