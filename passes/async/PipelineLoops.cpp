@@ -77,6 +77,15 @@
 //     start the own copies of k + d       into the slot of k - 1, which has been read
 //     read the tile of k
 //
+// Recurrence: loops without products that hand a state from iteration to iteration, as
+// linear attention one token at a time, load little each time, and a store or an exchange
+// of threads keeps the loads of the next iteration behind it. They are loaded into registers
+// d iterations ahead, as far as 16 registers go, so that an iteration does not wait for
+// memory:
+//
+//     load for k + d
+//     the state of k, from that of k - 1 and what was loaded for k
+//
 // This pass places the barriers and fences of rings, and marks the rings (ir/dialect/
 // Rings.h); InsertBarriers leaves what is marked alone.
 //
@@ -100,6 +109,12 @@ namespace tilewright::passes {
 
 /// What the user is told of a loop that was pipelined.
 static Remark describe(const LoopSchedule &schedule) {
+  if (schedule.kind == LoopKind::Recurrence)
+    return {"pipeline",
+            true,
+            {},
+            {{"stages", schedule.distance + 1}, {"loads", int64_t(schedule.registerLoads.size())}},
+            "loads into registers, beside the state that iterations hand on"};
   std::string text = schedule.hasTma() ? "TMA" : "cp.async";
   if (schedule.kind == LoopKind::Chained)
     text += ", chained products overlap";

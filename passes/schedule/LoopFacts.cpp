@@ -210,8 +210,13 @@ private:
 
   void describeOwn(LoadFacts &facts, ir::LoadOp load) {
     RankedTensorType type = tileType(load.getResult());
+    if (!type) {
+      facts.own.isScalar = true;
+      facts.own.words = 1;
+      return;
+    }
     // Each of several blocks would need room for the whole tile.
-    if (!type || numBlocks > 1)
+    if (numBlocks > 1)
       return;
     facts.own.isCandidate = true;
     facts.type = ownBufferFor(load);
@@ -379,6 +384,31 @@ static int distanceFor(scf::ForOp loop) {
   return distance;
 }
 
+/// Whether an op of the body keeps loads after it from starting: it stores, or threads
+/// exchange in it.
+static bool holdsLoadsBack(scf::ForOp loop) {
+  auto result = loop->walk([](Operation *op) {
+    bool holds = llvm::isa<ir::StoreOp, ir::ReduceOp, ir::ScanOp, ir::ConvertLayoutOp>(op);
+    return holds ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+static int64_t recurrentWords(scf::ForOp loop) {
+  int64_t words = 0;
+  for (BlockArgument variable : loop.getRegionIterArgs()) {
+    RankedTensorType type = tileType(variable);
+    if (!type)
+      continue;
+    Slice slice(loop);
+    slice.add(yieldedFor(variable));
+    bool isLoaded = llvm::any_of(slice.ops, llvm::IsaPred<ir::LoadOp>);
+    if (isLoaded && slice.variables.contains(variable))
+      words += wordsPerThread(type);
+  }
+  return words;
+}
+
 LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   LoopFacts facts(loop);
   facts.distance = distanceFor(loop);
@@ -405,6 +435,8 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   for (LoadFacts &load : facts.loads)
     load.own.isCandidate &= !loads.isForAddresses(load.load);
   facts.chain = findChain(loop);
+  if (!facts.hasProduct && holdsLoadsBack(loop))
+    facts.recurrentWords = recurrentWords(loop);
   return facts;
 }
 

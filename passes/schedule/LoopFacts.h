@@ -56,6 +56,8 @@ struct OwnLoadFacts {
   int log2Repeats = 0;
   /// Registers of a thread for what it loads, counting elements of one address once.
   int64_t words = 0;
+  /// No tile: all threads load the same element.
+  bool isScalar = false;
   /// A product of the loop depends on it.
   bool feedsProduct = false;
 };
@@ -119,6 +121,10 @@ struct LoopFacts {
   int64_t carriedWords = 0;
   /// Registers of a thread for the results of the products.
   int64_t productWords = 0;
+  /// Registers of a thread for tiles that each iteration computes from themselves and from
+  /// what it loads, in a loop without products that also stores or exchanges: its loads
+  /// would not start before those of the iteration before are done with. 0: no such tiles.
+  int64_t recurrentWords = 0;
   /// Loads of the body, in its order.
   llvm::SmallVector<LoadFacts> loads;
   std::optional<ChainFacts> chain;

@@ -56,6 +56,8 @@ llvm::StringRef nameOf(LoopKind kind) {
     return "chained";
   case LoopKind::InTurn:
     return "in turn";
+  case LoopKind::Recurrence:
+    return "recurrence";
   }
   llvm_unreachable("all kinds have a name");
 }

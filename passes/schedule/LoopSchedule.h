@@ -41,7 +41,10 @@ enum class LoopKind : uint8_t {
   /// arithmetic.
   Chained,
   /// The same two products one after the other, in fewer registers and slots.
-  InTurn
+  InTurn,
+  /// No products: a state goes from iteration to iteration, and the little that each one
+  /// loads is loaded into registers during those before.
+  Recurrence
 };
 
 /// A load that becomes a copy into a ring.
@@ -106,7 +109,7 @@ struct Step {
 
 struct LoopSchedule {
   LoopKind kind = LoopKind::Plain;
-  /// Iterations from a copy to its use.
+  /// Iterations from a copy, or a load into registers where there are no copies, to its use.
   int distance = 0;
   llvm::SmallVector<RingLoad> loads;
   llvm::SmallVector<RingPlan, 2> rings;

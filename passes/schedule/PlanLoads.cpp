@@ -19,8 +19,8 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
-/// Registers for what is loaded ahead into them. A guess.
-static constexpr int64_t maxRegisterLoadWords = 16;
+/// Registers for what is loaded ahead into them, and those that any loop can spare. Guesses.
+static constexpr int64_t maxRegisterLoadWords = 16, fewWords = 4;
 /// Loops that carry more and whose products have more results have none to spare: backward
 /// passes of attention carry 128 words and more, make as many beside them, and spill. With
 /// one accumulator of 128 words there is room: Mamba's chunk state (128x128x32 and
@@ -58,6 +58,8 @@ public:
     bool isStream = facts.asksItself && !facts.hasProduct;
     if (isStream)
       own = chooseForStream();
+    else if (facts.recurrentWords > 0)
+      own = chooseForRecurrence();
     else if (!facts.chain)
       own = chooseForOperands();
     chosen.registers = own.registers;
@@ -180,6 +182,30 @@ private:
     });
     llvm::erase_if(own.registers, [](const LoadFacts *load) { return !load->own.feedsProduct; });
     chooseRegisterDistance(own);
+    return own;
+  }
+
+  /// The little that a recurrence loads per iteration; nothing where it is more than its state.
+  OwnLoads chooseForRecurrence() {
+    OwnLoads own;
+    int64_t words = 0;
+    for (const LoadFacts &load : facts.loads) {
+      auto op = llvm::dyn_cast<ir::LoadOp>(load.load);
+      if (!op || op.getIsVolatile() || !(load.own.isCandidate || load.own.isScalar))
+        continue;
+      if (!load.addressObstacle.empty()) {
+        refuse(load, load.addressObstacle);
+        continue;
+      }
+      own.registers.push_back(&load);
+      words += load.own.words;
+    }
+    if (words > std::min(std::max(facts.recurrentWords, fewWords), maxRegisterLoadWords))
+      own.registers.clear();
+    if (own.registers.empty())
+      return own;
+    chooseRegisterDistance(own);
+    chosen.distance = chosen.registerDistance;
     return own;
   }
 

@@ -139,6 +139,15 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   return schedule;
 }
 
+static LoopSchedule planRecurrence(const LoopFacts &facts, const LoopResources &resources,
+                                   const ChosenLoads &loads) {
+  ScheduleDraft draft(facts, resources, loads, LoopKind::Recurrence);
+  draft.openSteps();
+  draft.placeLoads();
+  draft.placeRest();
+  return draft.schedule;
+}
+
 //===----------------------------------------------------------------------===//
 // Chained products
 //===----------------------------------------------------------------------===//
@@ -333,6 +342,10 @@ LoopPlan plan(const LoopFacts &facts, const LoopResources &resources) {
   if (facts.distance < 1)
     return result;
   ChosenLoads loads = chooseLoads(facts, resources, result);
+  if (facts.recurrentWords > 0 && loads.rings.empty() && !loads.registers.empty()) {
+    result.schedule = planRecurrence(facts, resources, loads);
+    return result;
+  }
   if (loads.rings.empty() || loads.distance < 1) {
     // What was taken is not loaded ahead after all.
     llvm::erase_if(result.notes, [](const PlanNote &note) { return note.remark.applied; });

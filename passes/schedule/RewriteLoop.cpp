@@ -97,6 +97,8 @@ private:
   //===--- before the loop -----------------------------------------------===//
 
   void makeRings() {
+    if (schedule.rings.empty())
+      return;
     rewriter.setInsertionPoint(loop);
     for (const RingLoad &load : schedule.loads) {
       const RingPlan &ring = schedule.rings[load.ring];
@@ -126,6 +128,8 @@ private:
 
   /// Adds the counters of all rings to the variables of the loop.
   void makeCounters() {
+    if (rings.empty())
+      return;
     Value zero = rewriter.create<arith::ConstantIntOp>(loc(), 0, 32);
     // The phase before the first counts as complete: slots start out free.
     Value one;
@@ -413,6 +417,8 @@ private:
 
   /// Others may use the rings' bytes after the loop.
   void finishRings() {
+    if (rings.empty())
+      return;
     OpBuilder::InsertionGuard guard(rewriter);
     Operation *last = loop;
     while (llvm::isa_and_nonnull<ir::WgmmaWaitOp>(last->getNextNode()))

@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What: the rules that every schedule keeps, whatever its kind.
-//  - Copies are at least one iteration ahead. A ring has slots.
+//  - Copies are at least one iteration ahead. A ring has slots. Loads into registers
+//    happen in one step.
 //  - Arrivals free slots for TMA only, which one warp starts; nothing needs to free slots
 //    where each thread reads its own copies, and only there.
 //  - The addresses of a ring's copies are computed for the iteration of the copies.
@@ -43,8 +44,13 @@ using Action = Step::Action;
 static std::string ringProblem(const LoopSchedule &schedule) {
   if (schedule.distance < 1)
     return "copies are not ahead of their use";
-  if (schedule.rings.empty() || schedule.loads.empty())
+  if (schedule.rings.empty() != schedule.loads.empty() ||
+      (schedule.loads.empty() && schedule.registerLoads.empty()))
     return "nothing is copied ahead";
+  int64_t loadSteps = llvm::count_if(
+      schedule.steps, [](const Step &step) { return step.action == Action::LoadAhead; });
+  if (loadSteps != (schedule.registerLoads.empty() ? 0 : 1))
+    return "loads into registers do not happen once";
   for (auto [number, ring] : llvm::enumerate(schedule.rings)) {
     int index = static_cast<int>(number);
     if (ring.slots < 1)
@@ -73,7 +79,9 @@ static std::string placeProblem(const LoopSchedule &schedule) {
     gone.insert(load.allocs.begin(), load.allocs.end());
   }
   gone.insert(schedule.registerLoads.begin(), schedule.registerLoads.end());
-  Block *body = schedule.loads.front().load->getBlock();
+  Operation *first =
+      schedule.loads.empty() ? schedule.registerLoads.front() : schedule.loads.front().load;
+  Block *body = first->getBlock();
   for (Operation &op : llvm::reverse(body->without_terminator())) {
     if (placed.contains(&op) || gone.contains(&op))
       continue;

@@ -85,6 +85,26 @@ module attributes {tw.num_warps = 4 : i32} {
 })";
 }
 
+/// A state that is stored in each iteration.
+std::string recurrence() {
+  return std::string(layouts) + R"(
+module attributes {tw.num_stages = 2 : i32, tw.num_warps = 4 : i32} {
+  func.func @f(%in: !tw.ptr<f32>, %out: !tw.ptr<f32>, %init: tensor<64x64xf32, #acc>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %i = %c0 to %n step %c1 iter_args(%state = %init) -> (tensor<64x64xf32, #acc>) : i32 {
+      %p = tw.addptr %in, %i : !tw.ptr<f32>, i32
+      %x = tw.load %p : !tw.ptr<f32> -> f32
+      %y = tw.splat %x : f32 -> tensor<64x64xf32, #acc>
+      %o = arith.addf %state, %y : tensor<64x64xf32, #acc>
+      tw.store %out, %x : !tw.ptr<f32>, f32
+      scf.yield %o : tensor<64x64xf32, #acc>
+    }
+    return
+  }
+})";
+}
+
 /// Two products in a chain.
 std::string attention() {
   return std::string(layouts) + R"(
@@ -223,6 +243,19 @@ TEST_F(LoopScheduleTest, StreamsWaitForTheirOwnCopiesOnly) {
   EXPECT_EQ(without(schedule, Action::WaitCopies), notArrived);
   --schedule.rings.front().slots;
   EXPECT_EQ(verify(schedule), mayBeRead);
+}
+
+TEST_F(LoopScheduleTest, RecurrencesLoadOnce) {
+  LoopSchedule schedule = planOf(recurrence());
+  ASSERT_EQ(schedule.kind, LoopKind::Recurrence);
+  EXPECT_TRUE(schedule.rings.empty());
+  const std::string notOnce = "loads into registers do not happen once";
+  EXPECT_EQ(without(schedule, Action::LoadAhead), notOnce);
+  schedule.steps.push_back(stepOf(schedule, Action::LoadAhead));
+  EXPECT_EQ(verify(schedule), notOnce);
+  schedule.steps.pop_back();
+  schedule.registerLoads.clear();
+  EXPECT_EQ(verify(schedule), "nothing is copied ahead");
 }
 
 TEST_F(LoopScheduleTest, ChainedNeedsItsReleases) {

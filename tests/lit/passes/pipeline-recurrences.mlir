@@ -1,0 +1,57 @@
+// Loops that hand a state on load the little that they need into registers, iterations ahead.
+// RUN: split-file %s %t
+// RUN: tilewright-opt %t/state.mlir --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=PLAN
+// RUN: tilewright-opt %t/state.mlir --tw-pipeline-loops | FileCheck %s
+// RUN: sed 's/tw.num_stages = 3/tw.num_stages = 1/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
+// RUN: sed 's/tw.load %q /tw.load %q {isVolatile}/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
+// Nothing holds the loads of the next iteration back.
+// RUN: sed '/tw.store/d' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
+// What it loads may be what it stores.
+// RUN: sed 's/tw.store %o,/tw.store %at,/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
+// No state: an iteration needs nothing of the one before.
+// RUN: sed 's/arith.addf %h, %x/arith.addf %x, %x/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
+
+// PLAN: schedule: recurrence, 2 ahead
+// PLAN-NEXT: load 1 tiles into registers @0
+// PLAN-NEXT: arith.addf @2
+// PLAN-NEXT: tw.store @2
+// PLAN-NEXT: tw.addptr @0
+// PLAN-NEXT: advance counters
+// PLAN-NOT: illegal
+
+// The loads of two iterations before the loop; that of the last but two is masked by whether there is one.
+// CHECK-NOT: tw.barrier
+// CHECK: %[[FIRST:.*]] = tw.load
+// CHECK: %[[SECOND:.*]] = tw.load
+// CHECK: scf.for {{.*}} iter_args(%[[STATE:.*]] = %{{.*}}, %{{.*}} = %{{.*}}, %[[NOW:.*]] = %[[FIRST]], %[[NEXT:.*]] = %[[SECOND]])
+// CHECK: %[[LATER:.*]] = tw.load {{.*}} mask
+// CHECK: %[[SUM:.*]] = arith.addf %[[STATE]], %[[NOW]]
+// CHECK: tw.store %{{.*}}, %[[SUM]]
+// CHECK: scf.yield %[[SUM]], %{{.*}}, %[[NEXT]], %[[LATER]]
+// CHECK-NOT: tw.barrier
+
+// SAME: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{[^,]*}}) ->
+
+//--- state.mlir
+#row = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
+module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
+  func.func @state(%in: !tw.ptr<f32>, %out: !tw.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %step = arith.constant dense<128> : tensor<128xi32, #row>
+    %zero = arith.constant dense<0.0> : tensor<128xf32, #row>
+    %i = tw.range 0 to 128 : tensor<128xi32, #row>
+    %ins = tw.splat %in : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #row>
+    %at = tw.addptr %ins, %i : tensor<128x!tw.ptr<f32>, #row>, tensor<128xi32, #row>
+    %outs = tw.splat %out : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #row>
+    %o = tw.addptr %outs, %i : tensor<128x!tw.ptr<f32>, #row>, tensor<128xi32, #row>
+    scf.for %k = %c0 to %n step %c1 iter_args(%h = %zero, %q = %at) -> (tensor<128xf32, #row>, tensor<128x!tw.ptr<f32>, #row>) : i32 {
+      %x = tw.load %q : tensor<128x!tw.ptr<f32>, #row> -> tensor<128xf32, #row>
+      %next = arith.addf %h, %x : tensor<128xf32, #row>
+      tw.store %o, %next : tensor<128x!tw.ptr<f32>, #row>, tensor<128xf32, #row>
+      %after = tw.addptr %q, %step : tensor<128x!tw.ptr<f32>, #row>, tensor<128xi32, #row>
+      scf.yield %next, %after : tensor<128xf32, #row>, tensor<128x!tw.ptr<f32>, #row>
+    }
+    return
+  }
+}
