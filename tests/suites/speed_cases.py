@@ -212,6 +212,25 @@ def make_fla(name):
 for _name in FLA_NAMES:
     case(f"fla {_name}", FLA)(lambda name=_name: make_fla(name))
 
+def token_by_token(name, **more):
+    """A recurrence over tokens, in the module fla.ops.<name>; `more`: its gates, and whether they are logarithms."""
+    import torch
+
+    use(FLA)
+    operation = getattr(importlib.import_module(f"fla.ops.{name}"), f"fused_recurrent_{name}")
+    q, k, v = (values(BATCH, TOKENS // 2, HEADS, WIDTH, grad=False) for _ in range(3))
+    k = torch.nn.functional.normalize(k.float(), dim=-1).to(k.dtype)
+    given = {}
+    for gate, (shape, is_logarithm) in more.items():
+        gates = values(BATCH, TOKENS // 2, HEADS, *shape, dtype=torch.float32, grad=False)
+        given[gate] = torch.nn.functional.logsigmoid(gates) if is_logarithm else gates.sigmoid().to(q.dtype)
+    return parts(lambda: operation(q=q, k=k, v=v, **given))
+
+
+case("fla fused_recurrent_gla", FLA)(lambda: token_by_token("gla", gk=((WIDTH,), True)))
+case("fla fused_recurrent_delta_rule", FLA)(lambda: token_by_token("delta_rule", beta=((), False)))
+case("fla fused_recurrent_gated_delta_rule", FLA)(lambda: token_by_token("gated_delta_rule", g=((), True), beta=((), False)))
+
 # -- others ---------------------------------------------------------------------------
 
 

@@ -1,0 +1,153 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loops that hand a state on: what an iteration needs is loaded during those before, and no earlier than it may."""
+
+import numpy as np
+import pytest
+
+import tilewright
+import tilewright.language as tl
+from harness.compare import assert_same
+from harness.element_types import exact_values
+
+EMULATED = True
+
+COUNT = 64
+STAGES = [1, 2, 3, 4]
+TRIPS = [0, 1, 2, 3, 6]
+
+
+def sequence(trips, seed=0, name="float32"):
+    return exact_values(name, (trips + 1, COUNT), seed=seed) % 4
+
+
+@tilewright.jit
+def delta_kernel(key_ptr, value_ptr, beta_ptr, init_ptr, out_ptr, state_ptr, trips, N: tl.constexpr, REVERSE: tl.constexpr):
+    index = tl.arange(0, N)
+    first = (trips - 1) * N if REVERSE else 0
+    step: tl.constexpr = -N if REVERSE else N
+    key_at, value_at, beta_at = key_ptr + first + index, value_ptr + first + index, beta_ptr + first
+    out_at = out_ptr + first + index
+    state = tl.load(init_ptr + index[:, None] * N + index[None, :])
+    for _ in range(trips):
+        key, value = tl.load(key_at), tl.load(value_at)
+        beta = tl.load(beta_at)
+        value = (value - tl.sum(state * key[None, :], 1)) * beta
+        state += value[:, None] * key[None, :]
+        tl.store(out_at, tl.sum(state, 1))
+        key_at += step
+        value_at += step
+        beta_at += step
+        out_at += step
+    tl.store(state_ptr + index[:, None] * N + index[None, :], state)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("trips", TRIPS)
+@pytest.mark.parametrize("stages", STAGES)
+def test_delta_rule(device, stages, trips, reverse):
+    size = 16
+    key, value, beta = (sequence(trips, seed)[:, :size].copy() % 2 for seed in range(3))
+    init = exact_values("float32", (size, size), seed=3) % 2
+    out, after = device.array(np.zeros((trips + 1, size), np.float32)), device.empty((size, size), np.float32)
+    arrays = [device.array(x) for x in (key, value, beta, init)]
+    device.run(delta_kernel, (1,), *arrays, out, after, trips, N=size, REVERSE=reverse, num_stages=stages)
+    state, expected = init.copy(), np.zeros((trips + 1, size), np.float32)
+    for trip in range(trips)[:: -1 if reverse else 1]:
+        new = (value[trip] - (state * key[trip]).sum(1)) * beta[trip, 0]
+        state = state + np.outer(new, key[trip])
+        expected[trip] = state.sum(1)
+    assert_same(device.numpy(after), state, signed_zeros=False)
+    assert_same(device.numpy(out), expected, signed_zeros=False)
+
+
+@tilewright.jit
+def running_kernel(from_ptr, to_ptr, trips, N: tl.constexpr, SHIFT: tl.constexpr):
+    index = tl.arange(0, N)
+    state = tl.zeros((N,), tl.float32)
+    for trip in range(trips):
+        state = state + tl.load(from_ptr + trip * N + index)
+        tl.store(to_ptr + (trip + SHIFT) * N + index, state)
+
+
+@pytest.mark.parametrize("shift", [0, 1, 2])
+@pytest.mark.parametrize("is_same", [False, True])
+@pytest.mark.parametrize("stages", STAGES)
+def test_what_one_iteration_stores_and_a_later_one_loads(device, stages, is_same, shift):
+    """Through two arguments, which may be one array: then the loads must not be early."""
+    trips = 5
+    source = exact_values("float32", (trips + 2, COUNT)) % 4
+    first = device.array(source)
+    second = first if is_same else device.array(np.zeros_like(source))
+    device.run(running_kernel, (1,), first, second, trips, N=COUNT, SHIFT=shift, num_stages=stages)
+    read = source.copy()
+    written = read if is_same else np.zeros_like(source)
+    state = np.zeros(COUNT, np.float32)
+    for trip in range(trips):
+        state = state + read[trip]
+        written[trip + shift] = state
+    assert_same(device.numpy(second), written)
+
+
+@tilewright.jit
+def chosen_kernel(in_ptr, pick_ptr, out_ptr, trips, n, N: tl.constexpr):
+    index = tl.arange(0, N)
+    state = tl.zeros((N,), tl.float32)
+    last = tl.zeros((N,), tl.float32)
+    for trip in range(trips):
+        row = tl.load(pick_ptr + trip)
+        x = tl.load(in_ptr + row * n + index, mask=(index < n) & (row >= 0), other=3.0)
+        if row % 2 == 0:
+            state = state + x
+        else:
+            state = tl.maximum(state, x)
+            tl.store(out_ptr + 2 * N + index, state)
+        tl.store(out_ptr + index, state)
+        last = x
+    tl.store(out_ptr + N + index, last)
+
+
+@pytest.mark.parametrize("trips", TRIPS)
+@pytest.mark.parametrize("stages", STAGES)
+def test_rows_that_are_looked_up_and_branches(device, stages, trips):
+    rows, count = 7, 50
+    x = exact_values("float32", (rows, count)) % 4
+    pick = np.array([3, 0, -1, 6, 6, 1, 2], np.int32)
+    out = device.array(np.full((3, COUNT), -1, np.float32))
+    device.run(chosen_kernel, (1,), device.array(x), device.array(pick), out, trips, count, N=COUNT, num_stages=stages)
+    expected = np.full((3, COUNT), -1, np.float32)
+    state, last = np.zeros(COUNT, np.float32), np.zeros(COUNT, np.float32)
+    for row in pick[:trips]:
+        last = np.full(COUNT, 3, np.float32)
+        if row >= 0:
+            last[:count] = x[row]
+        # C's remainder: that of -1 is odd, too.
+        if row % 2 == 0:
+            state = state + last
+        else:
+            state = np.maximum(state, last)
+            expected[2] = state
+        expected[0] = state
+    expected[1] = last
+    assert_same(device.numpy(out), expected)
+
+
+@tilewright.jit
+def constant_trips_kernel(in_ptr, out_ptr, N: tl.constexpr, TRIPS: tl.constexpr):
+    index = tl.arange(0, N)
+    state = tl.zeros((N,), tl.float32)
+    for trip in range(TRIPS):
+        state = state * 2 + tl.load(in_ptr + trip * N + index)
+        tl.store(out_ptr + trip * N + index, state)
+
+
+@pytest.mark.parametrize("trips", [1, 2, 3])
+def test_fewer_iterations_than_stages(device, trips):
+    x = sequence(trips)
+    out = device.array(np.zeros((trips, COUNT), np.float32))
+    device.run(constant_trips_kernel, (1,), device.array(x), out, N=COUNT, TRIPS=trips, num_stages=4)
+    state, expected = np.zeros(COUNT, np.float32), []
+    for trip in range(trips):
+        state = state * 2 + x[trip]
+        expected.append(state)
+    assert_same(device.numpy(out), np.stack(expected))
