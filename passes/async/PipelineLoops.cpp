@@ -77,14 +77,17 @@
 //     start the own copies of k + d       into the slot of k - 1, which has been read
 //     read the tile of k
 //
-// Recurrence: loops without products that hand a state from iteration to iteration, as
-// linear attention one token at a time, load little each time, and a store or an exchange
-// of threads keeps the loads of the next iteration behind it. They are loaded into registers
-// d iterations ahead, as far as 16 registers go, so that an iteration does not wait for
-// memory:
+// Early loads: loops without products that hand a state from iteration to iteration, as
+// linear attention one token at a time, or work on a tile with one row after the other, load
+// little each time, and a store or an exchange of threads keeps the loads of the next
+// iteration behind it. They are loaded into registers d iterations ahead, as far as 16
+// registers go, so that an iteration does not wait for memory:
 //
 //     load for k + d
 //     the state of k, from that of k - 1 and what was loaded for k
+//
+// H100, fused_recurrent_gla of flash-linear-attention, 4x2048 tokens, 16 heads of 128: 1.22
+// instead of 3.73 ms, barriers for layouts left out as well (November 2026).
 //
 // This pass places the barriers and fences of rings, and marks the rings (ir/dialect/
 // Rings.h); InsertBarriers leaves what is marked alone.
@@ -109,12 +112,12 @@ namespace tilewright::passes {
 
 /// What the user is told of a loop that was pipelined.
 static Remark describe(const LoopSchedule &schedule) {
-  if (schedule.kind == LoopKind::Recurrence)
+  if (schedule.kind == LoopKind::EarlyLoads)
     return {"pipeline",
             true,
             {},
             {{"stages", schedule.distance + 1}, {"loads", int64_t(schedule.registerLoads.size())}},
-            "loads into registers, beside the state that iterations hand on"};
+            "loads into registers"};
   std::string text = schedule.hasTma() ? "TMA" : "cp.async";
   if (schedule.kind == LoopKind::Chained)
     text += ", chained products overlap";

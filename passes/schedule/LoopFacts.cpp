@@ -384,8 +384,6 @@ static int distanceFor(scf::ForOp loop) {
   return distance;
 }
 
-/// Whether an op of the body keeps loads after it from starting: it stores, or threads
-/// exchange in it.
 static bool holdsLoadsBack(scf::ForOp loop) {
   auto result = loop->walk([](Operation *op) {
     bool holds = llvm::isa<ir::StoreOp, ir::ReduceOp, ir::ScanOp, ir::ConvertLayoutOp>(op);
@@ -406,6 +404,18 @@ static int64_t recurrentWords(scf::ForOp loop) {
     if (isLoaded && slice.variables.contains(variable))
       words += wordsPerThread(type);
   }
+  return words;
+}
+
+static int64_t largestWords(scf::ForOp loop) {
+  llvm::SmallVector<Value> loaded;
+  for (auto load : loop.getBody()->getOps<ir::LoadOp>())
+    loaded.push_back(load.getResult());
+  int64_t words = 0;
+  for (Operation *op : usersOf(loop, loaded))
+    for (Value result : op->getResults())
+      if (RankedTensorType type = tileType(result); type && !llvm::isa<ir::LoadOp>(op))
+        words = std::max(words, wordsPerThread(type));
   return words;
 }
 
@@ -435,8 +445,9 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   for (LoadFacts &load : facts.loads)
     load.own.isCandidate &= !loads.isForAddresses(load.load);
   facts.chain = findChain(loop);
-  if (!facts.hasProduct && holdsLoadsBack(loop))
-    facts.recurrentWords = recurrentWords(loop);
+  facts.holdsLoadsBack = holdsLoadsBack(loop);
+  facts.recurrentWords = recurrentWords(loop);
+  facts.largestWords = largestWords(loop);
   return facts;
 }
 

@@ -121,10 +121,12 @@ struct LoopFacts {
   int64_t carriedWords = 0;
   /// Registers of a thread for the results of the products.
   int64_t productWords = 0;
+  /// Loads wait for what the iteration before does with its own: it stores, or threads
+  /// exchange in it.
+  bool holdsLoadsBack = false;
   /// Registers of a thread for tiles that each iteration computes from themselves and from
-  /// what it loads, in a loop without products that also stores or exchanges: its loads
-  /// would not start before those of the iteration before are done with. 0: no such tiles.
-  int64_t recurrentWords = 0;
+  /// what it loads; for the largest tile that it computes from what it loads.
+  int64_t recurrentWords = 0, largestWords = 0;
   /// Loads of the body, in its order.
   llvm::SmallVector<LoadFacts> loads;
   std::optional<ChainFacts> chain;

@@ -56,8 +56,8 @@ llvm::StringRef nameOf(LoopKind kind) {
     return "chained";
   case LoopKind::InTurn:
     return "in turn";
-  case LoopKind::Recurrence:
-    return "recurrence";
+  case LoopKind::EarlyLoads:
+    return "early loads";
   }
   llvm_unreachable("all kinds have a name");
 }

@@ -42,9 +42,9 @@ enum class LoopKind : uint8_t {
   Chained,
   /// The same two products one after the other, in fewer registers and slots.
   InTurn,
-  /// No products: a state goes from iteration to iteration, and the little that each one
-  /// loads is loaded into registers during those before.
-  Recurrence
+  /// No products: the little that an iteration loads is loaded into registers during those
+  /// before.
+  EarlyLoads
 };
 
 /// A load that becomes a copy into a ring.

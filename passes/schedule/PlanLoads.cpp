@@ -19,7 +19,8 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
-/// Registers for what is loaded ahead into them, and those that any loop can spare. Guesses.
+/// Registers for what is loaded ahead into them, and those that any recurrence can spare.
+/// Guesses.
 static constexpr int64_t maxRegisterLoadWords = 16, fewWords = 4;
 /// Loops that carry more and whose products have more results have none to spare: backward
 /// passes of attention carry 128 words and more, make as many beside them, and spill. With
@@ -58,8 +59,8 @@ public:
     bool isStream = facts.asksItself && !facts.hasProduct;
     if (isStream)
       own = chooseForStream();
-    else if (facts.recurrentWords > 0)
-      own = chooseForRecurrence();
+    else if (facts.holdsLoadsBack && !facts.hasProduct)
+      own = chooseEarlyLoads();
     else if (!facts.chain)
       own = chooseForOperands();
     chosen.registers = own.registers;
@@ -185,8 +186,10 @@ private:
     return own;
   }
 
-  /// The little that a recurrence loads per iteration; nothing where it is more than its state.
-  OwnLoads chooseForRecurrence() {
+  /// The little that an iteration loads: no more than the state that it hands on, or half of
+  /// what it computes with it. Loops that work on what they load, as large rows, have none to
+  /// spare, and their blocks take turns in waiting.
+  OwnLoads chooseEarlyLoads() {
     OwnLoads own;
     int64_t words = 0;
     for (const LoadFacts &load : facts.loads) {
@@ -200,8 +203,12 @@ private:
       own.registers.push_back(&load);
       words += load.own.words;
     }
-    if (words > std::min(std::max(facts.recurrentWords, fewWords), maxRegisterLoadWords))
-      own.registers.clear();
+    int64_t most = facts.largestWords / 2;
+    if (facts.recurrentWords > 0)
+      most = std::max({most, facts.recurrentWords, fewWords});
+    if (words > std::min(most, maxRegisterLoadWords))
+      for (const LoadFacts *load : std::exchange(own.registers, {}))
+        refuse(*load, "an iteration loads more than its registers can hold ahead");
     if (own.registers.empty())
       return own;
     chooseRegisterDistance(own);

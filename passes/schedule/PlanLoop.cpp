@@ -139,9 +139,9 @@ static LoopSchedule planPlain(const LoopFacts &facts, const LoopResources &resou
   return schedule;
 }
 
-static LoopSchedule planRecurrence(const LoopFacts &facts, const LoopResources &resources,
+static LoopSchedule planEarlyLoads(const LoopFacts &facts, const LoopResources &resources,
                                    const ChosenLoads &loads) {
-  ScheduleDraft draft(facts, resources, loads, LoopKind::Recurrence);
+  ScheduleDraft draft(facts, resources, loads, LoopKind::EarlyLoads);
   draft.openSteps();
   draft.placeLoads();
   draft.placeRest();
@@ -342,8 +342,8 @@ LoopPlan plan(const LoopFacts &facts, const LoopResources &resources) {
   if (facts.distance < 1)
     return result;
   ChosenLoads loads = chooseLoads(facts, resources, result);
-  if (facts.recurrentWords > 0 && loads.rings.empty() && !loads.registers.empty()) {
-    result.schedule = planRecurrence(facts, resources, loads);
+  if (!facts.hasProduct && loads.rings.empty() && !loads.registers.empty()) {
+    result.schedule = planEarlyLoads(facts, resources, loads);
     return result;
   }
   if (loads.rings.empty() || loads.distance < 1) {

@@ -212,6 +212,7 @@ def make_fla(name):
 for _name in FLA_NAMES:
     case(f"fla {_name}", FLA)(lambda name=_name: make_fla(name))
 
+
 def token_by_token(name, **more):
     """A recurrence over tokens, in the module fla.ops.<name>; `more`: its gates, and whether they are logarithms."""
     import torch

@@ -247,7 +247,7 @@ TEST_F(LoopScheduleTest, StreamsWaitForTheirOwnCopiesOnly) {
 
 TEST_F(LoopScheduleTest, RecurrencesLoadOnce) {
   LoopSchedule schedule = planOf(recurrence());
-  ASSERT_EQ(schedule.kind, LoopKind::Recurrence);
+  ASSERT_EQ(schedule.kind, LoopKind::EarlyLoads);
   EXPECT_TRUE(schedule.rings.empty());
   const std::string notOnce = "loads into registers do not happen once";
   EXPECT_EQ(without(schedule, Action::LoadAhead), notOnce);

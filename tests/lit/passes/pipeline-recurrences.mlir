@@ -1,4 +1,5 @@
-// Loops that hand a state on load the little that they need into registers, iterations ahead.
+// Loops that hand a state on, or work on a tile row by row, load the little that they need into
+// registers, iterations ahead.
 // RUN: split-file %s %t
 // RUN: tilewright-opt %t/state.mlir --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=PLAN
 // RUN: tilewright-opt %t/state.mlir --tw-pipeline-loops | FileCheck %s
@@ -11,7 +12,7 @@
 // No state: an iteration needs nothing of the one before.
 // RUN: sed 's/arith.addf %h, %x/arith.addf %x, %x/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 
-// PLAN: schedule: recurrence, 2 ahead
+// PLAN: schedule: early loads, 2 ahead
 // PLAN-NEXT: load 1 tiles into registers @0
 // PLAN-NEXT: arith.addf @2
 // PLAN-NEXT: tw.store @2
@@ -31,6 +32,38 @@
 // CHECK-NOT: tw.barrier
 
 // SAME: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{[^,]*}}) ->
+
+// A row of two registers beside a tile of eight, without a state; not so beside a tile of two.
+// RUN: tilewright-opt %t/row.mlir --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROW
+// RUN: sed 's/8x128/2x128/g; s/register = \[1, 256, 512\], lane = \[2, 4, 8, 16, 32\], warp = \[64, 128\]/register = [1], lane = [2, 4, 8, 16, 32], warp = [64, 128]/' %t/row.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=STAYS
+// ROW: schedule: early loads, 2 ahead
+// ROW-NEXT: load 1 tiles into registers @0
+// STAYS: an iteration loads more than its registers can hold ahead
+// STAYS: schedule: none
+
+//--- row.mlir
+#tile = #tw.layout<register = [1, 256, 512], lane = [2, 4, 8, 16, 32], warp = [64, 128], block = []>
+#row1 = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [64, 0], block = []>
+#row = #tw.layout<register = [1], lane = [2, 4, 8, 16, 32], warp = [64, 0], block = []>
+module attributes {tw.num_stages = 3 : i32, tw.num_warps = 4 : i32} {
+  func.func @row(%in: !tw.ptr<f32>, %out: tensor<8x128x!tw.ptr<f32>, #tile>, %x: tensor<8x128xf32, #tile>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %i = tw.range 0 to 128 : tensor<128xi32, #row>
+    %ins = tw.splat %in : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #row>
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %ks = tw.splat %k : i32 -> tensor<128xi32, #row>
+      %o = arith.addi %i, %ks : tensor<128xi32, #row>
+      %q = tw.addptr %ins, %o : tensor<128x!tw.ptr<f32>, #row>, tensor<128xi32, #row>
+      %v = tw.load %q : tensor<128x!tw.ptr<f32>, #row> -> tensor<128xf32, #row>
+      %e = tw.expand_dims %v, 0 : tensor<128xf32, #row> -> tensor<1x128xf32, #row1>
+      %b = tw.broadcast %e : tensor<1x128xf32, #row1> -> tensor<8x128xf32, #tile>
+      %y = arith.mulf %x, %b : tensor<8x128xf32, #tile>
+      tw.store %out, %y : tensor<8x128x!tw.ptr<f32>, #tile>, tensor<8x128xf32, #tile>
+    }
+    return
+  }
+}
 
 //--- state.mlir
 #row = #tw.layout<register = [], lane = [1, 2, 4, 8, 16], warp = [32, 64], block = []>
