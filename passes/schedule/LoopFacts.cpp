@@ -446,8 +446,10 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
     load.own.isCandidate &= !loads.isForAddresses(load.load);
   facts.chain = findChain(loop);
   facts.holdsLoadsBack = holdsLoadsBack(loop);
-  facts.recurrentWords = recurrentWords(loop);
-  facts.largestWords = largestWords(loop);
+  if (!facts.hasProduct) {
+    facts.recurrentWords = recurrentWords(loop);
+    facts.largestWords = largestWords(loop);
+  }
   return facts;
 }
 

@@ -124,8 +124,8 @@ struct LoopFacts {
   /// Loads wait for what the iteration before does with its own: it stores, or threads
   /// exchange in it.
   bool holdsLoadsBack = false;
-  /// Registers of a thread for tiles that each iteration computes from themselves and from
-  /// what it loads; for the largest tile that it computes from what it loads.
+  /// Of loops without products: registers of a thread for tiles that each iteration computes
+  /// from themselves and from what it loads; for the largest tile that it computes from that.
   int64_t recurrentWords = 0, largestWords = 0;
   /// Loads of the body, in its order.
   llvm::SmallVector<LoadFacts> loads;
