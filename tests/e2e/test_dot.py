@@ -349,3 +349,23 @@ def test_subnormal_operands(device):
     a, b = np.full((16, 16), tiny, np.float16), np.full((16, 16), 1024, np.float16)
     actual = run_tile(device, a, b)
     assert_same(actual, exact_product(a, b, "float32"))
+
+
+@tilewright.jit
+def switched_kernel(a_ptr, out_ptr, WANTED: tl.constexpr):
+    tile = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    a = tl.load(a_ptr + tile)
+    switch = WANTED == 1  # an assignment makes a run-time value of it
+    tl.store(out_ptr + tile, tl.dot(a, a, allow_tf32=switch))
+
+
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_a_variable_allows_tf32_whatever_it_holds(device, wanted):
+    """As in Triton, in the interpreter as well, which would know what it holds."""
+    a = random_values("float32", (16, 16), 5)
+    out = device.empty((16, 16), np.float32)
+    device.run(switched_kernel, (1,), device.array(a), out, wanted)
+    cut = (a.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    exact, expected = a.astype(np.float64) @ a, cut.astype(np.float64) @ cut
+    error = np.abs(device.numpy(out) - expected).max()
+    assert error < 1e-5 < np.abs(exact - expected).max()

@@ -179,8 +179,10 @@ template <UnaryOp op> py::object math(const Arguments &a) {
 py::object dot(const Arguments &a) {
   Semantic::DotOptions options;
   std::optional<bool> allowTf32;
+  // A variable of the kernel (`use_tf32 = DTYPE == tl.float32`) is true to Triton whatever it holds. Programs rely on it,
+  // and the interpreter, which knows what it holds, must not compute something else than the compiler's code.
   if (!a.isNone(4))
-    allowTf32 = a.flag(4);
+    allowTf32 = isTensor(a.raw(4)) || a.flag(4);
   py::object byDefault = a.evaluator().option("default_dot_input_precision");
   options.precision = Semantic::parseDotPrecision(
       a.string(3), allowTf32, byDefault.is_none() ? "" : py::cast<std::string>(byDefault));

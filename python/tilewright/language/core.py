@@ -264,7 +264,8 @@ def dot(input, other, acc=None, input_precision=None, allow_tf32=None, max_num_i
 
     input_precision concerns float32 operands: "tf32" (default) uses their upper 19
     bits, "tf32x3", "bf16x3" and "bf16x6" split them into parts, "ieee" uses them as
-    they are; allow_tf32 is its older form. max_num_imprecise_acc: an fp8 product
+    they are; allow_tf32 is its older form, and a run-time value there counts as
+    True, as in Triton. max_num_imprecise_acc: an fp8 product
     joins the accumulator in full precision every so many elements of K.
     """
     return _language.dot(input, other, acc, input_precision, allow_tf32, max_num_imprecise_acc, out_dtype)
