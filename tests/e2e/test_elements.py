@@ -99,6 +99,32 @@ def test_map_in_groups(device, n):
     assert_same(device.numpy(negative), -x)
 
 
+@tilewright.jit
+def tripled(a, b):
+    return a * 3, b * 3
+
+
+@tilewright.jit
+def in_a_tuple(a):
+    return (a + 1,)
+
+
+@tilewright.jit
+def tuple_of_one_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.map_elementwise(tripled, tl.load(x_ptr + i), pack=2)[0]
+    (x,) = tl.map_elementwise(in_a_tuple, x)
+    tl.store(out_ptr + i, x)
+
+
+def test_map_returns_a_tuple_where_its_function_does(device):
+    """Also one of a single tile, as Triton does: programs take [0] of it."""
+    x = exact_values("int32", 128)
+    out = device.empty(128, np.int32)
+    device.run(tuple_of_one_kernel, (1,), device.array(x), out, 128)
+    assert_same(device.numpy(out), x * 3 + 1)
+
+
 # ---------------------------------------------------------------------------
 # Inline assembly
 # ---------------------------------------------------------------------------

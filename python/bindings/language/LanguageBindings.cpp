@@ -222,18 +222,21 @@ py::object scan(const Arguments &a) {
 // Code of the user on elements
 //===----------------------------------------------------------------------===//
 
-/// (scalar_fn, args, pack)
+/// (scalar_fn, args, pack). One tile where the function returns no tuple; a tuple else, also of one tile.
 py::object mapElementwise(const Arguments &a) {
   py::object function = unwrapConstexpr(a.raw(0));
+  bool returnsTuple = false;
   auto call = [&](const std::vector<Value> &elements) {
     py::tuple arguments(elements.size());
     for (size_t i = 0; i < elements.size(); ++i)
       arguments[i] = wrapValue(elements[i]);
-    return combineResults(a.language(), a.evaluator().callFunction(function, arguments, py::dict()),
-                          "the result of the function");
+    py::object returned = a.evaluator().callFunction(function, arguments, py::dict());
+    returnsTuple = PyTuple_Check(returned.ptr());
+    return combineResults(a.language(), returned, "the result of the function");
   };
-  return wrapAll(
-      a.language().mapElements(a.valueTuple(1, "an argument"), a.integer(2, "pack"), call));
+  std::vector<Value> results =
+      a.language().mapElements(a.valueTuple(1, "an argument"), a.integer(2, "pack"), call);
+  return returnsTuple ? wrapAll(results) : wrapValue(results[0]);
 }
 
 /// (symbol, args, result)

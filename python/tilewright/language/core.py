@@ -348,10 +348,10 @@ def map_elementwise(scalar_fn, *args, pack=1):
     """`scalar_fn`, a jit function of scalars, for each element of the broadcast `args`.
 
     It may branch per element. With `pack` it gets that many elements of each argument
-    and returns as many of each result. It must not touch memory.
+    and returns as many of each result. It must not touch memory. Where it returns a
+    tuple, so does this, even of one tile.
     """
-    results = _language.map_elementwise(scalar_fn, args, pack)
-    return results[0] if len(results) == 1 else tuple(results)
+    return _language.map_elementwise(scalar_fn, args, pack)
 
 
 # ---------------------------------------------------------------------------

@@ -523,7 +523,8 @@ def dot(input: Any, other: Any, acc: Any = None, input_precision: str | None = N
 
     input_precision concerns float32 operands: "tf32" (default) uses their upper 19
     bits, "tf32x3", "bf16x3" and "bf16x6" split them into parts, "ieee" uses them as
-    they are; allow_tf32 is its older form. max_num_imprecise_acc: an fp8 product
+    they are; allow_tf32 is its older form, and a run-time value there counts as
+    True, as in Triton. max_num_imprecise_acc: an fp8 product
     joins the accumulator in full precision every so many elements of K."""
 
 
@@ -557,7 +558,8 @@ def map_elementwise(scalar_fn: Any, *args: Any, pack: int = 1) -> Any:
     """`scalar_fn`, a jit function of scalars, for each element of the broadcast `args`.
 
     It may branch per element. With `pack` it gets that many elements of each argument
-    and returns as many of each result. It must not touch memory."""
+    and returns as many of each result. It must not touch memory. Where it returns a
+    tuple, so does this, even of one tile."""
 
 
 def multiple_of(input: Any, values: Any) -> _Tile:

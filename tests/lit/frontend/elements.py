@@ -45,7 +45,7 @@ def halves(a, b):
 @tilewright.jit
 def packed(p):
     p += tl.arange(0, 16)
-    tl.store(p, tl.map_elementwise(halves, tl.load(p), pack=2))
+    tl.store(p, tl.map_elementwise(halves, tl.load(p), pack=2)[0])
 
 
 # Operands are broadcast; without arguments the result is a scalar.
