@@ -125,6 +125,23 @@ def test_map_returns_a_tuple_where_its_function_does(device):
     assert_same(device.numpy(out), x * 3 + 1)
 
 
+@tilewright.jit
+def circle_kernel(x_ptr, sine_ptr, cosine_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(sine_ptr + i, tl.sin(x))
+    tl.store(cosine_ptr + i, tl.cos(x))
+
+
+def test_a_function_with_a_table_of_constants(device):
+    """libdevice's sine of float64 reads its polynomials from memory of the module."""
+    x = np.linspace(-3, 3, 128)
+    sine, cosine = device.empty(128, np.float64), device.empty(128, np.float64)
+    device.run(circle_kernel, (1,), device.array(x), sine, cosine, 128)
+    assert np.abs(device.numpy(sine) - np.sin(x)).max() < 1e-15
+    assert np.abs(device.numpy(cosine) - np.cos(x)).max() < 1e-15
+
+
 # ---------------------------------------------------------------------------
 # Inline assembly
 # ---------------------------------------------------------------------------

@@ -43,6 +43,8 @@ class Parameters:
         self.bytes = np.zeros(program.parameter_bytes, np.uint8)
         self.memory, self.placed, self.tensor_maps = GlobalMemory(), {}, {}
         self.count, self.values = 0, []
+        for name, table in program.tables.items():
+            self.memory.symbols[name] = self.memory.add(np.frombuffer(table, np.uint8))
 
     def place(self, array):
         whole = memory_of(array)

@@ -104,6 +104,8 @@ class Machine:
             number = 0
         elif operand in self.program.parameter_offsets:
             number = PARAMETER_BASE + self.program.parameter_offsets[operand]
+        elif operand in self.memory.symbols:
+            number = self.memory.symbols[operand]
         elif re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", operand):
             number = int(operand.rstrip("U"), 0)
         else:

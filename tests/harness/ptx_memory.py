@@ -16,6 +16,7 @@ class GlobalMemory:
     def __init__(self):
         self.data = np.zeros(0, np.uint8)
         self.valid = np.zeros(0, bool)
+        self.symbols = {}  # addresses of the module's tables
         # The block of a cluster that acts, and which ones wrote and read a byte since
         # all met.
         self.block = None

@@ -3,7 +3,7 @@
 """PTX text as a list of instructions.
 
 Only what the compiler writes: one entry function, scopes without meaning
-of their own, no calls.
+of their own, tables of bytes beside it, no calls.
 """
 
 import dataclasses
@@ -39,6 +39,7 @@ class Program:
     parameter_bytes: int
     num_threads: int
     instructions: list[Instruction]
+    tables: dict[str, bytes]  # constants of the module, as of libdevice's polynomials
     # Numbers of the instructions that some thread has run.
     executed: set[int] = dataclasses.field(default_factory=set)
 
@@ -125,6 +126,11 @@ def parse_instruction(text: str) -> Instruction:
     return Instruction(text, name.split("."), split_operands(operands), predicate, negated == "!")
 
 
+def parse_tables(text: str) -> dict[str, bytes]:
+    tables = re.finditer(r"\.global\s+(?:\.align \d+\s+)?\.b8\s+(\w+)\[(\d+)\]\s*=\s*\{([^}]*)\}", text)
+    return {table[1]: bytes(map(int, table[3].split(","))).ljust(int(table[2]), b"\0") for table in tables}
+
+
 @functools.cache
 def parse(ptx: str) -> Program:
     text = re.sub(r"//[^\n]*|/\*.*?\*/|\n\s*\.loc[^\n]*", "", ptx, flags=re.S)
@@ -143,4 +149,4 @@ def parse(ptx: str) -> Program:
         if instruction.name == "bra":
             name = instruction.operands[0]
             instruction.target = next(labels[scope, name] for scope in scopes if (scope, name) in labels)
-    return Program(entry[1], parameters, parameter_bytes, threads, instructions)
+    return Program(entry[1], parameters, parameter_bytes, threads, instructions, parse_tables(text))
