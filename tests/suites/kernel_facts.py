@@ -72,7 +72,8 @@ class Facts:
     def __init__(self, function, resolve, depth=0):
         self.function, self.resolve, self.depth = function, resolve, depth
         arguments = function.args
-        self.parameters = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        packs = [pack for pack in (arguments.vararg, arguments.kwarg) if pack is not None]
+        self.parameters = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *packs)]
         self.words = {name: set() for name in self.parameters}
         self.values = {}  # name -> expressions it was given
         self._collect_values()

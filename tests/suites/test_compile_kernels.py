@@ -101,7 +101,7 @@ def test_file_whose_own_test_fails(tmp_path):
 def test_words_of_parameters():
     function = ast.parse(
         textwrap.dedent("""
-        def kernel(a, b, c, n, K, MODE, T, table):
+        def kernel(a, b, c, n, K, MODE, T, table, *rest, **more):
             rows = tl.load(table + tl.arange(0, K))
             p = a + rows[:, None] * n
             x = tl.load(p).to(T)
@@ -114,6 +114,7 @@ def test_words_of_parameters():
     assert words["a"] == {"pointer", "dot"} and words["b"] == {"pointer"} and words["c"] == {"pointer"}
     assert words["table"] == {"pointer", "index"} and words["n"] == {"bound"} and "extent" in words["K"]
     assert words["MODE"] == {"text:sum"} and words["T"] == {"dtype"}
+    assert words["rest"] == words["more"] == set()
 
 
 def test_launch_takes_the_defaults_of_the_function_around_it():
