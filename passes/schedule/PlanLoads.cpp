@@ -19,9 +19,9 @@ using namespace mlir;
 
 namespace tilewright::passes {
 
-/// Registers for what is loaded ahead into them beside products, and without any; those that
-/// each recurrence can spare. Guesses.
-static constexpr int64_t maxRegisterLoadWords = 16, maxEarlyWords = 32, fewWords = 4;
+/// Registers for what is loaded ahead into them, and those that any recurrence can spare.
+/// Guesses.
+static constexpr int64_t maxRegisterLoadWords = 16, fewWords = 4;
 /// Loops that carry more and whose products have more results have none to spare: backward
 /// passes of attention carry 128 words and more, make as many beside them, and spill. With
 /// one accumulator of 128 words there is room: Mamba's chunk state (128x128x32 and
@@ -182,12 +182,12 @@ private:
       return false;
     });
     llvm::erase_if(own.registers, [](const LoadFacts *load) { return !load->own.feedsProduct; });
-    chooseRegisterDistance(own, maxRegisterLoadWords);
+    chooseRegisterDistance(own);
     return own;
   }
 
-  /// The little that an iteration loads: no more than the state that it hands on, or three
-  /// quarters of what it computes with it, a guess. Loops that work on what they load, as large rows, have none to
+  /// The little that an iteration loads: no more than the state that it hands on, or half of
+  /// what it computes with it. Loops that work on what they load, as large rows, have none to
   /// spare, and their blocks take turns in waiting.
   OwnLoads chooseEarlyLoads() {
     OwnLoads own;
@@ -203,26 +203,27 @@ private:
       own.registers.push_back(&load);
       words += load.own.words;
     }
-    int64_t most = facts.largestWords * 3 / 4;
+    int64_t most = facts.largestWords / 2;
     if (facts.recurrentWords > 0)
       most = std::max({most, facts.recurrentWords, fewWords});
-    if (words > std::min(most, maxEarlyWords))
+    if (words > std::min(most, maxRegisterLoadWords))
       for (const LoadFacts *load : std::exchange(own.registers, {}))
         refuse(*load, "an iteration loads more than its registers can hold ahead");
     if (own.registers.empty())
       return own;
-    chooseRegisterDistance(own, maxEarlyWords);
+    chooseRegisterDistance(own);
     chosen.distance = chosen.registerDistance;
     return own;
   }
 
   /// A short iteration is over before the memory answers, so more than one where the
   /// registers allow it.
-  void chooseRegisterDistance(const OwnLoads &own, int64_t maxWords) {
+  void chooseRegisterDistance(const OwnLoads &own) {
     int64_t words = 0;
     for (const LoadFacts *load : own.registers)
       words += load->own.words;
-    int64_t farthest = std::min<int64_t>(chosen.distance, maxWords / std::max<int64_t>(words, 1));
+    int64_t farthest =
+        std::min<int64_t>(chosen.distance, maxRegisterLoadWords / std::max<int64_t>(words, 1));
     if (hasFewRegisters())
       farthest = 1;
     chosen.registerDistance = static_cast<int>(std::max<int64_t>(farthest, 1));
