@@ -431,12 +431,12 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
       return;
     facts.hasProduct = true;
     facts.feedsWgmma |= llvm::isa<ir::WgmmaOp>(op);
-    facts.productWords += wordsPerThread(tileType(op->getResult(0)));
+    facts.words.products += wordsPerThread(tileType(op->getResult(0)));
   });
   facts.hasWgmma = !loop.getBody()->getOps<ir::WgmmaOp>().empty();
   for (BlockArgument variable : loop.getRegionIterArgs())
     if (RankedTensorType type = tileType(variable))
-      facts.carriedWords += wordsPerThread(type);
+      facts.words.carried += wordsPerThread(type);
   LoadAnalysis loads(loop, target);
   for (Operation &op : *loop.getBody())
     if (llvm::isa<ir::LoadOp, ir::DescriptorLoadOp>(op))
@@ -447,8 +447,8 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   facts.chain = findChain(loop);
   facts.holdsLoadsBack = holdsLoadsBack(loop);
   if (!facts.hasProduct) {
-    facts.recurrentWords = recurrentWords(loop);
-    facts.largestWords = largestWords(loop);
+    facts.words.recurrent = recurrentWords(loop);
+    facts.words.largest = largestWords(loop);
   }
   return facts;
 }

@@ -104,6 +104,17 @@ struct ChainFacts {
   }
 };
 
+/// Registers of a thread for tiles of a loop.
+struct LoopWords {
+  /// Those that it carries.
+  int64_t carried = 0;
+  /// Results of its products.
+  int64_t products = 0;
+  /// Where it has no products: those that each iteration computes from themselves and from
+  /// what it loads; the largest that it computes from what it loads.
+  int64_t recurrent = 0, largest = 0;
+};
+
 struct LoopFacts {
   explicit LoopFacts(mlir::scf::ForOp loop) : loop(loop) {}
 
@@ -117,16 +128,10 @@ struct LoopFacts {
   bool hasProduct = false, hasWgmma = false;
   /// A wgmma in the body or in one of its branches, which reads through another proxy.
   bool feedsWgmma = false;
-  /// Registers of a thread for the tiles that the loop carries.
-  int64_t carriedWords = 0;
-  /// Registers of a thread for the results of the products.
-  int64_t productWords = 0;
   /// Loads wait for what the iteration before does with its own: it stores, or threads
   /// exchange in it.
   bool holdsLoadsBack = false;
-  /// Of loops without products: registers of a thread for tiles that each iteration computes
-  /// from themselves and from what it loads; for the largest tile that it computes from that.
-  int64_t recurrentWords = 0, largestWords = 0;
+  LoopWords words;
   /// Loads of the body, in its order.
   llvm::SmallVector<LoadFacts> loads;
   std::optional<ChainFacts> chain;

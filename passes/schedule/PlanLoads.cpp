@@ -80,7 +80,7 @@ private:
   ChosenLoads chosen;
 
   bool hasFewRegisters() const {
-    return facts.carriedWords > manyCarriedWords && facts.productWords > manyProductWords;
+    return facts.words.carried > manyCarriedWords && facts.words.products > manyProductWords;
   }
 
   bool refuse(const LoadFacts &load, llvm::StringRef reason) {
@@ -203,9 +203,9 @@ private:
       own.registers.push_back(&load);
       words += load.own.words;
     }
-    int64_t most = facts.largestWords / 2;
-    if (facts.recurrentWords > 0)
-      most = std::max({most, facts.recurrentWords, fewWords});
+    int64_t most = facts.words.largest / 2;
+    if (facts.words.recurrent > 0)
+      most = std::max({most, facts.words.recurrent, fewWords});
     if (words > std::min(most, maxRegisterLoadWords))
       for (const LoadFacts *load : std::exchange(own.registers, {}))
         refuse(*load, "an iteration loads more than its registers can hold ahead");

@@ -42,7 +42,7 @@ DEFAULTS = {
     "arguments_may_overlap": False,
 }
 
-# Of every GPU that the compiler knows.
+# Every GPU that the compiler knows has these.
 THREADS_PER_WARP, MOST_WARPS = 32, 32
 
 
