@@ -123,6 +123,12 @@ static bool acquires(scf::ForOp loop) {
   return result.wasInterrupted();
 }
 
+/// Whether the loop may stop the kernel with words of the user's, which say more than the
+/// fault of a load that has run before.
+static bool hasAssertion(scf::ForOp loop) {
+  return loop->walk([](ir::AssertOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 int64_t LoadFacts::tileBytes() const { return passes::tileBytes(tileType(load->getResult(0))); }
 
 namespace {
@@ -252,6 +258,8 @@ private:
         return "its address depends on what the loop computes";
     if (!llvm::all_of(changes.ops, isKnown))
       return "its address depends on what the loop computes";
+    if (!loads.empty() && hasAssertion(loop))
+      return "an assertion of the loop may be about its address";
     if (llvm::any_of(loads, [&](Operation *op) { return mayBeStoredTo(op); }))
       return "the loop may store to what its address is loaded from";
     if (mayBeStoredTo(load))
@@ -445,7 +453,7 @@ LoopFacts analyse(scf::ForOp loop, const TargetInfo &target) {
   for (LoadFacts &load : facts.loads)
     load.own.isCandidate &= !loads.isForAddresses(load.load);
   facts.chain = findChain(loop);
-  facts.holdsLoadsBack = holdsLoadsBack(loop);
+  facts.holdsLoadsBack = holdsLoadsBack(loop) && !hasAssertion(loop);
   if (!facts.hasProduct) {
     facts.words.recurrent = recurrentWords(loop);
     facts.words.largest = largestWords(loop);

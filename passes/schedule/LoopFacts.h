@@ -129,7 +129,7 @@ struct LoopFacts {
   /// A wgmma in the body or in one of its branches, which reads through another proxy.
   bool feedsWgmma = false;
   /// Loads wait for what the iteration before does with its own: it stores, or threads
-  /// exchange in it.
+  /// exchange in it. Not where it asserts: loads shall not run before that.
   bool holdsLoadsBack = false;
   LoopWords words;
   /// Loads of the body, in its order.

@@ -9,6 +9,8 @@
 // RUN: sed '/tw.store/d' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 // What it loads may be what it stores.
 // RUN: sed 's/tw.store %o,/tw.store %at,/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
+// What it asserts comes before its loads.
+// RUN: sed 's/%next = arith/%c = arith.cmpi slt, %k, %n : i32\n tw.assert %c, "in range" : i1\n %next = arith/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 // No state: an iteration needs nothing of the one before.
 // RUN: sed 's/arith.addf %h, %x/arith.addf %x, %x/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 

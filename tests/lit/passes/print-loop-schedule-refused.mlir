@@ -22,6 +22,28 @@ module attributes {tw.num_warps = 4 : i32} {
     return %r : tensor<512xf32, #line>
   }
 
+  // Who looks a place up and asserts that it is one wants to read so, not of a fault. The place
+  // itself is copied ahead.
+  func.func @asserted(%p: tensor<512x!tw.ptr<f32>, #line>, %places: tensor<512x!tw.ptr<i32>, #line>, %m: tensor<512xi32, #line>, %n: i32) -> tensor<512xf32, #line> {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %zero = arith.constant dense<0.0> : tensor<512xf32, #line>
+    // expected-remark @below {{schedule: stream, 2 ahead}}
+    %r = scf.for %k = %c0 to %n step %c1 iter_args(%sum = %zero) -> (tensor<512xf32, #line>) : i32 {
+      %off = tw.splat %k : i32 -> tensor<512xi32, #line>
+      %at = tw.addptr %places, %off : tensor<512x!tw.ptr<i32>, #line>, tensor<512xi32, #line>
+      %place = tw.load %at {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<i32>, #line> -> tensor<512xi32, #line>
+      %c = arith.cmpi slt, %place, %m : tensor<512xi32, #line>
+      tw.assert %c, "in range" : tensor<512xi1, #line>
+      %a = tw.addptr %p, %place : tensor<512x!tw.ptr<f32>, #line>, tensor<512xi32, #line>
+      // expected-remark @below {{schedule: an assertion of the loop may be about its address}}
+      %x = tw.load %a {tw.vector_elements = 4 : i32} : tensor<512x!tw.ptr<f32>, #line> -> tensor<512xf32, #line>
+      %next = arith.addf %sum, %x : tensor<512xf32, #line>
+      scf.yield %next : tensor<512xf32, #line>
+    } {tw.loop_stages = 3 : i32}
+    return %r : tensor<512xf32, #line>
+  }
+
   func.func @narrow(%p: tensor<512x!tw.ptr<f16>, #line>, %n: i32) -> tensor<512xf16, #line> {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
