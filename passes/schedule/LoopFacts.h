@@ -161,6 +161,9 @@ bool isProduct(mlir::Operation *op);
 /// kernel, which is right only where those are distinct.
 void markDistinctArguments(mlir::scf::ForOp loop, llvm::ArrayRef<mlir::Operation *> loads);
 
+/// The chain of products of a loop, if it is one (FindChain.cpp).
+std::optional<ChainFacts> findChain(mlir::scf::ForOp loop);
+
 LoopFacts analyse(mlir::scf::ForOp loop, const TargetInfo &target);
 LoopResources resourcesFor(mlir::scf::ForOp loop, const TargetInfo &target);
 
