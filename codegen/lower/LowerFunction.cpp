@@ -156,6 +156,7 @@ static LogicalResult lowerKernel(func::FuncOp source, const LoweringTable &table
   FunctionLowering lowering(kernel, table, target, remarks);
   lowering.numWarps = numWarps;
   lowering.numBlocks = numBlocks;
+  lowering.keepsDenormals = module->hasAttr(ir::keepDenormalsAttr);
   for (auto [from, to] : llvm::zip(source.getArguments(), kernel.getArguments()))
     lowering.set(from, {to});
   for (BlockArgument argument : source.getArguments())

@@ -12,8 +12,9 @@
 //
 // Reference: errors in f32, in units in the last place.
 //   exp         ex2.approx(x * log2 e): 2 + |1.2 x|, as CUDA's __expf
-//   exp2        ex2.approx: 2; of both, results below 2^-126 are zero: the form that
-//               keeps them costs a comparison and two multiplications per element
+//   exp2        ex2.approx: 2; of both, results below 2^-126 are zero, unless the module
+//               asks for them (keepDenormalsAttr): the form that keeps them costs a
+//               comparison and two multiplications per element
 //   sqrt        sqrt.approx: 1;  tw.precise_sqrt is correctly rounded
 //   rsqrt       rsqrt.approx: 2
 //   others      stated with each function in DeviceMath.c
@@ -47,7 +48,6 @@ struct MathFunction {
 } // namespace
 
 static const MathFunction functions[] = {
-    {"math.exp2", "ex2.approx.ftz.f32 $0, $1;", nullptr, "__nv_exp2"},
     // lg2.approx is 1 ULP off for 2^-k, and far off near 1.
     {"math.log2", nullptr, "__tw_log2f", "__nv_log2"},
     {"math.rsqrt", "rsqrt.approx.f32 $0, $1;", nullptr, "__nv_rsqrt"},
@@ -87,15 +87,22 @@ static LogicalResult lowerFunction(Operation *op, FunctionLowering &lowering) {
   });
 }
 
-static LogicalResult lowerExp(Operation *op, FunctionLowering &lowering) {
+/// exp and exp2.
+static LogicalResult lowerExponential(Operation *op, FunctionLowering &lowering) {
+  bool isNatural = llvm::isa<math::ExpOp>(op);
   return mapInSinglePrecision(
       op, lowering, [&](llvm::ArrayRef<Value> operands, Type type) -> Value {
         if (!type.isF32())
-          return lowering.callExternal("__nv_exp", type, operands);
-        Value scale = lowering.constantFloat(type, 1.4426950408889634);
-        Value scaled = lowering.builder.create<LLVM::FMulOp>(lowering.loc, operands[0], scale);
-        return lowering.inlineAsm(type, {scaled}, "ex2.approx.ftz.f32 $0, $1;", "=f,f",
-                                  /*hasSideEffects=*/false);
+          return lowering.callExternal(isNatural ? "__nv_exp" : "__nv_exp2", type, operands);
+        Value power = operands[0];
+        if (isNatural) {
+          Value scale = lowering.constantFloat(type, 1.4426950408889634);
+          power = lowering.builder.create<LLVM::FMulOp>(lowering.loc, power, scale);
+        }
+        return lowering.inlineAsm(type, {power},
+                                  lowering.keepsDenormals ? "ex2.approx.f32 $0, $1;"
+                                                          : "ex2.approx.ftz.f32 $0, $1;",
+                                  "=f,f", /*hasSideEffects=*/false);
       });
 }
 
@@ -173,7 +180,8 @@ static LogicalResult lowerPopulation(Operation *op, FunctionLowering &lowering) 
 void addMathLowerings(LoweringTable &table) {
   for (const MathFunction &function : functions)
     table.add(function.op, lowerFunction);
-  table.add("math.exp", lowerExp);
+  table.add("math.exp", lowerExponential);
+  table.add("math.exp2", lowerExponential);
   table.add("tw.extern_call", lowerExternCall);
   table.add("math.sqrt", lowerSqrt);
   table.add("tw.precise_sqrt", lowerIntrinsic<LLVM::SqrtOp>);

@@ -81,6 +81,8 @@ public:
   int numWarps = 4;
   /// Blocks of one program.
   int numBlocks = 1;
+  /// Whether exponentials keep results below 2^-126.
+  bool keepsDenormals = false;
   /// Where the barriers of reductions across blocks lie in shared memory.
   int64_t exchangeBarriers = 0;
   SharedTraffic sharedTraffic;

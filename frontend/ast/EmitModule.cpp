@@ -46,6 +46,8 @@ static void setModuleOptions(mlir::ModuleOp module, const py::dict &options) {
     if (options.contains(option))
       if (py::object value = options[option]; PyLong_Check(value.ptr()))
         module->setAttr(attribute, builder.getI32IntegerAttr(py::cast<int>(value)));
+  if (options.contains("enable_reflect_ftz") && !isEnabled(options, "enable_reflect_ftz"))
+    module->setAttr(ir::keepDenormalsAttr, builder.getUnitAttr());
   if (isEnabled(options, "arguments_may_overlap"))
     module->setAttr(ir::argumentsOverlapAttr, builder.getUnitAttr());
 }

@@ -58,6 +58,8 @@ constexpr llvm::StringLiteral argumentsOverlapAttr = "tw.arguments_overlap";
 /// On the module (unit), set by AliasInfo where the one above is absent: the code is right
 /// only where what the kernel writes through one argument is not read or written through another.
 constexpr llvm::StringLiteral needsDistinctArgumentsAttr = "tw.needs_distinct_arguments";
+/// On the module (unit): results of exp and exp2 below 2^-126 are kept.
+constexpr llvm::StringLiteral keepDenormalsAttr = "tw.keep_denormals";
 /// Function argument: the value is divisible by it (i64).
 constexpr llvm::StringLiteral divisibilityAttr = "tw.divisibility";
 /// Function argument, a pointer: index (i32) of the descriptor argument of the

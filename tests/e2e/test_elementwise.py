@@ -313,6 +313,19 @@ def test_functions(device, op, name):
     assert_near(run_unary(device, op, values), expected, ulps=ulps, absolute=absolute if name == "float32" else 0.0)
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("op", ["exp", "exp2"])
+def test_exponentials_below_the_normal_numbers(device, op, keeps):
+    """The GPU makes zero of them unless it is told not to; the interpreter keeps them."""
+    x = np.linspace(-143, -127, 33, dtype=np.float32) * np.float32(1 if op == "exp2" else np.log(2))
+    out = device.empty(x.shape, np.float32)
+    device.run(unary_kernel, (1,), device.array(x), out, x.size, OP=op, BLOCK=64, enable_reflect_ftz=not keeps)
+    expected = reference.UNARY[op](x.astype(np.float64))
+    if not keeps and device.name != "interpreter":
+        expected = np.zeros_like(expected)
+    assert_near(device.numpy(out), expected, ulps=4, absolute=8 * 2.0**-149 + (6e-5 * 2.0**-126 if op == "exp" else 0))
+
+
 # ---------------------------------------------------------------------------
 # Three operands
 # ---------------------------------------------------------------------------

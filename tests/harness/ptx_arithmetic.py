@@ -141,9 +141,19 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
+def without_denormals(function):
+    """`function` of float32 as .ftz has it: what is below 2^-126, given or made, is zero."""
+
+    def flushed(x):
+        return np.where(np.abs(x) < 2.0**-126, np.copysign(0.0, x), x)
+
+    return lambda *values: flushed(function(*map(flushed, values)))
+
+
 @handles(*FUNCTIONS)
 def function(machine, instruction):
-    float_operation(machine, instruction, FUNCTIONS[instruction.name])
+    function = FUNCTIONS[instruction.name]
+    float_operation(machine, instruction, without_denormals(function) if "ftz" in instruction.parts else function)
 
 
 # ---------------------------------------------------------------------------

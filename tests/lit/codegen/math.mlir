@@ -1,6 +1,7 @@
 // Where each function comes from.
 // RUN: split-file %s %t
 // RUN: tilewright-opt %t/single.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=SINGLE
+// RUN: sed 's/tw.num_warps = 1 : i32/tw.keep_denormals, tw.num_warps = 1 : i32/' %t/single.mlir | tilewright-opt --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=KEEP
 // RUN: tilewright-opt %t/library.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=LIBRARY
 // RUN: tilewright-opt %t/half.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=HALF
 // RUN: not tilewright-opt %t/libdevice.mlir --tw-emit-ptx=target=sm_80 -o /dev/null 2>&1 | FileCheck %s --check-prefix=MISSING
@@ -11,6 +12,8 @@
 //--- single.mlir
 // SINGLE: mul.f32 {{.*}}, 0f3FB8AA3B
 // SINGLE: ex2.approx.ftz.f32
+// SINGLE: ex2.approx.ftz.f32
+// KEEP-COUNT-2: ex2.approx.f32
 // SINGLE: sqrt.approx.f32
 // SINGLE: sqrt.rn.f32
 // SINGLE: rsqrt.approx.f32
@@ -21,6 +24,8 @@ module attributes {tw.num_warps = 1 : i32} {
 func.func @single(%p: !tw.ptr<f32>, %x: f32, %y: f32) {
   %0 = math.exp %x : f32
   tw.store %p, %0 : !tw.ptr<f32>, f32
+  %1 = math.exp2 %x : f32
+  tw.store %p, %1 : !tw.ptr<f32>, f32
   %2 = math.sqrt %x : f32
   tw.store %p, %2 : !tw.ptr<f32>, f32
   %3 = tw.precise_sqrt %x : f32
