@@ -191,6 +191,9 @@ private:
   /// spare, and their blocks take turns in waiting.
   OwnLoads chooseEarlyLoads() {
     OwnLoads own;
+    // Threads wait for each other where one load goes through shared memory.
+    if (llvm::any_of(facts.loads, [](const LoadFacts &load) { return !load.allocs.empty(); }))
+      return own;
     int64_t words = 0;
     for (const LoadFacts &load : facts.loads) {
       auto op = llvm::dyn_cast<ir::LoadOp>(load.load);

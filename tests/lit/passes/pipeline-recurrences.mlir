@@ -11,6 +11,8 @@
 // RUN: sed 's/tw.store %o,/tw.store %at,/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 // What it asserts comes before its loads.
 // RUN: sed 's/%next = arith/%c = arith.cmpi slt, %k, %n : i32\n tw.assert %c, "in range" : i1\n %next = arith/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
+// A tile goes through shared memory, where threads wait for each other.
+// RUN: sed 's/%next = arith/%w = tw.load %at : tensor<128x!tw.ptr<f32>, #row> -> tensor<128xf32, #row>\n %u = tw.alloc_shared %w : tensor<128xf32, #row> -> : <128xf32, #tw.shared<offset = [1, 2, 4, 8, 16, 32, 64]>>\n %next = arith/' %t/state.mlir | tilewright-opt --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=SHARED --implicit-check-not=registers
 // No state: an iteration needs nothing of the one before.
 // RUN: sed 's/arith.addf %h, %x/arith.addf %x, %x/' %t/state.mlir | tilewright-opt --tw-pipeline-loops | FileCheck %s --check-prefix=SAME
 
@@ -33,7 +35,9 @@
 // CHECK: scf.yield %[[SUM]], %{{.*}}, %[[NEXT]], %[[LATER]]
 // CHECK-NOT: tw.barrier
 
-// SAME: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{[^,]*}}) ->
+// SHARED: schedule: stream, 2 ahead
+
+// SAME: scf.for {{.*}} iter_args(%{{[^,]*}} = %{{[^,]*}}, %{{[^,]*}} = %{{[^,)]*}}) ->
 
 // A row of two registers beside a tile of eight, without a state; not so beside a tile of two.
 // RUN: tilewright-opt %t/row.mlir --tw-print-loop-schedule -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROW
