@@ -40,9 +40,10 @@ module attributes {tw.num_warps = 4 : i32} {
 // Who else uses the pointer would need it converted in each iteration.
 // CHECK-LABEL: @shared
 // CHECK: scf.for
-// CHECK: tw.load
-// CHECK: tw.convert_layout
-// CHECK: scf.yield
+// CHECK-NEXT: %[[X:.*]] = tw.load
+// CHECK-NEXT: tw.store
+// CHECK-NEXT: tw.convert_layout %[[X]]
+// CHECK-NEXT: arith.addf
 module attributes {tw.num_warps = 4 : i32} {
   func.func @shared(%x0: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %init: tensor<128xf32, #u>,
                     %y: tensor<128xf32, #l>, %n: i32) -> tensor<128xf32, #u> {
