@@ -15,8 +15,12 @@ from .specialization import native_specialize_impl
 
 
 def binder_of(kernel, device):
-    """(target, backend, binder) of the device with this number; `binder` takes the arguments of a launch."""
-    target = target_of(driver.active, device if device >= 0 else None)
+    """(target, backend, binder) of a device; `binder` takes the arguments of a launch.
+
+    A device that is no number, such as a `torch.device`, stands for the current one, as does -1.
+    """
+    numbered = isinstance(device, int) and device >= 0
+    target = target_of(driver.active, device if numbered else None)
     backend = make_backend(target)
 
     def binder(*args, **kwargs):

@@ -164,6 +164,9 @@ def test_compiling_ahead_of_a_launch_as_with_triton():
     made = kernel.compile(source, target=target, options=backend.parse_options(options).__dict__)
     assert isinstance(made, kernel.CompiledKernel) and made.metadata.num_warps == 8
     assert kernel.device_caches[0][0] is kernels
+    # Another library asks by torch's object for the device: the current one, with a cache of its own.
+    named, *_, same_target, _, same_binder = kernel.device_caches["cuda:0"]
+    assert named == {} and (same_target, same_binder(*arguments, **options)) == (target, (values, facts, rest))
 
 
 def module_level(x):
