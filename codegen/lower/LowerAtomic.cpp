@@ -6,7 +6,8 @@
 // What: tw.atomic_rmw and tw.atomic_cas.
 //
 // How: one instruction per element, done by the thread that owns the element
-// and only where the mask holds. Strategies:
+// and only where the mask holds; sums of f16, bf16 and f32 take a vector at once where
+// the target can (tw.vector_elements), each element for itself. Strategies:
 //
 //   result unused           red, which does not wait for the old value
 //   one thread per element  atom
@@ -45,9 +46,8 @@ namespace {
 struct AtomicForm {
   /// Between "atom" or "red" and the operands: ".release.gpu.global.add.f32".
   std::string suffix;
-  /// Inline PTX's letter of the value, and the integer it travels as.
-  const char *constraint = "r";
-  Type transportType;
+  /// The elements of one instruction as registers of inline PTX.
+  WordFormat format;
   bool hasResult = false;
   /// Where there is no instruction: what computes "next" from "expected" and $2 in a
   /// loop of compare-and-swap.
@@ -56,18 +56,23 @@ struct AtomicForm {
 
 } // namespace
 
+/// ".add.noftz.v2.bf16x2" for words of floats.
+static std::string additionSuffix(Type type, const WordFormat &format) {
+  bool isHalf = type.isF16() || type.isBF16();
+  std::string result = isHalf ? ".add.noftz" : ".add";
+  if (format.numWords > 1)
+    result += ".v" + std::to_string(format.numWords);
+  result += type.isBF16() ? ".bf16" : ".f" + std::to_string(format.elementBits);
+  return result + (format.perWord == 2 ? "x2" : "");
+}
+
 /// ".add.f32" for a kind and element type; empty where there is none.
-static std::string operationSuffix(ir::AtomicKind kind, Type type) {
+static std::string operationSuffix(ir::AtomicKind kind, Type type, const WordFormat &format) {
   unsigned width = FunctionLowering::bitWidth(type);
   std::string bits = std::to_string(width);
   bool isFloat = llvm::isa<FloatType>(type);
-  if (kind == ir::AtomicKind::fadd) {
-    if (type.isF32() || type.isF64())
-      return ".add.f" + bits;
-    if (type.isF16() || type.isBF16())
-      return std::string(".add.noftz.") + (type.isF16() ? "f16" : "bf16");
-    return "";
-  }
+  if (kind == ir::AtomicKind::fadd)
+    return isFloat && width >= 16 ? additionSuffix(type, format) : "";
   if (width != 32 && width != 64)
     return "";
   switch (kind) {
@@ -116,7 +121,7 @@ static std::string retriedOperation(ir::AtomicKind kind, Type type, const Target
 
 /// How the atomics of one op are ordered.
 struct AtomicOrder {
-  /// The order of each single atomic.
+  /// The order of each single instruction.
   ir::MemorySemantic semantic;
   ir::MemoryScope scope;
   bool hasFenceBefore = false, hasFenceBehind = false;
@@ -145,11 +150,8 @@ static AtomicOrder orderOf(ir::MemorySemantic semantic, ir::MemoryScope scope, b
     semantic = MemorySemantic::relaxed;
   if (!hasResult && semantic == MemorySemantic::acq_rel)
     semantic = MemorySemantic::release;
-  size_t numElements = 0;
-  for (const AccessRegisters &access : plan.accesses)
-    numElements += access.size();
   AtomicOrder order{semantic, scope};
-  if (numElements <= 1 || semantic == MemorySemantic::relaxed)
+  if (plan.accesses.size() <= 1 || semantic == MemorySemantic::relaxed)
     return order;
   order.hasFenceBefore = semantic != MemorySemantic::acquire;
   order.hasFenceBehind = semantic != MemorySemantic::release;
@@ -181,28 +183,39 @@ static std::string guardOf(llvm::SmallVectorImpl<Value> &operands, std::string &
   return guard;
 }
 
-/// One atom or red; returns the old bits, or null without a result.
-static Value emitAtomic(FunctionLowering &lowering, const AtomicForm &form, Value address,
-                        llvm::ArrayRef<Value> values, Value predicate) {
+/// One atom or red on words of elements, or with two operands of one word each; returns the old
+/// words, none without a result.
+static Registers emitAtomic(FunctionLowering &lowering, const AtomicForm &form, Value address,
+                            llvm::ArrayRef<Value> words, Value predicate) {
   llvm::SmallVector<Value> operands{address};
-  std::string constraints = form.hasResult ? std::string("=") + form.constraint + ",l" : "l";
-  int numOutputs = form.hasResult ? 1 : 0;
-  std::string assembly =
-      (form.hasResult ? "atom" : "red") + form.suffix + (form.hasResult ? " $0, [$1]" : " [$0]");
-  for (Value value : values) {
-    assembly += ", $" + std::to_string(numOutputs + operands.size());
-    operands.push_back(lowering.toBits(value));
-    constraints += std::string(",") + form.constraint;
+  int numWords = form.format.numWords, numOutputs = form.hasResult ? numWords : 0;
+  // "$0" or "{$0, $1}"
+  auto list = [&](int first) {
+    return numWords > 1 ? wordList(first, numWords) : "$" + std::to_string(first);
+  };
+  std::string constraints, constraint = form.format.constraint();
+  for (int word = 0; word < numOutputs; ++word)
+    constraints += "=" + constraint + ",";
+  constraints += "l";
+  std::string assembly = (form.hasResult ? "atom" : "red") + form.suffix +
+                         (form.hasResult ? " " + list(0) + "," : "") + " [$" +
+                         std::to_string(numOutputs) + "]";
+  for (size_t index = 0; index < words.size(); index += numWords)
+    assembly += ", " + list(numOutputs + 1 + static_cast<int>(index));
+  for (Value word : words) {
+    operands.push_back(word);
+    constraints += "," + constraint;
   }
   std::string guard = guardOf(operands, constraints, numOutputs, predicate);
+  Type wordType = form.format.wordType(lowering.builder);
   // A register that a false predicate leaves unset must have a value all the same.
-  if (form.hasResult && predicate) {
-    operands.push_back(lowering.zero(form.transportType));
-    constraints += ",0";
+  for (int word = 0; predicate && word < numOutputs; ++word) {
+    operands.push_back(lowering.zero(wordType));
+    constraints += "," + std::to_string(word);
   }
-  return lowering.inlineAsm(form.hasResult ? form.transportType : Type(), operands,
-                            guard + assembly + ";", constraints + ",~{memory}",
-                            /*hasSideEffects=*/true);
+  return lowering.inlineAsmResults(llvm::SmallVector<Type>(numOutputs, wordType), operands,
+                                   guard + assembly + ";", constraints + ",~{memory}",
+                                   /*hasSideEffects=*/true);
 }
 
 /// `form.retried` until no other thread came between.
@@ -226,8 +239,8 @@ static Value emitRetried(FunctionLowering &lowering, const AtomicForm &form, Val
               "@again bra retry;\n"
               "done:\n"
               "}";
-  return lowering.inlineAsm(form.transportType, operands, assembly, constraints + ",~{memory}",
-                            /*hasSideEffects=*/true);
+  return lowering.inlineAsm(form.format.wordType(lowering.builder), operands, assembly,
+                            constraints + ",~{memory}", /*hasSideEffects=*/true);
 }
 
 /// One ld or st. Bytes travel in registers of 16 bits, which PTX has as the smallest.
@@ -347,26 +360,25 @@ static LogicalResult spreadResult(Operation *op, FunctionLowering &lowering, Reg
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// Runs `emit(register, predicate)` for each element that this op touches and
-/// sets the results.
+/// Runs `emit(registers, predicate)` for each access of this op and sets the results to the
+/// elements that it gives.
 static LogicalResult mapAtomics(Operation *op, FunctionLowering &lowering, const AccessPlan &plan,
                                 const AtomicOrder &order, Value pointer, Value mask, bool hasResult,
-                                llvm::function_ref<Value(int, Value)> emit) {
+                                llvm::function_ref<Registers(llvm::ArrayRef<int>, Value)> emit) {
   Type type = op->getResult(0).getType();
   const Registers *masks = mask ? &lowering.get(mask) : nullptr;
   Value owner = lowering.ownsElements(type);
-  Type registerType = lowering.registerType(getElementTypeOrSelf(type));
   Registers results(lowering.get(pointer).size());
   if (order.hasFenceBefore)
     emitFence(lowering, order.scope, owner);
-  for (const AccessRegisters &access : plan.accesses)
-    for (int index : access) {
-      Value predicate = masks ? (*masks)[index] : Value();
-      predicate = isAlways(predicate) ? owner : conjunction(lowering, predicate, owner);
-      Value bits = emit(index, predicate);
-      if (hasResult)
-        results[index] = lowering.fromBits(bits, registerType);
-    }
+  for (const AccessRegisters &access : plan.accesses) {
+    Value predicate = masks ? (*masks)[access.front()] : Value();
+    predicate = isAlways(predicate) ? owner : conjunction(lowering, predicate, owner);
+    Registers elements = emit(access, predicate);
+    if (hasResult)
+      for (auto [index, element] : llvm::zip_equal(access, elements))
+        results[index] = element;
+  }
   if (order.hasFenceBehind)
     emitFence(lowering, order.scope, owner);
   if (!hasResult)
@@ -387,16 +399,20 @@ static unsigned addressSpaceOf(Value pointer) {
 static LogicalResult lowerOrderedAccess(ir::AtomicRmwOp atomic, FunctionLowering &lowering) {
   bool isLoad = atomic.getKind() == ir::AtomicKind::load;
   Type type = lowering.registerType(getElementTypeOrSelf(atomic.getValue()));
-  AccessPlan plan = planAccesses(atomic, atomic.getResult().getType(), lowering.target);
+  AccessPlan plan =
+      planAccesses(atomic, atomic.getResult().getType(), lowering.target, /*maxElements=*/1);
   AtomicOrder order = orderOf(atomic.getSemantic(), atomic.getScope(), /*hasResult=*/isLoad, plan);
   std::string suffix = order.suffix(addressSpaceOf(atomic.getPointer()));
   const Registers &pointers = lowering.get(atomic.getPointer()),
                   &values = lowering.get(atomic.getValue());
   return mapAtomics(atomic, lowering, plan, order, atomic.getPointer(), atomic.getMask(),
-                    isLoad && !atomic.getResult().use_empty(), [&](int index, Value predicate) {
-                      return emitOrderedAccess(lowering, isLoad, suffix,
-                                               FunctionLowering::bitWidth(type), pointers[index],
-                                               isLoad ? Value() : values[index], predicate);
+                    isLoad && !atomic.getResult().use_empty(),
+                    [&](llvm::ArrayRef<int> access, Value predicate) -> Registers {
+                      int index = access.front();
+                      Value bits = emitOrderedAccess(
+                          lowering, isLoad, suffix, FunctionLowering::bitWidth(type),
+                          pointers[index], isLoad ? Value() : values[index], predicate);
+                      return {isLoad ? lowering.fromBits(bits, type) : Value()};
                     });
 }
 
@@ -405,29 +421,36 @@ static LogicalResult lowerAtomicRmw(Operation *op, FunctionLowering &lowering) {
   if (atomic.getKind() == ir::AtomicKind::load || atomic.getKind() == ir::AtomicKind::store)
     return lowerOrderedAccess(atomic, lowering);
   Type type = lowering.registerType(getElementTypeOrSelf(atomic.getValue()));
-  AtomicForm form;
-  form.retried = retriedOperation(atomic.getKind(), type, lowering.target);
+  std::string retried = retriedOperation(atomic.getKind(), type, lowering.target);
+  bool takesVectors = atomic.getKind() == ir::AtomicKind::fadd && retried.empty();
+  AccessPlan plan =
+      planAccesses(op, op->getResult(0).getType(), lowering.target, takesVectors ? INT64_MAX : 1);
+  WordFormat format(FunctionLowering::bitWidth(type), plan.accesses.front().size());
   std::string operation =
-      form.retried.empty() ? operationSuffix(atomic.getKind(), type) : ".cas.b16";
+      retried.empty() ? operationSuffix(atomic.getKind(), type, format) : ".cas.b16";
   if (operation.empty())
     return op->emitOpError("has no instruction for ") << getElementTypeOrSelf(atomic.getValue());
   bool isResultUsed = !op->getResult(0).use_empty();
   // `red` has no exchange: the old value goes to a register that is not read.
-  form.hasResult = isResultUsed || atomic.getKind() == ir::AtomicKind::exchange;
-  form.transportType = lowering.builder.getIntegerType(FunctionLowering::bitWidth(type));
-  form.constraint = constraintOf(FunctionLowering::bitWidth(type));
-  AccessPlan plan = planAccesses(op, op->getResult(0).getType(), lowering.target);
-  AtomicOrder order = orderOf(atomic.getSemantic(), atomic.getScope(),
-                              form.hasResult || !form.retried.empty(), plan);
-  form.suffix = order.suffix(addressSpaceOf(atomic.getPointer())) + operation;
+  bool hasResult = isResultUsed || atomic.getKind() == ir::AtomicKind::exchange;
+  AtomicOrder order =
+      orderOf(atomic.getSemantic(), atomic.getScope(), hasResult || !retried.empty(), plan);
+  AtomicForm form{order.suffix(addressSpaceOf(atomic.getPointer())) + operation, format, hasResult,
+                  retried};
   const Registers &pointers = lowering.get(atomic.getPointer()),
                   &values = lowering.get(atomic.getValue());
   return mapAtomics(op, lowering, plan, order, atomic.getPointer(), atomic.getMask(), isResultUsed,
-                    [&](int index, Value predicate) {
-                      if (!form.retried.empty())
-                        return emitRetried(lowering, form, pointers[index], values[index],
-                                           predicate);
-                      return emitAtomic(lowering, form, pointers[index], values[index], predicate);
+                    [&](llvm::ArrayRef<int> access, Value predicate) {
+                      Value address = pointers[access.front()];
+                      Registers elements, words;
+                      for (int index : access)
+                        elements.push_back(values[index]);
+                      if (retried.empty())
+                        words = emitAtomic(lowering, form, address,
+                                           packWords(lowering, format, elements), predicate);
+                      else
+                        words = {emitRetried(lowering, form, address, elements.front(), predicate)};
+                      return unpackWords(lowering, format, words, type);
                     });
 }
 
@@ -437,23 +460,25 @@ static LogicalResult lowerAtomicCas(Operation *op, FunctionLowering &lowering) {
   unsigned width = FunctionLowering::bitWidth(type);
   if (width < 16)
     return op->emitOpError("has no instruction for ") << getElementTypeOrSelf(atomic.getValue());
-  AtomicForm form;
-  // There is no red form of it.
-  form.hasResult = true;
-  form.transportType = lowering.builder.getIntegerType(width);
-  form.constraint = constraintOf(width);
-  AccessPlan plan = planAccesses(op, op->getResult(0).getType(), lowering.target);
+  AccessPlan plan =
+      planAccesses(op, op->getResult(0).getType(), lowering.target, /*maxElements=*/1);
   AtomicOrder order = orderOf(atomic.getSemantic(), atomic.getScope(), /*hasResult=*/true, plan);
-  form.suffix =
-      order.suffixOfSwap(addressSpaceOf(atomic.getPointer())) + ".cas.b" + std::to_string(width);
+  // There is no red form of it.
+  AtomicForm form{order.suffixOfSwap(addressSpaceOf(atomic.getPointer())) + ".cas.b" +
+                      std::to_string(width),
+                  WordFormat(width, 1), /*hasResult=*/true, /*retried=*/""};
   const Registers &pointers = lowering.get(atomic.getPointer());
   const Registers &compares = lowering.get(atomic.getCompare()),
                   &values = lowering.get(atomic.getValue());
-  return mapAtomics(op, lowering, plan, order, atomic.getPointer(), /*mask=*/Value(),
-                    !op->getResult(0).use_empty(), [&](int index, Value predicate) {
-                      return emitAtomic(lowering, form, pointers[index],
-                                        {compares[index], values[index]}, predicate);
-                    });
+  return mapAtomics(
+      op, lowering, plan, order, atomic.getPointer(), /*mask=*/Value(),
+      !op->getResult(0).use_empty(), [&](llvm::ArrayRef<int> access, Value predicate) {
+        int index = access.front();
+        llvm::SmallVector<Value> words{lowering.toBits(compares[index]),
+                                       lowering.toBits(values[index])};
+        return unpackWords(lowering, form.format,
+                           emitAtomic(lowering, form, pointers[index], words, predicate), type);
+      });
 }
 
 void addAtomicLowerings(LoweringTable &table) {

@@ -202,8 +202,7 @@ static std::string widthSuffix(const WordFormat &format) {
   return result + ".b" + std::to_string(format.wordBits);
 }
 
-/// "{$2, $3}" for the operands from `first` on.
-static std::string wordList(int first, int count) {
+std::string wordList(int first, int count) {
   std::string result = "{";
   for (int index = 0; index < count; ++index)
     result += (index ? ", $" : "$") + std::to_string(first + index);

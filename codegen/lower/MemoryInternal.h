@@ -45,6 +45,9 @@ llvm::SmallVector<mlir::Value> unpackWords(FunctionLowering &lowering, const Wor
                                            llvm::ArrayRef<mlir::Value> words,
                                            mlir::Type registerType);
 
+/// "{$2, $3}" in inline PTX for the operands from `first` on.
+std::string wordList(int first, int count);
+
 /// Two equal-typed values as a vector.
 mlir::Value packPair(FunctionLowering &lowering, mlir::Value low, mlir::Value high);
 

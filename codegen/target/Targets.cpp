@@ -77,6 +77,8 @@ static TargetInfo makeTarget(const TargetRow &row) {
   info.hasFp8Mma = row.hasFp8;
   info.hasBf16Arithmetic = row.isHopper;
   info.hasBf16AtomicAdd = row.isHopper;
+  if (row.isHopper)
+    info.maxAtomicAddBytes = info.maxVectorBytes;
   info.hasStoreMatrix = row.isHopper;
   info.hasTma = row.isHopper;
   // More than 8 is for the driver to allow.

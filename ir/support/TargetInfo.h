@@ -61,8 +61,10 @@ struct TargetInfo {
   bool hasBf16Arithmetic = false;
   /// Conversions between fp8 and f16 pairs in hardware.
   bool hasFp8Conversions = false;
-  /// Atomic add of packed f16x2/bf16x2 and of bf16.
+  /// Atomic add of bf16, alone and packed.
   bool hasBf16AtomicAdd = false;
+  /// Widest atomic add of f16, bf16 or f32 of one thread in bytes: a pair of halves, or a vector.
+  int maxAtomicAddBytes = 4;
   /// redux.sync on 32-bit integers.
   bool hasIntegerRedux = false;
   /// stmatrix.

@@ -74,6 +74,21 @@ static void bound(MemoryAccess &access, int64_t bound, std::string reason) {
   access.limit = std::move(reason);
 }
 
+/// Elements that one atomic of a thread may act on: sums of floats in global memory come as vectors,
+/// those of halves as pairs at least.
+static int64_t atomicElements(Operation *op, const TargetInfo &target) {
+  auto atomic = llvm::dyn_cast<ir::AtomicRmwOp>(op);
+  if (!atomic || atomic.getKind() != ir::AtomicKind::fadd)
+    return 1;
+  auto pointer = llvm::cast<ir::PointerType>(getElementTypeOrSelf(atomic.getPointer()));
+  Type element = pointer.getPointee();
+  bool isVector =
+      element.isF32() || element.isF16() || (element.isBF16() && target.hasBf16AtomicAdd);
+  if (!isVector || pointer.getAddressSpace() == 3)
+    return 1;
+  return std::max<int64_t>(1, target.maxAtomicAddBytes * 8 / ir::elementBits(element));
+}
+
 std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axes,
                                           const TargetInfo &target) {
   Value pointer = accessPointer(op);
@@ -101,9 +116,8 @@ std::optional<MemoryAccess> analyzeAccess(Operation *op, const AxisAnalysis &axe
   int64_t alignment = info.divisibility[fast] / access.elementBytes;
   access.maxVectorElements = std::max(1, target.maxVectorBytes / access.elementBytes);
   access.limit = llvm::formatv("{0} bytes per access", target.maxVectorBytes).str();
-  // An atomic acts on one element; two halves pack where the hardware can.
   if (access.isAtomic())
-    bound(access, 1, "atomic operation");
+    bound(access, atomicElements(op, target), "atomic operation");
   bound(access, type.getDimSize(fast),
         llvm::formatv("{0} elements along the tile", type.getDimSize(fast)).str());
   bound(access, info.contiguity[fast],

@@ -57,6 +57,39 @@ def test_scatter(device, op, name):
 
 
 @tilewright.jit
+def rows_kernel(x_ptr, out_ptr, old_ptr, columns, stride, READS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    row, column = tl.arange(0, ROWS)[:, None], tl.arange(0, WIDTH)[None, :]
+    x = tl.load(x_ptr + (tl.program_id(0) * ROWS + row) * WIDTH + column)
+    old = tl.atomic_add(out_ptr + row * stride + column, x, mask=column < columns)
+    if READS:
+        tl.store(old_ptr + row * WIDTH + column, old, mask=column < columns)
+
+
+@pytest.mark.parametrize("columns, stride", [(64, 64), (48, 64), (41, 64), (64, 66), (64, 67), (64, 0)])
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+def test_sums_of_rows(device, name, columns, stride):
+    """Neighbours that one instruction adds, where mask and alignment allow it; each program adds to the same rows."""
+    rows, width, programs = 16, 64, 3
+    x = np.random.default_rng(3).integers(-2, 3, (programs, rows, width)).astype(NUMPY_TYPES[name])
+    start = np.random.default_rng(4).integers(-4, 5, rows * 67 + width).astype(NUMPY_TYPES[name])
+    out, old = device.array(start), device.empty((rows, width), NUMPY_TYPES[name])
+    shape = {"ROWS": rows, "WIDTH": width}
+    device.run(rows_kernel, (programs,), device.array(x), out, old, columns, stride, READS=False, **shape)
+    # The sums are small integers, so their order does not matter.
+    expected = start.copy()
+    places = np.arange(rows)[:, None] * stride + np.arange(columns)[None, :]
+    for each in x[:, :, :columns]:
+        np.add.at(expected, places, each)
+    assert_same(device.numpy(out), expected, signed_zeros=False)
+    if stride == 0:  # which row comes first is not said
+        return
+    device.run(rows_kernel, (1,), device.array(x), out, old, columns, stride, READS=True, **shape)
+    assert_same(device.numpy(old)[:, :columns], expected[places], signed_zeros=False)
+    expected[places] += x[0, :, :columns]
+    assert_same(device.numpy(out), expected, signed_zeros=False)
+
+
+@tilewright.jit
 def ticket_kernel(counter_ptr, out_ptr, BLOCK: tl.constexpr):
     # A scalar atomic runs once per program; a tile's once per element.
     ticket = tl.atomic_add(counter_ptr, 1)

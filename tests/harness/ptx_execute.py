@@ -87,27 +87,30 @@ ATOMICS = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwis
 
 @handles("red", "atom")
 def atomic(machine, instruction):
-    """One thread after the other. Packed and narrow floats by lanes."""
+    """One thread after the other. Vectors and packed floats by elements."""
     kind = instruction.type
     dtype = PACKED[kind][1] if kind in PACKED else DTYPES[kind]
     size = np.dtype(DTYPES[kind]).itemsize
     operation = next(part for part in instruction.parts if part in ATOMICS or part == "cas")
     operands = instruction.operands if instruction.name == "atom" else ["_", *instruction.operands]
     destination, place, *sources = operands
+    destinations = machine.list_of(destination)
     memory = machine.shared if "shared" in instruction.parts else machine.memory
     raw_kind = f"b{8 * size}"
-    addresses, values = machine.address(place), [machine.read(source, raw_kind) for source in sources[:2]]
-    before = np.zeros(machine.num_threads, DTYPES[raw_kind])
+    addresses = machine.address(place)
+    values = [np.stack([machine.read(word, raw_kind) for word in machine.list_of(source)], axis=1) for source in sources[:2]]
+    before = np.zeros((machine.num_threads, values[0].shape[1]), DTYPES[raw_kind])
     for thread in machine.threads[machine.active]:
         at, one = addresses[thread : thread + 1], machine.threads[thread : thread + 1]
-        old = np.ascontiguousarray(memory.load(at, size, one, True)).reshape(-1)
-        before[thread] = old.view(DTYPES[raw_kind])[0]
+        old = np.ascontiguousarray(memory.load(at, size * before.shape[1], one, True)).reshape(-1)
+        before[thread] = old.view(DTYPES[raw_kind])
         if operation == "cas":
             new = values[1][thread] if before[thread] == values[0][thread] else before[thread]
         else:
-            new = ATOMICS[operation](old.view(dtype), values[0][thread : thread + 1].view(dtype)).astype(dtype)
-        memory.store(at, np.asarray(new).reshape(-1).view(np.uint8).reshape(1, -1), one, True)
-    machine.write(destination, before, raw_kind)
+            new = ATOMICS[operation](old.view(dtype), values[0][thread].view(dtype)).astype(dtype)
+        memory.store(at, np.ascontiguousarray(new).reshape(-1).view(np.uint8).reshape(1, -1), one, True)
+    for index, word in enumerate(destinations):
+        machine.write(word, np.ascontiguousarray(before[:, index % before.shape[1]]), raw_kind)
 
 
 # ---------------------------------------------------------------------------

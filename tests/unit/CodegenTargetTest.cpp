@@ -27,6 +27,8 @@ TEST(CodegenTarget, Fp8ConversionsComeWithAda) {
   EXPECT_TRUE(getTargetInfo("sm_89").hasFp8Conversions);
   EXPECT_FALSE(getTargetInfo("sm_89").hasBf16AtomicAdd);
   EXPECT_TRUE(getTargetInfo("sm_90a").hasBf16AtomicAdd);
+  EXPECT_EQ(getTargetInfo("sm_89").maxAtomicAddBytes, 4);
+  EXPECT_EQ(getTargetInfo("sm_90").maxAtomicAddBytes, 16);
 }
 
 TEST(CodegenTarget, MatrixUnits) {

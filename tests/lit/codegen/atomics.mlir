@@ -6,6 +6,7 @@
 // RUN: tilewright-opt %t/lanes.mlir --tw-emit-ptx=target=sm_80 -o /dev/null | FileCheck %s --check-prefix=LANES
 // RUN: tilewright-opt %t/bf16.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=NATIVE
 // RUN: tilewright-opt %t/bf16.mlir --tw-emit-ptx=target=sm_86 -o /dev/null | FileCheck %s --check-prefix=RETRY
+// RUN: tilewright-opt %t/vectors.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=VECTORS
 // RUN: tilewright-opt %t/extremum.mlir --tw-emit-ptx=target=sm_90a -o /dev/null | FileCheck %s --check-prefix=EXTREMUM
 
 //--- tile.mlir
@@ -95,6 +96,37 @@ func.func @lanes(%y: !tw.ptr<i64>, %z: !tw.ptr<i64>, %v: i64) {
 module attributes {tw.num_warps = 1 : i32} {
 func.func @bf16(%y: !tw.ptr<bf16>, %v: bf16) {
   %q = tw.atomic_rmw <fadd>, <relaxed>, <gpu>, %y, %v : !tw.ptr<bf16>, bf16
+  func.return
+}
+}
+
+//--- vectors.mlir
+// A thread's neighbours by one instruction: ordered by itself where it is the only one, by a
+// fence where there are two. The mask of the first holds for all.
+// VECTORS: @%p{{[0-9]+}} red.release.gpu.global.add.noftz.v2.bf16x2 [%rd{{[0-9]+}}], {%r{{[0-9]+}}, %r{{[0-9]+}}};
+// VECTORS: red.relaxed.gpu.global.add.noftz.f16x2 [%rd{{[0-9]+}}], %r{{[0-9]+}};
+// VECTORS: fence.acq_rel.gpu;
+// VECTORS-COUNT-2: atom.relaxed.gpu.global.add.v2.f32 {%r{{[0-9]+}}, %r{{[0-9]+}}}, [%rd{{[0-9]+}}], {%r{{[0-9]+}}, %r{{[0-9]+}}};
+// VECTORS: fence.acq_rel.gpu;
+#v = #tw.layout<register = [1, 2], lane = [4, 8, 16, 32, 64], warp = [], block = []>
+module attributes {tw.num_warps = 1 : i32} {
+func.func @vectors(%x: !tw.ptr<bf16>, %y: !tw.ptr<f16>, %z: !tw.ptr<f32>, %n: i32) {
+  %r = tw.range 0 to 128 : tensor<128xi32, #v>
+  %ns = tw.splat %n : i32 -> tensor<128xi32, #v>
+  %m = arith.cmpi slt, %r, %ns : tensor<128xi32, #v>
+  %xs = tw.splat %x : !tw.ptr<bf16> -> tensor<128x!tw.ptr<bf16>, #v>
+  %px = tw.addptr %xs, %r : tensor<128x!tw.ptr<bf16>, #v>, tensor<128xi32, #v>
+  %a = arith.sitofp %r : tensor<128xi32, #v> to tensor<128xbf16, #v>
+  %o = tw.atomic_rmw <fadd>, <acq_rel>, <gpu>, %px, %a mask %m : tensor<128xi1, #v> {tw.vector_elements = 4 : i32} : tensor<128x!tw.ptr<bf16>, #v>, tensor<128xbf16, #v>
+  %ys = tw.splat %y : !tw.ptr<f16> -> tensor<128x!tw.ptr<f16>, #v>
+  %py = tw.addptr %ys, %r : tensor<128x!tw.ptr<f16>, #v>, tensor<128xi32, #v>
+  %b = arith.sitofp %r : tensor<128xi32, #v> to tensor<128xf16, #v>
+  %p = tw.atomic_rmw <fadd>, <relaxed>, <gpu>, %py, %b {tw.vector_elements = 2 : i32} : tensor<128x!tw.ptr<f16>, #v>, tensor<128xf16, #v>
+  %zs = tw.splat %z : !tw.ptr<f32> -> tensor<128x!tw.ptr<f32>, #v>
+  %pz = tw.addptr %zs, %r : tensor<128x!tw.ptr<f32>, #v>, tensor<128xi32, #v>
+  %c = arith.sitofp %r : tensor<128xi32, #v> to tensor<128xf32, #v>
+  %q = tw.atomic_rmw <fadd>, <acq_rel>, <gpu>, %pz, %c {tw.vector_elements = 2 : i32} : tensor<128x!tw.ptr<f32>, #v>, tensor<128xf32, #v>
+  tw.store %pz, %q : tensor<128x!tw.ptr<f32>, #v>, tensor<128xf32, #v>
   func.return
 }
 }
