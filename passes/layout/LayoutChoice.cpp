@@ -96,6 +96,9 @@ LayoutAttr LayoutChoice::chooseSame(Operation *op) {
       possible.push_back(own);
   if (followsValue && possible.empty())
     possible.push_back(candidates.coalesced(*memory));
+  for (Value operand : op->getOperands())
+    if (LayoutAttr layout = restored.lookup(operand); layout && possible.empty())
+      possible.push_back(layout);
   if (possible.size() == 1)
     return possible.front();
   return cheapest(possible, op->getOperands(), memory);
@@ -158,13 +161,33 @@ LayoutAttr LayoutChoice::chooseScan(ir::ScanOp scan, LayoutAttr layout) {
 }
 
 void LayoutChoice::forwardShape(Operation *op) {
-  LayoutAttr operand = preferred.lookup(op->getOperand(0));
-  if (!operand || llvm::isa<ir::BroadcastOp>(op))
+  Value from = op->getOperand(0);
+  if (auto broadcast = llvm::dyn_cast<ir::BroadcastOp>(op)) {
+    restored[broadcast.getResult()] = reducedFrom(broadcast);
     return;
-  LinearLayout source = acceptableOperandLayout(op, linearLayout(operand, op->getOperand(0)));
+  }
+  LayoutAttr operand = preferred.lookup(from), weak = restored.lookup(from);
+  if (!operand && !weak)
+    return;
+  LinearLayout source =
+      acceptableOperandLayout(op, linearLayout(operand ? operand : weak, op->getOperand(0)));
   if (std::optional<LinearLayout> layout = resultLayout(op, source))
-    for (Value result : op->getResults())
-      prefer(result, candidates.attr(*layout));
+    for (Value result : op->getResults()) {
+      if (operand)
+        prefer(result, candidates.attr(*layout));
+      else
+        restored[result] = candidates.attr(*layout);
+    }
+}
+
+LayoutAttr LayoutChoice::reducedFrom(ir::BroadcastOp broadcast) const {
+  auto expand = broadcast.getSource().getDefiningOp<ir::ExpandDimsOp>();
+  auto reduce = expand ? expand.getSource().getDefiningOp<ir::ReduceOp>() : ir::ReduceOp();
+  if (!reduce || reduce.getAxis() != expand.getAxis())
+    return {};
+  Value source = reduce.getSources().front();
+  bool isWhole = tileType(source).getShape() == tileType(broadcast.getResult()).getShape();
+  return isWhole ? known(source) : LayoutAttr();
 }
 
 void LayoutChoice::forwardReduce(ir::ReduceOp reduce) {
@@ -172,8 +195,12 @@ void LayoutChoice::forwardReduce(ir::ReduceOp reduce) {
   for (Value source : reduce.getSources())
     if (!layout)
       layout = preferred.lookup(source);
-  if (!layout) {
-    layout = candidates.defaultLayout(tileType(reduce.getSources().front()));
+  RankedTensorType type = tileType(reduce.getSources().front());
+  LayoutAttr &last = reduced[type.getShape().vec()];
+  if (layout) {
+    last = layout;
+  } else {
+    layout = last ? last : candidates.defaultLayout(type);
     for (Value source : reduce.getSources())
       want(source, layout);
   }

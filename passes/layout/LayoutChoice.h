@@ -22,6 +22,8 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+#include <map>
+
 namespace tilewright::passes {
 
 /// A tile of the shape that an op works on whose tiles have one layout.
@@ -60,8 +62,11 @@ private:
   /// has neighbours along the axis, where it saves more than conversions to it and back cost.
   ir::LayoutAttr chooseScan(ir::ScanOp scan, ir::LayoutAttr layout);
   void forwardShape(mlir::Operation *op);
+  /// The layout that the reduction had whose results `broadcast` repeats; null for other tiles.
+  ir::LayoutAttr reducedFrom(ir::BroadcastOp broadcast) const;
   /// A reduction decides the layout of a source that has none: no later op
-  /// can say what it should be.
+  /// can say what it should be. It takes that of the last reduction of such a shape, because
+  /// results often meet: a sort carries indices beside its keys.
   void forwardReduce(ir::ReduceOp reduce);
   void forwardRegion(mlir::Operation *op);
   /// Gives the preferences of the operands of a loop, or of the end of one of its regions, to
@@ -82,6 +87,12 @@ private:
   /// that has none.
   llvm::DenseMap<mlir::Value, ir::LayoutAttr> preferred, wanted;
   llvm::DenseMap<mlir::Operation *, ir::LayoutAttr> decided;
+  /// By shape, what the last reduction of a tile with a preference had.
+  std::map<std::vector<int64_t>, ir::LayoutAttr> reduced;
+  /// What tiles come in that repeat the results of a reduction for all that was reduced. Asked
+  /// only where no operand has a preference, because a vector that is repeated costs less to
+  /// convert than a tile.
+  llvm::DenseMap<mlir::Value, ir::LayoutAttr> restored;
 };
 
 } // namespace tilewright::passes

@@ -324,3 +324,62 @@ module attributes {tw.num_warps = 4 : i32} {
     return
   }
 }
+
+// -----
+// A sort: indices go along with the keys. The reductions of what is computed from indices
+// alone take the layout of the keys' reductions, and the tiles that their results are
+// repeated for take it again. What the store asks for is converted once, behind all that.
+// CHECK-LABEL: @indices_beside_keys
+// CHECK: [[X:%.+]] = tw.load {{.*}} -> tensor<512xf32, [[KEYS:#tw.layout<register = \[1, 2\], lane = \[4, 8, 16, 32, 64\], warp = \[128, 256\], block = \[\]>]]>
+// CHECK: tw.reshape [[X]] {{.*}} -> tensor<128x2x2xf32, [[PAIRS:#tw.layout<.*]]>
+// CHECK: tw.reduce
+// CHECK: (tensor<128x2x2xf32, [[PAIRS]]>)
+// CHECK: (tensor<128x2x2xi32, [[PAIRS]]>)
+// CHECK: (tensor<128x2x2xi32, [[PAIRS]]>)
+// CHECK: [[XOR:%.+]] = arith.xori {{.*}} : tensor<512xi32, [[KEYS]]>
+// CHECK: [[S:%.+]] = arith.select {{.*}}, [[XOR]], {{.*}} : tensor<512xi1, [[KEYS]]>
+// CHECK: tw.convert_layout [[S]]
+// CHECK-NOT: tw.convert_layout
+// CHECK: tw.store
+module attributes {tw.num_warps = 4 : i32} {
+  func.func @indices_beside_keys(%x: !tw.ptr<f32> {tw.divisibility = 16 : i64}, %y: !tw.ptr<i32>) {
+    %r = tw.range 0 to 512 : tensor<512xi32>
+    %xs = tw.splat %x : !tw.ptr<f32> -> tensor<512x!tw.ptr<f32>>
+    %xp = tw.addptr %xs, %r : tensor<512x!tw.ptr<f32>>, tensor<512xi32>
+    %v = tw.load %xp : tensor<512x!tw.ptr<f32>> -> tensor<512xf32>
+    %pairs = tw.reshape %v : tensor<512xf32> -> tensor<128x2x2xf32>
+    %top = tw.reduce %pairs axis 1 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maxnumf %a, %b : f32
+      tw.yield %c : f32
+    } : (tensor<128x2x2xf32>) -> tensor<128x2xf32>
+    %top_column = tw.expand_dims %top, 1 : tensor<128x2xf32> -> tensor<128x1x2xf32>
+    %top_pairs = tw.broadcast %top_column : tensor<128x1x2xf32> -> tensor<128x2x2xf32>
+    %top_row = tw.reshape %top_pairs : tensor<128x2x2xf32> -> tensor<512xf32>
+    %indices = tw.reshape %r : tensor<512xi32> -> tensor<128x2x2xi32>
+    %low = tw.reduce %indices axis 1 {
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.minsi %a, %b : i32
+      tw.yield %c : i32
+    } : (tensor<128x2x2xi32>) -> tensor<128x2xi32>
+    %low_column = tw.expand_dims %low, 1 : tensor<128x2xi32> -> tensor<128x1x2xi32>
+    %low_pairs = tw.broadcast %low_column : tensor<128x1x2xi32> -> tensor<128x2x2xi32>
+    %low_row = tw.reshape %low_pairs : tensor<128x2x2xi32> -> tensor<512xi32>
+    %high = tw.reduce %indices axis 1 {
+    ^bb0(%a: i32, %b: i32):
+      %c = arith.maxsi %a, %b : i32
+      tw.yield %c : i32
+    } : (tensor<128x2x2xi32>) -> tensor<128x2xi32>
+    %high_column = tw.expand_dims %high, 1 : tensor<128x2xi32> -> tensor<128x1x2xi32>
+    %high_pairs = tw.broadcast %high_column : tensor<128x1x2xi32> -> tensor<128x2x2xi32>
+    %high_row = tw.reshape %high_pairs : tensor<128x2x2xi32> -> tensor<512xi32>
+    %both = arith.xori %low_row, %high_row : tensor<512xi32>
+    %is = arith.cmpf oeq, %v, %top_row : tensor<512xf32>
+    %zero = arith.constant dense<0> : tensor<512xi32>
+    %s = arith.select %is, %both, %zero : tensor<512xi1>, tensor<512xi32>
+    %ys = tw.splat %y : !tw.ptr<i32> -> tensor<512x!tw.ptr<i32>>
+    %yp = tw.addptr %ys, %r : tensor<512x!tw.ptr<i32>>, tensor<512xi32>
+    tw.store %yp, %s : tensor<512x!tw.ptr<i32>>, tensor<512xi32>
+    return
+  }
+}
